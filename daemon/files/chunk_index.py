@@ -1,10 +1,8 @@
-"""One agent's index: brings the chunks in step with the files, one file at a time."""
+"""The index of one agent: updates the chunks from the files, one file at a time."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import os
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -18,37 +16,32 @@ import msgspec
 from ..config.settings import IndexSettings
 from ..errors import ShuttingDown, StoreDamaged, ThermoclineError
 from ..runtime.problems import Problems
-from ..store import chunk_database, chunk_tables, watched
+from ..store import chunk_database, watched
 from ..store.agent_store import AgentStore
-from ..store.chunk_tables import FileContent, FileStand
+from ..store.chunk_tables import FileStand
 from ..store.database import translate, translate_os
 from ..store.transaction import Event
 from . import walker
-from .file_content import content_of, keeps_title, signature, text_of
-from .scanning import IndexRoot, Scan, missing, scan, stand_of
+from .file_content import FileReader, ReadFile
+from .index_database import IndexDatabase
+from .scanning import IndexRoot, Scan, missing, root_stand, roots_of, scan
 from .walker import Identity
 
 T = TypeVar("T")
-# From so many changed paths on, looking at all is cheaper, and safer: some may have been lost.
+# From this many changed paths on, everything is scanned, which is cheaper and safer.
 _MANY: Final = 2_000
-# A file that is still being written is read as it is after so many attempts.
-_ATTEMPTS: Final = 3
-# A file that changed so shortly before it was read may change again with the same times.
-_JUST_NOW_NS: Final = 50_000_000
-# After a failure.
+# The pause after a failure.
 _AGAIN_SECONDS: Final = 5.0
 _FAILED: Final = "index_failed"
 _BEING_WRITTEN_SECONDS: Final = 0.1
-_CUTTING: Final = "cutting"
-# How long each file waits for others at most, in steps of 5 ms.
+# The longest wait of each file for recalls, in steps of 5 ms.
 _PAUSES: Final = 20
-_UNKNOWN: Final = FileStand(-1, -1, -1, -1)
 # Between two events of progress.
 _PROGRESS_SECONDS: Final = 1.0
 
 
 class FilesBrought(msgspec.Struct, frozen=True):
-    """What bringing the index in step has changed, in files."""
+    """The number of files that an update of the index changed."""
 
     added: int = 0
     updated: int = 0
@@ -57,7 +50,7 @@ class FilesBrought(msgspec.Struct, frozen=True):
 
 
 class IndexStanding(msgspec.Struct, frozen=True):
-    """Where an index stands; `missing` are paths that are not on this device."""
+    """The state of an index; `missing` are paths that do not exist on this device."""
 
     dirty: bool = False
     syncing: bool = False
@@ -69,25 +62,26 @@ class IndexStanding(msgspec.Struct, frozen=True):
 
 
 class ChunkIndex:
-    """The index of one open agent. Everything that blocks runs on one thread, shared with others.
+    """The index of one open agent. Everything that blocks runs on one thread, shared by all agents.
 
     Args:
-        store: of the agent.
-        rules: gives the settings in force.
+        store: the store of the agent.
+        rules: returns the current settings.
         granted: the paths that the configuration gives the agent.
-        state_dir: no part of what is indexed.
+        state_dir: a folder that is never indexed.
         thread: an executor of one thread.
-        publish: told events.
-        busy: whether somebody else needs the processor.
-        problems: where failures are reported.
+        publish: receives events.
+        busy: whether the processor is needed for something else.
+        brought: called after each update.
+        problems: receives failures.
 
     Attributes:
-        folders: those to watch; `watching` is set by whoever does.
-        in_step: set while the index is as the files are, as far as is known.
-        scan_seconds: how long the last look at everything took.
+        folders: the folders to watch; the watcher sets `watching`.
+        in_step: set while the index matches the files, as far as is known.
+        scan_seconds: the duration of the last scan of everything.
     """
 
-    def __init__(  # noqa: PLR0913 - what it needs of all indexes together
+    def __init__(  # noqa: PLR0913 - what all indexes share
         self,
         store: AgentStore,
         rules: Callable[[], IndexSettings],
@@ -109,7 +103,8 @@ class ChunkIndex:
         self._busy = busy
         self._brought = brought
         self._problems = problems
-        self._db: sqlite3.Connection | None = None
+        self._database = IndexDatabase(store.place)
+        self._reader = FileReader(thread)
         self._place = store.place
         self._not_before = 0.0
         self.roots: list[IndexRoot] = []
@@ -121,7 +116,6 @@ class ChunkIndex:
         self._paths: set[str] = set()
         self._whole = True
         self._in_force: IndexSettings | None = None
-        self._attempts: dict[str, int] = {}
         self._since: float | None = time.monotonic()
         self._rescanned = float("-inf")
         self._singles: dict[str, FileStand | None] = {}
@@ -136,7 +130,7 @@ class ChunkIndex:
 
     @property
     def state(self) -> IndexStanding:
-        """Where it stands."""
+        """The state of the index."""
         return IndexStanding(
             dirty=not self.in_step.is_set(),
             syncing=self._task is not None and not self._task.done(),
@@ -148,7 +142,7 @@ class ChunkIndex:
         )
 
     def paths(self) -> list[tuple[str, str, bool]]:
-        """The paths that are watched, where each comes from, and whether it is not there."""
+        """The watched paths, the origin of each, and whether it is missing."""
         granted = {str(path) for path in self._granted}
         return [
             (
@@ -160,7 +154,7 @@ class ChunkIndex:
         ]
 
     def place_of(self, path: str) -> tuple[Path, str] | None:
-        """The folder of a root and what follows it, of a path of the index."""
+        """The root folder of a path of the index, and the path below it."""
         root = next((root for root in self.roots if root.holds(path)), None)
         if root is None:
             return None
@@ -169,23 +163,23 @@ class ChunkIndex:
 
     @property
     def since(self) -> float | None:
-        """Since when something is to be done that was not begun; monotonic."""
+        """The monotonic time since which work is waiting; None if there is none."""
         return self._since
 
     def doubt(self) -> None:
-        """Look at everything again: something may have been missed."""
+        """Scan everything again, since changes may have been missed."""
         self._whole = True
         self._dirty()
 
     def changed(self, places: Iterable[str]) -> None:
-        """Look at these places on the disk again."""
+        """Scan these places on the disk again."""
         found = set(filter(None, map(self._path_of, places)))
         if found:
             self._paths |= found
             self._dirty()
 
     def tick(self) -> None:
-        """Notice what no event tells: other settings, single files, roots that come and go."""
+        """Notice changes without events: settings, single files, roots that appear or vanish."""
         rules = self._rules()
         if self._in_force is not None and rules is not self._in_force and rules != self._in_force:
             self.doubt()
@@ -194,13 +188,13 @@ class ChunkIndex:
             self.doubt()
         for root in self.roots:
             place = str(root.top)
-            stand = _stand_of(root.top)
+            stand = root_stand(root.top)
             if self._singles.get(place, stand) != stand:
                 self.changed([place])
             self._singles[place] = stand
 
     def begin(self) -> None:
-        """Bring the index in step, unless that is under way."""
+        """Start an update if work is waiting and no update is running."""
         if self._since is None or time.monotonic() < self._not_before:
             return
         if self._task is None or self._task.done():
@@ -208,10 +202,10 @@ class ChunkIndex:
             self._task = asyncio.get_running_loop().create_task(self._bring(), name=name)
 
     async def sync(self) -> FilesBrought:
-        """Look at everything, and return when the index is in step.
+        """Scan everything, and return when the index is up to date.
 
         Raises:
-            ThermoclineError: that cannot be done now.
+            ThermoclineError: the update failed.
         """
         self.doubt()
         self._not_before = 0.0
@@ -224,11 +218,11 @@ class ChunkIndex:
         return self.last
 
     async def leave(self) -> None:
-        """End what is under way, and close the database; all of it begins anew when it is due."""
+        """Cancel a running update and close the database; a later update scans everything."""
         if self._task is not None and self._task is not asyncio.current_task():
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        await self._run(self._close)
+        await self._run(self._database.close)
         self.doubt()
 
     def _dirty(self) -> None:
@@ -237,8 +231,8 @@ class ChunkIndex:
             self._since = time.monotonic()
 
     async def _bring(self) -> None:
-        """Do what is to be done; a failure is reported, and what is left is tried again later."""
-        # An agent whose files are read is not closed as idle.
+        """Update the index; a failure is reported, and the update repeated later."""
+        # Keeps the agent from being closed as idle.
         self.store.in_use += 1
         try:
             self._failure = None
@@ -275,10 +269,10 @@ class ChunkIndex:
             try:
                 await self._step(paths, counts, whole=whole)
             except BaseException:
-                # The next attempt looks at everything.
+                # The next attempt scans everything.
                 self.doubt()
                 raise
-            if self._attempts:
+            if self._reader.unsettled:
                 await asyncio.sleep(_BEING_WRITTEN_SECONDS)
         self.last = FilesBrought(**counts)
         self._last_sync_at = self.store.now
@@ -294,10 +288,11 @@ class ChunkIndex:
             self._rescanned = time.monotonic()
             await self._read_roots()
         begun = time.monotonic()
+        database = self._database
         found = await self._run(partial(self._scan, rules, None if whole else paths))
         if whole:
             self.scan_seconds = time.monotonic() - begun
-        known = await self._run(partial(self._known, None if whole else found.seen))
+        known = await self._run(partial(database.known, rules, None if whole else found.seen))
         if whole:
             self.folders = found.folders
         else:
@@ -310,25 +305,25 @@ class ChunkIndex:
             if known.get(path) != stand or (path in paths and path not in found.reasons)
         ]
         self._to_read = len(news)
-        before = await self._run(partial(self._digests, gone)) if gone and news else {}
+        moves = await self._run(partial(database.digests, gone)) if gone and news else {}
         for path in sorted(news):
             await self._yield()
-            change = await self._take(path, found, known, before, gone)
+            change = await self._take(path, found, known, moves, gone)
             self._to_read -= 1
             if change:
                 counts[change] += 1
                 self._progress()
         if gone:
-            await self._run(lambda: chunk_tables.drop(self._open(), sorted(gone)))
+            await self._run(partial(database.drop, gone))
             counts["removed"] += len(gone)
-        self._files = await self._run(lambda: chunk_tables.file_count(self._open()))
+        self._files = await self._run(database.file_count)
         if whole:
-            await self._run(lambda: chunk_tables.note(self._open(), _CUTTING, signature(rules)))
-        while await self._run(lambda: chunk_tables.merge(self._open(), self.store.now)):
+            await self._run(partial(database.note_cutting, rules))
+        while await self._run(lambda: database.merge(self.store.now)):
             await self._yield()
 
     def _path_of(self, place: str) -> str | None:
-        """The path in the index of a place on the disk: of roots in roots the inner one counts."""
+        """The path in the index of a place on the disk; of nested roots the inner one counts."""
         found = [(len(str(one.top)), path) for one in self.roots if (path := one.path_of(place))]
         return max(found)[1] if found else None
 
@@ -337,22 +332,12 @@ class ChunkIndex:
         return path is None or any(path == one or path.startswith(f"{one}/") for one in seen)
 
     async def _read_roots(self) -> None:
-        place = self._place
-        home = place.workspace or place.folder
-        roots = [
-            IndexRoot(home / "memory", "memory", of_agent=True),
-            IndexRoot(place.markdown, place.markdown.name, of_agent=True),
-        ]
         added = await self.store.read(watched.paths)
-        tops = dict.fromkeys([*map(str, self._granted), *added])
-        for top in sorted(tops):
-            if not any(one.holds(top) for one in roots if not one.of_agent):
-                roots.append(IndexRoot(Path(top), top))
-        self.roots = roots
+        self.roots = roots = roots_of(self._place, {*map(str, self._granted), *added})
         self._missing = await self._run(
             partial(missing, [one for one in roots if not one.of_agent])
         )
-        self._singles = {str(root.top): _stand_of(root.top) for root in roots}
+        self._singles = {str(root.top): root_stand(root.top) for root in roots}
 
     def _scan(self, rules: IndexSettings, paths: Iterable[str] | None) -> Scan:
         if paths is None:
@@ -361,111 +346,37 @@ class ChunkIndex:
             self._missing = missing(one for one in self.roots if not one.of_agent)
         return scan(self.roots, rules, self._never, sorted(paths))
 
-    def _known(self, seen: Iterable[str] | None) -> dict[str, FileStand]:
-        db = self._open()
-        if seen is None:
-            # Cut otherwise than now: each file is read again.
-            stale = chunk_tables.noted(db, _CUTTING) != signature(self._rules())
-            known = chunk_tables.known(db)
-            return dict.fromkeys(known, _UNKNOWN) if stale else known
-        return {p: s for one in seen for p, s in chunk_tables.known(db, one).items()}
-
-    def _digests(self, paths: Iterable[str]) -> dict[str, str]:
-        db = self._open()
-        found = ((chunk_tables.digest_of(db, path), path) for path in paths)
-        return {digest: path for digest, path in found if digest}
-
     async def _take(
         self,
         path: str,
         found: Scan,
         known: Mapping[str, FileStand],
-        before: dict[str, str],
+        moves: dict[str, str],
         gone: set[str],
     ) -> str:
-        """Index one file; return what was done, or ""."""
-        stand: FileStand | None = found.present[path]
-        reason, content = found.reasons.get(path, ""), b""
+        """Index one file; return the change, or ""."""
+        stand, reason = found.present[path], found.reasons.get(path, "")
+        file: ReadFile | None = ReadFile(path, stand, reason=reason)
         if not reason:
             try:
-                reason, content, stand = await self._read(path)
+                limit = self._rules().max_file_kb * 1024
+                file = await self._reader.read(path, self.place_of(path), limit)
             except FileNotFoundError:
                 if path in known:
                     gone.add(path)
                 return ""
             except OSError as error:
                 reason = (error.strerror or "it cannot be read").lower()
-        if stand is None:
-            # It is being written: its turn comes again.
+                file = ReadFile(path, stand, reason=reason)
+        if file is None:
             self._paths.add(path)
             self._dirty()
             return ""
-        store = partial(self._store, path, stand, content, reason, before, gone)
-        return await self._run(store)
-
-    async def _read(self, path: str) -> tuple[str, bytes, FileStand | None]:
-        """The content of a file or the reason why it is left out; without a stand: not now."""
-        import aiofiles  # noqa: PLC0415 - when there is something to read
-
-        limit = self._rules().max_file_kb * 1024
-        place = self.place_of(path)
-        if place is None:
-            raise FileNotFoundError
-        handle = await self._run(partial(walker.open_below, *place))
-        async with aiofiles.open(handle, "rb", executor=self._thread) as file:
-            first = stand_of(os.fstat(handle))
-            if first.size > limit:
-                return (
-                    f"it has {first.size // 1024} KB, the limit is {limit // 1024} KB",
-                    b"",
-                    first,
-                )
-            content = await file.read(limit + 1)
-            stand = stand_of(os.fstat(handle))
-        unsettled = stand != first or len(content) != stand.size
-        attempts = self._attempts.pop(path, 0) + 1
-        if unsettled and attempts < _ATTEMPTS:
-            self._attempts[path] = attempts
-            return "", b"", None
-        if unsettled or time.time_ns() - stand.mtime < _JUST_NOW_NS:
-            stand = msgspec.structs.replace(stand, ctime=0)
-        return "", content, stand
-
-    def _store(
-        self,
-        path: str,
-        stand: FileStand,
-        content: bytes,
-        reason: str,
-        before: dict[str, str],
-        gone: set[str],
-    ) -> str:
-        db, rules = self._open(), self._rules()
-        text = ""
-        if not reason:
-            text, reason = text_of(content, own=path == self._place.markdown.name)
-        said = text.encode() if not reason else reason.encode()
-        digest = f"{'-' * bool(reason)}{hashlib.sha256(said).hexdigest()}"
-        was = chunk_tables.digest_of(db, path)
-        stale = chunk_tables.noted(db, _CUTTING) not in {None, signature(rules)}
-        if was == digest and not stale:
-            chunk_tables.touch(db, path, stand)
-            return ""
-        old = before.get(digest)
-        if was is None and old in gone and not stale and keeps_title(db, old, path):
-            # Taken once: two copies of one file are two files.
-            gone.discard(old)
-            del before[digest]
-            chunk_tables.move(db, old, path, stand)
-            return "moved"
-        file = FileContent(digest, reason=reason)
-        if not reason:
-            file = content_of(path, text, digest, rules)
-        chunk_tables.put(db, path, stand, file, self.store.now)
-        return "added" if was is None else "updated"
+        take = partial(self._database.take, file, self._rules(), moves, gone, self.store.now)
+        return await self._run(take)
 
     async def _yield(self) -> None:
-        """Let the answers to others go first."""
+        """Wait while recalls are being answered."""
         for _ in range(_PAUSES):
             if not self._busy():
                 break
@@ -480,25 +391,5 @@ class ChunkIndex:
     def _tell(self, kind: str, **data: Any) -> None:
         self._publish(self._place.agent, Event(kind, data))
 
-    def _open(self) -> sqlite3.Connection:
-        if self._db is None:
-            self._db = chunk_database.open_index(self._place.folder, self._place.cache_kb)
-        return self._db
-
-    def _close(self) -> None:
-        if self._db is not None:
-            self._db.close()
-            self._db = None
-
     def _run(self, work: Callable[[], T]) -> Awaitable[T]:
         return asyncio.get_running_loop().run_in_executor(self._thread, work)
-
-
-def _stand_of(path: Path) -> FileStand | None:
-    try:
-        found = path.lstat()
-    except OSError:
-        return None
-    # A folder's times say nothing that its own events do not.
-    is_folder = path.is_dir()
-    return FileStand(0, 0, 0, found.st_ino) if is_folder else stand_of(found)

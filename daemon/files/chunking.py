@@ -1,4 +1,4 @@
-"""Cuts a text into chunks: by heading, never inside what belongs together if that fits."""
+"""Cuts a text into chunks: at headings, and never inside a block that fits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _AT_SENTENCE, _AT_LINE, _AT_BLOCK = range(3)
 
 
 class Cutting(msgspec.Struct, frozen=True):
-    """How a text is cut: the size of a chunk and of what two of them share, in characters."""
+    """The size of a chunk, and the overlap of two chunks, in characters."""
 
     size: int = 1_500
     overlap: int = 200
@@ -36,7 +36,7 @@ class Cutting(msgspec.Struct, frozen=True):
 
 
 class Chunk(msgspec.Struct, frozen=True):
-    """A part of a text, as it stands there.
+    """A part of a text, unchanged.
 
     Attributes:
         first, last: the lines in which it begins and ends, from 1.
@@ -50,7 +50,7 @@ class Chunk(msgspec.Struct, frozen=True):
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """A text, cut: its chunks, its title or "", the front matter, and the number of its lines."""
+    """The result for a text: chunks, title or "", front matter, and number of lines."""
 
     chunks: list[Chunk]
     title: str
@@ -132,7 +132,7 @@ def cut(text: str, how: Cutting, *, markdown: bool) -> Cut:
 
 
 def _read_markdown(read: _Text, begin: int) -> None:
-    """Note headings, blocks and places to cut."""
+    """Collect headings, blocks and places to cut."""
     first = bisect_right(read.lines, begin, hi=len(read.lines) - 1) - 1
     tokens = _parser().parse(read.text[begin:])
     for at, token in enumerate(tokens):
@@ -211,7 +211,7 @@ def _cut_section(read: _Text, start: int, end: int, name: str, how: Cutting) -> 
 
 
 def _place(read: _Text, start: int, how: Cutting) -> int:
-    """The best place to end a chunk that begins at `start` and is too long to be whole."""
+    """The best place to end a chunk that begins at `start`."""
     # What was shared with the chunk before must not be all of this one.
     least, most = start + how.overlap + 1, start + how.size
     late = start + how.size // 2
@@ -225,7 +225,7 @@ def _place(read: _Text, start: int, how: Cutting) -> int:
 
 
 def _overlapping(read: _Text, start: int, to: int, how: Cutting) -> int:
-    """Where the chunk after one that ends at `to` begins: at a sentence before, if it fits."""
+    """The begin of the chunk after one that ends at `to`: an earlier sentence, if it fits."""
     block = read.block_before(to)
     if block is not None and to <= block[1]:
         return to
@@ -239,7 +239,7 @@ def _overlapping(read: _Text, start: int, to: int, how: Cutting) -> int:
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """The stretch without blank lines at its beginning and blanks at its end."""
+    """The range without leading blank lines and trailing blanks."""
     blank = _BLANKS.match(text, start, end)
     start = blank.end() if blank else start
     return start, start + len(text[start:end].rstrip())

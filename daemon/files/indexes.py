@@ -1,4 +1,4 @@
-"""The indexes of all open agents: what they watch, and when each is brought in step."""
+"""The indexes of all open agents: watches their folders, and starts their updates."""
 
 from __future__ import annotations
 
@@ -116,13 +116,13 @@ class Indexes:
         return index
 
     def heard(self, agent: str, event: Event) -> None:
-        """Take note of an event of an agent: its paths may have changed."""
+        """Handle an event of an agent: its paths may have changed."""
         if event.type == watched.EVENT and agent in self._indexes:
             self._indexes[agent].doubt()
             self._soon.set()
 
     async def bring(self, store: AgentStore, seconds: float) -> bool | None:
-        """Wait for an index that is behind the files; None: it is in step already."""
+        """Wait for an index that is not up to date; None if it already is."""
         index = self.of(store)
         if index.in_step.is_set():
             await self.look(at_once=True)
@@ -131,7 +131,7 @@ class Indexes:
         return await self.in_step(store, seconds)
 
     async def in_step(self, store: AgentStore, seconds: float) -> bool:
-        """Wait until an agent's index is in step with the files; False: it takes longer."""
+        """Wait until an agent's index is up to date; False if `seconds` are not enough."""
         index = self.of(store)
         try:
             async with asyncio.timeout(seconds):
@@ -142,7 +142,7 @@ class Indexes:
         return True
 
     async def look(self, *, at_once: bool) -> bool:
-        """Notice what has changed, and begin what is due; whether changes are coming in.
+        """Handle changes, and start updates that are due; whether changes are still coming in.
 
         Args:
             at_once: do not wait until a change is told, nor for more of them.
@@ -165,7 +165,7 @@ class Indexes:
             return waiting
 
     async def _follow(self) -> None:
-        """Have an index for every open agent, and for no other."""
+        """Create the index of each newly opened agent; drop those of closed agents."""
         stores = self._agents.open_stores()
         for agent, index in list(self._indexes.items()):
             if stores.get(agent) is not index.store:
@@ -176,7 +176,7 @@ class Indexes:
             self._report(self.of(store).state, store.place.agent)
 
     async def _changes(self, *, at_once: bool) -> set[str]:
-        """The places that have changed; where that cannot be told, everything is doubted."""
+        """The changed places; if changes may have been missed, everything is rescanned."""
         folders = {p: i for index in self._indexes.values() for p, i in index.folders.items()}
         if not self._rules().watch or time.monotonic() < self._lost_until:
             folders = {}
@@ -222,12 +222,12 @@ class Indexes:
         )
 
     def _told(self) -> None:
-        """Called by the thread that waits for changes."""
+        """Called on the thread that waits for changes."""
         with suppress(RuntimeError):  # The daemon has stopped.
             self._loop.call_soon_threadsafe(self._soon.set)
 
     def _is_busy(self) -> bool:
-        """Whether an agent was used since this was asked last."""
+        """Whether an agent was used since the last call."""
         uses = sum(map(self._agents.uses, self._indexes))
         found, self._uses = uses != self._uses, uses
         return found

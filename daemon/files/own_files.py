@@ -1,4 +1,4 @@
-"""An agent's own files on the disk: made when missing, read when they have changed, added to.
+"""An agent's own files on disk: creates them, reads changed ones, appends to them.
 
 Everything that is written here is written under a lock (`memory/.lock`, taken with `flock`), which
 agents that change a file in place can take as well. A file of somebody's is never replaced, but for
@@ -30,7 +30,7 @@ from ..store.agent_store import AgentStore
 from ..store.database import translate_os
 from ..store.notes import NOWHERE, Note, WaitingNote
 from ..store.own_entries import Item, OwnEntry, OwnPart
-from .workspaces import place, stand_at
+from .workspace_files import place, stand_at
 
 T = TypeVar("T")
 _UNREADABLE: Final = "own_file_unread"
@@ -47,7 +47,7 @@ _PARTS: Final = {
 
 
 class OwnFiles:
-    """Reads and adds to the files that an agent keeps by itself.
+    """Reads and extends the files that an agent maintains itself.
 
     Args:
         problems: where files that cannot be read are reported.
@@ -63,7 +63,7 @@ class OwnFiles:
         *,
         seconds: float | None = None,
     ) -> T:
-        """Run `read` on a snapshot of the database that has the files as they stand.
+        """Run `read` on a snapshot of the database that reflects the current files.
 
         A disk that takes no writes leaves it at what was read of them before.
         """
@@ -85,7 +85,7 @@ class OwnFiles:
         return await store.read(read, seconds=seconds)
 
     async def bring(self, store: AgentStore) -> None:
-        """Bring what has changed in the files into the database.
+        """Read changed files into the database.
 
         Raises:
             ThermoclineError: the database cannot be written.
@@ -98,7 +98,7 @@ class OwnFiles:
         self._report(store.place.agent, read, left)
 
     async def make_missing(self, store: AgentStore) -> None:
-        """Make those of the files that are missing."""
+        """Create the files that are missing."""
         if not store.exists:
             return
         workspace = _workspace(store)
@@ -142,7 +142,7 @@ class OwnFiles:
 
 
 def long_warning(lines: int) -> str:
-    """What is said of a knowledge that has become too long."""
+    """The warning about a knowledge file that has become too long."""
     return (
         f"{KNOWLEDGE} has {lines} lines, more than the {own_files.KNOWLEDGE_LINES} that a model"
         " should get every time; `thermocline knowledge --fold` proposes what could go"
@@ -154,7 +154,7 @@ def _workspace(store: AgentStore) -> Path:
 
 
 def _stand(path: Path) -> str:
-    """What tells a version of a file from others; "" where there is none."""
+    """Identifies the version of a file; "" if it does not exist."""
     try:
         found = path.lstat()
     except OSError:
@@ -171,7 +171,7 @@ def _stale(workspace: Path, known: Mapping[str, str]) -> bool:
 
 
 def _load(workspace: Path, known: Mapping[str, str], now: float) -> tuple[list[OwnPart], list[str]]:
-    """The parts that have changed, and what of them could not be read. Blocking."""
+    """The parts that have changed, and the errors of those that cannot be read. Blocking."""
     read: list[OwnPart] = []
     left: list[str] = []
     for name, path in _PARTS.items():
@@ -217,7 +217,7 @@ def _skills(workspace: Path, path: str, stand: str, text: str, left: list[str]) 
 
 
 def _content(workspace: Path, path: str, left: list[str]) -> tuple[str, str, float]:
-    """How a file stands, what it says, and since when; nothing of what cannot be read."""
+    """The stand, text and time of a file; empty if it cannot be read."""
     # Before it is read: what is written meanwhile makes another stand.
     stand = _stand(workspace / path)
     if not stand:

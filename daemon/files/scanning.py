@@ -1,4 +1,4 @@
-"""What is to be indexed: which folders and files, which of these are wanted, how they stand."""
+"""The files to index: finds the roots, and the wanted files below them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import msgspec
 
 from ..config.settings import IndexSettings
 from ..store.chunk_tables import FileStand
+from ..store.place import Place
 from . import walker
 from .walker import Identity, Skipped
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 _IGNORED: Final = ".gitignore"
 _IGNORED_BYTES: Final = 262_144
-# Recall has them from their own files.
+# Recall reads skills from the agent's own files.
 _SKILLS: Final = "skills/"
 _NOWHERE: Final = FileStand(0, 0, 0, 0)
 
@@ -30,9 +31,9 @@ class IndexRoot(msgspec.Struct, frozen=True):
     """A folder or file that is indexed.
 
     Attributes:
-        top: where it is.
-        name: what the paths in the index begin with.
-        of_agent: whether it is of the agent's workspace; its MEMORY.md has a section that is not.
+        top: its place on the disk.
+        name: the beginning of its paths in the index.
+        of_agent: whether it is part of the agent's workspace.
     """
 
     top: Path
@@ -40,15 +41,15 @@ class IndexRoot(msgspec.Struct, frozen=True):
     of_agent: bool = False
 
     def holds(self, path: str) -> bool:
-        """Whether a path of the index belongs to it."""
+        """Whether a path of the index belongs to this root."""
         return path == self.name or path.startswith(f"{self.name}/")
 
     def below(self, path: str) -> str:
-        """What follows its name in a path of the index; "" for itself."""
+        """A path of the index relative to this root; "" for the root itself."""
         return path[len(self.name) + 1 :]
 
     def path_of(self, real: str) -> str | None:
-        """The path in the index of a path on the disk; None where it is not below."""
+        """The path in the index of a path on the disk; None if it is not below this root."""
         top = str(self.top)
         if real == top:
             return self.name
@@ -56,13 +57,13 @@ class IndexRoot(msgspec.Struct, frozen=True):
 
 
 class Scan(msgspec.Struct):
-    """What was found.
+    """The result of a scan.
 
     Attributes:
-        present: how each wanted file stands, by its path in the index.
-        reasons: why one of them cannot be indexed.
-        folders: the folders to watch, by their place.
-        seen: the paths that were looked at; what is below them and not present is gone.
+        present: the stand of each wanted file, by its path in the index.
+        reasons: why some of these files cannot be indexed.
+        folders: the folders to watch, by their place on the disk.
+        seen: the scanned paths; files below them that are not present were removed.
     """
 
     present: dict[str, FileStand] = {}
@@ -72,7 +73,7 @@ class Scan(msgspec.Struct):
 
 
 class Wanted:
-    """Which files and folders below a root are wanted."""
+    """The rules for which files and folders below a root are indexed."""
 
     def __init__(self, root: IndexRoot, rules: IndexSettings) -> None:
         self._root = root
@@ -89,7 +90,7 @@ class Wanted:
         return _spec(map(_anywhere, self._rules.exclude))
 
     def file(self, path: str) -> bool:
-        """Whether the file with this path of the index is wanted."""
+        """Whether the file with this path of the index is indexed."""
         below = self._root.below(path)
         if self._root.of_agent and below.startswith(_SKILLS):
             return False
@@ -99,7 +100,7 @@ class Wanted:
         return included and not self._is_excluded(below)
 
     def folder(self, path: str) -> bool:
-        """Whether a folder is entered. Reads its list of what git ignores."""
+        """Whether a folder is entered. Reads its `.gitignore`."""
         below = self._root.below(path)
         if below and self._is_excluded(f"{below}/"):
             return False
@@ -122,13 +123,13 @@ class Wanted:
 def scan(
     roots: Sequence[IndexRoot], rules: IndexSettings, never: Identity, only: Iterable[str] = ("",)
 ) -> Scan:
-    """Look at files and folders. Blocking.
+    """Scan files and folders. Blocking.
 
     Args:
-        roots: what is indexed; no folder of one is a folder of another.
-        rules: what is wanted.
-        never: device and inode of a folder that is passed over.
-        only: paths of the index to look at, with what is below; "" for all.
+        roots: the roots; a folder in two roots counts for the inner one.
+        rules: the files to index.
+        never: device and inode of a folder that is skipped.
+        only: paths of the index to scan, with everything below them; "" for all.
     """
     result = Scan()
     for root in roots:
@@ -139,8 +140,30 @@ def scan(
     return result
 
 
+def roots_of(place: Place, tops: Iterable[str]) -> list[IndexRoot]:
+    """The agent's own roots, and those of `tops` that are not below another of them."""
+    home = place.workspace or place.folder
+    roots = [
+        IndexRoot(home / "memory", "memory", of_agent=True),
+        IndexRoot(place.markdown, place.markdown.name, of_agent=True),
+    ]
+    for top in sorted(tops):
+        if not any(one.holds(top) for one in roots if not one.of_agent):
+            roots.append(IndexRoot(Path(top), top))
+    return roots
+
+
+def root_stand(top: Path) -> FileStand | None:
+    """The stand of a root; of a folder only its inode, since its changes have events."""
+    try:
+        found = top.lstat()
+    except OSError:
+        return None
+    return FileStand(0, 0, 0, found.st_ino) if top.is_dir() else stand_of(found)
+
+
 def missing(roots: Iterable[IndexRoot]) -> list[str]:
-    """The places of roots that are not there."""
+    """The places of roots that do not exist."""
     return [str(root.top) for root in roots if not root.top.exists()]
 
 
@@ -160,7 +183,7 @@ def _look(  # noqa: C901
     except OSError:
         return
     if not stat.S_ISDIR(found.st_mode):
-        # A file that is a root itself is wanted whatever it is called.
+        # A file that is itself a root is indexed regardless of its name.
         if not below or (_reached(wanted, root, below) and wanted.file(path)):
             _note(path, found, result)
         return
@@ -203,26 +226,16 @@ def _note(path: str, found: os.stat_result, result: Scan) -> None:
 
 
 def stand_of(found: os.stat_result) -> FileStand:
-    """How a file stands, by what the system says."""
+    """The stand of a file: what tells its versions apart."""
     return FileStand(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
 
 def _stat_below(top: Path, below: str) -> os.stat_result:
-    """Look at something below a folder by handles; a link on the way is an error."""
+    """Stat a path below a folder without following links; a link on the way is an error."""
     if not below:
         return top.lstat()
-    *between, name = below.split("/")
-    folder = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        for part in between:
-            inner = os.open(
-                part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder
-            )
-            os.close(folder)
-            folder = inner
+    with walker.folder_of(top, below) as (folder, name):
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
-    finally:
-        os.close(folder)
 
 
 def _inode(path: Path) -> Identity:
@@ -233,19 +246,19 @@ def _inode(path: Path) -> Identity:
 
 
 def _spec(patterns: Iterable[str]) -> GitIgnoreSpec:
-    # Imported when there is something to watch.
+    # Imported when there are files to index.
     from pathspec import GitIgnoreSpec  # noqa: PLC0415
 
     return GitIgnoreSpec.from_lines(patterns)
 
 
 def _anywhere(pattern: str) -> str:
-    """A glob as profClaw has it, which is meant at any depth, for git's rules."""
+    """One of profClaw's globs, which match at any depth, as a rule of git."""
     return pattern if pattern.startswith(("/", "**/")) else f"**/{pattern}"
 
 
 def _endings(patterns: Sequence[str]) -> tuple[str, ...] | None:
-    """The endings, if the patterns are nothing else: comparing these is far faster."""
+    """The file endings if all patterns are plain endings, which are far faster to compare."""
     endings = [pattern.removeprefix("**/*") for pattern in patterns]
     plain = all(
         pattern.startswith("**/*.") and ending[1:].isalnum()
@@ -255,7 +268,7 @@ def _endings(patterns: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _above(below: str) -> list[str]:
-    """The folders that a path is in, the innermost first, down to ""."""
+    """The folders that contain a path, innermost first, down to ""."""
     parts = below.split("/")[:-1]
     return ["/".join(parts[:count]) for count in range(len(parts), -1, -1)]
 

@@ -1,4 +1,4 @@
-"""Walks a folder that somebody else writes to, by handles: no link is ever followed."""
+"""Walks a folder that others write to, by handles: links are never followed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Skipped(msgspec.Struct, frozen=True):
-    """A path that is left out, and the reason."""
+    """A path that was skipped, and why."""
 
     path: str
     why: str
@@ -52,7 +52,7 @@ def walk(
     wanted: Wanted | None = None,
     enters: Wanted | None = None,
 ) -> Generator[Found, None, None]:
-    """Every regular file below a folder, sorted, and a `Skipped` for each other thing there.
+    """Every regular file below a folder, sorted, and a `Skipped` for anything else.
 
     Links are not followed, including those put in place of a folder or file during the walk.
 
@@ -87,20 +87,42 @@ def open_below(top: Path, below: str) -> int:
         OSError: it is not there, cannot be read, or something on the way is a link; `EINVAL`: it
             is no file.
     """
-    *between, name = below.split("/")
-    folder = os.open(top, _FOLDER)
-    try:
-        for part in between:
-            inner = os.open(part, _FOLDER, dir_fd=folder)
-            os.close(folder)
-            folder = inner
+    with folder_of(top, below) as (folder, name):
         handle = os.open(name, _FILE, dir_fd=folder)
-    finally:
-        os.close(folder)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise OSError(errno.EINVAL, "neither a file nor a folder")
     return handle
+
+
+@contextmanager
+def folder_of(top: Path, below: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+    """Open the folder that contains a path below `top`: its handle, and the name in it.
+
+    Args:
+        top: the folder that `below` is relative to.
+        below: a path without `..`.
+        make: create missing folders, durably.
+
+    Raises:
+        OSError: a folder is missing, or is a link.
+    """
+    *between, name = below.split("/")
+    if make:
+        top.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = os.open(top, _FOLDER)
+    try:
+        for part in between:
+            if make:
+                with suppress(FileExistsError):
+                    os.mkdir(part, 0o700, dir_fd=folder)
+                    os.fsync(folder)
+            inner = os.open(part, _FOLDER, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        yield folder, name
+    finally:
+        os.close(folder)
 
 
 def identity(folder: Path) -> Identity:
@@ -110,7 +132,7 @@ def identity(folder: Path) -> Identity:
 
 
 def is_plain(path: str) -> bool:
-    """Whether a path leads downwards only, is UTF-8, and is no longer than any disk takes."""
+    """Whether a path only leads downwards, is UTF-8, and is not too long for a disk."""
     try:
         parts = path.encode().split(b"/")
     except UnicodeEncodeError:

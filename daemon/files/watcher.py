@@ -1,4 +1,4 @@
-"""Learns which paths change, by inotify."""
+"""Reports changed paths, by inotify."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ class Watcher:
         return changed
 
     def close(self) -> None:
-        """Watch nothing."""
+        """Stop watching."""
         if self._watch is not None:
             self._watch.stop.set()
         self._watch, self._watched = None, {}
 
 
 class _Watch:
-    """Some folders, and the thread that waits for a change in them."""
+    """A set of watched folders, and the thread that waits for changes."""
 
     def __init__(self, notify: RustNotify, changed: Callable[[], None]) -> None:
         self.stop = threading.Event()
@@ -81,7 +81,7 @@ class _Watch:
         threading.Thread(target=self._wait, name="file changes", daemon=True).start()
 
     def told(self) -> set[str]:
-        """The paths that have changed, up to now.
+        """The paths that have changed since the last call.
 
         Raises:
             WatchLostError: some cannot be told, such as a name that is not valid UTF-8.

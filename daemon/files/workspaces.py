@@ -1,4 +1,4 @@
-"""Keeps the notes of a workspace and their rows in step, in both directions.
+"""Keeps the notes of a workspace and their rows equal, in both directions.
 
 Whoever writes into a workspace knows nothing of this: a file that is being written is left for
 the next time, and one that was written meanwhile is never replaced.
@@ -7,75 +7,28 @@ the next time, and one that was written meanwhile is never replaced.
 from __future__ import annotations
 
 import asyncio
-import errno
-import os
-import re
-import secrets
-import stat
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
-from ..memory.workspace import FOLDER, LARGEST, belongs
+from ..memory.workspace import FOLDER
 from ..runtime.problems import Problems, unforeseen
-from ..store import line_file, notes
+from ..store import notes
 from ..store.agent_store import AgentStore
-from ..store.atomic import make_folder
 from ..store.database import translate_os
-from ..store.notes import NOWHERE, FoundNote, Stand, WaitingNote
 from . import walker
-from .walker import Identity, Open, Skipped
+from .walker import Skipped
+from .workspace_files import Left, look, place_locked, remove_unfinished
 
 _LEFT_OUT: Final = "files_not_replicated"
 _TROUBLE: Final = "workspace_trouble"
 _NAMED: Final = 3
-# At most so much text is held in memory at once.
-_LOOK_BYTES: Final = 4_194_304
 _PLACED_AT_ONCE: Final = 16
-# SQLite's largest integer: some file systems have later times.
-_LATEST_NS: Final = (1 << 63) - 1
-# The year 2106, the last that every file system takes.
-_LATEST_SECONDS: Final = float(1 << 32)
-_UNFINISHED: Final = ".thermocline-"
-_IS_UNFINISHED: Final = re.compile(rf"(.*/)?{re.escape(_UNFINISHED)}[0-9a-f]{{16}}")
-_FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-# A link, or something else than a file or a folder.
-_IN_THE_WAY: Final = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EEXIST})
-
-
-class Left(msgspec.Struct, frozen=True):
-    """A file that cannot be replicated as it stands, and why."""
-
-    path: str
-    stand: Stand
-    why: str
-
-
-class Look(msgspec.Struct):
-    """What has changed on a disk.
-
-    Attributes:
-        found: files that are new, or do not stand as they were known.
-        vanished: files that were there, and no longer are.
-        left: files that cannot be replicated.
-        unfinished: temporary files that a killed process left.
-        more: whether there may be more, since enough was found for once.
-    """
-
-    found: list[FoundNote] = []
-    vanished: list[str] = []
-    left: list[Left] = []
-    unfinished: list[str] = []
-    more: bool = False
 
 
 class Workspaces:
-    """Brings what is new in a workspace into the memory, and what is new there into the files.
+    """Copies changes of a workspace into the memory, and changes of the memory into files.
 
     Args:
         state_dir: not taken for a part of a workspace that contains it.
@@ -92,7 +45,7 @@ class Workspaces:
         self._one_at_a_time = asyncio.Lock()
 
     async def keep(self, store: AgentStore) -> None:
-        """Bring one agent's workspace and memory in step.
+        """Synchronise one agent's workspace and memory.
 
         Raises:
             ThermoclineError: the memory or the folder cannot be read or written; nothing is lost,
@@ -113,7 +66,7 @@ class Workspaces:
         self._report(agent, top, [*left, *barred])
 
     async def keep_all(self, stores: Iterable[AgentStore]) -> None:
-        """Bring several in step; a failure in one is reported, and the others go on."""
+        """Synchronise several; a failure of one is reported, and the others continue."""
         for store in stores:
             agent = store.place.agent
             try:
@@ -126,7 +79,7 @@ class Workspaces:
                 self._problems.clear(_TROUBLE, agent)
 
     async def _take_in(self, store: AgentStore, top: Path) -> list[Left]:
-        """Bring what has changed on the disk into the rows."""
+        """Read changed files into the rows."""
         left = self._left.get(store.place.agent, {})
         never = walker.identity(self._state_dir)
         while True:
@@ -138,7 +91,7 @@ class Workspaces:
             if not seen.more:
                 break
         if seen.unfinished:
-            await asyncio.to_thread(_remove_unfinished, top, seen.unfinished)
+            await asyncio.to_thread(remove_unfinished, top, seen.unfinished)
         return seen.left
 
     def _report(self, agent: str, top: Path, left: Sequence[Left | Skipped]) -> None:
@@ -157,245 +110,13 @@ class Workspaces:
 
 
 async def _put_out(store: AgentStore, top: Path) -> list[Skipped]:
-    """Bring what has changed in the rows onto the disk; return what is in the way."""
+    """Write changed rows to the disk; return the paths that are blocked."""
     barred: list[Skipped] = []
     after = ""
     while group := await store.read(partial(notes.waiting, after=after, limit=_PLACED_AT_ONCE)):
         after = group[-1].path
-        written, cannot = await asyncio.to_thread(_place_locked, top, group)
+        written, cannot = await asyncio.to_thread(place_locked, top, group)
         barred += cannot
         if written:
             await store.write(partial(notes.placed, written=written))
     return barred
-
-
-def _remove_unfinished(top: Path, paths: Sequence[str]) -> None:
-    """Remove what a killed process left; whoever writes now has the lock, and ends first."""
-    with line_file.locked(top):
-        for path in paths:
-            _remove(top, path, None)
-
-
-def _place_locked(
-    top: Path, files: Sequence[WaitingNote]
-) -> tuple[list[tuple[WaitingNote, Stand]], list[Skipped]]:
-    try:
-        make_folder(top)
-        with line_file.locked(top):
-            return place(top, files)
-    except OSError as error:
-        if error.errno not in _IN_THE_WAY:
-            raise
-        return [], [Skipped(file.path, f"{top} is not a folder, or a link") for file in files]
-
-
-def look(top: Path, known: Mapping[str, Stand], left: Mapping[str, Left], never: Identity) -> Look:
-    """Compare a workspace's files with how they are known. Blocking.
-
-    A folder that is missing, or in which none of several known files is left, was not emptied by
-    hand: nothing in it counts as deleted.
-
-    Args:
-        top: the folder `memory`; a link is not followed.
-        known: how files stood, by path.
-        left: what the look before could not take in, by path; not read again as it stands.
-        never: device and inode of a folder that is passed over.
-
-    Raises:
-        OSError: the disk refuses.
-    """
-    result = Look()
-    if not top.is_dir():
-        return result
-    seen: set[str] = set()
-
-    def wanted(path: str, found: os.stat_result) -> bool:
-        if _IS_UNFINISHED.fullmatch(path):
-            result.unfinished.append(path)
-        if not belongs(path):
-            return False
-        seen.add(path)
-        return known.get(path) != _stand_of(found)
-
-    with closing(walker.walk(top, FOLDER, never, wanted)) as files:
-        skipped = _look_at(files, left, result)
-    if not result.more:
-        here = {path for path, stand in known.items() if stand != NOWHERE}
-        barred = tuple(f"{path}/" for path in skipped)
-        gone = {path for path in here - seen if not f"{path}/".startswith(barred)}
-        # A folder that was not mounted looks like this too.
-        result.vanished = [] if gone == here and len(here) > 1 else sorted(gone)
-    return result
-
-
-def _look_at(
-    files: Generator[Open | Skipped, None, None], left: Mapping[str, Left], result: Look
-) -> list[str]:
-    """Read changed files into `result`; return the paths that were skipped."""
-    skipped: list[str] = []
-    room = _LOOK_BYTES
-    for file in files:
-        if isinstance(file, Skipped):
-            skipped.append(file.path)
-            continue
-        stand = _stand_of(os.fstat(file.handle))
-        before = left.get(file.path)
-        if before is not None and before.stand == stand:
-            result.left.append(before)
-            continue
-        if stand.size > LARGEST:
-            why = f"it has {stand.size // 1024} KB, the limit is {LARGEST // 1024} KB"
-            result.left.append(Left(file.path, stand, why))
-            continue
-        content = _read(file.handle, stand.size)
-        if len(content) != stand.size or _stand_of(os.fstat(file.handle)) != stand:
-            continue  # It is being written: the next look finds it whole.
-        try:
-            result.found.append(FoundNote(file.path, stand, content.decode()))
-        except UnicodeDecodeError:
-            result.left.append(Left(file.path, stand, "it is not valid UTF-8"))
-        room -= len(content)
-        if room < 0:
-            result.more = True
-            break
-    return skipped
-
-
-def place(
-    top: Path, files: Iterable[WaitingNote]
-) -> tuple[list[tuple[WaitingNote, Stand]], list[Skipped]]:
-    """Write or remove files, durably, unless they were written since. Blocking.
-
-    Args:
-        top: the folder `memory`; it is made where it is missing.
-        files: what to write or remove.
-
-    Returns:
-        Those that are done, with how they stand now; and those that cannot be, since something
-        else than a file or a folder is in the way.
-
-    Raises:
-        OSError: the disk refuses.
-    """
-    done: list[tuple[WaitingNote, Stand]] = []
-    barred: list[Skipped] = []
-    for file in files:
-        try:
-            if file.note is None:
-                after = _remove(top, file.path, file.stand)
-            else:
-                after = _write(top, file.path, file.note, file.stand)
-        except OSError as error:
-            if error.errno not in _IN_THE_WAY:
-                raise
-            barred.append(Skipped(file.path, "something else than a file or a folder is there"))
-            continue
-        if after is not None:
-            done.append((file, after))
-    return done, barred
-
-
-def stand_at(top: Path, path: str) -> Stand:
-    """How a file of a workspace stands.
-
-    Raises:
-        OSError: `EEXIST`: something else has the name; the disk refuses.
-    """
-    try:
-        with _folder_of(top, path, make=False) as (folder, name):
-            return _stand(folder, name)
-    except FileNotFoundError:
-        return NOWHERE
-
-
-def _write(top: Path, path: str, note: notes.Note, stand: Stand) -> Stand | None:
-    """Write a file; None: it does not stand as it was known."""
-    with _folder_of(top, path, make=True) as (folder, name):
-        if _stand(folder, name) != stand:
-            return None
-        # A random name: one that can be guessed may lead out of the folder, or to a pipe.
-        unfinished = f"{_UNFINISHED}{secrets.token_hex(8)}"
-        with os.fdopen(os.open(unfinished, _NEW_FLAGS, 0o600, dir_fd=folder), "wb") as out:
-            try:
-                with suppress(FileNotFoundError):
-                    before = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                    os.fchmod(out.fileno(), before.st_mode & 0o777)
-                out.write(note.text.encode())
-                out.flush()
-                modified_at = int(max(0.0, min(note.modified_at, _LATEST_SECONDS)) * 1e9)
-                os.utime(out.fileno(), ns=(modified_at, modified_at))
-                os.fsync(out.fileno())
-                after = _stand_of(os.fstat(out.fileno()))
-                if _stand(folder, name) != stand:
-                    os.unlink(unfinished, dir_fd=folder)
-                    return None
-                os.replace(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
-            except BaseException:
-                with suppress(FileNotFoundError):
-                    os.unlink(unfinished, dir_fd=folder)
-                raise
-        os.fsync(folder)
-        return after
-
-
-def _remove(top: Path, path: str, stand: Stand | None) -> Stand | None:
-    """Remove a file; None: it does not stand as it was known. Without `stand`: as it is."""
-    try:
-        with _folder_of(top, path, make=False) as (folder, name):
-            if stand is not None and _stand(folder, name) != stand:
-                return None
-            os.unlink(name, dir_fd=folder)
-            os.fsync(folder)
-    except FileNotFoundError:
-        pass
-    return NOWHERE
-
-
-@contextmanager
-def _folder_of(top: Path, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
-    """The open folder that a file is in, and its name there."""
-    _, *between, name = path.split("/")
-    if make:
-        top.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder = os.open(top, _FOLDER_FLAGS)
-    try:
-        for part in between:
-            if make:
-                with suppress(FileExistsError):
-                    os.mkdir(part, 0o700, dir_fd=folder)
-                    os.fsync(folder)
-            below = os.open(part, _FOLDER_FLAGS, dir_fd=folder)
-            os.close(folder)
-            folder = below
-        yield folder, name
-    finally:
-        os.close(folder)
-
-
-def _stand(folder: int, name: str) -> Stand:
-    """How the file of a name stands.
-
-    Raises:
-        OSError: `EEXIST`: something else has the name.
-    """
-    try:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return NOWHERE
-    if not stat.S_ISREG(found.st_mode):
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
-    return _stand_of(found)
-
-
-def _stand_of(found: os.stat_result) -> Stand:
-    return Stand(found.st_size, max(-_LATEST_NS, min(found.st_mtime_ns, _LATEST_NS)))
-
-
-def _read(handle: int, size: int) -> bytes:
-    """The whole file, and one byte more if it has grown."""
-    pieces = []
-    left = size + 1
-    while left and (piece := os.read(handle, left)):
-        pieces.append(piece)
-        left -= len(piece)
-    return b"".join(pieces)

@@ -1,81 +1,42 @@
-"""Whether a newer statement repeats an older one, contradicts it, or has nothing to do with it.
+"""Compares two statements: the newer repeats the older, contradicts it, or is unrelated.
 
-Precision comes first. A false duplicate loses what the older one said, so that only the same
-words in the same order are one; a differing number, name, date or denial never is. A false
-contradiction ranks a true memory down, so that each kind has a narrow rule of its own:
+Precision comes first. A false duplicate loses the older statement, so only the same words in the
+same order are a duplicate; statements that differ in a number, name, date or denial are not. A
+false contradiction ranks a true memory down, so each kind has a narrow rule:
 
 * a denial: the same statement with "not", "never", 不, ない …;
 * an opposite: "enabled" for "disabled", "is open" for "is closed";
 * a changed value: of a code, an address, a time, "the gate code is 4711";
-* a claim of which there is one: the place that somebody lives in.
+* an exclusive claim: the place that somebody lives in.
 
-All else is unrelated. Nothing here knows who said it, or when: see `pairing`.
+Everything else is unrelated. `pairing` considers speakers and times.
 """
 
 from __future__ import annotations
 
 import re
 from functools import cache
-from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from ..memory.similarity import exact_key, fold
+from ..memory.similarity import exact_key
+from .normal_form import Statement, read
 from .vocabulary import each, either, pairs, words
 
 Relation: TypeAlias = Literal["duplicate", "contradiction", "unrelated"]
 
-# Written without blanks: each character is a word, but for the Thai negation. Hangul has blanks.
-_UNSPACED: Final = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
-    "\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
-)
-_PIECE: Final = re.compile(f"ไม่|[{_UNSPACED}]|[^{_UNSPACED}]+")
-_OPENING: Final = "\"'([{`¡¿「『【《〈"
-_CLOSING: Final = "\"')]}`.,;:!?…。、؟؛،·।॥۔」』】》〉"
-_ELIDED: Final = re.compile(r"(qu|[cdjlmnst])'(?=[aeiouyhàâéèêëîïôûœ])")
-_CONTRACTED: Final = {"'m": "am", "'re": "are", "'s": "is", "'ve": "have", "'ll": "will"}
-_WITH_PRONOUN: Final = re.compile(r"(i|you|we|they|it|he|she|that|there|what)('m|'re|'s|'ve|'ll)")
-_OF_I: Final = {"is": "am", "has": "have", "does": "do", "was": "was"}
-_BEFORE_VERB: Final = frozenset({"always", "never", "often", "usually", "also", "now", "still"})
-_CUT_SHORT: Final = {"ca": "can", "wo": "will", "sha": "shall"}
-_PREFACE: Final = re.compile(r"(?:please )?(?:remember|note) that ")
-_QUESTION: Final = re.compile("[?؟]")
 _DIGIT: Final = re.compile(r"\d")
 _HIRAGANA: Final = re.compile("[\u3041-\u309f\\s。、]")
-# What of a verb may turn with a denial: kana or Hangul.
+# The verb endings that a denial may change: kana or Hangul.
 _ENDINGS: Final = re.compile("[\u3041-\u309f]{0,10}|[\uac00-\ud7a3 ]{0,10}")
 _LONGEST_VALUE: Final = 4
 _LONGEST_CLAIM: Final = 24
 _MOVES_TRIED: Final = 8
 
 
-class Statement(msgspec.Struct, frozen=True):
-    """What of a text takes part in a comparison.
-
-    Attributes:
-        text: folded, with its punctuation.
-        words: in order; without punctuation, "the" and prefaces; "isn't" as "is", "not".
-        core: `words` without negations, articles and helping verbs, and in a rough stem.
-        negations: the words of `words` that deny.
-        asks: it is a question.
-        open: it speaks of some cases or of chances, or denies twice, so that another statement
-            can hardly contradict it.
-        names: the words after the first that begin with a capital letter.
-    """
-
-    text: str
-    words: tuple[str, ...]
-    core: tuple[str, ...]
-    negations: tuple[str, ...]
-    asks: bool
-    open: bool
-    names: frozenset[str]
-
-
 class Difference(msgspec.Struct, frozen=True):
-    """What two sequences of words begin and end with, and what stands between in each."""
+    """The common beginning and end of two word sequences, and the different middle of each."""
 
     before: tuple[str, ...]
     older: tuple[str, ...]
@@ -84,7 +45,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """That `subject` has `value` for its `attribute`, of which there is one at a time."""
+    """The claim that the single `attribute` of `subject` is `value`."""
 
     attribute: str
     subject: tuple[str, ...]
@@ -92,7 +53,7 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """How two statements relate, and why, in words to show; no reasons where unrelated."""
+    """The relation of two statements, and the reasons for display; none if unrelated."""
 
     relation: Relation
     reasons: tuple[str, ...] = ()
@@ -102,14 +63,14 @@ UNRELATED: Final = Judgement("unrelated")
 
 
 def judge(older: str, newer: str) -> Judgement:
-    """How the text `newer` relates to the text `older`."""
+    """The relation of the text `newer` to the text `older`."""
     if exact_key(older) == exact_key(newer):
         return Judgement("duplicate", ("the same words",))
     return judge_statements(read(older), read(newer))
 
 
 def judge_statements(older: Statement, newer: Statement) -> Judgement:
-    """`judge` for texts that were read before. Either way around a duplicate is a duplicate."""
+    """`judge` for texts that were already read. Duplicates are symmetric."""
     if older.asks != newer.asks:
         return UNRELATED
     if not older.words or not newer.words:
@@ -132,27 +93,8 @@ def judge_statements(older: Statement, newer: Statement) -> Judgement:
     return Judgement("contradiction", (reason,)) if reason else UNRELATED
 
 
-def read(text: str) -> Statement:
-    """Read `text`, in time that grows with its length."""
-    folded = fold(text)
-    told = _PREFACE.sub("", folded) if _PREFACE.match(folded) else folded
-    said = tuple(_in_first_person(_words(told)))
-    denials = tuple(word for word in said if word in negations())
-    left_out = _left_out(bool(denials))
-    capital = (one.strip(_OPENING + _CLOSING) for one in text.split()[1:])
-    return Statement(
-        text=folded,
-        words=said,
-        core=tuple(_stem(word) for word in said if word not in left_out),
-        negations=denials,
-        asks=bool(_QUESTION.search(folded)),
-        open=_leaves_open(said),
-        names=frozenset(fold(word) for word in capital if word[:1].isupper()),
-    )
-
-
 def difference(older: tuple[str, ...], newer: tuple[str, ...]) -> Difference:
-    """The one stretch in which two sequences differ, their common ends taken off."""
+    """The one stretch in which two sequences differ, without their common ends."""
     shorter = min(len(older), len(newer))
     start = 0
     while start < shorter and older[start] == newer[start]:
@@ -169,15 +111,15 @@ def difference(older: tuple[str, ...], newer: tuple[str, ...]) -> Difference:
 
 
 def value_slot(said: tuple[str, ...]) -> int | None:
-    """Where the value of "the gate code is 4711" begins: after its first opener, or None."""
+    """The index where the value of "the gate code is 4711" begins, or None."""
     return next((at + 1 for at in range(len(said)) if _opens(said, at)), None)
 
 
 def claim_of(statement: Statement) -> Claim | None:
     """The claim that a short statement makes, or None.
 
-    In scripts that have capital letters the value must begin with one: somebody who "works at
-    night" or "lives in fear" claims neither an employer nor a place.
+    In scripts with capital letters the value must begin with one: "works at night" and "lives in
+    fear" claim neither an employer nor a place.
     """
     said = statement.words
     if statement.negations or not 3 <= len(said) <= _LONGEST_CLAIM:
@@ -194,14 +136,8 @@ def claim_of(statement: Statement) -> Claim | None:
     return None
 
 
-@cache
-def negations() -> frozenset[str]:
-    """The words that deny."""
-    return words("negations") | words("joined_negations")
-
-
 def without_ending(text: str) -> str:
-    """`text` without hiragana: what a Japanese statement and its denial share."""
+    """`text` without hiragana: the part that a Japanese statement and its denial share."""
     return _HIRAGANA.sub("", text)
 
 
@@ -210,79 +146,8 @@ def opposites() -> frozenset[str]:
     return frozenset[str]().union(*pairs("opposite_verbs"), *pairs("opposite_states"))
 
 
-@cache
-def _left_out(denies: bool) -> frozenset[str]:
-    """What takes no part in a comparison with a statement that denies, or one that does not."""
-    return words("helping") | negations() | words("with_negation" if denies else "always")
-
-
-def _leaves_open(said: tuple[str, ...]) -> bool:
-    if not words("hedges").isdisjoint(said) or sum(one in words("negations") for one in said) > 1:
-        return True
-    if said and said[-1] in words("answers"):
-        return True
-    return any(one in negations() and after in words("only") for one, after in pairwise(said))
-
-
-def _words(folded: str) -> list[str]:
-    found: list[str] = []
-    for chunk in folded.split():
-        for piece in (chunk,) if chunk.isascii() else _PIECE.findall(chunk):
-            word = piece.rstrip(_CLOSING).lstrip(_OPENING)
-            if word and word not in {"the", "-"}:
-                found.extend(_expanded(word))
-    return found
-
-
-def _in_first_person(said: list[str]) -> list[str]:
-    """What an agent writes of its user as the user says it: "the user prefers" is "I prefer"."""
-    said = ["my" if word == "user's" else word for word in said]
-    if not said or said[0] != "user":
-        return said
-    at = next((at for at in (1, 2) if said[at : at + 1] and said[at] not in _BEFORE_VERB), 1)
-    verb = said[at] if at < len(said) else ""
-    if verb in _OF_I:
-        verb = _OF_I[verb]
-    elif verb.endswith("ies"):
-        verb = verb[:-3] + "y"
-    elif verb.endswith(("ches", "shes", "sses", "xes", "zes", "oes")):
-        verb = verb[:-2]
-    elif verb.endswith("s") and not verb.endswith("ss"):
-        verb = verb[:-1]
-    else:
-        return ["i", *said[1:]]
-    return ["i", *said[1:at], verb, *said[at + 1 :]]
-
-
-def _expanded(word: str) -> tuple[str, ...]:
-    """`word` in one spelling, and cut where two words were drawn together."""
-    if word == "cannot":
-        return "can", "not"
-    if "'" not in word:
-        return (_spellings().get(word, word),)
-    if match := _WITH_PRONOUN.fullmatch(word):
-        return match[1], _CONTRACTED[match[2]]
-    if word.endswith("n't") and len(word) > 3:
-        return _CUT_SHORT.get(word[:-3], word[:-3]), "not"
-    elided = _ELIDED.match(word)
-    return (elided.group(), word[elided.end() :]) if elided else (word,)
-
-
-@cache
-def _spellings() -> dict[str, str]:
-    return dict(pair.split("/") for pair in words("spellings"))
-
-
-def _stem(word: str) -> str:
-    """`word` so that "likes" and "does not like" meet; wrong for a few, the same way each time."""
-    if word in {"has", "had"}:
-        return "have"
-    plural = len(word) > 3 and word.isascii() and word.endswith("s") and not word.endswith("ss")
-    return word[:-1] if plural else word
-
-
 def _fronted(plain: tuple[str, ...], moved: tuple[str, ...]) -> bool:
-    """Whether a circumstance such as "on Monday" only moved from the end to the front."""
+    """Whether only a circumstance such as "on Monday" moved from the end to the front."""
     if len(plain) != len(moved) or moved[0] not in words("fronted"):
         return False
     cuts = [at for at, word in enumerate(plain) if at and word == moved[0]]
@@ -296,7 +161,7 @@ def _denial(older: Statement, newer: Statement) -> str | None:
 
 
 def _denied_ending(older: Statement, newer: Statement) -> str | None:
-    """A denial that is told by the ending of the verb, as in Japanese and Korean."""
+    """A denial by the ending of the verb, as in Japanese and Korean."""
     if older.text.isascii() or newer.text.isascii():
         return None
     ends, particles = _denied_endings()
@@ -323,7 +188,7 @@ def _denies(newer_denies: bool) -> str:
 
 
 def _changed(older: Statement, newer: Statement) -> str | None:
-    """That a word became its opposite, or a value another."""
+    """The reason if a word became its opposite, or a value changed."""
     if older.negations != newer.negations:
         return None
     parts = difference(older.words, newer.words)
@@ -341,7 +206,7 @@ def _opposite(parts: Difference) -> bool:
         return bool(parts.before or parts.after)
     if pair not in pairs("opposite_states") or not parts.before:
         return False
-    # With more after them some tell where: "on the desk".
+    # Before more words some of them are prepositions: "on the desk".
     if parts.after and not words("placing").isdisjoint(pair):
         return False
     said = parts.before[-1] in words("copulas") or parts.before[-1] in {"prefers", "prefer"}
@@ -349,10 +214,10 @@ def _opposite(parts: Difference) -> bool:
 
 
 def _value_changed(parts: Difference, older: Statement, newer: Statement) -> bool:
-    """Whether `older` and `newer`, which differ in `parts`, give one thing two values.
+    """Whether `older` and `newer`, which differ in `parts`, give the same thing two values.
 
-    A number changes wherever the rest stays; a word only where the noun can have no other beside
-    it, as "the sky is blue" and "the sky is clear" agree well.
+    A differing number is always another value; a differing word only after a noun with a single
+    value, since "the sky is blue" and "the sky is clear" are compatible.
     """
     if len(parts.before) < 2:
         return False
@@ -369,7 +234,7 @@ def _number_changed(parts: Difference) -> bool:
     opener = len(before) - 1
     while opener > 0 and (before[opener] in words("links") or before[opener] in words("months")):
         opener -= 1
-    # "Task code 5 is done": there the number only tells which task.
+    # "Task code 5 is done": here the number only identifies the task.
     if parts.after and before[opener] in words("value_nouns"):
         return False
     if not _opens(before, opener):
@@ -387,7 +252,7 @@ def _word_changed(parts: Difference, older: Statement, newer: Statement) -> bool
         return False
     if not words("no_values").isdisjoint(parts.older + parts.newer):
         return False
-    # "The boss is Ada", then "the boss is away": only two names exclude each other.
+    # "The boss is Ada", "the boss is away": only two names exclude each other.
     if before[opener - 1] in words("any_value_nouns") or "favorite" in before:
         return True
     names = ((parts.older[0], older), (parts.newer[0], newer))
@@ -405,7 +270,7 @@ def _opens(said: tuple[str, ...], at: int) -> bool:
 
 
 def _has_noun(said: tuple[str, ...], opener: int) -> bool:
-    """Whether the opener is a copula right after a noun of which there is one value."""
+    """Whether the opener is a copula right after a noun that has only one value."""
     if said[opener] not in words("copulas"):
         return False
     noun = said[opener - 1] in words("value_nouns") or _ends_noun(said[max(0, opener - 6) : opener])
@@ -413,7 +278,7 @@ def _has_noun(said: tuple[str, ...], opener: int) -> bool:
 
 
 def _ends_noun(said: tuple[str, ...]) -> bool:
-    """Whether words of one character end in a noun of which there is one value."""
+    """Whether words of one character end in a noun that has only one value."""
     return "".join(said).endswith(tuple(words("value_noun_ends")))
 
 
@@ -422,16 +287,16 @@ def _is_number(value: tuple[str, ...]) -> bool:
 
 
 def _is_unit(word: str) -> bool:
-    """Whether a word beside a number says of what it is one: "2 cats" is not about "3 dogs"."""
+    """Whether a word next to a number is its unit: "2 cats" is not about "3 dogs"."""
     others = ("numbers", "months", "links")
     return not (_DIGIT.search(word) or any(word in words(name) for name in others))
 
 
 def _other_claim(older: Statement, newer: Statement) -> str | None:
-    """That a claim took the place of another.
+    """The reason if one claim replaced another.
 
-    Not where the values share a word or its beginning (a town's name may be inflected, or told
-    with its country), nor where only one is a country.
+    Not if the values share a word or its beginning (a town's name may be inflected, or given
+    with its country), nor if only one value is a country.
     """
     one, other = claim_of(older), claim_of(newer)
     if one is None or other is None:
@@ -460,7 +325,7 @@ def _claims(attribute: str, unspaced: bool) -> tuple[re.Pattern[str], ...]:
 def _value(said: str) -> tuple[str, ...]:
     named: list[str] = []
     for word in said.split():
-        # There a circumstance begins.
+        # A circumstance begins here.
         if word in words("after_values"):
             break
         named.append(word)

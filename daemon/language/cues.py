@@ -1,7 +1,7 @@
-"""What a sentence does and what it is about, told by its wording; and how much it says.
+"""The signals of a sentence by its wording, its topic, and how much it says.
 
-The cues are data, see `vocabulary`. They see a sentence folded and cut to 600 characters, so that
-none can take long.
+The cues are data; see `vocabulary`. They are matched against the first 600 characters of the
+folded sentence, which bounds the time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ONGOING: Final[Outcome] = "ongoing"
 WORD: Final = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _LONGEST: Final = 600
 _LONGEST_GREETING: Final = 80
-# Found otherwise than by searching for their cues.
+# Not found by searching for their cues.
 _SPECIAL: Final = frozenset({"greeting", "request"})
 _SEARCHED: Final = tuple(one for one in get_args(Signal) if one not in _SPECIAL)
 _QUESTION_MARK: Final = re.compile(r"[?？؟][\"')\]”’*\s]*$")
@@ -35,7 +35,7 @@ _WORTH: Final[dict[str, float]] = {
     "commitment": 2.0, "error": 2.0, "claim": 1.5, "greeting": -8.0, "offer": -3.0,
     "question": -2.5, "request": -1.2, "hedge": -1.0,
 }  # fmt: skip
-# Without a word of content even a decision says little: "let's do it".
+# Without content words even a decision says little: "let's do it".
 _BARE: Final = 0.5
 _FILLED: Final = 0.25
 _SHARE_OF_FURTHER: Final = 0.4
@@ -49,7 +49,7 @@ _NEARBY: Final = 40
 
 
 def signals_of(sentence: str) -> frozenset[Signal]:
-    """All that one sentence does; none for a plain statement."""
+    """All signals of one sentence; none for a plain statement."""
     folded = fold(sentence[:_LONGEST])
     said = _opening().sub("", folded, count=1) or folded
     found: set[Signal] = {name for name in _SEARCHED if cue(name).search(said)}
@@ -66,10 +66,10 @@ def signals_of(sentence: str) -> frozenset[Signal]:
 
 
 def worth(text: str, signals: frozenset[Signal]) -> float:
-    """How much a sentence says: below 1 hardly anything, a decision with a number 4 and more.
+    """How much a sentence says: below 1 hardly anything, 4 and more for a decision with a number.
 
-    What it does counts most, a second thing that it does for less; then its words of content,
-    numbers, names of people and references. Questions, greetings, offers and doubts cost.
+    Its strongest signal counts most, further signals less; then its content words, numbers, names
+    of people and references. Questions, greetings, offers and doubts reduce it.
     """
     text = text[:_LONGEST]
     content = _content(text)
@@ -82,9 +82,9 @@ def worth(text: str, signals: frozenset[Signal]) -> float:
 
 
 def outcome_of(statements: list[str]) -> Outcome:
-    """What the statements, in their order, come to: the last clause that says it decides.
+    """The outcome of statements in order: the last clause with an outcome decides.
 
-    A promise makes it pending only where nothing tells of an end. Leave out questions.
+    A promise makes it pending only if no clause has an outcome. Leave out questions.
     """
     last: Outcome | None = None
     promised = False
@@ -100,7 +100,7 @@ def outcome_of(statements: list[str]) -> Outcome:
 
 
 def emotion_of(statements: list[str]) -> str:
-    """One of seven words, or "first → last" where the feeling changes; neutral where none is named.
+    """One of seven words, or "first → last" if the feeling changes; neutral if none is named.
 
     "Not happy" is sad; other denied feelings do not count.
     """
@@ -119,7 +119,7 @@ def emotion_of(statements: list[str]) -> str:
 
 
 def names_told(text: str) -> dict[str, str]:
-    """What a speaker says that they are called: `name`, `preferred_name`; or the `agent_name`."""
+    """The names that a speaker gives: `name` and `preferred_name`, or the `agent_name`."""
     text = text[:_LONGEST]
     found: dict[str, str] = {}
     only = _only_called().match(text)
@@ -139,7 +139,7 @@ def names_told(text: str) -> dict[str, str]:
 
 
 def introduced_as(text: str, reply: str) -> str:
-    """The name of "I'm Marek" where the reply takes it up: "Hi Marek!"; "" for anything else."""
+    """The name of "I'm Marek" if the reply uses it: "Hi Marek!"; else ""."""
     met = _introduced("introduced").match(text[:_LONGEST])
     first = met["name"].split()[0] if met else ""
     if met is None or not first[0].isupper() or first.casefold() in not_topics() | words("days"):
@@ -149,7 +149,7 @@ def introduced_as(text: str, reply: str) -> str:
 
 
 def is_of_self(text: str) -> bool:
-    """Whether somebody speaks of themselves."""
+    """Whether the speaker speaks of themselves."""
     return not words("self").isdisjoint(re.findall(r"[^\W\d_]+", text.lower()))
 
 
@@ -159,28 +159,33 @@ def is_standing(text: str) -> bool:
 
 
 def is_reminder(text: str) -> bool:
-    """Whether somebody wants to be reminded."""
+    """Whether the speaker wants to be reminded."""
     return _says("reminder", text)
 
 
+def is_lasting(text: str) -> bool:
+    """Whether a text gives a name, a standing preference or a reminder."""
+    return bool(names_told(text)) or is_standing(text) or is_reminder(text)
+
+
 def is_health(text: str) -> bool:
-    """Whether it would harm somebody if this were forgotten."""
+    """Whether forgetting this could harm somebody."""
     return _says("health", text)
 
 
 def is_injected(text: str) -> bool:
-    """Whether a text tells a model to do other than it was told."""
+    """Whether a text tells a model to ignore its instructions."""
     return cue("injected").search(fold(text)) is not None
 
 
 def is_acknowledgement(text: str) -> bool:
-    """Whether an answer only says that something was understood."""
+    """Whether an answer only confirms that something was understood."""
     folded = fold(text[:_LONGEST])
     return cue("acknowledged").match(_opening().sub("", folded, count=1)) is not None
 
 
 def matters_of(text: str) -> tuple[str, ...]:
-    """Tags for what nobody should forget, in the words of those who ask for it."""
+    """Tags for what must not be forgotten, in the words of those who will ask for it."""
     found = {
         "name": bool(names_told(text)),
         "reminder": is_reminder(text),
@@ -192,7 +197,7 @@ def matters_of(text: str) -> tuple[str, ...]:
 
 
 def category_of(text: str, *, preference: bool) -> str | None:
-    """The category of the tree that a statement is about, where its words tell."""
+    """The category of the tree that a statement belongs in, if its words tell."""
     if names_told(text):
         return "owner"
     if is_reminder(text):
@@ -224,7 +229,7 @@ def _clauses() -> re.Pattern[str]:
 
 
 def _undone(said: str, found: set[Signal]) -> set[Signal]:
-    """The signals of `found` that are only denied, or a condition."""
+    """The signals of `found` that are only denied, or part of a condition."""
     return {
         name
         for name in found & {"decision", "solution", "report"}
@@ -233,13 +238,13 @@ def _undone(said: str, found: set[Signal]) -> set[Signal]:
 
 
 def _follows(name: str, said: str, at: int) -> bool:
-    """Whether a cue stands right before a place."""
+    """Whether a cue is right before a position."""
     before = said[max(0, at - 12) : at]
     return any(match.end() == len(before.rstrip()) for match in cue(name).finditer(before))
 
 
 def _content(text: str) -> int:
-    """How many words `text` has that could be a topic."""
+    """The number of words in `text` that could be a topic."""
     found = WORD.findall(text)
     if not text.isascii() and len(found) < len(text) // 4:
         return len(text) // 3
@@ -272,7 +277,7 @@ def _told(clause: str, conditional: bool) -> Outcome | None:
     if conditional:
         return None
     positive, negative = _last("positive", clause), _last("negative", clause)
-    # An error is only told where nothing else is: "fixed the error".
+    # An error counts only without another outcome: "fixed the error".
     if not positive[0] and not negative[0]:
         negative = _last("trouble", clause)
     if not positive[0] and not negative[0]:
@@ -287,7 +292,7 @@ def _told(clause: str, conditional: bool) -> Outcome | None:
 
 
 def _last(name: str, clause: str) -> tuple[int, int]:
-    """The end and the start of the last cue; zeros where there is none."""
+    """The end and the start of the last cue; zeros if there is none."""
     return max(
         ((match.end(), match.start()) for match in cue(name).finditer(clause)), default=(0, 0)
     )
@@ -311,7 +316,7 @@ def _introduced(name: str) -> re.Pattern[str]:
 
 @cache
 def _only_called() -> re.Pattern[str]:
-    """Finds "just Joni is fine"."""
+    """Matches "just Joni is fine"."""
     return re.compile(rf"(?i:{either('just')}) {_NAME} (?i:{either('is_fine')})\b")
 
 

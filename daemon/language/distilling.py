@@ -1,4 +1,4 @@
-"""Raw text to a fact, or to several, to a summary of a few words."""
+"""Distils raw text to a fact, to several facts, or to a summary of a few words."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ SUMMARY_BYTES: Final = 30
 AGGRESSION: Final = 0.7
 MAX_TOPICS: Final = 5
 MAX_ACTIONS: Final = 3
-# The number of statements that are read of a very long text.
+# The maximum number of statements of a very long text.
 _MOST_TOLD: Final = 500
-# Below these a fact says too little to give way to what belongs to it.
+# A fact is not shortened below these sizes in favour of its details.
 _FACT_BYTES: Final = 50
 _LEAST_FACT_BYTES: Final = 40
 _CLAUSE_BYTES: Final = 24
@@ -45,10 +45,9 @@ _ANY_UNSPACED: Final = re.compile(
 
 
 class Stages(msgspec.Struct, frozen=True):
-    """A text on its way: its size, what was distilled, the summary, and their sizes in bytes.
+    """The stages of a text: its size, the distilled fact, the summary, and their sizes in bytes.
 
-    A text that is shorter than `distilled_size` of what was distilled is its own fact: the size
-    is the text's, and nothing grows.
+    A text that is shorter than its `distilled_size` is its own fact; the size is that of the text.
     """
 
     original_size: int
@@ -59,17 +58,17 @@ class Stages(msgspec.Struct, frozen=True):
 
     @property
     def compression_ratio(self) -> float:
-        """How many times larger the text was than what was distilled, 1 or more; 0 if empty."""
+        """The size of the text divided by the distilled size, at least 1; 0 if empty."""
         return self.original_size / self.distilled_size if self.original_size else 0.0
 
 
 def distil(text: str, *, aggression: float = AGGRESSION, max_bytes: int = MAX_BYTES) -> Distilled:
-    """The one thing that `text` is most worth remembering for.
+    """The most important fact of `text`.
 
     Args:
         text: a conversation with labelled speakers or any other text, in any language. A blank
-            one gives an empty fact.
-        aggression: 0 to 1; how much is taken off a sentence, see `sentences.plain`.
+            text gives an empty fact.
+        aggression: 0 to 1; how much of a sentence is removed, see `sentences.plain`.
         max_bytes: the limit of `distilled_size`, from 16 on.
     """
     text = printable(text)
@@ -85,10 +84,10 @@ def distil(text: str, *, aggression: float = AGGRESSION, max_bytes: int = MAX_BY
 def facts(
     text: str, *, aggression: float = AGGRESSION, max_bytes: int = MAX_BYTES
 ) -> list[Distilled]:
-    """Every statement of `text` worth keeping, in order; not what is repeated or corrected later.
+    """Every statement of `text` worth keeping, in order, without repeated and corrected ones.
 
-    A reference of the text that stands in none of them goes with the best of them; a text with
-    references alone gives one fact. `aggression` also says how much a statement must be worth.
+    References that are in no fact are added to the best fact; a text of only references gives one
+    fact. `aggression` also raises the minimum worth of a statement.
     """
     text = printable(text)
     kept = worth_keeping(statements(text, aggression), aggression)
@@ -103,16 +102,16 @@ def facts(
 
 
 def best(found: Sequence[Distilled], text: str) -> Distilled:
-    """The fact of `text` that says most; where none was found, what the text is distilled to."""
+    """The fact of `text` that says most; without any facts, what the text is distilled to."""
     if not found:
         return distil(text)
     return max(found, key=lambda one: worth(one.fact, signals_of(one.fact)))
 
 
 def core_summary(distilled: Distilled, max_bytes: int = SUMMARY_BYTES) -> str:
-    """The fact in a few words, with its outcome if there is room, in at most `max_bytes` UTF-8.
+    """The fact in at most `max_bytes` of UTF-8, with its outcome if there is room.
 
-    Articles go first; the cut is between words wherever one fits.
+    Articles are removed first; the cut is between words if possible.
     """
     fact = distilled.fact.removesuffix("…")
     if utf8_bytes(fact) > max_bytes and fact.isascii():
@@ -140,11 +139,10 @@ def stages_of(text: str, distilled: Distilled) -> Stages:
 
 
 def distilled_size(distilled: Distilled) -> int:
-    """The bytes of compact JSON, in UTF-8, that hold what was distilled.
+    """The bytes of the distilled fact as compact JSON in UTF-8.
 
-    Counted is what says something: empty lists, a neutral emotion and an ongoing outcome are
-    not, since a reader would put them there anyway. Nor are the references, which are not
-    distilled but carried along.
+    Empty lists, a neutral emotion and an ongoing outcome do not count, since they are defaults,
+    nor do the references, which are not distilled.
     """
     held: dict[str, object] = {
         name: value
@@ -161,11 +159,10 @@ def distilled_size(distilled: Distilled) -> int:
 def fitted(distilled: Distilled, max_bytes: int) -> Distilled:
     """`distilled` with a `distilled_size` of at most `max_bytes`.
 
-    What gives way, in this order: of clauses that contrast those that say less; actions beyond
-    2, topics and people beyond 3; actions and topics that the fact names anyway; the fact down
-    to 50 bytes; actions and topics, the last first; the first of two emotions, then the other;
-    people; the outcome. The fact gets the room that the others leave. The limit always holds
-    where it is 16 bytes or more.
+    Removed in this order: all but the best of contrasting clauses; actions beyond 2, topics and
+    people beyond 3; actions and topics that are also in the fact; the end of the fact, down to 50
+    bytes; actions and topics, last first; the first of two emotions, then the other; people; the
+    outcome. The fact gets the remaining room. A limit of 16 bytes or more always holds.
     """
     if distilled_size(distilled) <= max_bytes:
         return distilled
@@ -183,14 +180,14 @@ def fitted(distilled: Distilled, max_bytes: int) -> Distilled:
 
 
 def no_longer(distilled: Distilled, text: str, max_bytes: int) -> Distilled:
-    """`distilled`, with the text itself as the fact where the fact is longer than the text."""
+    """`distilled`; if its fact is longer than the text, with the text as the fact."""
     if utf8_bytes(distilled.fact) <= len(text.encode("utf-8", "replace")):
         return distilled
     return fitted(replace(distilled, fact=" ".join(printable(text).split())), max_bytes)
 
 
 def without(everything: Metadata, taken: Iterable[Metadata]) -> Metadata:
-    """The references that none of `taken` has."""
+    """The references that are in none of `taken`."""
     known = list(taken)
 
     def left(name: str) -> tuple[str, ...]:
@@ -203,10 +200,10 @@ def without(everything: Metadata, taken: Iterable[Metadata]) -> Metadata:
 def topics_of(
     text: str, fact: str, *, people: Collection[str] = (), most: int = MAX_TOPICS
 ) -> tuple[str, ...]:
-    """The `most` words that say best what `text` is about, in lower case, the best first.
+    """The `most` words that best say what `text` is about, in lower case, best first.
 
-    Words in `fact`, the statement chosen from the text, count more. Names of people are
-    no topics.
+    Words in `fact`, the statement chosen from the text, count more. Names of people are not
+    topics.
     """
     left_out = {part.casefold() for name in people for part in name.split()}
     counts: dict[str, float] = {}
@@ -221,10 +218,10 @@ def topics_of(
     return tuple(shown[key] for key in sorted(counts, key=lambda key: -counts[key])[:most])
 
 
-def actions_of(statements: Iterable[str], most: int = MAX_ACTIONS) -> tuple[str, ...]:
-    """The first `most` things done or to be done, each once, of at most 60 characters.
+def actions_of(statements: Iterable[str]) -> tuple[str, ...]:
+    """The first three actions done or to be done, each once, of at most 60 characters.
 
-    What was denied was not done and is left out.
+    Denied actions are left out.
     """
     found: dict[str, None] = {}
     for statement in statements:
@@ -233,13 +230,13 @@ def actions_of(statements: Iterable[str], most: int = MAX_ACTIONS) -> tuple[str,
             phrase = shortened(match["phrase"].rstrip(" .…"), _ACTION_CHARS, len, mark="")
             if not cue("undone").search(before) and " " in phrase:
                 found[phrase] = None
-    return tuple(found)[:most]
+    return tuple(found)[:MAX_ACTIONS]
 
 
 def _distilled(
     told: Sequence[SaidSentence], said: Sequence[SaidSentence], found: Metadata
 ) -> Distilled:
-    """The first of `told`, with what the others tell, and how all that was `said` ends."""
+    """The first of `told` with the details of the rest, and the outcome of all that was `said`."""
     fact = told[0].text
     named = _people(told)
     speakers = {one.speaker: None for one in told if one.speaker}
@@ -259,7 +256,7 @@ def _distilled(
 
 
 def _people(told: Sequence[SaidSentence]) -> tuple[str, ...]:
-    """The people that are spoken of; who speaks is one only where the fact is about them."""
+    """The people mentioned; a speaker only if the fact is about them."""
     best, *others = told
     speakers = {one.speaker for one in told if one.speaker}
     named = dict.fromkeys(people(best.text, speakers))
@@ -272,7 +269,7 @@ def _people(told: Sequence[SaidSentence]) -> tuple[str, ...]:
 
 
 def _ever_leaner(distilled: Distilled) -> Iterator[tuple[Distilled, int]]:
-    """Ever less beside the fact, each with the bytes of the fact for which it may stay."""
+    """Ever fewer details, each with the fact's bytes up to which they may stay."""
     at = replace(
         distilled,
         actions=distilled.actions[:2],
@@ -338,7 +335,7 @@ def _contrast() -> re.Pattern[str]:
 
 @cache
 def _action() -> re.Pattern[str]:
-    """A verb of doing, or what follows "to do", up to the end of its clause."""
+    """A verb of doing, or the words after "to do", up to the end of the clause."""
     return re.compile(
         rf"(?<![\w'’])(?:(?:{either('to_do')}) (?!be\b|have\b)|(?=(?:{either('action')})\b))"
         rf"(?P<phrase>\w.*?)(?=[,;:!?。，；！？\n()\[\]\"“”—]|\.(?:\s|$)|$|\s[-–]+\s"

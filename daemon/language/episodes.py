@@ -1,4 +1,4 @@
-"""A conversation in one or two sentences, when it is over."""
+"""Summarises a finished conversation in one or two sentences."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..memory.own_files import EpisodeOutcome
 from ..memory.records import Outcome
 from .cues import Signal, outcome_of
 from .distilling import topics_of
-from .extraction import Turn, utterance_of
 from .names import people
 from .sentences import shortened, utf8_bytes
 from .statements import SaidSentence, spoken
+from .turn_text import Turn, utterance_of
 
 MIN_TAGS: Final = 3
 MAX_TAGS: Final = 5
@@ -26,7 +26,7 @@ _OUTCOMES: Final[dict[Outcome, EpisodeOutcome]] = {
     "ongoing": "informational",
 }
 _GOAL: Final[frozenset[Signal]] = frozenset({"question", "request", "error"})
-# A promise is what is wanted only where it comes first.
+# A promise is a goal only if it comes first.
 _FIRST_GOAL: Final = _GOAL | {"commitment"}
 _RESULT: Final[frozenset[Signal]] = frozenset(
     {"solution", "report", "decision", "correction", "preference", "claim"}
@@ -35,12 +35,12 @@ _FIRST: Final = 3
 
 
 class Episode(msgspec.Struct, frozen=True):
-    """What a conversation was about, and how it ended.
+    """The topic of a conversation, and its outcome.
 
     Attributes:
         summary: one or two sentences; empty for an empty conversation.
         tags: three to five words, or fewer.
-        outcome: informational where nothing was to be solved.
+        outcome: informational if there was no problem to solve.
     """
 
     summary: str
@@ -62,14 +62,14 @@ def summarise_episode(turns: Sequence[Turn]) -> Episode:
 
 
 def _goal(told: Sequence[SaidSentence]) -> SaidSentence:
-    """What the conversation began with: the first that asks, or says that something is wrong."""
+    """The goal of the conversation: the first statement that asks, or reports a problem."""
     first = [one for one in told if one.role != "agent"][:_FIRST] or list(told[:1])
     asking = (one for at, one in enumerate(first) if one.signals & (_GOAL if at else _FIRST_GOAL))
     return next(asking, first[0])
 
 
 def _result(told: Sequence[SaidSentence], goal: SaidSentence) -> SaidSentence | None:
-    """The statement after the goal that says most of how it ended; of equals the later."""
+    """The statement after the goal that says most of the result; among equals the later."""
     begin = next(place for place, one in enumerate(told) if one is goal) + 1
     later = [one for one in told[begin:] if "question" not in one.signals]
     ranked = (
@@ -85,7 +85,7 @@ def _sentence(statement: SaidSentence | None, *, asks: bool = False) -> str:
         return ""
     text = shortened(statement.text, _SENTENCE_BYTES, utf8_bytes)
     if text.endswith(":"):
-        return ""  # What it leads to is code, or a table.
+        return ""  # It introduces code or a table.
     if asks and statement.signals & {"question", "request"}:
         who = statement.speaker or "User"
         text = f"{who} asked: {text}"

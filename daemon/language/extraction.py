@@ -1,7 +1,7 @@
-"""What a conversation says that is worth remembering, found by rules.
+"""Extracts what is worth remembering from a conversation, by rules.
 
-Six kinds, with profClaw's importances. Only what people really state is taken, and what agents
-report as done: no questions, greetings, orders or commands.
+Six kinds, with profClaw's importances. Extracted are only statements of people and reports of
+agents, not questions, greetings, orders or commands.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from .cues import (
     is_acknowledgement,
     is_health,
     is_injected,
+    is_lasting,
     is_reminder,
     is_standing,
     matters_of,
@@ -30,8 +31,8 @@ from .cues import (
 )
 from .distilling import topics_of
 from .names import Mention, mentions, people
-from .sentences import printable, sentences, shortened, utf8_bytes
-from .speech import Role, Utterance, role_of
+from .sentences import sentences, shortened, utf8_bytes
+from .speech import Role
 from .statements import (
     SaidSentence,
     confirms,
@@ -41,6 +42,7 @@ from .statements import (
     spoken,
     worth_keeping,
 )
+from .turn_text import MOST_CHARS, Turn, is_command, utterance_of, without_cited
 
 Kind: TypeAlias = Literal[
     "correction", "solution", "error_pattern", "decision", "preference", "fact"
@@ -54,7 +56,7 @@ _EVENTS: Final[dict[Kind, str]] = {
     "decision": "decision", "preference": "preference_learned", "solution": "task_solution",
     "fact": "fact_stored", "error_pattern": "error_recovery", "correction": "correction",
 }  # fmt: skip
-# What comes first decides, for a sentence may do several things; all else is a fact.
+# The first match decides, since a sentence may have several signals; the default is a fact.
 _KINDS: Final[tuple[tuple[Signal, Kind], ...]] = (
     ("correction", "correction"), ("solution", "solution"), ("decision", "decision"),
     ("preference", "preference"), ("error", "error_pattern"),
@@ -63,41 +65,18 @@ _HOW_TO: Final[frozenset[Kind]] = frozenset({"solution", "error_pattern"})
 _NOT_STATED: Final[frozenset[Signal]] = frozenset({"question", "greeting", "offer"})
 _FROM_AGENTS: Final[frozenset[Signal]] = frozenset({"report", "solution", "error", "decision"})
 _WITHIN_REQUESTS: Final[frozenset[Signal]] = frozenset({"preference", "decision", "correction"})
-_COMMAND: Final = re.compile(r"\s*/[^\s/.]*(?:\s|$)")
-# How hosts mark what they recall: an element, MEMORY.md and its section there, TinyClaw's block.
-_RECALLED: Final = re.compile(
-    r"<(?P<end>/)?(?P<name>(?:relevant|recalled|long[-_]term|agent|user)[-_](?:memory|memories)"
-    r"|(?:memory|memories|recall)[-_]context|memories|thermocline(?:[-_]\w{1,20})?)"
-    r"(?:\s[^<>\n]{0,200})?>|<!-- thermocline:(?:begin|(?P<last>end)) -->"
-    r"|^\[(?P<close>/)?(?P<block>MEMORY)\]$"
-    r"|^(?:(?P<file># MEMORY\.md) - Long-Term Context|(?P<foot>\*Generated: [^\n]{1,40}\*))$",
-    re.IGNORECASE | re.MULTILINE,
-)
-# The lists that other systems put before a message.
-_RECALLED_LISTS: Final = re.compile(
-    r"^## (?:Relevant Memories|Known Entities|Relevant Past Conversations|Important Context"
-    r"|Stored Facts|Recent Reflections)[ \t]*$(?:\n(?:[ \t]*$|(?:[-*] |📝|🔑|⚠|⭐|📌)[^\n]*))*",
-    re.MULTILINE,
-)
-# What only leads over to what is said.
+# Lead-ins without content.
 _LEAD_IN: Final = re.compile(
     r"^(?:(?:oh|ah|ach|and|und|but|aber|ok(?:ay)?|well|hey|hi|btw|by the way)[,.!]? )+(?=\w+ \w)",
     re.IGNORECASE,
 )
 _PARTS: Final = re.compile(r"[,;]| and | und | y ")
 _SAYS_MORE: Final = 1.0
-# What a user passes on of others: cited lines, elements such as <document>, and quotations.
-_CITED: Final = re.compile(r"^[ \t]*>[^\n]*$", re.MULTILINE)
-_ELEMENT: Final = re.compile(
-    r"<([a-z][\w-]{0,30})(?:\s[^<>\n]{0,200})?>[^<]{0,8000}</\1>", re.IGNORECASE
-)
-_NESTED: Final = 3
-_QUOTED: Final = re.compile(r"""["“„«「](?P<text>[^"“”„«»「」\n]{20,1000})["”“»」]""")
 _LEAST_BYTES: Final = 20
-# It comes with its problem: "the build fails → run `make x`".
+# A solution is stored with its problem: "the build fails → run `make x`".
 _LEAST_OF_SOLUTION: Final = 12
 _LEAST_OF_CORRECTION: Final = 8
-# The line of a code fence that says what went wrong.
+# The line with the error in a code fence.
 _PASTED_ERROR: Final = re.compile(
     r"^```(?:(?!```)[^\n]{0,400}\n){0,40}?"
     r"(?P<error>[^\n`]{0,120}(?:[Ee]rror|Exception|panic|[Ff]ailed|FATAL)[^\n`]{0,120})$",
@@ -109,51 +88,33 @@ HEALTHY: Final = 0.95
 NAMED: Final = 0.9
 STANDS: Final = 0.8
 _ACTORS: Final[dict[Role, str]] = {"user": "user", "agent": "assistant"}
-# What such statements are worth beyond their words; see `weighing`.
+# The additional worth of such statements; see `cues.worth`.
 _LASTING: Final = 3.0
 _TO_AN_AGENT: Final = 1.0
 _CORRECTING: Final = 4.0
-# With a date, so that any other would correct it.
+# A text with a date, which any other date would correct.
 _ANY: Final = ("May 1",)
 _OF_NAMED: Final = 0.5
 # A name within a sentence.
 _WITHIN: Final = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+\b")
 _ASIDE: Final[frozenset[Signal]] = frozenset({"question", "greeting", "offer", "request"})
 _MOST_BYTES: Final = 1_000
-_MOST_CHARS: Final = 16_000
 _TOPICS: Final = 4
 _AGGRESSION: Final = 0.5
-
-
-class Turn(msgspec.Struct, frozen=True):
-    """One message of a conversation.
-
-    Attributes:
-        role: "user", "assistant" and the like.
-        actor: the name of who speaks; empty where only the role is known.
-        position: its place in the conversation.
-        at: when, in seconds since the epoch.
-    """
-
-    role: str
-    text: str
-    actor: str = ""
-    position: int | None = None
-    at: float | None = None
 
 
 class Observation(msgspec.Struct, frozen=True):
     """Something worth remembering, ready to become a memory.
 
     Attributes:
-        subject: whom or what it is about.
-        text: a statement that stands by itself where the grammar allows: "Ada prefers tea".
-        tags: its kind, then what it is about.
-        actor, position, at: of the turn in which it was said.
-        entities: what it names.
-        category: what it is about, where its words tell.
-        profile: what it tells of the owner: `name`, `preferred_name`, a standing `preference`.
-        corrects: the earlier text of the conversation that it takes the place of.
+        subject: the person or topic that it is about.
+        text: a self-contained statement where the grammar allows: "Ada prefers tea".
+        tags: its kind, then its topics.
+        actor, position, at: those of its turn.
+        entities: the entities that it names.
+        category: its category, if its words tell, or "".
+        profile: facts about the owner: `name`, `preferred_name`, a standing `preference`.
+        corrects: the earlier text of the conversation that it replaces, or "".
     """
 
     type: Type
@@ -173,11 +134,11 @@ class Observation(msgspec.Struct, frozen=True):
 
 
 def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Observation]:
-    """What is worth remembering of the turns, in order; repeated and corrected things once.
+    """What is worth remembering of the turns, in order, without repeated and corrected things.
 
-    Of one turn the first 16,000 characters are read. A statement has at least 20 bytes:
-    20 characters of English, 7 of Chinese. `earlier` are texts that were kept of the same
-    conversation before, the oldest first: "at 4, not 3" is said of them.
+    Only the first 16,000 characters of a turn are read. A statement has at least 20 bytes: 20
+    characters of English, 7 of Chinese. `earlier` are the texts already kept of the conversation,
+    oldest first, which corrections such as "at 4, not 3" apply to.
     """
     told = [turn for turn in turns if not is_command(turn.text)]
     said = spoken(tuple(utterance_of(without_cited(turn)) for turn in told), _AGGRESSION)
@@ -203,58 +164,8 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     return [replace(one, corrects=corrected.get(one.text, "")) for one in made]
 
 
-def is_command(text: str) -> bool:
-    """Whether a turn is an order to the chat itself, such as "/help": a path begins otherwise."""
-    return _COMMAND.match(text) is not None
-
-
-def without_recalled(text: str) -> str:
-    """`text` without what a host put into it from a memory, which nobody has said."""
-    begun: dict[str, int] = {}
-    spans: list[tuple[int, int]] = []
-    for mark in _RECALLED.finditer(text):
-        name = mark["name"] or mark["block"] or ("file" * bool(mark["file"] or mark["foot"]))
-        if not (mark["end"] or mark["last"] or mark["close"] or mark["foot"]):
-            begun.setdefault(name.lower(), mark.start())
-        elif (start := begun.pop(name.lower(), None)) is not None:
-            spans.append((start, mark.end()))
-    # One within another goes with it.
-    parts: list[str] = []
-    at = 0
-    for start, end in sorted(spans):
-        parts.append(text[at:start])
-        at = max(at, end)
-    left = "".join((*parts, text[at:]))
-    left = _RECALLED_LISTS.sub("", left) if "## " in left else left
-    return left.strip() if left != text else text
-
-
-def without_cited(turn: Turn) -> Turn:
-    """A user's turn without what somebody else has written, as far as it says what to do."""
-    if turn.role != "user":
-        return turn
-    text = turn.text[:_MOST_CHARS]
-    for _ in range(_NESTED if "</" in text else 0):
-        text = _ELEMENT.sub(" ", text)
-    return replace(turn, text=_QUOTED.sub(_shortened, _CITED.sub("", text)))
-
-
-def _shortened(quoted: re.Match[str]) -> str:
-    """A quotation, but for its text if that names somebody or says how something should be."""
-    told = sentences(quoted["text"])
-    asks = any(is_lasting(one) or "preference" in signals_of(one) for one in told)
-    return "“…”" if asks else quoted.group()
-
-
-def utterance_of(turn: Turn) -> Utterance:
-    """A turn as the rules of distillation read it."""
-    role = role_of(turn.role)
-    name = " ".join(printable(turn.actor).split()) if role in {"user", "person"} else ""
-    return Utterance(role if role != "person" else "user", name, printable(turn.text[:_MOST_CHARS]))
-
-
 def _without_injected(said: Sequence[SaidSentence]) -> Iterator[SaidSentence]:
-    """What stands before an instruction to the model; whatever follows it in a turn goes too."""
+    """The statements of each turn up to an instruction to the model."""
     injected: set[int] = set()
     for statement in said:
         if is_injected(statement.said):
@@ -264,7 +175,7 @@ def _without_injected(said: Sequence[SaidSentence]) -> Iterator[SaidSentence]:
 
 
 def _met(said: Sequence[SaidSentence]) -> dict[str, str]:
-    """The sentences in which a user gives a name that the agent takes up, each with the name."""
+    """The sentences in which a user gives a name that the agent then uses, each with the name."""
     replies: dict[int, str] = {}
     for one in said:
         if one.role == "agent":
@@ -277,10 +188,10 @@ def _met(said: Sequence[SaidSentence]) -> dict[str, str]:
 def _raised(
     statement: SaidSentence, among: bool, named: Collection[str], met: Collection[str]
 ) -> SaidSentence:
-    """A user who talks with an agent says what is worth keeping more often than people do.
+    """The statement with a higher worth if it is likely to matter.
 
-    What nobody should forget is worth keeping however it is said; and what begins with one of
-    the names within other sentences is about them.
+    That is what must not be forgotten, what a user tells an agent, and what begins with a name
+    that other sentences mention.
     """
     if statement.role != "user":
         return statement
@@ -298,19 +209,14 @@ def _raised(
 
 
 def _matters(text: str) -> bool:
-    """Whether few words are enough."""
+    """Whether a short statement is enough."""
     return is_lasting(text) or is_health(text)
-
-
-def is_lasting(text: str) -> bool:
-    """Whether a text says how somebody is called, how they want things, or to be reminded."""
-    return bool(names_told(text)) or is_standing(text) or is_reminder(text)
 
 
 def _corrected(
     stated: Sequence[SaidSentence], earlier: Sequence[str], denied: Collection[int]
 ) -> tuple[list[SaidSentence], dict[str, str]]:
-    """Corrections in place of what they correct, and what each corrects of the earlier texts."""
+    """The statements with corrections applied, and the earlier text that each one corrects."""
     corrected: dict[str, str] = {}
     found: list[SaidSentence] = []
     for statement in stated:
@@ -337,7 +243,7 @@ def _corrected(
 def _with_problems(
     kept: Iterable[SaidSentence], said: Sequence[SaidSentence], turns: Sequence[Turn]
 ) -> list[SaidSentence]:
-    """An agent's solution with the problem that was told before it, in place of the problem."""
+    """The statements; an agent's solution absorbs the problem before it."""
     whole: list[SaidSentence] = []
     problem: SaidSentence | None = None
     for statement in kept:
@@ -357,7 +263,7 @@ def _with_problems(
 
 
 def _asked_before(statement: SaidSentence, said: Sequence[SaidSentence]) -> str:
-    """What the user said last before an agent's advice."""
+    """The user's last statement before an agent's advice."""
     before = [one for one in said if one.place == statement.place - 1 and one.role == "user"]
     told = [one for one in before if "greeting" not in one.signals]
     return shortened(told[-1].text.rstrip("?？"), _PROBLEM_BYTES, utf8_bytes) if told else ""
@@ -385,7 +291,7 @@ def _is_stated(statement: SaidSentence) -> bool:
 
 
 def _is_mere_secret(statement: SaidSentence) -> bool:
-    """Whether it only tells a secret, which was replaced, and nothing beside it."""
+    """Whether it only contains a secret, which was removed."""
     if " removed]" not in statement.said or _kind(statement.signals) != "fact":
         return False
     beside = (part for part in _PARTS.split(statement.said) if " removed]" not in part)
@@ -393,7 +299,7 @@ def _is_mere_secret(statement: SaidSentence) -> bool:
 
 
 def _tells_by_the_way(statement: SaidSentence) -> bool:
-    """Whether a request says more than what is wanted: "add oat milk, Ada is allergic to milk"."""
+    """Whether a request also states a fact: "add oat milk, Ada is allergic to milk"."""
     if statement.signals & _WITHIN_REQUESTS:
         return True
     return "claim" in statement.signals and bool(people(statement.text))
@@ -404,7 +310,7 @@ def _kind(signals: frozenset[Signal]) -> Kind:
 
 
 def _observation(statement: SaidSentence, turn: Turn, name: str = "") -> Observation:
-    """A statement as an observation; `name`: which the user gives in it, by the agent's reply."""
+    """A statement as an observation; `name`: the name that the user gives in it."""
     kind = _kind(statement.signals)
     speaker = statement.speaker or ("User" if statement.role == "user" else "")
     named = mentions(statement.text, statement.speaker)
@@ -435,7 +341,7 @@ def _observation(statement: SaidSentence, turn: Turn, name: str = "") -> Observa
 
 
 def _importance(statement: SaidSentence, kind: Kind) -> float:
-    """A kind's, but for what nobody should forget."""
+    """The importance of the kind, or more for what must not be forgotten."""
     least = HEALTHY if is_health(statement.text) else 0.0
     if statement.role == "user":
         named = bool(names_told(statement.said))
@@ -444,10 +350,10 @@ def _importance(statement: SaidSentence, kind: Kind) -> float:
 
 
 def profile_of(turn: Turn) -> dict[str, str]:
-    """What a turn tells of the owner, see `Observation`."""
+    """What a turn says about the owner; see `Observation.profile`."""
     told: dict[str, str] = {}
     if turn.role == "user" and not turn.actor and not is_injected(turn.text):
-        for sentence in sentences(without_cited(turn).text[:_MOST_CHARS]):
+        for sentence in sentences(without_cited(turn).text[:MOST_CHARS]):
             told |= _told_in(sentence)
     return told
 
@@ -462,7 +368,7 @@ def _told_in(sentence: str) -> dict[str, str]:
 def _subject(
     statement: SaidSentence, persons: tuple[str, ...], topics: tuple[str, ...], speaker: str
 ) -> str:
-    """Who stands at its beginning or speaks of themselves, else its topics, else the speaker."""
+    """The person at its beginning or its speaker, else its topics, else the speaker."""
     if persons and (statement.text.startswith(persons[0]) or persons[0] == speaker):
         return persons[0]
     if topics:

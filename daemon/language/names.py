@@ -1,8 +1,8 @@
-"""The people, places, organizations, technologies and projects that a text names.
+"""Finds the people, places, organizations, technologies and projects that a text names.
 
-A capital letter proves nothing: sentences begin with one, and so do products, towns and months.
-A word is taken for a person's name when it is a common given name, when it is known from
-elsewhere, or when the words around it speak of a person.
+A capital letter is no proof: sentences, products, towns and months begin with one, too. A word is
+a person's name if it is a common given name, if it is known, or if the words around it show that
+it is a person.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _PROJECT: Final = re.compile(
 
 
 class MentionedRelation(msgspec.Struct, frozen=True):
-    """How something is related to another, by the other's name; `lives_in`."""
+    """A relation such as `lives_in` to another entity, by its name."""
 
     relation: str
     target: str
 
 
 class Mention(msgspec.Struct, frozen=True):
-    """Something that a statement names, and what it says of it."""
+    """An entity that a statement names, and its relations."""
 
     name: str
     type: EntityType
@@ -49,11 +49,11 @@ class Mention(msgspec.Struct, frozen=True):
 
 
 def people(text: str, known: Collection[str] = ()) -> tuple[str, ...]:
-    """The names of people in `text`, as they are written there, each once, in its order.
+    """The names of people in `text`, as written, each once, in order.
 
     Args:
-        text: any text; a part of a longer one will do.
-        known: names that are people's for certain, such as those of the speakers.
+        text: any text, also a part of a longer one.
+        known: names that are certainly people's, such as those of the speakers.
     """
     found = dict.fromkeys(_names(text, frozenset(name.casefold() for name in known)))
     if not text.isascii():
@@ -71,7 +71,7 @@ def mentions(text: str, speaker: str = "") -> tuple[Mention, ...]:
 
     Args:
         text: one statement.
-        speaker: who made it; what it says of "I" and "my" is theirs.
+        speaker: who made it; "I" and "my" refer to them.
     """
     named = people(text, (speaker,) if speaker else ())
     types: dict[str, EntityType] = {}
@@ -110,7 +110,7 @@ def _names(text: str, known: frozenset[str]) -> Iterator[str]:
 
 
 def _run(text: str, found: Sequence[re.Match[str]], at: int) -> int:
-    """How many words from `at` on could be one name; 0 where none begins."""
+    """The number of words from `at` on that could be one name."""
     length = 0
     while length < _LONGEST and at + length < len(found):
         word = found[at + length]
@@ -159,7 +159,7 @@ def _is_person(  # noqa: PLR0911 - one clue after the other
         return True
     if _own().search(text, max(0, start - 20), start) or _personal().match(text, end):
         return True
-    # A thing may be named as well: what is called so must be a person.
+    # Things can have names, too: only a person counts.
     if before in words("naming") and any(
         word in words("kin") or word in words("persons") for word in around
     ):
@@ -173,7 +173,7 @@ def _is_person(  # noqa: PLR0911 - one clue after the other
 
 
 def _speaks_of_person(text: str, start: int, end: int, before: str) -> bool:
-    """Whether the words around a name say that it is a person's, whatever else it may name."""
+    """Whether the words around a name show that it is a person's."""
     return (
         before in words("titles")
         or _relates(before)
@@ -193,7 +193,7 @@ def _within_sentence(text: str, start: int) -> bool:
 
 
 def _subject(text: str, named: tuple[str, ...], speaker: str) -> str:
-    """Whom a statement is about: who stands at its beginning or gives a name, else who made it."""
+    """The person that a statement is about: at its beginning, else its speaker."""
     for name in named:
         at = text.find(name)
         if at == 0 or _own().search(text, max(0, at - 20), at):
@@ -205,7 +205,7 @@ def _subject(text: str, named: tuple[str, ...], speaker: str) -> str:
 
 
 def _found(text: str) -> Iterator[tuple[str, EntityType, str]]:
-    """What the patterns find: a name, its type, and how the statement's subject relates to it."""
+    """The matches of the patterns: name, type, and the relation of the subject to it."""
     for pattern, kind, relation in _patterns():
         for match in pattern.finditer(text):
             name = match[match.lastgroup or "name"]

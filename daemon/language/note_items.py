@@ -1,4 +1,4 @@
-"""A note in Markdown as items: list items with those nested in them, and paragraphs."""
+"""Parses a note in Markdown into items: list items with their nested items, and paragraphs."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ _BULLET: Final = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,9}[.)])[ \t]+(?:\[([ xX])
 _RULE: Final = re.compile(r"[ \t]*(?:[-*_=][ \t]*){3,}$")
 _BOLD_START: Final = re.compile(r"[ \t]*(?:\*\*|__)\S")
 _TABLE: Final = re.compile(r"[ \t]*\|")
-# The title of a whole note says nothing of its parts.
+# The title of a note does not describe its parts.
 _TITLE: Final = re.compile(r"[0-9]{4}|\b(?:daily|notes?|journal|log)\b", re.IGNORECASE)
 _TAB: Final = 4
 _DEEPEST: Final = 16
 
 
 class Item(msgspec.Struct, frozen=True):
-    """A paragraph, or an item of a list with all that belongs to it.
+    """A paragraph, or an item of a list with its content.
 
     Attributes:
         kind: "checked" and "open" have a check box.
         line: where it begins, from 1.
-        text: its own words on one line, with their Markdown, without those of its children.
+        text: its own text on one line, with Markdown, without that of its children.
         code: the fenced code in it or right after it.
-        headings: the headings it stands under, the outermost first, without the note's title.
-        children: the items nested in it; of a paragraph, the list that follows it.
+        headings: the headings above it, outermost first, without the note's title.
+        children: its nested items; of a paragraph, the list after it.
     """
 
     kind: Kind
@@ -42,7 +42,7 @@ class Item(msgspec.Struct, frozen=True):
 
 
 class _Draft:
-    """An item while its lines are read."""
+    """An item while its lines are being read."""
 
     def __init__(self, kind: Kind, line: int, indent: int, headings: tuple[str, ...]) -> None:
         self.kind = kind
@@ -60,7 +60,7 @@ class _Draft:
 
 
 class _Reader:
-    """Reads lines one by one; `top` are the outermost items so far."""
+    """Reads line by line; `top` has the outermost items so far."""
 
     def __init__(self) -> None:
         self.top: list[_Draft] = []
@@ -131,8 +131,8 @@ class _Reader:
 def items(text: str) -> tuple[Item, ...]:
     """The items of a note, in order.
 
-    A list belongs to the paragraph right before it, or that ends in a colon. Front matter,
-    tables and rules are left out. Nested deeper than 16 levels a list stays at that level.
+    A list belongs to the paragraph right before it, or one before it that ends in a colon. Front
+    matter, tables and rules are left out. Lists nested deeper than 16 levels stay at level 16.
     """
     reader = _Reader()
     for number, line in _body(text):

@@ -1,7 +1,7 @@
-"""The facts of a daily note, found by the marks that people put on what matters.
+"""Extracts the facts of a daily note from the marks that people use.
 
-These are EvoClaw's: ticked boxes, lines that begin in bold, and items that tell of a decision;
-and beside them sentences that decide, correct or prefer something.
+EvoClaw's marks are ticked boxes, lines that begin in bold, and items with a decision. In addition,
+sentences with a decision, correction or preference are facts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .note_items import Item, items
 from .sentences import shortened, utf8_bytes
 from .statements import statements
 
-# Words of headings and where they lead, in EvoClaw's order: the first that is found decides.
+# Words of headings and their categories, in EvoClaw's order: the first match decides.
 CATEGORIES: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("gpu", "server", "media", "video", "image", "comfyui", "ltx"), "technical/gpu"
@@ -63,11 +63,11 @@ class NoteFact(msgspec.Struct, frozen=True):
     """A fact of a note.
 
     Attributes:
-        text: what it says, without Markdown but for back quotes.
-        category: where its headings lead.
-        importance: 0.75 for a decision in a list, 0.7 for what is ticked or bold, else 0.65.
-        metadata: the references of the item and of all that is nested in it.
-        line: where it begins in the note, from 1.
+        text: without Markdown, except back quotes.
+        category: the category of its headings.
+        importance: 0.75 for a decision in a list, 0.7 for a ticked or bold item, else 0.65.
+        metadata: the references of the item and everything nested in it.
+        line: its first line in the note, from 1.
     """
 
     text: str
@@ -78,18 +78,18 @@ class NoteFact(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """16 hex digits that stay the same while the words do, wherever in a note they stand."""
+        """16 hex digits that depend only on the words, not on their place in the note."""
         return hashlib.blake2b(exact_key(self.text).encode(), digest_size=8).hexdigest()
 
 
 def read_note(text: str, categories: Mapping[str, str] = CATEGORIES) -> list[NoteFact]:
-    """The facts of the note `text` in order, each once, whatever case it is written in.
+    """The facts of the note `text` in order, each once, ignoring case.
 
     Args:
-        text: Markdown, or anything.
-        categories: words of headings and the category that each leads to, the first first. A
-            keyword of up to three letters must be a word, a longer one the beginning of one.
-            The innermost heading that leads somewhere decides.
+        text: Markdown, or any text.
+        categories: the categories by words of headings, the first match first. A keyword of up
+            to three letters matches a whole word, a longer one the beginning of a word. The
+            innermost matching heading decides.
     """
     found: dict[str, NoteFact] = {}
     for item in items(text.encode("utf-8", "replace").decode()):
@@ -118,9 +118,9 @@ def _facts(item: Item, context: str, categories: Mapping[str, str]) -> Iterator[
 
 
 def _divided(item: Item, context: str) -> tuple[Item, tuple[Item, ...]]:
-    """A fact with the details in its list, and what of the list is a fact by itself.
+    """The fact with the details in its list, and the children that are facts themselves.
 
-    All stays together where the item says too little to be a fact without its list.
+    An item that says too little without its list is not divided.
     """
     apart = tuple(child for child in item.children if _stands_alone(child))
     own = replace(item, children=tuple(one for one in item.children if not _stands_alone(one)))
@@ -134,7 +134,7 @@ def _stands_alone(item: Item) -> bool:
 
 
 def _parts(item: Item) -> Iterator[Item]:
-    """The item, or where it is too long for one fact several, each with some of its children."""
+    """The item; if it is too long for one fact, several items with some of its children each."""
     own = replace(item, children=())
     title = own if utf8_bytes(item.text) <= _LONGEST_TITLE else replace(own, text="")
     part, size = own, utf8_bytes(item.text)
@@ -153,7 +153,7 @@ def _parts(item: Item) -> Iterator[Item]:
 
 
 def _importance(item: Item) -> float | None:
-    """How important an item is by its marks; None where it has none, or only names others."""
+    """The importance of an item by its marks; None if it is not a fact."""
     if item.kind == "open" or (_introduces(item) and item.kind != "checked"):
         return None
     if item.kind == "checked":
@@ -165,7 +165,7 @@ def _importance(item: Item) -> float | None:
 
 
 def _introduces(item: Item) -> bool:
-    """Whether an item only says what the list in it is about."""
+    """Whether an item only introduces its list."""
     if not item.children or len(item.text) > _LONGEST_TITLE:
         return False
     return _TITLE.fullmatch(item.text) is not None or _plain(item.text).endswith(":")
@@ -177,7 +177,7 @@ def _decides(text: str) -> bool:
 
 
 def _said(item: Item, categories: Mapping[str, str]) -> Iterator[NoteFact]:
-    """The sentences of a paragraph that decide something."""
+    """The sentences of a paragraph that contain a decision, correction or preference."""
     for one in statements(_plain(item.text)):
         if (
             len(one.said) > _LEAST_BULLET_CHARS
@@ -199,7 +199,7 @@ def _with_context(context: str, text: str) -> str:
 
 
 def _whole_text(item: Item) -> str:
-    """The words of an item and of what is nested in it, in one line."""
+    """The text of an item and of everything nested in it, on one line."""
     own = _plain(item.text)
     inner = "; ".join(filter(None, (_whole_text(child).rstrip(" .;") for child in item.children)))
     if not inner:
@@ -208,7 +208,7 @@ def _whole_text(item: Item) -> str:
 
 
 def _metadata(item: Item) -> Metadata:
-    """All references of an item and what is nested in it: the caps hold for each part alone."""
+    """The references of an item and everything nested in it; the caps apply to each part."""
     return reduce(merge, map(extract, _raw(item)), Metadata())
 
 
@@ -224,7 +224,7 @@ def _plain(text: str) -> str:
 
 
 def category_of(headings: tuple[str, ...], categories: Mapping[str, str] = CATEGORIES) -> str:
-    """Where headings lead, the outermost given first; `general` where none leads anywhere."""
+    """The category of headings, given outermost first; `general` if none matches."""
     for heading in reversed(headings):
         folded = heading.casefold()
         for keyword, category in categories.items():

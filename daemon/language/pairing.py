@@ -1,9 +1,9 @@
-"""Which of many memories repeat or contradict each other, in time that grows with their number.
+"""Finds the memories that repeat or contradict each other, in time that grows with their number.
 
-No two memories are compared unless they share a key: their words, their words without a denial,
-what comes before a value, or whom a claim is about. Within a key only neighbours in time are
-compared. Memories that are merely alike are found by their rarest words: two sets of words can
-only overlap by a share t when they have one of their |words| − ⌈t·|words|⌉ + 1 rarest in common.
+Two memories are compared only if they share a key: their words, their words without a denial, the
+words before a value, or the subject of a claim. Within a key only neighbours in time are compared.
+Similar memories are found by their rarest words: two sets of words can overlap by a share t only
+if they have one of their |words| − ⌈t·|words|⌉ + 1 rarest words in common.
 """
 
 from __future__ import annotations
@@ -23,22 +23,21 @@ from ..memory.similarity import exact_key, jaccard, words
 from .comparison import (
     UNRELATED,
     Judgement,
-    Statement,
     claim_of,
     judge,
     judge_statements,
     opposites,
-    read,
     value_slot,
     without_ending,
 )
+from .normal_form import Statement, read
 
 Key: TypeAlias = tuple[Hashable, ...]
 
 # ScalyClaw's.
 THRESHOLD: Final = 0.85
 CLUSTER: Final = 5
-# What happened twice, a day apart, happened twice.
+# Equal events more than a day apart are two events.
 SAME_EPISODE: Final = DAY
 _NEIGHBOURS: Final = 8
 _HOLDERS: Final = 64
@@ -47,9 +46,9 @@ _SIGN: Final = "±"
 
 
 class RelatedPair(msgspec.Struct, frozen=True):
-    """Two memories that repeat or contradict each other; the newer was stored as said later.
+    """Two memories that repeat or contradict each other, by their time of creation.
 
-    The other way round where the later one was inferred, and contradicts what a user stated.
+    In reverse order if the later one was inferred and contradicts what a user stated.
     """
 
     older: Memory
@@ -60,11 +59,10 @@ class RelatedPair(msgspec.Struct, frozen=True):
 def find_pairs(memories: Sequence[Memory]) -> list[RelatedPair]:
     """The duplicates and contradictions among `memories`, each older memory at most once.
 
-    Each duplicate is paired with the newest memory that says the same, each contradicted memory
-    with the next newer one that contradicts it; a duplicate is not paired otherwise.
-    Not paired are turns of a conversation (their place tells them apart), retired memories, and
-    pairs that differ in type, actor, subject, outcome or data. What happened (type `episodic`)
-    repeats only within a day, and is contradicted by nothing.
+    A duplicate is paired with the newest memory that says the same, and not otherwise; a
+    contradicted memory with the next newer one that contradicts it. Turns of a conversation and
+    retired memories are not paired, nor are memories that differ in type, actor, subject, outcome
+    or data. Events (type `episodic`) are duplicates only within a day, and never contradicted.
 
     The order is that of `created_at` of the older memory.
     """
@@ -92,8 +90,8 @@ def find_clusters(
 ) -> list[list[Memory]]:
     """Groups of 2 to `size` memories of one type whose words overlap by `threshold` or more.
 
-    Greedy as ScalyClaw's: the newest memory that is in no group yet gathers those most like it.
-    They are candidates for a summary, no duplicates: contradictions are among them.
+    Greedy like ScalyClaw's: the newest memory without a group collects those most similar to it.
+    The groups are candidates for a summary and may contain contradictions.
     """
     ordered = sorted(filter(_eligible, memories), key=_age, reverse=True)
     sets = [frozenset(words(memory.text)) for memory in ordered]
@@ -113,7 +111,7 @@ def find_clusters(
 
 
 def judge_pair(older: Memory, newer: Memory) -> Judgement:
-    """How `newer` relates to `older`, by the rules of `find_pairs`, whichever was said first."""
+    """The relation of two memories by the rules of `find_pairs`, in either order of time."""
     if not _eligible(older) or not _eligible(newer):
         return UNRELATED
     judgement = judge(older.text, newer.text)
@@ -121,10 +119,10 @@ def judge_pair(older: Memory, newer: Memory) -> Judgement:
 
 
 def keys_of(memory: Memory) -> frozenset[int]:
-    """Numbers of which a memory shares one with every memory that it could be paired with.
+    """Numbers such that a memory shares at least one with every memory that it can be paired with.
 
-    They hold within one process. Memories that share none with any other can be left out before
-    `find_pairs`, which would keep all that it is given at hand.
+    Valid within one process. Memories without a shared number can be left out of `find_pairs`,
+    which keeps all its arguments in memory.
     """
     if not _eligible(memory):
         return frozenset()
@@ -132,7 +130,7 @@ def keys_of(memory: Memory) -> frozenset[int]:
 
 
 def comparable(older: Memory, newer: Memory) -> bool:
-    """Whether two memories could say the same of the same thing, as far as their fields tell."""
+    """Whether the fields of two memories allow that they are about the same thing."""
     return (
         _speaker(older.actor) == _speaker(newer.actor)
         and _agree(older.subject.casefold(), newer.subject.casefold())
@@ -142,12 +140,12 @@ def comparable(older: Memory, newer: Memory) -> bool:
 
 
 def _speaker(actor: str) -> str:
-    """A role names nobody."""
+    """The actor, or "" if it is only a role."""
     return "" if actor in {"user", "assistant"} else actor
 
 
 def _says_more(pair: RelatedPair, known: RelatedPair | None) -> bool:
-    """Whether `pair` goes before what is known of the same older memory."""
+    """Whether `pair` replaces the pair known for the same older memory."""
     repeats = pair.judgement.relation == "duplicate"
     if known is None or repeats != (known.judgement.relation == "duplicate"):
         return known is None or repeats
@@ -156,7 +154,7 @@ def _says_more(pair: RelatedPair, known: RelatedPair | None) -> bool:
 
 
 def _related(older: Memory, newer: Memory, judgement: Judgement) -> bool:
-    """Whether a judgement of two texts also holds for their memories."""
+    """Whether a judgement of two texts also applies to their memories."""
     if judgement.relation == "unrelated" or not comparable(older, newer):
         return False
     if judgement.relation == "contradiction":
@@ -176,7 +174,7 @@ def _neighbours(bucket: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def _keys(statement: Statement) -> Iterator[Key]:
-    """What another statement must share one of, to be its duplicate or its contradiction."""
+    """The keys of a statement; duplicates and contradictions share at least one."""
     yield ("words", *(sorted(statement.words) or (exact_key(statement.text),)))
     if statement.asks or statement.open:
         return
@@ -194,7 +192,7 @@ def _keys(statement: Statement) -> Iterator[Key]:
 
 
 def _without_opposites(statement: Statement) -> Iterable[str]:
-    """The words with one sign for all that has an opposite."""
+    """The words, with a sign in place of each word that has an opposite."""
     spaced, unspaced = _opposites()
     signed = [_SIGN if word in spaced else word for word in statement.words]
     if statement.text.isascii():
@@ -204,14 +202,14 @@ def _without_opposites(statement: Statement) -> Iterable[str]:
 
 @cache
 def _opposites() -> tuple[frozenset[str], re.Pattern[str]]:
-    """Words that have an opposite, and those of scripts whose characters are read one by one."""
+    """The words with an opposite, and a pattern for those of unspaced scripts."""
     every = opposites()
     apart = sorted(" ".join(word) for word in every if word[0] > "\u3000" and len(word) < 3)
     return every, re.compile("|".join(apart))
 
 
 def _alike(sets: Sequence[frozenset[str]], threshold: float) -> list[list[int]]:
-    """For each set, the others that overlap it by `threshold`: of many, the nearest in order."""
+    """For each set, the sets that overlap it by `threshold`; if there are many, the nearest."""
     frequency = Counter(word for each in sets for word in each)
     holders: dict[str, list[int]] = defaultdict(list)
     alike: list[list[int]] = [[] for _ in sets]
@@ -234,7 +232,7 @@ def _eligible(memory: Memory) -> bool:
 
 
 def _data(memory: Memory) -> Json:
-    """The data without what merely follows from the text."""
+    """The data without the parts that are derived from the text."""
     if not isinstance(memory.data, dict):
         return memory.data
     return {k: v for k, v in memory.data.items() if k not in {ENTITIES, NOTE}} or None

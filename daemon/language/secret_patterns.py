@@ -1,6 +1,6 @@
-"""What secrets look like: told by a name, a header, a flag or a URL before them, or by their shape.
+"""Patterns of secrets: by a name, header, flag or URL before them, or by their shape.
 
-What is found by a name is only a candidate; `secrets` judges whether the value is one.
+A match by name is only a candidate; `secrets` decides whether the value is a secret.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ USER_IN_URL: Final = re.compile(
     r"(?P<before>(?<![A-Za-z0-9])https?://)(?P<value>(?=[A-Za-z_-]{0,64}\d)[A-Za-z0-9_-]{20,256})"
     r"(?=@[A-Za-z0-9])"
 )
-# Signatures and keys in the query of a URL, beyond those whose names say what they are.
+# Signatures and keys in the query of a URL with less specific names.
 QUERY: Final = re.compile(
     r"(?P<before>[?&;](?:sig|signature|appid|app_id|key|apikey|auth|x-amz-signature"
     r"|x-amz-security-token|x-goog-signature)=)(?P<value>[A-Za-z0-9%._~+/-]{16,4096})",
@@ -29,7 +29,7 @@ HEADER: Final = re.compile(
     r"(?P<before>(?:\bauthorization[\"']?\s?[:=]\s?[\"']?)?\b(?:bearer|basic|token|apikey)\s{1,3}"
     r"|\bauthorization[\"']?\s?[:=]\s?[\"']?|\b(?:api|access|secret|global|license|auth|account"
     r"|master|signing|service role)[ _-]?key:?\s|\b(?:password|passphrase|auth ?token|authkey"
-    # Whatever the key is for; a hash has no letters of both cases.
+    # Any kind of key; a hash does not have letters of both cases.
     r"|(?:client|api|app) secret):?\s|\bkey(?::\s|[\s=])(?=(?-i:\S{0,64}[a-z]))"
     r"(?=(?-i:\S{0,64}[A-Z]))(?=[A-Za-z0-9]{24,}(?![\w./:-])))(?P<value>[A-Za-z0-9._~+/=-]{12,4096})",
     re.IGNORECASE,
@@ -47,7 +47,7 @@ _SEPARATOR: Final = r"[ \t]{0,4}(?::=|=>|->|→|=(?!=)|[:：])[ \t]{0,4}"
 VALUE: Final = (
     r"(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{3,1024})(?P=quote)|(?P<bare>[^\s\"'`,;<>|]{4,1024})"
 )
-# "Passwort Wattwurm!88": without a sign between them only its mixed signs give it away.
+# "Passwort Wattwurm!88": without a separator only the mix of characters identifies it.
 SPOKEN: Final = re.compile(
     r"(?P<before>\b(?i:password|passwort|kennwort|passphrase|contraseña|mot de passe|wachtwoord"
     r"|senha)[ ])(?!(?i:base64|sha|md5|utf|iso|pbkdf2|argon2)|removed\])(?P<value>(?=\S{0,64}[0-9])"
@@ -65,7 +65,7 @@ FLAG: Final = re.compile(
     rf"|\bcurl (?:-[^\s]{{1,12}} ){{0,4}}-u ?[^\s:]{{1,64}}:)(?:{VALUE})",
     re.IGNORECASE,
 )
-# Stands for a value, or names where it is.
+# Placeholders for a value, and references to it.
 PLACEHOLDER: Final = re.compile(
     r"[<\[{(*$%@#_.…•]|![a-z]+\W*$|[xX]{3,}|[/~]|\.{1,2}/|[A-Z]:\\|[A-Za-z]+\[|(?:none|null|nil"
     r"|true|false|yes|no|str|string"
@@ -103,7 +103,7 @@ SHAPES: Final = re.compile(
     r"|(?P<aws_key>(?:AKIA|ASIA)[A-Z0-9]{16})"
     r"|(?P<slack_token>xox[abeoprs]-[A-Za-z0-9-]{10,255}|xapp-[0-9]-[A-Za-z0-9-]{10,255})"
     r"|(?P<jwt>eyJ[A-Za-z0-9_-]{8,4096}\.[A-Za-z0-9_-]{8,8192}\.[A-Za-z0-9_-]{8,1024})"
-    # Whoever it is from: a short name, and then letters of both cases and digits at random.
+    # Any provider: a short prefix, then random letters of both cases and digits.
     r"|(?P<prefixed>[a-z][a-z0-9]{1,9}_(?:[a-z]{2,8}_)?(?=[a-z0-9]{0,99}[A-Z])"
     r"(?=[A-Z0-9]{0,99}[a-z])(?=[A-Za-z]{0,40}[0-9])[A-Za-z0-9]{30,255}(?:_[0-9a-f]{6,10})?)"
     r")(?![A-Za-z0-9_])"
@@ -113,8 +113,8 @@ SHAPES: Final = re.compile(
 )
 PRIVATE_KEY: Final = re.compile(
     r"-----BEGIN (?P<what>[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----"
-    # Not possessive, which Python 3.11.2 gets wrong: what follows may be absent, so that the search
-    # never goes back.
+    # Not possessive, which Python 3.11.2 gets wrong. The rest is optional, so that this never
+    # backtracks.
     r"(?:(?!-----(?:BEGIN|END))[^\n]*\n?)*(?:-----END [A-Z0-9 ]{0,60}-----)?"
 )
 CARD: Final = re.compile(
@@ -132,7 +132,7 @@ IBAN: Final = re.compile(
 
 
 def assigned() -> re.Pattern[str]:
-    """What is told by its name: "password = …", "the password for the guest network is …"."""
+    """A secret after its name: "password = …", "the password for the guest network is …"."""
     names = f"{either('secret_name')}|{either('secret_name', spaced=False)}|{_NAMES}"
     of = rf"(?P<of> (?:{either('secret_of')})(?: [\w'-]{{1,20}}){{1,3}}?)?"
     return re.compile(
@@ -144,7 +144,7 @@ def assigned() -> re.Pattern[str]:
 
 
 def assigned_unspaced() -> re.Pattern[str]:
-    """The same in scripts without blanks, where the text goes on right after the value."""
+    """The same in scripts without blanks, where text directly follows the value."""
     name, says = either("secret_name", spaced=False), either("secret_is", spaced=False)
     return re.compile(
         rf"(?P<before>(?:{name})\s?(?:{says})\s?)(?P<value>(?=[!-~]{{0,64}}[0-9])[!-~]{{4,256}})"
@@ -152,7 +152,7 @@ def assigned_unspaced() -> re.Pattern[str]:
 
 
 def phrase() -> re.Pattern[str]:
-    """What has several words, or digits alone: only its name gives it away."""
+    """Secrets of several words or of digits alone, which only their name identifies."""
     says = rf"(?:(?i: (?:{either('secret_is')}))|\s?[:=])"
     return re.compile(
         rf"(?P<before>\b(?i:(?:seed|recovery|backup) (?:phrase|words)|mnemonic){says}\s*)"

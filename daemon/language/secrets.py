@@ -1,7 +1,7 @@
-"""Taking secrets out of a text before it leaves the device, or is kept without a person asking.
+"""Removes secrets from a text before it leaves the device, or is kept automatically.
 
-What is a secret is told by its shape, or by the name that it is given: `password=…`. Whatever
-only looks random stays: hashes, UUIDs, encoded images; and so does prose about passwords.
+Secrets are recognised by their shape, or by the name before them: `password=…`. Other random text
+stays, such as hashes, UUIDs and encoded images, and so does prose about passwords.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Cleared(msgspec.Struct, frozen=True):
 
 
 def clear(text: str) -> Cleared:
-    """`text` with each secret replaced by `[… removed]`, which names its kind.
+    """`text` with `[… removed]`, which names the kind, in place of each secret.
 
     The kinds: api_key, github_token, aws_key, slack_token, jwt, private_key, url_password,
     bearer, password, token, credit_card, iban. Clearing a cleared text changes nothing. Takes
@@ -70,7 +70,7 @@ def clear(text: str) -> Cleared:
 
 
 def without_secrets(memory: Memory) -> Memory:
-    """`memory` with its secrets replaced by marks, in all that it says, tags and data included."""
+    """`memory` with marks in place of its secrets, in all its texts, tags and data."""
     lists = msgspec.structs.asdict(memory.metadata)
     return replace(
         memory,
@@ -84,7 +84,7 @@ def without_secrets(memory: Memory) -> Memory:
 
 
 def secrets_of(memory: Memory) -> tuple[str, ...]:
-    """The kinds of secrets that a memory holds, in words."""
+    """The kinds of secrets in a memory, in words."""
     said = [memory.text, memory.subject, memory.outcome, *memory.tags]
     lists = msgspec.structs.asdict(memory.metadata).values()
     rest = [value for found in lists for value in found if value not in memory.text]
@@ -99,7 +99,7 @@ def secrets_in(value: Json) -> tuple[str, ...]:
 
 
 def cleared(value: Json) -> Any:
-    """A JSON value with the secrets in its strings replaced; a name may give its value away."""
+    """A JSON value with marks in place of the secrets in its strings."""
     return _cleared(value, Counter())
 
 
@@ -116,7 +116,7 @@ def _cleared(value: Json, kinds: Counter[str]) -> Any:
 
 
 def _named_value(name: str, value: Json, kinds: Counter[str]) -> Any:
-    """The value under a name, which says what it is: `{"password": "…"}`."""
+    """The value under a key that may identify it as a secret: `{"password": "…"}`."""
     plain = _cleared(value, kinds)
     if not isinstance(plain, str) or plain != value:
         return plain
@@ -128,7 +128,7 @@ def _named_value(name: str, value: Json, kinds: Counter[str]) -> Any:
     return found.text[len(before) :]
 
 
-# Of a match: the kind of secret that it is, "" where it is none.
+# Returns the kind of secret of a match, or "".
 _Judge: TypeAlias = Callable[[re.Match[str]], str]
 
 
@@ -206,13 +206,13 @@ def _is_secret(value: str, name: str, match: re.Match[str]) -> bool:
 
 
 def _is_variable(value: str, match: re.Match[str]) -> bool:
-    """Whether a line of a program gives a name to the value of another: `token = current`."""
+    """Whether it is an assignment in a program: `token = current`."""
     bare = match["bare"] is not None and match["how"].startswith(" ")
     return bare and value.replace("_", "").isalpha()
 
 
 def _is_unlike_prose(value: str, match: re.Match[str]) -> bool:
-    """Whether what follows a colon or "is" can hardly be a word of a sentence."""
+    """Whether the value after a colon or "is" is hardly a word of a sentence."""
     word = re.sub("[-'’/]", "", value.rstrip(".!?):"))
     if word.isalpha() and (word.islower() or word.istitle()):
         alone = match.string[match.end() : match.end() + 1] in {"", "\n", "\r"}
@@ -236,7 +236,7 @@ def _iban(match: re.Match[str]) -> str:
     return "iban" if is_iban(match.group()) else ""
 
 
-# What stands in whatever a rule finds, in lower case: most texts are spared the slower rules.
+# Words in every match of some rules, in lower case; most texts can skip these rules.
 _NAMING: Final = ("pass", "token", "secret", "key")
 
 

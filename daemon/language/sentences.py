@@ -1,4 +1,4 @@
-"""A text as its sentences, and a sentence cut down to what is meant or to a number of bytes."""
+"""Splits a text into sentences, and shortens a sentence to its core or to a number of bytes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LAST_TOKEN: Final = re.compile(r"[^\s(\[\"'“]{1,12}$")
 _WRAPPED: Final = 40
 _LEAD_INS: Final = 3
 _CLOSING: Final = " .!。！;,"
-# A clause that fills less of the room than this says too little alone.
+# A clause that fills a smaller share of the room says too little by itself.
 _WORTH_KEEPING: Final = 0.6
 _LOOSE: Final = " ,;:-–—("
 _JOINERS: Final = "\u200d\ufe0e\ufe0f"
@@ -45,16 +45,16 @@ def printable(text: str) -> str:
 def sentences(text: str) -> list[str]:
     """The sentences of `text` in order, each on one line, none blank.
 
-    Headings, rules, rows of tables and the contents of code fences are left out; bullets, quotes
-    and check boxes lose their marks, and bold words their asterisks.
+    Headings, rules, rows of tables and the contents of code fences are left out; the marks of
+    bullets, quotes, check boxes and bold words are removed.
     """
     return [sentence for block in _blocks(text) for sentence in _split(block)]
 
 
 def plain(sentence: str, aggression: float = 0.7) -> str:
-    """`sentence` without its lead-in, words that only fill it, and its full stop.
+    """`sentence` without lead-in, filler words and full stop.
 
-    `aggression` is 0 to 1: lead-ins go from 0.2 on, fillers from 0.5 on.
+    `aggression` is 0 to 1: lead-ins are removed from 0.2 on, filler words from 0.5 on.
     """
     lead_in, filler = _surrounding()
     text = sentence
@@ -85,8 +85,8 @@ def utf8_bytes(text: str) -> int:
 def shortened(text: str, room: int, measure: Measure = json_bytes, mark: str = MARK) -> str:
     """`text` in at most `room` bytes, as `measure` counts them.
 
-    It ends with a clause if that leaves enough of it, else with a word and `mark`; only a word
-    that is too long by itself is cut, and no character ever is.
+    It ends with a clause if enough remains, else with a word and `mark`; only a word that is too
+    long by itself is cut, between characters.
     """
     if measure(text) <= room:
         return text
@@ -103,7 +103,7 @@ def shortened(text: str, room: int, measure: Measure = json_bytes, mark: str = M
 
 @cache
 def _surrounding() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What stands before what is meant, and what only fills a sentence."""
+    """The patterns of lead-ins and of filler words."""
     return (
         re.compile(rf"(?:{either('lead_in')})\s+", re.IGNORECASE),
         re.compile(rf"\b(?:{either('filler')}) (?=[a-z])"),
@@ -116,7 +116,7 @@ def _clause_ends() -> re.Pattern[str]:
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """What belongs together: a paragraph, an item of a list, a line that ends by itself."""
+    """The blocks of a text: a paragraph, an item of a list, a complete line."""
     block, fenced = "", False
     for line in text.splitlines():
         if _FENCE.match(line):
@@ -140,7 +140,7 @@ def _mark_end(line: str) -> int:
 
 
 def _continues(block: str, line: str) -> bool:
-    """Whether an editor broke the line within a sentence."""
+    """Whether an editor wrapped the line within a sentence."""
     stripped = line.strip()
     if not stripped or _mark_end(line) > len(line) - len(line.lstrip()):
         return False
@@ -160,7 +160,7 @@ def _split(block: str) -> Iterator[str]:
 
 
 def _goes_on(block: str, start: int, end: re.Match[str]) -> bool:
-    """Whether a mark belongs to a URL, or a full stop to an abbreviation, initial or number."""
+    """Whether a mark is part of a URL, or a full stop part of an abbreviation or number."""
     mark = end.group()
     following = block[end.end() : end.end() + 20].lstrip()
     if mark[0] in "!?":
@@ -195,10 +195,10 @@ def _to_word(text: str, room: int, measure: Measure, mark: str) -> str:
 
 
 def _tidy(text: str) -> str:
-    """The beginning of a text without what leads on to its rest, or a quotation left open."""
+    """The beginning of a text without a dangling word or an open quotation."""
     if text.count("`") % 2 and not text.startswith("`"):
         before = text[: text.rindex("`")]
-        # Where little stands before the quotation, its beginning says more.
+        # If there is little before the quotation, its beginning says more.
         text = before if len(before) * 2 > len(text) else text.replace("`", "")
     text = text.rstrip(_LOOSE)
     while _ends_open(text) and " " in text:
@@ -207,7 +207,7 @@ def _tidy(text: str) -> str:
 
 
 def _to_character(text: str, room: int, measure: Measure) -> str:
-    """The longest beginning of `text` that fits, whole characters only, accents included."""
+    """The longest beginning of `text` that fits, in whole characters with their accents."""
     low, high = 0, min(len(text), max(room, 0))
     while low < high:
         middle = (low + high + 1) // 2
@@ -221,7 +221,7 @@ def _to_character(text: str, room: int, measure: Measure) -> str:
 
 
 def _joins(character: str) -> bool:
-    """Whether a character belongs to the one before it."""
+    """Whether a character combines with the one before it."""
     return unicodedata.combining(character) > 0 or character in _JOINERS
 
 

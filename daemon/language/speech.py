@@ -1,4 +1,4 @@
-"""Who says what in a text: labels such as "User:", "[12:03] <ada>" or "**Agent**:"."""
+"""Recognises speakers in a text: labels such as "User:", "[12:03] <ada>" or "**Agent**:"."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FENCED: Final = re.compile(
 
 
 class Utterance(msgspec.Struct, frozen=True):
-    """What one speaker says in one go.
+    """Consecutive text of one speaker.
 
     Attributes:
         role: "person" for a speaker with a name, empty without a label.
@@ -62,7 +62,7 @@ def utterances(text: str) -> tuple[Utterance, ...]:
 
 
 def role_of(name: str) -> Role:
-    """The role that a label names: "Assistant" is an agent, "Ada" a person."""
+    """The role of a label: "Assistant" is an agent, "Ada" a person."""
     if not name:
         return ""
     return _roles().get(name.casefold(), "person")
@@ -99,7 +99,7 @@ def _labels(text: str) -> list[_Label]:
 
 
 def _may_interrupt(label: _Label, known: frozenset[str]) -> bool:
-    """Whether a label within a line is a speaker's: there more is only a word and a colon."""
+    """Whether a label within a line is a speaker's; most are just a word with a colon."""
     name = label.name.casefold()
     return name in _roles() or name in known or is_given_name(name)
 
@@ -114,7 +114,7 @@ def _line_labels(text: str) -> Iterator[_Label]:
 
 
 def _speakers(text: str, labels: list[_Label]) -> frozenset[str]:
-    """Which labels are speakers: roles, names of people, and what speaks as people do."""
+    """The labels that are speakers: roles, names of people, and labels of spoken text."""
     counts = Counter(label.name.casefold() for label in labels)
     known: set[str] = set()
     for label in labels:

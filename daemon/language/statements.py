@@ -1,4 +1,4 @@
-"""The statements of a text or a conversation: who makes each, what it does, how much it says."""
+"""The statements of a text or conversation: their speakers, signals and worth."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ import msgspec
 from msgspec.structs import replace
 
 from ..memory.similarity import exact_key, fold, words
-from .comparison import judge, negations
+from .comparison import judge
 from .cues import WORD, Signal, is_of_self, outcome_of, signals_of, worth
+from .normal_form import negations
 from .sentences import plain, printable, sentences
 from .speech import Role, Utterance, utterances
 from .vocabulary import cue, either, not_topics
 from .vocabulary import words as language_words
 
-# What a statement must be worth to be kept: a plain sentence with a few words of content at no
-# aggression, one that also states, reports or names something at the usual one.
+# The minimum worth of a kept statement: without aggression a plain sentence with a few content
+# words; with the default a sentence that also states, reports or names something.
 _LEAST_WORTH: Final = 0.6
 _WORTH_PER_AGGRESSION: Final = 1.5
 _ROLE_COST: Final[dict[Role, float]] = {"agent": 0.6, "system": 2.0, "tool": 0.5}
 _CONFIRMED_WORTH: Final = 2.0
-# Somebody by name, as a person named in it: see `cues.worth`.
+# A named speaker counts like a person named in the sentence; see `cues.worth`.
 _SELF_WORTH: Final = 0.5
 _ANSWER_WORDS: Final = 5
 # A longer confirmation is a statement by itself.
 _CONFIRMING_WORDS: Final = 7
 _ASIDE: Final[frozenset[Signal]] = frozenset({"greeting", "question", "offer"})
-# Statements with so many words of content in common say the same; shorter ones may not.
+# Statements with the same content words, at least this many, say the same.
 _TELLING_WORDS: Final = 4
 _NUMBER: Final = re.compile(r"(?<![\w.:])[\w.:/-]*\d[\w.:/-]*(?<![.:-])")
 # "June 19th", "19. Juni", "19 de junio", where the word is a month.
@@ -46,12 +47,12 @@ class SaidSentence(msgspec.Struct, frozen=True):
     """A sentence that was said.
 
     Attributes:
-        text: what it says by itself: without its lead-in and full stop.
-        said: the sentence as it stands in the text.
+        text: without its lead-in and full stop.
+        said: the sentence, unchanged.
         role, speaker: who said it, see `speech.Utterance`.
-        signals: what it does.
+        signals: see `cues.signals_of`.
         worth: how much it says, see `cues.worth`.
-        place: which utterance it is from, the first being 0.
+        place: the index of its utterance.
         answers: whether it begins with a question that it answers.
     """
 
@@ -66,11 +67,11 @@ class SaidSentence(msgspec.Struct, frozen=True):
 
 
 class Correction(msgspec.Struct, frozen=True):
-    """What a correction makes of what it corrects.
+    """A corrected text.
 
     Attributes:
-        place: of the text that it corrects.
-        text: that text with the right value, or the correction where it says all by itself.
+        place: the index of the corrected text.
+        text: that text with the new value, or the correction if it is self-contained.
     """
 
     place: int
@@ -80,18 +81,18 @@ class Correction(msgspec.Struct, frozen=True):
 def statements(text: str, aggression: float = 0.7) -> list[SaidSentence]:
     """The statements of a text or of a conversation, in order.
 
-    A short answer is joined with the question before it, which says what it is about; what
-    another speaker finds to work becomes a solution.
+    A short answer is joined with the question before it; a suggestion that another speaker
+    confirms becomes a solution.
 
     Args:
         text: any text.
-        aggression: 0 to 1, how much is taken off a sentence, see `sentences.plain`.
+        aggression: 0 to 1; how much of a sentence is removed, see `sentences.plain`.
     """
     return spoken(utterances(printable(text)), aggression)
 
 
 def spoken(said: tuple[Utterance, ...], aggression: float = 0.7) -> list[SaidSentence]:
-    """`statements` of what was told apart already; its texts must be `printable`."""
+    """`statements` of separate utterances, whose texts must be `printable`."""
     found: list[SaidSentence] = []
     for place, utterance in enumerate(said):
         for sentence in sentences(utterance.text):
@@ -110,7 +111,7 @@ def spoken(said: tuple[Utterance, ...], aggression: float = 0.7) -> list[SaidSen
 
 
 def worth_keeping(said: Iterable[SaidSentence], aggression: float = 0.7) -> list[SaidSentence]:
-    """Those that say enough to be kept, in order; not what is repeated or corrected later."""
+    """The statements that say enough, in order, without those repeated or corrected later."""
     least = _LEAST_WORTH + _WORTH_PER_AGGRESSION * aggression
     seen: set[object] = set()
     kept: list[SaidSentence] = []
@@ -125,10 +126,10 @@ def worth_keeping(said: Iterable[SaidSentence], aggression: float = 0.7) -> list
 
 
 def confirms(statement: SaidSentence) -> bool:
-    """Whether it says that what came before works."""
+    """Whether it says that the suggestion before it works."""
     if cue("confirms").match(fold(statement.said)):
         return True
-    # An agent that is glad has tried nothing.
+    # An agent's praise confirms nothing.
     if statement.role == "agent" or statement.signals & {"question", "request"}:
         return False
     short = len(WORD.findall(statement.said)) <= _CONFIRMING_WORDS and len(statement.said) < 50
@@ -136,9 +137,9 @@ def confirms(statement: SaidSentence) -> bool:
 
 
 def correction_of(said: str, earlier: Sequence[str]) -> Correction | None:
-    """The newest of the `earlier` texts that `said` corrects; None where it is none of them.
+    """The newest of the `earlier` texts, corrected by `said`; None if it corrects none.
 
-    A correction may say the value alone: "sorry, at 4, not 3".
+    A correction may consist of the value alone: "sorry, at 4, not 3".
     """
     found = _instead().match(said) or re.match(either("replaced", spaced=False), said)
     if found is None:
@@ -171,7 +172,7 @@ def redated(said: str, earlier: Sequence[str]) -> Correction | None:
 
 
 def denies(said: str) -> bool:
-    """Whether a sentence takes back what was said before it."""
+    """Whether a sentence retracts the statement before it."""
     return cue("denies").match(fold(said)) is not None
 
 
@@ -180,7 +181,7 @@ def _is_date(text: str) -> bool:
 
 
 def _dated(text: str, found: re.Match[str]) -> str:
-    """`text` with the month and the weekday of what is new, in place of those that are denied."""
+    """`text` with the new month and weekday in place of the denied ones."""
     for dates in (_months(), language_words("days") - _months()):
         new, old = (
             [word for word in WORD.findall(found[part]) if word.lower() in dates]
@@ -199,7 +200,7 @@ def _months() -> frozenset[str]:
 def _statement(sentence: str, utterance: Utterance, aggression: float, place: int) -> SaidSentence:
     signals = signals_of(sentence)
     if utterance.role == "agent":
-        # What an agent wants done is advice.
+        # A request by an agent is advice.
         signals -= {"request"}
     text = plain(sentence, aggression)
     value = _SELF_WORTH if utterance.speaker and is_of_self(text) else 0.0
@@ -212,7 +213,7 @@ def _same_speaker(one: SaidSentence, other: SaidSentence) -> bool:
 
 
 def _answers(asked: SaidSentence, answer: SaidSentence) -> bool:
-    """Whether a statement means little without the question that came right before it."""
+    """Whether a statement means little without the question right before it."""
     if "question" not in asked.signals or answer.signals & {"question", "solution"}:
         return False
     if asked.signals & {"request", "offer"}:
@@ -234,7 +235,7 @@ def _joined(asked: SaidSentence, answer: SaidSentence) -> SaidSentence:
 
 
 def _goes_on(before: SaidSentence, statement: SaidSentence) -> bool:
-    """Whether a statement says of an answer before it what "it" or "they" do."""
+    """Whether a statement continues the answer before it with a pronoun."""
     if not before.answers or statement.place != before.place or statement.signals & _ASIDE:
         return False
     return cue("pronoun").match(fold(statement.said)) is not None
@@ -249,7 +250,7 @@ def _continued(before: SaidSentence, statement: SaidSentence) -> SaidSentence:
 
 
 def _confirmed_by(statement: SaidSentence, before: Sequence[SaidSentence]) -> int | None:
-    """The place of what another speaker said last, where the statement finds that it works."""
+    """The index of the other speaker's statement that this one confirms."""
     # "Yes! That fixed it."
     told = [n for n, one in enumerate(before) if one.place != statement.place]
     if not told or _same_speaker(before[told[-1]], statement) or not confirms(statement):
@@ -266,7 +267,7 @@ def _confirmed_by(statement: SaidSentence, before: Sequence[SaidSentence]) -> in
 
 
 def _gist(text: str) -> object:
-    """What two statements share that say the same: words of content, numbers, a denial."""
+    """A key that is equal for statements that say the same."""
     said = frozenset(words(text))
     told = said - not_topics()
     denials = said & negations()
@@ -288,7 +289,7 @@ def _instead() -> re.Pattern[str]:
 
 
 def _value(part: str) -> str:
-    """The one number of a part, or all of it where the script has no blanks."""
+    """The only number of a part, or the whole part in scripts without blanks."""
     if not part.isascii() and " " not in part.strip() and not _NUMBER.search(part):
         return part.strip()
     numbers = _NUMBER.findall(part)
@@ -296,13 +297,13 @@ def _value(part: str) -> str:
 
 
 def _about(part: str) -> frozenset[str]:
-    """What a part of a correction says beyond its value."""
+    """The words of a correction other than its value."""
     said = frozenset(words(part)) - not_topics() - _months() - language_words("days")
     return frozenset(word for word in said if not cue("correction_words").fullmatch(word))
 
 
 def _standing(value: str, text: str) -> tuple[int, int] | None:
-    """Where a value stands in a text by itself, the last time."""
+    """The last position of a value in a text, as a whole word."""
     if value.isascii():
         spans = [one.span() for one in _NUMBER.finditer(text) if _ORDINAL.sub("", one[0]) == value]
         return spans[-1] if spans else None

@@ -1,7 +1,7 @@
-"""The words and phrases of every language, from the files in `lexicon/`.
+"""The words and phrases of all languages, from the files in `lexicon/`.
 
-Rules ask for them by name and get those of all languages at once. The files are read with the
-first of them that is asked for, and each expression is compiled with its first use.
+Rules request them by name and get those of all languages. The files are read on first use, and
+each expression is compiled on first use.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One file.
 
     Attributes:
-        spaced: whether blanks part the words.
-        words: sets of words by their name, each in one text.
-        speakers: how those who speak in a conversation are labelled, by their role.
-        feelings: words of feeling by the emotion.
-        cues: regular expressions for folded text. `{name}` stands for those of that name, and a
-            line end for nothing.
-        relations: what stands before a name, by the type of what is named and the relation.
+        spaced: whether words are separated by blanks.
+        words: sets of words by name, each as one text.
+        speakers: labels of speakers, by role.
+        feelings: words of feeling, by emotion.
+        cues: regular expressions for folded text. `{name}` inserts those of that name; line ends
+            are ignored.
+        relations: expressions before a name, by type of the named entity and relation.
         about: cues for the category of a statement, by category.
     """
 
@@ -61,25 +61,25 @@ def read(text: str) -> Language:
 
 @cache
 def words(name: str) -> frozenset[str]:
-    """The words of a set; none where no language has it."""
+    """The words of a set; empty if no language has it."""
     return frozenset(word for one in languages() for word in one.words.get(name, "").split())
 
 
 @cache
 def not_topics() -> frozenset[str]:
-    """Words that no text is about."""
+    """Words that are never a topic."""
     return STOP_WORDS | words("no_topics")
 
 
 @cache
 def pairs(name: str) -> frozenset[frozenset[str]]:
-    """The pairs of a set of words such as "open/closed"."""
+    """The pairs in a set of words such as "open/closed"."""
     return frozenset(frozenset(pair.split("/")) for pair in words(name))
 
 
 @cache
 def table(name: str) -> Mapping[str, str]:
-    """The words of `speakers` or `feelings`, each with what it stands for."""
+    """The words of `speakers` or `feelings`, each with its role or emotion."""
     return {
         word: key
         for one in languages()
@@ -90,7 +90,7 @@ def table(name: str) -> Mapping[str, str]:
 
 @cache
 def relations() -> Mapping[str, Mapping[str, str]]:
-    """For each type of what is named, the relations and the expressions that stand before it."""
+    """For each type of entity, the relations and the expressions that precede its name."""
     found: dict[str, dict[str, str]] = {}
     for language in languages():
         for kind, listed in language.relations.items():
@@ -126,7 +126,7 @@ def cue(name: str) -> re.Pattern[str]:
 
 @cache
 def categories() -> Mapping[str, re.Pattern[str]]:
-    """For each category of `about` what tells that a statement belongs there."""
+    """For each category of `about`, the pattern of statements that belong there."""
     names = dict.fromkeys(name for language in languages() for name in language.about)
     return {
         name: _expression(name, *("|".join(_about(name, spaced=s)) for s in (True, False)))

@@ -1,4 +1,4 @@
-"""Which addresses a caller's own endpoint may have.
+"""The addresses that a caller's own endpoint may have.
 
 A caller may name a model's server, but must not reach through the daemon what it cannot reach
 itself. Allowed are this device, where local models run, and hosts that the configuration names.
@@ -51,12 +51,12 @@ def is_named(url: str, hosts: Sequence[str]) -> bool:
 
 
 def style_of(url: str) -> Style:
-    """Which protocol is spoken there, told from the URL as EvoClaw's tools do."""
+    """The protocol of an endpoint, recognised from its URL as in EvoClaw's tools."""
     return "openai" if _OPENAI.search(url) else "plain"
 
 
 def target_of(url: str) -> str:
-    """Where to send to: of a base of OpenAI's protocol, its chat completions."""
+    """The URL to send requests to: for a base URL of OpenAI's protocol, its chat completions."""
     parts = urlsplit(url)
     if _BASE.search(parts.path):
         parts = parts._replace(path=f"{parts.path.rstrip('/')}/chat/completions")
@@ -64,7 +64,7 @@ def target_of(url: str) -> str:
 
 
 def is_allowed(address: str, *, anywhere: bool) -> bool:
-    """Whether a connection to an IP address may be made.
+    """Whether connections to an IP address are allowed.
 
     Args:
         address: as a resolver gives it.
@@ -83,7 +83,7 @@ def is_allowed(address: str, *, anywhere: bool) -> bool:
 
 
 def is_insecure(url: str) -> bool:
-    """Whether others could listen: plain http to another device than this."""
+    """Whether others could read the traffic: plain http to another device."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     return parts.scheme == "http" and host != "localhost" and not is_allowed(host, anywhere=False)

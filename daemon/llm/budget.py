@@ -1,4 +1,4 @@
-"""What models cost: the budget of a day, and the counts since the start."""
+"""The cost of models: the daily budget, and the counts since the start."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Write = Callable[[Path, bytes], object]
 
 
 class Budget:
-    """What was spent on each day of the device's time zone, and whether the limit is reached.
+    """The cost of each day in the device's time zone, and whether the limit is reached.
 
     Counts survive a restart once `save` has returned. After the clock is set back, the counts of
     that day are used again, so that no day has two budgets.
@@ -70,22 +70,22 @@ class Budget:
 
     @property
     def day(self) -> str:
-        """Today, where the device is, as `2026-02-28`."""
+        """Today's date in the device's time zone, as `2026-02-28`."""
         return time.strftime("%Y-%m-%d", time.localtime(self._now()))
 
     @property
     def today(self) -> Spent:
-        """What today has cost so far."""
+        """Today's cost so far."""
         return self._days.get(self.day, Spent())
 
     @property
     def limits(self) -> DayLimits:
-        """What today may cost."""
+        """Today's limits."""
         settings = self._settings()
         return DayLimits(settings.daily_tokens, settings.daily_cost)
 
     def why_spent(self) -> str | None:
-        """Which limit is reached, in words; None while there is room.
+        """The limit that is reached, in words; None if there is room.
 
         Requests under way count with the tokens they may still cost; in dollars at the latest
         known price of a token, or not at all before one is known.
@@ -105,7 +105,7 @@ class Budget:
         self._reserved += tokens
 
     def settle(self, reserved: int, tokens: int, cost: float | None) -> None:
-        """Count what a request has cost; `cost` is None where the price is not known."""
+        """Count the cost of a request; `cost` is None if the price is unknown."""
         self._reserved -= reserved
         if not tokens and not cost:
             return
@@ -126,13 +126,13 @@ class Budget:
         self._write(self._path, msgspec.json.encode(self._days))
 
     def _price(self) -> float:
-        """Dollars per token on the last day that has cost anything."""
+        """Dollars per token, on the last day with a cost."""
         latest = (self._days[day] for day in sorted(self._days, reverse=True))
         return next((day.cost / day.tokens for day in latest if day.cost and day.tokens), 0.0)
 
 
 def _money(dollars: float) -> str:
-    """Two decimals, or two digits below ten cents: an answer may cost a hundredth of a cent."""
+    """Dollars with two decimals; below ten cents, two significant digits."""
     return f"{dollars:.2f}" if dollars >= 0.1 else f"{dollars:.2g}"
 
 
@@ -144,7 +144,7 @@ class UsageCounts:
         self._cleared: Counter[str] = Counter()
 
     def called(self, purpose: str, cleared: dict[str, int]) -> None:
-        """Count a question, and the secrets that were taken out of it."""
+        """Count a question, and the secrets removed from it."""
         self._of(purpose).calls += 1
         self._cleared.update(cleared)
 
@@ -164,7 +164,7 @@ class UsageCounts:
         counts.last_error = code
 
     def took(self, purpose: str, tokens_in: int, tokens_out: int, cost: float | None) -> None:
-        """Add what a request has cost."""
+        """Add the cost of a request."""
         counts = self._of(purpose)
         counts.tokens_in += tokens_in
         counts.tokens_out += tokens_out
@@ -175,7 +175,7 @@ class UsageCounts:
         return {name: counts.shown() for name, counts in self._purposes.items()}
 
     def cleared(self) -> dict[str, int]:
-        """The number of secrets of each kind that were taken out."""
+        """The number of removed secrets of each kind."""
         return dict(self._cleared)
 
     def _of(self, purpose: str) -> _Counts:

@@ -15,14 +15,14 @@ _LONGEST_ANSWER: Final = 65_536
 
 
 class Cached(msgspec.Struct, frozen=True):
-    """An answer: which model gave it, and the value as JSON."""
+    """An answer: the model that gave it, and the value as JSON."""
 
     model: str
     value: bytes
 
 
 class Cache:
-    """The answers used last, in memory; empty after a restart.
+    """The most recently used answers, in memory; empty after a restart.
 
     Args:
         most: gives the maximum number of answers.
@@ -38,7 +38,7 @@ class Cache:
         return len(self._answers)
 
     def get(self, key: bytes) -> Cached | None:
-        """The answer to a question, which counts as used now."""
+        """The answer to a question, which then counts as used."""
         found = self._answers.get(key)
         if found is None:
             self.misses += 1
@@ -48,7 +48,7 @@ class Cache:
         return found
 
     def put(self, key: bytes, answer: Cached) -> None:
-        """Add an answer, and drop the one that was not used for longest."""
+        """Add an answer, and remove the least recently used ones beyond the maximum."""
         if len(answer.value) <= _LONGEST_ANSWER:
             self._answers[key] = answer
             self._answers.move_to_end(key)
@@ -57,5 +57,5 @@ class Cache:
 
 
 def key_of(models: Sequence[str], question: ModelQuestion, schema: str) -> bytes:
-    """The digest of a question: the models, every word, and the form of the reply."""
+    """The digest of a question: the models, its full text, and the form of the reply."""
     return hashlib.sha256(msgspec.json.encode((models, question, schema))).digest()

@@ -1,4 +1,4 @@
-"""Calls of models: counted, charged to the budget, repeated, or passed on to the next model."""
+"""Calls of models: counts them, charges the budget, retries, and fails over to the next model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Call = Callable[[Ask], Awaitable[Answered]]
 
 
 class Cost:
-    """What the calls for one question have cost; `dollars` is None once a price is not known."""
+    """The cost of the calls for one question; `dollars` is None once a price is unknown."""
 
     def __init__(self) -> None:
         self.tokens_in = self.tokens_out = 0
@@ -69,7 +69,7 @@ class MeteredCalls:
         self._saving = asyncio.Lock()
 
     def check_budget(self) -> None:
-        """Return only while there is room in the budget.
+        """Raise if the budget is spent.
 
         Raises:
             CallFailed: it is spent.
@@ -119,7 +119,7 @@ class MeteredCalls:
         return answered
 
     async def save(self) -> None:
-        """Save what was spent. A failure is reported; counting continues in memory."""
+        """Save the counts. A failure is reported; counting continues in memory."""
         async with self._saving:
             try:
                 await asyncio.to_thread(self.budget.save)
@@ -131,7 +131,7 @@ class MeteredCalls:
 
 
 def tokens_of(messages: tuple[ChatMessage, ...]) -> int:
-    """About how many tokens a model reads, by the number of characters."""
+    """An estimate of the tokens of messages, by their characters."""
     return sum(len(message.content) // _TOKEN_CHARS + _FRAME_TOKENS for message in messages)
 
 
@@ -142,7 +142,7 @@ class _Pause(msgspec.Struct, frozen=True):
 
 
 class Failover:
-    """Asks models in order: repeats what failed in passing, and skips a model that keeps failing.
+    """Asks models in order: retries temporary failures, and skips a model that keeps failing.
 
     Args:
         clock: seconds that never run backwards; also of `until`.
@@ -164,7 +164,7 @@ class Failover:
     async def reply(
         self, call: Call, ask: Ask, models: Sequence[str], until: float, *, patient: bool
     ) -> tuple[str, Answered]:
-        """The first reply of any of the models, and whose it is.
+        """The first reply of any model, with the name of the model.
 
         Args:
             call: makes one request.
@@ -197,7 +197,7 @@ class Failover:
         raise failed
 
     def paused(self, model: str) -> CallFailed | None:
-        """Why a model is not to be asked now; None if it may be."""
+        """Why a model is paused; None if it may be asked."""
         pause = self._pauses.get(model)
         left = pause.until - self.clock() if pause else 0.0
         if pause is None or left <= 0:
@@ -206,7 +206,7 @@ class Failover:
         return CallFailed("resting", text, left, because=pause.code)
 
     def forget(self) -> None:
-        """End all pauses: keys or configuration have changed."""
+        """End all pauses, since keys or configuration have changed."""
         self._pauses.clear()
 
     async def _tries(
@@ -228,14 +228,14 @@ class Failover:
         raise AssertionError("unreachable")
 
     def _wait(self, error: CallFailed, number: int) -> float:
-        """As long as the server asked for; else a span that doubles, with jitter."""
+        """The time that the server asked for, else an exponential backoff with jitter."""
         if error.retry_after is not None:
             return error.retry_after
         span: float = _FIRST_WAIT_SECONDS * 2**number
         return span * self._chance.uniform(0.5, 1.0)
 
     def _failed(self, model: str, error: CallFailed) -> None:
-        """Pause a model that has failed, unless the failure was the question's fault."""
+        """Pause a model that has failed, unless the question caused the failure."""
         if not error.of_the_model:
             return
         before = self._pauses.get(model)

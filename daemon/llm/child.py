@@ -59,7 +59,7 @@ _ENDING_SECONDS: Final = 1.0
 
 
 def environment(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the process: what it inherits of `env`, and settings of its libraries."""
+    """The environment of the process: what it inherits from `env`, and its libraries' settings."""
     return {name: env[name] for name in sorted(_PASSED_ON & env.keys())} | _OURS
 
 
@@ -91,7 +91,7 @@ class Child:
     async def start(
         cls, command: Sequence[str], env: Mapping[str, str], setup: Setup, seconds: float
     ) -> Child:
-        """Start it and wait until it has been set up.
+        """Start the process, and wait until it is set up.
 
         Raises:
             CallFailed: it cannot be started, or is not ready within `seconds`.
@@ -127,21 +127,21 @@ class Child:
 
     @property
     def ended(self) -> bool:
-        """Whether it has ended, or was told to."""
+        """Whether it has ended, or was told to end."""
         return self._leaving or self._ended.is_set()
 
     @property
     def died(self) -> bool:
-        """Whether it has ended by itself."""
+        """Whether it ended by itself."""
         return self._ended.is_set() and not self._leaving
 
     @property
     def busy(self) -> bool:
-        """Whether a request is under way."""
+        """Whether a request is running."""
         return bool(self._waiting)
 
     async def load(self, seconds: float) -> str:
-        """Let it import litellm, once; return the version.
+        """Import litellm in the process, once; return its version.
 
         Raises:
             CallFailed: litellm is not installed, or was not imported within `seconds`.
@@ -197,7 +197,7 @@ class Child:
             raise
 
     async def leave(self, *, at_once: bool = False) -> None:
-        """End it: close its input, kill it if that is not enough. Requests under way fail."""
+        """End the process: close its input, then kill it if necessary. Running requests fail."""
         self._leaving = True
         if self._process.stdin is not None:
             self._process.stdin.close()
@@ -208,7 +208,7 @@ class Child:
         await self._ended.wait()
 
     def kill(self) -> None:
-        """Kill it, if it still runs."""
+        """Kill the process if it is still running."""
         # asyncio's own `kill` polls first, and would take the exit code away from `wait`.
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):

@@ -1,4 +1,4 @@
-"""The daemon's side of a language model: the port of `model`, served by the models' process."""
+"""The daemon's side of a language model: implements `model.Model` with the models' process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .keys import Keys, is_open, key_file, read_keys
 from .model import PURPOSES, ModelQuestion, ModelReply
 from .questions import Prompts, Quoting, read_prompts
 from .replies import UnreadableReply, form_of, read
-from .supervisor import Patience, Supervisor
+from .supervisor import Supervisor
 from .wire import Answered, Ask, ChatMessage, ReplyForm, Setup, Window
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ _MOST_WINDOWS: Final = 256
 
 
 class _Request(msgspec.Struct, frozen=True):
-    """A question under way: who is asked, how the reply looks, in which time, at whose expense."""
+    """A running question."""
 
     question: ModelQuestion
     form: ReplyForm
@@ -102,7 +102,7 @@ class ModelClient:
         self._failed: Llm | None = None
 
     def available(self, purpose: str) -> bool:
-        """Whether it is worth asking: one is configured, and the budget is not spent. No I/O."""
+        """Whether to ask: a model is configured, and the budget is not spent. No I/O."""
         return bool(self._settings().models_for(purpose)) and self._state() in _WORTH_ASKING
 
     async def ask(
@@ -138,7 +138,7 @@ class ModelClient:
         return msgspec.structs.replace(reply, seconds=seconds, cleared=cleared)
 
     async def window(self, model: str) -> int | None:
-        """How many tokens a model reads by litellm's table; None if that is not known in time."""
+        """The context window of a model in tokens, from litellm's table; None if unknown."""
         if model not in self._windows:
             try:
                 async with asyncio.timeout(_WINDOW_SECONDS):
@@ -151,7 +151,7 @@ class ModelClient:
         return self._windows[model]
 
     def status(self) -> ModelStatus:
-        """How models are, for status and metrics; problems that are over are cleared."""
+        """The state of models, for status and metrics; clears problems that are over."""
         settings, cache, budget = self._settings(), self._cache, self._calls.budget
         self._clear_outdated(settings)
         models = {purpose: settings.models_for(purpose) for purpose in PURPOSES}
@@ -171,11 +171,11 @@ class ModelClient:
         )
 
     async def close(self) -> None:
-        """End the process; questions under way fail."""
+        """End the process; running questions fail."""
         await self._calls.supervisor.close()
 
     def _clear_outdated(self, settings: Llm) -> None:
-        """Clear problems of another day or another configuration."""
+        """Clear problems of an earlier day or configuration."""
         if self._calls.budget.why_spent() is None:
             self._problems.clear("model_budget_spent", "/llm")
         if self._reported is not None and self._reported != settings:
@@ -220,7 +220,7 @@ class ModelClient:
         return _model_reply(value, model, cost, repaired=repaired)
 
     async def _prepared(self, endpoint: str | None) -> Setup | None:
-        """What the process has to know; None for a caller's own endpoint.
+        """The setup for the process; None for a caller's own endpoint.
 
         Raises:
             InvalidInput: the endpoint is not an address.
@@ -258,7 +258,7 @@ class ModelClient:
         return keys
 
     async def _usable(self, request: _Request, kind: type[T]) -> tuple[str, T, bool]:
-        """A reply that can be used: which model's, the value, and whether it is the second."""
+        """The model that gave a usable reply, its value, and whether it is the second attempt."""
         question = request.question
         given = "\n".join(part.text for part in question.parts)
         messages = self._quoting.messages(question, self._prompts.data)
@@ -304,7 +304,7 @@ class ModelClient:
         return answer
 
     def _cleared(self, question: ModelQuestion) -> tuple[ModelQuestion, dict[str, int]]:
-        """The question without secrets, and how many there were."""
+        """The question without secrets, and their number by kind."""
         counts: dict[str, int] = {}
         parts = []
         for part in question.parts:
@@ -315,14 +315,14 @@ class ModelClient:
         return msgspec.structs.replace(question, parts=tuple(parts)), counts
 
     def _note_failure(self, error: CallFailed) -> None:
-        """Report what a person has to see to."""
+        """Report failures that a person has to fix."""
         if error.code == "unloaded":
             self._missing_until = self._clock() + _MISSING_SECONDS
         if error.lasting or error.code == "unloaded":
             self._report("model_failing", f"no model can be asked: {error.message}", error.hint)
 
     def _report(self, code: str, text: str, hint: str | None) -> None:
-        """Report a fault of the configuration as it is now."""
+        """Report a fault of the current configuration."""
         self._reported = self._settings()
         self._problems.report(code, "/llm", text, hint or "", lasting=False)
 
@@ -335,9 +335,8 @@ def build_model(
     write: Write,
     clear: Callable[[str], Cleared],
     problems: Problems,
-    patience: Patience | None = None,
 ) -> ModelClient:
-    """Put a client together. Reads files; starts no process before the first question.
+    """Build a client. Reads files; starts no process before the first question.
 
     Close it in the end: its process would otherwise wait for the daemon's end.
 
@@ -348,11 +347,10 @@ def build_model(
         write: replaces a file durably.
         clear: takes secrets out of a text.
         problems: where faults are reported.
-        patience: how long the models' process is waited for.
     """
     budget = Budget(state_dir / FILE, write, time.time, settings)
     _load(budget, state_dir / FILE, problems)
-    supervisor = Supervisor(env, lambda: settings().idle_seconds, patience=patience)
+    supervisor = Supervisor(env, lambda: settings().idle_seconds)
     # Jitter needs no chance that cannot be guessed.
     failover = Failover(time.monotonic, asyncio.sleep, random.Random())  # noqa: S311
     calls = MeteredCalls(supervisor, budget, UsageCounts(), problems)
@@ -360,7 +358,7 @@ def build_model(
 
 
 def _load(budget: Budget, path: Path, problems: Problems) -> None:
-    """Read what models have cost so far; report where that is not known."""
+    """Read the costs so far; report if they are lost."""
     try:
         aside = budget.load()
     except (OSError, ThermoclineError) as error:

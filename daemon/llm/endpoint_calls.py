@@ -1,4 +1,4 @@
-"""Asking an endpoint that a caller named, in one of the two ways of EvoClaw's tools.
+"""Asks an endpoint that a caller named, in one of the two protocols of EvoClaw's tools.
 
 Used in the model's process alone. No key is sent, no redirect followed, no proxy used, and no
 connection made but to an allowed address, whatever a name resolves to at that moment.
@@ -27,7 +27,7 @@ Json = Any
 
 
 async def ask_endpoint(ask: Ask, form: str) -> Answered:
-    """One question to the endpoint of a request.
+    """Ask the endpoint of a request one question.
 
     Args:
         ask: the request; its endpoint is set.
@@ -58,7 +58,7 @@ async def ask_endpoint(ask: Ask, form: str) -> Answered:
 
 
 async def _asked(session: aiohttp.ClientSession, url: str, ask: Ask, body: Json) -> Answered:
-    """The answer of any model: some servers insist on the name of one that they have."""
+    """The answer of any model; some servers require the name of a model that they have."""
     try:
         return await _posted(session, url, ask, body)
     except CallFailed as error:
@@ -77,7 +77,7 @@ async def _posted(session: aiohttp.ClientSession, url: str, ask: Ask, body: Json
 
 
 async def _first_model(session: aiohttp.ClientSession, url: str) -> str | None:
-    """The first model that a server lists and that can talk; None where it lists none."""
+    """The first chat model that a server lists; None if it lists none."""
     place, version, _ = url.rpartition("/v1/")
     if not version:
         return None
@@ -131,7 +131,7 @@ def _body(ask: Ask, form: str) -> Json:
 
 
 def _whole(number: int, body: Json) -> Answered:
-    """The answer in a body of either protocol."""
+    """The answer in the body of a response, in either protocol."""
     if "choices" not in body:
         texts = [body[name] for name in _PLAIN_FIELDS if isinstance(body.get(name), str)]
         return Answered(number, texts[0][:LONGEST_REPLY], "stop")
@@ -155,7 +155,7 @@ class _NotAllowed(OSError):
 
 
 class _Allowed(AbstractResolver):
-    """Resolves a name to those of its addresses that may be used."""
+    """Resolves a name to those of its addresses that are allowed."""
 
     def __init__(self, *, anywhere: bool) -> None:
         self._anywhere = anywhere
@@ -175,7 +175,7 @@ class _Allowed(AbstractResolver):
 
 
 def _literal_allowed(url: str, host: str, *, anywhere: bool) -> str:
-    """The URL again, unless its host is an address that may not be used; those are not resolved."""
+    """The URL; raises if its host is an IP address that is not allowed."""
     try:
         socket.inet_pton(socket.AF_INET6 if ":" in host else socket.AF_INET, host)
     except OSError:

@@ -1,4 +1,4 @@
-"""Why a request to a model got no reply, whether to repeat it, and what to do about it."""
+"""Why a request to a model got no reply, whether to retry, and what to do about it."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ class CallFailed(Exception):
 
     @property
     def passing(self) -> bool:
-        """Whether the same request may succeed in a moment."""
+        """Whether a retry may succeed soon."""
         return self.code in _PASSING
 
     @property
     def lasting(self) -> bool:
-        """Whether the configuration has to be fixed first."""
+        """Whether the configuration must be fixed first."""
         return self.code in _LASTING
 
     @property
@@ -88,17 +88,17 @@ class CallFailed(Exception):
 
     @property
     def of_the_model(self) -> bool:
-        """Whether the next question to this model is likely to fail as well."""
+        """Whether the next question to this model is likely to fail, too."""
         return self.code not in _OF_THE_QUESTION
 
     @property
     def hint(self) -> str | None:
-        """What a person can do about it, if anything."""
+        """What a person can do about it, or None."""
         return _HINTS.get(self.because or self.code)
 
 
 def of_status(who: str, status: int, said: str, retry_after: float | None) -> CallFailed:
-    """The failure for a status of HTTP.
+    """The failure for an HTTP status.
 
     Args:
         who: the model or the endpoint.
@@ -114,7 +114,7 @@ def of_status(who: str, status: int, said: str, retry_after: float | None) -> Ca
 
 
 def pause_of(header: str | None) -> float | None:
-    """The seconds in a `Retry-After`, which holds seconds or a date; None if it holds neither."""
+    """The seconds of a `Retry-After` header, which has seconds or a date; None if invalid."""
     if header is None:
         return None
     try:
@@ -128,7 +128,7 @@ def pause_of(header: str | None) -> float | None:
 
 
 def without(text: str, secrets: Iterable[str]) -> str:
-    """The first line of a text, shortened, with a word in place of each secret in it."""
+    """The first line of a text, shortened, with `[key]` in place of each secret."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) > 3:
             text = text.replace(secret, "[key]")

@@ -1,4 +1,4 @@
-"""The keys for models, from a file that only their owner reads, never from the environment."""
+"""The keys for models, from a file that only its owner can read, never from the environment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Keys = dict[str, str | dict[str, str]]
 
 
 def key_file(named: str | None, env: Mapping[str, str]) -> Path | None:
-    """The file of `llm.key_file`, else systemd's credential if there is one. Blocking.
+    """The path in `llm.key_file`, else systemd's credential if it exists. Blocking.
 
     A home folder in the name is filled in.
 
@@ -42,7 +42,7 @@ def key_file(named: str | None, env: Mapping[str, str]) -> Path | None:
 
 
 def is_open(path: Path) -> bool:
-    """Whether every user of the device can read a file, whatever its group may. Blocking."""
+    """Whether every user of the device can read a file. Blocking."""
     try:
         real = path.resolve()
         reachable = all(folder.stat().st_mode & stat.S_IXOTH for folder in real.parents)
@@ -52,7 +52,7 @@ def is_open(path: Path) -> bool:
 
 
 def read_keys(path: Path | None) -> Keys:
-    """The keys in a file, by provider; a lone key is under `ALONE`. Blocking.
+    """The keys in a file, by provider; a single key is under `ALONE`. Blocking.
 
     For a provider that wants more than a key, such as Azure or Bedrock, the file may hold an
     object of arguments for litellm.

@@ -1,4 +1,4 @@
-"""Asking a model through litellm. Used in the model's process alone, which alone imports it."""
+"""Asks a model through litellm. Used only in the models' process, which imports it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CLASS: Final = re.compile(r"\A(?:litellm\.)?\w+Error: ")
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """Where a model is asked, and with what; never shown."""
+    """The address and credentials for a model; never shown."""
 
     provider: str
     base: str | None
@@ -36,7 +36,7 @@ class _Place(msgspec.Struct, frozen=True):
 
 
 class LiteLlm:
-    """litellm, imported when it is first needed; remembers which servers take a schema."""
+    """litellm, imported on first use; remembers which servers accept a schema."""
 
     def __init__(self, form: str) -> None:
         self._form = form
@@ -45,11 +45,11 @@ class LiteLlm:
         self._structured: dict[tuple[str, str | None], bool] = {}
 
     def set_up(self, setup: Setup) -> None:
-        """Take over keys and servers."""
+        """Use these keys and servers from now on."""
         self._setup = setup
 
     async def load(self) -> str:
-        """Import it; its version.
+        """Import litellm; return its version.
 
         Raises:
             ImportError: it is not installed, or not whole.
@@ -60,7 +60,7 @@ class LiteLlm:
         return str(version)
 
     async def ask(self, ask: Ask) -> Answered:
-        """One question to one model: with a schema, or in words if its server refuses schemas.
+        """Ask one model: with a schema, or with the schema as text if its server refuses schemas.
 
         Raises:
             CallFailed: the model did not reply.
@@ -81,7 +81,7 @@ class LiteLlm:
         return answered
 
     def window(self, model: str) -> int | None:
-        """How many tokens a model reads by litellm's table; None for one that is not in it."""
+        """The context window of a model in tokens, from litellm's table; None if unknown."""
         table = self._litellm.model_cost
         for name in (model, model.partition("/")[2]):
             known = table.get(name) or {}
@@ -114,7 +114,7 @@ class LiteLlm:
             ) from None
 
     def _takes_schema(self, model: str, place: _Place) -> bool:
-        """Whether to try with a schema: a server that is not known to refuse one may take it."""
+        """Whether to try with a schema, which is the default for unknown servers."""
         if place.provider in _TAKE_SCHEMAS or place.base is not None:
             return True
         return bool(self._litellm.supports_response_schema(model))
@@ -202,13 +202,13 @@ def _imported() -> Any:
 
 
 def _tokens(usage: Any) -> tuple[int | None, int | None]:
-    """What was charged; None where a server did not say, for litellm puts a 0 there."""
+    """The charged tokens; None if the server did not say, for which litellm has a 0."""
     given, made = getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)
     return given or None, made or None
 
 
 def _bare(error: Exception) -> str:
-    """What a provider said, without the names of classes that litellm puts before it."""
+    """The provider's error message, without litellm's class names."""
     text = str(error).rpartition("Exception - ")[2]
     return _CLASS.sub("", text)
 

@@ -1,4 +1,4 @@
-"""The port to a language model: questions, replies, and the protocol.
+"""The port to a language model: questions, replies, and the protocol of a model.
 
 Callers fall back to rules on `ModelUnavailable`.
 """
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Part(msgspec.Struct, frozen=True):
-    """One piece of what a model is given besides its instructions.
+    """A part of a question besides the instructions.
 
     Attributes:
         name: a plain word for it, such as `tree` or `question`.
@@ -36,7 +36,7 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class ModelQuestion(msgspec.Struct, frozen=True):
-    """One question to a model.
+    """A question to a model.
 
     Attributes:
         purpose: one of `PURPOSES`; chooses the model and how long it may take.
@@ -54,7 +54,7 @@ class ModelQuestion(msgspec.Struct, frozen=True):
 
 
 class ModelReply(msgspec.Struct, Generic[T], frozen=True):
-    """What a model replied.
+    """The reply of a model.
 
     Attributes:
         value: the reply, of the kind that was asked for.
@@ -83,7 +83,7 @@ class Model(Protocol):
     """A language model."""
 
     def available(self, purpose: str) -> bool:
-        """Whether it is worth asking: one is configured, and the budget is not spent. No I/O."""
+        """Whether to ask: a model is configured, and the budget is not spent. No I/O."""
         ...
 
     async def ask(

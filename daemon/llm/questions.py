@@ -1,4 +1,4 @@
-"""Writing questions for models: instructions from files, and data that cannot pass as instructions.
+"""Writes questions for models, so that quoted data cannot pass as instructions.
 
 Everything that was stored or said is put between two lines with a marker. The marker is made
 of random digits for each request, so that no text written before can hold it. Parts that stay the
@@ -43,7 +43,7 @@ Random = Callable[[int], str]
 
 
 class Prompts(msgspec.Struct, frozen=True):
-    """The instructions, read once from the files in `prompts/`.
+    """The instructions, read from the files in `prompts/`.
 
     Attributes:
         data: the rule about quoted data, which ends every instruction.
@@ -83,16 +83,15 @@ class Quoting:
     """Writes questions as messages for a model.
 
     Args:
-        secret: for the markers of parts that stay the same; of the process, never stored.
         random: returns a number of random bytes as hexadecimal digits.
     """
 
-    def __init__(self, secret: bytes | None = None, random: Random = secrets.token_hex) -> None:
-        self._secret = secret or secrets.token_bytes(32)
+    def __init__(self, random: Random = secrets.token_hex) -> None:
+        self._secret = secrets.token_bytes(32)
         self._random = random
 
     def messages(self, question: ModelQuestion, rule: str) -> tuple[ChatMessage, ...]:
-        """The instructions and the rule about data, then the parts; those that stay first."""
+        """The instructions with the rule about data, then the parts, stable ones first."""
         marker = self._marker("".join(part.text for part in question.parts))
         parts = sorted(question.parts, key=lambda part: not part.stable)
         written = [
@@ -107,13 +106,13 @@ class Quoting:
         return ChatMessage("system", system), ChatMessage("user", "\n\n".join(written))
 
     def _marker(self, text: str) -> str:
-        """Random digits that are not in the text."""
+        """Random digits that do not occur in the text."""
         while (marker := self._random(_DIGITS // 2)) in text:
             continue
         return marker
 
     def _kept(self, name: str, text: str) -> str:
-        """Digits that belong to this very text, and are not in it."""
+        """Digits derived from this text that do not occur in it."""
         return next(marker for marker in self._made_of(name, text) if marker not in text)
 
     def _made_of(self, name: str, text: str) -> Iterator[str]:
@@ -125,7 +124,7 @@ class Quoting:
 
 
 def quoted(name: str, text: str, marker: str) -> str:
-    """A text between two lines that name it and bear the marker.
+    """A text between two lines with its name and the marker.
 
     Words that steer a model's server are broken up, and what cannot be printed is left out.
     """

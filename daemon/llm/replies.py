@@ -1,4 +1,4 @@
-"""The form of a reply as JSON Schema; reading a reply as the value that was asked for.
+"""The JSON Schema of a reply, and parsing a reply into the requested value.
 
 Models wrap their JSON in code fences, begin with a sentence or two, think aloud first, leave a
 comma before a bracket, or write Python's quotes. All of that is read; nothing is made up.
@@ -55,7 +55,7 @@ WRAPPER: Final = "items"
 
 
 class UnreadableReply(Exception):
-    """A reply is not what was asked for.
+    """A reply does not have the requested form.
 
     Attributes:
         why: in words that a model understands, without quoting its reply.
@@ -69,7 +69,7 @@ class UnreadableReply(Exception):
 
 
 def form_of(kind: Any) -> ReplyForm:
-    """The schema of a kind: of an object in any case, without references or optional keys.
+    """The schema of a kind: always an object, without references or optional keys.
 
     That is the strictest form that servers ask for. A reply may leave keys out all the same,
     where the type has a default.
@@ -125,7 +125,7 @@ def read(text: str, kind: type[T], *, given: str = "") -> T:
 
 
 def without_thoughts(text: str) -> str:
-    """A reply without what a model thought aloud, and without the tokens of its own protocol."""
+    """A reply without thoughts and without the model's own control tokens."""
     kept: list[str] = []
     thinking, at = False, 0
     for tag in _THOUGHT.finditer(text):
@@ -141,7 +141,7 @@ def without_thoughts(text: str) -> str:
 
 
 def refusal_in(value: Json, given: str) -> bool:
-    """Whether the texts of a value are those of a model that will not."""
+    """Whether the texts of a value are a refusal."""
     said = {one.strip().lower()[:40] for one in _texts(value) if _REFUSAL.match(one)}
     known = given.lower() if said else ""
     return any(one not in known for one in said)
@@ -159,7 +159,7 @@ def _texts(value: Json) -> Iterator[str]:
 
 
 def _values(text: str) -> Iterator[Json]:
-    """Everything in a reply that can be read as an object or a list, the likeliest first."""
+    """Everything in a reply that parses as an object or a list, likeliest first."""
     whole = text.strip()
     try:
         yield msgspec.json.decode(whole)
@@ -181,7 +181,7 @@ def _without_last_commas(text: str) -> str:
 
 
 def _decoded(text: str) -> Iterator[Json]:
-    """The objects and lists in a text, one behind the other."""
+    """The objects and lists in a text, in order."""
     at, left = 0, _MOST_READ * len(text)
     for _ in range(_MOST_STARTS):
         start = _OPENING.search(text, at)
@@ -198,7 +198,7 @@ def _decoded(text: str) -> Iterator[Json]:
 
 
 def _python(text: str) -> Iterator[Json]:
-    """The text from a bracket to the last one, where that is a literal of Python's."""
+    """The text from a bracket to the last one, if it is a Python literal."""
     end = max(text.rfind("}"), text.rfind("]")) + 1
     for start in islice(_OPENING.finditer(text), _MOST_LITERALS):
         if 0 < end - start.start() <= _LONGEST_LITERAL:
@@ -210,7 +210,7 @@ def _python(text: str) -> Iterator[Json]:
 
 
 def _fitting(value: Json, kind: type[T]) -> T:
-    """The value as a `kind`, also with an extra or a missing wrapper.
+    """The value as a `kind`, also with an additional or a missing wrapper.
 
     Raises:
         msgspec.ValidationError: it is not one.
@@ -235,18 +235,18 @@ def _unwrapped(value: Json) -> Iterable[Json]:
 
 
 def one_line(text: str, most: int | None = None) -> str:
-    """A text of a model, ready to be stored: on one line, at most `most` printable characters."""
+    """A model's text, ready to be stored: on one line, at most `most` printable characters."""
     return " ".join(printable(text).split())[:most].strip()
 
 
 def short_list(values: Iterable[str], most: int, chars: int) -> tuple[str, ...]:
-    """The first `most` different values that are not blank, each on one line and cut."""
+    """The first `most` different non-blank values, each on one line and cut."""
     clean = dict.fromkeys(one_line(value, chars) for value in values)
     return tuple(value for value in clean if value)[:most]
 
 
 def told_share(told: float | None, default: float = 0.0) -> float:
-    """An importance that a model gives, 0 to 1; some say 1 to 10 whatever they are told."""
+    """An importance from a model as 0 to 1; a value above 1 is taken as 1 to 10."""
     if told is None or not math.isfinite(told) or told < 0:
         return default
     return min(1.0, told / 10 if told > 1 else told)

@@ -45,7 +45,6 @@ class Supervisor:
         env: the daemon's environment, of which the process inherits a part.
         idle_seconds: gives the time without a request after which it ends.
         patience: how long to wait for the process.
-        clock: seconds that never run backwards.
         command: starts the process.
     """
 
@@ -55,13 +54,11 @@ class Supervisor:
         idle_seconds: Callable[[], float],
         *,
         patience: Patience | None = None,
-        clock: Callable[[], float] = time.monotonic,
         command: tuple[str, ...] = COMMAND,
     ) -> None:
         self._env = env
         self._idle_seconds = idle_seconds
         self._patience = patience or Patience()
-        self._clock = clock
         self._command = command
         self._child: Child | None = None
         self._starting: asyncio.Task[Child] | None = None
@@ -116,7 +113,7 @@ class Supervisor:
             self._let_go()
 
     async def close(self) -> None:
-        """End the process and fail its requests; it is not started again."""
+        """End the process and fail its requests; it is not restarted."""
         self._closed = True
         if self._idle is not None:
             self._idle.cancel()
@@ -142,7 +139,7 @@ class Supervisor:
         if self._child is not None and not self._child.ended:
             return self._child
         if self._starting is None:
-            pause = self._not_before - self._clock()
+            pause = self._not_before - time.monotonic()
             if pause > 0:
                 raise CallFailed(
                     "resting", f"the models' process keeps ending; again in {pause:.0f} s", pause
@@ -175,7 +172,7 @@ class Supervisor:
         self._in_a_row += 1
         if self._in_a_row > 1:
             pause = min(_FIRST_SECONDS * 2 ** min(self._in_a_row - 2, 10), _LONGEST_SECONDS)
-            self._not_before = self._clock() + pause
+            self._not_before = time.monotonic() + pause
 
     def _hold(self) -> None:
         self._users += 1

@@ -14,7 +14,7 @@ Json: TypeAlias = Any
 
 
 class Setup(msgspec.Struct, frozen=True, tag="setup"):
-    """The first message, and again whenever one of these has changed. Never shown.
+    """The first message; sent again after a change. Never shown.
 
     Attributes:
         keys: for each provider its key, or several things that litellm wants to know for it.
@@ -33,7 +33,7 @@ class Setup(msgspec.Struct, frozen=True, tag="setup"):
 
 
 class Load(msgspec.Struct, frozen=True, tag="load"):
-    """Import litellm now; `LitellmLoaded` answers."""
+    """Import litellm now; the answer is `LitellmLoaded`."""
 
 
 class ChatMessage(msgspec.Struct, frozen=True):
@@ -44,7 +44,7 @@ class ChatMessage(msgspec.Struct, frozen=True):
 
 
 class ReplyForm(msgspec.Struct, frozen=True):
-    """The form of a reply: its name, JSON Schema, and that as words for a prompt."""
+    """The form of a reply: its name, its JSON Schema, and the schema as text for a prompt."""
 
     name: str
     schema: dict[str, Json]
@@ -74,7 +74,7 @@ class Ask(msgspec.Struct, frozen=True, tag="ask"):
 
 
 class Window(msgspec.Struct, frozen=True, tag="window"):
-    """How many tokens a model reads: `Answered` has the number as its text, "" if not known."""
+    """Asks for a model's context window; `Answered` has the number as text, "" if unknown."""
 
     number: int
     model: str
@@ -87,20 +87,20 @@ class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
-    """The process has started and was set up."""
+    """The process has started and is set up."""
 
     pid: int
 
 
 class LitellmLoaded(msgspec.Struct, frozen=True, tag="loaded"):
-    """litellm is there, in this version; or it is not, and why."""
+    """litellm is loaded, with its version; or it is not, and why."""
 
     version: str | None
     why: str | None = None
 
 
 class Answered(msgspec.Struct, frozen=True, tag="answered"):
-    """What a model said.
+    """The answer of a model.
 
     Attributes:
         text: it, cut at `LONGEST_REPLY` characters.
@@ -137,7 +137,7 @@ FromWorker: TypeAlias = Ready | LitellmLoaded | Answered | Failed
 
 
 def line(message: ToWorker | FromWorker) -> bytes:
-    """A message as it goes through the pipe."""
+    """A message as a line of the pipe."""
     return msgspec.json.encode(message) + b"\n"
 
 

@@ -1,4 +1,4 @@
-"""The model's process: it alone imports litellm, and it lives no longer than it is needed.
+"""The models' process: it alone imports litellm, and runs only while it is needed.
 
 It reads requests from its standard input and writes answers to its standard output, a JSON object
 a line. When the input ends, because the daemon closed it or has died, the process ends at once,
@@ -58,7 +58,7 @@ class Worker:
         self._set_up = False
 
     def take(self, message: ToWorker) -> None:
-        """Begin with what a message asks for."""
+        """Start handling a message."""
         match message:
             case Setup():
                 self._models.set_up(message)
@@ -142,7 +142,7 @@ async def _serve(given: int, out: int) -> None:
 
 
 def _own_pipes() -> tuple[int, int]:
-    """Standard input and output for this module alone: nothing else can read or disturb them."""
+    """Private copies of standard input and output, which nothing else can use."""
     given, out = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -152,7 +152,7 @@ def _own_pipes() -> tuple[int, int]:
 
 
 def _be_modest() -> None:
-    """Leave no memory on the disk when it crashes, and the device's memory to others."""
+    """Write no core dump, and limit the process's memory."""
     for limit, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_DATA, _MOST_MEMORY)):
         _, hard = resource.getrlimit(limit)
         allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)

@@ -1,4 +1,4 @@
-"""Checks of callers' values: each function returns the clean value or raises.
+"""Checks of callers' values: each function returns the clean value or raises an error.
 
 Everything here raises `InvalidInput` (or its kind `TooLarge`) with the field at fault, before
 anything was changed.
@@ -56,7 +56,7 @@ def shown(value: object, limit: int = 48) -> str:
 
 
 def check_text(text: str, limit_bytes: int = TEXT_BYTES, *, field: str = "text") -> str:
-    """The text of a memory, as it is.
+    """The text of a memory, unchanged.
 
     Raises:
         InvalidInput: it is empty or blank, has a NUL, or is not valid Unicode.
@@ -88,7 +88,7 @@ def check_short(text: str, field: str, limit_chars: int) -> str:
 
 
 def is_agent(text: str) -> bool:
-    """Whether `check_agent` takes it."""
+    """Whether `check_agent` accepts it."""
     return _AGENT.fullmatch(text) is not None
 
 
@@ -224,7 +224,7 @@ def check_time(value: float | str, *, field: str = "time") -> float:
 
 
 def _storable_size(text: str, field: str) -> int:
-    """The length of `text` in UTF-8; refuses what the store or other programs cannot hold."""
+    """The size of `text` in UTF-8; raises if the store or other programs cannot hold it."""
     if "\0" in text:
         raise InvalidInput(
             f"remove the NUL character at position {text.index(chr(0))} of '{field}'", field=field
@@ -248,7 +248,7 @@ def _check_length(text: str, field: str, limit_chars: int) -> None:
 
 
 def _data_fault(data: Json) -> str | None:
-    """What no reader could give back as it was, level by level, or None."""
+    """Why JSON could not be read back unchanged, or None."""
     level, depth = [data], 0
     while level:
         if any(isinstance(item, int) and not _LEAST <= item <= _MOST for item in level):

@@ -1,4 +1,4 @@
-"""Experiences: what worked for an intent, and what somebody prefers. They fade unless used."""
+"""Experiences: what worked for an intent, and what users prefer. They fade unless used."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WEIGHT_STEP: Final = 0.05
 
 
 class Experience(msgspec.Struct, frozen=True, kw_only=True):
-    """An intent, and what came of it. Times are seconds since the epoch.
+    """An intent and its result. Times are seconds since the epoch.
 
     Attributes:
         success_score: how well it worked, 0 to 1; of a preference the confidence.
@@ -67,12 +67,12 @@ def whole_at(weight: float, at: float) -> float:
 
 
 def confidence(repeats: int) -> float:
-    """How sure a preference is that was told so often."""
+    """The confidence in a preference that was stated `repeats` times."""
     return 1 - (1 - _FIRST_CONFIDENCE) * pow(1 - _GAP, repeats - 1)
 
 
 def preference_weight(repeats: int) -> float:
-    """The weight of a preference that was told so often."""
+    """The weight of a preference that was stated `repeats` times."""
     return min(1.0, _FIRST_WEIGHT + _WEIGHT_STEP * (repeats - 1))
 
 

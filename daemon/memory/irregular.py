@@ -85,12 +85,12 @@ def _base_of() -> Mapping[str, str]:
 
 
 def base_of(word: str) -> str:
-    """The base form of an irregular one in lower case; any other word as it is."""
+    """The base form of an irregular word in lower case; other words unchanged."""
     return _base_of().get(word, word)
 
 
 def _bases(form: str) -> Iterator[str]:
-    """What a form with a regular ending may be a form of: *going*, *making*, *running*, *sees*."""
+    """The possible base forms of a regular form: *going*, *making*, *running*, *sees*."""
     if form.endswith("ing"):
         stem = form[:-3]
         yield from (stem, stem + "e", stem[:-1])

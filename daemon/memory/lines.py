@@ -1,4 +1,4 @@
-"""Three-way join of texts by lines."""
+"""Three-way merge of texts by lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SMALL: Final = 2_500
 
 
 class Joined(msgspec.Struct, frozen=True):
-    """Two versions of a text in one.
+    """Two versions of a text, merged.
 
     Attributes:
         text: the joined text.
@@ -73,7 +73,7 @@ def join(base: str, earlier: str, later: str, *, log: bool = False) -> Joined:
 
 
 def _contains(group: Sequence[_Hunk]) -> bool:
-    """Whether one version added all that the other did."""
+    """Whether one version added everything that the other added."""
     first, second = _added(group)
     return len(_matches(first, second)) == min(len(first), len(second))
 
@@ -84,7 +84,7 @@ def _added(group: Sequence[_Hunk]) -> tuple[list[str], list[str]]:
 
 
 def _share_removed(group: Sequence[_Hunk]) -> bool:
-    """Whether a line of the base was removed by both versions."""
+    """Whether both versions removed a common line of the base."""
     return any(
         max(one.begin, two.begin) < min(one.end, two.end)
         for one in group
@@ -94,7 +94,7 @@ def _share_removed(group: Sequence[_Hunk]) -> bool:
 
 
 def _both(first: Sequence[str], second: Sequence[str]) -> list[str]:
-    """The lines of both, those that they have in common once."""
+    """The lines of both, common lines once."""
     joined: list[str] = []
     begin = other = 0
     for here, there in [*_matches(first, second), (len(first), len(second))]:
@@ -104,7 +104,7 @@ def _both(first: Sequence[str], second: Sequence[str]) -> list[str]:
 
 
 def _groups(hunks: Sequence[_Hunk], *, overlapping: bool = False) -> Iterator[list[_Hunk]]:
-    """Hunks that touch each other, together; or only those that overlap or insert at one place."""
+    """Groups of hunks that touch, or only of those that overlap or insert at the same place."""
     group: list[_Hunk] = []
     begin = end = 0
     for hunk in hunks:
@@ -185,7 +185,7 @@ def _ascending(pairs: Sequence[_Pair]) -> list[_Pair]:
 
 
 def _between(one: Sequence[str], two: Sequence[str], before: _Pair, anchor: _Pair) -> list[_Pair]:
-    """Matches of a stretch between two anchors."""
+    """The matches between two anchors."""
     (begin, other), (end, other_end) = before, anchor
     low, high, other_high = _trimmed(one, two, begin, end, other, other_end)
     shift = other - begin
@@ -198,7 +198,7 @@ def _between(one: Sequence[str], two: Sequence[str], before: _Pair, anchor: _Pai
 
 
 def _lines(text: str) -> list[str]:
-    """The lines with their ends; the last gets one, so that another can follow it."""
+    """The lines with their line ends; the last line gets one if it has none."""
     lines = text.splitlines(keepends=True)
     if lines and not lines[-1].endswith(("\n", "\r")):
         lines[-1] += "\n"

@@ -45,7 +45,7 @@ def render(document: dict[str, Json], now: float, local: tzinfo) -> str:
 
 
 def body(document: dict[str, Json], local: tzinfo) -> str:
-    """The sections of the page alone; empty where the document says nothing."""
+    """The sections of the page alone; "" if the document is empty."""
     return "\n".join(_sections(document, local)).rstrip("\n")
 
 
@@ -129,7 +129,7 @@ def _day(timestamp: Json, local: tzinfo) -> str:
 
 
 def _inline(value: Json) -> str:
-    """Any JSON value on one line; empty for what holds nothing."""
+    """Any JSON value on one line; "" for an empty value."""
     if value is None or value in ("", [], {}):
         return ""
     if isinstance(value, str):
@@ -143,7 +143,7 @@ def _inline(value: Json) -> str:
 
 
 def _flat(text: str) -> str:
-    """`text` on one line: every run of blanks, line ends and control characters is a blank."""
+    """`text` on one line; runs of blanks, line ends and control characters become one blank."""
     return " ".join("".join(map(_visible, text)).split())
 
 
@@ -152,7 +152,7 @@ def _visible(character: str) -> str:
 
 
 def _line(text: str) -> str:
-    """`text` so that it begins a line as a paragraph, whatever it begins with."""
+    """`text`, escaped so that a line that begins with it is a paragraph."""
     if _BLOCK_START.match(text):
         return f"\\{text}"
     return _NUMBERED.sub(r"\1\\\2", text, count=1) if _NUMBERED.match(text) else text

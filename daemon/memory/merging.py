@@ -64,7 +64,7 @@ def supersede(older: Memory, newer: Memory) -> Supersession:
 
 
 def stranded(merged: Mapping[str, str], living: Container[str]) -> list[str]:
-    """Which memories to free so that every merge ends at a memory that stays.
+    """The memories to release so that every merge ends at an existing memory.
 
     Args:
         merged: what each memory that is merged into another points to.
@@ -98,7 +98,7 @@ def _check_apart(older: Memory, newer: Memory, verb: str) -> None:
 
 
 def _union(first: Iterable[str], second: Iterable[str], limit: int) -> tuple[str, ...]:
-    """Both in order, without repeats; beyond `limit` no more of the second is taken."""
+    """Both in order without repeats; `limit` applies only to items of the second."""
     kept = tuple(first)
     return tuple(dict.fromkeys((*kept, *second)))[: max(limit, len(kept))]
 

@@ -1,4 +1,4 @@
-"""Names of entities: how they are compared, and the words of a text that may be one."""
+"""Names of entities: how they are compared, and the words of a text that may be names."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _MOST_NAMES: Final = 200
 
 
 def name_key(name: str) -> str:
-    """What a name is compared by: `lower` of SQLite's, which folds ASCII letters alone."""
+    """The key that names are compared by: like SQLite's `lower`, which folds only ASCII."""
     return "".join(char.lower() if char.isascii() else char for char in name.strip(" "))
 
 
 def words_of(text: str) -> list[str]:
-    """The first words of a text, without punctuation around them."""
+    """The first words of a text, without surrounding punctuation."""
     return _WORD.findall(text)[:_MOST_WORDS]
 
 

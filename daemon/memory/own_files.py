@@ -1,4 +1,4 @@
-"""The files of an agent's own: knowledge, reflections, episodes and skills, in TinyClaw's shapes.
+"""The agent's own files: knowledge, reflections, episodes and skills, in TinyClaw's formats.
 
 Others write them too: whatever does not have the expected shape is passed over, line by line.
 """
@@ -43,7 +43,7 @@ _NO_SUMMARY: Final = "No summary"
 
 
 class Reflection(msgspec.Struct, frozen=True):
-    """What the agent has learned of something that it did; `ts` is ISO 8601."""
+    """What the agent has learned from one of its actions; `ts` is ISO 8601."""
 
     ts: str
     type: str
@@ -59,7 +59,7 @@ class Reflection(msgspec.Struct, frozen=True):
 
 
 class EpisodeLine(msgspec.Struct, frozen=True):
-    """What a conversation came to; `ts` is ISO 8601."""
+    """The result of a conversation; `ts` is ISO 8601."""
 
     ts: str
     user: str
@@ -75,7 +75,7 @@ class EpisodeLine(msgspec.Struct, frozen=True):
 
 
 class Skill(msgspec.Struct, frozen=True):
-    """How something is done. `text` is that of its file, "" where there is none."""
+    """How to do something. `text` is the content of its file, "" if there is none."""
 
     id: str
     description: str
@@ -88,7 +88,7 @@ class Skill(msgspec.Struct, frozen=True):
 
 
 class Fold(msgspec.Struct, frozen=True):
-    """Lines of the knowledge that could go, or be said in fewer words: 1-based, and why."""
+    """A line of the knowledge that could be removed or shortened: its number from 1, and why."""
 
     line: int
     text: str
@@ -96,22 +96,22 @@ class Fold(msgspec.Struct, frozen=True):
 
 
 def skill_path(skill_id: str) -> str:
-    """The path of a skill's file, from the workspace on."""
+    """The path of a skill's file, relative to the workspace."""
     return f"{SKILL_FOLDER}/{skill_id}.md"
 
 
 def is_skill_id(skill_id: str) -> bool:
-    """Whether an id names a visible file in the folder of the skills, and no other place."""
+    """Whether an id is a valid file name in the folder of the skills."""
     return "/" not in skill_id and belongs(skill_path(skill_id))
 
 
 def entry_lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines of a log that are not blank, numbered among themselves."""
+    """The non-blank lines of a log, numbered from 0."""
     return enumerate(line for line in text.split("\n") if line.strip())
 
 
 def reflection_of(line: str) -> Reflection | None:
-    """The reflection in a line; None where it is torn, or something else."""
+    """The reflection in a line; None if it is incomplete or something else."""
     found = _object(line)
     if not (_said(found, "lesson") or _said(found, "context")):
         return None
@@ -125,7 +125,7 @@ def reflection_of(line: str) -> Reflection | None:
 
 
 def episode_of(line: str) -> EpisodeLine | None:
-    """The episode in a line; None where it is torn, or something else."""
+    """The episode in a line; None if it is incomplete or something else."""
     found = _object(line)
     tags = found.get("tags")
     named = tags if isinstance(tags, list) else []
@@ -143,7 +143,7 @@ def episode_of(line: str) -> EpisodeLine | None:
 
 
 def skill_index(text: str) -> dict[str, str] | None:
-    """The descriptions of the skills by their ids; None where the index is not an object.
+    """The descriptions of the skills by id; None if the index is not an object.
 
     Ids that lead elsewhere, and descriptions that are not text, are passed over.
     """
@@ -159,18 +159,18 @@ def skill_index(text: str) -> dict[str, str] | None:
 
 
 def whole_index(text: str) -> dict[str, Any] | None:
-    """All that stands in an index; None where it is not an object."""
+    """Everything in an index; None if it is not an object."""
     found = _decoded(text or "{}")
     return found if isinstance(found, dict) else None
 
 
 def index_text(descriptions: Mapping[str, Any]) -> str:
-    """The file of an index."""
+    """The content of an index file."""
     return json.dumps(descriptions, indent=2, ensure_ascii=False) + "\n"
 
 
 def join_index(base: str, earlier: str, later: str) -> str | None:
-    """Two versions of an index in one, skill by skill; None unless both are objects."""
+    """Two versions of an index, merged by skill; None unless both are objects."""
     was, first, second = map(whole_index, (base, earlier, later))
     if first is None or second is None:
         return None
@@ -183,7 +183,7 @@ def join_index(base: str, earlier: str, later: str) -> str | None:
 
 
 def moment_of(ts: str, otherwise: float) -> float:
-    """The seconds since the epoch of a line's time; `otherwise` where that is none."""
+    """The time of a line in seconds since the epoch; `otherwise` if it is invalid."""
     try:
         at = datetime.fromisoformat(ts)
         seconds = (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
@@ -193,23 +193,23 @@ def moment_of(ts: str, otherwise: float) -> float:
 
 
 def stamp(seconds: float) -> str:
-    """A time as lines have it."""
+    """A time in the format of the lines."""
     at = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
     return at.replace("+00:00", "Z")
 
 
 def digest(line: str) -> str:
-    """What tells a line from others, wherever in its file it stands."""
+    """A digest that identifies a line, wherever it is in its file."""
     return hashlib.blake2b(line.encode(errors="replace"), digest_size=8).hexdigest()
 
 
 def knowledge_text(text: str) -> str:
-    """The knowledge to show a model: none while the file has its placeholder."""
+    """The knowledge to show a model; "" while the file has its placeholder."""
     return "" if _PLACEHOLDER in text else text.strip()
 
 
 def folds(text: str) -> list[Fold]:
-    """What could go until the knowledge has its length again: repeated lines, then the oldest."""
+    """What to remove until the knowledge has its maximum length: repeated, then oldest lines."""
     said = [
         (number, line.strip())
         for number, line in enumerate(text.split("\n")[:_COMPARED], 1)
@@ -235,7 +235,7 @@ def folds(text: str) -> list[Fold]:
 
 
 def line_count(text: str) -> int:
-    """The lines of a text."""
+    """The number of lines of a text."""
     return len(text.rstrip("\n").split("\n")) if text.strip() else 0
 
 

@@ -1,4 +1,4 @@
-"""A memory: one remembered statement with its fields; and the smaller records."""
+"""The records: a memory, which is one remembered statement with its fields, and smaller ones."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def outranks(one: Memory, other: Memory) -> bool:
-    """Whether a user stated the one, and nobody the other."""
+    """Whether a user stated `one`, and no user stated `other`."""
     return one.source == USER_STATED and other.source in {INFERRED, EXTRACTED}
 
 
@@ -139,7 +139,7 @@ class Distilled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Omission(msgspec.Struct, frozen=True):
-    """Something that a note leaves out.
+    """Something that is missing in a note.
 
     Attributes:
         kind: what is missing.

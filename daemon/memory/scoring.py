@@ -1,4 +1,4 @@
-"""How much a memory is worth now, and which temperature follows from that.
+"""How much a memory is worth now, and the tier that follows from that.
 
 The formula is EvoClaw's. Its setting is called a half life but is the time constant: after
 `half_life_days` a memory keeps 1/e = 0.368 of its worth, not one half.
@@ -15,6 +15,7 @@ from msgspec import Meta
 from .records import Memory, Tier
 
 DAY: Final = 86_400.0
+YEAR: Final = 365.2425 * DAY
 HOT: Final = 0.7
 WARM: Final = 0.3
 COLD: Final = 0.05
@@ -68,13 +69,13 @@ def score(
 
 
 def score_of(memory: Memory, now: float, scoring: Scoring) -> float:
-    """The score of `memory` at `now`."""
+    """The score of `memory` at the time `now`."""
     importance, created_at, uses = memory.importance, memory.created_at, memory.access_count
     return score(importance, created_at, uses, now, scoring, pinned=memory.pinned)
 
 
 def tier_of(value: float) -> Tier:
-    """The temperature that a score stands for."""
+    """The tier of a score."""
     if value >= HOT:
         return "hot"
     if value >= WARM:
@@ -97,5 +98,5 @@ def aged(importance: float, idle_days: float) -> float:
 
 
 def default_importance(event: str) -> float:
-    """The importance of a memory whose teller gave none."""
+    """The importance of a memory if the caller gave none."""
     return IMPORTANCE_BY_EVENT.get(event, DEFAULT_IMPORTANCE)

@@ -1,4 +1,4 @@
-"""How alike two texts are, in any script and in time that grows with their length alone.
+"""The similarity of two texts, in any script, in time that grows with their length.
 
 Neither measure says that two texts mean the same: "likes tea" and "never likes tea" overlap well.
 That is for `comparison` to judge.
@@ -51,7 +51,7 @@ def fold(text: str) -> str:
 
 
 def exact_key(text: str) -> str:
-    """What two texts share when they are the same but for case, blanks and closing full stops.
+    """A key that is equal for texts that differ only in case, blanks and closing full stops.
 
     A text of nothing but punctuation keeps it, so that "!" and "..." differ.
     """
@@ -60,7 +60,7 @@ def exact_key(text: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """The folded words of `text` in order; unspaced scripts come as overlapping pairs."""
+    """The folded words of `text` in order; unspaced scripts as overlapping pairs."""
     return _WORD.findall(index_text(fold(text)))
 
 

@@ -1,4 +1,4 @@
-"""Terms: the words of a text as ranking compares them, in their base form and stemmed.
+"""Terms: the words of a text as ranking compares them, in base form and stemmed.
 
 The stemmer is Porter's (1980), which the full-text index uses too; other scripts pass unchanged.
 """
@@ -30,13 +30,13 @@ _STEP_4: Final = dict.fromkeys(
 
 
 def terms_of(text: str) -> list[str]:
-    """The terms of `text` in their order."""
+    """The terms of `text`, in order."""
     return [_term(word) for word in index_words(text.replace("_", " "))]
 
 
 @lru_cache(2_048)
 def word_terms(word: str) -> tuple[str, ...]:
-    """The terms of a word of a question: one, unless it has a `_`."""
+    """The terms of a word of a question: one, unless it contains a `_`."""
     return tuple(terms_of(word))
 
 
@@ -68,7 +68,7 @@ def stem(word: str) -> str:
 
 
 def _step_1(word: str) -> str:
-    """Without plural, past and progressive endings, and with `i` for a final `y`."""
+    """Removes plural, past and progressive endings, and replaces a final `y` by `i`."""
     if word.endswith(("sses", "ies")):
         word = word[:-2]
     elif word.endswith("s") and not word.endswith("ss"):
@@ -93,7 +93,7 @@ def _repaired(rest: str) -> str:
 
 
 def _replace(word: str, endings: dict[str, str], least: int) -> str:
-    """Exchange the longest of the endings if the measure of what is before it is above `least`."""
+    """Replace the longest of the endings if the measure of the rest is above `least`."""
     for length in range(min(7, len(word)), 1, -1):
         ending = word[-length:]
         if ending in endings:
@@ -104,7 +104,7 @@ def _replace(word: str, endings: dict[str, str], least: int) -> str:
 
 
 def _kinds(word: str) -> str:
-    """Vowels and consonants as V and C; `y` is a vowel behind a consonant."""
+    """Vowels and consonants as V and C; `y` is a vowel after a consonant."""
     kinds = ""
     for letter in word:
         vowel = letter in "aeiou" or (letter == "y" and kinds.endswith("C"))
@@ -113,7 +113,7 @@ def _kinds(word: str) -> str:
 
 
 def _measure(word: str) -> int:
-    """How often a consonant follows a vowel."""
+    """The number of consonants after a vowel."""
     return _kinds(word).count("VC")
 
 

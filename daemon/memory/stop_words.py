@@ -1,4 +1,4 @@
-"""Words that say how a sentence is built, not what it is about."""
+"""Words of grammar, which say nothing about the topic of a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The category tree: the map that a model reads to find where memories are filed.
+"""The category tree: a map of where memories are filed.
 
 The functions return new trees and leave theirs as they are. `tree_nodes` has the nodes,
 `tree_text` writes the tree; their public names are given on here.
@@ -23,6 +23,7 @@ from .tree_nodes import (
     ancestors,
     children,
     depth,
+    is_within,
     level,
     one_line,
     parent,
@@ -99,7 +100,7 @@ def remove(tree: Tree, path: str) -> dict[str, Node]:
         raise InvalidInput("cannot remove the root of the tree", field="path")
     if path not in tree:
         raise NotFound(f"the tree has no category '{path}'", field="path")
-    branch = {below for below in tree if below == path or below.startswith(f"{path}/")}
+    branch = {below for below in tree if is_within(below, path)}
     filed = sum(tree[below].warm_count + tree[below].cold_count for below in branch)
     if filed:
         raise Conflict(
@@ -174,7 +175,7 @@ def fit(tree: Tree, limits: TreeLimits, now: float, keep: str | None = None) -> 
 
 
 class _Work:
-    """A tree while it is being merged; keeps the size of its names up to date."""
+    """A tree while it is being merged; keeps the size of its names current."""
 
     def __init__(self, tree: Tree, now: float, keep: str | None) -> None:
         self.nodes = with_parents(tree)

@@ -1,4 +1,4 @@
-"""The parts of the category tree: its nodes, its limits, and what a path says."""
+"""The nodes of the category tree, its limits, and functions on paths."""
 
 from __future__ import annotations
 
@@ -69,13 +69,18 @@ def ancestors(path: str) -> tuple[str, ...]:
     return tuple("/".join(segments[:length]) for length in range(1, len(segments)))
 
 
+def is_within(path: str, branch: str) -> bool:
+    """Whether `path` is `branch` or lies below it."""
+    return path == branch or path.startswith(f"{branch}/")
+
+
 def level(path: str) -> int:
-    """How many levels below the root `path` lies."""
+    """The number of levels of `path` below the root."""
     return path.count("/") + 1
 
 
 def depth(tree: Tree) -> int:
-    """How many levels the tree has below the root; 0 when it is empty."""
+    """The number of levels of the tree below the root; 0 if it is empty."""
     return max(map(level, tree), default=0)
 
 
@@ -88,7 +93,7 @@ def children(paths: Iterable[str]) -> dict[str, list[str]]:
 
 
 def with_parents(tree: Tree) -> dict[str, Node]:
-    """A copy of `tree` in which no node lacks a parent."""
+    """A copy of `tree` with all missing parents."""
     complete = dict(tree)
     for path in tree:
         above = parent(path)

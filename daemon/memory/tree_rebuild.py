@@ -15,7 +15,17 @@ import msgspec
 
 from ..errors import Conflict, InvalidInput, ThermoclineError
 from .checks import check_category
-from .tree_nodes import ROOT, Node, Tree, TreeLimits, ancestors, children, one_line, title
+from .tree_nodes import (
+    ROOT,
+    Node,
+    Tree,
+    TreeLimits,
+    ancestors,
+    children,
+    is_within,
+    one_line,
+    title,
+)
 from .tree_text import name_bytes
 
 # As many as a model is asked for: what a person can still look through.
@@ -45,7 +55,7 @@ class TreeChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RefusedChange(msgspec.Struct, frozen=True):
-    """An operation that was not done, and why not."""
+    """An operation that was not done, and the reason."""
 
     operation: TreeChange
     why: str
@@ -74,7 +84,7 @@ class Move(msgspec.Struct, frozen=True, tag=True):
 
 
 class Rebuilt(msgspec.Struct, frozen=True):
-    """A tree after some operations.
+    """The tree after some operations.
 
     Attributes:
         steps: where memories go, to be done in this order.
@@ -117,7 +127,7 @@ def apply(
 
 
 def fits(nodes: Tree, limits: TreeLimits) -> str | None:
-    """Which limit a tree breaks, in words; None: none."""
+    """The limit that a tree breaks, in words; None if it breaks none."""
     if len(nodes) + 1 > limits.max_nodes:
         return f"the tree would have {len(nodes) + 1} nodes, and may have {limits.max_nodes}"
     for path, below in children(nodes).items():
@@ -130,7 +140,7 @@ def fits(nodes: Tree, limits: TreeLimits) -> str | None:
 
 
 class _Work:
-    """A tree on its way, and what was done and refused. Each operation leaves it whole."""
+    """The tree while operations are applied. Each operation leaves it consistent."""
 
     def __init__(
         self, tree: Tree, limits: TreeLimits, now: float, placed: dict[str, Placed]
@@ -204,7 +214,7 @@ class _Work:
             del self.nodes[one]
 
     def _relocate(self, path: str, operation: TreeChange) -> list[Relabel | Move]:
-        """Take a branch elsewhere: where both have a category, they become one."""
+        """Move a branch; categories that exist in both places are merged."""
         target = self._path(operation.new_path)
         if path in {ROOT, target} or target.startswith(f"{path}/"):
             raise Conflict(f"cannot move '{path}' to '{target}'")
@@ -248,10 +258,10 @@ class _Work:
         return Move(ids, path, target)
 
     def _branch(self, path: str) -> list[str]:
-        return [one for one in self.nodes if one == path or one.startswith(f"{path}/")]
+        return [one for one in self.nodes if is_within(one, path)]
 
     def _follow(self, steps: Sequence[Relabel | Move]) -> None:
-        """Keep in mind where the memories are now."""
+        """Note the new categories of the moved memories."""
         for step in steps:
             if isinstance(step, Move):
                 keys: Sequence[str] = step.ids
@@ -262,7 +272,7 @@ class _Work:
 
 
 def _below(target: str, rest: str) -> str:
-    """`target` with the end of another path: of the root's children the name alone."""
+    """`target` with the relative path `rest`; of a child of the root its name."""
     return (rest.lstrip("/") or ROOT) if target == ROOT else f"{target}{rest}"
 
 

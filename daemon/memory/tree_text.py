@@ -1,4 +1,4 @@
-"""The tree as others read it: a model's map, EvoClaw's text, and the document of its file."""
+"""The tree as text: a model's map, EvoClaw's text, and the document of its file."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _entry(node: Node, child_paths: list[str]) -> dict[str, Any]:
 
 
 def said_of(path: str, node: Node) -> str:
-    """The description, where it is more than the name written as a title."""
+    """The description, or "" if it only repeats the name as a title."""
     return "" if node.desc.casefold() == title(path).casefold() else node.desc
 
 

@@ -1,4 +1,4 @@
-"""What a note leaves out that a reader will want later: links, commands, next steps.
+"""Finds what is missing in a note: links, commands, next steps.
 
 The three kinds of warnings and their words are EvoClaw's. Fewer of them are false alarms: code
 is not searched for words, what is denied or asked needs no command, and one mention with a
@@ -63,7 +63,7 @@ _COMMANDS: Final = re.compile(r"`[^`\n]{2,}`|^[ \t]*\$ \S|^[ \t]*(?:```|~~~)", r
 
 
 def validate(text: str) -> list[Omission]:
-    """What the note `text` leaves out, each tool, action and kind of decision once.
+    """The omissions of the note `text`, once for each tool, action and kind of decision.
 
     In the order tools, actions, decisions; their number is the exit code of the
     command.
@@ -73,7 +73,7 @@ def validate(text: str) -> list[Omission]:
 
 
 def _blank(match: re.Match[str]) -> str:
-    """As many blanks as the code has characters; lines stay lines."""
+    """Blanks in place of code; line ends stay."""
     return re.sub(r"[^\n]", " ", match.group())
 
 

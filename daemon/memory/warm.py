@@ -1,4 +1,4 @@
-"""The warm memories: their shape in `warm-memory.json`, and which of them turn cold."""
+"""The warm memories: their format in `warm-memory.json`, and which of them become cold."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class WarmLimits(msgspec.Struct, frozen=True):
 
 
 class WarmEntry(msgspec.Struct, frozen=True, gc=False):
-    """What the warm cap needs to know of a memory; `size` is its `record_size`."""
+    """The fields of a memory that the warm cap depends on; `size` is its `record_size`."""
 
     id: str
     size: int
@@ -93,7 +93,7 @@ def record_size(memory: Memory) -> int:
 def overflow(
     entries: Sequence[WarmEntry], max_bytes: int, now: float, scoring: Scoring
 ) -> list[str]:
-    """The ids that must leave so that the list of the others fits in `max_bytes`.
+    """The ids to archive so that the list of the other memories fits in `max_bytes`.
 
     The size is that of the compact JSON list, its brackets and commas included. The lowest
     score leaves first, what is pinned last; what is larger than the whole cap leaves before all
@@ -119,7 +119,7 @@ def expired_from_warm(
     scoring: Scoring,
     limits: WarmLimits = WarmLimits(),  # noqa: B008 - frozen
 ) -> list[str]:
-    """The ids of what is older than `retention_days` and scores below `eviction_threshold`."""
+    """The ids of memories older than `retention_days` and below `eviction_threshold`."""
     return [
         entry.id
         for entry in entries

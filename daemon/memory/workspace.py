@@ -1,4 +1,4 @@
-"""Which files of a workspace belong to a memory, and how copies of them are named."""
+"""The files of a workspace that belong to a memory, and the names of their copies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def belongs(path: str) -> bool:
-    """Whether a file with this path is one of the memory's: a visible text below `memory/`."""
+    """Whether a file with this path belongs to the memory: a visible text file below `memory/`."""
     if path == SKILL_INDEX:
         return True
     first, *rest = path.split("/")
@@ -36,7 +36,7 @@ def belongs(path: str) -> bool:
 
 
 def is_log(path: str) -> bool:
-    """Whether each line of a file is a separate entry."""
+    """Whether each line of the file is a separate entry."""
     return PurePosixPath(path).suffix.lower() == _LOG
 
 

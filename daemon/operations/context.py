@@ -16,7 +16,8 @@ from ..files.own_files import long_warning
 from ..memory import own_files
 from ..memory.messages import estimated_tokens
 from ..recall import context_formats
-from ..recall.context import SOURCE_OF, Asked, BlockReading, Filled, Shown, read_block
+from ..recall.context import SOURCE_OF, Asked, BlockReading, read_block
+from ..recall.context_items import Filled, Shown
 from ..shapes.context import ContextBlock, ContextItem, ContextQuery, ContextSection
 from ..store import own_entries
 from ..store.selecting import Filters

@@ -10,9 +10,9 @@ import msgspec
 from msgspec import UNSET
 
 from ..errors import InvalidInput
-from ..language.extraction import without_recalled
 from ..language.secrets import clear
 from ..language.speech import utterances
+from ..language.turn_text import without_recalled
 from ..memory import checks
 from ..memory.metadata import extract
 from ..memory.records import OBSERVED, USER_STATED, Memory

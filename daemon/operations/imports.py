@@ -17,8 +17,9 @@ from msgspec.structs import replace
 from ..errors import InvalidInput
 from ..importers import evoclaw_database, state_files, warm_file
 from ..importers.intake import ImportReport, Intake
-from ..language.extraction import Turn, extract_turns
+from ..language.extraction import extract_turns
 from ..language.secrets import cleared, without_secrets
+from ..language.turn_text import Turn
 from ..memory.checks import check_text
 from ..memory.experiences import Experience
 from ..memory.records import OBSERVED, USER_STATED, Memory

@@ -17,7 +17,7 @@ from ..memory import checks
 from ..memory.own_files import PATHS, Skill, skill_path
 from ..memory.scoring import Scoring
 from ..recall.recall import Answer, Hit, Request, recall
-from ..recall.sources import CHUNKS, ENTITIES, EXPERIENCES, OWN
+from ..recall.sources import CHUNKS, ENTITIES, EXPERIENCES, MEMORIES, OWN, PAIRS
 from ..shapes.recall import (
     ByModel,
     FoundEntry,
@@ -82,8 +82,8 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
     return Recalled(
         results=[hit_view(hit, request.now, scoring, explain=body.explain) for hit in answer.hits],
         searched=SearchCounts(
-            answer.memories,
-            answer.key_values,
+            answer.searched[MEMORIES.name],
+            answer.searched[PAIRS.name],
             sum(answer.searched[one.name] for one in OWN),
             chunks=answer.searched[CHUNKS.name],
             experiences=answer.searched[EXPERIENCES.name],

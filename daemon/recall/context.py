@@ -1,8 +1,8 @@
 """The context block: what an agent reads before its turn, section by section, within a budget.
 
-`SECTIONS` is the list. Each section reads its items out of one snapshot; what all of them want
-together is cut to the tokens that there are: every section has a floor by its importance, then the
-knowledge gets what it needs, and the rest goes to the others by importance.
+`SECTIONS` lists the sections. All read their items from one snapshot, which are then cut to the
+budget: every section has a floor by its importance, then the knowledge gets what it needs, and
+the other sections share the rest by importance.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from ..memory.records import Memory
 from ..store import entities, hot_rows, own_entries, selecting, tree_rows
 from ..store.own_entries import OwnEntry
 from ..store.selecting import Filters
+from .context_items import Filled, Shown, fill
 from .recall import Answer, Hit, Request, recall
 from .sources import CHUNKS, EXPERIENCES, MEMORIES
 
-# Those that say something for the agent itself; what anybody else says is quoted.
+# Memories of these actors are the agent's own; those of other actors are quoted.
 _OWN_VOICE: Final = frozenset({"", "assistant"})
 _MEMORIES: Final = 10
 _SENTENCES: Final = 6
@@ -40,52 +41,16 @@ _EXPERIENCES: Final = 3
 _ENTITIES: Final = 5
 _RELATIONS: Final = 5
 _CHUNKS: Final = 4
-# A section without room for this is left out.
-_LEAST_TOKENS: Final = 12
-_LEAST_WORDS: Final = 8
-# What a section takes beside its items.
+# The tokens of a section's tags.
 _FRAME_TOKENS: Final = 12
 # The share of the budget that the importances divide before the knowledge takes its own.
 _FLOOR: Final = 0.5
 
 
-class Shown(msgspec.Struct, frozen=True):
-    """One thing of a section.
-
-    Attributes:
-        text: of it.
-        source: who said it, or where it stands.
-        at: since when it is so, in seconds since the epoch; None where that says nothing.
-        id: of a memory.
-        quoted: whether it is of others, and so no word of the agent's own.
-        rest: where it goes on when it is cut, which is then done at a line; else it is cut at a
-            word.
-        line: the number of its first line there; 0 where that has no lines.
-        head: a line above the text that does not stand there.
-        relevance: to the query, if that found it.
-    """
-
-    text: str
-    source: str = ""
-    at: float | None = None
-    id: str = ""
-    quoted: bool = False
-    rest: str = ""
-    line: int = 0
-    head: str = ""
-    relevance: float | None = None
-    is_cut: bool = False
-
-    @property
-    def whole(self) -> str:
-        """The text below its head."""
-        return f"{self.head}\n{self.text}" if self.head and self.text else self.head or self.text
-
-
 class Asked(msgspec.Struct, frozen=True):
-    """For whom and for what a context block is made, and what alone may be in it.
+    """The agent and the query that a context block is made for.
 
-    `found`: only what the query finds.
+    `found`: include only what the query finds.
     """
 
     agent: str
@@ -98,7 +63,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class BlockReading:
-    """What the sections of one block read, each thing once."""
+    """What the sections of one block share, each read once."""
 
     def __init__(self, db: sqlite3.Connection, asked: Asked) -> None:
         self.db = db
@@ -106,7 +71,7 @@ class BlockReading:
 
     @cached_property
     def answer(self) -> Answer | None:
-        """What answers the query; None without one."""
+        """The answer to the query; None if there is no query."""
         if not self.asked.query.strip():
             return None
         tuning = self.asked.rules.recall
@@ -126,7 +91,7 @@ class BlockReading:
         return answer
 
     def _of_sentences(self, request: Request) -> Answer | None:
-        """What answers some sentence of a longer turn, which as a whole asks for too much."""
+        """The answers to the sentences of a turn that finds nothing as a whole."""
         parts = sentences(request.text)[:_SENTENCES]
         if len(parts) < 2:
             return None
@@ -141,14 +106,14 @@ class BlockReading:
         return msgspec.structs.replace(answers[0], found=found)
 
     def hits(self, source: str, limit: int) -> Sequence[Hit]:
-        """The best hits of a source of recall, if there is such a source and a query."""
+        """The best hits of a source of recall; none without a query."""
         if self.answer is None:
             return ()
         return self.answer.found.get(source, ())[:limit]
 
     @cached_property
     def memories(self) -> Sequence[tuple[Memory, float | None]]:
-        """Those that answer, with their relevance; without a query hot ones, then the newest."""
+        """The memories found, with their relevance; without a query hot ones, then the newest."""
         if self.answer is not None:
             return [(hit.memory, hit.relevance) for hit in self.hits("memory", _MEMORIES)]
         now, filters = self.asked.now, self.asked.filters
@@ -161,7 +126,7 @@ class BlockReading:
 
     @cached_property
     def hot(self) -> Sequence[Memory]:
-        """Those of the hot state; none where filters narrow what is seen."""
+        """The memories of the hot state; none if there are filters."""
         if self.asked.filters != Filters():
             return ()
         return hot_rows.promoted(self.db, self.asked.now, self.asked.rules)
@@ -175,15 +140,15 @@ Read: TypeAlias = Callable[[BlockReading], Iterable[Shown]]
 
 
 class Section(msgspec.Struct, frozen=True):
-    """A part of the block.
+    """A section of the block.
 
     Attributes:
-        name: as the block shows it.
-        read: gives its items, the best first.
-        importance: of the budget, relative to the others.
-        source: of recall, whose ids its items have, or name as their source; only such sections are
-            read under filters.
-        is_last: whether it is cut only when nothing else can be.
+        name: the name of its element.
+        read: returns its items, best first.
+        importance: its share of the budget, relative to the other sections.
+        source: the source of recall that the ids of its items belong to; only sections with a
+            source are read under filters.
+        is_last: whether it is cut only after all other sections.
     """
 
     name: str
@@ -193,19 +158,11 @@ class Section(msgspec.Struct, frozen=True):
     is_last: bool = False
 
 
-class Filled(msgspec.Struct, frozen=True):
-    """A section with what fits of it; `left_out` counts the items that do not."""
-
-    name: str
-    items: tuple[Shown, ...]
-    left_out: int
-
-
 def _hot(reading: BlockReading) -> Iterable[Shown]:
-    """The memories promoted into it are in their own section."""
+    """The hot state without its promoted memories, which are in a section of memories."""
     document = hot.document(hot_rows.load(reading.db), (), reading.asked.rules.hot)
     if text := markdown.body(document, reading.asked.local):
-        # Blank lines and headings for people cost a model tokens.
+        # Blank lines only cost tokens.
         short = text.replace("\n\n", "\n")
         yield Shown(short, "thermocline hot", rest="`thermocline hot`")
 
@@ -245,7 +202,7 @@ def _episodes(reading: BlockReading) -> Iterable[Shown]:
 
 
 def _skills(reading: BlockReading) -> Iterable[Shown]:
-    """Without a query, what there is: the descriptions alone."""
+    """Without a query, the descriptions of the newest skills."""
     if reading.answer is None:
         for one in own_entries.newest(reading.db, "skills", _MEMORIES):
             assert isinstance(one.item, Skill)
@@ -264,12 +221,12 @@ def _skills(reading: BlockReading) -> Iterable[Shown]:
 
 
 def _memories(reading: BlockReading) -> Iterable[Shown]:
-    """What answers, and then what is hot, whatever is asked."""
+    """The memories found, then the hot memories, which do not depend on the query."""
     own = {*_OWN_VOICE, reading.asked.agent}
     found = dict.fromkeys(memory.id for memory, _ in reading.memories)
     hot_ones = [(one, None) for one in reading.hot[:_MEMORIES] if one.id not in found]
     shown = [*reading.memories, *hot_ones]
-    # What holds now goes before what it replaced.
+    # Superseded memories come last.
     shown.sort(key=lambda one: one[0].superseded_by is not None)
     for memory, relevance in shown:
         said = f"{memory.text} → {memory.outcome}" if memory.outcome else memory.text
@@ -297,7 +254,7 @@ def _experiences(reading: BlockReading) -> Iterable[Shown]:
         one = hit.experience
         said = one.solution
         if not isinstance(said, str):
-            # What was observed may say no more than what was wanted.
+            # The solution of an observed experience may only repeat its intent.
             known = isinstance(said, dict) and [*said.values()] == [one.intent]
             said = "" if known else msgspec.json.encode(said).decode()
         yield Shown(
@@ -320,7 +277,7 @@ def _entities(reading: BlockReading) -> Iterable[Shown]:
 
 
 def _chunks(reading: BlockReading) -> Iterable[Shown]:
-    """Parts of watched files, but for those that the block shows as they are."""
+    """Parts of watched files, except the files that other sections show."""
     shown = (own_files.KNOWLEDGE, own_files.SKILL_FOLDER)
     hits = reading.hits("chunk", _MEMORIES)
     others = (hit for hit in hits if not any(part in hit.chunk.path for part in shown))
@@ -336,6 +293,10 @@ def _chunks(reading: BlockReading) -> Iterable[Shown]:
         )
 
 
+def _first_line(text: str) -> int:
+    return 1 + text[: len(text) - len(text.lstrip())].count("\n")
+
+
 # In the order of the block.
 SECTIONS: Final = (
     Section("hot-state", _hot, 5),
@@ -344,14 +305,14 @@ SECTIONS: Final = (
     Section("reflections", _reflections, 2),
     Section("episodes", _episodes, 2),
     Section("skills", _skills, 3),
-    # Not "memories": that is an element of hosts, which observing takes out by itself.
+    # Not "memories": observing removes elements of that name, which other hosts write.
     Section("remembered", _memories, 5, MEMORIES.name),
     Section("facts", _pairs, 1),
     Section("experiences", _experiences, 2, EXPERIENCES.name),
     Section("entities", _entities, 1),
     Section("files", _chunks, 3, CHUNKS.name),
 )
-# The source of recall whose ids the items of a section have.
+# The source of recall that the ids of a section's items belong to.
 SOURCE_OF: Final = {one.name: one.source for one in SECTIONS if one.source}
 
 
@@ -361,10 +322,10 @@ def read_block(
     max_tokens: int,
     cost: Callable[[Shown], int],
 ) -> tuple[list[Filled], list[str]]:
-    """The sections that have something, in their order, within `max_tokens` by `cost`.
+    """The sections with content, in order, within `max_tokens` as `cost` measures them.
 
     Returns:
-        The sections, and the ids of the memories that are shown because the query found them.
+        The sections, and the ids of the memories in them that the query found.
     """
     reading = BlockReading(db, asked)
     sections = [one for one in SECTIONS if one.source or asked.filters == Filters()]
@@ -374,7 +335,7 @@ def read_block(
                 for name, items in read.items()}  # fmt: skip
     wanted = {name: sum(map(cost, items)) for name, items in read.items() if items}
     rooms = shares(wanted, max_tokens - _FRAME_TOKENS * len(wanted))
-    filled = [_fill(name, read[name], room, cost) for name, room in rooms.items()]
+    filled = [fill(name, read[name], room, cost) for name, room in rooms.items()]
     shown = [one for one in filled if one.items]
     used = [
         item.id
@@ -385,11 +346,9 @@ def read_block(
     return shown, used
 
 
-def shares(
-    wanted: Mapping[str, int], budget: int, sections: Sequence[Section] = SECTIONS
-) -> dict[str, int]:
-    """The tokens that each section gets of a budget; `wanted` are those that have something."""
-    asking = [one for one in sections if one.name in wanted]
+def shares(wanted: Mapping[str, int], budget: int) -> dict[str, int]:
+    """The tokens that each section with content gets; `wanted` is the size of its items."""
+    asking = [one for one in SECTIONS if one.name in wanted]
     whole = sum(one.importance for one in asking) or 1
     rooms = {
         one.name: min(wanted[one.name], int(budget * _FLOOR * one.importance / whole))
@@ -409,47 +368,3 @@ def shares(
             if not given:
                 break
     return rooms
-
-
-def _fill(name: str, items: Sequence[Shown], room: int, cost: Callable[[Shown], int]) -> Filled:
-    """The first items that fit; the first one is cut if even that does not."""
-    kept: list[Shown] = []
-    for item in items:
-        tokens = cost(item)
-        if tokens <= room:
-            kept.append(item)
-            room -= tokens
-        elif (item.rest or not kept) and room >= _LEAST_TOKENS:
-            part = cut(item, room, cost)
-            if part is not None:
-                kept.append(part)
-                room -= cost(part)
-    return Filled(name, tuple(kept), len(items) - len(kept))
-
-
-def cut(item: Shown, room: int, cost: Callable[[Shown], int]) -> Shown | None:
-    """The beginning of an item within some tokens: at a line of a file, else at a word."""
-    # A token is four characters at most: what is behind these never fits.
-    pieces = item.text[: 4 * room].split("\n" if item.rest else " ")
-    low, high = 0, len(pieces)
-    while low < high:
-        middle = (low + high + 1) // 2
-        fits = cost(_cut_at(item, pieces, middle)) <= room
-        low, high = (middle, high) if fits else (low, middle - 1)
-    # A few words say nothing.
-    least = 1 if item.rest else min(_LEAST_WORDS, item.text.count(" ") // 2 + 1)
-    return _cut_at(item, pieces, low) if low >= max(1, least) else None
-
-
-def _cut_at(item: Shown, pieces: Sequence[str], count: int) -> Shown:
-    if item.rest:
-        line = f", line {item.line + count}" if item.line else ""
-        text = "\n".join((*pieces[:count], f"[cut: it goes on in {item.rest}{line}]"))
-    else:
-        text = " ".join(pieces[:count]) + " …"
-    return msgspec.structs.replace(item, text=text, is_cut=True)
-
-
-def _first_line(text: str) -> int:
-    """The number of the first line that is not blank."""
-    return 1 + text[: len(text) - len(text.lstrip())].count("\n")

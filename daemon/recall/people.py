@@ -1,4 +1,4 @@
-"""Which of the people that an agent knows a question names."""
+"""Finds the known people that a question names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..memory.stop_words import STOP_WORDS
 from ..store.people import NAME_WORD
 from .dates.words import MONTHS, WEEKDAYS
 
-# Stands where something was taken out of a text.
+# A mark in place of text that was removed.
 TAKEN_OUT: Final = "\0"
 _POSSESSIVE: Final = re.compile(r"['’](?:s\b)?", re.IGNORECASE)
 
@@ -25,7 +25,7 @@ class _Name(msgspec.Struct, frozen=True):
     plain: bool
 
 
-# Names by their first word, the longest first.
+# Names by their first word, longest first.
 _Names: TypeAlias = Mapping[str, Sequence[_Name]]
 
 
@@ -43,10 +43,10 @@ def first_words(names: Iterable[str]) -> list[str]:
 
 
 def find_people(text: str, known: Iterable[str]) -> Named:
-    """The people whose full name stands in `text`, or whose first name does and is no other's.
+    """The people whose full name is in `text`, or whose first name is and is unique.
 
     Case and accents make no difference, except for names that are also words ("Will", "May"):
-    these count where they are written large within a sentence, or in the possessive.
+    these count only with a capital letter within a sentence, or in the possessive.
     """
     found: dict[str, None] = {}
     cuts: list[tuple[int, int]] = []
@@ -86,9 +86,9 @@ def _by_first_word(names: Iterable[str]) -> _Names:
 def _match(
     text: str, words: Sequence[re.Match[str]], at: int, names: _Names
 ) -> tuple[str, int] | None:
-    """The name that begins at a word, and how many words of the text it takes.
+    """The name that begins at a word, and its number of words.
 
-    No name reaches across what was taken out of a text.
+    No name extends across removed text.
     """
     candidates = names.get(fold(words[at].group()), ())
     for name in candidates:

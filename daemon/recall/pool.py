@@ -1,4 +1,4 @@
-"""What a question may mean: the candidates with its words, and those around the best."""
+"""The candidates of a query: those with its words, those named otherwise, and their neighbours."""
 
 from __future__ import annotations
 
@@ -10,35 +10,44 @@ from typing import Final
 
 import msgspec
 
-from ..store.selecting import Filters
+from ..memory.scoring import DAY, YEAR
+from ..memory.stop_words import STOP_WORDS
+from ..store.selecting import Filters, where
 from .postings import Postings
+from .query import Query
 from .sources import MEMORIES, SOURCES, Candidate, Condition, Source
 
-# How far a match lends to its neighbours, and around how many of the best they are looked up.
+# The distance at which a match counts for its neighbours; the best candidates with neighbours.
 REACH: Final = 4
 DISTANCES: Final = tuple(k for k in range(-REACH, REACH + 1) if k)
 _SURROUNDED: Final = 25
-# What of a long text is looked at; its words are all in the index.
+# The characters read of a long text; all its words are in the index.
 _BEGINNING: Final = 2000
 _ENDING: Final = 200
+# A day may be mentioned on the day itself, shortly before and in the days after.
+_BEFORE_DAY: Final = DAY
+_AFTER_DAY: Final = 3 * DAY
+_YEARS: Final = 9
+_PER_DAY: Final = 60
+_PER_ACTOR: Final = 100
 _THESE: Final = "SELECT value FROM json_each(?)"
 
 
 class Pool(msgspec.Struct, frozen=True):
-    """The candidates, and where in their conversations they stand: group and position."""
+    """The candidates, and their places in conversations by group and position."""
 
     entries: tuple[Candidate, ...]
     places: Mapping[tuple[str, int], int]
 
     def beside(self, at: int, distance: int) -> int:
-        """The entry so many places behind entry `at` in its group; -1 if none is in the pool."""
+        """The entry `distance` places after entry `at` in its group; -1 if not in the pool."""
         entry = self.entries[at]
         if entry.position is None:
             return -1
         return self.places.get((entry.group, entry.position + distance), -1)
 
     def around(self, at: int) -> list[tuple[int, int]]:
-        """The neighbours of entry `at` within reach, itself left out: distance and entry."""
+        """The neighbours of entry `at` within reach, without itself: distance and entry."""
         entry = self.entries[at]
         if entry.position is None or not entry.group:
             return []
@@ -65,15 +74,15 @@ def gather(  # noqa: PLR0913 - what is searched, and how wide
     """The best `limit` of each source by the weight of their words that pass the filters.
 
     Args:
-        db: a reader.
-        postings: of the query's words.
-        extra: keys that something else than the words has named, such as a category.
-        filters: which are meant.
-        sources: of what.
+        db: a read connection.
+        postings: the postings of the query's words.
+        extra: keys that something other than a word names, such as a category.
+        filters: conditions that all candidates satisfy.
+        sources: the sources to search.
         now: the time.
-        limit: how many memories the words may name, and of other sources by their depth.
-        least: how many of any source.
-        neighbours: whether those next to the best take part though they have none of the words.
+        limit: maximum number of memories by words; for other sources times their depth.
+        least: the minimum of that limit for any source.
+        neighbours: whether to include the neighbours of the best, which may have no such word.
     """
     weighed = _weighed(postings)
     extra = set(extra)
@@ -103,9 +112,9 @@ def gather(  # noqa: PLR0913 - what is searched, and how wide
 
 
 def _weighed(postings: Postings) -> list[tuple[float, Iterable[int]]]:
-    """The keys that the words name by the sum of their weights, the heaviest first.
+    """The keys that the words name, grouped by the sum of their weights, heaviest first.
 
-    Most keys have one word alone, and take no sums.
+    Most keys have only one word and need no sum.
     """
     weighed = [(posting.weight, posting.keys) for posting in postings.words]
     weighed += ((posting.kin_weight, posting.kin) for posting in postings.words if posting.kin)
@@ -116,7 +125,7 @@ def _weighed(postings: Postings) -> list[tuple[float, Iterable[int]]]:
         several |= seen & keys
         seen |= keys
     if not seen:
-        # Each by itself, for they have their order.
+        # One group for each, which keeps their order.
         return [(0.0, (key,)) for key in postings.newest]
     sums = dict.fromkeys(several, 0.0)
     by_weight: dict[float, list[int]] = {}
@@ -130,7 +139,7 @@ def _weighed(postings: Postings) -> list[tuple[float, Iterable[int]]]:
 
 
 def _heaviest(source: Source, weighed: Iterable[tuple[float, Iterable[int]]]) -> Iterator[int]:
-    """The rows of a source in that order; of equals, the newer first."""
+    """The rows of a source in that order; among equals newest first."""
     for _, keys in weighed:
         yield from sorted(source.rows(keys), reverse=True)
 
@@ -138,7 +147,7 @@ def _heaviest(source: Source, weighed: Iterable[tuple[float, Iterable[int]]]) ->
 def _passing(
     db: sqlite3.Connection, source: Source, rows: Iterator[int], condition: Condition, limit: int
 ) -> dict[int, Candidate]:
-    """Load the first `limit` of `rows` that pass, in steps, for most often nearly all do."""
+    """Load the first `limit` of `rows` that pass, in steps, since usually nearly all pass."""
     found: dict[int, Candidate] = {}
     step = limit
     while len(found) < limit and (part := [*islice(rows, step)]):
@@ -165,8 +174,66 @@ def _stretches(best: Sequence[Candidate]) -> Iterator[tuple[str, int, int]]:
         yield group, first - REACH, last + REACH
 
 
+def of_days(db: sqlite3.Connection, query: Query) -> list[int]:
+    """The newest memory rows of the days that the query names.
+
+    A day whose year was guessed matches in any of the years around it. Of a longer span, the most
+    important rows, and only if the query asks for nothing else.
+    """
+    rows: list[int] = []
+    for span in query.dates:
+        if not span.is_day and not query.of_time:
+            continue
+        order = "created_at" if span.is_day else "importance DESC, created_at"
+        before, after = (0.0, 0.0) if query.of_time else (_BEFORE_DAY, _AFTER_DAY)
+        for years in (0,) if span.exact else range(-_YEARS, _YEARS + 1):
+            start, end = span.start + years * YEAR, span.end + years * YEAR
+            found = db.execute(
+                "SELECT row FROM memories WHERE created_at >= ? AND created_at < ?"
+                f" ORDER BY {order} DESC LIMIT ?",
+                (start - before, end + after, _PER_DAY),
+            )
+            rows += (row for (row,) in found)
+    return rows[: 4 * _PER_DAY]
+
+
+def of_date_words(query: Query, postings: Postings) -> set[int]:
+    """The keys whose text contains a date, written in digits, that the query names."""
+    words = set(query.date_words) - STOP_WORDS
+    if not any(word[0].isdigit() for word in words):
+        return set()
+    found = [set(posting.keys) for posting in postings.words if posting.word in words]
+    return set.intersection(*found) if len(found) == len(words) else set()
+
+
+def of_actor(db: sqlite3.Connection, query: Query) -> list[int]:
+    """The newest memory rows of the person that the query names, if it asks for nothing else."""
+    if query.topics or not query.people:
+        return []
+    found = db.execute(
+        # Without the second condition SQLite does not use the partial index.
+        "SELECT row FROM memories WHERE actor = ? AND actor <> '' ORDER BY row DESC"
+        f" LIMIT {_PER_ACTOR}",
+        query.people[:1],
+    )
+    return [row for (row,) in found]
+
+
+def of_category(
+    db: sqlite3.Connection, path: str, filters: Filters, now: float, limit: int
+) -> list[int]:
+    """The most important memory rows in a category and below it that pass the filters."""
+    condition, arguments = where(filters, now)
+    rows = db.execute(
+        "SELECT row FROM memories WHERE (category = ? OR (category >= ? AND category < ?))"
+        f" AND {condition} ORDER BY importance DESC, created_at DESC LIMIT ?",
+        (path, f"{path}/", f"{path}0", *arguments, limit),
+    )
+    return [row for (row,) in rows]
+
+
 def texts(db: sqlite3.Connection, keys: Iterable[int]) -> dict[int, str]:
-    """The texts of candidates by key; of a long one its beginning and its end."""
+    """The texts of candidates by key; of a long text its beginning and end."""
     found: dict[int, str] = {}
     keys = list(keys)
     for source in SOURCES:
@@ -183,7 +250,7 @@ def texts(db: sqlite3.Connection, keys: Iterable[int]) -> dict[int, str]:
 
 
 def places_of(entries: Sequence[Candidate]) -> dict[tuple[str, int], int]:
-    """Where in their conversations entries stand: group and position."""
+    """The indexes of entries by group and position."""
     return {
         (entry.group, entry.position): at
         for at, entry in enumerate(entries)

@@ -1,4 +1,4 @@
-"""Which candidates each word of a query stands in, out of the full-text indexes."""
+"""The candidates that contain each word of a query, from the full-text indexes."""
 
 from __future__ import annotations
 
@@ -15,32 +15,33 @@ from ..store import full_text
 from .query import Phrase, Query, match_expression
 from .sources import MEMORIES, Source
 
-# A word may stand in so many things of a source before its share of them is asked for.
+# A word in no more items of a source than this is never common.
 _ALWAYS_RARE: Final = 500
-# How many keys the words of a query name together, those of the rarest first.
+# The keys that all words of a query name together, the rarest words first.
 _BUDGET: Final = 2_000
-# So many keys of a word tell how many it has, if these are more.
+# The keys of a word that its number of keys is estimated from.
 _SAMPLE: Final = 200
-# Kin are words that share so many first letters, or all of a shorter word's.
+# Kin are words that begin with this many letters of a word, or with all of a shorter word.
 _KIN_LETTERS: Final = 5
 _KIN_AT_LEAST: Final = 4
 _KIN_SHARE: Final = 0.3
-# What an unknown word of a message counts.
+# The share of its weight that an unknown word of a long message counts.
 _UNKNOWN_IN_LONG: Final = 0.5
-# From so many texts on, a word that none of them has tells in full against an answer.
+# From this many texts on, an unknown word counts in full against an answer.
 _KNOWS_WORDS: Final = 100
-# A word that stands in so many needs no kin to be found.
+# A word of this many texts needs no kin.
 _FEW: Final = 20
 _KEYS: Final = msgspec.json.Decoder(list[int])
 
 
 class Posting(msgspec.Struct, frozen=True, gc=False):
-    """One word: how it stands in `Candidate.terms`, and what it weighs.
+    """The postings of one word.
 
     Attributes:
+        term: the word as it is in `Candidate.terms`.
         weight: `ln(1 + (N − n + ½) / (n + ½))`, times the word's share in the query; 0 if n is 0.
-        keys: what it names as candidates: all that it stands in, or nothing if it is common.
-        kin: the keys without it that have a word which begins alike, and what they weigh.
+        keys: the candidates that contain it; none if it is common.
+        kin: the keys that contain a word with the same beginning instead, of weight `kin_weight`.
     """
 
     word: str
@@ -52,18 +53,19 @@ class Posting(msgspec.Struct, frozen=True, gc=False):
 
 
 class Postings(msgspec.Struct, frozen=True):
-    """What the indexes know of a query.
+    """What the indexes hold for a query.
 
     Attributes:
-        words: those that stand anywhere, or have kin.
-        common: those of them that stand in too many to name candidates.
-        unknown: those that stand nowhere, and `unmet`: what they tell against any answer.
-        newest: if no word names candidates, the newest keys with the most of the common ones.
-        phrased: the keys with a phrase that is quoted beside other words.
-        naming: the keys whose text has the name of a person, if nothing else is asked for.
-        size: how many texts there are.
-        mean_length: in terms, of one.
-        searched: the names of the sources that have any.
+        words: the words that occur in a text, or have kin.
+        common: the words that occur in too many texts to name candidates.
+        unknown: the words that occur in no text.
+        unmet: the weight of the unknown words, which counts against any answer.
+        newest: if no word names candidates, the newest keys with the most common words.
+        phrased: the keys that contain a quoted phrase, if the query has other words, too.
+        naming: the keys whose text names a person, if the query asks for nothing else.
+        size: the number of texts.
+        mean_length: the mean number of terms of a text.
+        searched: the names of the sources that are not empty.
     """
 
     words: tuple[Posting, ...]
@@ -90,9 +92,9 @@ class _Index:
         self.most = max(_ALWAYS_RARE, int(self.texts * common_share))
 
     def keys(self, expression: str, limit: int, *, latest: bool = False) -> list[int]:
-        """The keys that match, or the latest of them."""
+        """At most `limit` keys that match; with `latest` the newest."""
         order = "ORDER BY rowid DESC " if latest else ""
-        # As one value: hundreds of rows cost more than half of the look-up.
+        # As one value: fetching hundreds of rows takes more than half of the time.
         found = self._db.execute(
             f"SELECT json_group_array(key) FROM (SELECT {self.source.key_of('rowid')} AS key"
             f" FROM {self.source.index} WHERE {self.source.index} MATCH ? {order}LIMIT ?)",
@@ -101,11 +103,11 @@ class _Index:
         return _KEYS.decode(found[0])
 
     def sample(self, expression: str) -> tuple[list[int], int]:
-        """The first keys that match, and how many there are: exactly if they are no more."""
+        """The first keys that match, and the number of all that match: exact if they are few."""
         found = self.keys(expression, _SAMPLE)
         if len(found) < _SAMPLE:
             return found, len(found)
-        # Keys come in their order, so that the last tells how dense they are.
+        # Keys are in ascending order, so the last one gives the density.
         newest = self._db.execute(f"SELECT max(row) FROM {self.source.table}").fetchone()[0]
         dense = _SAMPLE * newest // max(1, self.source.rows(found[-1:])[0])
         return found, min(self.texts, max(_SAMPLE, dense))
@@ -128,17 +130,11 @@ def look_up(
 ) -> Postings:
     """The postings of every word, within what the query demands and excludes.
 
-    A phrase is demanded if nothing is asked but phrases; beside other words it is preferred. A
-    word of more texts than `common_share` of all, or beyond the budget of all words together,
-    names no candidates, but counts for those that are there.
+    A phrase is demanded if the query has only phrases, else preferred. A word in more than
+    `common_share` of all texts, or beyond the budget of all words together, names no candidates
+    but adds to the score of those that contain it.
     """
-    counts = full_text.counts(db, [source.index for source in sources])
-    # What is empty takes no look-ups.
-    indexes = [
-        _Index(db, source, counts[source.index], common_share)
-        for source in sources
-        if counts[source.index][0]
-    ]
+    indexes = _indexes(db, sources, common_share)
     size = sum(index.texts for index in indexes)
     phrased: frozenset[int] = frozenset()
     if query.phrases and not demands_phrases(query):
@@ -156,23 +152,15 @@ def look_up(
     unknown_share = knowledge(size) * (_UNKNOWN_IN_LONG if query.long else 1.0)
     budget = _BUDGET
     for one in sorted(found, key=lambda word: word.count):
-        share = query.shares.get(one.word, 1.0)
-        weight = weight_of(one.count, size) * share
+        weight = weight_of(one.count, size) * query.shares.get(one.word, 1.0)
         keys = _named(one, budget)
         if keys is None:
             common.append(one.word)
         budget -= len(keys or ())
-        posting = Posting(
-            word=one.word,
-            term="".join(word_terms(one.word)[:1]),
-            weight=weight if one.count else 0.0,
-            keys=frozenset(keys or ()),
-            kin=_kin(query, one, indexes),
-            kin_weight=_KIN_SHARE * weight,
-        )
+        posting = _posting(query, one, weight, keys or (), indexes)
         if one.count or posting.kin:
             words.append(posting)
-        # That no text says "May" tells nothing against one that was stored in May.
+        # A memory that was stored in May need not contain the word.
         if not one.count and one.word in query.words:
             unknown.append(one.word)
             unmet += weight * unknown_share
@@ -193,8 +181,33 @@ def look_up(
     )
 
 
+def _indexes(
+    db: sqlite3.Connection, sources: Sequence[Source], common_share: float
+) -> list[_Index]:
+    """The indexes of the sources that are not empty."""
+    counts = full_text.counts(db, [source.index for source in sources])
+    return [
+        _Index(db, source, counts[source.index], common_share)
+        for source in sources
+        if counts[source.index][0]
+    ]
+
+
+def _posting(
+    query: Query, one: _Word, weight: float, keys: Iterable[int], indexes: Iterable[_Index]
+) -> Posting:
+    return Posting(
+        word=one.word,
+        term="".join(word_terms(one.word)[:1]),
+        weight=weight if one.count else 0.0,
+        keys=frozenset(keys),
+        kin=_kin(query, one, indexes),
+        kin_weight=_KIN_SHARE * weight,
+    )
+
+
 def _distinct(query: Query) -> list[str]:
-    """The words of the query, of several forms of one the first."""
+    """The words of the query; of several forms of a word only the first."""
     words = dict.fromkeys((*query.words, *query.date_words))
     by_term = {"".join(word_terms(word)): word for word in reversed(words)}
     return [*reversed(by_term.values())]
@@ -207,7 +220,7 @@ def _sampled(query: Query, word: str, indexes: Iterable[_Index]) -> _Word:
 
 
 def _named(word: _Word, budget: int) -> list[int] | None:
-    """What a word names as candidates; None if it is common."""
+    """The candidates that a word names; None if it is common."""
     named: list[int] = []
     if word.count >= _SAMPLE and word.count > budget:
         return None
@@ -237,7 +250,7 @@ def _kin(query: Query, word: _Word, indexes: Iterable[_Index]) -> frozenset[int]
 def _latest(
     query: Query, words: tuple[str, ...], indexes: Iterable[_Index], limit: int
 ) -> tuple[int, ...]:
-    """The newest keys with all of the words, and then those with any."""
+    """The newest keys with all of the words, then the newest with any."""
     every = " AND ".join(f"({match_expression((word, *variants(word)))})" for word in words)
     found: dict[int, None] = {}
     for expression in (_within(query, every), _demanded(query, words)):
@@ -255,27 +268,25 @@ def _all_keys(
 
 
 def demands_phrases(query: Query) -> bool:
-    """Whether nothing is asked but phrases, so that no memory will do without them."""
+    """Whether the query has only phrases, so that every answer must contain them."""
     quoted = {word for phrase in query.phrases for word in phrase}
     return bool(query.phrases) and not set(query.words) - quoted
 
 
-def admitted(
-    db: sqlite3.Connection, query: Query, rows: Sequence[int], source: Source = MEMORIES
-) -> list[int]:
-    """The keys of those rows, found without the index, that the query does not refuse."""
+def admitted(db: sqlite3.Connection, query: Query, rows: Sequence[int]) -> list[int]:
+    """The keys of those rows, found without the index, that the query does not exclude."""
     demanded = query.phrases if demands_phrases(query) else ()
     kept = set(rows)
     for phrase in demanded:
-        kept &= _among(db, source, phrase, rows)
+        kept &= _among(db, phrase, rows)
     for phrase in query.excluded:
-        kept -= _among(db, source, phrase, rows)
-    return source.keys(row for row in rows if row in kept)
+        kept -= _among(db, phrase, rows)
+    return MEMORIES.keys(row for row in rows if row in kept)
 
 
-def _among(db: sqlite3.Connection, source: Source, phrase: Phrase, rows: Sequence[int]) -> set[int]:
+def _among(db: sqlite3.Connection, phrase: Phrase, rows: Sequence[int]) -> set[int]:
     found = db.execute(
-        f"SELECT rowid FROM {source.index} WHERE {source.index} MATCH ?"
+        f"SELECT rowid FROM {MEMORIES.index} WHERE {MEMORIES.index} MATCH ?"
         " AND rowid IN (SELECT value FROM json_each(?))",
         (match_expression((), (phrase,)), msgspec.json.encode(rows).decode()),
     )
@@ -283,12 +294,12 @@ def _among(db: sqlite3.Connection, source: Source, phrase: Phrase, rows: Sequenc
 
 
 def knowledge(size: int) -> float:
-    """How much so many texts know, 0 to 1: few know few words, and seldom agree by chance."""
+    """How much the words of `size` texts tell, 0 to 1: few texts contain few words."""
     return min(1.0, math.log1p(size) / math.log1p(_KNOWS_WORDS))
 
 
 def weight_of(count: int, size: int) -> float:
-    """What a word is worth that stands in `count` of `size` candidates, which are no fewer."""
+    """The idf of a word in `count` of `size` texts; `size` must not be less than `count`."""
     return math.log1p((size - count + 0.5) / (count + 0.5))
 
 
@@ -297,7 +308,7 @@ def _demanded(query: Query, words: tuple[str, ...]) -> str:
 
 
 def _within(query: Query, expression: str) -> str:
-    """`expression`, with every phrase that the query demands and nothing that it excludes."""
+    """`expression`, restricted to the phrases that the query demands, without its exclusions."""
     demanded = match_expression((), query.phrases)
     joined = f"({demanded}) AND ({expression})" if demanded else expression
     if not query.excluded:

@@ -1,16 +1,16 @@
 """The ranking formulas of two earlier systems, with their published numbers.
 
-The formulas are theirs; what is fed into them differs where theirs goes wrong:
+The formulas are unchanged; their inputs differ where the originals are wrong:
 
-- Tiny Claw takes the time since a memory was last *used*. One that was never used has no such
-  time; we count from when it was made, so that it neither leads for ever nor comes last.
-- Two systems rank backwards by full text. SQLite's BM25 is negative, the best match the lowest.
-  ScalyClaw takes its size and gives 1 to the smallest and 0.5 to the largest, profClaw takes
-  1 / (1 + size): with either the best match gets the smallest share. We turn the rank round once,
-  where it is read, and divide by the best: `shares_of_best` puts no worse match above a better.
-- ScalyClaw's 1 − distance falls below 0, as its vectors' distance can be up to 2; such a match is
-  below any threshold here.
-- A time in the future counts as now: a clock that was set back makes nothing younger than new.
+- Tiny Claw uses the time since a memory was last *used*. If it was never used, we use the time
+since it was created, so that it is neither always first nor always last.
+- Two systems rank full-text matches in the wrong order. SQLite's BM25 is negative, with the
+lowest value for the best match. ScalyClaw maps its absolute value to 1 for the smallest and
+0.5 for the largest, profClaw to 1 / (1 + size): in both the best match scores lowest. We
+negate it once and divide by the best; see `shares_of_best`.
+- ScalyClaw's 1 − distance can be negative, since the distance of its vectors can be up to 2; here
+such a match is below every threshold.
+- A time in the future counts as now, so that a clock that was set back does no harm.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def tinyclaw(
 
     Args:
         fts: the share of the best match's score, 0 to 1; see `shares_of_best`.
-        days_since_access: since it was last used, or made if it never was.
-        access_count: how often it was used.
+        days_since_access: since it was last used, else created.
+        access_count: the number of uses.
         importance: 0 to 1.
-        decay: per day; the published number is 0.05, in `scalyclaw` too.
+        decay: per day; the published value is 0.05, also in `scalyclaw`.
     """
     recency = tinyclaw_recency(days_since_access, access_count, decay)
     relevance = 0.4 * fts + 0.3 * recency + 0.3 * importance
@@ -74,11 +74,11 @@ def scalyclaw(
     """0.6 × match + 0.2 × exp(−decay × days) + 0.2 × importance; None below the threshold.
 
     Args:
-        semantic: how well it matches, 0 to 1; what is below `threshold` is no match at all.
+        semantic: how well it matches, 0 to 1; values below `threshold` are no match.
         days_since_update: since its text last changed.
-        importance: 0 to 1. The system's own scale is 1 to 10, clamped, and then divided by 10,
-            so that nothing counts less than 0.1; see `scalyclaw_importance`.
-        threshold: 0 lets everything through, as the published numbers do.
+        importance: 0 to 1. The system's own scale is 1 to 10, divided by 10, so that the minimum
+            is 0.1; see `scalyclaw_importance`.
+        threshold: 0, as published, admits everything.
         decay: per day.
     """
     if semantic < threshold:
@@ -94,9 +94,9 @@ def scalyclaw_importance(importance: float) -> float:
 
 
 def shares_of_best(scores: Sequence[float]) -> list[float]:
-    """Scores of which more is better, as shares of the best, 0 to 1, in the same order.
+    """Scores as fractions of the best, 0 to 1, in the same order; a higher score is better.
 
-    All 0 if the best is not above 0. SQLite's `bm25` must be negated before it comes here.
+    All 0 if the best is not above 0. SQLite's `bm25` must be negated first.
     """
     best = max(scores, default=0.0)
     if best <= 0.0:

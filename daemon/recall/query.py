@@ -1,8 +1,8 @@
-"""Reading a query: what it asks for. Whatever it contains, it is data.
+"""Parses a query. All its content is data, never an operator of the full-text index.
 
     caroline's trip "adoption agency" -work last May
 
-asks for *trip*, demands the phrase, refuses memories with *work*, and names a person and a month.
+looks for *trip*, demands the phrase, excludes memories with *work*, and names a person and a month.
 """
 
 from __future__ import annotations
@@ -31,40 +31,40 @@ __all__ = [
     "match_expression", "parse",
 ]  # fmt: skip
 
-# More words than this make a query no clearer, only slower.
+# More words make a query slower, not better.
 MOST_WORDS: Final = 48
-# Likewise of quoted phrases, and of what is excluded; each may have as many words as a query.
+# The maximum number of quoted phrases and of exclusions.
 MOST_PHRASES: Final = 16
-# A question of more words than this is a message: sentences that ask nothing count less in it.
+# A longer query is a message; in it, sentences that are not questions count less.
 LONG: Final = 12
 _ASIDE: Final = 0.6
-# What words that may be said of anything count in a question, and in a message.
+# The weight of words without a topic, in a question and in a message.
 _SMALL_TALK: Final = 0.7
 _SMALL_TALK_IN_LONG: Final = 0.35
 _ASKING: Final = re.compile(r"[^.!?\n]+\?")
 _SENTENCE: Final = re.compile(r"[^.!?\n]+[.!?\n]*")
 _NAME: Final = re.compile(r"(?<=[^.!?\s])\s+[\"'(¿]?([A-ZÀ-ÖØ-Þ][\w-]*)")
 _OWNS: Final = re.compile(r"['’]s\b")
-# What stands behind this many characters is not read.
+# Only this many characters are read.
 MOST_CHARS: Final = 8_192
 
-# Words that follow each other, as the index would hold them unstemmed.
+# Consecutive words, normalised as in the index but not stemmed.
 Phrase: TypeAlias = tuple[str, ...]
 
-# An opening mark never lies within the quotation, so that none is scanned for twice.
+# A quotation contains no opening mark, so that no text is scanned twice.
 _QUOTED: Final = r'"[^"]*"|„[^„“”]*[“”]|“[^“”]*”|«[^«»]*»|»[^»«]*«|「[^「」]*」|『[^『』]*』'
 _MARKED: Final = re.compile(
     rf"(?<![^\s(])-(?P<not>{_QUOTED})"
     r"|(?<![^\s(])-(?P<without>[^\W\d_][^\s\"“”„«»「」『』()]*)"
     rf"|(?P<quoted>{_QUOTED})"
 )
-# So that no date and no name reaches across it.
+# Prevents dates and names from extending across it.
 _TAKEN_OUT: Final = f" {TAKEN_OUT} "
 
 
 @cache
 def little() -> frozenset[str]:
-    """Words that no text is about, and those that questions are made of."""
+    """Words that say nothing about a topic, and those that questions consist of."""
     return not_topics() | vocabulary.words("asks")
 
 
@@ -72,19 +72,18 @@ class Query(msgspec.Struct, frozen=True):
     """What a query asks for.
 
     Attributes:
-        words: to look for, each once, as the index would hold them unstemmed; those of `phrases`
-            are among them. Empty only if the query names nothing at all.
-        phrases: what must stand in a memory word for word.
-        excluded: words and phrases that must not.
-        people: the known names that were named.
-        dates: the times that were named; of an ambiguous one, each reading.
-        name_words, date_words: the words of these. They are among `words` only if no others are
-            there.
-        names: the words that are written large within it, as names are, in the order of the query;
-            none in German.
-        once: whether it asks for what was true before.
-        shares: of words that count less than whole, what is left of their weight.
-        long: whether it is a message rather than a question alone.
+        words: the words to look for, each once, normalised as in the index but not stemmed;
+            includes those of `phrases`. Empty only if the query is.
+        phrases: phrases that a memory must contain.
+        excluded: words and phrases that a memory must not contain.
+        people: the known people in it, by their known names.
+        dates: the times in it; every reading of an ambiguous time.
+        name_words, date_words: the words of these. They are in `words` only if there are no
+            other words.
+        names: the words with a capital letter within a sentence, in order; none in German.
+        once: whether it asks for something that used to be true.
+        shares: the weights of words that count less, as fractions of 1.
+        long: whether it is a message rather than only a question.
     """
 
     words: tuple[str, ...]
@@ -122,18 +121,17 @@ def parse(
     local: dt.tzinfo = dt.UTC,
     people: Collection[str] = (),
 ) -> Query:
-    """What `text` asks for; it may be anything.
+    """Read a query; any text is valid.
 
-    Phrases stand in quotation marks of any language. A dash before a letter excludes, if a blank
-    or nothing stands before it: not in "state-of-the-art", "-5 degrees", "--force" or "ls -l"
-    (one or two plain letters are an option of some command). Words that merely build the
-    sentence go, if others remain.
+    Phrases are in quotation marks of any language. A dash before a letter, after a blank or at the
+    beginning, excludes: not in "state-of-the-art", "-5 degrees", "--force" or "ls -l" (one or two
+    ASCII letters are a command option). Words of grammar are dropped if other words remain.
 
     Args:
         text: the query; its first `MOST_CHARS` characters are read.
-        now: seconds since the epoch, which dates are told from; without it none are looked for.
-        local: whose days are meant.
-        people: names that the agent knows; those with a word in the text are enough.
+        now: seconds since the epoch that dates are relative to; None: look for no dates.
+        local: the time zone of days.
+        people: the known names, at least those that share a word with the text.
     """
     text = _what_is_asked(unicodedata.normalize("NFKC", text[:MOST_CHARS]))
     plain, phrases, excluded = _marked(text)
@@ -169,9 +167,9 @@ def match_expression(
 ) -> str:
     """The full-text expression for all `phrases`, any of `words`, and none of `excluded`.
 
-    With phrases the words only add to the score. Every word is quoted, so that none can be read
-    as an operator. A lone character of a script that is indexed in pairs stands for all pairs
-    that begin with it. '' if there is nothing to look for, which the index takes for an error.
+    If there are phrases, the words only add to the score. Every word is quoted, so that it cannot
+    be an operator. A single character of a script that is indexed in pairs matches all pairs that
+    begin with it. '' if there is nothing to look for, which the index would reject.
     """
     alternatives = " OR ".join(map(_term, (*phrases, *((word,) for word in words))))
     demanded = " AND ".join(map(_term, phrases))
@@ -187,12 +185,12 @@ def _term(phrase: Phrase) -> str:
 
 
 def is_lone(word: str) -> bool:
-    """Whether a word is one character of a script that is indexed in pairs."""
+    """Whether a word is a single character of a script that is indexed in pairs."""
     return len(word) == 1 and ord(word) > 0x0E00
 
 
 def _what_is_asked(text: str) -> str:
-    """The text without sentences that only say how to answer, if others remain."""
+    """The text without sentences that only say how to answer, if there are others."""
     sentences = _SENTENCE.findall(text)
     if len(sentences) < 2:
         return text
@@ -202,7 +200,7 @@ def _what_is_asked(text: str) -> str:
 
 
 def _marked(text: str) -> tuple[str, tuple[Phrase, ...], tuple[Phrase, ...]]:
-    """The text without quotations and exclusions, and the two."""
+    """The text without quotations and exclusions, the phrases, and the exclusions."""
     phrases: dict[Phrase, None] = {}
     excluded: dict[Phrase, None] = {}
 
@@ -221,7 +219,7 @@ def _marked(text: str) -> tuple[str, tuple[Phrase, ...], tuple[Phrase, ...]]:
 
 
 def _without_war(words: list[str]) -> list[str]:
-    """The words without the German "war", which is another in English, unless it stands alone."""
+    """The words without the German "war", an English noun too, unless it is the only word."""
     german = not vocabulary.words("nouns_large").isdisjoint(words)
     return [word for word in words if word != "war"] or words if german else words
 
@@ -238,7 +236,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _shares(words: Iterable[str], text: str, *, long: bool) -> dict[str, float]:
-    """What is left of the weight of each word that counts less than whole."""
+    """The reduced weights of words that count less, as fractions of 1."""
     asked: set[str] = set()
     if long:
         asked = {term for sentence in _ASKING.findall(text) for term in terms_of(sentence)}

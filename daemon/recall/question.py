@@ -1,4 +1,4 @@
-"""What the form of a question says about its answer."""
+"""The form of a question, and the features of a text that answer it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import msgspec
 from .query import Query
 
 _WORD: Final = re.compile(r"[^\W_]+")
-# A word written large that begins no sentence.
+# A word with a capital letter within a sentence.
 _NAME: Final = re.compile(r"[^.!?\s]\s+([A-Z][a-z]+)")
 _YOU: Final = re.compile(r"\b[Yy]our?\b")
-# What asks for a place, a person or a title.
+# Words that ask for a place, a person or a title.
 _ASKS_NAME: Final = frozenset(
     {
         "where", "who", "whom", "city", "cities", "country", "countries", "state", "states",
@@ -46,10 +46,11 @@ class Question(msgspec.Struct, frozen=True):
     """The form of a question.
 
     Attributes:
-        asks_when: it asks for a time, so that a memory which names one may answer it.
-        asks_name, asks_number: it asks for a place, a person or a title; or for how many.
-        one: the one person that it is about, or "".
-        subject: of two people that it names, the one who acts, or "".
+        asks_when: it asks for a time.
+        asks_name: it asks for a place, a person or a title.
+        asks_number: it asks for a number.
+        one: the only person that it names, or "".
+        subject: of two people that it names, the person who acts, or "".
     """
 
     asks_when: bool
@@ -60,7 +61,7 @@ class Question(msgspec.Struct, frozen=True):
 
 
 def read(text: str, query: Query) -> Question:
-    """The form of the question `text`, whose words `query` holds."""
+    """The form of the question `text`; `query` is the same text, parsed."""
     words = [word.lower() for word in _WORD.findall(text)]
     together = "both" in words or _joined(text, query.people)
     return Question(
@@ -73,36 +74,33 @@ def read(text: str, query: Query) -> Question:
 
 
 def names_time(text: str) -> bool:
-    """Whether a text names a time, in words."""
+    """Whether a text names a time in words."""
     return not _TIMES.isdisjoint(word.lower() for word in _WORD.findall(text))
 
 
 def names_number(text: str) -> bool:
-    """Whether a text has a number, in digits or in words."""
+    """Whether a text contains a number, in digits or words."""
     words = _WORD.findall(text.lower())
     return not _NUMBERS.isdisjoint(words) or any(map(str.isdigit, words))
 
 
 def proper_names(text: str, known: Collection[str]) -> float:
-    """Proper names within the sentences of a text, but for those in `known`: none, one or more.
-
-    Given as 0, 0.5 and 1.
-    """
+    """Whether sentences have no proper name outside `known`, one, or more: 0, 0.5 or 1."""
     return min(2, sum(name.lower() not in known for name in _NAME.findall(text))) / 2
 
 
 def enumerates(text: str) -> float:
-    """How much a text lists: its commas and "and"s, five at most, as a share of five."""
+    """How much a text lists: the number of commas and "and"s, at most five, divided by five."""
     return min(5, text.count(",") + text.count(" and ")) / 5
 
 
 def addresses(text: str) -> float:
-    """How often a text says "you", three times at most, as a share of three."""
+    """How often a text says "you", at most three times, divided by three."""
     return min(3, len(_YOU.findall(text))) / 3
 
 
 def is_question(text: str) -> bool:
-    """Whether a text ends by asking: its last mark of a sentence's end is a question mark."""
+    """Whether the last sentence of a text is a question."""
     asked = max(text.rfind("?"), text.rfind("？"))
     return asked >= 0 and asked > max(text.rfind(mark) for mark in ".!。！")
 

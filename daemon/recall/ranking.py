@@ -10,23 +10,24 @@ import msgspec
 
 from ..config.settings import Weights
 from ..memory.scoring import DAY, Scoring, aged, score
+from ..memory.tree_nodes import is_within
 from ..shapes.recall import Preset
 from .pool import Pool
 from .presets import FADING_PER_DAY, scalyclaw, tinyclaw
 from .signals import Signals
-from .sources import SOURCES, Candidate
+from .sources import SOURCES, Candidate, Source
 from .tree_search import TreeHit
 
-# What is left of a memory's relevance once another has taken its place.
+# The fraction of its relevance that a superseded memory keeps.
 _SUPERSEDED: Final = 0.6
-# What has less than this share of the best score does not answer.
+# Candidates below this fraction of the best score are dropped.
 _LEAST_SHARE: Final = 0.05
 
 
 class Ranked(msgspec.Struct, frozen=True):
-    """A candidate with its relevance, 0 to 1, and the parts that make it, each 0 to 1.
+    """A candidate with its relevance and the parts of it, each 0 to 1.
 
-    `at` is its place in the pool.
+    `at` is its index in the pool.
     """
 
     at: int
@@ -44,12 +45,11 @@ def rank(
     decay: float = FADING_PER_DAY,
     limit: int = 100,
 ) -> list[Ranked]:
-    """The best `limit` candidates of each source, the best first; of equals, the newer.
+    """The best `limit` candidates of each source, best first; among equals newest first.
 
-    The order is that of the weighted sum of signals, recency and importance. A turn is a record of
-    what was said then, and its age makes it no less true; a fact may have been overtaken by a
-    newer one: recency counts for facts alone. The relevance of a candidate is an estimate of its
-    own, on one scale for all questions, and need not fall in that order.
+    Ordered by the weighted sum of signals, recency and importance. Recency counts only for facts,
+    which may be outdated, not for turns, which record what was said. The relevance is a separate
+    estimate, comparable between questions, and need not be in the same order.
     """
     entries = pool.entries
     recencies = [_recency(entry, now, decay) for entry in entries]
@@ -88,7 +88,7 @@ def rank(
 def rank_as(
     pool: Pool, signals: Signals, preset: Preset, now: float, decay: float = FADING_PER_DAY
 ) -> list[Ranked]:
-    """The candidates as one of the published formulas ranks them, BM25 in parts of the best."""
+    """The candidates ranked by a published formula; BM25 as a fraction of the best."""
     judge = _JUDGES[preset]
     ranked: list[Ranked] = []
     for at, entry in enumerate(pool.entries):
@@ -109,12 +109,12 @@ def rank_by_tree(
 ) -> list[Ranked]:
     """The candidates of the categories that the query names, as EvoClaw orders them.
 
-    The relevance is the category's, which may be above 1; within a category the memory's score
-    decides.
+    The relevance is that of the category, which may exceed 1; within a category the memory's
+    score decides.
     """
     judged: list[tuple[float, Ranked]] = []
     for at, entry in enumerate(pool.entries):
-        path = next((p for p in paths if f"{entry.category}/".startswith(f"{p.path}/")), None)
+        path = next((p for p in paths if is_within(entry.category, p.path)), None)
         if path is not None:
             worth = score(entry.importance, entry.created_at, entry.access_count, now, scoring)
             found = Ranked(
@@ -123,6 +123,25 @@ def rank_by_tree(
             judged.append((worth, found))
     judged.sort(key=lambda pair: (-pair[1].relevance, -pair[0], -pool.entries[pair[1].at].key))
     return [found for _, found in judged]
+
+
+def first_of(
+    pool: Pool, source: Source, ranked: Sequence[Ranked], limit: int, max_tokens: int | None
+) -> list[Ranked]:
+    """The first `limit` of a source, within `max_tokens`; the first one always fits."""
+    first: list[Ranked] = []
+    tokens = 0
+    for one in ranked:
+        entry = pool.entries[one.at]
+        if not source.has(entry.key):
+            continue
+        tokens += -(-entry.length // 4)
+        if max_tokens is not None and tokens > max_tokens and first:
+            break
+        first.append(one)
+        if len(first) == limit:
+            break
+    return first
 
 
 def _tinyclaw(entry: Candidate, match: float, now: float, decay: float) -> Ranked | None:

@@ -1,8 +1,8 @@
-"""How likely a candidate answers a question, from 0 to 1 on one scale for all questions.
+"""How likely a candidate answers a question, from 0 to 1, comparable between all questions.
 
-A candidate answers if it has the words that the question is about, and most of their weight.
-Words that any text may have count little, and so does the name of somebody of whom much is known;
-but a text that is about somebody else than the question names does not answer it.
+A candidate answers if it contains most of the weight of the words that the question is about.
+Words without a topic count little, and so do names of people about whom much is known; but a text
+about another person than the question names is no answer.
 """
 
 from __future__ import annotations
@@ -21,55 +21,55 @@ from .postings import Postings, weight_of
 from .query import Query, little
 from .sources import Candidate
 
-# The parts of the power of a logistic function. Fitted on the questions of facts, alone and beside
-# conversations, with and without an answer; a talk, where the right turn often has one word of the
-# question, is not emptied for it. A relevance of 0.2 tells best which question has an answer.
+# The coefficients of a logistic function. Fitted on questions about facts, alone and among
+# conversations, with and without an answer. The threshold 0.2 best separates questions with an
+# answer from those without.
 CALIBRATION: Final = {
     "constant": -4.65,
     # BM25 of its own words over ln(1 + N).
     "evidence": 1.6,
-    # The share of the question's weight that it has, or the turns beside it have.
+    # The share of the question's weight in it, or in the turns next to it.
     "coverage": 6.0,
     "beside": 4.0,
-    # ln(1 + how many words it has).
+    # ln(1 + the number of matched words).
     "matched": 0.4,
-    # What a turn says is seldom what a question of no person asks.
+    # Turns seldom answer a question.
     "turn": -0.8,
-    # It is about a known person who said something, whom the question names.
+    # It is about the known person that the question names.
     "person": 5.0,
-    # It is said by nobody in particular, in the first or second person: a name would be missing.
+    # It has no actor, and is in the first or second person, so that it does not contain a name.
     "spoken": 1.6,
-    # A name of the question is missing in what another says, or in a plain statement.
+    # A name of the question is missing in another person's statement, or in any other statement.
     "said by another": -0.5,
     "of another": -4.0,
 }
 _MOST_COVERAGE: Final = 1.2
 _LITTLE: Final = 0.3
 _NAME: Final = 0.5
-# Of what the question has and no text, pairs of letters tell least: half of them join two words.
+# The weight of an unknown pair of characters, half of which join two words.
 _PAIR: Final = 0.4
-# What a word counts that only begins alike.
+# The weight of a word that only begins alike.
 _KIN: Final = 0.6
-# What a name counts less in the question where it would not be said.
+# The share of a name's weight that is dropped where a speaker would not say it.
 _UNSAID: Final = 0.8
 _BESIDE: Final = 2
-# So many topics has a question of one thing at most.
+# The number of topics up to which a missing name counts in full.
 _TOPICS: Final = 3
-# What is of a time that was asked for.
+# The relevance of anything in a time that was asked for.
 _OF_TIME: Final = 0.6
 
 
 @cache
 def _spoken() -> frozenset[str]:
-    """Terms of the first person: who says them is not named."""
+    """The terms of the first person; a text with them does not name its speaker."""
     return frozenset(terms_of(" ".join(words("self") | words("ours"))))
 
 
 class _Word(msgspec.Struct, frozen=True):
-    """A word of the question: how it stands in texts, and its weight there and in the question.
+    """A word of the question: its term, and its weights in texts and in the question.
 
-    `about` is how much it tells what is asked: 1, or less for a name; 0 for what any text has.
-    `known` is whether any text has it.
+    `about` is 1 for a topic, less for a name, and 0 for a word without a topic. `known` is
+    whether any text contains it.
     """
 
     term: str
@@ -90,20 +90,20 @@ def relevance(
     filed: Mapping[str, Mapping[str, float]],
     columns: Mapping[str, Sequence[float]],
 ) -> Callable[[int], float]:
-    """What tells how likely a candidate answers.
+    """Returns a function from the index of a candidate to the likelihood that it answers.
 
     Args:
-        query: what is asked for.
-        postings: where its words stand.
+        query: the query.
+        postings: the postings of its words.
         pool: the candidates.
-        terms: those of each.
-        own: BM25 of each.
-        filed: of categories the terms of the query that they have, with their weights.
+        terms: the terms of each candidate.
+        own: the BM25 of each candidate.
+        filed: for each category, the query's terms in it, with their weights.
         columns: the signals.
     """
     if query.of_time:
         return lambda _: _OF_TIME
-    # A category, a person or a day alone says something where there are no other words.
+    # A category, a person or a day counts by itself if there are no other words.
     worths = {"category": 0.5, "reasoned": 1.0, "phrase": 0.9}
     if not query.topics:
         worths |= {"actor": 0.5, "day": 0.6, "date": 0.5}
@@ -128,7 +128,7 @@ def _words(query: Query, postings: Postings) -> list[_Word]:
     shares = sum(query.shares.get(word, 1.0) for word in postings.unknown) or 1.0
     plain = weight_of(0, postings.size)
     known = {posting.word: posting for posting in postings.words}
-    # Where nothing else is asked for, a name is what is asked.
+    # Without other words a name is the topic.
     of_name = _NAME if set(query.words).difference(little(), query.names) else 1.0
     words: list[_Word] = []
     for word in (*known, *(word for word in postings.unknown if word not in known)):
@@ -163,12 +163,12 @@ def _matched(
     beside: set[str],
     filed: Mapping[str, Mapping[str, float]],
 ) -> dict[str, float]:
-    """What the words say of one candidate, by the names of `CALIBRATION`."""
+    """The features of one candidate that its words give, by the names of `CALIBRATION`."""
     path = () if entry.is_turn else filed.get(entry.category, ())
     spoken = not entry.actor and not _spoken().isdisjoint(terms)
     said_by = label_terms(entry.actor)
     total = has = lent = matched = 0.0
-    # Of several names that a question has, one is enough.
+    # One of several names is enough.
     missing = named = False
     for word in words:
         total += word.asked
@@ -195,7 +195,7 @@ def _matched(
         "spoken": float(spoken),
     }
     if missing and not named:
-        # The more a question asks, the more of its names another text will have.
+        # The more topics a question has, the less a missing name says.
         topics = sum(word.about == 1.0 for word in words)
         found["said by another" if entry.actor else "of another"] = min(
             1.0, _TOPICS / (topics or 1)

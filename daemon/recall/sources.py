@@ -1,7 +1,7 @@
-"""What recall can find: one entry of `SOURCES` for each kind of thing.
+"""The sources of recall: one entry of `SOURCES` for each kind of item.
 
-A candidate has one key among all sources: its row in the table of its source, and the number of
-that source in the last bits.
+The key of a candidate is unique among all sources: its row in the table of its source, with the
+number of that source in the lowest bits.
 """
 
 from __future__ import annotations
@@ -32,22 +32,23 @@ from ..store.selecting import Filters
 # An SQL condition and its arguments.
 Condition: TypeAlias = tuple[str, Sequence[Any]]
 _BITS: Final = 4
-# How many characters of the hash of a text tell its versions apart.
+# The characters of a text's hash that identify a version.
 _HASH: Final = 16
-# How many characters of the terms of a text are looked at.
+# The characters read of a text's terms.
 _READ: Final = 16_000
 _NUMBER: Final = (1 << _BITS) - 1
 
 
 class Candidate(msgspec.Struct, frozen=True, gc=False):
-    """What ranking needs to know of one thing that may answer.
+    """The fields of one item that ranking uses.
 
     Attributes:
-        key: which it is, among all sources.
-        is_turn: whether it is what somebody said in a conversation, and no statement of its own.
-        group, position: what it is a part of, and its place there; no two sources share a group.
-        length: that of its text in characters.
-        terms: those of its text in their order, with blanks between.
+        key: unique among all sources.
+        is_turn: whether it is a turn of a conversation, not a statement by itself.
+        group, position: the conversation or file that it is part of, and its place there. No two
+            sources share a group.
+        length: the length of its text in characters.
+        terms: the terms of its text in order, separated by blanks.
     """
 
     key: int
@@ -67,7 +68,7 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def source(self) -> Source:
-        """What it is one of."""
+        """The source that it is from."""
         return SOURCES[self.key & _NUMBER]
 
     @property
@@ -77,23 +78,23 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that recall can find.
+    """A kind of item that recall can find.
 
     Attributes:
-        name: of one thing of the source.
-        table: its table; the column `row` is its number there and in the full-text index.
+        name: singular noun of its items.
+        table: its table; the column `row` is also the row of the full-text index.
         index: its full-text index.
-        columns: SQL of the fields of `Candidate` behind its key, in their order.
-        text: SQL of its text.
-        beside: SQL of the rows between places of groups, from the JSON [[group, first, last], …];
-            "" where nothing stands beside another.
-        passes: the condition for filters at a time; None where they let nothing of it pass.
-        show: the things in some rows, by row; those that stand beside others have an `id`.
-        count: how many there are.
-        id: SQL of its id.
-        said: SQL of all that it says, of which `versions` are made; "": its text.
-        weight: what an equal match is worth, in parts of a memory's.
-        depth: how many candidates are ranked, in parts of the memories'.
+        columns: SQL of the fields of `Candidate` after its key, in their order.
+        text: SQL of the text of an item.
+        beside: SQL of the rows between positions of groups, from the JSON
+            [[group, first, last], …]; "" if items have no neighbours.
+        passes: the condition for filters at a time; None if no item can pass.
+        show: the items in some rows, by row; items with neighbours have an `id`.
+        count: the number of items.
+        id: SQL of the id of an item.
+        said: SQL of all content of an item, which `versions` hashes; "": its text.
+        weight: the worth of an equal match, as a fraction of a memory's.
+        depth: the number of candidates to rank, as a fraction of that of memories.
     """
 
     name: str
@@ -129,18 +130,18 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         return [row << _BITS | number for row in rows]
 
     def has(self, key: int) -> bool:
-        """Whether a key is of one of its candidates."""
+        """Whether a key belongs to this source."""
         return key & _NUMBER == self.number
 
     def rows(self, keys: Iterable[int]) -> list[int]:
-        """The rows of those candidates that are of this source."""
+        """The rows of the keys that belong to this source."""
         number = self.number
         return [key >> _BITS for key in keys if key & _NUMBER == number]
 
     def load(
         self, db: sqlite3.Connection, rows: str, argument: object, condition: Condition
     ) -> list[Candidate]:
-        """The candidates in the rows that SQL with one argument, as JSON, gives, if they pass."""
+        """The candidates that pass, in the rows that SQL selects from one JSON argument."""
         found = db.execute(
             f"SELECT {self.key_of('row')}, {self.columns} FROM {self.table}"
             f" WHERE row IN ({rows}) AND {condition[0]}",
@@ -150,7 +151,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _columns(table: str, index: str, **given: str) -> str:
-    """The columns of a candidate: those given, and NULL, zero or "" for the rest."""
+    """The columns of a candidate: `given`, and defaults for the rest."""
     default = {
         "terms": (
             f"coalesce((SELECT substr(terms, 1, {_READ}) FROM {index}_terms"
@@ -172,14 +173,14 @@ def _columns(table: str, index: str, **given: str) -> str:
 
 
 def _passes_as_memory(filters: Filters, now: float) -> Condition | None:
-    # Who names files alone means no memory.
+    # A filter of file paths alone selects files, not memories.
     if filters.paths and filters.category is None:
         return None
     return selecting.where(filters, now)
 
 
 def _passes_unfiltered(filters: Filters, _: float) -> Condition | None:
-    """Where there is nothing that a filter could look at."""
+    """For sources without any field that a filter could match."""
     return ("true", ()) if filters == Filters() else None
 
 
@@ -225,15 +226,15 @@ PAIRS: Final = Source(
     passes=_passes_unfiltered,
     show=key_values.at_rows,
     count=_pairs,
-    # Tiny Claw's share of a pair.
+    # Tiny Claw's weight of a pair.
     weight=0.5,
-    # Nothing but its words speaks for a pair, so that the first by these are the best.
+    # A pair has no signals but its words, so the first by words are the best.
     depth=0.25,
 )
 
 
 def _passes_below(filters: Filters, _: float) -> Condition | None:
-    """Files have no category: who names one and no paths means none of them."""
+    """Files have no category: a filter by category without paths selects no files."""
     if not filters.paths:
         return _passes_unfiltered(filters, _)
     if msgspec.structs.replace(filters, category=None, paths=()) != Filters():
@@ -256,7 +257,7 @@ CHUNKS: Final = Source(
         created_at=_MODIFIED,
         updated_at=_MODIFIED,
         length="length(text)",
-        # No group of a memory begins so.
+        # No group of a memory begins with this character.
         group="char(1) || file",
         position="position",
     ),
@@ -306,7 +307,7 @@ EXPERIENCES: Final = Source(
 
 
 def _own(name: str, plural: str) -> Source:
-    """A kind of entry of the agent's own files."""
+    """A kind of entry in the agent's own files."""
     index = own_entries.INDEXES[plural]
     return Source(
         name=name,
@@ -318,7 +319,7 @@ def _own(name: str, plural: str) -> Source:
         passes=_passes_unfiltered,
         show=own_entries.shown_by(plural),
         count=partial(own_entries.count, name=plural),
-        # Few of them are shown beside the memories.
+        # Few of them are shown among the memories.
         depth=0.05,
     )
 
@@ -344,7 +345,7 @@ ENTITIES: Final = Source(
     passes=_passes_remembered,
     show=entity_rows.at_rows,
     count=entity_rows.count,
-    # The memories that name it say more.
+    # The memories that mention an entity say more than its name.
     weight=0.5,
     depth=0.05,
 )
@@ -353,9 +354,9 @@ _NUMBERS: Final = {source.name: number for number, source in enumerate(SOURCES)}
 
 
 def versions(db: sqlite3.Connection, name: str, ids: Iterable[str]) -> dict[str, str]:
-    """The hashes of what things of a source say now, by id; what is gone is left out.
+    """The hashes of the current content of items, by id; deleted items are left out.
 
-    Of chunks, those of all the chunks of their files: the same text may stand in other lines.
+    For chunks, the hashes of all chunks of their files: the same text may have moved.
     """
     if name == CHUNKS.name:
         return chunk_tables.digests(db, {file_of(key) for key in ids})
@@ -369,5 +370,5 @@ def versions(db: sqlite3.Connection, name: str, ids: Iterable[str]) -> dict[str,
 
 
 def file_of(chunk: str) -> str:
-    """The path of the file that a chunk is a part of, by its id."""
+    """The path of the file that the chunk with this id is part of."""
     return chunk.rpartition(":")[0]

@@ -1,15 +1,14 @@
-"""EvoClaw's keyword search of the category tree; and what a model finds in it.
+"""EvoClaw's keyword search of the category tree, and the categories that a model names.
 
     share × weight × recency
-    share    the query's words that stand in the path or the description, of all of them
+    share    the fraction of the query's words that are in the path or the description
     weight   1 + 0.1 × warm memories + 0.01 × cold ones, at most 2
     recency  1.5 if the category was used within 7 days, 1.2 within 30, else 1
 
-The numbers are EvoClaw's, but for which word stands in a category: it compares words whole, with
-their punctuation, and any word. Here "release?" is found in "releases", and words that no text is
-about are found nowhere, unless the query has no others. They still count among the query's words
-and make the share of a long question small; one asked twice counts once; a category used in the
-future counts as just used; and a relevance may be as high as 3, where every other ends at 1.
+The numbers are EvoClaw's; the matching differs. EvoClaw compares whole words with their
+punctuation. Here "release?" matches "releases", and words without a topic match only if the query
+has no others, but still count in the denominator of the share; a repeated word counts once; a
+category used in the future counts as just used. The relevance can reach 3, unlike any other.
 """
 
 from __future__ import annotations
@@ -21,9 +20,10 @@ import msgspec
 
 from ..memory.indexing import index_words
 from ..memory.scoring import DAY
-from ..memory.stemming import label_terms, terms_of
+from ..memory.stemming import label_terms, terms_of, word_terms
 from ..memory.tree_nodes import ROOT, Node, ancestors
-from .query import little
+from .postings import weight_of
+from .query import Query, little
 
 _HEAVIEST: Final = 2.0
 
@@ -34,8 +34,8 @@ class TreeHit(msgspec.Struct, frozen=True):
     Attributes:
         path: the category.
         relevance: its score, rounded to 3 places.
-        words: the words of the query that stand in its path or description, in their order.
-        trace: the way to it from the root, the root and itself included, for explanations.
+        words: the words of the query in its path or description, in order.
+        trace: the path from the root to it, both included, for explanations.
         share, weight, recency: the factors of the score, not rounded.
     """
 
@@ -52,8 +52,8 @@ class Reasoned(msgspec.Struct, frozen=True):
     """A category in which a model expects the answer.
 
     Attributes:
-        relevance: how likely it holds one, 0 to 1, as the model sees it.
-        reason: why, in its words.
+        relevance: the model's estimate that the answer is there, 0 to 1.
+        reason: the model's reason.
     """
 
     path: str
@@ -62,14 +62,14 @@ class Reasoned(msgspec.Struct, frozen=True):
 
     @property
     def trace(self) -> tuple[str, ...]:
-        """The way to it from the root, the root and itself included."""
+        """The path from the root to it, both included."""
         return (ROOT, *ancestors(self.path), self.path)
 
 
 def search(nodes: Mapping[str, Node], query: str, now: float, top: int = 3) -> list[TreeHit]:
-    """The best `top` categories that share a word with `query`; of equals, in the tree's order.
+    """The best `top` categories that share a word with `query`; ties in the order of the tree.
 
-    The root is no category and is never found.
+    The root is never found.
     """
     words = dict.fromkeys(query.lower().split())
     telling = {word: found for word in words if (found := _terms(word, little()))}
@@ -81,6 +81,35 @@ def search(nodes: Mapping[str, Node], query: str, now: float, top: int = 3) -> l
         if (hit := _hit(path, node, telling, len(words), now))
     ]
     return sorted(hits, key=lambda hit: -hit.relevance)[:top]
+
+
+def category_terms(
+    nodes: Mapping[str, Node], query: Query, size: int
+) -> dict[str, dict[str, float]]:
+    """For each category, the query's terms in its path or description, with their weights.
+
+    Terms that match the categories of half of all `size` texts are left out.
+    """
+    asked = {"".join(word_terms(word)): query.shares.get(word, 1.0) for word in query.words}
+    telling = {"".join(word_terms(word)) for word in query.words if word not in little()}
+    matched = {
+        path: found
+        for path, node in nodes.items()
+        if (found := asked.keys() & label_terms(path) | telling & label_terms(node.desc))
+    }
+    counts: dict[str, int] = {}
+    for path, terms in matched.items():
+        for term in terms:
+            counts[term] = counts.get(term, 0) + nodes[path].warm_count + nodes[path].cold_count
+    weights = {
+        term: weight_of(count, size) * asked[term]
+        for term, count in counts.items()
+        if 0 < count < size / 2
+    }
+    return {
+        path: {term: weights[term] for term in terms & weights.keys()}
+        for path, terms in matched.items()
+    }
 
 
 def _terms(word: str, but: Collection[str]) -> frozenset[str]:

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Final
 
-from ..language.comparison import negations
+from ..language.normal_form import negations
 from ..language.pairing import judge_pair
 from ..memory.indexing import index_text
 from ..memory.records import Memory

@@ -1,4 +1,4 @@
-"""A model's part in upkeep."""
+"""Asks a model on behalf of upkeep."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Advice:
         return self._model.is_asked(purpose, AskOptions(endpoint=endpoint))
 
     async def operations(self, store: AgentStore, endpoint: str | None) -> Sequence[TreeChange]:
-        """How the tree should be rebuilt; invalid operations will be refused.
+        """The changes of the tree that a model proposes; invalid ones will be refused.
 
         Raises:
             ModelUnavailable: no model answers usefully.
@@ -62,7 +62,7 @@ class Advice:
 
 
 def _categories(db: sqlite3.Connection) -> list[str]:
-    """The categories of the tree, the fullest first."""
+    """The categories of the tree, fullest first."""
     tree = tree_rows.load(db)
     full = sorted(tree, key=lambda path: (-tree[path].warm_count - tree[path].cold_count, path))
     return full[:_MOST_CATEGORIES]

@@ -1,7 +1,7 @@
 """Shortens a conversation to a model's window, by profClaw's rules.
 
-Long results of tools are cut first. If that isn't enough, the system's messages, the latest
-ones and the most telling others stay, and the rest becomes one message that sums it up.
+Long results of tools are cut first. If that is not enough, the system's messages, the latest
+messages and those with the highest score stay; one message summarises the rest.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ from msgspec.structs import replace
 
 from ..memory.messages import (
     OVERHEAD,
-    Count,
     Message,
     conversation_tokens,
-    estimated_tokens,
     message_tokens,
     retention_score,
     units_of,
@@ -32,9 +30,10 @@ class CompactionLimits(msgspec.Struct, frozen=True):
     """When to compact, and how far.
 
     Attributes:
-        threshold, target: shares of the window, beyond which and down to which.
-        recent: how many of the latest messages always stay.
-        least: fewer messages than these are never compacted.
+        threshold: the share of the window above which a conversation is compacted.
+        target: the share of the window that it is compacted to.
+        recent: the number of latest messages that always stay.
+        least: the minimum number of messages of a conversation that is compacted.
         tool_tokens: longer results of tools are cut to this number of tokens.
     """
 
@@ -52,14 +51,14 @@ class Compacted(msgspec.Struct, frozen=True):
     """The shortened conversation.
 
     Attributes:
-        messages: those that a model should see from now on.
-        origins: for each the place it had before, None for the summary.
-        summary: of the removed messages; None if none was removed.
-        original_count, compacted_count: how many messages there were and are.
-        tokens_reduced: how many tokens fewer there are.
+        messages: the messages for the model from now on.
+        origins: for each message its former index, None for the summary.
+        summary: of the removed messages; None if no message was removed.
+        original_count, compacted_count: the number of messages before and after.
+        tokens_reduced: the number of tokens saved.
         was_compacted: whether anything changed.
-        tool_results_truncated: how many results of tools were cut.
-        room: the tokens that there are for the summary.
+        tool_results_truncated: the number of tool results that were cut.
+        room: the tokens available for the summary.
     """
 
     messages: tuple[Message, ...]
@@ -77,57 +76,51 @@ def needs_compaction(
     messages: Sequence[Message],
     window: int = WINDOW,
     limits: CompactionLimits = LIMITS,
-    count: Count = estimated_tokens,
 ) -> bool:
     """Whether there are at least 10 messages, and more tokens than 70 % of the window."""
     if len(messages) < limits.least:
         return False
-    return conversation_tokens(messages, count) > limits.threshold * window
+    return conversation_tokens(messages) > limits.threshold * window
 
 
 def compact(
     messages: Sequence[Message],
     window: int = WINDOW,
     limits: CompactionLimits = LIMITS,
-    count: Count = estimated_tokens,
 ) -> Compacted:
     """`messages` within half of the window, if they need it.
 
-    The system's messages, the last 6, and a call of a tool with its results are never torn
-    apart, even where they alone exceed the target. Nothing changes where it would not get any
-    shorter. Compacting again folds the earlier summary
-    into the new one.
+    The system's messages and the last 6 always stay, and a call of a tool stays with its results,
+    even if they alone exceed the target. Nothing changes if the result would not be shorter.
+    Compacting again includes the earlier summary in the new one.
 
     Args:
         messages: the conversation, oldest first.
         window: the tokens that the model can read.
-        limits: profClaw's numbers, or others.
-        count: how tokens are counted; `estimated_tokens` where no tokenizer is at hand.
+        limits: profClaw's numbers by default.
     """
-    if not needs_compaction(messages, window, limits, count):
-        return _result(messages, messages, range(len(messages)), None, 0, count)
-    cut = [with_cut_result(message, limits.tool_tokens, count) for message in messages]
+    if not needs_compaction(messages, window, limits):
+        return _result(messages, messages, range(len(messages)), None, 0)
+    cut = [with_cut_result(message, limits.tool_tokens) for message in messages]
     truncated = sum(one != other for one, other in zip(cut, messages, strict=True))
     target = int(limits.target * window)
-    if conversation_tokens(cut, count) <= target:
-        return _result(messages, cut, range(len(cut)), None, truncated, count)
-    kept, room = _chosen(cut, target, limits.recent, count)
+    if conversation_tokens(cut) <= target:
+        return _result(messages, cut, range(len(cut)), None, truncated)
+    kept, room = _chosen(cut, target, limits.recent)
     gone = [message for place, message in enumerate(cut) if place not in kept]
-    summary = summary_of([(message.role, message.content) for message in gone], room, count)
-    compacted = _result(messages, cut, sorted(kept), summary, truncated, count)
+    summary = summary_of([(message.role, message.content) for message in gone], room)
+    compacted = _result(messages, cut, sorted(kept), summary, truncated)
     if compacted.tokens_reduced > 0:
         return replace(compacted, room=room)
-    return _result(messages, messages, range(len(messages)), None, 0, count)
+    return _result(messages, messages, range(len(messages)), None, 0)
 
 
-def _chosen(
-    messages: Sequence[Message], target: int, recent: int, count: Count
-) -> tuple[set[int], int]:
-    """The places of the messages that stay, and the tokens left for a summary of the others."""
+def _chosen(messages: Sequence[Message], target: int, recent: int) -> tuple[set[int], int]:
+    """The indexes of the messages that stay, and the tokens left for a summary of the rest."""
     units = units_of(messages)
     first_recent = max(0, len(messages) - recent)
-    scores = [max(retention_score(messages[place], count) for place in unit) for unit in units]
-    costs = [sum(message_tokens(messages[place], count) for place in unit) for unit in units]
+    scores = [max(retention_score(messages[place]) for place in unit) for unit in units]
+    costs = [sum(message_tokens(messages[place]) for place in unit) for unit in units]
     kept: set[int] = set()
     room = target - OVERHEAD
     for unit, cost in zip(units, costs, strict=True):
@@ -151,7 +144,6 @@ def _result(
     kept: Sequence[int],
     summary: str | None,
     truncated: int,
-    count: Count,
 ) -> Compacted:
     origins: list[int | None] = list(kept)
     messages = [after[place] for place in kept]
@@ -159,7 +151,7 @@ def _result(
         at = next((i for i, one in enumerate(messages) if one.role != "system"), len(messages))
         origins.insert(at, None)
         messages.insert(at, Message("system", summary))
-    reduced = conversation_tokens(before, count) - conversation_tokens(messages, count)
+    reduced = conversation_tokens(before) - conversation_tokens(messages)
     return Compacted(
         messages=tuple(messages),
         origins=tuple(origins),

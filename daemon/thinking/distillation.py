@@ -1,4 +1,4 @@
-"""Distilling a text by a model or by rules; its references are kept either way."""
+"""Distils a text by a model or by rules; both keep its references."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..language.cues import NEUTRAL
 from ..language.speech import role_of
 from ..llm.model import Part
 from ..llm.replies import one_line, short_list
-from ..memory.metadata import extract
+from ..memory.metadata import extract, merge
 from ..memory.records import Distilled, Metadata, Outcome
 from .model_or_rules import AskOptions, Derived, ModelOrRules
 
-# Of longer texts a model only gets what the rules find worth keeping.
+# A model gets only what the rules keep of a longer text.
 _LONGEST: Final = 24_000
 _REDUCED_BYTES: Final = 400
 _MOST_FACTS: Final = 32
@@ -36,7 +36,7 @@ _SEVERAL: Final = Part(
 
 
 class Measure(msgspec.Struct, frozen=True):
-    """How much is to be left of a text: see `language.distilling`."""
+    """How much to leave of a text; see `language.distilling`."""
 
     aggression: float = 0.7
     max_bytes: int = 100
@@ -99,7 +99,7 @@ async def best(found: Sequence[Distilled], text: str, model: ModelOrRules) -> Di
 
 
 async def _given(text: str, measure: Measure, model: ModelOrRules, options: AskOptions) -> str:
-    """The part of a text that a model gets."""
+    """The part of a text to send to a model."""
     if len(text) <= _LONGEST or not model.is_asked("distil", options):
         return text[:_LONGEST]
     kept = await model.rules.run(
@@ -139,36 +139,17 @@ def _people(values: Sequence[str]) -> tuple[str, ...]:
 def _several(
     told: Sequence[ToldFact], text: str, references: Metadata, measure: Measure
 ) -> list[Distilled] | None:
-    """The facts, each with its own references; those of none go with the first."""
+    """The facts, each with its own references; the first one gets the remaining references."""
     found = [one for one in told if one_line(one.fact)]
     if not found:
-        # No fact at all is an answer, unless a reference would be lost.
+        # A reply without facts is valid, unless a reference would be lost.
         return [] if references == Metadata() else None
     own = [_standing_in(references, one.fact) for one in found]
-    own[0] = _with_rest(own, references)
+    own[0] = merge(own[0], rules.without(references, own))
     made = (_distilled(one, text, mine, measure) for one, mine in zip(found, own, strict=True))
     return [distilled for distilled in made if distilled is not None]
 
 
 def _standing_in(references: Metadata, text: str) -> Metadata:
-    return Metadata(
-        **{name: tuple(v for v in values if v in text) for name, values in _by_kind(references)}
-    )
-
-
-def _with_rest(own: Sequence[Metadata], references: Metadata) -> Metadata:
-    return Metadata(
-        **{
-            name: tuple(
-                value
-                for value in values
-                if value in getattr(own[0], name)
-                or not any(value in getattr(other, name) for other in own)
-            )
-            for name, values in _by_kind(references)
-        }
-    )
-
-
-def _by_kind(references: Metadata) -> list[tuple[str, tuple[str, ...]]]:
-    return list(msgspec.structs.asdict(references).items())
+    lists = msgspec.structs.asdict(references)
+    return Metadata(**{name: tuple(v for v in found if v in text) for name, found in lists.items()})

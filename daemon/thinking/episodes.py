@@ -1,4 +1,4 @@
-"""Summarises a finished conversation into a line of the agent's episodes, exactly once."""
+"""Summarises a finished conversation as a line of the agent's episodes, exactly once."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ToldEpisode(msgspec.Struct, frozen=True):
 async def sum_up(
     store: AgentStore, conversation: Conversation, model: ModelOrRules, *, patient: bool
 ) -> bool:
-    """Keep what a conversation came to, as a line that is yet to be written.
+    """Store the summary of a conversation as a line that is still to be written.
 
     All its turns must have been read. They leave the buffer in the same commit.
 
@@ -77,7 +77,7 @@ async def sum_up(
 
 
 async def write_entry(store: AgentStore, conversation: Conversation) -> None:
-    """Write the line of a conversation into the agent's `memory/episodes.jsonl`, once.
+    """Append the line of a conversation to the agent's `memory/episodes.jsonl`, once.
 
     Raises:
         ThermoclineError: the disk refuses; the line stays in the buffer.
@@ -108,7 +108,7 @@ async def _episode(
 
 
 def _given(turns: Sequence[Heard]) -> str:
-    """The conversation for a model; of a long one its beginning and its end."""
+    """The conversation for a model; only the beginning and the end of a long one."""
     text = "\n".join(map(line_of, turns))
     if len(text) <= _GIVEN_CHARS:
         return text

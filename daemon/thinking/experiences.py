@@ -1,11 +1,12 @@
-"""What of a conversation is an experience: decisions, solutions, errors, preferences."""
+"""Extracts experiences from conversations: decisions, solutions, errors, preferences."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ..language.extraction import IMPORTANCE, Kind, Observation, Turn, extract_turns
+from ..language.extraction import IMPORTANCE, Kind, Observation, extract_turns
+from ..language.turn_text import Turn
 from ..memory.experiences import Experience, ExperienceType, identity
 from ..store.conversations import Said
 from .rule_process import RuleProcess
@@ -23,7 +24,7 @@ _TYPES: Final[Mapping[Kind, ExperienceType]] = {
 async def observed(
     said: Sequence[Said], conversation: str, user: str, now: float, rules: RuleProcess
 ) -> list[Experience]:
-    """The experiences in turns, by the rules for memories; each weighs what profClaw gives it."""
+    """The experiences in turns, by the rules for memories; weighted as in profClaw."""
     turns = [
         Turn(role=one.role, text=one.text, actor=one.actor, position=place, at=one.at)
         for place, one in enumerate(said)

@@ -1,4 +1,4 @@
-"""Making memories of the turns that an agent's memory has buffered."""
+"""Extracts memories from the buffered turns of conversations."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from msgspec.structs import replace
 from ..config.settings import Rules
 from ..errors import TooLarge
 from ..language.comparison import judge
+from ..language.distilling import without
 from ..language.extraction import Observation
 from ..language.secrets import clear
 from ..language.vocabulary import not_topics
 from ..memory.metadata import extract, merge
-from ..memory.records import Json, Memory, Metadata
+from ..memory.records import Json, Memory
 from ..recall.query import match_expression, parse
 from ..shapes.common import Way
 from ..shapes.recall import Expense
@@ -49,11 +50,12 @@ class Extracted(msgspec.Struct, frozen=True):
     """The result of reading some turns.
 
     Attributes:
-        conversation: whose turns they are.
-        turns: how many were read.
-        kept: what was stored, and what was known.
-        way: how it was found; `why` says why not by a model where one was asked.
-        spent: on the question, also where it was about several conversations.
+        conversation: the id of the conversation.
+        turns: the number of turns that were read.
+        kept: the memories that were stored, and those that were already known.
+        way: whether a model or the rules found them.
+        why: why a model that was asked did not, or "".
+        spent: the cost of the question, which may be about several conversations.
     """
 
     conversation: str
@@ -76,7 +78,7 @@ async def extract_next(
     The turns of a conversation leave the buffer in the commit that stores it.
 
     Returns:
-        What came of each; nothing if no turn was unread, or another caller has read them meanwhile.
+        The result of each; empty if no turn was unread, or another caller read them meanwhile.
 
     Raises:
         ThermoclineError: the memory cannot be read or written; the turns stay in the buffer.
@@ -109,7 +111,7 @@ async def _keep(
     known: Mapping[str, str],
     now: float,
 ) -> Kept | None:
-    """Store what was found in a conversation; None if somebody else has read it meanwhile."""
+    """Store what was found in a conversation; None if another caller read it meanwhile."""
     key, writer = talk.conversation.id, talk.conversation.writer
     made = [
         memory_from(one, key, one.category or CATEGORY, now=now, writer=writer) for one in found
@@ -129,7 +131,7 @@ async def _keep(
 
 
 def _unread(db: sqlite3.Connection, waiting: Sequence[Conversation]) -> list[UnreadTurns]:
-    """The next turns of each, as many as fit into one question."""
+    """The next turns of each conversation that fit into one question."""
     found: list[UnreadTurns] = []
     left = _BATCH_CHARS
     for one in waiting:
@@ -141,7 +143,7 @@ def _unread(db: sqlite3.Connection, waiting: Sequence[Conversation]) -> list[Unr
 
 
 def _earlier(db: sqlite3.Connection, key: str) -> dict[str, str]:
-    """What was kept of a conversation last, the oldest first, each text with its id."""
+    """The texts of the latest memories of a conversation, oldest first, with their ids."""
     rows = db.execute(
         "SELECT text, id FROM memories WHERE grp = ? AND position IS NULL"
         " AND superseded_by IS NULL AND merged_into IS NULL"
@@ -152,7 +154,7 @@ def _earlier(db: sqlite3.Connection, key: str) -> dict[str, str]:
 
 
 def _know_owner(tx: Transaction, told: Sequence[Mapping[str, str]]) -> None:
-    """Put names and standing preferences into the hot state, which is always at hand."""
+    """Put names and standing preferences into the hot state."""
     if not told:
         return
     state = hot_rows.load(tx.db)
@@ -169,7 +171,7 @@ def _know_owner(tx: Transaction, told: Sequence[Mapping[str, str]]) -> None:
         elif name != "preference" and not str(known[section].get(name, "")).startswith(value):
             found[section][name] = value
     for section, values in found.items():
-        # In a very small hot state there may be no room.
+        # A very small hot state may have no room.
         with suppress(TooLarge):
             if values:
                 hot_rows.update(tx, section, values)
@@ -189,7 +191,7 @@ def _known(db: sqlite3.Connection, turns: Sequence[Heard], now: float) -> dict[s
 
 
 def _with_words(db: sqlite3.Connection, text: str, now: float) -> dict[str, str]:
-    """The memories that share the most words with a text, even if few."""
+    """The memories that share the most words with a text."""
     telling = tuple(word for word in parse(text).words if word not in not_topics())[:_ASKED_WORDS]
     if not telling:
         return {}
@@ -206,7 +208,7 @@ def _with_words(db: sqlite3.Connection, text: str, now: float) -> dict[str, str]
 def _filed(
     db: sqlite3.Connection, found: Sequence[Memory], now: float, rules: Rules
 ) -> list[Memory]:
-    """Each in the category of the tree that fits it."""
+    """The memories, each with the category of the tree that fits it."""
     return [
         replace(memory, category=category_for(db, memory.text, now, rules) or memory.category)
         for memory in found
@@ -216,7 +218,7 @@ def _filed(
 def _with_references(
     made: Sequence[Memory], found: Sequence[Observation], turns: Sequence[Heard]
 ) -> list[Memory]:
-    """The references of a turn go with the first that was found in it, if they go with none."""
+    """The memories; references of a turn in none of its memories are added to the first."""
     texts = {turn.position: turn.text for turn in turns}
     places = [one.position for one in found]
     complete: list[Memory] = []
@@ -227,17 +229,9 @@ def _with_references(
             for other, beside in zip(made, places, strict=True)
             if other is not memory and beside == place
         ]
-        rest = _without(extract(text), others)
+        rest = without(extract(text), others)
         complete.append(replace(memory, metadata=merge(memory.metadata, rest)))
     return complete
-
-
-def _without(references: Metadata, others: Sequence[Metadata]) -> Metadata:
-    def left(name: str) -> tuple[str, ...]:
-        taken = {value for other in others for value in getattr(other, name)}
-        return tuple(value for value in getattr(references, name) if value not in taken)
-
-    return Metadata(left("urls"), left("commands"), left("paths"))
 
 
 def _stored(

@@ -1,4 +1,4 @@
-"""Choosing, by rules, the category of the tree in which a text belongs."""
+"""Chooses, by rules, the category of the tree that a text belongs in."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def category_for(
 
 
 def by_name(tree: Tree, asked: Collection[str]) -> dict[str, float]:
-    """What each category gains by words in its path and its description."""
+    """The points of each category for words in its path and description."""
     found: dict[str, float] = {}
     for path, node in tree.items():
         above, _, name = path.rpartition("/")
@@ -111,7 +111,7 @@ def _tells(word: str) -> bool:
 
 
 def _meets(part: str, asked: Collection[str]) -> float:
-    """How well a word of a category matches the text; a common beginning counts for less."""
+    """How well a word of a category matches the text; a common beginning counts less."""
     if part in asked:
         return 1.0
     if len(part) < _KIN_LETTERS or not part.isascii():

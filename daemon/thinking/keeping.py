@@ -45,7 +45,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 def keep(tx: Transaction, found: Sequence[Memory]) -> Kept:
-    """Store the new ones; count the memories that already say the others as used.
+    """Store the new memories; count the known ones as used.
 
     What was found by itself is kept without its secrets. A memory that would be merged with one
     of them says the same. It is decided in the
@@ -69,7 +69,7 @@ def keep(tx: Transaction, found: Sequence[Memory]) -> Kept:
 
 
 def supersede(tx: Transaction, key: str, newer: Memory) -> None:
-    """Mark a memory as superseded, unless it is gone already, or counts for more."""
+    """Mark a memory as superseded, unless it is gone or outranks the newer one."""
     older = fetch(tx.db, key)
     if older is None or older.id == newer.id or older.superseded_by or outranks(older, newer):
         return
@@ -78,7 +78,7 @@ def supersede(tx: Transaction, key: str, newer: Memory) -> None:
 
 
 def memory_of(distilled: Distilled, category: str, *, now: float, writer: str) -> Memory:
-    """What was distilled as a memory; everything of it is kept."""
+    """A distilled fact as a memory, with all its details."""
     event, importance = event_of(distilled)
     given = Metadata(distilled.urls, distilled.commands, distilled.paths)
     rest = {"people": distilled.people, "actions": distilled.actions}
@@ -103,7 +103,7 @@ def memory_of(distilled: Distilled, category: str, *, now: float, writer: str) -
 
 
 def event_of(distilled: Distilled) -> tuple[str, float]:
-    """What gave rise to a fact, by its wording, and how much that makes it matter."""
+    """The event and importance of a fact, by its wording."""
     signals = signals_of(distilled.fact)
     if "correction" in signals:
         return "correction", default_importance("correction")
@@ -119,7 +119,7 @@ def event_of(distilled: Distilled) -> tuple[str, float]:
 def memory_from(
     observation: Observation, conversation: str, category: str, *, now: float, writer: str
 ) -> Memory:
-    """What was observed in a conversation as a memory.
+    """An observation from a conversation as a memory.
 
     What it names goes with it in its data, of which the store keeps an index.
     """

@@ -70,7 +70,6 @@ class Listener:
         observe: the configuration in force.
         problems: where failures are reported.
         zone: whose days are meant.
-        clock: seconds that never run backwards.
         retry_seconds: the wait after a failure; doubled for each further one in a row.
     """
 
@@ -81,7 +80,6 @@ class Listener:
         observe: Callable[[], Observe],
         problems: Problems,
         zone: dt.tzinfo,
-        clock: Callable[[], float] = time.monotonic,
         retry_seconds: float = 60.0,
     ) -> None:
         self._agents = agents
@@ -90,7 +88,6 @@ class Listener:
         self._retry = retry_seconds
         self._problems = problems
         self._zone = zone
-        self._clock = clock
         self._due: dict[Key, _Due] = {}
         self._busy: dict[Key, asyncio.Lock] = {}
         self._tasks: dict[Key, asyncio.Task[None]] = {}
@@ -100,8 +97,8 @@ class Listener:
         self._room = asyncio.Semaphore(_AT_ONCE)
 
     def heard(self, agent: str, conversation: Conversation) -> None:
-        """Take note of turns that were buffered a moment ago."""
-        observe, now = self._observe(), self._clock()
+        """Schedule turns that were just buffered."""
+        observe, now = self._observe(), time.monotonic()
         known = self._due.get((agent, conversation.id))
         over = conversation.ended_at is not None
         if over:
@@ -118,7 +115,7 @@ class Listener:
     async def read_now(
         self, agent: str, store: AgentStore, conversation: Conversation, options: AskOptions
     ) -> list[Extracted]:
-        """Read all that is unread, without waiting for a pause.
+        """Read all unread turns, without waiting for a pause.
 
         Raises:
             ThermoclineError: the memory cannot be read or written; what was read is stored.
@@ -128,15 +125,15 @@ class Listener:
             return await self._read(store, [conversation], options)
 
     async def run(self) -> None:
-        """Do what is due until cancelled; at first what an earlier daemon has left."""
+        """Do what is due until cancelled, first what an earlier daemon left."""
         while True:
-            if self._untold is None or (self._untold and self._ask_at <= self._clock()):
+            if self._untold is None or (self._untold and self._ask_at <= time.monotonic()):
                 untold = self._untold
                 if untold is None:
                     untold = set(await asyncio.to_thread(self._agents.names))
                 await self._take_up(untold)
             self._woken.clear()
-            now = self._clock()
+            now = time.monotonic()
             for key, due in list(self._due.items()):
                 if due.next <= now and key not in self._tasks:
                     self._start(key, due)
@@ -146,7 +143,7 @@ class Listener:
             await self._wait(min(waiting, default=float("inf")) - now)
 
     async def close(self) -> None:
-        """Cancel what is under way; it is still in the buffers."""
+        """Cancel running work; it remains in the buffers."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -190,10 +187,10 @@ class Listener:
                 # Opening it reports why it cannot be read.
                 untold.add(agent)
         self._untold = untold
-        self._ask_at = self._clock() + self._retry
+        self._ask_at = time.monotonic() + self._retry
 
     def _take_up_one(self, agent: str, conversation: Conversation, wall: float) -> None:
-        observe, now = self._observe(), self._clock()
+        observe, now = self._observe(), time.monotonic()
         # A clock that was set back makes the pause longer, by no more than itself.
         silent = max(0.0, wall - conversation.last_at)
         over = conversation.ended_at is not None or conversation.entry is not None
@@ -232,7 +229,7 @@ class Listener:
             self._due[key] = left
 
     def _baffled(self, agent: str, subject: str, error: Exception, due: _Due) -> _Due:
-        """Report an unexpected error."""
+        """Report an unexpected error, and schedule a retry."""
         kind, where = unforeseen(error)
         _log.error("a conversation was not read: %s\n%s", kind, where, extra={"action": _FAILED})
         text = f"cannot read a conversation of '{agent}': {kind}"
@@ -241,13 +238,13 @@ class Listener:
 
     def _later(self, due: _Due) -> _Due:
         pause = min(self._retry * 2 ** min(due.failures, 16), _LONGEST_RETRY)
-        at = self._clock() + pause
+        at = time.monotonic() + pause
         read_at = None if due.read_at is None else at
         return _Due(read_at, at, max(at, due.close_at), due.failures + 1)
 
     async def _look_after(self, store: AgentStore, name: str, due: _Due) -> _Due | None:
-        """Do what is due for one conversation; return what is due next, if anything."""
-        now = self._clock()
+        """Do what is due for one conversation; return its next due times, if any."""
+        now = time.monotonic()
         over = due.close_at <= now
         conversation = await _find(store, name)
         if conversation is not None and conversation.entry is not None:
@@ -262,7 +259,7 @@ class Listener:
             async with self._lock((store.place.agent, name)):
                 closed = await self._close(store, name)
             if not closed:
-                return _Due(None, now, self._clock() + self._retry)
+                return _Due(None, now, time.monotonic() + self._retry)
         conversation = await _find(store, name)
         if conversation is None:
             return None
@@ -275,7 +272,7 @@ class Listener:
         )
 
     async def _read_waiting(self, store: AgentStore, key: Key) -> None:
-        """Read a conversation, with all others of its agent that nobody reads now.
+        """Read a conversation, together with all others of its agent that are not being read.
 
         So that one question to a model serves them all.
         """
@@ -308,7 +305,7 @@ class Listener:
         return found
 
     async def _close(self, store: AgentStore, name: str) -> bool:
-        """Sum a conversation up; False if a model is to be asked once more, a little later."""
+        """Summarise a conversation; False if the model is to be asked again later."""
         conversation = await _find(store, name)
         if conversation is None or conversation.unread:
             return True

@@ -1,4 +1,4 @@
-"""Asking a model, or using the rules where no model helps; the result says which it was."""
+"""Asks a model, or uses the rules if no model helps; the result says which."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ModelOrRules:
         self._prompts = prompts
 
     def question(self, purpose: str, *parts: Part, max_tokens: int | None = None) -> ModelQuestion:
-        """A question for a purpose; see `llm.questions`."""
+        """A question for a purpose; see `Prompts.question`."""
         return self._prompts.question(purpose, *parts, max_tokens=max_tokens)
 
     def is_asked(self, purpose: str, options: AskOptions, chars: int | None = None) -> bool:
@@ -84,7 +84,7 @@ class ModelOrRules:
         return self.model.available(purpose)
 
     async def ask(self, asked: ModelQuestion, kind: type[R], options: AskOptions) -> ModelReply[R]:
-        """Ask.
+        """Ask a model.
 
         Raises:
             ModelUnavailable: no model can answer now.
@@ -129,7 +129,7 @@ class ModelOrRules:
 
 
 def spent_on(reply: ModelReply[R]) -> Expense:
-    """What a reply took."""
+    """The expense of a reply."""
     return Expense(
         model=reply.model,
         tokens_in=reply.tokens_in,

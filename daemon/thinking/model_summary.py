@@ -1,4 +1,4 @@
-"""Compaction with a summary by a model, where one answers; the rules choose what leaves."""
+"""Compaction with a summary by a model; rules choose the messages to remove."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def shorten(
     model: ModelOrRules,
     options: AskOptions,
 ) -> Derived[Compacted]:
-    """`compact`, with a summary by a model where one answers; which messages leave is the same."""
+    """`compact`, with a summary by a model if one answers; the removed messages are the same."""
     chars = sum(len(message.content) for message in messages)
     made = await model.rules.run(chars, compact, messages, window, limits)
     if made.summary is None:
@@ -50,7 +50,7 @@ async def shorten(
 
 
 def _given(messages: Sequence[Message]) -> str:
-    """The messages for a model; of each, and of many, the beginning and the end."""
+    """The messages for a model; only beginning and end of long ones, and of long conversations."""
     said = (f"{one.role}: {_ends(one.content, _MESSAGE_CHARS)}" for one in messages)
     return _ends("\n\n".join(said), _GIVEN_CHARS)
 
@@ -60,7 +60,7 @@ def _ends(text: str, most: int) -> str:
 
 
 def _summed_up(made: Compacted, told: str, room: int) -> Compacted | None:
-    """With a model's summary in place of the rules'; None if it is blank or too long."""
+    """The result with a model's summary; None if that is blank or too long."""
     assert made.summary is not None
     lines = [line for line in map(str.strip, told.splitlines()) if line]
     summary = "\n".join((made.summary.partition("\n")[0], *lines))

@@ -1,4 +1,4 @@
-"""The facts of a daily note by a model; no reference of the note is lost."""
+"""Extracts the facts of a daily note with a model; no reference of the note is lost."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def read_by_model(
     model: ModelOrRules,
     options: AskOptions,
 ) -> list[NoteFact]:
-    """The facts of a note as a model reads it.
+    """The facts of a note, as a model reads it.
 
     What the rules find is added where the model has left out a URL, command or path of it.
 
@@ -90,7 +90,7 @@ async def _asked(
 
 
 def _chunks(text: str) -> Iterator[tuple[int, str]]:
-    """The note in parts that end with a line, each with the number of its first line."""
+    """The note in parts of whole lines, each with the number of its first line."""
     lines: list[str] = []
     first, size, parts = 1, 0, 0
     for number, line in enumerate(text.splitlines(), 1):
@@ -129,14 +129,14 @@ def _standing_in(told: References, chunk: str) -> Metadata:
 
 
 def _place(text: str, lines: Sequence[str]) -> int:
-    """Which line says most of a text."""
+    """The index of the line that shares most words with a text."""
     asked = frozenset(words(text))
     shared = [len(asked.intersection(words(line))) for line in lines]
     return max(range(len(shared)), key=lambda at: (shared[at], -at), default=0)
 
 
 def _left_out(by_rules: Sequence[NoteFact], found: Sequence[NoteFact]) -> Iterator[NoteFact]:
-    """The facts of the rules that have a reference which no fact of the model has."""
+    """The facts of the rules with a reference that no fact of the model has."""
     have = {value for fact in found for value in _values(fact.metadata)}
     for fact in by_rules:
         own = frozenset(_values(fact.metadata))

@@ -1,4 +1,4 @@
-"""Reads turns of a conversation for what is worth remembering."""
+"""Extracts what is worth remembering from the turns of a conversation."""
 
 from __future__ import annotations
 
@@ -9,21 +9,11 @@ from typing import Final, get_args
 
 import msgspec
 
-from ..language.cues import category_of, is_health, is_injected
-from ..language.extraction import (
-    HEALTHY,
-    NAMED,
-    STANDS,
-    Observation,
-    Turn,
-    extract_turns,
-    is_command,
-    is_lasting,
-    profile_of,
-    without_cited,
-)
+from ..language.cues import category_of, is_health, is_injected, is_lasting
+from ..language.extraction import HEALTHY, NAMED, STANDS, Observation, extract_turns, profile_of
 from ..language.names import EntityType, Mention, MentionedRelation
 from ..language.sentences import sentences
+from ..language.turn_text import Turn, is_command, without_cited
 from ..llm.model import Part
 from ..llm.replies import one_line, short_list, told_share
 from ..memory.records import DEFAULT_EVENT, INFERRED, OBSERVED, USER_STATED, Type
@@ -150,7 +140,7 @@ async def observe(
 
 
 def is_worth_asking(talks: Sequence[UnreadTurns], model: ModelOrRules, options: AskOptions) -> bool:
-    """Whether a model is to be asked what to keep: only if a user says something, and enough."""
+    """Whether to ask a model: only if a user says something, and it is long enough."""
     read = [turn for talk in talks for turn in talk.turns if is_worth_reading(turn)]
     chars = sum(len(turn.text) for turn in read)
     told = any(turn.role == "user" for turn in read)
@@ -158,19 +148,19 @@ def is_worth_asking(talks: Sequence[UnreadTurns], model: ModelOrRules, options: 
 
 
 def is_worth_reading(turn: Heard) -> bool:
-    """Whether a turn may contain a fact: somebody says it, and it is neither nod nor command."""
+    """Whether a turn may contain a fact: it is said, and not just a nod or a command."""
     text = turn.text.strip()
     told = len(text) >= _LEAST_CHARS or is_lasting(text)
     return told and turn.role not in _UNSAID and not is_command(text)
 
 
 def turn_of(heard: Heard) -> Turn:
-    """A turn as the rules read it."""
+    """A turn in the form that the rules read."""
     return Turn(heard.role, heard.text, heard.actor, heard.position, heard.at)
 
 
 def line_of(turn: Heard, number: int | None = None) -> str:
-    """A turn as a model reads it: its number, who speaks, with what, and what is said."""
+    """A turn as a line for a model: number, speaker, tools and text."""
     who = f"{turn.actor} ({turn.role})" if turn.actor else turn.role
     used = f" [used {', '.join(turn.tools)}]" if turn.tools else ""
     number = turn.position if number is None else number
@@ -178,7 +168,7 @@ def line_of(turn: Heard, number: int | None = None) -> str:
 
 
 def _plain(turn: Heard) -> Heard:
-    """A turn up to an instruction to the model."""
+    """A turn, cut before an instruction to the model."""
     if not is_injected(turn.text):
         return turn
     told = takewhile(lambda sentence: not is_injected(sentence), sentences(turn.text))
@@ -188,7 +178,7 @@ def _plain(turn: Heard) -> Heard:
 def observed(
     told: Sequence[ToldObservation], numbered: Sequence[dict[int, Heard]], known: Sequence[str] = ()
 ) -> list[list[Observation]]:
-    """A model's observations within the limits of a memory, by conversation, each with its turn.
+    """A model's observations within the limits of a memory, by conversation.
 
     Args:
         told: what the model says.
@@ -244,7 +234,7 @@ def _observation(
 
 
 def _turn(number: int | None, numbered: Sequence[dict[int, Heard]]) -> tuple[int, int]:
-    """The conversation and number of a turn; else those of the last turn of a person."""
+    """The conversation and number of a turn; by default of the last turn of a user."""
     last = (0, 0)
     for at, turns in enumerate(numbered):
         for one, turn in turns.items():
@@ -256,14 +246,14 @@ def _turn(number: int | None, numbered: Sequence[dict[int, Heard]]) -> tuple[int
 
 
 def _source(told: ToldObservation, turn: Heard) -> str:
-    """Only what a user says is stated by them."""
+    """Only a user's own statement counts as stated by them."""
     if told.source.strip().lower() == INFERRED:
         return INFERRED
     return USER_STATED if turn.role == "user" else OBSERVED
 
 
 def _profile(told: ToldObservation, text: str, turn: Heard) -> dict[str, str]:
-    """What a model says of the owner, who talks with the agent without a name."""
+    """What a model says about the owner, who talks with the agent without a name."""
     kind, value = told.profile.strip().lower(), one_line(told.value, _SHORT)
     if turn.role != "user" or turn.actor:
         return {}

@@ -1,4 +1,4 @@
-"""The parts that use a model, put together."""
+"""Builds the parts that use a model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Thinking(msgspec.Struct, frozen=True):
     listener: Listener
 
     async def close(self) -> None:
-        """Cancel what is under way."""
+        """Cancel running work."""
         await self.listener.close()
         await self.reasoner.close()
         await self.model.rules.close()
@@ -44,7 +44,7 @@ def build_thinking(
     problems: Problems,
     zone: dt.tzinfo,
 ) -> Thinking:
-    """Put the parts together around a model; see `Listener`. Reads the prompts; blocking."""
+    """Build the parts around a model; see `Listener`. Reads the prompts; blocking."""
     asked = ModelOrRules(model, read_prompts(), lambda: settings().llm.min_chars)
     listener = Listener(agents, asked, lambda: settings().observe, problems, zone)
     return Thinking(asked, Reasoner(asked), listener)

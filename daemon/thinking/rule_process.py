@@ -1,4 +1,4 @@
-"""Running the rules over long texts without holding up the daemon.
+"""Runs the rules over long texts without delaying the daemon.
 
 Python executes one thread at a time: rules that read a long text on a thread of the daemon delay
 every other caller for as long. A process of its own reads them instead, one text at a time.
@@ -56,7 +56,7 @@ class RuleProcess:
 
     @property
     def pid(self) -> int | None:
-        """The number of the process; None while it does not run."""
+        """The process id; None while it does not run."""
         return self._process.pid if self._process is not None else None
 
     async def run(

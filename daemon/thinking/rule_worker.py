@@ -32,7 +32,7 @@ class RuleCall(msgspec.Struct, frozen=True):
 
 
 def answer(line: bytes) -> bytes:
-    """The JSON of what the call in a line returns."""
+    """The JSON of the return value of the call in a line."""
     call = msgspec.json.decode(line, type=RuleCall)
     function = getattr(importlib.import_module(call.module), call.function)
     hints = typing.get_type_hints(function)
@@ -46,7 +46,7 @@ def answer(line: bytes) -> bytes:
 
 
 def main() -> None:
-    """Answer one call after the other, until standard input ends."""
+    """Answer one call after another, until standard input ends."""
     os.nice(_NICENESS)
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb") as file:  # noqa: PTH123
         file.write(_OUT_OF_MEMORY_SCORE)

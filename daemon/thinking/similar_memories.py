@@ -1,4 +1,4 @@
-"""Merging similar memories into one by a model."""
+"""Merges similar memories into one with a model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _NUMBER: Final = re.compile(r"\d[\d.,:/-]*\d|\d")
 
 
 class ToldMemory(msgspec.Struct, frozen=True):
-    """What a model makes of several memories; an empty text: they should stay apart."""
+    """A model's merged memory; an empty text means that the memories should stay apart."""
 
     text: str
     subject: str = ""
@@ -50,7 +50,7 @@ class ToldMemory(msgspec.Struct, frozen=True):
 
 
 async def join_similar(store: AgentStore, model: ModelOrRules, options: AskOptions) -> int:
-    """Make one memory of each group of similar ones; return how many were retired.
+    """Merge each group of similar memories; return how many were retired.
 
     The new memory says all that they said, and matters as much as the one that mattered most, or
     as the model says, if that is more.
@@ -77,7 +77,7 @@ async def join_similar(store: AgentStore, model: ModelOrRules, options: AskOptio
 async def combine(
     cluster: Sequence[Memory], model: ModelOrRules, options: AskOptions, now: float
 ) -> Memory | None:
-    """The memory that could replace some others; None where something would be lost.
+    """The memory that can replace some others; None if something would be lost.
 
     Raises:
         ModelUnavailable: no model answers usefully.
@@ -94,7 +94,7 @@ async def combine(
 
 
 async def _clusters(store: AgentStore) -> list[list[Memory]]:
-    """Groups of similar memories, of which none contradicts another."""
+    """Groups of similar memories that do not contradict each other."""
     found: list[Memory] = []
     last, now, limits = 0, store.now, store.rules.merging
     while page := await store.read(partial(living_after, row=last, now=now, limit=_READ_AT_ONCE)):
@@ -109,7 +109,7 @@ async def _clusters(store: AgentStore) -> list[list[Memory]]:
 
 
 def _agreeing(cluster: Sequence[Memory]) -> list[Memory]:
-    """Those that could speak of the same as the first, and do not contradict it."""
+    """The memories that may be about the same as the first, and do not contradict it."""
     first, *others = cluster
     return [
         first,
@@ -122,7 +122,7 @@ def _agreeing(cluster: Sequence[Memory]) -> list[Memory]:
 
 
 def _loses(text: str, cluster: Sequence[Memory]) -> bool:
-    """Whether a number or a reference of the memories is missing in the text."""
+    """Whether a number or reference of the memories is missing in the text."""
     numbers = {number for memory in cluster for number in _NUMBER.findall(memory.text)}
     if any(number not in text for number in numbers):
         return True
@@ -157,7 +157,7 @@ def _merged(told: ToldMemory, text: str, cluster: Sequence[Memory], now: float) 
 
 
 def _retire(tx: Transaction, cluster: Sequence[Memory], merged: Memory) -> int:
-    """Put the new memory in the place of the others, unless one of them has changed meanwhile."""
+    """Replace the memories by the new one, unless one of them has changed meanwhile."""
     current = [fetch(tx.db, memory.id) for memory in cluster]
     for before, now in zip(cluster, current, strict=True):
         if now is None or now.merged_into is not None or now.text != before.text:
@@ -171,7 +171,7 @@ def _retire(tx: Transaction, cluster: Sequence[Memory], merged: Memory) -> int:
 
 
 def _digest(cluster: Sequence[Memory]) -> str:
-    """A digest of these memories with these texts."""
+    """A digest of the ids and texts of these memories."""
     said = sorted(f"{memory.id} {memory.text}" for memory in cluster)
     return hashlib.blake2b("\n".join(said).encode(), digest_size=8).hexdigest()
 

@@ -1,13 +1,12 @@
-"""A summary of messages that leave a conversation, in one of three sizes.
+"""A summary of the messages that are removed from a conversation.
 
-The sizes are Tiny Claw's tiers: 200, 1,000 and 3,000 tokens. The largest that the room allows
-is taken.
+Its size is the largest of Tiny Claw's tiers that fits: 200, 1,000 or 3,000 tokens.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from ..language.sentences import printable
@@ -18,7 +17,7 @@ from ..memory.messages import estimated_tokens
 TIERS: Final = (200, 1_000, 3_000)
 _TITLE: Final = "[CONVERSATION SUMMARY - {} messages compacted]"
 _TITLE_READ: Final = re.compile(r"\[CONVERSATION SUMMARY - (\d{1,9}) messages compacted\]")
-# Of one message more is not read: what matters stands at its ends.
+# Only the beginning and the end of a long message are read.
 _HEAD_CHARS: Final = 3_000
 _TAIL_CHARS: Final = 1_000
 _TOOL_CHARS: Final = 600
@@ -37,32 +36,27 @@ def is_summary(content: str) -> bool:
     return _TITLE_READ.match(content) is not None
 
 
-def summary_of(
-    said: Sequence[tuple[str, str]],
-    room: int,
-    count: Callable[[str], int] = estimated_tokens,
-) -> str:
-    """What was said, in at most `room` tokens and at most the largest tier.
+def summary_of(said: Sequence[tuple[str, str]], room: int) -> str:
+    """A summary in at most `room` tokens and at most the largest tier.
 
-    The statements that say most, in the order in which they were made, each with who made it.
-    An earlier summary among the messages is carried over.
+    It has the statements that say most, in order, each with its speaker, and the lines of earlier
+    summaries among the messages.
 
     Args:
         said: role and text of each message, oldest first.
-        room: the tokens that there are; the smallest tier is taken where there are fewer.
-        count: how tokens are counted.
+        room: the tokens available; at least those of the smallest tier are used.
     """
     earlier, before = _earlier(said)
     fresh = [pair for pair in said if not is_summary(pair[1])]
     statements = worth_keeping(spoken(tuple(map(_utterance, fresh)), _AGGRESSION), _AGGRESSION)
     ranked = sorted(range(len(statements)), key=lambda place: -statements[place].worth)
     title = _TITLE.format(before + len(fresh))
-    left = min(max(room, TIERS[0]), TIERS[-1]) - count(title)
-    kept, left = _fitting(earlier, left // 2 if statements else left, left, count)
+    left = min(max(room, TIERS[0]), TIERS[-1]) - estimated_tokens(title)
+    kept, left = _fitting(earlier, left // 2 if statements else left, left)
     chosen: set[int] = set()
     lines = {place: _line(statements[place]) for place in ranked}
     for place in ranked:
-        cost = count(lines[place]) + 1
+        cost = estimated_tokens(lines[place]) + 1
         if cost <= left:
             chosen.add(place)
             left -= cost
@@ -70,7 +64,7 @@ def summary_of(
 
 
 def _earlier(said: Sequence[tuple[str, str]]) -> tuple[list[str], int]:
-    """The lines of earlier summaries, and how many messages they stand for."""
+    """The lines of earlier summaries, and the number of messages that they summarise."""
     lines: list[str] = []
     messages = 0
     for _, text in said:
@@ -81,17 +75,15 @@ def _earlier(said: Sequence[tuple[str, str]]) -> tuple[list[str], int]:
     return lines, messages
 
 
-def _fitting(
-    lines: Sequence[str], most: int, left: int, count: Callable[[str], int]
-) -> tuple[list[str], int]:
-    """The latest lines that fit into `most` tokens, and what they leave of `left`."""
+def _fitting(lines: Sequence[str], most: int, left: int) -> tuple[list[str], int]:
+    """The latest lines that fit into `most` tokens, and `left` without their tokens."""
     kept: list[str] = []
     used = 0
     for line in reversed(lines):
-        used += count(line) + 1
-        if used > most:
-            used -= count(line) + 1
+        cost = estimated_tokens(line) + 1
+        if used + cost > most:
             break
+        used += cost
         kept.insert(0, line)
     return kept, left - used
 

@@ -1,4 +1,4 @@
-"""Asking a model how the category tree could be better."""
+"""Asks a model for improvements of the category tree."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ToldOperation(msgspec.Struct, frozen=True):
 
 
 class Proposal(msgspec.Struct, frozen=True):
-    """What a model replies: at most ten operations, and why they do good."""
+    """A model's reply: at most ten operations, and their rationale."""
 
     operations: tuple[ToldOperation, ...]
     rationale: str = ""
@@ -97,7 +97,7 @@ def _told(limits: TreeLimits, nodes: int) -> str:
 
 
 def _examples(db: sqlite3.Connection, tree: Tree) -> str:
-    """A few memories of each category, the fullest categories first."""
+    """A few memories of each category, fullest categories first."""
     lines: list[str] = []
     size = 0
     counts = {path: node.warm_count + node.cold_count for path, node in tree.items()}
@@ -130,7 +130,7 @@ def _operation(told: ToldOperation) -> TreeChange | None:
 
 
 def _overfull(wanted: Sequence[TreeChange], tree: Tree) -> list[str]:
-    """The categories with memories that are to get others below them."""
+    """The categories with memories that are to get subcategories."""
     above = {parent(one.path.strip("/")) for one in wanted if one.type == "add"}
     return [path for path in above if path in tree]
 
@@ -149,7 +149,7 @@ def _texts(db: sqlite3.Connection, categories: Sequence[str]) -> dict[str, list[
 def _with_members(
     wanted: Sequence[TreeChange], texts: Mapping[str, Sequence[tuple[str, str]]]
 ) -> list[TreeChange]:
-    """Where memories belong in a category that is to be added, it is made by moving them."""
+    """The operations; a category that memories belong in is created by moving them."""
     new = {
         one.path.strip("/"): Node(desc=one.summary)
         for one in wanted

@@ -1,4 +1,4 @@
-"""Finding by reasoning where in the tree the answer to a question is filed, within a time limit."""
+"""Finds the categories in which a model expects the answer to a question, within a time limit."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Reasoning(msgspec.Struct, frozen=True):
-    """Which categories a model expects the answer in.
+    """The categories in which a model expects the answer.
 
     Attributes:
         found: the most relevant first; none without a model.
@@ -71,7 +71,7 @@ class Reasoner:
         self._late: set[asyncio.Task[Reasoning]] = set()
 
     async def search(self, tree: Tree, question: str, options: AskOptions) -> Reasoning:
-        """Ask, for as long as the options or the configuration allow.
+        """Ask, within the time of the options or the configuration.
 
         Raises:
             InvalidInput: the endpoint is not an address.
@@ -107,7 +107,7 @@ class Reasoner:
         return task.result() if done else Reasoning((), "rule", _LATE)
 
     async def close(self) -> None:
-        """Cancel what is under way."""
+        """Cancel running searches."""
         tasks = list(self._late)
         for task in tasks:
             task.cancel()
@@ -121,14 +121,14 @@ class Reasoner:
 
 
 def described(db: sqlite3.Connection) -> Tree:
-    """The tree; a category whose description is only its name has its newest cores for one."""
+    """The tree; a category without a real description has its newest memories as one."""
     tree = tree_rows.load(db)
     bare = [path for path, node in tree.items() if not said_of(path, node)]
     return tree | {path: replace(tree[path], desc=_newest(db, path)) for path in bare}
 
 
 def chosen(choices: Sequence[Choice], tree: Tree) -> tuple[Reasoned, ...]:
-    """The choices that are of use: categories of the tree, each once, above the threshold."""
+    """The valid choices: categories of the tree, each once, above the threshold."""
     # A name without what is above it will do where only one category has it.
     names = Counter(_name(path) for path in tree)
     known = {_name(path): path for path in tree if names[_name(path)] == 1}
@@ -160,6 +160,6 @@ def _name(path: str) -> str:
 
 
 def _key(path: str) -> str:
-    """A path without what models add to it, or write in another case."""
+    """A path without the additions and the case that models may use."""
     trimmed = unicodedata.normalize("NFC", path).strip().strip("/").removeprefix(f"{ROOT}/")
     return trimmed.casefold()

@@ -1,4 +1,4 @@
-"""Forgetting what has been frozen for longer than the archive keeps it."""
+"""Deletes frozen memories that are older than the archive keeps them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ..config.settings import Rules
-from ..memory.scoring import COLD, DAY
+from ..memory.scoring import COLD, YEAR
 from ..store import memories, memory_rows
 from ..store.agent_store import AgentStore
 from ..store.selecting import teach_score
 from ..store.transaction import Transaction
 
-_YEAR: Final = 365.2425 * DAY
 # About ten milliseconds of the writer's time, which a store may have to wait for.
 _AT_ONCE: Final = 64
 # What other memories point to stays as long as these: else they would be taken for true again.
@@ -32,7 +31,7 @@ _Found: TypeAlias = tuple[float, str]
 
 
 async def clean(store: AgentStore, years: float, *, dry_run: bool = False) -> int:
-    """Forget what is frozen, and was created and last changed more than `years` ago.
+    """Delete frozen memories that were created and last changed more than `years` ago.
 
     The last change counts, so that old notes that are stored today are not forgotten tomorrow.
     Tombstones stay, for the other devices. As when a memory expires, what it was merged into
@@ -48,7 +47,7 @@ async def clean(store: AgentStore, years: float, *, dry_run: bool = False) -> in
     Returns:
         How many were forgotten, or would be.
     """
-    forgotten, before, now, rules = 0, store.now - years * _YEAR, store.now, store.rules
+    forgotten, before, now, rules = 0, store.now - years * YEAR, store.now, store.rules
     after: _Found = (float("-inf"), "")
     while found := await store.read(
         partial(_next, before=before, now=now, rules=rules, after=after)
@@ -70,7 +69,7 @@ def _next(
 
 
 def _forget(tx: Transaction, before: float, found: Sequence[_Found]) -> int:
-    """Forget those of some memories that nothing has happened to meanwhile."""
+    """Delete those of the memories that have not changed meanwhile."""
     teach_score(tx.db, tx.now, tx.rules.scoring)
     ids = msgspec.json.encode([key for _, key in found]).decode()
     still = "AND id IN (SELECT value FROM json_each(?3))"

@@ -1,4 +1,4 @@
-"""Consolidation: the steps that keep a memory tidy, and a run of some of them.
+"""Consolidation: the steps that maintain a memory, and runs of several steps.
 
 A step is one or more transactions of its own, and harmless when it is repeated. A run that was
 interrupted loses nothing: the next run begins again. A step that fails stops no other.
@@ -62,7 +62,7 @@ def steps_of(mode: ConsolidationMode) -> tuple[Step, ...]:
 
 
 def covered_by(mode: ConsolidationMode) -> tuple[str, ...]:
-    """The jobs that a run of `mode` contains."""
+    """The jobs that a run of `mode` includes."""
     smaller: tuple[ConsolidationMode, ...] = ("quick", "daily", "monthly")
     found = [one for one in smaller if one != mode and set(steps_of(one)) <= set(steps_of(mode))]
     return (*found, *(("merging",) if "merge" in steps_of(mode) else ()))
@@ -165,7 +165,7 @@ def _event(what: str, work: Work, **data: Any) -> Event:
 
 
 def _in_short(facts: Facts) -> Facts:
-    """The numbers and short texts: listeners get no lists."""
+    """The numbers and short texts of the facts, without lists."""
     return {name: value for name, value in facts.items() if isinstance(value, int | str)}
 
 
@@ -197,14 +197,14 @@ async def _ingest(work: Work) -> Facts:
 
 
 async def _days(work: Work) -> int:
-    """The usual number of days, and all since the notes were read last."""
+    """The configured number of days, or all since the notes were last read."""
     last = await work.store.read(lambda db: noted.read(db, _NOTES_READ, float))
     missed = 0.0 if last is None else (work.store.now - last) / DAY
     return max(work.ingestion.days, min(_DAYS_AT_MOST, math.ceil(missed) + 1))
 
 
 async def _evict(work: Work) -> Facts:
-    """Archive what has faded, delete what has expired, and keep the caps."""
+    """Archive faded memories, delete expired ones, and enforce the caps."""
     store, rules, now = work.store, work.store.rules, work.store.now
     outlived = await store.read(partial(_outlived, now=now))
     if work.dry_run:
@@ -234,7 +234,7 @@ def _outlived(db: sqlite3.Connection, now: float) -> Facts:
 
 
 async def _prune(work: Work) -> Facts:
-    """Remove the categories that are empty and long unused."""
+    """Remove empty categories that have long been unused."""
     if work.dry_run:
         tree = await work.store.read(tree_rows.load)
         idle_days = work.store.rules.tree.prune_idle_days
@@ -243,7 +243,7 @@ async def _prune(work: Work) -> Facts:
 
 
 async def _merge(work: Work) -> Facts:
-    """Merge what repeats, and mark what is contradicted, unless `merging.enabled` is false."""
+    """Merge duplicates and mark contradicted memories, unless `merging.enabled` is false."""
     if not work.store.rules.merging.enabled:
         return {"merged": 0, "superseded": 0}
     report = await tidy(work.store, dry_run=work.dry_run)
@@ -258,7 +258,7 @@ async def _merge(work: Work) -> Facts:
 
 
 async def _rebuild(work: Work) -> Facts:
-    """Rebuild the tree, as a model says or else by the rules."""
+    """Rebuild the tree as a model proposes, else by the rules."""
     facts: Facts = {}
     way: rebuilding.Way = "rule"
     operations: Sequence[TreeChange] | None = None
@@ -285,7 +285,7 @@ async def _clean(work: Work) -> Facts:
 
 
 async def _hot(work: Work) -> Facts:
-    """Write the hot state, MEMORY.md and the other files by the scores of this moment."""
+    """Write the hot state, MEMORY.md and the other files by the current scores."""
     store, rules = work.store, work.store.rules
     if not work.dry_run:
         store.want_faces(documents.FILES)

@@ -1,4 +1,4 @@
-"""When a job is due: cron expressions in the device's time zone, or a number of seconds. Pure.
+"""When a job is due: cron expressions in the device's time zone, or an interval. Pure.
 
 Expressions are read as Debian's cron reads them: a fixed time that the clock skips in spring runs
 right after the gap, one that it shows twice in autumn runs once, and "every n hours" counts hours
@@ -23,7 +23,7 @@ _NONE: Final = timedelta(0)
 
 
 def next_after(when: When, moment: float, zone: tzinfo) -> float | None:
-    """The first time after `moment`; None: never."""
+    """The first due time after `moment`, or None."""
     if not isinstance(when, str):
         return None if when is None else moment + when
     for found in CronSim(when, datetime.fromtimestamp(moment, zone)):
@@ -35,17 +35,17 @@ def next_after(when: When, moment: float, zone: tzinfo) -> float | None:
 
 
 def interval_of(when: When) -> float | None:
-    """The seconds between two runs; None: `when` is an expression, or never."""
+    """The interval in seconds; None if `when` is an expression or None."""
     return None if when is None or isinstance(when, str) else float(when)
 
 
 def believed(since: float | None, now: float) -> float:
-    """The time on record, or `now` where it is missing or impossible."""
+    """The recorded time, or `now` if it is missing or impossible."""
     return since if since is not None and 0 <= since <= now + _AHEAD_SECONDS else now
 
 
 def spread(seconds: float, *names: str) -> float:
-    """A fraction of `seconds` that is always the same for the same names."""
+    """A fraction of `seconds` that is constant for the same names."""
     digest = hashlib.sha256("\0".join(names).encode()).digest()
     return seconds * int.from_bytes(digest[:8], "big") / 2**64
 
@@ -59,7 +59,7 @@ class LocalZone(tzinfo):
     """
 
     def utcoffset(self, moment: datetime | None) -> timedelta:
-        """How far local time is ahead of UTC at `moment`, a local time."""
+        """The UTC offset at `moment`, a local time."""
         if moment is None:
             return _NONE
         local = moment.replace(tzinfo=None)
@@ -67,15 +67,15 @@ class LocalZone(tzinfo):
         return local.replace(fold=0) - at.replace(tzinfo=None)
 
     def dst(self, _moment: datetime | None) -> None:
-        """Not known: only the whole offset is."""
+        """Unknown; only the whole offset is known."""
         return
 
     def tzname(self, moment: datetime | None) -> str:
-        """Its abbreviation at `moment`, such as `CET`."""
+        """The abbreviation of the zone at `moment`, such as `CET`."""
         at = (moment or datetime.now(UTC)).replace(tzinfo=None)
         return at.astimezone().tzname() or "local"
 
     def fromutc(self, moment: datetime) -> datetime:
-        """The local time of `moment`, a time of UTC in this zone's name."""
+        """The local time of `moment`, a UTC time labelled with this zone."""
         local = datetime.fromtimestamp(moment.replace(tzinfo=UTC).timestamp())  # noqa: DTZ006
         return local.replace(tzinfo=self)

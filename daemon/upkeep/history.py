@@ -1,4 +1,4 @@
-"""An agent's sizes and counters, a row for each day, and what they tell in comparison."""
+"""An agent's sizes and counters, one row per day, and their trend."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WEEK: Final = timedelta(days=7)
 
 
 def record(tx: Transaction, zone: tzinfo) -> None:
-    """Note how things stand, under the date of today."""
+    """Record the current numbers under today's date."""
     today = datetime.fromtimestamp(tx.now, zone).date()
     noted.write(tx, _key(today), _measured(tx, today))
     first = today - timedelta(days=min(_KEPT_DAYS, today.toordinal() - 1))
@@ -28,13 +28,13 @@ def record(tx: Transaction, zone: tzinfo) -> None:
 
 
 def load(db: sqlite3.Connection, days: int) -> list[Day]:
-    """The last days that were recorded, the oldest first."""
+    """The last recorded days, oldest first."""
     found = noted.latest(db, _PREFIX, days, Day)
     return [day for name, day in found.items() if day.day.isoformat() == name]
 
 
 def trend(days: Sequence[Day]) -> Trend | None:
-    """How the last seven days compare; None where nothing was recorded."""
+    """The last seven days compared with the week before; None without records."""
     if not days:
         return None
     last = days[-1].day
@@ -72,14 +72,14 @@ def _key(day: date) -> str:
 
 
 def _level(days: Sequence[Day], name: str, last: date) -> float | None:
-    """The average of a size, over the week that ends with `last`."""
+    """The average of a size in the week that ends with `last`."""
     week = [day for day in days if last - _WEEK < day.day <= last]
     values: list[int] = [getattr(day, name) for day in week]
     return round(sum(values) / len(values), 2) if values else None
 
 
 def _growth(days: Sequence[Day], name: str, last: date) -> float | None:
-    """What a day of that week has added to a counter."""
+    """The daily growth of a counter in the week that ends with `last`."""
     dated = [(day.day, int(getattr(day, name))) for day in days]
     week = [(day, value) for day, value in dated if last - _WEEK <= day <= last]
     if len(week) < 2:

@@ -1,4 +1,4 @@
-"""Taking in the daily notes: what they say becomes memories, each fact once.
+"""Ingests daily notes: their facts become memories, each once.
 
 What was taken in from a note is noted, so that a note is read again only when it has changed, and
 then only what is new in it counts: a fact that was forgotten since does not come back, and one
@@ -55,7 +55,7 @@ class Ingestion(msgspec.Struct, frozen=True):
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """What a memory notes of a note: its digest, and the keys of all facts it ever had."""
+    """The record of a note: its digest, and the keys of all facts that it ever had."""
 
     digest: str = ""
     keys: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ async def ingest(
     endpoint: str | None = None,
     writer: str = "daemon",
 ) -> Ingested:
-    """Take in the notes of some days, each in transactions of its own.
+    """Ingest the notes of some days, each in its own transactions.
 
     Args:
         store: the agent's memory.
@@ -105,7 +105,7 @@ async def ingest(
 
 
 class _Reading(msgspec.Struct, kw_only=True):
-    """The notes of one call on their way into the memory."""
+    """The state of one call of `ingest`."""
 
     store: AgentStore
     ingestion: Ingestion
@@ -142,7 +142,7 @@ class _Reading(msgspec.Struct, kw_only=True):
         self.files.append(NoteReport(found.name, "read", len(facts), len(stored)))
 
     def result(self) -> Ingested:
-        """What has become of all of them."""
+        """The result for all notes."""
         found = sum(file.found for file in self.files)
         return Ingested(
             files_scanned=len(self.files),
@@ -188,7 +188,7 @@ class _Reading(msgspec.Struct, kw_only=True):
         ]
 
     def _unknown(self, db: sqlite3.Connection, group: Sequence[Memory]) -> list[Memory]:
-        """Those of `group` that would be stored."""
+        """The memories of `group` that would be stored."""
         found = []
         for memory in group:
             key = exact_key(memory.text)
@@ -198,7 +198,7 @@ class _Reading(msgspec.Struct, kw_only=True):
         return found
 
     def _memory(self, note: DailyNote, fact: NoteFact) -> Memory | None:
-        """The memory for a fact; None where it says nothing that can be kept."""
+        """The memory for a fact; None if it cannot be stored."""
         now = self.store.now
         try:
             text = checks.check_text(fact.text)
@@ -226,7 +226,7 @@ def _noon(day: date, zone: tzinfo) -> float:
 
 
 def _category(category: str, max_depth: int) -> str:
-    """A category as the tree can have it: cut at its depth, and none where it is no path."""
+    """A valid category: cut at the tree's depth, or the default if it is not a path."""
     try:
         clean = checks.check_category(category, checks.CATEGORY_CHARS)
     except InvalidInput:
@@ -235,7 +235,7 @@ def _category(category: str, max_depth: int) -> str:
 
 
 def _store(tx: Transaction, group: Sequence[Memory]) -> list[Memory]:
-    """Store those of `group` that say something new."""
+    """Store the memories of `group` that say something new."""
     stored = []
     for memory in group:
         index_new(tx)

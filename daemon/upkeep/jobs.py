@@ -1,4 +1,4 @@
-"""Every periodic job of the daemon, in one list.
+"""The list of all periodic jobs of the daemon.
 
 What follows an event, such as a change that a replica has to hear of or a conversation that pauses,
 is no job: its own loop waits for it.
@@ -46,7 +46,7 @@ def jobs_of(
     give_back: Callable[[], Awaitable[None]],
     sample: Callable[[], Awaitable[None]],
 ) -> Sequence[Job]:
-    """The list.
+    """All jobs.
 
     Args:
         settings: gives when jobs run.
@@ -80,7 +80,7 @@ def jobs_of(
 
 
 def _runs(settings: Callable[[], Settings], upkeep: Upkeep) -> Iterator[Job]:
-    """The runs of consolidation, and of its steps that have a rhythm of their own."""
+    """The jobs of consolidation, and of steps with a schedule of their own."""
 
     def steps(mode: ConsolidationMode) -> tuple[Step, ...]:
         rhythms = settings().consolidation

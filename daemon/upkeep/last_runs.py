@@ -1,4 +1,4 @@
-"""The last run of each job, kept in the agent's database; and the schedules that status shows."""
+"""The last run of each job, recorded in the agent's database."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Run(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def last_run(db: sqlite3.Connection, job: str) -> Run | None:
-    """The last run of a job; None: unknown, or the record is damaged."""
+    """The last run of a job; None if unknown or if the record is damaged."""
     return noted.read(db, f"job/{job}", Run)
 
 
@@ -48,11 +48,11 @@ def put_runs(tx: Transaction, runs: Mapping[str, Run]) -> None:
 
 
 class Postponed(Exception):
-    """Raised by a job that cannot run now, such as while the device is offline."""
+    """Raised by a job that cannot run now, for example while the device is offline."""
 
 
 async def record(store: AgentStore, names: tuple[str, ...], run: Callable[[], Awaitable[T]]) -> T:
-    """Run a job, and record it: under its own name, and under those that it covers if it succeeds.
+    """Run a job, and record it under its name, and on success under those that it covers.
 
     Until it ends its record says that it was interrupted.
 
@@ -89,7 +89,7 @@ async def record(store: AgentStore, names: tuple[str, ...], run: Callable[[], Aw
 
 
 def words_of(error: Exception) -> str:
-    """The message of an error written for people; the kind of others, which may quote a memory."""
+    """The message of an error; only the type of an unknown error, which may quote a memory."""
     if isinstance(error, ThermoclineError):
         return error.message
     return str(error) if isinstance(error, OSError) else type(error).__name__

@@ -1,4 +1,4 @@
-"""The daily notes of an agent, read so that none of them can do harm."""
+"""Reads the daily notes of an agent safely."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAME: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}).*\.md", re.DOTALL)
 
 
 class Folder(msgspec.Struct, frozen=True):
-    """Where notes are; `label` tells two such places apart, wherever they are moved."""
+    """A folder of notes; `label` identifies it even if it is moved."""
 
     label: str
     path: Path
@@ -43,7 +43,7 @@ class DailyNote(msgspec.Struct, frozen=True):
 
 
 class Unread(msgspec.Struct, frozen=True):
-    """A note that is not read, and why not."""
+    """A note that cannot be read, and why."""
 
     name: str
     why: str
@@ -53,7 +53,7 @@ Found: TypeAlias = DailyNote | Unread
 
 
 def note_of(folders: Sequence[Folder], day: date, max_bytes: int) -> tuple[str, str] | None:
-    """The path and the text of the note of a day, if there is one. Blocking.
+    """The path and the text of the note of a day, or None. Blocking.
 
     Raises:
         InvalidInput: there is one, but it is not read.
@@ -73,7 +73,7 @@ def note_of(folders: Sequence[Folder], day: date, max_bytes: int) -> tuple[str, 
 def read_notes(
     folders: Sequence[Folder], today: date, days: int, max_bytes: int
 ) -> Iterator[Found]:
-    """The notes of `days` days up to today, the oldest first. Blocking; never raises.
+    """The notes of `days` days up to today, oldest first. Blocking; never raises.
 
     Links are not followed. A file that is no UTF-8 text, or larger than `max_bytes`, is named
     and left alone.
@@ -106,7 +106,7 @@ def _day_of(name: str) -> date | None:
 
 
 def _read(folder: Folder, name: str, day: date, max_bytes: int) -> Found:
-    """A note, or why it is not read.
+    """A note, or why it cannot be read.
 
     Raises:
         FileNotFoundError: it was removed since the folder was listed.

@@ -1,4 +1,4 @@
-"""Building an agent's tree anew, as one change that can be undone."""
+"""Rebuilds an agent's tree, as one change that can be undone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LOOKED_AT: Final = 5_000
 
 
 class Undo(msgspec.Struct, frozen=True):
-    """What takes a rebuild back.
+    """What undoes a rebuild.
 
     Attributes:
         at: when it was done.
@@ -46,7 +46,7 @@ class Undo(msgspec.Struct, frozen=True):
 
 
 async def wanted_by_rule(store: AgentStore) -> list[TreeChange]:
-    """What the rules would do with the tree as it is."""
+    """The operations that the rules propose for the current tree."""
     rules, now = store.rules, store.now
     tree = await store.read(tree_rows.load)
     members = await store.read(_overfull)
@@ -55,7 +55,7 @@ async def wanted_by_rule(store: AgentStore) -> list[TreeChange]:
 
 
 async def checked(store: AgentStore, operations: Sequence[TreeChange]) -> Rebuilt:
-    """What the operations would come to; nothing is changed."""
+    """The result of the operations; nothing is changed."""
     rules, now = store.rules, store.now
 
     def read(db: sqlite3.Connection) -> Rebuilt:
@@ -66,7 +66,7 @@ async def checked(store: AgentStore, operations: Sequence[TreeChange]) -> Rebuil
 
 
 async def rebuild(store: AgentStore, operations: Sequence[TreeChange], way: Way) -> Rebuilt:
-    """Do what can be done of the operations, in one transaction, and note what undoes it.
+    """Apply the valid operations in one transaction, and record how to undo it.
 
     Of several rebuilds the last one can be undone.
     """
@@ -74,7 +74,7 @@ async def rebuild(store: AgentStore, operations: Sequence[TreeChange], way: Way)
 
 
 async def undo(store: AgentStore) -> RebuildUndone:
-    """Take the last rebuild back: its categories and the places of its memories.
+    """Undo the last rebuild: restore its categories, and the categories of its memories.
 
     What has happened since stays: a memory that was filed elsewhere is left there, and a
     category that has got memories of its own is kept.
@@ -86,12 +86,12 @@ async def undo(store: AgentStore) -> RebuildUndone:
 
 
 def last(db: sqlite3.Connection) -> Undo | None:
-    """The rebuild that can be taken back, if there is one."""
+    """The rebuild that can be undone, or None."""
     return noted.read(db, _KEY, Undo | None)  # type: ignore[arg-type]
 
 
 def told(operation: TreeChange) -> str:
-    """An operation in a line."""
+    """An operation as a line of text."""
     where = f"{operation.path} -> {operation.new_path}" if operation.new_path else operation.path
     return f"{operation.type} {where}" + (f": {operation.reason}" if operation.reason else "")
 
@@ -181,7 +181,7 @@ def _categories(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, str]:
 
 
 def _refile(tx: Transaction, wanted: Mapping[str, str], found: Mapping[str, str]) -> int:
-    """File memories elsewhere, but for those that are no longer where they were found."""
+    """Move memories to another category, unless they have moved meanwhile."""
     moved = 0
     for key, category in wanted.items():
         memory = memory_rows.fetch(tx.db, key)

@@ -1,4 +1,4 @@
-"""The scheduler of every periodic job.
+"""Runs all periodic jobs when they are due.
 
 Each run is a task of its own, so that a slow one delays no other agent. Jobs are idempotent: one
 that was interrupted or failed runs again from its beginning.
@@ -38,7 +38,7 @@ _POSTPONED_SECONDS: Final = 3_600.0
 
 
 class Clock(msgspec.Struct, frozen=True):
-    """The device's clock, a clock that nobody can set, and how to wait."""
+    """The device's clock, a monotonic clock, and a sleep function."""
 
     zone: tzinfo
     now: Callable[[], float] = time.time
@@ -47,7 +47,7 @@ class Clock(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that happens again and again.
+    """A periodic job.
 
     Attributes:
         name: also the name of its record.
@@ -75,14 +75,14 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Key(NamedTuple):
-    """Whose run of which lane, or of which job; the agent is "" for the daemon's own."""
+    """An agent and its lane or job; the agent is "" for the daemon's own jobs."""
 
     agent: str
     name: str
 
 
 class _Retry(NamedTuple):
-    """When a job is tried again, and how often it has failed; 0: it was postponed."""
+    """When to retry a job, and its failures in a row; 0 if it was postponed."""
 
     at: float
     failures: int
@@ -144,7 +144,7 @@ class Scheduler:
         return set(self._tasks)
 
     async def run(self) -> None:
-        """Run what is due until cancelled; then cancel the runs in progress, and wait for them."""
+        """Run due jobs until cancelled; then cancel running jobs and wait for them."""
         try:
             while True:
                 await self._begin_due()
@@ -226,7 +226,7 @@ class Scheduler:
             self._problems.clear("upkeep_failed", "")
 
     async def _run(self, key: _Key) -> None:
-        """Run a job, or what is due of a lane."""
+        """Run a job, or the due jobs of a lane."""
         agent, job = key.agent, self._lanes[key.name][0]
         delay = interval_of(job.when()) or _LONGEST_PAUSE
         try:
@@ -252,7 +252,7 @@ class Scheduler:
             del self._tasks[key]
 
     async def _catch_up(self, key: _Key, store: AgentStore, *, was_open: bool) -> float:
-        """Run what is due of a lane; the seconds until something of it is due again."""
+        """Run the due jobs of a lane; return the seconds until the next is due."""
         jobs, agent = self._lanes[key.name], key.agent
         uses = self._agents.uses(agent)
         read = partial(self._records, jobs)
@@ -289,7 +289,7 @@ class Scheduler:
         return {job.name: run for job in jobs if (run := last_run(db, job.name)) is not None}
 
     def _first_records(self, jobs: Iterable[Job], runs: dict[str, Run]) -> dict[str, Run]:
-        """Records for the jobs that have none, or an impossible one: their time starts now."""
+        """Initial records for jobs without a record or with an impossible one."""
         now = self._clock.now()
         return {
             job.name: msgspec.structs.replace(run or Run(now), done=now)
@@ -317,7 +317,7 @@ class Scheduler:
         return None if at is None else at + self._delay(agent)
 
     def _failed(self, job: Job, agent: str, error: Exception, least: float) -> float:
-        """Report a failure; the seconds until the job is tried again."""
+        """Report a failure; return the seconds until the retry."""
         key = _Key(agent, job.name)
         if isinstance(error, Postponed):
             self._retries[key] = _Retry(self._clock.monotonic() + _POSTPONED_SECONDS, 0)

@@ -1,4 +1,4 @@
-"""Looking through a whole memory for what repeats, and what is contradicted.
+"""Searches a whole memory for duplicates and contradictions.
 
 The search reads on the readers and reckons on a thread; the writer only gets the little that is to
 be done, in small groups between the stores of others. It may be broken off at any moment, and
@@ -31,7 +31,7 @@ _SHELVES: Final = 64
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """Two memories that were joined, or would be, and why."""
+    """Two memories that were joined, or would be, and the reasons."""
 
     older: Memory
     newer: Memory
@@ -40,7 +40,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class TidyReport(msgspec.Struct, frozen=True):
-    """What was done, or would be: duplicates first, each kind in the order of time."""
+    """The result: duplicates first, each kind in order of time."""
 
     merged: int
     superseded: int
@@ -50,7 +50,7 @@ class TidyReport(msgspec.Struct, frozen=True):
 
 
 class Survey:
-    """What is kept of each memory on the way through all of them: numbers, not texts.
+    """The keys of all memories, as numbers without texts.
 
     Attributes:
         examined: how many there were.
@@ -61,7 +61,7 @@ class Survey:
         self.examined = 0
 
     def add(self, page: Sequence[tuple[int, Memory]]) -> None:
-        """Take note of some memories, each given with its row."""
+        """Record some memories, each given with its row."""
         self.examined += len(page)
         for row, memory in page:
             for key in keys_of(memory):
@@ -70,7 +70,7 @@ class Survey:
                 rows.append(row)
 
     def suspects(self) -> list[int]:
-        """The rows of the memories that could be paired with another of those noted."""
+        """The rows of memories that share a key with another."""
         found: set[int] = set()
         for keys, rows in self._shelves:
             shared = {one for one, other in pairwise(sorted(keys)) if one == other}
@@ -79,7 +79,7 @@ class Survey:
 
 
 async def tidy(store: AgentStore, *, dry_run: bool = False) -> TidyReport:
-    """Merge duplicates, mark what is superseded, archive what has faded.
+    """Merge duplicates, mark superseded memories, archive faded ones.
 
     Nothing is forgotten, and every merge can be undone. Done twice in a row, the second finds
     nothing to do.

@@ -1,4 +1,4 @@
-"""What is worth changing in the category tree, by rules: split the overfull, merge the idle.
+"""Proposes changes of the category tree by rules: split overfull, merge idle categories.
 
 Both are done sparingly, since a tree that changes its shape every month is no map: only what
 many memories of a category have in common becomes a category of its own, and only where the
@@ -39,7 +39,7 @@ _NAME_CHARS: Final = 40
 
 
 class Member(msgspec.Struct, frozen=True):
-    """What is looked at of a memory in an overfull category."""
+    """The fields of a memory in an overfull category."""
 
     id: str
     text: str
@@ -55,7 +55,7 @@ def propose(
     now: float,
     idle_days: float = IDLE_DAYS,
 ) -> list[TreeChange]:
-    """The operations that would do the tree good, each of which `apply` can do, in this order.
+    """The operations that would improve the tree, in an order in which `apply` accepts them.
 
     Args:
         tree: the tree as it is.
@@ -91,7 +91,7 @@ def _with_room(limits: TreeLimits) -> TreeLimits:
 
 
 def _merges(tree: Tree, now: float, idle_days: float) -> Iterator[TreeChange]:
-    """Small leaves below the top level that were not used for long, the longest unused first."""
+    """Merges of small leaves below the top level, longest unused first."""
     inner = children(tree)
     idle = [path for path in tree if path not in inner and _is_idle(tree[path], now, idle_days)]
     for path in sorted(idle, key=lambda path: (tree[path].last_access, path)):
@@ -110,7 +110,7 @@ def _is_idle(node: Node, now: float, idle_days: float) -> bool:
 def _splits(
     tree: Tree, members: Mapping[str, Sequence[Member]], limits: TreeLimits
 ) -> Iterator[TreeChange]:
-    """What many memories of an overfull category share, the largest category first."""
+    """Splits of overfull categories by common topics, largest category first."""
     overfull = [path for path in members if len(members[path]) >= OVERFULL]
     for path in sorted(overfull, key=lambda path: (-_filed(tree, path, members), path)):
         above = 0 if path == ROOT else level(path)
@@ -129,14 +129,14 @@ def _splits(
 
 
 def _filed(tree: Tree, path: str, members: Mapping[str, Sequence[Member]]) -> int:
-    """How many memories a category has; of very many, only some are among its members."""
+    """The number of memories in a category; `members` may have only some of them."""
     if path not in tree:
         return len(members[path])
     return tree[path].warm_count + tree[path].cold_count
 
 
 def _parts(path: str, members: Sequence[Member]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The names of parts that a category could have, and whose they are; no memory has two."""
+    """The names and members of possible parts of a category; the parts do not overlap."""
     left = {member.id: _topics(path, member) for member in members}
     least = max(_PART_AT_LEAST, _LEAST_SHARE * len(members))
     most = _MOST_SHARE * len(members)
@@ -157,7 +157,7 @@ def _parts(path: str, members: Sequence[Member]) -> Iterator[tuple[str, tuple[st
 
 
 def _topics(path: str, member: Member) -> dict[str, int]:
-    """What a memory is about, as names of categories, and how much each counts."""
+    """The topics of a memory as names of categories, with their weights."""
     found = {
         word: 1
         for word in words(member.text)

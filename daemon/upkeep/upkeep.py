@@ -1,4 +1,4 @@
-"""Consolidation and ingestion for the daemon's agents, by schedule and on request."""
+"""Consolidation and ingestion of agents, by schedule and on request."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _UNREAD: Final = "notes_unread"
 
 
 class Upkeep:
-    """Consolidates memories and ingests notes; never twice at once for an agent.
+    """Consolidates memories and ingests notes, one run at a time for each agent.
 
     Args:
         agents: the memories.
@@ -93,7 +93,7 @@ class Upkeep:
         dry_run: bool = False,
         endpoint: str | None = None,
     ) -> Consolidated:
-        """Run a mode now, or as soon as the run in progress ends.
+        """Run a mode now, or after the current run.
 
         It continues if the caller leaves. The jobs that it contains are recorded as done.
 
@@ -155,7 +155,7 @@ class Upkeep:
         return await self._detached(agent, run)
 
     def ingestion(self, agent: str) -> Ingestion:
-        """Where the notes of an agent are, and how they are read."""
+        """The folders of an agent's notes, and how to read them."""
         notes = self._rules().ingest
         folder, workspace = self._agents.place(agent)
         places = [("own", folder), *([("workspace", workspace)] if workspace else [])]
@@ -168,7 +168,7 @@ class Upkeep:
         )
 
     def todays_note(self, agent: str) -> tuple[str, str] | None:
-        """The path and the text of an agent's note of today, if there is one. Blocking.
+        """The path and the text of an agent's note of today, or None. Blocking.
 
         Raises:
             InvalidInput: there is one, but it is not read.
@@ -178,7 +178,7 @@ class Upkeep:
         return note_of(ingestion.folders, today, ingestion.max_bytes)
 
     def standing(self, agent: str, db: sqlite3.Connection) -> UpkeepStatus:
-        """An agent's upkeep, by the records in its database."""
+        """The state of an agent's upkeep, from the records in its database."""
         running = self._running.get(agent)
         schedules = self._schedules(agent, db)
         if running is not None:
@@ -245,7 +245,7 @@ class Upkeep:
         self._publish(agent, event)
 
     async def _detached(self, agent: str, run: Callable[[AgentStore], Coroutine[Any, Any, T]]) -> T:
-        """Run alone for the agent, whether or not the caller stays.
+        """Run alone for the agent; continues if the caller is cancelled.
 
         Raises:
             NotFound: there is no such agent.

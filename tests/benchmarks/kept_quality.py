@@ -22,7 +22,8 @@ from typing import Any
 
 from running import Running, Wire, request, with_query
 
-from thermocline.daemon.language.extraction import Turn, extract_turns
+from thermocline.daemon.language.extraction import extract_turns
+from thermocline.daemon.language.turn_text import Turn
 
 _DATA = Path(__file__).with_name("data") / "kept.json"
 _HALVES = ("fit", "held out")

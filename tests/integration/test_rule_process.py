@@ -19,8 +19,9 @@ from daemon_process import Daemon, until, wait_until
 from thermocline.daemon.errors import ShuttingDown
 from thermocline.daemon.language import distilling
 from thermocline.daemon.language.episodes import summarise_episode
-from thermocline.daemon.language.extraction import Turn, extract_turns
+from thermocline.daemon.language.extraction import extract_turns
 from thermocline.daemon.language.notes import read_note
+from thermocline.daemon.language.turn_text import Turn
 from thermocline.daemon.memory.messages import Message
 from thermocline.daemon.thinking.compaction import CompactionLimits, compact
 from thermocline.daemon.thinking.rule_process import RuleProcess

@@ -200,18 +200,6 @@ def test_the_summary_is_as_large_as_the_room_allows():
         assert tier * 0.8 < estimated_tokens(summary_of(said, tier)) <= tier
 
 
-def test_another_tokenizer_may_count():
-    calls = []
-
-    def count(text: str) -> int:
-        calls.append(text)
-        return len(text.split())
-
-    compacted = compact(talk(40), 4_000, count=count)
-    assert calls
-    assert conversation_tokens(compacted.messages, count) <= 2_000
-
-
 def test_only_results_of_tools_are_cut():
     long = Message("user", "x" * 80_000)
     assert with_cut_result(long, 100) is long

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.language.extraction import without_recalled
-from thermocline.daemon.recall.context import SECTIONS, Filled, Shown, cut, shares
+from thermocline.daemon.language.turn_text import without_recalled
+from thermocline.daemon.recall.context import SECTIONS, shares
 from thermocline.daemon.recall.context_formats import thermocline
+from thermocline.daemon.recall.context_items import Filled, Shown, cut
 
 NAMES = [one.name for one in SECTIONS]
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.language.comparison import UNRELATED, difference, judge, read, value_slot
+from thermocline.daemon.language.comparison import UNRELATED, difference, judge, value_slot
+from thermocline.daemon.language.normal_form import read
 from thermocline.daemon.language.pairing import find_pairs
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.similarity import exact_key

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from desks import Desk, Replica, meet
 
-from thermocline.daemon.files.workspaces import place
+from thermocline.daemon.files.workspace_files import place
 from thermocline.daemon.memory.workspace import LARGEST
 from thermocline.daemon.store import apply, history, notes, outbox, rows
 from thermocline.sync import Clocks, Link, Received, Row

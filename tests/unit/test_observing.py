@@ -5,14 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.language.episodes import MAX_TAGS, summarise_episode
-from thermocline.daemon.language.extraction import (
-    IMPORTANCE,
-    Turn,
-    extract_turns,
-    profile_of,
-    without_recalled,
-)
+from thermocline.daemon.language.extraction import IMPORTANCE, extract_turns, profile_of
 from thermocline.daemon.language.names import MentionedRelation, mentions
+from thermocline.daemon.language.turn_text import Turn, without_recalled
 
 TURNS = st.lists(
     st.builds(

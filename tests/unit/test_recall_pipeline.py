@@ -69,7 +69,7 @@ def test_any_text_is_a_query_and_none_is_an_error(
     answer = ask(db, text, mode=mode)
     assert bool(answer.why) == (not answer.hits and not answer.pairs)
     assert all(hit.memory.merged_into is None for hit in answer.hits)
-    assert answer.memories == 8
+    assert answer.searched["memory"] == 8
 
 
 def steps(db: sqlite3.Connection, text: str) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from ...language.extraction import without_recalled
+from ...language.turn_text import without_recalled
 from ..found import (
     GivenPath,
     Origin,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from ...language.extraction import without_recalled
+from ...language.turn_text import without_recalled
 from ..found import (
     GivenPath,
     Origin,

@@ -1,4 +1,4 @@
-"""What left the hot state, as statements that can be remembered elsewhere."""
+"""Values removed from the hot state, as statements to remember elsewhere."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _TOLD: Final[dict[Section, frozenset[str]]] = {
 
 
 class Displaced(msgspec.Struct, frozen=True):
-    """Something that had to leave the hot state, or was shortened in it.
+    """A value that was removed from the hot state, or shortened in it.
 
     Attributes:
         section: where it stood.
@@ -72,7 +72,7 @@ class Displaced(msgspec.Struct, frozen=True):
 
 
 def displaced_entry(section: Section, entry: Item) -> Iterator[Displaced]:
-    """The statements for a project, event, task or lesson."""
+    """The statements of a project, event, task or lesson."""
     category = _lesson_category(entry) if section == "lesson" else _CATEGORIES[section]
     importance = importance_of(entry) if section == "lesson" else _IMPORTANCES[section]
     for text in _parts(_sentence(section, entry)):
@@ -88,7 +88,7 @@ def displaced_entry(section: Section, entry: Item) -> Iterator[Displaced]:
 def displaced_values(
     section: Section, values: Iterable[tuple[str, Json]], name: str = ""
 ) -> Iterator[Displaced]:
-    """The statements for values of one section by their keys, small ones gathered into one.
+    """The statements of values of one section by key; small values share one.
 
     `name` is the project's, where the values are from inside a project.
     """

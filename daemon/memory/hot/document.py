@@ -34,7 +34,7 @@ def document(state: HotState, promoted: Sequence[Memory], limits: HotLimits) -> 
 
 
 def document_size(value: Json) -> int:
-    """The bytes of `value` as compact JSON in UTF-8, the measure of every limit here."""
+    """The bytes of `value` as compact JSON in UTF-8, the measure of all limits."""
     return len(msgspec.json.encode(value))
 
 

@@ -1,4 +1,4 @@
-"""The hot state as single entries with stable keys, so that devices can merge them one by one."""
+"""The hot state as single entries with stable keys, which devices merge one by one."""
 
 from __future__ import annotations
 
@@ -18,47 +18,47 @@ EntryKey: TypeAlias = tuple[str, str]
 _Rank: TypeAlias = tuple[int, float, str]
 
 _SECTIONS: Final = frozenset(get_args(Section))
-# The sections that are lists, and what an entry of each has at the least.
+# The sections that are lists, and the required key of their entries.
 _NAMED_BY: Final = {"project": "name", "event": "text", "task": "text", "lesson": "text"}
 _FIRST: Final[_Rank] = (-1, float("inf"), "")
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One entry's value, and where it stands among those of its section: lower is earlier."""
+    """The value of an entry, and its position in its section."""
 
     value: Json
     position: int
 
 
 class Changes(msgspec.Struct, frozen=True):
-    """What to write and what to delete to make one set of entries into another."""
+    """The entries to write and to delete to turn one set of entries into another."""
 
     changed: dict[EntryKey, Entry]
     removed: tuple[EntryKey, ...]
 
 
 def entries(state: HotState) -> dict[EntryKey, Entry]:
-    """Every entry of `state` under a key that other devices find too.
+    """Every entry of `state`, under a key that is the same on all devices.
 
-    Identity, profile and unknown values go by their key, projects by their name, lessons and
-    tasks by a hash of their text, events by a hash of text and time. Entries that would share
-    a key are numbered. `from_entries` gives the state back exactly.
+    The key is that of an identity, profile or unknown value, the name of a project, a hash of
+    the text of a lesson or task, or a hash of text and time of an event. Entries with an equal
+    key are numbered. `from_entries` restores exactly the same state.
     """
     found: dict[EntryKey, Entry] = {}
-    for section, values in _named(state):
+    for section, values in named(state):
         for position, (key, value) in enumerate(values.items()):
             found[section, key] = Entry(value, position)
-    for section, items in _listed(state):
+    for section, items in listed(state):
         for position, (key, item) in enumerate(_keyed(section, items)):
             found[section, key] = Entry(item, position)
     return found
 
 
 def from_entries(found: Mapping[tuple[str, str], Entry]) -> HotState:
-    """The state that `found` describes.
+    """The state that consists of the entries `found`.
 
-    Equal positions, which come from two devices, are ordered by time, then by key: the same on
-    each device. Sections of a later version are passed over, and so are values of a list
+    Entries at equal positions, which come from two devices, are ordered by time, then by key:
+    the same on each device. Sections of a later version are ignored, and so are values of a list
     section that are not objects.
     """
     sections: dict[str, list[tuple[str, Json]]] = {section: [] for section in _SECTIONS}
@@ -82,7 +82,7 @@ def from_entries(found: Mapping[tuple[str, str], Entry]) -> HotState:
 
 
 def is_entry(section: str, value: Json) -> bool:
-    """Whether this release understands an entry, which a later one may have made."""
+    """Whether an entry is valid in this release; a later release may have written it."""
     if section not in _SECTIONS:
         return False
     cleaning = Cleaning()
@@ -97,11 +97,11 @@ def is_entry(section: str, value: Json) -> bool:
 
 
 def diff(old: Mapping[EntryKey, Entry], new: Mapping[EntryKey, Entry]) -> Changes:
-    """What makes the entries `old` into the state that `new` describes.
+    """The changes that turn the entries `old` into the state of `new`.
 
-    An entry that merely moved up because others left keeps its old position and does not count as a
-    change; an appended one gets a position after all others. Applying the result to `old` gives a
-    mapping whose `from_entries` is that of `new`.
+    An entry that only moved up because others were removed keeps its position and is no change;
+    an appended entry gets a position after all others. With the changes applied to `old`,
+    `from_entries` returns the same state as for `new`.
     """
     changed: dict[EntryKey, Entry] = {}
     last: dict[str, _Rank] = {}
@@ -117,14 +117,16 @@ def diff(old: Mapping[EntryKey, Entry], new: Mapping[EntryKey, Entry]) -> Change
     return Changes(changed, tuple(key for key in old if key not in new))
 
 
-def _named(state: HotState) -> Iterator[tuple[Section, Item]]:
+def named(state: HotState) -> Iterator[tuple[Section, Item]]:
+    """The sections that are objects."""
     yield "identity", state.identity
     yield "owner_profile", state.owner_profile
     yield "extra", state.extra
     yield "context", state.context
 
 
-def _listed(state: HotState) -> Iterator[tuple[Section, tuple[Item, ...]]]:
+def listed(state: HotState) -> Iterator[tuple[Section, tuple[Item, ...]]]:
+    """The sections that are lists."""
     yield "project", state.projects
     yield "event", state.events
     yield "task", state.tasks

@@ -1,4 +1,4 @@
-"""Keeping the hot state within its limits without losing anything."""
+"""Fits the hot state into its limits; everything removed is returned as statements."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ...errors import TooLarge
 from ..records import Json
 from .displaced import Displaced, displaced_entry, displaced_values
 from .document import CONTEXT_KEYS, TOP_KEYS, document, document_size
+from .entries import listed, named
 from .shortening import FLOOR, shortened, texts, water_level
 from .state import HotLimits, HotState, Item, Section, importance_of, is_finished
 from .update import checked
@@ -20,20 +21,20 @@ from .update import checked
 # A section, and the place in its list or the key in its object.
 _Ref: TypeAlias = tuple[Section, int | str]
 
-# The named values of these sections stand beside other keys, so each has its comma.
-_BESIDE_OTHERS: Final = frozenset({"extra", "context"})
+# The values of these sections are beside other keys, so each has a comma.
+_RESERVED: Final[Mapping[Section, frozenset[str]]] = {"extra": TOP_KEYS, "context": CONTEXT_KEYS}
 _NAMED: Final[tuple[Section, ...]] = ("extra", "context", "owner_profile", "identity")
-# One value may take 1/N of the state, by the key of its update, but always `_ALWAYS` bytes.
+# One value may take 1/N of the state, by the key of its update, and at least `_ALWAYS` bytes.
 _SHARES: Final = {
     "identity": 4, "owner_profile": 4, "project": 4, "lesson": 10, "event": 10, "task": 10,
 }  # fmt: skip
 _ALWAYS: Final = 512
-# Longer texts of what stays give way before a lesson does.
+# Texts of more bytes than this are cut before a lesson is removed.
 _LONG: Final = 256
 
 
 class Fitted(msgspec.Struct, frozen=True):
-    """A state within its limits, and what had to leave it or was shortened, in that order."""
+    """A state within its limits, and what was removed or shortened, in that order."""
 
     state: HotState
     displaced: tuple[Displaced, ...]
@@ -43,8 +44,8 @@ class Trimmed(msgspec.Struct, frozen=True):
     """A value that is short enough for the hot state.
 
     Attributes:
-        displaced: what was cut, in full.
-        warnings: a line for each value that was shortened.
+        displaced: the full values that were cut.
+        warnings: one line for each shortened value.
     """
 
     value: Json
@@ -94,13 +95,13 @@ def trim(key: str, value: Json, limits: HotLimits) -> Trimmed:
 def fit(state: HotState, limits: HotLimits) -> Fitted:
     """`state` within `limits`, whatever it holds.
 
-    The counts come first: the least important lessons (of equals the oldest), the oldest
-    events, finished then oldest tasks. Then, until the document fits `max_bytes`, one after
-    another: texts of the profile, the identity, projects and unknown keys are cut to no less than
-    256 bytes; the least important lesson, the oldest event, finished then oldest tasks, finished
-    projects leave; last, the longest texts are cut further, those of projects after the others.
-    Values that could not stay even alone with the rest so cut leave before all of that, largest
-    first.
+    The limits of numbers come first: they remove the least important lessons (among equals the
+    oldest), the oldest events, and finished then oldest tasks. If the document then exceeds
+    `max_bytes`, values that could not stay even if all texts were cut are removed, largest first.
+    Then, until it fits: texts of the profile, the identity, projects and unknown keys are cut to
+    no less than 256 bytes; the least important lessons, the oldest events, finished then oldest
+    tasks and finished projects are removed; the longest texts are cut further, those of projects
+    last.
     """
     packing = _Packing(state)
     whole = dict(packing.items)
@@ -119,7 +120,7 @@ def fit(state: HotState, limits: HotLimits) -> Fitted:
 
 
 def _remove(packing: _Packing, refs: Iterable[_Ref]) -> list[_Ref]:
-    """Take out `refs` as they come; one iterator may look at the size left by the last."""
+    """Remove `refs` one by one; the iterator may depend on the size after the last removal."""
     gone = []
     for ref in refs:
         packing.remove(ref)
@@ -169,7 +170,7 @@ def _finished_first(packing: _Packing) -> list[_Ref]:
 
 
 def _hopeless(packing: _Packing, max_bytes: int) -> list[_Ref]:
-    """What would have to leave even if all that may give way had, and every text were cut."""
+    """The values that would not fit even if every text was cut and all else removed."""
     least = {
         ref: _cost(ref, _cut(ref, value, FLOOR)) + len(",") for ref, value in _staying(packing)
     }
@@ -200,7 +201,7 @@ def _shorten(packing: _Packing, sections: Sequence[Section], max_bytes: int, flo
 
 
 def _level(values: Mapping[_Ref, Json], excess: int, floor: int) -> dict[_Ref, Json]:
-    """Those of `values` that lose something when `excess` bytes of texts are cut."""
+    """The shortened values, when `excess` bytes of texts are cut from `values`."""
     lengths = {ref: [length for *_, length in _texts(ref, values[ref])] for ref in values}
     level = water_level((length for found in lengths.values() for length in found), excess, floor)
     return {
@@ -242,9 +243,9 @@ def _name_of(project: Item) -> Item:
 
 
 class _Packing:
-    """The entries of a state that are still in, and `size`, the bytes of their document.
+    """The remaining entries of a state, and `size`, the bytes of their document.
 
-    Removing or replacing one entry costs no more than encoding that entry.
+    Removing or replacing an entry takes the time of encoding it.
     """
 
     def __init__(self, state: HotState) -> None:
@@ -253,23 +254,23 @@ class _Packing:
         self._members = Counter(section for section, _ in self.items)
 
     def of(self, section: Section) -> dict[_Ref, Json]:
-        """The entries of one section, in their order."""
+        """The entries of one section, in order."""
         return {ref: value for ref, value in self.items.items() if ref[0] == section}
 
     def remove(self, ref: _Ref) -> None:
-        """Take one entry out."""
+        """Remove an entry."""
         section = ref[0]
-        comma = section in _BESIDE_OTHERS or self._members[section] > 1
+        comma = section in _RESERVED or self._members[section] > 1
         self.size -= _cost(ref, self.items.pop(ref)) + comma
         self._members[section] -= 1
 
     def replace(self, ref: _Ref, value: Json) -> None:
-        """Put `value` in the place of an entry."""
+        """Replace the value of an entry."""
         self.size += document_size(value) - document_size(self.items[ref])
         self.items[ref] = value
 
     def state(self) -> HotState:
-        """The state of what is still in."""
+        """The state of the remaining entries."""
         return HotState(
             identity=self._named("identity"),
             owner_profile=self._named("owner_profile"),
@@ -289,27 +290,17 @@ class _Packing:
 
 
 def _cost(ref: _Ref, value: Json) -> int:
-    """The bytes that an entry adds to the document, its comma apart."""
+    """The bytes that an entry adds to the document, without its comma."""
     key = ref[1]
     return document_size(value) + (document_size(key) + 1 if isinstance(key, str) else 0)
 
 
 def _items(state: HotState) -> Iterator[tuple[_Ref, Json]]:
-    named: Mapping[Section, Item] = {
-        "identity": state.identity,
-        "owner_profile": state.owner_profile,
-        "extra": {key: value for key, value in state.extra.items() if key not in TOP_KEYS},
-        "context": {key: value for key, value in state.context.items() if key not in CONTEXT_KEYS},
-    }
-    listed: Mapping[Section, tuple[Item, ...]] = {
-        "project": state.projects,
-        "event": state.events,
-        "task": state.tasks,
-        "lesson": state.lessons,
-    }
-    for section, values in named.items():
+    for section, values in named(state):
+        reserved = _RESERVED.get(section, frozenset())
         for key, value in values.items():
-            yield (section, key), value
-    for section, entries in listed.items():
+            if key not in reserved:
+                yield (section, key), value
+    for section, entries in listed(state):
         for index, entry in enumerate(entries):
             yield (section, index), entry

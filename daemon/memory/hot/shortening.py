@@ -1,4 +1,4 @@
-"""Cutting long texts inside JSON values down to a size, with a mark where they end."""
+"""Cuts long texts inside JSON values down to a size."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def shortened(value: Json, level: int) -> Json:
 
 
 def texts(value: Json, path: str) -> Iterator[tuple[str, str, int]]:
-    """Every text inside `value`: its path such as `bio.towns[2]`, itself, its bytes of JSON."""
+    """Every text inside `value`: its path such as `bio.towns[2]`, the text, its bytes of JSON."""
     if isinstance(value, str):
         yield path, value, document_size(value)
     elif isinstance(value, dict):
@@ -42,7 +42,7 @@ def texts(value: Json, path: str) -> Iterator[tuple[str, str, int]]:
 
 
 def water_level(lengths: Iterable[int], excess: int, floor: int = FLOOR) -> int:
-    """The highest level that frees `excess` bytes when all longer lengths are cut to it.
+    """The highest level that frees `excess` bytes when all longer texts are cut to it.
 
     `floor` when no level above it frees that many.
     """
@@ -67,7 +67,7 @@ def _cut(text: str, level: int) -> str:
 
 
 def _width(character: str) -> int:
-    """The bytes of one character inside a JSON text."""
+    """The bytes of one character inside a JSON string."""
     if character in _SHORT_ESCAPES:
         return 2
     if character < " ":

@@ -1,4 +1,4 @@
-"""The hot state: what is always in the agent's context, and how its entries are read."""
+"""The hot state, which is always in the agent's context, and how to read its entries."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ class HotState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_finished(item: Mapping[str, Json]) -> bool:
-    """Whether a task or project says of itself that nothing is left to do."""
+    """Whether the status of a task or project says that it is finished."""
     status = item.get("status")
     return isinstance(status, str) and status.strip().casefold() in FINISHED
 
 
 def importance_of(lesson: Mapping[str, Json]) -> float:
-    """A lesson's importance, 0 to 1, whatever its entry holds."""
+    """A lesson's importance, 0 to 1; the default if it has no valid one."""
     value = number(lesson.get("importance"))
     return UNSTATED_IMPORTANCE if value is None else min(1.0, max(0.0, value))
 

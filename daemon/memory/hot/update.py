@@ -1,4 +1,4 @@
-"""Changing the hot state by the keys of EvoClaw's `hot --update`."""
+"""Changes the hot state by the keys of EvoClaw's `hot --update`."""
 
 from __future__ import annotations
 
@@ -173,13 +173,13 @@ def _work_on(state: HotState, given: Item, _now: float) -> HotState:
 
 
 def _split(items: tuple[Item, ...], by: str, text: str) -> tuple[Item, tuple[Item, ...]]:
-    """The entry with that text, empty if not found, and the others."""
+    """The entry with that text, or an empty one, and the other entries."""
     older = next((item for item in items if _stripped(item.get(by)) == text), {})
     return older, tuple(item for item in items if _stripped(item.get(by)) != text)
 
 
 def _ordered(older: Item, given: Item, *first: str) -> Item:
-    """All keys of both, those of `first` at the beginning, to be filled in by the caller."""
+    """All keys of both, with those of `first` at the beginning, which the caller fills in."""
     return {**dict.fromkeys(first), **older, **given}
 
 

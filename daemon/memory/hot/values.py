@@ -1,4 +1,4 @@
-"""Which JSON values a hot state can hold, and the nearest such value to any other."""
+"""The JSON values that a hot state can hold, and the nearest such value to any other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 
 
 class Cleaning:
-    """Makes values storable, and collects what it had to change.
+    """Makes values storable, and collects the changes that this needs.
 
     Attributes:
         faults: one line for each thing changed, `path: what was wrong`.

@@ -1,7 +1,7 @@
 """Spans of days, counted as the calendar does: day 1 is 1 January of the year 1.
 
-Plain numbers, so that no arithmetic on them can overflow; what lies outside the years 1 to 9999
-is cut off where days become times.
+Plain numbers, so that arithmetic cannot overflow; days outside the years 1 to 9999 are clamped
+when they are converted to times.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def _running(named: NamedDay, periods: list[Period], today: int) -> Period | Non
 
 
 def _occurrences(named: NamedDay, year: int) -> Iterator[Period]:
-    # Nine years hold a 29 February even across a century that skips one.
+    # Nine years contain a 29 February even across a century that skips one.
     for candidate in range(year - 9, year + 10):
         if period := named.in_year(candidate):
             yield period

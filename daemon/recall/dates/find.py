@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from ...memory.indexing import fold
+from ...memory.scoring import DAY
 from .days import FIRST_DAY, LAST_DAY
 from .ranges import time_span
 from .reading import Reading, Today, Tokens
@@ -19,9 +20,9 @@ from .words import MONTHS, NOT_A_WEEKDAY_AFTER, STARTERS, TELLING, WEEKDAYS
 BEGINNING: Final = -62_135_596_800.0
 FOREVER: Final = 253_402_300_800.0
 
-# No date takes more tokens than this, so that a text costs time by its length alone.
+# No date has more tokens, so that the time is linear in the length of the text.
 _LONGEST: Final = 24
-# With these even a person's name is the month: "in June".
+# After these words even a person's name is a month: "in June".
 _SURE_CUES: Final = frozenset({"in", "during", "im", "en", "since", "last", "this", "next"})
 
 
@@ -29,12 +30,12 @@ class Span(msgspec.Struct, frozen=True):
     """A time that a text names.
 
     Attributes:
-        start, end: seconds since the epoch; `end` is not in it. Midnights of the given time zone,
-            or `BEGINNING` and `FOREVER` where a side is open.
-        exact: False where a year, a unit's edge or the order of day and month was guessed. Of an
-            ambiguous order each reading is a span of its own at the same position.
-        text: the words that name it, as they stand.
-        position: where in the text they begin.
+        start, end: seconds since the epoch, `end` exclusive. Midnights of the given time zone, or
+            `BEGINNING` and `FOREVER` for an open side.
+        exact: False if a year, a unit's edge or the order of day and month was guessed. Each
+            reading of an ambiguous order is a separate span at the same position.
+        text: the words that name it, unchanged.
+        position: where they begin in the text.
     """
 
     start: float
@@ -42,6 +43,19 @@ class Span(msgspec.Struct, frozen=True):
     exact: bool
     text: str
     position: int
+
+    @property
+    def is_day(self) -> bool:
+        """Whether it is at most two days long."""
+        return self.end - self.start <= 2 * DAY
+
+    def days(self, local: dt.tzinfo) -> str:
+        """Its first and its last day, or its only day: "2023-05-01 to 2023-05-31"."""
+        first, last = (
+            dt.datetime.fromtimestamp(at, local).date().isoformat()
+            for at in (self.start, max(self.start, min(self.end, FOREVER) - 1))
+        )
+        return first if first == last else f"{first} to {last}"
 
 
 class FoundDates(msgspec.Struct, frozen=True):
@@ -54,10 +68,9 @@ class FoundDates(msgspec.Struct, frozen=True):
 def find(text: str, now: float, local: dt.tzinfo, names: Collection[str] = ()) -> FoundDates:
     """The dates and spans of time that `text` names.
 
-    A name without a year is the latest such time that has begun, for a memory looks back; a
-    month or a weekday that is one of the `names` of people needs a word of time before it. Takes
-    time in proportion to the text, and raises for none. Full-width figures are not read: give
-    the text in NFKC.
+    Without a year it is the latest such time that has begun, since a memory looks back. A month
+    or weekday that is one of the `names` of people needs a word of time before it. Takes time
+    linear in the text, and raises for no text. Full-width digits are not read: normalise to NFKC.
     """
     pieces = tokens(text)
     if not any(map(_tells, pieces)):
@@ -97,7 +110,7 @@ def _read(pieces: Tokens, at: int, today: Today, names: frozenset[str]) -> Readi
 
 
 def _is_a_name(phrase: Tokens, names: frozenset[str]) -> bool:
-    """Whether the phrase rests on nothing but a word that is somebody's name."""
+    """Whether the phrase consists only of a word that is a person's name."""
     *cues, last = phrase
     if last.text not in names or (last.text not in MONTHS and last.text not in WEEKDAYS):
         return False
@@ -120,7 +133,7 @@ def _spans(reading: Reading, text: str, position: int, local: dt.tzinfo) -> list
 
 
 def _midnight(day: int, local: dt.tzinfo) -> float:
-    """When the day begins; where a clock change skips its midnight, the moment of the change."""
+    """The beginning of the day; if a clock change skips midnight, the moment of the change."""
     if day <= FIRST_DAY:
         return BEGINNING
     if day > LAST_DAY:

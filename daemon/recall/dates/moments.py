@@ -46,7 +46,7 @@ def moment(tokens: Tokens, at: int, today: Today, cue: str = "") -> Reading | No
 
 
 def _anchor(tokens: Tokens, at: int, today: Today) -> Reading | None:
-    """The time that another is told from."""
+    """The time that another time is relative to."""
     article = word_at(tokens, at) in ARTICLES
     at += article
     return (
@@ -57,7 +57,7 @@ def _anchor(tokens: Tokens, at: int, today: Today) -> Reading | None:
 
 
 def _beside(tokens: Tokens, at: int, today: Today) -> Reading | None:
-    """A unit beside a time: "week before 9 June 2023", "two days after last Friday"."""
+    """A unit next to a time: "week before 9 June 2023", "two days after last Friday"."""
     count, vague, unit_at = count_at(tokens, at) or (0, False, at)
     word = word_at(tokens, unit_at)
     side = word_at(tokens, unit_at + 1)
@@ -124,7 +124,7 @@ def _part(tokens: Tokens, at: int, today: Today) -> Reading | None:
 
 
 def _nth(tokens: Tokens, at: int, today: Today) -> Reading | None:
-    """One of several: "first week of May", "last Friday of June 2023"."""
+    """One of several units: "first week of May", "last Friday of June 2023"."""
     number = NTH.get(word_at(tokens, at))
     word = word_at(tokens, at + 1)
     known = UNITS.get(word) in {"day", "week", "weekend"} or word in WEEKDAYS

@@ -30,9 +30,9 @@ def named(
 ) -> Reading | None:
     """What is named of the calendar at `at`.
 
-    Without a year it is the latest that has begun. What may as well be another word ("may",
-    "2000") counts only with a `cue`, the preposition of time before it, or with a number that
-    fits. `article` is whether "the" stands before it.
+    Without a year it is the latest that has begun. An ambiguous word ("may", "2000") counts only
+    with a `cue`, the preposition of time before it, or with a fitting number. `article` is
+    whether "the" precedes it.
     """
     if at >= len(tokens):
         return None
@@ -60,7 +60,7 @@ def _word_first(
     if word in SEASONS and (year := year_at(tokens, at + 1, today)):
         return _season(SEASONS[word], year)
     if word in WEEKDAYS and at + 1 < len(tokens) and word_at(tokens, at + 1) not in WEEKDAYS:
-        # "Friday, 7 May": the date says it all.
+        # "Friday, 7 May": the weekday adds nothing.
         following = named(tokens, past_article(tokens, at + 1), today, "on")
         joined = tokens[at + 1].joined
         return following if joined and following and _is_day(following) else None
@@ -148,7 +148,7 @@ def _range_end(tokens: Tokens, at: int) -> tuple[int, int]:
 
 
 def _is_date(tokens: Tokens, month_at: int, day_at: int, end: int, cue: str) -> bool:
-    """Whether a month that may be a verb, and a number, are a date after all."""
+    """Whether a month that may be a verb and a number are indeed a date."""
     month = tokens[month_at]
     if month.text not in VERB_MONTHS or cue or tokens[day_at].ordinal:
         return True
@@ -179,7 +179,7 @@ def _reading(what: NamedDay, end: int, today: Today) -> Reading | None:
 
 
 def _season(month: int, year: tuple[int, int]) -> Reading | None:
-    """A winter belongs to two years, so that "winter 2023" may be either of two."""
+    """A winter belongs to two years, so "winter 2023" may be either."""
     which = NamedDay(year[0], month, 3)
     starts = [year[0], year[0] - 1] if month == 12 else [year[0]]
     periods = tuple(period for start in starts if (period := which.in_year(start)))
@@ -199,7 +199,7 @@ def _decade(token: Token, end: int, today: Today, *, article: bool) -> Reading |
 
 
 def _latest_decade(value: int, end: int, today: Today) -> Reading | None:
-    """The last such ten years that have begun. Only "the 90s": "in his 30s" is an age."""
+    """The last such decade that has begun. Only "the 90s": "in his 30s" is an age."""
     this = days.year_of(today.day)
     return _reading(NamedDay(this - (this - value) % 100, 1, 120), end, today)
 

@@ -77,7 +77,7 @@ def _reading(end: int, named: NamedDay | None, today: Today) -> Reading | None:
 
 
 def _day_and_month(text: str, figures: list[int], end: int, today: Today) -> Reading | None:
-    """With points the day comes first; otherwise both orders count where both are possible."""
+    """With points the day comes first; otherwise both orders count if both are valid."""
     first, second, year = figures
     if year < 100 and len(text.rpartition("/")[2]) == 2:
         year = full_year(year, today)

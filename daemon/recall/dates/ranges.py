@@ -52,7 +52,7 @@ def _side(word: str, period: Period) -> Period:
 
 
 def _from_to(tokens: Tokens, today: Today, word: str) -> Reading | None:
-    """The time of "between X and Y", "from X to Y", "from X on", and of "from X" X itself."""
+    """The time of "between X and Y", "from X to Y", "from X on", or of X alone."""
     links = AND | TO if word in BETWEEN else TO
     lower = moment(tokens, 1, today, cue=word)
     link_at = lower.end if lower else _after_a_day(tokens)
@@ -67,7 +67,7 @@ def _from_to(tokens: Tokens, today: Today, word: str) -> Reading | None:
 
 
 def _to(tokens: Tokens, today: Today) -> Reading | None:
-    """The time of "X to Y" and "X – Y", where both are named in the calendar."""
+    """The time of "X to Y" and "X – Y", if both are named in the calendar."""
     cue = "from" if word_at(tokens, 0) in MONTHS and _links(tokens, 1, TO) else ""
     lower = moment(tokens, 0, today, cue)
     if lower is None or lower.named is None or not _links(tokens, lower.end, TO):
@@ -99,7 +99,7 @@ def _day_of(tokens: Tokens, upper: Reading) -> Reading | None:
 
 
 def _joined(lower: Reading | None, upper: Reading) -> Reading | None:
-    """From the one to the end of the other; a year that one lacks is the other's."""
+    """The span from the first to the end of the second; a missing year is that of the other."""
     if lower is None:
         return None
     first, last = lower.periods[0], upper.periods[0]
@@ -108,7 +108,7 @@ def _joined(lower: Reading | None, upper: Reading) -> Reading | None:
     elif upper.named and upper.named.year is None:
         last = _nearest(upper.named, first, before=False) or last
     elif lower.named is None and last.first < first.first < last.first + 7:
-        # "From Monday to Friday", asked on a Wednesday, is the week that has both.
+        # "From Monday to Friday", asked on a Wednesday, is the week that contains both.
         first = Period(first.first - 7, first.after - 7)
     whole = Period(min(first.first, last.first), max(first.after, last.after))
     exact = (lower.exact and upper.exact) or _one_has_the_year(lower, upper)

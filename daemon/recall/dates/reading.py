@@ -31,9 +31,9 @@ class Reading(msgspec.Struct, frozen=True, gc=False):
     """The periods that the tokens before `end` may mean, most likely first.
 
     Attributes:
-        exact: whether the words leave no choice of days.
-        named: what was named of the calendar, if anything, so that an end of a range can lend
-            its year to the other.
+        exact: whether the words are unambiguous.
+        named: the date or period that was named, if any; one end of a range gives its year to
+            the other.
     """
 
     end: int

@@ -59,7 +59,7 @@ _STEPS: Final[dict[Lean, int]] = {"latest": 0, "last": -1, "this": 0, "next": 1}
 
 
 def _leaning(tokens: Tokens, at: int, today: Today, lean: Lean, *, rolling: bool) -> Reading | None:
-    """What stands after "last", "past", "this" or "next"."""
+    """The unit or day after "last", "past", "this" or "next"."""
     if many := count_at(tokens, at):
         return _span_of(tokens, many, today, lean)
     word = word_at(tokens, at)
@@ -75,7 +75,7 @@ def _leaning(tokens: Tokens, at: int, today: Today, lean: Lean, *, rolling: bool
 
 
 def _leaning_unit(unit: str, end: int, today: int, lean: Lean, *, rolling: bool) -> Reading | None:
-    """What "last week" means, or with `rolling` "the last week", which ends with today."""
+    """The span of "last week", or with `rolling` of "the last week", which ends today."""
     if unit == "day":
         return None
     if rolling and lean == "last" and unit != "weekend":
@@ -126,7 +126,7 @@ def _rolling(count: int, unit: str, end: int, today: int, back: int) -> Reading 
 
 
 def _weekday_of(weekday: int, today: int, lean: Lean) -> Period:
-    """The nearest such day in the direction of `lean`; with "this", the one of this week."""
+    """The nearest such weekday in the direction of `lean`; with "this", that of this week."""
     ahead = (weekday - days.weekday(today)) % 7
     match lean:
         case "last":
@@ -172,7 +172,7 @@ def _counted(tokens: Tokens, at: int, today: Today) -> Reading | None:
 
 
 def _trailing(tokens: Tokens, at: int, today: Today) -> Reading | None:
-    """What follows its noun: "la semaine dernière", "el mes pasado", "lundi prochain"."""
+    """An adjective after its noun: "la semaine dernière", "el mes pasado", "lundi prochain"."""
     after = word_at(tokens, at + 1)
     if after in TRAILING_LAST or after in TRAILING_NEXT:
         lean: Lean = "last" if after in TRAILING_LAST else "next"

@@ -11,11 +11,11 @@ from ...memory.indexing import fold
 
 Kind: TypeAlias = Literal["word", "number", "decade", "short_year", "quarter", "dash", "date"]
 
-# Numbers that belong to prices, versions, times or identifiers are none of ours.
+# Numbers in prices, versions, times or identifiers are not dates.
 _APART: Final = r"(?<![\w.,:/$€£¥#@+])"
 _ENDS: Final = r"(?![\w%°]|[.,:/]\d)"
 _HAN_DAY: Final = r"(?:[ ]?[0-9]{1,2}[ ]?[日号號일])"
-# What stands before a day and month in figures, which may else be a version.
+# Words before a day and month in digits, which could otherwise be a version.
 _ON: Final = "(?:" + "|".join(rf"(?<=\b{cue}[ ])" for cue in ("am", "vom", "zum", "seit")) + ")"
 _TOKEN: Final = re.compile(
     rf"""
@@ -54,14 +54,14 @@ class Token(msgspec.Struct, frozen=True, gc=False):
     """A piece of the text that may be part of a date.
 
     Attributes:
-        kind: what sort of piece; `date` stands for itself.
-        text: folded by `fold`; of a `date`, as it stands.
+        kind: `date` is a whole date.
+        text: folded by `fold`; of a `date`, unchanged.
         form: of a `date`, which numeric form it has.
-        value: the number that it is or names, else 0.
-        gap: what stands between it and the token before, without blanks.
-        ordinal: whether a number was written as one: "7th".
+        value: the number in digits or words, else 0.
+        gap: the text between it and the token before, without blanks.
+        ordinal: whether a number was written as an ordinal: "7th".
         capital: whether it begins with a capital letter.
-        start, end: where in the text it is.
+        start, end: its position in the text.
     """
 
     kind: Kind

@@ -37,16 +37,16 @@ def moved(unit: str, distance: int, day: int) -> int | None:
     return day + _DAYS[unit] * distance if unit in _DAYS else None
 
 
-# How far off a count of units may be, in days: nobody says "two weeks ago" by the day.
+# The tolerance of a count of units, in days: "two weeks ago" is not meant exactly.
 _SLACK: Final = {"day": 0, "week": 3, "fortnight": 4, "month": 15, "quarter": 45, "decade": 1_826}
 
 
 def ago(count: int, unit: str, end: int, today: Today, *, vague: bool = False) -> Reading | None:
     """`count` units before now, or after it if the count is below 0.
 
-    Of days and less it is that day; of years that calendar year; of weekends that weekend; of
-    others the days around it, as far as such counts are usually off. A vague count reaches
-    further.
+    For days and smaller units it is that day; for years that calendar year; for weekends that
+    weekend; for other units the days around it, within their tolerance. A vague count has a
+    larger tolerance.
     """
     if unit in _SECONDS:
         day = today.day + (today.seconds - count * _SECONDS[unit]) // 86_400

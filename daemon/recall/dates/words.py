@@ -29,7 +29,7 @@ _MONTH_NAMES: Final = (
 MONTHS: Final = {
     name: month for month, names in enumerate(_MONTH_NAMES, 1) for name in names.split()
 }
-# These mean a month even when they stand alone; any other may be a name, a verb or a planet.
+# Months even without context; others may be a name, a verb or a planet.
 SURE_MONTHS: Final = _words(
     "january february july september october november december februar oktober dezember janvier"
     " fevrier juillet aout septembre octobre novembre decembre enero febrero septiembre octubre"
@@ -49,12 +49,12 @@ _WEEKDAY_NAMES: Final = (
 )
 # Monday is 0.
 WEEKDAYS: Final = {name: day for day, names in enumerate(_WEEKDAY_NAMES) for name in names.split()}
-# Words of their own, pronouns or names; only "last sun" and the like make a day of them.
+# Also other words, pronouns or names; a weekday only in "last sun" and the like.
 DOUBTFUL_WEEKDAYS: Final = frozenset({"mon", "tue", "wed", "thu", "fri", "sat", "sun"})
-# "Black Friday" is a feast, "every Friday" many days.
+# "Black Friday" is an event, "every Friday" many days.
 NOT_A_WEEKDAY_AFTER: Final = _words("black good cyber holy every each any most some")
 
-# The first month and how many follow: seasons as the weather service of the north counts them.
+# The first month and the number of months: meteorological seasons of the northern hemisphere.
 SEASONS: Final = {
     "spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12,
     "fruhling": 3, "fruhjahr": 3, "sommer": 6, "herbst": 9,
@@ -102,9 +102,9 @@ LAST: Final = _words(
 )
 THIS: Final = _words("this current diese diesen dieser dieses diesem cette ce este esta")
 NEXT: Final = _words("next coming upcoming nachste nachsten nachster nachstes")
-# Reach back from today, where "last week" is the week before this one.
+# Count back from today, while "last week" is the week before this one.
 ROLLING: Final = frozenset({"past"})
-# What follows its noun: "la semaine dernière", "la semana pasada".
+# Adjectives after the noun: "la semaine dernière", "la semana pasada".
 TRAILING_LAST: Final = _words("dernier derniere pasado pasada passe passee")
 TRAILING_NEXT: Final = _words("prochain prochaine proximo proxima")
 
@@ -122,7 +122,7 @@ FROM: Final = _words("from von vom de du del desde")
 AND: Final = _words("and und et y")
 TO: Final = _words("to until till through thru bis au a al hasta")
 
-# Before a date these belong to it.
+# Part of the date that follows.
 PREPOSITIONS: Final = _words("in on at during around circa im am en le el during within throughout")
 ARTICLES: Final = _words("the der den dem das le la l el los las")
 OF: Final = _words("of de del d")
@@ -138,7 +138,7 @@ DECADES: Final = {
     "seventies": 70, "eighties": 80, "nineties": 90,
 }  # fmt: skip
 
-# Whatever is counted in thousands is no year: "in 2000 words".
+# Before these nouns a number is a count, not a year: "in 2000 words".
 COUNTED: Final = _words(
     "words steps lines rows users people times ways bytes kb mb gb ms items memories dollars euros"
     " usd eur percent km miles meters metres files tests requests tokens points pieces calories"
@@ -151,7 +151,7 @@ AFTER_A_DATE: Final = _words(
     " that this the we i you he she they it of after before if because"
 )
 
-# Every word that a date can begin with, so that any other costs one look.
+# Every word that a date can begin with; any other word takes only one look-up.
 STARTERS: Final = (
     frozenset({"day", "hace", "il", GERMAN_VOR})
     | MONTHS.keys() | WEEKDAYS.keys() | SEASONS.keys() | DAYS_FROM_TODAY.keys() | UNITS.keys()
@@ -159,6 +159,6 @@ STARTERS: Final = (
     | LAST | THIS | NEXT | ROLLING | SINCE | BEFORE | AFTER | UNTIL | BETWEEN | FROM
     | PREPOSITIONS | ARTICLES | EARLY | MIDDLE | LATE
 )  # fmt: skip
-# What begins a date but says nothing by itself; a text with no more than these names no time.
+# Words that begin a date but are not a time alone.
 _CUES: Final = SINCE | BEFORE | AFTER | UNTIL | BETWEEN | FROM | PREPOSITIONS | ARTICLES
 TELLING: Final = STARTERS - _CUES
