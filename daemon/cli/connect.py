@@ -184,7 +184,7 @@ def _told(
 
 def _agreed() -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise WrongUsage("nobody can be asked here: give --yes, or --print")
+        raise WrongUsage("cannot ask without a terminal: give --yes, or --print")
     sys.stderr.write("write this? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

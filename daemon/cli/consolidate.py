@@ -74,7 +74,7 @@ def _show_done(done: shapes.upkeep.Consolidated) -> None:
     for change in done.tree_changes or ():
         print("tree:", visible(change))
     how = "dry run, nothing changed," if done.dry_run else "done"
-    hot = f"; {done.promoted:,} memories in the hot state" if done.promoted is not UNSET else ""
+    hot = f"; {number_of(done.promoted, 'memory', 'memories')} in the hot state" if done.promoted is not UNSET else ""
     print(f"{done.mode}: {how} in {done.took_ms / 1000:.1f} s{hot}")
 
 

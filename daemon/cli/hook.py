@@ -38,8 +38,8 @@ def add_hook(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--project",
         nargs="?",
-        const="",
-        choices=("", *WORDS),
+        const=False,
+        choices=WORDS,
         metavar="WORD",
         help="show or set what the project of this folder does: on, off, or own (an agent"
         " that other projects do not see)",

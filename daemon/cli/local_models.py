@@ -56,7 +56,7 @@ def local_model(client: Client, env: Mapping[str, str] = os.environ) -> dict[str
             say(f"no model is configured; asking the one at {endpoint}")
             return {"llm_endpoint": endpoint}
     if ports:
-        say(f"no model's server answers at port {_either(ports)} of this device")
+        say(f"no model server answers at port {_either(ports)} of this device")
     return {}
 
 

@@ -162,7 +162,7 @@ def problems(exam: Exam) -> Iterator[Symptom]:
         text = f"the daemon is {exam.status.version}, this command {VERSION}"
         yield Symptom("warning", text, "restart it: `systemctl restart thermocline`")
     elif not exam.status.problems:
-        yield Symptom("ok", "none")
+        yield Symptom("ok", "reports no problem")
 
 
 def _connects(path: str) -> str:
