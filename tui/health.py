@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from thermocline.daemon.client.wording import number_of
+
 from .feed import Snapshot
-from .text import number_of
 
 
 class Verdict(NamedTuple):

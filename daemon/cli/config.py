@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ..client import ApiError, Client, DaemonUnreachable
+from ..client.wording import number_of
 from ..errors import ConfigInvalid
 from .arguments import WrongUsage
-from .terminal import number_of, show_json, visible
+from .terminal import show_json, visible
 
 _COLUMN = 44
 

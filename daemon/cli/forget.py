@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 
 from ..client import ApiError, Client
+from ..client.wording import number_of
 from .arguments import WrongUsage, say, stdin_once, text_of
 from .database import PATIENCE_SECONDS
 from .memories import headline, short
-from .terminal import number_of, show_answer, show_json, show_rows, visible
+from .terminal import show_answer, show_json, show_rows, visible
 
 
 def add_forget(parser: argparse.ArgumentParser) -> None:

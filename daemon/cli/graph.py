@@ -8,10 +8,11 @@ from typing import get_args
 
 from .. import shapes
 from ..client import Client
+from ..client.wording import ago, number_of
 from .arguments import say, text_of, whole
 from .memories import short
 from .options import refuse
-from .terminal import ago, number_of, show_answer, show_rows, visible
+from .terminal import show_answer, show_rows, visible
 
 _TYPES = get_args(shapes.graph.EntityKind)
 

@@ -9,10 +9,11 @@ from typing import Final
 from msgspec import UNSET, UnsetType
 
 from ..client import Client
+from ..client.wording import number_of
 from .arguments import say, text_in, text_of
 from .list import tell_rest
 from .options import FILTERS, add_options, refuse
-from .terminal import number_of, show_answer, show_rows, show_text, visible
+from .terminal import show_answer, show_rows, show_text, visible
 
 _TYPES: Final = ("failure", "success", "insight")
 _OUTCOMES: Final = ("resolved", "unresolved", "informational")

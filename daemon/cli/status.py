@@ -10,9 +10,10 @@ from typing import Final
 
 from .. import shapes
 from ..client import Client, DaemonUnreachable
+from ..client.wording import ago, moment, number_of, size
 from .arguments import say
 from .sync import phase_of
-from .terminal import ago, moment, number_of, show_answer, show_rows, size, span, visible
+from .terminal import show_answer, show_rows, span, visible
 
 _WATCH_SECONDS: Final = 2.0
 _HEAD: Final = (

@@ -13,9 +13,10 @@ from textual.screen import ModalScreen
 from textual.widgets import DataTable, Static
 
 from thermocline.daemon.client import Client, ClientError
+from thermocline.daemon.client.wording import number_of, size
 from thermocline.daemon.shapes.agents import AgentForgotten, AgentView
 
-from ..text import number_of, plain, size
+from ..text import plain
 from ..widgets.rows import Column, Rows
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from typing import Final, Literal, TypeAlias
 from rich.style import Style
 from rich.text import Text
 
+from thermocline.daemon.client.wording import ago, number_of, size
 from thermocline.daemon.shapes.files import FilesStats, FileView, FoundChunk, WatchedPath
 
-from ..text import ago, number_of, plain, size
+from ..text import plain
 from ..widgets.rows import Column
 
 Mode: TypeAlias = Literal["files", "problems", "paths", "found"]

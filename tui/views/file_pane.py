@@ -9,9 +9,9 @@ from typing import Final
 from rich.text import Text
 
 from thermocline.daemon.client import Client
+from thermocline.daemon.client.wording import number_of
 from thermocline.daemon.shapes.files import ChunkPlace
 
-from ..text import number_of
 from ..widgets.excerpt import Excerpt
 from .view import View
 

@@ -16,9 +16,10 @@ from textual.widget import Widget
 from textual.widgets import OptionList, Static
 
 from thermocline.daemon.client import Client, ClientError
+from thermocline.daemon.client.wording import size
 
 from ..dialogs.form import FormScreen
-from ..text import part_of, size
+from ..text import part_of
 from ..widgets.choices import Choices
 from ..widgets.gauge import Gauge, bar
 from ..widgets.paint import paint

@@ -10,9 +10,9 @@ from typing import Any, Final, TypeAlias
 from rich.text import Text
 
 from thermocline.daemon.client import Client
+from thermocline.daemon.client.wording import ago
 
 from ..dialogs.form import Field
-from ..text import ago
 from .memory_changes import Undo, graded
 from .memory_text import Paint, Shown, grade
 

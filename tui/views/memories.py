@@ -16,11 +16,11 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from thermocline.daemon.client import Client
+from thermocline.daemon.client.wording import number_of
 from thermocline.daemon.shapes.memory import MemoryPage, MemoryView
 from thermocline.daemon.shapes.recall import HitView, Recalled
 
 from ..dialogs.form import Field, FormScreen
-from ..text import number_of
 from ..widgets.paged import PAGE, PagedTable
 from ..widgets.paint import paint
 from . import memory_columns, memory_text

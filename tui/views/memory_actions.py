@@ -9,10 +9,10 @@ from typing import TypeAlias
 from rich.text import Text
 
 from thermocline.daemon.client import Client, ClientError
+from thermocline.daemon.client.wording import number_of
 from thermocline.daemon.shapes.memory import MemoryView
 
 from ..dialogs.form import Field, FormScreen
-from ..text import number_of
 from . import memory_changes as changes
 from .memory_changes import Undo
 from .view import View

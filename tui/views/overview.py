@@ -12,13 +12,14 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from thermocline.daemon.client import Client
+from thermocline.daemon.client.wording import ago, number_of, size
 from thermocline.daemon.shapes.files import FilesStats
 from thermocline.daemon.shapes.stats import LiveMetrics, Stats
 from thermocline.daemon.shapes.status import AgentStatus, ModelStatus, Status
 from thermocline.daemon.shapes.sync import SyncStatus
 
 from ..health import verdict
-from ..text import ago, number_of, part_of, plain, size, span
+from ..text import part_of, plain, span
 from ..widgets.facts import Facts
 from ..widgets.gauge import Gauge
 from ..widgets.paint import paint

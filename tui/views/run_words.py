@@ -7,9 +7,10 @@ from typing import Final
 
 from msgspec import UNSET
 
+from thermocline.daemon.client.wording import number_of
 from thermocline.daemon.shapes.upkeep import Consolidated
 
-from ..text import number_of, plain, span
+from ..text import plain, span
 
 # What is worth saying of a run, in this order: a number's field and words for one and several.
 _DONE: Final = (

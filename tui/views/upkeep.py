@@ -14,6 +14,7 @@ from textual.containers import Container
 from textual.widgets import DataTable, Static
 
 from thermocline.daemon.client import Client
+from thermocline.daemon.client.wording import ago, number_of
 from thermocline.daemon.shapes.status import ModelStatus, PurposeUsage
 from thermocline.daemon.shapes.upkeep import (
     Running,
@@ -22,7 +23,7 @@ from thermocline.daemon.shapes.upkeep import (
     UpkeepStatus,
 )
 
-from ..text import ago, number_of, plain, span
+from ..text import plain, span
 from ..widgets.facts import Facts
 from ..widgets.gauge import Gauge, bar
 from ..widgets.paint import paint

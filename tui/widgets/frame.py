@@ -11,8 +11,10 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
+from thermocline.daemon.client.wording import ago
+
 from ..health import verdict
-from ..text import ago, plain
+from ..text import plain
 from ..views import VIEWS
 from .paint import paint
 
