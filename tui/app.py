@@ -289,7 +289,7 @@ class ThermoclineApp(App[None]):
     async def choose_from(
         self, title: str, choices: Sequence[tuple[str, str]], chosen: str | None = None
     ) -> str | None:
-        """Which of the choices (value, text) the person took; None: none of them.
+        """The value of the choice (value, text) that the person took, or None.
 
         Only from a method decorated with `@work`, as `confirm`.
         """
@@ -319,7 +319,7 @@ class ThermoclineApp(App[None]):
         return self._undo is not None if action == "undo" else True
 
     def action_hide_texts(self) -> None:
-        """Hide or show what was stored, for instance before others see the screen."""
+        """Hide or show stored texts, for instance before somebody else sees the screen."""
         self.hide_texts = not self.hide_texts
 
     def watch_hide_texts(self, hide: bool) -> None:

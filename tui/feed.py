@@ -100,7 +100,7 @@ class Feed:
             thread.start()
 
     def refresh(self) -> None:
-        """Ask again at once, for instance after a change that tells of no event."""
+        """Ask again at once, for instance after a change that raises no event."""
         self._wake.set()
 
     def stop(self) -> None:

@@ -24,7 +24,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Door:
-    """Lets in one browser: whoever shows the token first gets a cookie, all others 403.
+    """Lets in one browser: the first request with the token gets a cookie, all others get 403.
 
     Args:
         port: where the view is served.

@@ -1,8 +1,8 @@
 """`thermocline hook`: what Claude Code, Codex, Gemini CLI and Cursor run in a session.
 
-It tells the agent what the memory has for the turn, and the memory what is said. Nothing here may
-hold up an agent: there is no model, no child process, a short wait for the daemon, and no error.
-Every turn waits for it: it loads a tenth of what another verb does (`program.py`).
+It gives the agent the memories for the turn, and reports the turn to the memory. Nothing here may
+delay an agent: no model, no child process, a short wait for the daemon, and no error. Every turn
+waits for it, so it imports a tenth of what another verb does (`program.py`).
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class SessionEvent:
         self._conversation = f"{self._project.name}/{session}"[:200]
 
     def handled(self, socket: str) -> dict[str, Any] | None:
-        """Do what the event asks for; return what the client is told."""
+        """Handle the event; return the answer for the client."""
         handler = _HANDLERS.get(self._name)
         # What a subagent is told to do, no person has said.
         if handler is None or self._project.word == OFF or self._text("agent_id"):

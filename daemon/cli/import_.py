@@ -1,7 +1,7 @@
 """`thermocline import`: import what other tools, or other people, have written.
 
-The command reads the files itself, with the rights of whoever runs it, and sends the daemon what it
-found in parts: the daemon opens no file for anybody.
+The command reads the files with the rights of its user, and sends the daemon their entries:
+the daemon opens no file on behalf of a caller.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SYSTEMS: Final = (
     *("jsonl", "mcp-memory", "mem0", "openclaw", "profclaw", "scalyclaw", "tinyclaw"),
 )
 _FILES: Final = ("hot", "warm", "tree", "metrics", "memory-md", "rows")
-# What is sent at a time. Half of a request's default limit: JSON may escape what it holds.
+# The size of a part. Half of a request's default limit: JSON may escape what it holds.
 _MOST_BYTES: Final = 400_000
 _MOST_ENTRIES: Final = 500
 _NAMED: Final = 10

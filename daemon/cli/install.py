@@ -67,7 +67,7 @@ class System(msgspec.Struct, frozen=True):
         return ["systemctl", *(["--user"] if self.user else []), *more]
 
     def manager_runs(self) -> bool:
-        """Whether this system's systemd, or the user's, is there to be told."""
+        """Whether the system's systemd, or the user's, is running."""
         if self.prefix is not None or not _BOOTED.is_dir():
             return False
         runtime = os.environ.get("XDG_RUNTIME_DIR", "")
@@ -252,7 +252,7 @@ def _agreed(args: argparse.Namespace) -> bool:
     """Whether the person agrees.
 
     Raises:
-        WrongUsage: there is nobody to ask.
+        WrongUsage: there is no terminal to ask on.
     """
     if args.yes:
         return True

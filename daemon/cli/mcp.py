@@ -1,8 +1,8 @@
 """`thermocline mcp`: the tools for MCP clients, between their standard streams and the socket.
 
-Both eras of the protocol are spoken: the sessions of `initialize` (2024 and 2025), and the requests
-that each carry their version (2026). Every session of a client starts a process of its own, so this
-one has no SDK, and loads no more than it needs (`program.py`).
+It speaks both eras of the protocol: the sessions of `initialize` (2024 and 2025), and requests that
+each carry their version (2026). Every session of a client starts such a process, so it uses no SDK
+and imports little (`program.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..client.errors import ApiError, ClientError, DaemonUnreachable
 from ..runtime.places import default_socket
 from ..runtime.project import FILE, OFF, project_of
 from ..runtime.version import VERSION
-from .explained import explained
+from .failures import explained
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _INFO: Final = {"name": "thermocline", "title": "Thermocline", "version": VERSIO
 _LIFE_MS: Final = 3_600_000
 _PARSE_ERROR, _NO_REQUEST, _NO_METHOD, _WRONG_PARAMETERS = -32700, -32600, -32601, -32602
 _NO_VERSION, _NO_RESOURCE, _FAULT = -32022, -32002, -32603
-# It makes four tools of its own of what resources a server has, and reads none by itself.
+# It turns the resources of a server into four more tools, and reads none by itself.
 _WITHOUT_RESOURCES: Final = ("openclaw",)
 _HOT: Final = "memory://hot"
 _MEMORY: Final = "memory://"

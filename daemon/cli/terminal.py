@@ -36,7 +36,7 @@ def width() -> int | None:
 
 
 def show_text(text: str) -> None:
-    """Print stored text: as it is into a file or a pipe, harmless on a terminal."""
+    """Print stored text: unchanged into a file or a pipe, escaped on a terminal."""
     print(visible(text, keep="\n\t") if _to_terminal() else text)
 
 

@@ -46,7 +46,7 @@ def run_tui(args: argparse.Namespace, client: Client) -> int:
     """Open the view.
 
     Raises:
-        Unavailable: what it needs is not installed.
+        Unavailable: textual is not installed.
         WrongUsage: there is no such tab or size, or no terminal.
     """
     size = _size(args.size)

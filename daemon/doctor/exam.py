@@ -35,7 +35,7 @@ class Exam(msgspec.Struct, frozen=True):
     """A device under examination.
 
     Attributes:
-        env: the environment that the daemon has, as far as it is known.
+        env: the daemon's environment, as far as known.
         root: where the device's files are; another folder than `/` only in tests.
         state_dir: the daemon's, or that of the next to start.
         socket: where it is to be reached.

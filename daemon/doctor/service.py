@@ -1,4 +1,4 @@
-"""The daemon as a process: configuration, units, lock, socket, and what it says of itself."""
+"""The daemon as a process: configuration, units, lock, socket, and the problems it reports."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def socket(exam: Exam) -> Iterator[Symptom]:
         others = [place for place in socket_places(exam.env, root=root) if place != path]
         if answering := [place for place in others if _connects(place) == ""]:
             text = f"another daemon answers at {', '.join(answering)}"
-            yield Symptom("warning", text, "name the one that you mean with --socket")
+            yield Symptom("warning", text, "choose one with --socket")
         return
     start = f"start it: `{_start(exam)}`"
     if isinstance(exam.silence, ApiError):
@@ -146,7 +146,7 @@ def socket(exam: Exam) -> Iterator[Symptom]:
         elif reason == "connection refused":
             reason = "a killed daemon left it behind"
             remedy = f"{start}; it replaces the socket"
-        yield Symptom("failure", f"nobody answers at {path}: {reason}", remedy)
+        yield Symptom("failure", f"no daemon answers at {path}: {reason}", remedy)
     else:
         text = f"a process listens at {path} and does not answer"
         yield Symptom("failure", text, "`systemctl status thermocline` says whether it starts")
@@ -166,7 +166,7 @@ def problems(exam: Exam) -> Iterator[Symptom]:
 
 
 def _connects(path: str) -> str:
-    """Why nobody can connect; empty if somebody listens."""
+    """Why connecting fails; "" if a process listens."""
     with sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM) as probe:
         probe.settimeout(_SECONDS)
         try:

@@ -23,11 +23,11 @@ class Field:
     """One value, as text.
 
     Attributes:
-        name: what it is called in the values.
-        label: what it is called on the screen.
-        value: what it is before.
+        name: its key in the values.
+        label: its name on the screen.
+        value: its initial text.
         about: what to enter, shown while it is empty.
-        lines: how many lines it has; Enter begins another one if there are several.
+        lines: its height; with more than one, Enter begins a new line.
         words: what completes the entry with the right arrow.
         told: what the entry means, shown beside the label as one types.
     """
@@ -47,7 +47,7 @@ class FormScreen(ModalScreen[bool]):
     Args:
         title: what is entered.
         fields: from the top down.
-        save: takes the values; what it returns is why it cannot, or "".
+        save: takes the values; returns why it cannot, or "".
         notes: lines below the fields.
     """
 
@@ -122,7 +122,7 @@ class FormScreen(ModalScreen[bool]):
 
     @property
     def values(self) -> dict[str, str]:
-        """What stands in the fields."""
+        """The text of each field."""
         found: dict[str, str] = {}
         for field in self._fields:
             entry = self.query_one(f"#field-{field.name}")
@@ -133,7 +133,7 @@ class FormScreen(ModalScreen[bool]):
         return found
 
     def on_input_changed(self) -> None:
-        """Say what it means."""
+        """Show what the entry means."""
         self._leaving = False
         self._tell()
 

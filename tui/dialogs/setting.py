@@ -38,7 +38,7 @@ def value_of(typed: str) -> Any:
 
 
 def fault(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Whether a value is of the wrong type, out of bounds or none of those listed.
+    """Whether a value has the wrong type, is out of bounds or not among those listed.
 
     The daemon checks everything else before it writes.
     """

@@ -22,7 +22,7 @@ Described = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """One category as it is shown.
+    """One category for display.
 
     Attributes:
         path: "root" for all.
@@ -30,7 +30,7 @@ class Category:
         guide: the lines before its name.
         warm, cold: the memories filed in it or below it.
         own: those filed in it.
-        children: how many categories stand directly below it.
+        children: the number of categories directly below it.
         last_access: seconds since the epoch; 0 for never.
     """
 
@@ -104,7 +104,7 @@ def add_category(client: Client, path: str, desc: str) -> Undo:
 
 
 def describe_category(client: Client, path: str, desc: str, before: str) -> Undo:
-    """Describe a category otherwise."""
+    """Change the description of a category."""
     client.tree_add(path, desc)
     return lambda again: again.tree_add(path, before)
 

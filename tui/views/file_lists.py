@@ -79,7 +79,7 @@ def state_line(
 
 
 def file_rows(files: Iterable[FileView], short: Short, shown: Shown, now: float) -> list[Row]:
-    """All files; one that is not indexed has a mark for its chunks."""
+    """All files; those not indexed have a mark in place of the number of chunks."""
     return [
         (
             one.path,

@@ -57,7 +57,7 @@ class HotView(View):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        # What stands in each line of the list; None: a title.
+        # The entry in each line of the list; None: a title.
         self._lines: list[Entry | None] = []
         self._actions = MemoryActions(self)
 

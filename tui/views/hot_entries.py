@@ -142,7 +142,7 @@ def _number(value: Json, default: float) -> float:
 
 
 def fields_for(section: str, entry: Entry | None) -> list[Field]:
-    """The form's fields for a new entry of a section, or for one that is there."""
+    """The form's fields for a new or an existing entry of a section."""
     value: Json = {} if entry is None or section in _NAMED else entry.value
     name = "" if entry is None else entry.name
     if section in _NAMED:
@@ -196,7 +196,7 @@ def entered(section: str, values: dict[str, str], entry: Entry | None) -> Entry:
             msg = "the importance is a number from 0 to 1, such as 0.7"
             raise ValueError(msg) from None
     before = {} if entry is None else entry.value
-    # An empty description is none, unless there was one.
+    # An empty field is left out, unless the entry had it before.
     given = {name: value for name, value in given.items() if value != "" or name in before}
     return Entry(section, given[key], {**before, **given})
 

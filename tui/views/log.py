@@ -22,7 +22,7 @@ from ..widgets.paint import paint
 from .filtered import FilteredView
 
 _ROWS: Final = 1000
-# With so many more rows, the oldest go; not with each new one.
+# The oldest rows are removed in batches of this size.
 _SPARE: Final = 500
 
 
@@ -216,7 +216,7 @@ class LogView(FilteredView):
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         """Going up stops following, going to the end follows again."""
         event.stop()
-        # The table tells of this late, when there may be more rows; only a person goes up.
+        # This event arrives late, when there may be more rows; only a person moves the cursor up.
         last = len(self._shown) - 1
         self._following = event.cursor_row >= last or (
             self._following and event.cursor_row >= self._end

@@ -1,4 +1,4 @@
-"""All of one memory: what it says, why it was found, where it is from, and how it came to be so."""
+"""One memory in full: its text, why it was found, its origin and its history."""
 
 from __future__ import annotations
 

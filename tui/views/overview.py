@@ -26,7 +26,7 @@ from ..widgets.paint import paint
 from ..widgets.spark import Spark
 from .view import View
 
-# Numbers that no event tells of are read again after so many seconds, the others at once.
+# Seconds between two readings of numbers that change without an event.
 _SLOW_SECONDS: Final = 30.0
 _LIVE_SECONDS: Final = 15.0
 _LABEL: Final = 8

@@ -1,4 +1,4 @@
-"""Every setting: its value, where that is from, what it means; and changing it."""
+"""Every setting: its value, origin and meaning; and changing it."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class SyncView(PartsView):
         "conflicts": "Conflicts",
         "devices": "Devices",
     }
-    # Rounds tell of no event.
+    # Rounds raise no event.
     WATCHES: ClassVar[frozenset[str]] = frozenset({""})
     WRITES: ClassVar[frozenset[str]] = frozenset(
         {"sync", "rehearse", "take_back", "retire", "rejoin"}

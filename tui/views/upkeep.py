@@ -1,4 +1,4 @@
-"""What happens by itself, what it did, doing it now; and what the model was asked and cost."""
+"""Upkeep: schedules, past runs, running it now; and the model's calls and their cost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .parts import PartsView
 from .run_words import facts_of, seconds_of, told
 
 _LABEL: Final = 8
-# What a person can run, with what it does.
+# The runs that a person can start, with what they do.
 RUNS: Final = {
     "quick": "score, archive what does not fit, write the hot state",
     "daily": "that, read the daily notes, merge duplicates, drop empty categories",

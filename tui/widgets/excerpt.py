@@ -38,7 +38,7 @@ class Excerpt(VerticalScroll, can_focus=True):
         Args:
             lines: harmless, see `plain`.
             first: the number of the first.
-            chunk: the numbers of its first and last line; None: there is none.
+            chunk: the numbers of its first and last line, or None.
         """
         start, end = chunk if chunk is not None else (first + len(lines), first + len(lines))
         columns = len(str(first + len(lines)))

@@ -76,7 +76,7 @@ class Head(Line):
 
 
 class TabBar(Line):
-    """The tabs; in few columns only the digits and the name of the one that is shown."""
+    """The tabs; in few columns only their digits and the name of the current tab."""
 
     DEFAULT_CSS = """
     TabBar { background: $surface; }
