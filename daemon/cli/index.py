@@ -17,7 +17,6 @@ from .options import FILTERS, add_options, refuse
 from .terminal import show_answer, show_rows, visible
 
 _ACTIONS: Final = ("status", "add", "remove", "list", "search", "sync")
-_PAGED: Final = frozenset({"list"})
 _NEEDS: Final = {"add": "PATH", "remove": "PATH", "search": "QUERY"}
 
 

@@ -37,6 +37,7 @@ _PARSE_ERROR, _NO_REQUEST, _NO_METHOD, _WRONG_PARAMETERS = -32700, -32600, -3260
 _NO_VERSION, _NO_RESOURCE, _FAULT = -32022, -32002, -32603
 # It turns the resources of a server into four more tools, and reads none by itself.
 _WITHOUT_RESOURCES: Final = ("openclaw",)
+_CANCELLABLE: Final = ("tools/call", "resources/read")
 _HOT: Final = "memory://hot"
 _MEMORY: Final = "memory://"
 _STARTING_SECONDS: Final = 15.0
@@ -172,21 +173,15 @@ class Bridge:
                 self._waiting.pop(_key(params.get("requestId")), None)
             return
         key = message["id"]
-        if message["method"] in {"tools/call", "resources/read"}:
-            thread = threading.Thread(
-                target=self._answer,
-                args=(key, message["method"], params),
-                kwargs={"cancellable": True},
-                daemon=True,
-            )
+        if message["method"] in _CANCELLABLE:
+            arguments = (key, message["method"], params)
+            thread = threading.Thread(target=self._answer, args=arguments, daemon=True)
             self._waiting[_key(key)] = thread
             thread.start()
         else:
             self._answer(key, message["method"], params)
 
-    def _answer(
-        self, key: Any, method: str, params: dict[str, Any], *, cancellable: bool = False
-    ) -> None:
+    def _answer(self, key: Any, method: str, params: dict[str, Any]) -> None:
         answer: dict[str, Any]
         try:
             answer = {"result": self._handled(method, params)}
@@ -195,7 +190,7 @@ class Bridge:
         except Exception as error:  # noqa: BLE001 - each request has an answer
             told = f"the bridge failed: {type(error).__name__}"
             answer = {"error": {"code": _FAULT, "message": told}}
-        if cancellable and self._waiting.pop(_key(key), None) is None:
+        if method in _CANCELLABLE and self._waiting.pop(_key(key), None) is None:
             return
         self._send(key, **answer)
 

@@ -158,7 +158,7 @@ def table(path: Path, name: str, values: Mapping[str, Any]) -> Edit:
     """A table of a TOML file."""
 
     def enter(text: str) -> str:
-        found: Any = toml.load(text)
+        found: Any = tomllib.loads(text)
         for key in name.split("."):
             found = found.get(key, {}) if isinstance(found, Mapping) else {}
         return text if found == values else toml.put(text, name, values)
