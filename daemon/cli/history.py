@@ -15,7 +15,9 @@ from .memories import short
 from .options import refuse
 from .terminal import cut, show_answer, show_rows, visible
 
-_KIND_HELP = "what ID is: memory (default), pair, hot, category or note"
+_KIND_HELP = (
+    "what ID is: memory (default), pair, hot, category, note, entity, experience or session"
+)
 _LONGEST_VALUE = 60
 
 

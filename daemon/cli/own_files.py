@@ -1,4 +1,4 @@
-"""`thermocline reflect`, `episode`, `skill` and `knowledge`: the files of the agent's own."""
+"""`thermocline reflect`, `episode`, `skill` and `knowledge`: the agent's own files."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def add_knowledge(parser: argparse.ArgumentParser) -> None:
 
 
 def run_knowledge(args: argparse.Namespace, client: Client) -> None:
-    """Show it, or what of it to fold."""
+    """Show it, or propose lines to drop."""
     client.timeout = max(client.timeout, 60.0) if args.fold else client.timeout
     found = client.knowledge(fold=args.fold)
     if args.json:

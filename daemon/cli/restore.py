@@ -45,7 +45,7 @@ def add_restore(parser: argparse.ArgumentParser) -> None:
     add(
         "--wait", metavar="SECONDS", type=number,
         help="how long to wait for a replica that cannot be reached"
-        f" (default {_WAIT_SECONDS:.0f} in a terminal, else without end)",
+        f" (default {_WAIT_SECONDS:.0f} in a terminal, else no limit)",
     )  # fmt: skip
     add("--verify", action="store_true", help="have the daemon verify that a restore would work")
     add("--config", metavar="FILE", help="a file that overrides the usual ones")

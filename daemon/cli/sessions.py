@@ -1,4 +1,4 @@
-"""`thermocline sessions`: stretches of work, and what has changed since their answers."""
+"""`thermocline sessions`: sessions of work, and what has changed since their answers."""
 
 from __future__ import annotations
 

@@ -21,10 +21,8 @@ _DRIVER_VARIABLE: Final = "TEXTUAL_DRIVER"
 
 def add_tui(parser: argparse.ArgumentParser) -> None:
     """Add the options of `tui`."""
-    parser.add_argument("--tab", metavar="NAME", help="the tab to show; default: the last time's")
-    parser.add_argument(
-        "--read-only", action="store_true", help="nothing can be changed, whatever is pressed"
-    )
+    parser.add_argument("--tab", metavar="NAME", help="the tab to show; default: the last one")
+    parser.add_argument("--read-only", action="store_true", help="no key changes anything")
     parser.add_argument(
         "--screenshot", metavar="FILE", help="write a picture of the tab as SVG, and exit"
     )
