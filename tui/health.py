@@ -1,4 +1,4 @@
-"""How the daemon is, in a word, with the reason."""
+"""The health of the daemon, in a word."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Verdict(NamedTuple):
 
 
 def verdict(snapshot: Snapshot) -> Verdict:
-    """How the daemon of a snapshot is."""
+    """The health of the daemon in a snapshot."""
     if not snapshot.connected:
         if not snapshot.trouble:
             return Verdict("○", "connecting", "secondary")

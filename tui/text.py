@@ -1,4 +1,4 @@
-"""Texts for the screen, harmless whatever was stored.
+"""Texts for the screen: escaped, masked, formatted.
 
 Textual reads a `str` as markup in most places: titles, `Static`, cells of tables. Stored text
 therefore goes to the screen as a `rich.text.Text`, which it shows as it is; see `View.shown`.
@@ -49,7 +49,7 @@ def masked(text: str) -> str:
 
 
 def hidden(text: str) -> str:
-    """Dots in place of a text that nobody beside the screen should read."""
+    """Dots in place of a text that should not be seen by others."""
     return "·" * min(len(text), 12) or "·"
 
 
@@ -71,7 +71,7 @@ def span(seconds: float) -> str:
 
 
 def text_of(value: object) -> str:
-    """A value as text: a word as it is, anything else as JSON."""
+    """A value as text: a string unchanged, anything else as JSON."""
     return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
 
 

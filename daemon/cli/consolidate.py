@@ -162,7 +162,7 @@ def run_upkeep(args: argparse.Namespace, client: Client) -> None:
 
 
 def _when(seconds: float | None) -> str:
-    """A future time with its hour, and with its year if that is another."""
+    """A future time with its hour, and with its year if that is not the current year."""
     if seconds is None:
         return "never"
     local = time.localtime(seconds)

@@ -1,4 +1,4 @@
-"""`thermocline experiences`: what worked for an intent, and what somebody prefers."""
+"""`thermocline experiences`: what worked for an intent, and what users prefer."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def _show_rows(found: Iterable[shapes.experiences.ExperienceView]) -> None:
 
 
 def _solution(text: str) -> Any:
-    """JSON, or a text as it is."""
+    """The value of JSON, else the text itself."""
     said = text_of(text)
     try:
         return json_of(said, "--solution")

@@ -130,7 +130,7 @@ class SessionEvent:
         return self._block(daemon, {})
 
     def prompted(self, daemon: _Daemon) -> str:
-        """What answers the prompt, which is heard as well."""
+        """The memories that answer the prompt, which is observed too."""
         prompt = self._text("prompt")
         if not prompt.strip() or prompt.startswith("/"):
             return ""
@@ -141,19 +141,19 @@ class SessionEvent:
         return block
 
     def answered(self, daemon: _Daemon) -> str:
-        """What the agent has said; a client that repeats the prompt is heard for both."""
+        """Observe the agent's answer, and the prompt if the client repeats it."""
         answer = self._text("last_assistant_message") or self._text("prompt_response")
         prompt = self._text("prompt")
         self._observe(daemon, [("user", prompt), ("assistant", answer)])
         return ""
 
     def compacted(self, daemon: _Daemon) -> str:
-        """The summary that the conversation goes on with."""
+        """Observe the summary of a compaction."""
         self._observe(daemon, [("assistant", self._text("compact_summary"))])
         return ""
 
     def ended(self, daemon: _Daemon) -> str:
-        """The conversation, or the part of it that is compacted, is over: it becomes an episode."""
+        """End the conversation, or its compacted part: it becomes an episode."""
         self._observe(daemon, [], end=True)
         return ""
 

@@ -91,7 +91,7 @@ def run_import(args: argparse.Namespace, client: Client) -> None:
 def _reading(
     args: argparse.Namespace, look: GivenPath
 ) -> tuple[str, Iterator[Found | Document | ReadFault]]:
-    """The format that was named, or that the path has, and what there is.
+    """The named or detected format, and its content.
 
     Raises:
         InvalidInput: the format cannot be told.
@@ -114,7 +114,7 @@ def _reading(
 
 
 class _Report:
-    """What was imported for one agent, of all parts that were sent."""
+    """What was imported for one agent, over all parts."""
 
     def __init__(self) -> None:
         self.read: dict[tuple[str, str], int] = {}
@@ -150,7 +150,7 @@ class _Report:
 
 
 class _Sending:
-    """Sends what was found, as much at a time as the daemon takes, and adds up the answers."""
+    """Sends the entries in parts that the daemon accepts, and adds up the answers."""
 
     def __init__(self, args: argparse.Namespace, client: Client) -> None:
         self._args = args

@@ -1,4 +1,4 @@
-"""A model's server on this device, used if a model is requested and none is configured."""
+"""A model server on this device, used if a model is requested and none is configured."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _owners(port: int, tables: Sequence[str]) -> set[int]:
 
 
 def _is_anothers(uid: int) -> bool:
-    """Whether it is a person's account, and not the caller's: services have low numbers."""
+    """Whether it is another person's account; those of services have low numbers."""
     return uid != os.getuid() and (1_000 <= uid <= 60_000 or uid > 65_535)
 
 

@@ -1,4 +1,4 @@
-"""`thermocline mcp`: the tools for MCP clients, between their standard streams and the socket.
+"""`thermocline mcp`: a bridge from the standard streams of an MCP client to the socket.
 
 It speaks both eras of the protocol: the sessions of `initialize` (2024 and 2025), and requests that
 each carry their version (2026). Every session of a client starts such a process, so it uses no SDK
@@ -293,7 +293,7 @@ class Bridge:
 
 
 class _Way:
-    """The way to the daemon, which may have to be started first."""
+    """Connections to the daemon, which may have to be started first."""
 
     def __init__(self, socket: str | None, agent: str | None, *, start: bool, off: str) -> None:
         self._socket = socket
@@ -303,7 +303,7 @@ class _Way:
         self._starting = threading.Lock()
 
     def ask(self, method: str, path: str, query: Any = None, body: Any = None) -> Any:
-        """One call, over a connection of its own: calls of one client overlap."""
+        """One call, over a separate connection: calls of one client overlap."""
         if self._off:
             raise ApiError("unavailable", self._off)
         try:
@@ -351,7 +351,7 @@ class _Way:
 
 
 def _key(request: Any) -> Any:
-    """An id under which a request can be found: 1 and "1" are two."""
+    """The key of a request's id: 1 and "1" differ."""
     return (type(request).__name__, str(request))
 
 

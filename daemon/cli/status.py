@@ -30,7 +30,7 @@ def add_status(parser: argparse.ArgumentParser) -> None:
 
 
 def run_status(args: argparse.Namespace, client: Client) -> None:
-    """Show it on one page; with `--watch` again and again, also while no daemon answers."""
+    """Show it on one page; with `--watch` repeatedly, even while no daemon answers."""
     if not args.watch:
         _show(client.status(), client.answered, args)
         return

@@ -33,7 +33,7 @@ def run_sync(args: argparse.Namespace, client: Client) -> None:
 
 
 def phase_of(status: shapes.sync.ReplicationStatus, now: float) -> str:
-    """What replication is doing, in a few words; capital letters where a person must act."""
+    """What replication is doing, in a few words; in capitals where the user must act."""
     if status.replica == "none":
         return "off"
     if status.phase == "waiting":

@@ -1,4 +1,4 @@
-"""Text for a terminal: harmless, aligned, cut to its width; and JSON for programs."""
+"""Text for a terminal: escaped, aligned, cut to its width; and JSON for programs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def show_answer(answered: bytes, *, one_line: bool = False) -> None:
 
 
 def show_json(value: Any, *, one_line: bool = False) -> None:
-    """Print JSON that every program can read and no terminal obeys; structs are objects."""
+    """Print JSON, control characters escaped for terminals; structs are objects."""
     encoding = str(getattr(sys.stdout, "encoding", "") or "")
     text = json.dumps(
         value,
@@ -70,7 +70,7 @@ def show_rows(rows: Iterable[Sequence[str]]) -> None:
 
 
 def cut(text: str, columns: int | None) -> str:
-    """`text` cut to a number of columns, its end marked when it was longer; None: no limit."""
+    """`text` cut to a number of columns, with an ellipsis if it was longer; None: no limit."""
     if columns is None or cells(text) <= columns:
         return text
     room = columns - 1

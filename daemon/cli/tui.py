@@ -1,4 +1,4 @@
-"""`thermocline tui`: the memory live in the terminal, as a picture, or in a browser."""
+"""`thermocline tui`: the live view, in the terminal, as a picture, or in a browser."""
 
 from __future__ import annotations
 

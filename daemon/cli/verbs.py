@@ -1,4 +1,4 @@
-"""The verbs and what each does, as data: listing them must not import them."""
+"""The verbs with a summary each, as data: listing them must not import their modules."""
 
 from __future__ import annotations
 

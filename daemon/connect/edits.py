@@ -1,4 +1,4 @@
-"""Edits of other programs' files: what each enters and takes out, and how a file is replaced."""
+"""Edits of other programs' files: what each enters and removes, and how a file is replaced."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Launch(msgspec.Struct, frozen=True):
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """A change of one file that can be made, recognised and taken back.
+    """A change of one file that can be made, recognised and undone.
 
     Attributes:
         path: the file; it need not exist.
@@ -84,7 +84,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def changes_of(edits: Sequence[Edit], *, undo: bool = False) -> list[Change]:
-    """What becomes of the files of some edits, each file once; files that stay are left out.
+    """The changes that some edits make, one for each file; unchanged files are left out.
 
     Raises:
         InvalidInput: a file cannot be read, or has another format.
@@ -167,7 +167,7 @@ def table(path: Path, name: str, values: Mapping[str, Any]) -> Edit:
 
 
 def chosen(path: Path, keys: Sequence[str], value: str) -> Edit:
-    """A choice of one among several programs; only our own is taken back."""
+    """A value that names one of several programs; only our own is removed."""
     return Edit(
         path,
         lambda text: text if _at(text, keys) == value else jsonc.put(text, keys, value),
@@ -176,7 +176,7 @@ def chosen(path: Path, keys: Sequence[str], value: str) -> Edit:
 
 
 def listed(path: Path, keys: Sequence[str], value: str, mark: str) -> Edit:
-    """A text in a list of a JSON file; `mark` is in every text of ours."""
+    """A text in a list of a JSON file; `mark` occurs in every text of ours."""
 
     def others(text: str) -> list[Any]:
         found = _at(text, keys)

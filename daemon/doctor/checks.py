@@ -1,4 +1,4 @@
-"""Everything that can be wrong on a device: a check is a function and its line in `CHECKS`."""
+"""All checks of a device: each is a function and its line in `CHECKS`."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def permissions(exam: Exam) -> Iterator[Symptom]:
 
 
 def integrity(exam: Exam) -> Iterator[Symptom]:
-    """Every agent's database is sound; nothing is written, and a running daemon goes on."""
+    """Every agent's database is sound; nothing is written or locked."""
     newest, sound = MIGRATIONS[-1].version, 0
     for agent, path in exam.agents():
         schema, faults = _look(path)

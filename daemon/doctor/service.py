@@ -31,7 +31,7 @@ def configuration(exam: Exam) -> Iterator[Symptom]:
 
 
 def unit(exam: Exam) -> Iterator[Symptom]:
-    """Systemd runs the daemon, and without failures."""
+    """Systemd runs the daemon without failures."""
     path = exam.system(UNIT)
     mine = _own_unit(exam)
     if not path.exists() and not mine.exists():
@@ -87,7 +87,7 @@ def _judged(told: dict[str, str], user: str) -> Iterator[Symptom]:
 
 
 def lock(exam: Exam) -> Iterator[Symptom]:
-    """Whoever holds the state folder is the daemon that answers."""
+    """The process that holds the state folder is the daemon that answers."""
     path = exam.state_dir / "lock"
     try:
         inode = path.stat().st_ino
@@ -153,7 +153,7 @@ def socket(exam: Exam) -> Iterator[Symptom]:
 
 
 def problems(exam: Exam) -> Iterator[Symptom]:
-    """What the daemon itself reports, and whether it is of this release."""
+    """The problems that the daemon reports, and whether its release is this one."""
     if exam.status is None:
         return
     for problem in exam.status.problems:

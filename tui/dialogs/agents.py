@@ -1,4 +1,4 @@
-"""The agents with what they hold: one is chosen, or forgotten."""
+"""The list of agents, to choose or forget one."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class AgentsScreen(ModalScreen[str | None]):
         self.query_one(Rows).select(self.app.agent_name)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Nothing is forgotten where nothing may be changed."""
+        """Forgetting is not possible with `--read-only`."""
         del parameters
         return not (action == "forget" and self.app.read_only)
 

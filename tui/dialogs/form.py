@@ -1,4 +1,4 @@
-"""Asks for several values at once, and stays until they were taken."""
+"""A form for several values; it stays open until they are accepted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Field:
 
 
 class FormScreen(ModalScreen[bool]):
-    """The form; True once `save` took the values.
+    """The form; True once `save` accepted the values.
 
     Args:
         title: what is entered.
@@ -151,7 +151,7 @@ class FormScreen(ModalScreen[bool]):
 
     @work(exclusive=True)
     async def action_save(self) -> None:
-        """Have the values taken."""
+        """Save the values."""
         if self._saving:
             return
         self._saving = True
@@ -166,7 +166,7 @@ class FormScreen(ModalScreen[bool]):
         self.app.bell()
 
     def action_leave(self) -> None:
-        """Close it; what was entered is only thrown away by a second escape."""
+        """Close it; only a second escape discards what was entered."""
         before = {field.name: field.value for field in self._fields}
         if self._leaving or self.values == before:
             self.dismiss(False)

@@ -129,6 +129,5 @@ def prune_categories(client: Client, tree: TreeView) -> tuple[list[str], Undo]:
 
 
 def _restore(client: Client, gone: Described) -> None:
-    """Add categories with their descriptions."""
     for path, desc in gone:
         client.tree_add(path, desc)

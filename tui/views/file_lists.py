@@ -101,7 +101,7 @@ def problem_rows(files: Iterable[FileView], short: Short, shown: Shown) -> list[
 
 
 def path_rows(paths: Iterable[WatchedPath], shown: Shown) -> list[Row]:
-    """What is watched, and by whose wish."""
+    """What is watched, and by which origin."""
     return [
         (one.path, [shown(one.path), one.origin, "! missing" if one.missing else "✓ there"])
         for one in paths

@@ -1,4 +1,4 @@
-"""The entries of the hot state as people read them, and their changes with what takes them back."""
+"""The entries of the hot state for display, and their changes with their undo."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def entries_of(state: dict[str, Json]) -> Iterator[Entry]:
 
 
 def line_of(entry: Entry, shown: Shown, paint: Paint, now: float) -> Text:
-    """An entry as people read it."""
+    """An entry in one line."""
     value, line = entry.value, Text()
     if entry.section in {*_NAMED, OTHER}:
         line.append_text(shown(entry.name)).append(": ")

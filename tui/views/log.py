@@ -1,4 +1,4 @@
-"""What happens, as it happens: the daemon's events."""
+"""The daemon's events as they happen."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ class LogView(FilteredView):
     # Actions
 
     def action_pause(self) -> None:
-        """Let nothing move; what happens meanwhile comes afterwards."""
+        """Stop the table; events of the pause are added afterwards."""
         self._paused = not self._paused
         self.refresh_data()
 
@@ -254,7 +254,7 @@ class LogView(FilteredView):
         self._tell()
 
     def action_level(self) -> None:
-        """Leave out what matters less."""
+        """Raise the lowest level that is shown, or show all again."""
         self._least = LEVELS[(LEVELS.index(self._least) + 1) % len(LEVELS)]
         self.redraw()
 

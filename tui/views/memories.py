@@ -1,4 +1,4 @@
-"""The memories: a table of all or of what a search finds, and what is done with each."""
+"""The memories: a table of all or of what a search finds, and the actions on each."""
 
 from __future__ import annotations
 
@@ -318,7 +318,7 @@ class MemoriesView(View):
             self._sort(chosen)
 
     def action_turn(self) -> None:
-        """The other way round."""
+        """Reverse the order."""
         self.reverse = not self.reverse
         self.refresh_data()
 

@@ -1,4 +1,4 @@
-"""What a person does to a memory: the questions, the change, and what undoes it for a minute."""
+"""The actions on a memory: the questions, the change, and its undo for a minute."""
 
 from __future__ import annotations
 

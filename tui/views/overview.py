@@ -1,4 +1,4 @@
-"""Whether the memory is healthy, and everything about it in numbers, on one page."""
+"""The health of the memory, and its numbers, on one page."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class OverviewView(View):
             )
 
     def on_mount(self) -> None:
-        """Ages and countdowns go on by themselves."""
+        """Redraw ages and countdowns regularly."""
         self.set_interval(1.0, self._draw)
 
     def on_resize(self) -> None:

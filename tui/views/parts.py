@@ -61,7 +61,7 @@ class PartsView(View):
         return self.rows(self.part)
 
     def on_mount(self) -> None:
-        """Show the first part; ages, countdowns and progress go on by themselves."""
+        """Show the first part; redraw ages, countdowns and progress regularly."""
         self._arrange()
         self.set_interval(1.0, self.tick)
 

@@ -37,7 +37,7 @@ def told(done: Consolidated) -> str:
 
 
 def facts_of(done: Consolidated) -> Iterator[tuple[str, str]]:
-    """All that is known of a run, as names and values."""
+    """All facts of a run, as names and values."""
     yield ("would do" if done.dry_run else "did"), told(done)
     if done.scores is not UNSET:
         scores = done.scores

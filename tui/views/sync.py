@@ -1,4 +1,4 @@
-"""The replica: what waits, what came and went, what lost, and the devices that share it."""
+"""The replica: queued changes, past rounds, conflicts, and the devices that share it."""
 
 from __future__ import annotations
 

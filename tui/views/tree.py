@@ -261,7 +261,7 @@ class TreeView(View):
 
     @work
     async def action_describe(self) -> None:
-        """Say what belongs into a category."""
+        """Change the description of a category."""
         one = self._chosen()
         if one is None:
             return

@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 
 class Excerpt(VerticalScroll, can_focus=True):
-    """The lines before a chunk, those of it behind a bar, and the lines after it."""
+    """The lines before a chunk, its own lines behind a bar, and the lines after it."""
 
     DEFAULT_CSS = """
     Excerpt {

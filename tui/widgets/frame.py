@@ -1,4 +1,4 @@
-"""The lines around every view: who and how it is, the tabs, the keys."""
+"""The lines around every view: agent and health, the tabs, the keys."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Line(Widget):
         return paint(self.app, name, bold=bold, on=on)
 
     async def on_click(self, event: Click) -> None:
-        """Do what stands there. A link of Textual's would bring its own colours."""
+        """Run the action under the pointer. A link of Textual's would bring its own colours."""
         action = event.style.meta.get("action")
         if action is not None:
             await self.run_action(action)

@@ -1,4 +1,4 @@
-"""A table of any length that holds only the pages that are looked at."""
+"""A table of any length that holds only the pages on the screen."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Column(Generic[T]):
 
 
 class PagedTable(ScrollView, Generic[T], can_focus=True):
-    """Rows of which only those on the screen, and a page around them, are known.
+    """A table of which only the rows on the screen, and a page around them, are loaded.
 
     The owner fills it by `put`, for the pages that `wanted` names; `Moved` says when they may have
     changed. Below `two_lines_below` columns a row has two lines, those of `brief`.
@@ -85,7 +85,7 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
     sorted_by: reactive[tuple[str, bool]] = reactive(("", False))
 
     class Moved(Message):
-        """The cursor is elsewhere, or other rows are on the screen."""
+        """The cursor has moved, or other rows are on the screen."""
 
         def __init__(self, table: PagedTable[T]) -> None:
             super().__init__()
