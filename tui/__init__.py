@@ -1,1 +1,1 @@
-"""The memory live in a terminal: a client of the socket."""
+"""The live view of the memory in a terminal: a client of the socket."""

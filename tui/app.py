@@ -41,7 +41,7 @@ _UNDO_SECONDS: Final = 60.0
 
 
 class Undo(NamedTuple):
-    """What was done last, how to take it back, and until when."""
+    """The last action, how to undo it, and until when."""
 
     text: str
     action: Callable[[Client], object]
@@ -184,7 +184,7 @@ class ThermoclineApp(App[None]):
 
     @property
     def settled(self) -> bool:
-        """Whether what is shown is what the daemon said last."""
+        """Whether the screen shows the last snapshot."""
         view = self.view
         return self.snapshot.status is not None and view is not None and view.settled
 
@@ -216,7 +216,7 @@ class ThermoclineApp(App[None]):
                 view.refresh_data()
 
     async def show_in(self, tab: str, what: str) -> None:
-        """Show a tab, and in it the thing with this id, path or key."""
+        """Show a tab, and in it the item with this id, path or key."""
         await self.action_tab(tab)
         view = self.view
         if view is not None and what:
@@ -266,7 +266,7 @@ class ThermoclineApp(App[None]):
         self.flash(f"{error}; {hint}" if hint else str(error), "failure")
 
     def did(self, text: str, undo: Callable[[Client], object] | None = None) -> None:
-        """Say what was done; for a minute `u` takes it back by calling `undo` on a thread."""
+        """Say what was done; for a minute `u` undoes it by calling `undo` on a thread."""
         self._undo = None
         if undo is not None:
             self._undo = Undo(text, undo, self.now() + _UNDO_SECONDS)
@@ -289,7 +289,7 @@ class ThermoclineApp(App[None]):
     async def choose_from(
         self, title: str, choices: Sequence[tuple[str, str]], chosen: str | None = None
     ) -> str | None:
-        """Which of the choices (value, text) the person took; None: none of them.
+        """The value of the choice (value, text) that the person took, or None.
 
         Only from a method decorated with `@work`, as `confirm`.
         """
@@ -299,7 +299,7 @@ class ThermoclineApp(App[None]):
 
     @work
     async def action_undo(self) -> None:
-        """Take back what was done last."""
+        """Undo the last action."""
         undo, self._undo = self._undo, None
         if undo is None:
             return
@@ -315,11 +315,11 @@ class ThermoclineApp(App[None]):
             self.view.refresh_data()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """Undo is there for a minute."""
+        """Undo is possible for a minute."""
         return self._undo is not None if action == "undo" else True
 
     def action_hide_texts(self) -> None:
-        """Hide or show what was stored, for instance before others see the screen."""
+        """Hide or show stored texts, for instance before somebody else sees the screen."""
         self.hide_texts = not self.hide_texts
 
     def watch_hide_texts(self, hide: bool) -> None:

@@ -1,4 +1,4 @@
-"""Calls of the blocking client on threads, so that no key waits for the daemon."""
+"""Calls of the blocking client on threads, so that no key press waits for the daemon."""
 
 from __future__ import annotations
 

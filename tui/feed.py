@@ -1,4 +1,4 @@
-"""What the daemon says of itself, as it happens: two threads that post frozen snapshots.
+"""The daemon's state and events as they happen: two threads that post frozen snapshots.
 
 One thread follows `/api/events`, the other asks `/api/status` when something happened, and every
 few seconds. However much happens, at most four snapshots a second are posted. Both reconnect by
@@ -100,7 +100,7 @@ class Feed:
             thread.start()
 
     def refresh(self) -> None:
-        """Ask again at once, for instance after a change that tells of no event."""
+        """Ask again at once, for instance after a change that raises no event."""
         self._wake.set()
 
     def stop(self) -> None:

@@ -1,11 +1,12 @@
-"""How the daemon is, in a word, with the reason."""
+"""The health of the daemon, in a word."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from thermocline.daemon.client.wording import number_of
+
 from .feed import Snapshot
-from .text import number_of
 
 
 class Verdict(NamedTuple):
@@ -17,7 +18,7 @@ class Verdict(NamedTuple):
 
 
 def verdict(snapshot: Snapshot) -> Verdict:
-    """How the daemon of a snapshot is."""
+    """The health of the daemon in a snapshot."""
     if not snapshot.connected:
         if not snapshot.trouble:
             return Verdict("○", "connecting", "secondary")

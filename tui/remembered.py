@@ -1,4 +1,4 @@
-"""What the view remembers from one time to the next: theme and tab, in the XDG state folder."""
+"""The theme and tab of the last session, in the XDG state folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 
 class Remembered(msgspec.Struct, frozen=True):
-    """The last theme and tab; "" for the usual ones."""
+    """The last theme and tab; "" for the defaults."""
 
     theme: str = ""
     tab: str = ""
@@ -26,14 +26,14 @@ def place(env: Mapping[str, str]) -> Path:
 
 
 def recalled(path: Path) -> Remembered:
-    """What is there; the usual, if nothing is or it cannot be read."""
+    """The file's content; the defaults if it is missing or unreadable."""
     with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return msgspec.json.decode(path.read_bytes(), type=Remembered)
     return Remembered()
 
 
 def remember(path: Path, what: Remembered) -> None:
-    """Write it; a folder that cannot be written to only means that it is forgotten."""
+    """Write the file; a failure to write is ignored."""
     with contextlib.suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = path.with_name(f"{path.name}.{os.getpid()}")

@@ -19,7 +19,7 @@ _SETTLE_SECONDS = 20.0
 
 
 def connector(socket: str | None, *, read_only: bool) -> Callable[[str | None], Client]:
-    """What makes clients of the daemon at a socket; None: the usual one, looked for each time."""
+    """A factory of clients for a socket; None: the default socket, looked for each time."""
     kind = ReadOnlyClient if read_only else Client
     return lambda agent: kind(socket, agent)
 
@@ -36,7 +36,7 @@ def open_view(
 
 
 def picture_of(app: ThermoclineApp) -> str:
-    """What the app shows as SVG, which loads nothing from elsewhere."""
+    """The screen as SVG that loads nothing from other places."""
     return re.sub(
         r"@font-face \{.*?\}", "", app.export_screenshot(title="thermocline"), flags=re.DOTALL
     )

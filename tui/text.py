@@ -1,4 +1,4 @@
-"""Texts for the screen: harmless whatever was stored, and times and sizes as people read them.
+"""Texts for the screen: escaped, masked, formatted.
 
 Textual reads a `str` as markup in most places: titles, `Static`, cells of tables. Stored text
 therefore goes to the screen as a `rich.text.Text`, which it shows as it is; see `View.shown`.
@@ -6,9 +6,11 @@ therefore goes to the screen as a `rich.text.Text`, which it shows as it is; see
 
 from __future__ import annotations
 
+import json
 import re
-import time
 from typing import Final
+
+from thermocline.daemon.client.wording import size
 
 # Control characters, half characters, and what is invisible or turns the direction of writing.
 _ACTING: Final = re.compile(
@@ -28,8 +30,6 @@ _SECRETS: Final = re.compile(
     """,
     re.DOTALL,
 )
-_DAY: Final = 86_400.0
-_UNITS: Final = ((_DAY, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
 def plain(text: str, keep: str = "") -> str:
@@ -49,25 +49,13 @@ def masked(text: str) -> str:
 
 
 def hidden(text: str) -> str:
-    """Dots in place of a text that nobody beside the screen should read."""
+    """Dots in place of a text that should not be seen by others."""
     return "·" * min(len(text), 12) or "·"
 
 
 def one_line(text: str) -> str:
     """`text` with every stretch of white space as one blank."""
     return " ".join(text.split())
-
-
-def ago(seconds: float | None, now: float) -> str:
-    """A time as its distance from now, in its largest unit: `3 min ago`, `in 2 h`, `never`."""
-    if seconds is None:
-        return "never"
-    distance = abs(now - seconds)
-    if distance < 1:
-        return "now"
-    size_of_unit, unit = next(pair for pair in _UNITS if distance >= pair[0])
-    text = f"{int(distance // size_of_unit)} {unit}"
-    return f"{text} ago" if seconds < now else f"in {text}"
 
 
 def span(seconds: float) -> str:
@@ -82,32 +70,15 @@ def span(seconds: float) -> str:
     return f"{minutes} min" if minutes else f"{rest} s"
 
 
-def moment(seconds: float | None, now: float) -> str:
-    """A local time as in `ls -l`: with the hour while it is near, else with the year."""
-    if seconds is None:
-        return "never"
-    near = -_DAY < now - seconds < 180 * _DAY
-    return time.strftime("%b %d %H:%M" if near else "%b %d  %Y", time.localtime(seconds))
-
-
-def size(count: float) -> str:
-    """A number of bytes, in steps of 1024."""
-    for unit in ("B", "KB", "MB"):
-        if count < 1024:
-            return f"{count:.1f} {unit}" if unit != "B" else f"{count:.0f} B"
-        count /= 1024
-    return f"{count:.1f} GB"
+def text_of(value: object) -> str:
+    """A value as text: a string unchanged, anything else as JSON."""
+    return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
 
 
 def part_of(used: float, limit: float) -> str:
     """A number of bytes against its limit: `4.7 of 5 KB`."""
     have, most = size(used), size(limit).replace(".0 ", " ")
     return f"{have.removesuffix(most[most.rindex(' ') :])} of {most}"
-
-
-def number_of(number: float, one: str, several: str) -> str:
-    """A number with the word that goes with it."""
-    return f"{number:,.0f} {one if number == 1 else several}"
 
 
 def _escaped(character: str) -> str:

@@ -1,4 +1,4 @@
-"""The themes of our own; Textual has twenty more."""
+"""Our themes; Textual has twenty more."""
 
 from __future__ import annotations
 

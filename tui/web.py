@@ -1,4 +1,4 @@
-"""The same view in a browser on this device, for whoever has the token."""
+"""The same view in a browser on this device, protected by a token."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Door:
-    """Lets in one browser: whoever shows the token first gets a cookie, all others 403.
+    """Lets in one browser: the first request with the token gets a cookie, all others get 403.
 
     Args:
         port: where the view is served.
@@ -96,7 +96,7 @@ class WebServer(Server):
         """Requests are not logged: the first one's address has the token."""
 
     async def on_startup(self, app: web.Application) -> None:
-        """Say nothing: callers cannot connect yet."""
+        """Print nothing: callers cannot connect yet."""
 
     def serve(self, debug: bool = False) -> None:  # noqa: ARG002
         """Serve until a signal; the address is said once callers can connect."""

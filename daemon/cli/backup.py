@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ..client import Client
+from ..client.wording import names_of, size
 from .arguments import say
-from .memories import names_of
 from .saving import add_file, pass_on, refuse_terminal, save
-from .terminal import show_json, size, visible
+from .terminal import show_json, visible
 
 if TYPE_CHECKING:  # importing it loads what no other verb needs
     from ..files.walker import Skipped

@@ -1,4 +1,4 @@
-"""`thermocline config`: every key with its value and where it is from; and changing them."""
+"""`thermocline config`: every key with its value and origin; and changing them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ..client import ApiError, Client, DaemonUnreachable
+from ..client.wording import number_of
 from ..errors import ConfigInvalid
 from .arguments import WrongUsage
-from .terminal import number_of, show_json, visible
+from .terminal import show_json, visible
 
 _COLUMN = 44
 
@@ -107,7 +108,7 @@ def _texts(key: str, value: object, origin: str) -> tuple[str, str, str]:
 
 
 def _table(rows: list[tuple[str, ...]]) -> None:
-    """A line per key, `key = value   (origin)`, in columns; a very long value juts out."""
+    """A line per key, `key = value   (origin)`, in columns; a long value exceeds its column."""
     keys = max(len(key) for key, _, _ in rows)
     values = max(min(len(value), _COLUMN) for _, value, _ in rows)
     for key, value, origin in rows:

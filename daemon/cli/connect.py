@@ -27,7 +27,7 @@ _UPKEEP: Final = ("quick", "daily", "monthly")
 
 
 class Connected(msgspec.Struct, frozen=True):
-    """What is there of one program."""
+    """What is connected of one program."""
 
     client: str
     title: str
@@ -184,7 +184,7 @@ def _told(
 
 def _agreed() -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise WrongUsage("nobody can be asked here: give --yes, or --print")
+        raise WrongUsage("cannot ask without a terminal: give --yes, or --print")
     sys.stderr.write("write this? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
@@ -198,7 +198,7 @@ def _show_change(change: Change) -> None:
 
 
 def _show_entries(wanted: list[Edit]) -> None:
-    """Each edit as if its file were empty, which is what there is to write."""
+    """Print each edit as for an empty file."""
     for edit in wanted:
         if not edit.only_existing:
             print(visible(f"in {edit.path}:"))
@@ -238,7 +238,7 @@ def _connected(name: str, program: Program, where: Where, launch: Launch) -> Con
 
 
 def _is_there(wanted: list[Edit]) -> bool:
-    """Whether something of ours could be taken out of the files."""
+    """Whether the files have entries of ours."""
     try:
         return bool(edits.changes_of(wanted, undo=True))
     except (InvalidInput, OSError):

@@ -10,10 +10,11 @@ from msgspec import UNSET
 
 from .. import shapes
 from ..client import Client
+from ..client.wording import ago, moment, number_of
 from .arguments import WrongUsage, say, stdin_once, whole
 from .database import add_database, database_of, synced
 from .memories import short
-from .terminal import ago, moment, number_of, show_answer, show_rows, visible
+from .terminal import show_answer, show_rows, visible
 
 MODES: Final = ("quick", "daily", "monthly", "full")
 # A hundred thousand memories take a minute, and a model takes its time.
@@ -74,7 +75,11 @@ def _show_done(done: shapes.upkeep.Consolidated) -> None:
     for change in done.tree_changes or ():
         print("tree:", visible(change))
     how = "dry run, nothing changed," if done.dry_run else "done"
-    hot = f"; {done.promoted:,} memories in the hot state" if done.promoted is not UNSET else ""
+    hot = (
+        f"; {number_of(done.promoted, 'memory', 'memories')} in the hot state"
+        if done.promoted is not UNSET
+        else ""
+    )
     print(f"{done.mode}: {how} in {done.took_ms / 1000:.1f} s{hot}")
 
 
@@ -157,7 +162,7 @@ def run_upkeep(args: argparse.Namespace, client: Client) -> None:
 
 
 def _when(seconds: float | None) -> str:
-    """A future time with its hour, and with its year if that is another."""
+    """A future time with its hour, and with its year if that is not the current year."""
     if seconds is None:
         return "never"
     local = time.localtime(seconds)

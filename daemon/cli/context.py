@@ -30,7 +30,7 @@ def add_context(parser: argparse.ArgumentParser) -> None:
 
 
 def run_context(args: argparse.Namespace, client: Client) -> None:
-    """Print the block; nothing where there is nothing to know."""
+    """Print the block, if it has any content."""
     given = args.words is not None or args.query is not None
     query = text_of(one_text(args.words, args.query, "--query")) if given else ""
     block = client.context(

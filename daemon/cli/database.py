@@ -84,5 +84,5 @@ def _is_replica(client: Client, database: dict[str, Any]) -> bool:
 
 
 def _plain(url: str) -> str:
-    """A URL without what does not tell databases apart."""
+    """A URL in a form that is equal for all spellings of one database."""
     return url.strip().rstrip("/").replace("libsql://", "https://", 1).lower()

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..client import Client
-from .terminal import number_of, show_json, visible
+from ..client.wording import number_of
+from .terminal import show_json, visible
 
 
 def add_doctor(parser: argparse.ArgumentParser) -> None:

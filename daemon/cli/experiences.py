@@ -1,4 +1,4 @@
-"""`thermocline experiences`: what worked for an intent, and what somebody prefers."""
+"""`thermocline experiences`: what worked for an intent, and what users prefer."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any, Final
 
 from .. import shapes
 from ..client import Client
+from ..client.wording import ago, number_of
 from .arguments import WrongUsage, json_of, number, say, text_in, text_of, whole
 from .list import tell_rest
 from .observe import said_in, say_skipped
 from .options import refuse
-from .terminal import ago, number_of, show_answer, show_rows, visible
+from .terminal import show_answer, show_rows, visible
 
 _TYPES: Final = ("tool_chain", "user_preference", "task_solution", "error_recovery")
 # The words that each action takes, and the options; `limit` and `offset` have no other meaning.
@@ -222,7 +223,7 @@ def _show_rows(found: Iterable[shapes.experiences.ExperienceView]) -> None:
 
 
 def _solution(text: str) -> Any:
-    """JSON, or a text as it is."""
+    """The value of JSON, else the text itself."""
     said = text_of(text)
     try:
         return json_of(said, "--solution")

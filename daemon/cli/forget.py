@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 
 from ..client import ApiError, Client
+from ..client.wording import number_of
 from .arguments import WrongUsage, say, stdin_once, text_of
 from .database import PATIENCE_SECONDS
 from .memories import headline, short
-from .terminal import number_of, show_answer, show_json, show_rows, visible
+from .terminal import show_answer, show_json, show_rows, visible
 
 
 def add_forget(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +18,7 @@ def add_forget(parser: argparse.ArgumentParser) -> None:
     add("ids", nargs="*", metavar="ID", help="an id, or at least its first 4 characters")
     add("--category", metavar="PATH", help="all memories of this category and those below it")
     add("--query", metavar="TEXT", help="all memories that contain these words; - reads stdin")
-    add("--secrets", action="store_true", help="whatever holds a key, token or password")
+    add("--secrets", action="store_true", help="everything that holds a key, token or password")
     add("--yes", action="store_true", help="do it; default: show what would be deleted")
     parser.epilog = (
         "Memories named by ID are deleted at once.\n"

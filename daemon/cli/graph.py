@@ -8,10 +8,11 @@ from typing import get_args
 
 from .. import shapes
 from ..client import Client
+from ..client.wording import ago, number_of
 from .arguments import say, text_of, whole
 from .memories import short
 from .options import refuse
-from .terminal import ago, number_of, show_answer, show_rows, visible
+from .terminal import show_answer, show_rows, visible
 
 _TYPES = get_args(shapes.graph.EntityKind)
 
@@ -19,7 +20,7 @@ _TYPES = get_args(shapes.graph.EntityKind)
 def add_graph(parser: argparse.ArgumentParser) -> None:
     """Add the options of `graph`."""
     add = parser.add_argument
-    add("name", nargs="?", metavar="NAME", help="whom or what; without it, the best known")
+    add("name", nargs="?", metavar="NAME", help="a person or thing; default: the best known")
     add("--depth", type=whole, metavar="N", help="number of relations away, 0 to 5 (default 2)")
     add("--limit", type=whole, metavar="N", help="how many of the best known (default 20)")
     add("--type", choices=_TYPES, help="set what it is")

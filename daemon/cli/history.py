@@ -9,12 +9,15 @@ from typing import Any
 
 from .. import shapes
 from ..client import Client
+from ..client.wording import ago
 from .arguments import whole
 from .memories import short
 from .options import refuse
-from .terminal import ago, cut, show_answer, show_rows, visible
+from .terminal import cut, show_answer, show_rows, visible
 
-_KIND_HELP = "what ID is: memory (default), pair, hot, category or note"
+_KIND_HELP = (
+    "what ID is: memory (default), pair, hot, category, note, entity, experience or session"
+)
 _LONGEST_VALUE = 60
 
 

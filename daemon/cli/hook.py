@@ -1,8 +1,8 @@
 """`thermocline hook`: what Claude Code, Codex, Gemini CLI and Cursor run in a session.
 
-It tells the agent what the memory has for the turn, and the memory what is said. Nothing here may
-hold up an agent: there is no model, no child process, a short wait for the daemon, and no error.
-Every turn waits for it: it loads a tenth of what another verb does (`program.py`).
+It gives the agent the memories for the turn, and reports the turn to the memory. Nothing here may
+delay an agent: no model, no child process, a short wait for the daemon, and no error. Every turn
+waits for it, so it imports a tenth of what another verb does (`program.py`).
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def add_hook(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--project",
         nargs="?",
-        const="",
-        choices=("", *WORDS),
+        const=False,
+        choices=WORDS,
         metavar="WORD",
         help="show or set what the project of this folder does: on, off, or own (an agent"
         " that other projects do not see)",
@@ -112,7 +112,7 @@ class SessionEvent:
         self._conversation = f"{self._project.name}/{session}"[:200]
 
     def handled(self, socket: str) -> dict[str, Any] | None:
-        """Do what the event asks for; return what the client is told."""
+        """Handle the event; return the answer for the client."""
         handler = _HANDLERS.get(self._name)
         # What a subagent is told to do, no person has said.
         if handler is None or self._project.word == OFF or self._text("agent_id"):
@@ -130,7 +130,7 @@ class SessionEvent:
         return self._block(daemon, {})
 
     def prompted(self, daemon: _Daemon) -> str:
-        """What answers the prompt, which is heard as well."""
+        """The memories that answer the prompt, which is observed too."""
         prompt = self._text("prompt")
         if not prompt.strip() or prompt.startswith("/"):
             return ""
@@ -141,19 +141,19 @@ class SessionEvent:
         return block
 
     def answered(self, daemon: _Daemon) -> str:
-        """What the agent has said; a client that repeats the prompt is heard for both."""
+        """Observe the agent's answer, and the prompt if the client repeats it."""
         answer = self._text("last_assistant_message") or self._text("prompt_response")
         prompt = self._text("prompt")
         self._observe(daemon, [("user", prompt), ("assistant", answer)])
         return ""
 
     def compacted(self, daemon: _Daemon) -> str:
-        """The summary that the conversation goes on with."""
+        """Observe the summary of a compaction."""
         self._observe(daemon, [("assistant", self._text("compact_summary"))])
         return ""
 
     def ended(self, daemon: _Daemon) -> str:
-        """The conversation, or the part of it that is compacted, is over: it becomes an episode."""
+        """End the conversation, or its compacted part: it becomes an episode."""
         self._observe(daemon, [], end=True)
         return ""
 

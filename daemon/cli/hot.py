@@ -7,9 +7,10 @@ import json
 from typing import Final
 
 from ..client import Client
+from ..client.wording import size
 from .arguments import json_of, say, stdin_once, text_of
 from .database import add_database, database_of, patience, synced
-from .terminal import show_answer, show_json, size, visible
+from .terminal import show_answer, show_json, visible
 
 _KEYS: Final = "identity, owner_profile, lesson, event, task or project"
 

@@ -1,7 +1,7 @@
 """`thermocline import`: import what other tools, or other people, have written.
 
-The command reads the files itself, with the rights of whoever runs it, and sends the daemon what it
-found in parts: the daemon opens no file for anybody.
+The command reads the files with the rights of its user, and sends the daemon their entries:
+the daemon opens no file on behalf of a caller.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SYSTEMS: Final = (
     *("jsonl", "mcp-memory", "mem0", "openclaw", "profclaw", "scalyclaw", "tinyclaw"),
 )
 _FILES: Final = ("hot", "warm", "tree", "metrics", "memory-md", "rows")
-# What is sent at a time. Half of a request's default limit: JSON may escape what it holds.
+# The size of a part. Half of a request's default limit: JSON may escape what it holds.
 _MOST_BYTES: Final = 400_000
 _MOST_ENTRIES: Final = 500
 _NAMED: Final = 10
@@ -91,7 +91,7 @@ def run_import(args: argparse.Namespace, client: Client) -> None:
 def _reading(
     args: argparse.Namespace, look: GivenPath
 ) -> tuple[str, Iterator[Found | Document | ReadFault]]:
-    """The format that was named, or that the path has, and what there is.
+    """The named or detected format, and its content.
 
     Raises:
         InvalidInput: the format cannot be told.
@@ -114,7 +114,7 @@ def _reading(
 
 
 class _Report:
-    """What was imported for one agent, of all parts that were sent."""
+    """What was imported for one agent, over all parts."""
 
     def __init__(self) -> None:
         self.read: dict[tuple[str, str], int] = {}
@@ -150,7 +150,7 @@ class _Report:
 
 
 class _Sending:
-    """Sends what was found, as much at a time as the daemon takes, and adds up the answers."""
+    """Sends the entries in parts that the daemon accepts, and adds up the answers."""
 
     def __init__(self, args: argparse.Namespace, client: Client) -> None:
         self._args = args

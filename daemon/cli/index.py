@@ -9,14 +9,14 @@ from typing import Final
 
 from .. import shapes
 from ..client import Client
+from ..client.wording import ago, moment, number_of, size
 from .arguments import say, text_of
 from .database import PATIENCE_SECONDS
 from .list import tell_rest
 from .options import FILTERS, add_options, refuse
-from .terminal import ago, moment, number_of, show_answer, show_rows, size, visible
+from .terminal import show_answer, show_rows, visible
 
 _ACTIONS: Final = ("status", "add", "remove", "list", "search", "sync")
-_PAGED: Final = frozenset({"list"})
 _NEEDS: Final = {"add": "PATH", "remove": "PATH", "search": "QUERY"}
 
 

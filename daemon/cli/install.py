@@ -32,7 +32,7 @@ _PLAIN: Final = re.compile(r"[\w/.+@:=-]+")
 
 
 class System(msgspec.Struct, frozen=True):
-    """Where the units go, and who runs them.
+    """The folder of the units, and the systemd that runs them.
 
     Attributes:
         prefix: a folder in place of `/`, for packages and tests; None: this system.
@@ -55,7 +55,7 @@ class System(msgspec.Struct, frozen=True):
         }
 
     def kept(self) -> list[str]:
-        """What outlives the units: memories, settings, tokens."""
+        """What uninstalling keeps: memories, settings, tokens."""
         if self.user:
             return ["~/.local/state/thermocline", "~/.config/thermocline"]
         kept = ["/var/lib/thermocline", "/etc/thermocline", "/etc/credstore", "user thermocline"]
@@ -67,7 +67,7 @@ class System(msgspec.Struct, frozen=True):
         return ["systemctl", *(["--user"] if self.user else []), *more]
 
     def manager_runs(self) -> bool:
-        """Whether this system's systemd, or the user's, is there to be told."""
+        """Whether the system's systemd, or the user's, is running."""
         if self.prefix is not None or not _BOOTED.is_dir():
             return False
         runtime = os.environ.get("XDG_RUNTIME_DIR", "")
@@ -168,7 +168,7 @@ def run_install(args: argparse.Namespace, _: Client) -> int:
 
 
 def run_uninstall(args: argparse.Namespace, _: Client) -> int:
-    """Stop the daemon and remove the units; whatever it has stored is kept.
+    """Stop the daemon and remove the units; all that it has stored is kept.
 
     Raises:
         Forbidden: only root may do it.
@@ -249,10 +249,10 @@ def _say_left(plan: Plan, *, told: bool) -> None:
 
 
 def _agreed(args: argparse.Namespace) -> bool:
-    """Whether the person agrees.
+    """Whether the user agrees.
 
     Raises:
-        WrongUsage: there is nobody to ask.
+        WrongUsage: there is no terminal to ask on.
     """
     if args.yes:
         return True
@@ -281,7 +281,7 @@ def _lines(commands: list[list[str]]) -> list[str]:
 
 
 def contents(target: System, command: str) -> dict[Path, bytes]:
-    """What the files on the system hold, by their place."""
+    """The contents of the files on the system, by path."""
     found = {}
     for path, name in target.files().items():
         edit = f" Own settings: `{' '.join(target.command('edit', path.name))}`."
@@ -291,7 +291,7 @@ def contents(target: System, command: str) -> dict[Path, bytes]:
 
 
 def _action(path: Path, content: bytes) -> str:
-    """What is to be done for `path` to have this content.
+    """The action that gives `path` this content.
 
     Raises:
         Conflict: it is somebody else's.
@@ -311,7 +311,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def _this_command() -> str:
-    """The command that runs: the one that was typed, else that beside the interpreter."""
+    """The running command: as it was typed, else the script beside the interpreter."""
     typed = Path(sys.argv[0]).absolute()
     if typed.name == "thermocline" and os.access(typed, os.X_OK):
         return str(typed)

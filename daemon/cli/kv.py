@@ -7,10 +7,11 @@ import time
 from typing import Any
 
 from ..client import Client
+from ..client.wording import moment
 from .arguments import say, text_of
 from .list import tell_rest
 from .options import FILTERS, add_options, refuse
-from .terminal import moment, show_answer, show_rows, show_text, visible
+from .terminal import show_answer, show_rows, show_text, visible
 
 _ACTIONS = ("list", "get", "set", "delete")
 

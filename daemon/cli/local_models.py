@@ -1,4 +1,4 @@
-"""A model's server on this device, used if a model is requested and none is configured."""
+"""A model server on this device, used if a model is requested and none is configured."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def local_model(client: Client, env: Mapping[str, str] = os.environ) -> dict[str
             say(f"no model is configured; asking the one at {endpoint}")
             return {"llm_endpoint": endpoint}
     if ports:
-        say(f"no model's server answers at port {_either(ports)} of this device")
+        say(f"no model server answers at port {_either(ports)} of this device")
     return {}
 
 
@@ -119,7 +119,7 @@ def _owners(port: int, tables: Sequence[str]) -> set[int]:
 
 
 def _is_anothers(uid: int) -> bool:
-    """Whether it is a person's account, and not the caller's: services have low numbers."""
+    """Whether it is another person's account; those of services have low numbers."""
     return uid != os.getuid() and (1_000 <= uid <= 60_000 or uid > 65_535)
 
 

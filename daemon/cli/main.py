@@ -12,7 +12,7 @@ from ..client import ApiError, Client, ClientError, DaemonUnreachable
 from ..errors import ConfigInvalid, ThermoclineError, Unavailable
 from ..runtime.version import VERSION
 from .arguments import VALUED, Parser, WrongUsage, add_common, say, wants_json
-from .explained import explained
+from .failures import explained
 from .terminal import show_json, visible
 from .verbs import VERBS, module_of
 
@@ -83,7 +83,7 @@ def _no_options(_: Parser) -> None:
 
 
 def sentence(text: str) -> str:
-    """`text` with its first letter in upper case, and the others as they are."""
+    """`text` with its first letter in upper case."""
     return text[:1].upper() + text[1:]
 
 

@@ -1,8 +1,8 @@
-"""`thermocline mcp`: the tools for MCP clients, between their standard streams and the socket.
+"""`thermocline mcp`: a bridge from the standard streams of an MCP client to the socket.
 
-Both eras of the protocol are spoken: the sessions of `initialize` (2024 and 2025), and the requests
-that each carry their version (2026). Every session of a client starts a process of its own, so this
-one has no SDK, and loads no more than it needs (`program.py`).
+It speaks both eras of the protocol: the sessions of `initialize` (2024 and 2025), and requests that
+each carry their version (2026). Every session of a client starts such a process, so it uses no SDK
+and imports little (`program.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..client.errors import ApiError, ClientError, DaemonUnreachable
 from ..runtime.places import default_socket
 from ..runtime.project import FILE, OFF, project_of
 from ..runtime.version import VERSION
-from .explained import explained
+from .failures import explained
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,8 +35,9 @@ _INFO: Final = {"name": "thermocline", "title": "Thermocline", "version": VERSIO
 _LIFE_MS: Final = 3_600_000
 _PARSE_ERROR, _NO_REQUEST, _NO_METHOD, _WRONG_PARAMETERS = -32700, -32600, -32601, -32602
 _NO_VERSION, _NO_RESOURCE, _FAULT = -32022, -32002, -32603
-# It makes four tools of its own of what resources a server has, and reads none by itself.
+# It turns the resources of a server into four more tools, and reads none by itself.
 _WITHOUT_RESOURCES: Final = ("openclaw",)
+_CANCELLABLE: Final = ("tools/call", "resources/read")
 _HOT: Final = "memory://hot"
 _MEMORY: Final = "memory://"
 _STARTING_SECONDS: Final = 15.0
@@ -172,21 +173,15 @@ class Bridge:
                 self._waiting.pop(_key(params.get("requestId")), None)
             return
         key = message["id"]
-        if message["method"] in {"tools/call", "resources/read"}:
-            thread = threading.Thread(
-                target=self._answer,
-                args=(key, message["method"], params),
-                kwargs={"cancellable": True},
-                daemon=True,
-            )
+        if message["method"] in _CANCELLABLE:
+            arguments = (key, message["method"], params)
+            thread = threading.Thread(target=self._answer, args=arguments, daemon=True)
             self._waiting[_key(key)] = thread
             thread.start()
         else:
             self._answer(key, message["method"], params)
 
-    def _answer(
-        self, key: Any, method: str, params: dict[str, Any], *, cancellable: bool = False
-    ) -> None:
+    def _answer(self, key: Any, method: str, params: dict[str, Any]) -> None:
         answer: dict[str, Any]
         try:
             answer = {"result": self._handled(method, params)}
@@ -195,7 +190,7 @@ class Bridge:
         except Exception as error:  # noqa: BLE001 - each request has an answer
             told = f"the bridge failed: {type(error).__name__}"
             answer = {"error": {"code": _FAULT, "message": told}}
-        if cancellable and self._waiting.pop(_key(key), None) is None:
+        if method in _CANCELLABLE and self._waiting.pop(_key(key), None) is None:
             return
         self._send(key, **answer)
 
@@ -298,7 +293,7 @@ class Bridge:
 
 
 class _Way:
-    """The way to the daemon, which may have to be started first."""
+    """Connections to the daemon, which may have to be started first."""
 
     def __init__(self, socket: str | None, agent: str | None, *, start: bool, off: str) -> None:
         self._socket = socket
@@ -308,7 +303,7 @@ class _Way:
         self._starting = threading.Lock()
 
     def ask(self, method: str, path: str, query: Any = None, body: Any = None) -> Any:
-        """One call, over a connection of its own: calls of one client overlap."""
+        """One call, over a separate connection: calls of one client overlap."""
         if self._off:
             raise ApiError("unavailable", self._off)
         try:
@@ -356,7 +351,7 @@ class _Way:
 
 
 def _key(request: Any) -> Any:
-    """An id under which a request can be found: 1 and "1" are two."""
+    """The key of a request's id: 1 and "1" differ."""
     return (type(request).__name__, str(request))
 
 

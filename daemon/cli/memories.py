@@ -1,4 +1,4 @@
-"""Memories and kinds of rows as people read them, and as EvoClaw's tools expect them."""
+"""Memories as people read them, and as EvoClaw's tools expect them."""
 
 from __future__ import annotations
 
@@ -10,28 +10,14 @@ from typing import Any, Final
 from msgspec import UNSET
 
 from .. import shapes
-from .terminal import moment, show_rows, visible
+from ..client.wording import moment
+from .terminal import show_rows, visible
 
 _SHORT_ID: Final = 8
 _RECORD: Final = (
     "id", "text", "category", "importance", "created_at", "access_count", "score", "metadata",
     "tier",
 )  # fmt: skip
-# A row of each kind, and several.
-_KINDS: Final = {
-    "memory": ("memory", "memories"),
-    "hot": ("hot entry", "hot entries"),
-    "category": ("category", "categories"),
-    "pair": ("pair", "pairs"),
-    "uses": ("count of uses", "counts of uses"),
-    "metrics": ("set of counters", "sets of counters"),
-    "note": ("note", "notes"),
-}
-
-
-def names_of(kind: str) -> tuple[str, str]:
-    """What people call one row of a kind, and several."""
-    return _KINDS.get(kind, (kind, kind))
 
 
 def short(memory_id: str) -> str:

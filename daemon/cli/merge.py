@@ -1,4 +1,4 @@
-"""`thermocline merge`, `unmerge` and `tidy`: duplicates become one memory, and back."""
+"""`thermocline merge`, `unmerge` and `tidy`: merging duplicates, and undoing it."""
 
 from __future__ import annotations
 

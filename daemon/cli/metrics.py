@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from .. import shapes
 from ..client import Client
-from .terminal import moment, show_json, show_rows, size
+from ..client.wording import moment, size
+from .terminal import show_json, show_rows
 
 _CELLS: Final = 10
 _BYTES: Final = ("hot_bytes", "warm_bytes")

@@ -1,4 +1,4 @@
-"""`thermocline validate` and `extract-metadata`: what a note lacks, and what it refers to."""
+"""`thermocline validate` and `extract-metadata`: what a note lacks, and its references."""
 
 from __future__ import annotations
 

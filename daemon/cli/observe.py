@@ -10,12 +10,13 @@ from msgspec import UNSET, UnsetType
 
 from .. import shapes
 from ..client import Client
+from ..client.wording import number_of
 from .arguments import WrongUsage, say, text_in
 from .database import PATIENCE_SECONDS
 from .local_models import local_model
 from .memories import headline, short
 from .options import refuse
-from .terminal import number_of, show_answer, show_rows, visible
+from .terminal import show_answer, show_rows, visible
 
 
 def add_observe(parser: argparse.ArgumentParser) -> None:

@@ -47,7 +47,10 @@ FIELDS: Final[Table] = {
     "category": _row("--category", metavar="PATH", help="category, such as projects/x"),
     "importance": _row("--importance", type=number, metavar="0-1", help="how much it matters"),
     "pinned": _row(
-        "--pin", action=argparse.BooleanOptionalAction, default=None, help="keep it hot, whatever"
+        "--pin",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="keep it hot whatever its score",
     ),
     "type": _row("--type", choices=TYPES, help="kind of memory"),
     "event": _row("--event", metavar="NAME", help="what caused it, such as correction"),

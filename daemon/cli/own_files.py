@@ -1,4 +1,4 @@
-"""`thermocline reflect`, `episode`, `skill` and `knowledge`: the files of the agent's own."""
+"""`thermocline reflect`, `episode`, `skill` and `knowledge`: the agent's own files."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Final
 from msgspec import UNSET, UnsetType
 
 from ..client import Client
+from ..client.wording import number_of
 from .arguments import say, text_in, text_of
 from .list import tell_rest
 from .options import FILTERS, add_options, refuse
-from .terminal import number_of, show_answer, show_rows, show_text, visible
+from .terminal import show_answer, show_rows, show_text, visible
 
 _TYPES: Final = ("failure", "success", "insight")
 _OUTCOMES: Final = ("resolved", "unresolved", "informational")
@@ -125,7 +126,7 @@ def add_knowledge(parser: argparse.ArgumentParser) -> None:
 
 
 def run_knowledge(args: argparse.Namespace, client: Client) -> None:
-    """Show it, or what of it to fold."""
+    """Show it, or propose lines to drop."""
     client.timeout = max(client.timeout, 60.0) if args.fold else client.timeout
     found = client.knowledge(fold=args.fold)
     if args.json:

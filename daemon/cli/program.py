@@ -1,7 +1,7 @@
 """The program `thermocline`.
 
-What agents start again and again, `hook` at each prompt and `mcp` at each session, goes a short
-way: importing what the other verbs need takes several times as long as these two have.
+Agents start `hook` at each prompt and `mcp` at each session. These two take a short way: importing
+what the other verbs need would take several times as long.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def options(words: Sequence[str], known: Sequence[str]) -> dict[str, str] | None:
-    """The options with their values; None where anything else is among the words."""
+    """The options with their values; None if there is any other word."""
     found: dict[str, str] = {}
     waiting = iter(words)
     for word in waiting:

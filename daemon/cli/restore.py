@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from .. import shapes
 from ..client import Client
+from ..client.wording import moment, names_of, number_of, size
 from ..runtime.places import default_state_dir
 from .arguments import number, say
 from .database import token_of
-from .memories import names_of
 from .options import DATABASE, add_options, refuse
-from .terminal import moment, number_of, show_answer, show_json, show_rows, size, span, visible
+from .terminal import show_answer, show_json, show_rows, span, visible
 
 if TYPE_CHECKING:  # importing it loads what no other verb needs
     from ..restore.join import AgentRestored, Measured, Outcome, RestoreRequest
@@ -45,7 +45,7 @@ def add_restore(parser: argparse.ArgumentParser) -> None:
     add(
         "--wait", metavar="SECONDS", type=number,
         help="how long to wait for a replica that cannot be reached"
-        f" (default {_WAIT_SECONDS:.0f} in a terminal, else without end)",
+        f" (default {_WAIT_SECONDS:.0f} in a terminal, else no limit)",
     )  # fmt: skip
     add("--verify", action="store_true", help="have the daemon verify that a restore would work")
     add("--config", metavar="FILE", help="a file that overrides the usual ones")

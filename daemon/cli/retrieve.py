@@ -11,15 +11,16 @@ import msgspec
 
 from .. import shapes
 from ..client import Client
+from ..client.wording import moment
 from .arguments import WrongUsage, one_text, say, stdin_once, text_of
 from .database import PATIENCE_SECONDS, add_database, database_of, patience, synced
-from .explaining import show_explained, show_reasoned, show_understood
 from .graph import entity_row
 from .index import show_chunks
 from .local_models import with_local_model
 from .memories import headline, record, short
 from .options import FILTERS, add_options, given
-from .terminal import moment, show_json, show_rows, visible
+from .reasons import show_explained, show_reasoned, show_understood
+from .terminal import show_json, show_rows, visible
 
 _ANSWER: Final = ("limit", "max_tokens", "min_relevance")
 _RANKING: Final = ("mode", "preset", "weights", "now")

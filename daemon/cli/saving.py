@@ -82,7 +82,7 @@ def pass_on(pieces: Iterable[bytes]) -> int:
 
 
 def refuse_terminal(file: str) -> None:
-    """Refuse to show bytes to people.
+    """Refuse to write binary data to a terminal.
 
     Raises:
         WrongUsage: `file` is standard output, and that is a terminal.
@@ -92,7 +92,7 @@ def refuse_terminal(file: str) -> None:
 
 
 def _begun(pieces: Iterable[bytes]) -> Iterable[bytes]:
-    """The same pieces once the first has come: a refused call creates no file."""
+    """The same pieces, after waiting for the first: a refused call creates no file."""
     coming = iter(pieces)
     return chain([next(coming, b"")], coming)
 

@@ -1,4 +1,4 @@
-"""`thermocline sessions`: stretches of work, and what has changed since their answers."""
+"""`thermocline sessions`: sessions of work, and what has changed since their answers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Final
 
 from .. import shapes
 from ..client import Client
+from ..client.wording import moment, number_of
 from .list import tell_rest
 from .options import FILTERS, add_options, refuse
-from .terminal import moment, number_of, show_answer, show_rows, visible
+from .terminal import show_answer, show_rows, visible
 
 _ACTIONS: Final = ("list", "start", "show", "archive", "reopen", "used", "replay")
 _OF_START: Final = ("category", "path", "conversation", "user")

@@ -10,9 +10,10 @@ from typing import Final
 
 from .. import shapes
 from ..client import Client, DaemonUnreachable
+from ..client.wording import ago, moment, number_of, size
 from .arguments import say
 from .sync import phase_of
-from .terminal import ago, moment, number_of, show_answer, show_rows, size, span, visible
+from .terminal import show_answer, show_rows, span, visible
 
 _WATCH_SECONDS: Final = 2.0
 _HEAD: Final = (
@@ -29,7 +30,7 @@ def add_status(parser: argparse.ArgumentParser) -> None:
 
 
 def run_status(args: argparse.Namespace, client: Client) -> None:
-    """Show it on one page; with `--watch` again and again, also while no daemon answers."""
+    """Show it on one page; with `--watch` repeatedly, even while no daemon answers."""
     if not args.watch:
         _show(client.status(), client.answered, args)
         return

@@ -53,7 +53,7 @@ def run_store(args: argparse.Namespace, client: Client) -> None:
 
 
 def _tier(importance: float) -> str:
-    """The temperature at birth, which EvoClaw derives from the importance alone."""
+    """The initial temperature, which EvoClaw derives from the importance alone."""
     if importance >= 0.7:
         return "hot"
     if importance >= 0.3:

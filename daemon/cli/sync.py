@@ -9,10 +9,10 @@ from typing import Any
 
 from .. import shapes
 from ..client import ApiError, Client
+from ..client.wording import ago, moment, names_of, number_of
 from .arguments import WrongUsage, say
 from .database import PATIENCE_SECONDS, add_database, database_of
-from .memories import names_of
-from .terminal import ago, moment, number_of, show_answer, show_json, show_rows, visible
+from .terminal import show_answer, show_json, show_rows, visible
 
 
 def add_sync(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +33,7 @@ def run_sync(args: argparse.Namespace, client: Client) -> None:
 
 
 def phase_of(status: shapes.sync.ReplicationStatus, now: float) -> str:
-    """What replication is doing, in a few words; capital letters where a person must act."""
+    """What replication is doing, in a few words; in capitals where the user must act."""
     if status.replica == "none":
         return "off"
     if status.phase == "waiting":

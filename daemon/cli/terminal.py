@@ -1,4 +1,4 @@
-"""Text for a terminal: harmless, aligned, cut to its width; and JSON for programs."""
+"""Text for a terminal: escaped, aligned, cut to its width; and JSON for programs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import os
 import re
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -17,8 +16,6 @@ import msgspec
 _ACTING: Final = (
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
 )
-_DAY: Final = 86_400.0
-_UNITS: Final = ((_DAY, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
 def visible(text: str, keep: str = "") -> str:
@@ -39,7 +36,7 @@ def width() -> int | None:
 
 
 def show_text(text: str) -> None:
-    """Print stored text: as it is into a file or a pipe, harmless on a terminal."""
+    """Print stored text: unchanged into a file or a pipe, escaped on a terminal."""
     print(visible(text, keep="\n\t") if _to_terminal() else text)
 
 
@@ -49,7 +46,7 @@ def show_answer(answered: bytes, *, one_line: bool = False) -> None:
 
 
 def show_json(value: Any, *, one_line: bool = False) -> None:
-    """Print JSON that every program can read and no terminal obeys; structs are objects."""
+    """Print JSON, control characters escaped for terminals; structs are objects."""
     encoding = str(getattr(sys.stdout, "encoding", "") or "")
     text = json.dumps(
         value,
@@ -73,7 +70,7 @@ def show_rows(rows: Iterable[Sequence[str]]) -> None:
 
 
 def cut(text: str, columns: int | None) -> str:
-    """`text` cut to a number of columns, its end marked when it was longer; None: no limit."""
+    """`text` cut to a number of columns, with an ellipsis if it was longer; None: no limit."""
     if columns is None or cells(text) <= columns:
         return text
     room = columns - 1
@@ -96,26 +93,6 @@ def cells(text: str) -> int:
     )
 
 
-def moment(seconds: float | None, now: float) -> str:
-    """A local time as in `ls -l`: with the hour while it is near, else with the year."""
-    if seconds is None:
-        return "never"
-    near = -_DAY < now - seconds < 180 * _DAY
-    return time.strftime("%b %d %H:%M" if near else "%b %d  %Y", time.localtime(seconds))
-
-
-def ago(seconds: float | None, now: float) -> str:
-    """A time as its distance from now, in its largest unit."""
-    if seconds is None:
-        return "never"
-    distance = abs(now - seconds)
-    if distance < 1:
-        return "now"
-    size, unit = next(pair for pair in _UNITS if distance >= pair[0])
-    text = f"{int(distance // size)} {unit}"
-    return f"{text} ago" if seconds < now else f"in {text}"
-
-
 def span(seconds: float) -> str:
     """A length of time in its two largest units."""
     minutes, rest = divmod(int(seconds), 60)
@@ -126,20 +103,6 @@ def span(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
-
-
-def number_of(number: int, one: str, several: str) -> str:
-    """A number with the word that goes with it."""
-    return f"{number:,} {one if number == 1 else several}"
-
-
-def size(count: float) -> str:
-    """A number of bytes, in steps of 1024."""
-    for unit in ("B", "KB", "MB"):
-        if count < 1024:
-            return f"{count:.1f} {unit}" if unit != "B" else f"{count:.0f} B"
-        count /= 1024
-    return f"{count:.1f} GB"
 
 
 def _to_terminal() -> bool:

@@ -6,8 +6,9 @@ import argparse
 import json
 
 from ..client import ApiError, Client
+from ..client.wording import number_of
 from .arguments import say
-from .terminal import number_of, show_answer, show_json, visible
+from .terminal import show_answer, show_json, visible
 
 
 def add_tree(parser: argparse.ArgumentParser) -> None:

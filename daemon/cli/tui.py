@@ -1,4 +1,4 @@
-"""`thermocline tui`: the memory live in the terminal, as a picture, or in a browser."""
+"""`thermocline tui`: the live view, in the terminal, as a picture, or in a browser."""
 
 from __future__ import annotations
 
@@ -21,10 +21,8 @@ _DRIVER_VARIABLE: Final = "TEXTUAL_DRIVER"
 
 def add_tui(parser: argparse.ArgumentParser) -> None:
     """Add the options of `tui`."""
-    parser.add_argument("--tab", metavar="NAME", help="the tab to show; default: the last time's")
-    parser.add_argument(
-        "--read-only", action="store_true", help="nothing can be changed, whatever is pressed"
-    )
+    parser.add_argument("--tab", metavar="NAME", help="the tab to show; default: the last one")
+    parser.add_argument("--read-only", action="store_true", help="no key changes anything")
     parser.add_argument(
         "--screenshot", metavar="FILE", help="write a picture of the tab as SVG, and exit"
     )
@@ -46,7 +44,7 @@ def run_tui(args: argparse.Namespace, client: Client) -> int:
     """Open the view.
 
     Raises:
-        Unavailable: what it needs is not installed.
+        Unavailable: textual is not installed.
         WrongUsage: there is no such tab or size, or no terminal.
     """
     size = _size(args.size)

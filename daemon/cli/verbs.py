@@ -1,4 +1,4 @@
-"""The verbs and what each does, as data: listing them must not import them."""
+"""The verbs with a summary each, as data: listing them must not import their modules."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ VERBS: Final = {
     "cold": "search the archive",
     "index": "watch Markdown and text files, and search them",
     "kv": "get, set, delete or list key-value pairs",
-    "knowledge": "show the agent's knowledge, and what of it to fold",
+    "knowledge": "show the agent's knowledge, or propose lines to drop",
     "reflect": "list what the agent has learned, or add to it",
-    "episode": "list what conversations came to, or add one",
+    "episode": "list summaries of conversations, or add one",
     "skill": "list, show or add skills",
     "experiences": "find, list, add, use or prune experiences and preferences",
     "graph": "show the people and things that memories name, and how they are related",
-    "sessions": "open, list, archive or replay stretches of work",
-    "search-url": "list stored URLs, or the memories that mention one",
+    "sessions": "open, list, archive or replay sessions of work",
+    "search-url": "list stored URLs, or the memories that mention a URL",
     "distill": "condense a text to its facts",
     "observe": "keep what is worth remembering of a conversation, or its turns",
     "extract-metadata": "show the URLs, commands and paths in a file",
@@ -49,14 +49,14 @@ VERBS: Final = {
     "upkeep": "show the upkeep schedule",
     "status": "show the state of the daemon, problems first",
     "config": "show the effective configuration, or check it",
-    "connect": "enter this memory in Claude Code, Codex and other programs",
+    "connect": "connect Claude Code, Codex and other programs to this memory",
     "mcp": "serve the memory's tools to an MCP client on standard streams",
     "hook": "handle an event of an agent's session, or switch the memory for a project",
     "doctor": "find what is wrong on this device, and say what to do",
-    "install": "have systemd run the daemon, for the system or for you",
-    "uninstall": "take it away from systemd; memories and settings are kept",
-    "completion": "print the completion of commands for a shell",
-    "tui": "see the memory live in the terminal, and take care of it",
+    "install": "install the daemon as a systemd service, for the system or for you",
+    "uninstall": "remove the systemd service; memories and settings are kept",
+    "completion": "print the command completion for a shell",
+    "tui": "view and change the memory in the terminal",
     "events": "print events as they happen, until Ctrl-C",
 }
 # Verbs that share a module; every other verb has a module of its name.

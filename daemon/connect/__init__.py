@@ -1,1 +1,1 @@
-"""The configuration of other programs: how Thermocline is entered there, and taken out again."""
+"""The configuration of other programs: entering Thermocline there, and removing it again."""

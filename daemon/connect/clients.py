@@ -1,4 +1,4 @@
-"""The programs that can be connected: where each keeps what, and in which form."""
+"""The programs that can be connected: the place and format of their configuration."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Where(msgspec.Struct, frozen=True):
         return Path(given) if given.startswith("/") else self.home / ".config"
 
     def moved(self, variable: str, default: str) -> Path:
-        """A program's folder, which a variable may move."""
+        """A program's folder, or the folder that an environment variable names."""
         given = self.env.get(variable, "")
         return Path(given) if given.startswith("/") else self.home / default
 

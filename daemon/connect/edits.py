@@ -1,4 +1,4 @@
-"""Edits of other programs' files: what each enters and takes out, and how a file is replaced."""
+"""Edits of other programs' files: what each enters and removes, and how a file is replaced."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from ..errors import InvalidInput
-from . import jsonc, tables
+from . import jsonc, toml
 
 NAME: Final = "thermocline"
 _COPY: Final = ".before-thermocline"
@@ -38,7 +38,7 @@ class Launch(msgspec.Struct, frozen=True):
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """A change of one file that can be made, recognised and taken back.
+    """A change of one file that can be made, recognised and undone.
 
     Attributes:
         path: the file; it need not exist.
@@ -54,7 +54,7 @@ class Edit(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A file before and after; None: there is none."""
+    """The text of a file before and after; None: no file."""
 
     path: Path
     before: str | None
@@ -84,10 +84,10 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def changes_of(edits: Sequence[Edit], *, undo: bool = False) -> list[Change]:
-    """What becomes of the files of some edits, each file once; files that stay are left out.
+    """The changes that some edits make, one for each file; unchanged files are left out.
 
     Raises:
-        InvalidInput: a file cannot be read, or is not what it should be.
+        InvalidInput: a file cannot be read, or has another format.
     """
     changes: dict[Path, Change] = {}
     for edit in edits:
@@ -158,16 +158,16 @@ def table(path: Path, name: str, values: Mapping[str, Any]) -> Edit:
     """A table of a TOML file."""
 
     def enter(text: str) -> str:
-        found: Any = tables.load(text)
+        found: Any = tomllib.loads(text)
         for key in name.split("."):
             found = found.get(key, {}) if isinstance(found, Mapping) else {}
-        return text if found == values else tables.put(text, name, values)
+        return text if found == values else toml.put(text, name, values)
 
-    return Edit(path, enter, lambda text: tables.remove(text, name))
+    return Edit(path, enter, lambda text: toml.remove(text, name))
 
 
 def chosen(path: Path, keys: Sequence[str], value: str) -> Edit:
-    """A choice of one among several programs; only our own is taken back."""
+    """A value that names one of several programs; only our own is removed."""
     return Edit(
         path,
         lambda text: text if _at(text, keys) == value else jsonc.put(text, keys, value),
@@ -176,7 +176,7 @@ def chosen(path: Path, keys: Sequence[str], value: str) -> Edit:
 
 
 def listed(path: Path, keys: Sequence[str], value: str, mark: str) -> Edit:
-    """A text in a list of a JSON file; `mark` is in every text of ours."""
+    """A text in a list of a JSON file; `mark` occurs in every text of ours."""
 
     def others(text: str) -> list[Any]:
         found = _at(text, keys)
@@ -200,7 +200,7 @@ def hooks(
 ) -> Edit:
     """Hooks of a JSON file: under `hooks`, a list of groups for each event.
 
-    Groups of others stay as they are and where they are. `head` is what a new file also needs.
+    Groups of other programs keep their text and place. `head` is what a new file also needs.
     """
 
     def enter(text: str) -> str:

@@ -48,7 +48,7 @@ def load(text: str) -> Any:
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with `value` at a path of keys; objects on the way are made where they are missing.
+    """The text with `value` at a path of keys; missing objects on the way are created.
 
     Raises:
         Malformed: the text is not JSON with comments, or the path leads through a value that is

@@ -1,4 +1,4 @@
-"""Everything that can be wrong on a device: a check is a function and its line in `CHECKS`."""
+"""All checks of a device: each is a function and its line in `CHECKS`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CHECKS: Final[dict[str, Check]] = {
 
 
 class Line(msgspec.Struct, frozen=True):
-    """A finding of a check, as it is shown."""
+    """A finding of a check, for display."""
 
     check: str
     level: Level
@@ -42,7 +42,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 def examine(exam: Exam) -> Iterator[Line]:
-    """Carry out all checks; of one that finds something wrong, what is well is left out."""
+    """Run all checks; for a check that finds a fault, its `ok` findings are left out."""
     for name, check in CHECKS.items():
         found: list[Symptom] = []
         try:
@@ -51,7 +51,7 @@ def examine(exam: Exam) -> Iterator[Line]:
             reason = (error.strerror or str(error)).lower()
             text = f"cannot look at {error.filename}: {reason}"
             found.append(Symptom("warning", text, "run it as the daemon's user, or with sudo"))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the other checks go on
+        except Exception as error:  # noqa: BLE001 - the other checks still run
             text = f"the check itself failed: {type(error).__name__}: {error}"
             found.append(Symptom("warning", text, "this is a bug: report it"))
         wrong = [finding for finding in found if finding.level != "ok"]

@@ -1,4 +1,4 @@
-"""What the checks look at, and what they find."""
+"""The device that the checks examine, and the symptoms that they find."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CREDENTIALS: Final = "run/credentials/thermocline.service"
 
 
 class Symptom(msgspec.Struct, frozen=True):
-    """What a check has seen. A failure keeps the memory from working; a warning may, later."""
+    """A finding of a check. A failure stops the memory from working; a warning may do so later."""
 
     level: Level
     message: str
@@ -35,7 +35,7 @@ class Exam(msgspec.Struct, frozen=True):
     """A device under examination.
 
     Attributes:
-        env: the environment that the daemon has, as far as it is known.
+        env: the daemon's environment, as far as known.
         root: where the device's files are; another folder than `/` only in tests.
         state_dir: the daemon's, or that of the next to start.
         socket: where it is to be reached.

@@ -45,7 +45,7 @@ def sqlite(_: Exam) -> Iterator[Symptom]:
 
 
 def disk(exam: Exam) -> Iterator[Symptom]:
-    """There is room for more, on a file system that keeps it."""
+    """There is free space, on a file system that keeps data."""
     place = _existing(exam.state_dir)
     kind = _file_system(exam.system("proc/mounts"), place)
     if kind in _NOT_FOR_DATABASES:
@@ -95,7 +95,7 @@ def clock(exam: Exam) -> Iterator[Symptom]:
 
 
 def inotify(exam: Exam) -> Iterator[Symptom]:
-    """The kernel lets the daemon watch all folders that are to be watched."""
+    """The kernel lets the daemon watch all watched folders."""
     limits = exam.system("proc/sys/fs/inotify")
     try:
         watches = int((limits / "max_user_watches").read_text())

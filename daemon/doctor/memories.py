@@ -46,7 +46,7 @@ def permissions(exam: Exam) -> Iterator[Symptom]:
 
 
 def integrity(exam: Exam) -> Iterator[Symptom]:
-    """Every agent's database is sound; nothing is written, and a running daemon goes on."""
+    """Every agent's database is sound; nothing is written or locked."""
     newest, sound = MIGRATIONS[-1].version, 0
     for agent, path in exam.agents():
         schema, faults = _look(path)
@@ -79,7 +79,7 @@ def _look(path: Path) -> tuple[int, list[str]]:
 
 
 def set_aside(exam: Exam) -> Iterator[Symptom]:
-    """Files that were damaged, changed by others or replaced, and wait for a person."""
+    """Damaged, foreign or replaced files that were set aside for a person to look at."""
     agents = exam.state_dir / "agents"
     places = (exam.state_dir, agents, *agents.glob("*"))
     left = [path for place in places for path in place.glob("*") if _ASIDE.search(path.name)]

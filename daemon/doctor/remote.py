@@ -1,4 +1,4 @@
-"""What is elsewhere: the replica with its token and its clock, and the model."""
+"""Remote services: the replica with its token and its clock, and the model."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def token(exam: Exam) -> Iterator[Symptom]:
 
 
 def replica(exam: Exam) -> Iterator[Symptom]:
-    """The replica answers, and its clock says the same as this device's."""
+    """The replica answers, and its clock agrees with this device's."""
     account = None
     if exam.settings is not None:
         try:

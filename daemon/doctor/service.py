@@ -1,4 +1,4 @@
-"""The daemon as a process: configuration, units, lock, socket, and what it says of itself."""
+"""The daemon as a process: configuration, units, lock, socket, and the problems it reports."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def configuration(exam: Exam) -> Iterator[Symptom]:
 
 
 def unit(exam: Exam) -> Iterator[Symptom]:
-    """Systemd runs the daemon, and without failures."""
+    """Systemd runs the daemon without failures."""
     path = exam.system(UNIT)
     mine = _own_unit(exam)
     if not path.exists() and not mine.exists():
@@ -87,7 +87,7 @@ def _judged(told: dict[str, str], user: str) -> Iterator[Symptom]:
 
 
 def lock(exam: Exam) -> Iterator[Symptom]:
-    """Whoever holds the state folder is the daemon that answers."""
+    """The process that holds the state folder is the daemon that answers."""
     path = exam.state_dir / "lock"
     try:
         inode = path.stat().st_ino
@@ -125,7 +125,7 @@ def socket(exam: Exam) -> Iterator[Symptom]:
         others = [place for place in socket_places(exam.env, root=root) if place != path]
         if answering := [place for place in others if _connects(place) == ""]:
             text = f"another daemon answers at {', '.join(answering)}"
-            yield Symptom("warning", text, "name the one that you mean with --socket")
+            yield Symptom("warning", text, "choose one with --socket")
         return
     start = f"start it: `{_start(exam)}`"
     if isinstance(exam.silence, ApiError):
@@ -146,14 +146,14 @@ def socket(exam: Exam) -> Iterator[Symptom]:
         elif reason == "connection refused":
             reason = "a killed daemon left it behind"
             remedy = f"{start}; it replaces the socket"
-        yield Symptom("failure", f"nobody answers at {path}: {reason}", remedy)
+        yield Symptom("failure", f"no daemon answers at {path}: {reason}", remedy)
     else:
         text = f"a process listens at {path} and does not answer"
         yield Symptom("failure", text, "`systemctl status thermocline` says whether it starts")
 
 
 def problems(exam: Exam) -> Iterator[Symptom]:
-    """What the daemon itself reports, and whether it is of this release."""
+    """The problems that the daemon reports, and whether its release is this one."""
     if exam.status is None:
         return
     for problem in exam.status.problems:
@@ -162,11 +162,11 @@ def problems(exam: Exam) -> Iterator[Symptom]:
         text = f"the daemon is {exam.status.version}, this command {VERSION}"
         yield Symptom("warning", text, "restart it: `systemctl restart thermocline`")
     elif not exam.status.problems:
-        yield Symptom("ok", "none")
+        yield Symptom("ok", "reports no problem")
 
 
 def _connects(path: str) -> str:
-    """Why nobody can connect; empty if somebody listens."""
+    """Why connecting fails; "" if a process listens."""
     with sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM) as probe:
         probe.settimeout(_SECONDS)
         try:

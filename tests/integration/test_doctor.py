@@ -441,7 +441,7 @@ def test_the_command_shows_remedies_and_its_code_says_whether_something_failed(
     words = ("--socket", str(daemon.socket), "doctor", "--state-dir", str(daemon.state))
     failed = doctor(*words)
     assert failed.returncode == 1
-    assert "FAILURE  socket: nobody answers" in failed.stdout
+    assert "FAILURE  socket: no daemon answers" in failed.stdout
     told = json.loads(doctor(*words, "--json").stdout)
     assert told["ok"] is False
     (found,) = (each for each in told["findings"] if each["check"] == "socket")

@@ -86,5 +86,5 @@ def test_who_asks_for_a_model_gets_the_one_that_runs_here_and_nobody_else_does(
     monkeypatch.setenv("THERMOCLINE_MODEL_PORTS", str(closed_port))
     done = shell.run("retrieve", "oolong", "--llm")
     first, second = done.stderr.splitlines()
-    assert first.endswith(f"no model's server answers at port {closed_port} of this device")
+    assert first.endswith(f"no model server answers at port {closed_port} of this device")
     assert second.endswith("no model is configured for tree; name one in llm.model")

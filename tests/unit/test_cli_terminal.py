@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.cli import terminal
+from thermocline.daemon.client import wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,13 +116,13 @@ def test_a_time_is_short_and_says_the_year_when_it_is_far(
 ) -> None:
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
-    assert terminal.moment(NOW - ago, NOW) == shown
+    assert wording.moment(NOW - ago, NOW) == shown
     monkeypatch.undo()
     time.tzset()
 
 
 def test_no_time_is_never() -> None:
-    assert terminal.moment(None, NOW) == "never"
+    assert wording.moment(None, NOW) == "never"
 
 
 @pytest.mark.parametrize(("seconds", "shown"), [
@@ -135,7 +136,7 @@ def test_a_span_has_two_units_at_most(seconds: float, shown: str) -> None:
     (0, "0 B"), (1023, "1023 B"), (1536, "1.5 KB"), (5 << 20, "5.0 MB"), (3 << 40, "3072.0 GB"),
 ])  # fmt: skip
 def test_a_size_is_in_the_fitting_unit(count: int, shown: str) -> None:
-    assert terminal.size(count) == shown
+    assert wording.size(count) == shown
 
 
 @pytest.mark.parametrize(("seconds", "told"), [
@@ -149,4 +150,4 @@ def test_a_size_is_in_the_fitting_unit(count: int, shown: str) -> None:
     (1000.0 + 200_000, "in 2 d"),
 ])  # fmt: skip
 def test_a_time_is_told_by_its_distance(seconds: float | None, told: str) -> None:
-    assert terminal.ago(seconds, 1000.0) == told
+    assert wording.ago(seconds, 1000.0) == told

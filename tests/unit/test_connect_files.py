@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.connect import jsonc, tables
+from thermocline.daemon.connect import jsonc, toml
 
 COMMENTED = """// mine
 {
@@ -119,14 +119,14 @@ b = """
 
 
 def test_a_table_is_set_and_removed_and_the_rest_keeps_every_byte() -> None:
-    changed = tables.put(TOML, "mcp_servers.thermocline", ENTRY)
+    changed = toml.put(TOML, "mcp_servers.thermocline", ENTRY)
     assert changed.startswith(TOML)
     assert tomllib.loads(changed)["mcp_servers"]["thermocline"] == ENTRY
-    again = tables.put(
+    again = toml.put(
         changed + "\n[other]\nc = 1\n", "mcp_servers.thermocline", ENTRY | {"x": "y"}
     )
     assert tomllib.loads(again)["mcp_servers"]["thermocline"]["x"] == "y"
     assert tomllib.loads(again)["other"] == {"c": 1}
-    assert tables.remove(changed, "mcp_servers.thermocline") == TOML
-    assert tables.put("", "a", {"b": "c"}) == '[a]\nb = "c"\n'
-    assert tables.remove('[a]\nb = "c"\n\n[a.d]\ne = 1\n', "a") == ""
+    assert toml.remove(changed, "mcp_servers.thermocline") == TOML
+    assert toml.put("", "a", {"b": "c"}) == '[a]\nb = "c"\n'
+    assert toml.remove('[a]\nb = "c"\n\n[a.d]\ne = 1\n', "a") == ""

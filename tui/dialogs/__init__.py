@@ -1,1 +1,1 @@
-"""Questions that lie over the view until they are answered."""
+"""Dialogs over the view."""

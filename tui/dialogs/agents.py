@@ -1,4 +1,4 @@
-"""The agents with what they hold: one is chosen, or forgotten."""
+"""The list of agents, to choose or forget one."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from textual.screen import ModalScreen
 from textual.widgets import DataTable, Static
 
 from thermocline.daemon.client import Client, ClientError
+from thermocline.daemon.client.wording import number_of, size
 from thermocline.daemon.shapes.agents import AgentForgotten, AgentView
 
-from ..text import number_of, plain, size
+from ..text import plain
 from ..widgets.rows import Column, Rows
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class AgentsScreen(ModalScreen[str | None]):
         self.query_one(Rows).select(self.app.agent_name)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Nothing is forgotten where nothing may be changed."""
+        """Forgetting is not possible with `--read-only`."""
         del parameters
         return not (action == "forget" and self.app.read_only)
 

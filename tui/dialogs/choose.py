@@ -1,4 +1,4 @@
-"""Lets a person take one of several things."""
+"""A choice of one from a list."""
 
 from __future__ import annotations
 

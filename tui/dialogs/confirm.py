@@ -1,4 +1,4 @@
-"""Asks for a word before something is done that cannot simply be taken back."""
+"""Asks for a word before an action that cannot simply be undone."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ConfirmScreen(ModalScreen[bool]):
             yield Input(placeholder=self._word)
 
     def on_mount(self) -> None:
-        """The word can be typed at once."""
+        """Focus the line."""
         self.query_one(Input).focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

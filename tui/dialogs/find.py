@@ -33,7 +33,7 @@ _OTHERS: Final = 5
 
 
 class Found(NamedTuple):
-    """One thing that was found.
+    """One result.
 
     Attributes:
         kind: what it is, in a word.
@@ -84,7 +84,7 @@ class FindScreen(ModalScreen[Found | None]):
             yield OptionList()
 
     def on_mount(self) -> None:
-        """The line has the keys all the time."""
+        """Focus the line."""
         self.query_one(Input).focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:

@@ -1,4 +1,4 @@
-"""Asks for several values at once, and stays until they were taken."""
+"""A form for several values; it stays open until they are accepted."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Field:
     """One value, as text.
 
     Attributes:
-        name: what it is called in the values.
-        label: what it is called on the screen.
-        value: what it is before.
+        name: its key in the values.
+        label: its name on the screen.
+        value: its initial text.
         about: what to enter, shown while it is empty.
-        lines: how many lines it has; Enter begins another one if there are several.
+        lines: its height; with more than one, Enter begins a new line.
         words: what completes the entry with the right arrow.
         told: what the entry means, shown beside the label as one types.
     """
@@ -42,12 +42,12 @@ class Field:
 
 
 class FormScreen(ModalScreen[bool]):
-    """The form; True once `save` took the values.
+    """The form; True once `save` accepted the values.
 
     Args:
         title: what is entered.
         fields: from the top down.
-        save: takes the values; what it returns is why it cannot, or "".
+        save: takes the values; returns why it cannot, or "".
         notes: lines below the fields.
     """
 
@@ -122,7 +122,7 @@ class FormScreen(ModalScreen[bool]):
 
     @property
     def values(self) -> dict[str, str]:
-        """What stands in the fields."""
+        """The text of each field."""
         found: dict[str, str] = {}
         for field in self._fields:
             entry = self.query_one(f"#field-{field.name}")
@@ -133,7 +133,7 @@ class FormScreen(ModalScreen[bool]):
         return found
 
     def on_input_changed(self) -> None:
-        """Say what it means."""
+        """Show what the entry means."""
         self._leaving = False
         self._tell()
 
@@ -151,7 +151,7 @@ class FormScreen(ModalScreen[bool]):
 
     @work(exclusive=True)
     async def action_save(self) -> None:
-        """Have the values taken."""
+        """Save the values."""
         if self._saving:
             return
         self._saving = True
@@ -166,7 +166,7 @@ class FormScreen(ModalScreen[bool]):
         self.app.bell()
 
     def action_leave(self) -> None:
-        """Close it; what was entered is only thrown away by a second escape."""
+        """Close it; only a second escape discards what was entered."""
         before = {field.name: field.value for field in self._fields}
         if self._leaving or self.values == before:
             self.dismiss(False)

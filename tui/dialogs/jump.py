@@ -37,7 +37,7 @@ class JumpScreen(ModalScreen[str]):
         )
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter takes the first word that begins so."""
+        """Enter takes the first word with this beginning."""
         event.stop()
         typed = event.value.strip().lower()
         found = (word for word in self._words if typed and word.lower().startswith(typed))

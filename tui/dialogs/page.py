@@ -1,4 +1,4 @@
-"""A text to be read, such as everything that is known of one thing."""
+"""A page of text, such as all fields of an event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes one setting; what is wrong with a value is said before anything is written."""
+"""Changes one setting; a value is checked before it is written."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def value_of(typed: str) -> Any:
-    """What was typed: as JSON if it is any, else as a text."""
+    """What was typed: as JSON if it is valid, else as a text."""
     try:
         return json.loads(typed)
     except ValueError:
@@ -38,7 +38,7 @@ def value_of(typed: str) -> Any:
 
 
 def fault(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Whether a value is of the wrong type, out of bounds or none of those listed.
+    """Whether a value has the wrong type, is out of bounds or not among those listed.
 
     The daemon checks everything else before it writes.
     """
@@ -97,7 +97,7 @@ class SettingScreen(ModalScreen[bool]):
             yield Static(Text(f"Default {plain(default)}; {more}.", "dim"))
 
     def on_mount(self) -> None:
-        """The value can be typed at once."""
+        """Focus the line."""
         self.query_one(Input).focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:

@@ -8,9 +8,10 @@ from typing import Final, Literal, TypeAlias
 from rich.style import Style
 from rich.text import Text
 
+from thermocline.daemon.client.wording import ago, number_of, size
 from thermocline.daemon.shapes.files import FilesStats, FileView, FoundChunk, WatchedPath
 
-from ..text import ago, number_of, plain, size
+from ..text import plain
 from ..widgets.rows import Column
 
 Mode: TypeAlias = Literal["files", "problems", "paths", "found"]
@@ -78,7 +79,7 @@ def state_line(
 
 
 def file_rows(files: Iterable[FileView], short: Short, shown: Shown, now: float) -> list[Row]:
-    """All files; one that is not indexed has a mark for its chunks."""
+    """All files; those not indexed have a mark in place of the number of chunks."""
     return [
         (
             one.path,
@@ -100,7 +101,7 @@ def problem_rows(files: Iterable[FileView], short: Short, shown: Shown) -> list[
 
 
 def path_rows(paths: Iterable[WatchedPath], shown: Shown) -> list[Row]:
-    """What is watched, and by whose wish."""
+    """What is watched, and by which origin."""
     return [
         (one.path, [shown(one.path), one.origin, "! missing" if one.missing else "✓ there"])
         for one in paths

@@ -9,9 +9,9 @@ from typing import Final
 from rich.text import Text
 
 from thermocline.daemon.client import Client
+from thermocline.daemon.client.wording import number_of
 from thermocline.daemon.shapes.files import ChunkPlace
 
-from ..text import number_of
 from ..widgets.excerpt import Excerpt
 from .view import View
 
@@ -61,7 +61,7 @@ class FilePane(Excerpt):
             return
         chunks = listed.results
         starts = [one.start_line for one in chunks]
-        # Chunks overlap: the one that begins there is meant, else the first that has the line.
+        # Chunks overlap: take the chunk that begins at the line, else the first that contains it.
         held = (at for at, one in enumerate(chunks) if one.end_line >= line)
         at = starts.index(line) if line in starts else next(held, 0)
         self.file = OpenFile(path, title, query, chunks, at)

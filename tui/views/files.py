@@ -15,10 +15,11 @@ from textual.widget import Widget
 from textual.widgets import DataTable, Input, Static
 
 from thermocline.daemon.client import Client, ClientError
+from thermocline.daemon.client.wording import number_of
 from thermocline.daemon.shapes.files import FilesStats, FileView, FoundChunk
 
 from ..dialogs.form import Field, FormScreen
-from ..text import number_of, plain
+from ..text import plain
 from ..widgets.paint import paint
 from ..widgets.rows import Rows
 from .file_lists import (

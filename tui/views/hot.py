@@ -16,9 +16,10 @@ from textual.widget import Widget
 from textual.widgets import OptionList, Static
 
 from thermocline.daemon.client import Client, ClientError
+from thermocline.daemon.client.wording import size
 
 from ..dialogs.form import FormScreen
-from ..text import part_of, size
+from ..text import part_of
 from ..widgets.choices import Choices
 from ..widgets.gauge import Gauge, bar
 from ..widgets.paint import paint
@@ -56,7 +57,7 @@ class HotView(View):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        # What stands in each line of the list; None: a title.
+        # The entry in each line of the list; None: a title.
         self._lines: list[Entry | None] = []
         self._actions = MemoryActions(self)
 

@@ -1,4 +1,4 @@
-"""The entries of the hot state as people read them, and their changes with what takes them back."""
+"""The entries of the hot state for display, and their changes with their undo."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, Final, TypeAlias
 from rich.text import Text
 
 from thermocline.daemon.client import Client
+from thermocline.daemon.client.wording import ago
 
 from ..dialogs.form import Field
-from ..text import ago
 from .memory_changes import Undo, graded
 from .memory_text import Paint, Shown, grade
 
@@ -98,7 +98,7 @@ def entries_of(state: dict[str, Json]) -> Iterator[Entry]:
 
 
 def line_of(entry: Entry, shown: Shown, paint: Paint, now: float) -> Text:
-    """An entry as people read it."""
+    """An entry in one line."""
     value, line = entry.value, Text()
     if entry.section in {*_NAMED, OTHER}:
         line.append_text(shown(entry.name)).append(": ")
@@ -142,7 +142,7 @@ def _number(value: Json, default: float) -> float:
 
 
 def fields_for(section: str, entry: Entry | None) -> list[Field]:
-    """The form's fields for a new entry of a section, or for one that is there."""
+    """The form's fields for a new or an existing entry of a section."""
     value: Json = {} if entry is None or section in _NAMED else entry.value
     name = "" if entry is None else entry.name
     if section in _NAMED:
@@ -196,7 +196,7 @@ def entered(section: str, values: dict[str, str], entry: Entry | None) -> Entry:
             msg = "the importance is a number from 0 to 1, such as 0.7"
             raise ValueError(msg) from None
     before = {} if entry is None else entry.value
-    # An empty description is none, unless there was one.
+    # An empty field is left out, unless the entry had it before.
     given = {name: value for name, value in given.items() if value != "" or name in before}
     return Entry(section, given[key], {**before, **given})
 

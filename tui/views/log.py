@@ -1,4 +1,4 @@
-"""What happens, as it happens: the daemon's events."""
+"""The daemon's events as they happen."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from textual.events import Resize
 from textual.widget import Widget
 from textual.widgets import DataTable, Input, Static
 
+from thermocline.daemon.client.wording import moment, number_of
+
 from ..dialogs.page import PageScreen
 from ..feed import FeedEvent
-from ..text import moment, number_of, plain
+from ..text import plain, text_of
 from ..widgets.paint import paint
-from .view import View
+from .filtered import FilteredView
 
 _ROWS: Final = 1000
-# With so many more rows, the oldest go; not with each new one.
+# The oldest rows are removed in batches of this size.
 _SPARE: Final = 500
 
 
@@ -53,21 +55,17 @@ def level_of(event: FeedEvent) -> Level:
 def line_of(event: FeedEvent) -> str:
     """The fields of an event in one line."""
     return "  ".join(
-        f"{name}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        f"{name}={text_of(value)}"
         for name, value in event.data.items()
         if value not in (None, "", [], {})
     )
 
 
-class LogView(View):
+class LogView(FilteredView):
     """The table; it follows the newest event until the cursor is moved up or it is paused."""
 
     DEFAULT_CSS = """
-    LogView { layout: vertical; }
-    LogView Input { border: none; height: 1; padding: 0 1; background: $boost; display: none; }
-    LogView Input.-open { display: block; }
     LogView #state { height: 1; padding: 0 1; color: $secondary; text-wrap: nowrap; }
-    LogView DataTable { height: 1fr; padding: 0 1; }
     """
     WATCHES: ClassVar[frozenset[str]] = frozenset({""})
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -102,7 +100,7 @@ class LogView(View):
         self._table.styles.scrollbar_size_vertical = (
             self._table.styles.scrollbar_size_horizontal
         ) = 0
-        self._again_from_start()
+        self.redraw()
 
     def first_focus(self) -> Widget:
         """The table."""
@@ -137,9 +135,9 @@ class LogView(View):
         self._drawn = seen
         table = self._table
         if len(self._shown) > _ROWS + _SPARE:
-            self._again_from_start()
+            self.redraw()
             return
-        words = self.query_one(Input).value.lower().split()
+        words = self.words
         events = list(self.app.happened)[-new:] if new > 0 else []
         for event in events[-_ROWS:]:
             if self._fits(event, words):
@@ -148,7 +146,8 @@ class LogView(View):
         if events:
             self._keep_up()
 
-    def _again_from_start(self) -> None:
+    def redraw(self) -> None:
+        """Draw all rows again."""
         table = self._table
         table.clear(columns=True)
         # A column that finds its own width by its rows may be too narrow when it is drawn.
@@ -162,7 +161,7 @@ class LogView(View):
         self._what = widths["What"]
         for name, columns in widths.items():
             table.add_column(name, width=columns)
-        words = self.query_one(Input).value.lower().split()
+        words = self.words
         found = [event for event in self.app.happened if self._fits(event, words)]
         self._shown = found[-_ROWS:]
         self._drawn = self.app.events_seen
@@ -217,7 +216,7 @@ class LogView(View):
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         """Going up stops following, going to the end follows again."""
         event.stop()
-        # The table tells of this late, when there may be more rows; only a person goes up.
+        # This event arrives late, when there may be more rows; only a person moves the cursor up.
         last = len(self._shown) - 1
         self._following = event.cursor_row >= last or (
             self._following and event.cursor_row >= self._end
@@ -237,12 +236,12 @@ class LogView(View):
     def on_resize(self, event: Resize) -> None:
         """In few columns there is no room for the agent."""
         if event.size.width != self._columns:
-            self._again_from_start()
+            self.redraw()
 
     # Actions
 
     def action_pause(self) -> None:
-        """Let nothing move; what happens meanwhile comes afterwards."""
+        """Stop the table; events of the pause are added afterwards."""
         self._paused = not self._paused
         self.refresh_data()
 
@@ -255,34 +254,13 @@ class LogView(View):
         self._tell()
 
     def action_level(self) -> None:
-        """Leave out what matters less."""
+        """Raise the lowest level that is shown, or show all again."""
         self._least = LEVELS[(LEVELS.index(self._least) + 1) % len(LEVELS)]
-        self._again_from_start()
+        self.redraw()
 
-    def action_filter(self) -> None:
-        """Open the filter."""
-        line = self.query_one(Input)
-        line.add_class("-open")
-        line.focus()
-
-    def action_leave_filter(self) -> None:
-        """Show everything again."""
-        line = self.query_one(Input)
-        line.value = ""
-        line.remove_class("-open")
+    def show_all(self) -> None:
+        """Events of all levels."""
         self._least = STEP
-        self._again_from_start()
-        self._table.focus()
-
-    def on_input_changed(self, event: Input.Changed) -> None:
-        """Filter as it is typed."""
-        event.stop()
-        self._again_from_start()
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter goes on to the table."""
-        event.stop()
-        self._table.focus()
 
 
 def _clock(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""The memories: a table of all or of what a search finds, and what is done with each."""
+"""The memories: a table of all or of what a search finds, and the actions on each."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from thermocline.daemon.client import Client
+from thermocline.daemon.client.wording import number_of
 from thermocline.daemon.shapes.memory import MemoryPage, MemoryView
 from thermocline.daemon.shapes.recall import HitView, Recalled
 
 from ..dialogs.form import Field, FormScreen
-from ..text import number_of
 from ..widgets.paged import PAGE, PagedTable
 from ..widgets.paint import paint
 from . import memory_columns, memory_text
@@ -318,7 +318,7 @@ class MemoriesView(View):
             self._sort(chosen)
 
     def action_turn(self) -> None:
-        """The other way round."""
+        """Reverse the order."""
         self.reverse = not self.reverse
         self.refresh_data()
 

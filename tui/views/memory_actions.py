@@ -1,4 +1,4 @@
-"""What a person does to a memory: the questions, the change, and what undoes it for a minute."""
+"""The actions on a memory: the questions, the change, and its undo for a minute."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TypeAlias
 from rich.text import Text
 
 from thermocline.daemon.client import Client, ClientError
+from thermocline.daemon.client.wording import number_of
 from thermocline.daemon.shapes.memory import MemoryView
 
 from ..dialogs.form import Field, FormScreen
-from ..text import number_of
 from . import memory_changes as changes
 from .memory_changes import Undo
 from .view import View
@@ -23,7 +23,7 @@ Change: TypeAlias = Callable[[Client], tuple[MemoryView, Undo]]
 class MemoryActions:
     """The actions of a view on memories; those that ask are awaited in a worker.
 
-    Each returns the memory as it is afterwards, or None if nothing was done.
+    Each returns the changed memory, or None if nothing was done.
 
     Args:
         view: asks, and is drawn again afterwards.
@@ -70,7 +70,7 @@ class MemoryActions:
         return done
 
     async def pin(self, memory: MemoryView) -> MemoryView | None:
-        """Keep it hot whatever its score, or no longer."""
+        """Pin or unpin it."""
         pinned = not memory.pinned
         told = "pinned it, so that it stays hot" if pinned else "unpinned it"
         change = partial(changes.change, memory_id=memory.id, changes={"pinned": pinned})
@@ -82,7 +82,7 @@ class MemoryActions:
         return await self._do(change, "put an earlier version back")
 
     async def unmerge(self, merged: MemoryView) -> MemoryView | None:
-        """Part a memory from the one that it is merged into."""
+        """Undo the merge of a memory into another."""
         return await self._do(partial(changes.unmerge, memory=merged), "parted 2 memories")
 
     async def _categories(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Changes of a memory, each with what takes it back.
+"""Changes of a memory, each with its undo.
 
 The functions run on a thread with a client, and return the answer and a function that undoes it.
 """
@@ -49,7 +49,7 @@ def reinforce(client: Client, memory_id: str) -> tuple[MemoryView, Undo]:
 
 
 def unmerge(client: Client, memory: MemoryView) -> tuple[MemoryView, Undo]:
-    """Part a memory from the one it is merged into; undoing merges them again."""
+    """Undo a merge; undoing that merges them again."""
     into = memory.merged_into or ""
     parted = client.unmerge(memory.id)
     return parted.restored, lambda again: again.merge(memory.id, into)
@@ -77,7 +77,7 @@ def forget(client: Client, memory: MemoryView) -> tuple[MemoryView, Undo]:
 
 
 def _back(client: Client, memory_id: str) -> Undo:
-    """What puts back the version that was just replaced."""
+    """The undo that restores the version just replaced."""
     versions = client.history(memory_id, limit=1).results
     number = versions[0].number if versions else None
     return lambda again: again.undo(id=memory_id, number=number)
@@ -101,7 +101,7 @@ def fields_for(memory: MemoryView | None, categories: list[str], category: str) 
 
 
 def entered(values: dict[str, str], memory: MemoryView | None = None) -> dict[str, Any]:
-    """The fields that were entered; of a memory that is there, those that differ.
+    """The fields that were entered; for an existing memory, those that differ.
 
     Raises:
         ValueError: a type or an importance that does not exist.

@@ -57,7 +57,7 @@ def found(view: View) -> Columns:
 
 
 def brief(view: View) -> Callable[[MemoryView], tuple[Text, Text]]:
-    """A row of two lines: what it says, and what is known of it."""
+    """A row of two lines: its text, and its facts."""
     make = _Cells(view)
 
     def lines(memory: MemoryView) -> tuple[Text, Text]:

@@ -1,4 +1,4 @@
-"""All of one memory: what it says, why it was found, where it is from, and how it came to be so."""
+"""One memory in full: its text, why it was found, its origin and its history."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 
 from thermocline.daemon.client import Client, ClientError
+from thermocline.daemon.client.wording import ago, moment
 from thermocline.daemon.shapes.history import VersionList
 from thermocline.daemon.shapes.memory import MemoryView
 from thermocline.daemon.shapes.recall import HitView
 
-from ..text import ago, moment, one_line
+from ..text import one_line
 from ..widgets.choices import Choices
 from ..widgets.paint import paint
 from . import memory_text

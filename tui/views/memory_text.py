@@ -15,10 +15,11 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from thermocline.daemon.client.wording import ago, moment, number_of
 from thermocline.daemon.shapes.memory import MemoryView
 from thermocline.daemon.shapes.recall import Explanation, HitView
 
-from ..text import ago, moment, number_of, one_line
+from ..text import one_line
 from ..widgets.gauge import bar
 
 Shown: TypeAlias = Callable[..., Text]

@@ -1,4 +1,4 @@
-"""Whether the memory is healthy, and everything about it in numbers, on one page."""
+"""The health of the memory, and its numbers, on one page."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from thermocline.daemon.client import Client
+from thermocline.daemon.client.wording import ago, number_of, size
 from thermocline.daemon.shapes.files import FilesStats
 from thermocline.daemon.shapes.stats import LiveMetrics, Stats
 from thermocline.daemon.shapes.status import AgentStatus, ModelStatus, Status
 from thermocline.daemon.shapes.sync import SyncStatus
 
 from ..health import verdict
-from ..text import ago, number_of, part_of, plain, size, span
+from ..text import part_of, plain, span
 from ..widgets.facts import Facts
 from ..widgets.gauge import Gauge
 from ..widgets.paint import paint
 from ..widgets.spark import Spark
 from .view import View
 
-# Numbers that no event tells of are read again after so many seconds, the others at once.
+# Seconds between two readings of numbers that change without an event.
 _SLOW_SECONDS: Final = 30.0
 _LIVE_SECONDS: Final = 15.0
 _LABEL: Final = 8
@@ -110,7 +111,7 @@ class OverviewView(View):
             )
 
     def on_mount(self) -> None:
-        """Ages and countdowns go on by themselves."""
+        """Redraw ages and countdowns regularly."""
         self.set_interval(1.0, self._draw)
 
     def on_resize(self) -> None:

@@ -19,8 +19,8 @@ _BESIDE: Final = (120, 24)
 class PartsView(View):
     """Its `compose` yields a `Container(id="parts")` with a `self.panel(...)` for each part.
 
-    Every part has one table. In few columns or rows the border of the part that is shown names
-    the others; left and right go to them. Else the view has the class `-beside`, and a layout for
+    Every part has one table. In few columns or rows one part is shown, its border names the
+    rest, and left and right go to them. Else the view has the class `-beside`, and a layout for
     it. A subclass names its parts in `PARTS`, and its keys for them with `part('NAME')`.
     """
 
@@ -61,7 +61,7 @@ class PartsView(View):
         return self.rows(self.part)
 
     def on_mount(self) -> None:
-        """Show the first part; ages, countdowns and progress go on by themselves."""
+        """Show the first part; redraw ages, countdowns and progress regularly."""
         self._arrange()
         self.set_interval(1.0, self.tick)
 

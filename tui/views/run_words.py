@@ -7,9 +7,10 @@ from typing import Final
 
 from msgspec import UNSET
 
+from thermocline.daemon.client.wording import number_of
 from thermocline.daemon.shapes.upkeep import Consolidated
 
-from ..text import number_of, plain, span
+from ..text import plain, span
 
 # What is worth saying of a run, in this order: a number's field and words for one and several.
 _DONE: Final = (
@@ -36,7 +37,7 @@ def told(done: Consolidated) -> str:
 
 
 def facts_of(done: Consolidated) -> Iterator[tuple[str, str]]:
-    """All that is known of a run, as names and values."""
+    """All facts of a run, as names and values."""
     yield ("would do" if done.dry_run else "did"), told(done)
     if done.scores is not UNSET:
         scores = done.scores

@@ -1,4 +1,4 @@
-"""Every setting: its value, where that is from, what it means; and changing it."""
+"""Every setting: its value, origin and meaning; and changing it."""
 
 from __future__ import annotations
 
@@ -18,24 +18,20 @@ from thermocline.daemon.client import ApiError, Client, ClientError
 from thermocline.daemon.shapes.config import ConfigKey
 
 from ..dialogs.setting import SettingScreen
-from ..text import plain
+from ..text import plain, text_of
 from ..widgets.paint import paint
 from ..widgets.rows import Column, Rows
-from .view import View
+from .filtered import FilteredView
 
 
-class SettingsView(View):
+class SettingsView(FilteredView):
     """The table, with the setting that is selected explained beside or below it.
 
     A search selects a setting by its dotted key.
     """
 
     DEFAULT_CSS = """
-    SettingsView { layout: vertical; }
-    SettingsView Input { border: none; height: 1; padding: 0 1; background: $boost; display: none; }
-    SettingsView Input.-open { display: block; }
     SettingsView #halves { layout: vertical; height: 1fr; }
-    SettingsView DataTable { height: 1fr; padding: 0 1; }
     SettingsView #about { height: 7; padding: 0 1; border-top: solid $border-blurred; }
     Screen.-low SettingsView #about { height: 4; }
     Screen.-wide SettingsView #halves { layout: horizontal; }
@@ -102,15 +98,23 @@ class SettingsView(View):
         key = self._selected()
         return "" if key is None else f"{key.key}={json.dumps(key.value, ensure_ascii=False)}"
 
+    def redraw(self) -> None:
+        """Draw the settings that fit; the selected one stays."""
+        self._draw()
+
+    def show_all(self) -> None:
+        """Settings at their default too."""
+        self._only_changed = False
+
     def _draw(self, select: str | None = None) -> None:
-        words = self.query_one(Input).value.lower().split()
+        words = self.words
         rows = []
         for key in self._keys.values():
             changed = key.origin != "default"
-            text = f"{key.key} {key.help} {_text(key.value)}".lower()
+            text = f"{key.key} {key.help} {text_of(key.value)}".lower()
             if (self._only_changed and not changed) or not all(word in text for word in words):
                 continue
-            value = self.shown(_text(key.value))
+            value = self.shown(text_of(key.value))
             if changed:
                 value.stylize(paint(self.app, "accent", bold=True))
             cells = (f"{'●' if changed else ' '} {plain(key.key)}", value, _origin(key.origin))
@@ -129,8 +133,8 @@ class SettingsView(View):
         text = Text()
         text.append(plain(key.key), "bold").append(f"\n{plain(key.help)}\n")
         for name, value in (
-            ("value", self.shown(_text(key.value))),
-            ("default", self.shown(_text(key.default))),
+            ("value", self.shown(text_of(key.value))),
+            ("default", self.shown(text_of(key.default))),
             ("from", Text(_origin(key.origin))),
             ("allowed", Text(plain(key.expected))),
             ("applies", Text("after a restart" if key.needs_restart else "at once")),
@@ -150,31 +154,6 @@ class SettingsView(View):
             self.action_edit()
 
     # Actions
-
-    def action_filter(self) -> None:
-        """Open the filter."""
-        line = self.query_one(Input)
-        line.add_class("-open")
-        line.focus()
-
-    def action_leave_filter(self) -> None:
-        """Show all settings again."""
-        line = self.query_one(Input)
-        line.value = ""
-        line.remove_class("-open")
-        self._only_changed = False
-        self._draw()
-        self._table.focus()
-
-    def on_input_changed(self, event: Input.Changed) -> None:
-        """Filter as it is typed."""
-        event.stop()
-        self._draw()
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter goes on to the table."""
-        event.stop()
-        self._table.focus()
 
     def action_only_changed(self) -> None:
         """Show only settings that are not at their default, or all."""
@@ -199,7 +178,7 @@ class SettingsView(View):
             except ClientError as error:
                 hint = error.hint if isinstance(error, ApiError) else None
                 return f"{error}; {hint}" if hint else str(error)
-            self._changed(key, f"set {key.key} to {_text(value)}", done.needs_restart)
+            self._changed(key, f"set {key.key} to {text_of(value)}", done.needs_restart)
             return ""
 
         await self.app.push_screen_wait(SettingScreen(key, write))
@@ -223,10 +202,6 @@ class SettingsView(View):
 
         self.app.did(text + " after a restart" * bool(needs_restart), undo)
         self.refresh_data()
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
 
 
 def _origin(origin: str) -> str:

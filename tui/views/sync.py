@@ -1,4 +1,4 @@
-"""The replica: what waits, what came and went, what lost, and the devices that share it."""
+"""The replica: queued changes, past rounds, conflicts, and the devices that share it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from textual.containers import Container, VerticalScroll
 from textual.widgets import DataTable, Static
 
 from thermocline.daemon.client import Client
+from thermocline.daemon.client.wording import ago, names_of, number_of
 from thermocline.daemon.shapes.history import VersionView
 from thermocline.daemon.shapes.sync import DeviceView, SyncRound, SyncStatus
 
-from ..text import ago, number_of, one_line, plain
+from ..text import one_line, plain, text_of
 from ..widgets.facts import Facts
 from ..widgets.paint import paint
 from ..widgets.rows import Column, Rows
 from ..widgets.spark import Spark
 from .parts import PartsView
-from .sync_words import counted, or_dash, value_of
 
 _LABEL: Final = 9
 _MOST_CONFLICTS: Final = 200
@@ -48,7 +48,7 @@ class SyncView(PartsView):
         "conflicts": "Conflicts",
         "devices": "Devices",
     }
-    # Rounds tell of no event.
+    # Rounds raise no event.
     WATCHES: ClassVar[frozenset[str]] = frozenset({""})
     WRITES: ClassVar[frozenset[str]] = frozenset(
         {"sync", "rehearse", "take_back", "retire", "rejoin"}
@@ -198,7 +198,7 @@ class SyncView(PartsView):
             yield "remedy", Text(f"→ {plain(status.hint)}")
         if status.replica == "none":
             return
-        yield "to send", ", ".join(counted(status.outbox)) or "✓ nothing"
+        yield "to send", _queued(status.outbox) or "✓ nothing"
         done = f"sent {status.sent:,}, received {status.received:,} since the start"
         yield "success", f"{ago(status.last_success, now)}; {done}"
         for note in status.notes[:3]:
@@ -254,10 +254,10 @@ class SyncView(PartsView):
             result.append(f" ×{one.times}")
         lost = f"! {one.conflicts}" if one.conflicts else "-"
         took = f"{one.ms:,.0f} ms" if one.ms < 10_000 else f"{one.ms / 1000:,.0f} s"
-        return [ago(one.at, now), or_dash(one.sent), or_dash(one.received), lost, took, result]
+        return [ago(one.at, now), _or_dash(one.sent), _or_dash(one.received), lost, took, result]
 
     def _conflict(self, one: VersionView, now: float) -> list[Text | str]:
-        values = [value_of(one.data.get(name)) for name in one.replaced]
+        values = [_value(one.data.get(name)) for name in one.replaced]
         words = f"{one.id} = {', '.join(values)}" if one.kind != "memory" else ", ".join(values)
         return [ago(one.at, now), plain(", ".join(one.replaced)), self.shown(one_line(words))]
 
@@ -283,9 +283,9 @@ class SyncView(PartsView):
                 text.append_text(self.shown(one.id))
                 text.append(f", merged on {plain(names.get(one.device, one.device))}\n", "dim")
             text.append("lost      ", paint(self.app, "warning"))
-            text.append_text(self.shown(value_of(one.data.get(name)))).append("\n")
+            text.append_text(self.shown(_value(one.data.get(name)))).append("\n")
             text.append("in force  ", paint(self.app, "success"))
-            after = value_of(one.after[name]) if name in one.after else "(removed)"
+            after = _value(one.after[name]) if name in one.after else "(removed)"
             text.append_text(self.shown(after)).append("\n")
         text.rstrip()
         self.query_one("#detail Static", Static).update(text)
@@ -378,7 +378,21 @@ class SyncView(PartsView):
         """The lost value under the cursor, the device's id, or the round's error."""
         key = self.rows(self.part).selected
         if self.part == "conflicts" and (one := self._conflicts.get(key)) is not None:
-            return ", ".join(value_of(one.data.get(name)) for name in one.replaced)
+            return ", ".join(_value(one.data.get(name)) for name in one.replaced)
         if self.part == "rounds" and self.status is not None:
             return next((one.message for one in self.status.rounds if str(one.at) == key), "")
         return key
+
+
+def _queued(outbox: Mapping[str, int]) -> str:
+    """The rows that wait, by kind, the most first."""
+    kinds = sorted(outbox.items(), key=lambda pair: -pair[1])
+    return ", ".join(number_of(number, *names_of(kind)) for kind, number in kinds)
+
+
+def _or_dash(number: int) -> str:
+    return f"{number:,}" if number else "-"
+
+
+def _value(value: object) -> str:
+    return "(none)" if value is None else text_of(value)

@@ -14,16 +14,26 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from thermocline.daemon.client import Client, ClientError
+from thermocline.daemon.client.wording import ago, number_of
 from thermocline.daemon.shapes.memory import MemoryPage, MemoryView
 from thermocline.daemon.shapes.tree import TreeView as Categories
 
 from ..dialogs.form import Field, FormScreen
-from ..text import ago, number_of, part_of
+from ..text import part_of
 from ..widgets.gauge import Gauge
 from ..widgets.paged import PAGE, Column, PagedTable
 from . import memory_columns
-from . import tree_changes as changes
-from .categories import ROOT, Category, categories_of
+from .categories import (
+    ROOT,
+    Category,
+    add_category,
+    categories_of,
+    describe_category,
+    described,
+    prune_categories,
+    remove_categories,
+    rename_category,
+)
 from .memory_changes import Undo
 from .memory_detail import MemoryDetail
 from .view import View
@@ -245,13 +255,13 @@ class TreeView(View):
 
         async def save(values: dict[str, str]) -> str:
             path, desc = values["path"].strip().strip("/"), values["desc"].strip()
-            return await self._try(partial(changes.add, path=path, desc=desc), f"added {path}")
+            return await self._try(partial(add_category, path=path, desc=desc), f"added {path}")
 
         await self.app.push_screen_wait(FormScreen("Add a category", fields, save))
 
     @work
     async def action_describe(self) -> None:
-        """Say what belongs into a category."""
+        """Change the description of a category."""
         one = self._chosen()
         if one is None:
             return
@@ -261,7 +271,7 @@ class TreeView(View):
             if not (desc := values["desc"].strip()):
                 return "say in a few words what belongs there"
             return await self._try(
-                partial(changes.describe, path=one.path, desc=desc, before=one.desc),
+                partial(describe_category, path=one.path, desc=desc, before=one.desc),
                 f"described {one.path}",
             )
 
@@ -281,7 +291,7 @@ class TreeView(View):
             if to == one.path:
                 return ""
             return await self._try(
-                partial(changes.rename, path=one.path, to=to), f"renamed it {to}"
+                partial(rename_category, path=one.path, to=to), f"renamed it {to}"
             )
 
         title = Text("Rename ").append_text(self.shown(one.path))
@@ -298,11 +308,11 @@ class TreeView(View):
             number = number_of(one.count, "memory is", "memories are")
             self.app.flash(f"{number} filed there: rename it, or forget them first", "warning")
             return
-        gone = changes.described(tree, [p for p in tree.tree if f"{p}/".startswith(f"{one.path}/")])
+        gone = described(tree, [p for p in tree.tree if f"{p}/".startswith(f"{one.path}/")])
         effects = (self.shown(one.path), f"{number_of(len(gone), 'category', 'categories')} go.")
         if await self.app.confirm("Remove this category", *effects, word="remove"):
             await self._try_told(
-                partial(changes.remove, path=one.path, gone=gone), f"removed {one.path}"
+                partial(remove_categories, path=one.path, gone=gone), f"removed {one.path}"
             )
 
     @work
@@ -312,7 +322,7 @@ class TreeView(View):
         effects = ("Removes every category without memories that was not used for long.",)
         if tree is None or not await self.app.confirm("Prune the tree", *effects, word="prune"):
             return
-        found = await self.call(partial(changes.prune, tree=tree))
+        found = await self.call(partial(prune_categories, tree=tree))
         if found is None:
             return
         paths, undo = found

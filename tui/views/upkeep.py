@@ -1,4 +1,4 @@
-"""What happens by itself, what it did, doing it now; and what the model was asked and cost."""
+"""Upkeep: schedules, past runs, running it now; and the model's calls and their cost."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from textual.containers import Container
 from textual.widgets import DataTable, Static
 
 from thermocline.daemon.client import Client
+from thermocline.daemon.client.wording import ago, number_of
 from thermocline.daemon.shapes.status import ModelStatus, PurposeUsage
 from thermocline.daemon.shapes.upkeep import (
     Running,
@@ -22,7 +23,7 @@ from thermocline.daemon.shapes.upkeep import (
     UpkeepStatus,
 )
 
-from ..text import ago, number_of, plain, span
+from ..text import plain, span
 from ..widgets.facts import Facts
 from ..widgets.gauge import Gauge, bar
 from ..widgets.paint import paint
@@ -31,7 +32,7 @@ from .parts import PartsView
 from .run_words import facts_of, seconds_of, told
 
 _LABEL: Final = 8
-# What a person can run, with what it does.
+# The runs that a person can start, with what they do.
 RUNS: Final = {
     "quick": "score, archive what does not fit, write the hot state",
     "daily": "that, read the daily notes, merge duplicates, drop empty categories",

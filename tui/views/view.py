@@ -1,4 +1,4 @@
-"""What all views have in common: when they are drawn, how they call the daemon, what is shown."""
+"""The base of all views: when they are drawn, and how they call the daemon."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class View(Widget):
         return self.app.snapshot
 
     async def update(self) -> None:
-        """Read what is to be shown, and draw it."""
+        """Read the data, and draw it."""
 
     async def show(self, what: str) -> None:
         """Select what a search found: an id, a path, a key, as the view's `TAB` says."""
@@ -142,7 +142,7 @@ class View(Widget):
         return await self._called(lambda client: method(client, *args, **kwargs), PATIENCE_SECONDS)
 
     def shown(self, text: str, *, keep: str = "") -> Text:
-        """Stored text as it may be shown: harmless, secrets masked, dots while texts are hidden."""
+        """Stored text for the screen: escaped, secrets masked, dots while texts are hidden."""
         return Text(hidden(text) if self.app.hide_texts else plain(masked(text), keep))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002

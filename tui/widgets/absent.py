@@ -1,4 +1,4 @@
-"""What is shown until a daemon answers: that none does, and how to start it."""
+"""The page shown until a daemon answers: how to start it."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from textual.widgets.option_list import Option
 
 
 class Choices(OptionList):
-    """The lines. The one under the cursor has a mark as well as a colour of its own."""
+    """The lines; the line under the cursor has a mark and a colour."""
 
     DEFAULT_CSS = """
     Choices {
@@ -47,12 +47,12 @@ class Choices(OptionList):
         self._set(self._marked, here=True)
 
     def on_focus(self) -> None:
-        """The mark is there while the keys are."""
+        """Show the mark while the list has the focus."""
         if self.highlighted is not None:
             self._set(self.highlighted, here=True)
 
     def on_blur(self) -> None:
-        """And goes with them."""
+        """Hide the mark."""
         if self.highlighted is not None:
             self._set(self.highlighted, here=False)
 

@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 
 class Excerpt(VerticalScroll, can_focus=True):
-    """The lines before a chunk, those of it behind a bar, and the lines after it."""
+    """The lines before a chunk, its own lines behind a bar, and the lines after it."""
 
     DEFAULT_CSS = """
     Excerpt {
@@ -38,7 +38,7 @@ class Excerpt(VerticalScroll, can_focus=True):
         Args:
             lines: harmless, see `plain`.
             first: the number of the first.
-            chunk: the numbers of its first and last line; None: there is none.
+            chunk: the numbers of its first and last line, or None.
         """
         start, end = chunk if chunk is not None else (first + len(lines), first + len(lines))
         columns = len(str(first + len(lines)))

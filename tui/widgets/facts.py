@@ -9,7 +9,7 @@ from textual.widgets import Static
 
 
 class Facts(Static):
-    """Rows of a name and a value; it is only drawn again when something is different.
+    """Rows of a name and a value; drawn again only when something changed.
 
     Args:
         columns: of the names.
@@ -25,7 +25,7 @@ class Facts(Static):
         self._rows: list[tuple[str, Text]] = []
 
     def set(self, rows: Iterable[tuple[str, str | Text]]) -> None:
-        """Show these rows; a `str` is shown as it is."""
+        """Show these rows; a `str` is not markup."""
         made = [(name, Text(value) if isinstance(value, str) else value) for name, value in rows]
         if made == self._rows:
             return

@@ -1,4 +1,4 @@
-"""One line over the keys that says what was done, or what failed, and goes by itself."""
+"""One line over the keys that says what was done or failed, for some seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines around every view: who and how it is, the tabs, the keys."""
+"""The lines around every view: agent and health, the tabs, the keys."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
+from thermocline.daemon.client.wording import ago
+
 from ..health import verdict
-from ..text import ago, plain
+from ..text import plain
 from ..views import VIEWS
 from .paint import paint
 
@@ -37,7 +39,7 @@ class Line(Widget):
         return paint(self.app, name, bold=bold, on=on)
 
     async def on_click(self, event: Click) -> None:
-        """Do what stands there. A link of Textual's would bring its own colours."""
+        """Run the action under the pointer. A link of Textual's would bring its own colours."""
         action = event.style.meta.get("action")
         if action is not None:
             await self.run_action(action)
@@ -74,7 +76,7 @@ class Head(Line):
 
 
 class TabBar(Line):
-    """The tabs; in few columns only the digits and the name of the one that is shown."""
+    """The tabs; in few columns only their digits and the name of the current tab."""
 
     DEFAULT_CSS = """
     TabBar { background: $surface; }

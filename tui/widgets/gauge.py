@@ -54,7 +54,7 @@ class Gauge(Widget):
         self._label = label.ljust(label_columns)
 
     def set(self, share: float | None, detail: str) -> None:
-        """Show a share of the limit (None: there is no limit) and what it means."""
+        """Show a share of the limit (None: no limit) and its text."""
         self.share = share
         self.detail = detail
 

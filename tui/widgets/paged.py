@@ -1,4 +1,4 @@
-"""A table of any length that holds only the pages that are looked at."""
+"""A table of any length that holds only the pages on the screen."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Column(Generic[T]):
     """One column.
 
     Attributes:
-        key: what sorting by it is called; "" if it cannot be sorted by.
+        key: the sort key; "" if it cannot be sorted by.
         label: its head.
-        width: its columns on the screen; 0: whatever the others leave.
-        cell: what it shows of a row.
+        width: its columns on the screen; 0: the remaining width.
+        cell: its text for a row.
         least, most: the widths of the table at which it is shown.
         right: whether it stands to the right, as numbers do.
     """
@@ -47,10 +47,10 @@ class Column(Generic[T]):
 
 
 class PagedTable(ScrollView, Generic[T], can_focus=True):
-    """Rows of which only those on the screen, and a page around them, are known.
+    """A table of which only the rows on the screen, and a page around them, are loaded.
 
-    The owner fills it by `put`, for the pages that `wanted` names; `Moved` says when they may be
-    others. Below `two_lines_below` columns a row has two lines, those of `brief`.
+    The owner fills it by `put`, for the pages that `wanted` names; `Moved` says when they may have
+    changed. Below `two_lines_below` columns a row has two lines, those of `brief`.
 
     Args:
         columns: one of them has the width 0.
@@ -85,7 +85,7 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
     sorted_by: reactive[tuple[str, bool]] = reactive(("", False))
 
     class Moved(Message):
-        """The cursor is elsewhere, or other rows are on the screen."""
+        """The cursor has moved, or other rows are on the screen."""
 
         def __init__(self, table: PagedTable[T]) -> None:
             super().__init__()
@@ -146,7 +146,7 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
         )
 
     def put(self, total: int, pages: Mapping[int, Sequence[T]]) -> None:
-        """Show these pages of so many rows, and forget all others.
+        """Show these pages of `total` rows, and drop all others.
 
         The cursor stays on its row where that is among them, but on the first place.
         """
@@ -319,7 +319,7 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
 
 
 def _fitted(text: Text, room: int, *, right: bool = False) -> Text:
-    """A text of just so many columns; what is too long ends with an ellipsis."""
+    """A text padded or cut to a number of columns; a cut one ends with an ellipsis."""
     if room <= 0:
         return Text()
     # The first line of a long text is cut before it is measured.

@@ -24,7 +24,7 @@ class Column:
 
     Attributes:
         title: its words in the head.
-        width: its columns on the screen; 0: all that the others leave, at least 8.
+        width: its columns on the screen; 0: the remaining width, at least 8.
         least: the width of the table from which on it is there.
         right: whether numbers line up at the right.
         keep_end: a cell that is too long loses its beginning, as paths do.

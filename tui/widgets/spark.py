@@ -30,7 +30,7 @@ def top_of(highest: float) -> float:
 def fitted(values: Sequence[float | None], columns: int) -> list[float | None]:
     """As many values as there are columns, the newest last.
 
-    Values that share a column are the highest of them; None stands for one that is not known.
+    Values that share a column are shown as their maximum; None is an unknown value.
     """
     count = len(values)
     shown: list[float | None] = []

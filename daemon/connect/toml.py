@@ -11,17 +11,8 @@ from typing import Any, Final
 _HEADER: Final = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 
-def load(text: str) -> dict[str, Any]:
-    """The document.
-
-    Raises:
-        tomllib.TOMLDecodeError: it is not TOML.
-    """
-    return tomllib.loads(text)
-
-
 def put(text: str, table: str, values: Mapping[str, Any]) -> str:
-    """The text with a table of strings and lists of strings, in place of the one of that name."""
+    """The text with a table of strings and lists of strings, which replaces one of that name."""
     body = "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
     kept = remove(text, table)
     gap = "" if not kept else "\n" if kept.endswith("\n") else "\n\n"
