@@ -46,6 +46,11 @@ settings.register_profile("random", deadline=None, max_examples=150, print_blob=
 settings.load_profile("same")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than there are cores: each waits now and then for a process or a timer."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Nothing of the machine that runs the tests reaches them: no settings, secrets or models."""
