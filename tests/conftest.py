@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from daemon_process import Daemon, wait_until
+from fork_server import ForkServer
 from hypothesis import settings
 
 # Each of hundreds of processes would compile the daemon again, three times as slow to start.
@@ -45,6 +46,11 @@ settings.register_profile("random", deadline=None, max_examples=150, print_blob=
 settings.load_profile("same")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than there are cores: each waits now and then for a process or a timer."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Nothing of the machine that runs the tests reaches them: no settings, secrets or models."""
@@ -62,6 +68,17 @@ def _machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         # In place of /run/user.
         patch.setenv("XDG_RUNTIME_DIR", "")
         yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forks(request: pytest.FixtureRequest, _machine: Path) -> Iterator[None]:
+    """The quick tests fork their daemons; each of the long ones has its own interpreter."""
+    if not request.config.option.markexpr.startswith("not "):
+        yield
+        return
+    with ForkServer() as forks, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Daemon, "forks", forks)
+        yield
 
 
 @pytest.fixture(autouse=True)

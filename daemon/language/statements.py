@@ -252,13 +252,17 @@ def _continued(before: SaidSentence, statement: SaidSentence) -> SaidSentence:
 def _confirmed_by(statement: SaidSentence, before: Sequence[SaidSentence]) -> int | None:
     """The index of the other speaker's statement that this one confirms."""
     # "Yes! That fixed it."
-    told = [n for n, one in enumerate(before) if one.place != statement.place]
-    if not told or _same_speaker(before[told[-1]], statement) or not confirms(statement):
+    if not before or before[0].place == statement.place or not confirms(statement):
         return None
-    if any(not one.signals & _ASIDE for one in before[told[-1] + 1 :]):
+    at = len(before) - 1
+    while before[at].place == statement.place:
+        if not before[at].signals & _ASIDE:
+            return None
+        at -= 1
+    if _same_speaker(before[at], statement):
         return None
-    last = before[told[-1]].place
-    for place in range(told[-1], -1, -1):
+    last = before[at].place
+    for place in range(at, -1, -1):
         if before[place].place != last:
             break
         if not before[place].signals & _ASIDE:

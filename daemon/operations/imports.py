@@ -183,8 +183,10 @@ class _Import:
         report = ImportReport()
 
         def take(tx: Transaction) -> None:
+            nonlocal report
             intake = Intake(tx, edited_at=edited_at, writer=writer)
-            intake.report = report
+            # The writer may run this again, alone, after a failure in its group.
+            report = intake.report
             part(intake)
             if self._request.dry_run:
                 tx.uses.clear()

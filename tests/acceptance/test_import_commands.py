@@ -6,6 +6,7 @@ import asyncio
 import json
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,18 @@ def test_an_old_copy_takes_no_change_back(
     assert taken["stored"] == {}
     assert taken["skipped"] == {"an earlier version of what is there": 1}
     assert texts(shell) == {key: "Ana builds a plane"}
+
+
+def test_previews_at_the_same_time_count_each_entry_once(call: Any) -> None:
+    # Their transactions share a commit, so each is undone and run again alone.
+    call.ok("PUT", "/api/kv/here", {"value": "now"})
+    body = {
+        "memories": [FACT | {"id": f"m{n}", "text": f"{n}"} for n in range(200)],
+        "dry_run": True,
+    }
+    with ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(call.ok, "POST", "/api/import", body) for _ in range(8)]
+    assert [one.result()["stored"] for one in asked] == [{"memory": 200}] * 8
 
 
 def test_the_lines_of_memory_md_become_memories(shell: Shell, tmp_path: Path) -> None:

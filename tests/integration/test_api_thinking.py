@@ -280,12 +280,9 @@ def test_a_conversation_is_compacted_in_profclaws_shape(call: Any) -> None:
     assert found["share"] == pytest.approx(found["tokens"] / found["window"], rel=1e-4)
 
 
-def test_the_window_is_that_of_the_model_or_128k(call: Any) -> None:
+def test_the_window_is_the_one_given_or_128k(call: Any) -> None:
     body = {"messages": talk(20), "check": True}
     assert call.ok("POST", "/api/compact", body)["window"] == 128_000
-    small = call.ok("POST", "/api/compact", {**body, "model": "openai/gpt-4"})
-    assert (small["window"], small["share"]) == (8_192, round(small["tokens"] / 8_192, 6))
-    assert call.ok("POST", "/api/compact", {**body, "model": "no/such-model"})["window"] == 128_000
     given = {**body, "model": "openai/gpt-4", "window": 3_000}
     assert call.ok("POST", "/api/compact", given)["window"] == 3_000
 

@@ -241,4 +241,9 @@ def test_all_of_it_by_the_configured_model(
     assert call.ok("GET", "/api/metrics")["daemon"]["llm_tokens_today"] > 0
     texts = [one["text"] for one in call.ok("GET", "/api/memory")["results"]]
     assert "Ada prefers oolong in the morning" in texts
+    # The window is that of the model, where litellm knows it.
+    body = {"messages": _talk("colour"), "check": True}
+    small = call.ok("POST", "/api/compact", {**body, "model": "openai/gpt-4"})
+    assert (small["window"], small["share"]) == (8_192, round(small["tokens"] / 8_192, 6))
+    assert call.ok("POST", "/api/compact", {**body, "model": "no/such-model"})["window"] == 128_000
     assert daemon.stop() == 0, daemon.log.read_text()

@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from daemon_process import Daemon
 
 pytest.importorskip("textual")
 
-from tui_pilot import seated
+from terminal import terminal
 
 
 @pytest.fixture(scope="module")
-def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """One daemon for the tests of this file, with three agents."""
-    made = Daemon(tmp_path_factory.mktemp("daemon")).start()
+def daemon(shared_daemon: Daemon) -> Daemon:
+    """The daemon of this file, with three agents."""
     for agent, number in (("ana", 3), ("ben", 1), ("cleo", 2)):
-        with made.client(agent) as client:
+        with shared_daemon.client(agent) as client:
             for at in range(number):
                 client.store(f"{agent} knows {at}")
-    yield made
-    made.stop()
+    return shared_daemon
 
 
 async def test_agents_are_listed_with_their_sizes_and_another_is_shown(daemon: Daemon) -> None:
-    async with seated(daemon, "upkeep", "ana") as seat:
-        await seat.press("ctrl+a")
-        await seat.sees("● ana", "ben", "open", " KB")
-        table = seat.app.screen.query_one("Rows")
+    async with terminal(daemon, "upkeep", "ana") as term:
+        await term.press("ctrl+a")
+        await term.see("● ana", "ben", "open", " KB")
+        table = term.app.screen.query_one("Rows")
         assert table.selected == "ana"
         table.select("ben")
-        await seat.press("enter")
-        await seat.until(lambda: seat.app.agent == "ben", "another agent is shown")
-        await seat.sees("thermocline ben")
+        await term.press("enter")
+        await term.until(lambda: term.app.agent == "ben", "another agent is shown")
+        await term.see("thermocline ben")
 
 
 async def test_an_agent_is_forgotten_once_its_name_was_typed(daemon: Daemon) -> None:
@@ -41,29 +37,29 @@ async def test_an_agent_is_forgotten_once_its_name_was_typed(daemon: Daemon) -> 
         with daemon.client() as client:
             return {one.id for one in client.agents().results}
 
-    async with seated(daemon, "upkeep", "cleo") as seat:
-        await seat.press("ctrl+a")
-        await seat.sees("● cleo")
-        await seat.press("x")
-        await seat.sees("Forget cleo", "2 memories, 0 pairs", "for good")
-        await seat.enter("yes")
-        await seat.press("escape")
+    async with terminal(daemon, "upkeep", "cleo") as term:
+        await term.press("ctrl+a")
+        await term.see("● cleo")
+        await term.press("x")
+        await term.see("Forget cleo", "2 memories, 0 pairs", "for good")
+        await term.paste("yes")
+        await term.press("escape")
         assert "cleo" in names()
-        await seat.press("x")
-        await seat.sees("Type cleo to do it")
-        await seat.enter("cleo")
-        await seat.hears("forgot cleo")
+        await term.press("x")
+        await term.see("Type cleo to do it")
+        await term.paste("cleo")
+        await term.hear("forgot cleo")
         assert "cleo" not in names()
-        await seat.sees("ana", "ben")
-        await seat.press("escape")
-        await seat.sees("thermocline default")
-        assert seat.app.agent == "default"
+        await term.see("ana", "ben")
+        await term.press("escape")
+        await term.see("thermocline default")
+        assert term.app.agent == "default"
 
 
 async def test_no_agent_is_forgotten_where_it_is_read_only(daemon: Daemon) -> None:
-    async with seated(daemon, "upkeep", "ana", (40, 16), read_only=True) as seat:
-        await seat.press("ctrl+a")
-        await seat.sees("● ana", "enter shows it")
-        assert "x forgets" not in seat.screen
-        await seat.press("x")
-        assert "Forget" not in seat.screen
+    async with terminal(daemon, "upkeep", "ana", (40, 16), read_only=True) as term:
+        await term.press("ctrl+a")
+        await term.see("● ana", "enter shows it")
+        assert "x forgets" not in term.text
+        await term.press("x")
+        assert "Forget" not in term.text

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,26 +15,9 @@ from terminal import Terminal, terminal
 from thermocline.daemon.client import Client
 from thermocline.tui.views.memory_detail import MemoryDetail
 
-_numbers = itertools.count()
-
-
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """One daemon for the tests of this file."""
-    made = Daemon(tmp_path_factory.mktemp("daemon")).start()
-    yield made
-    made.stop()
-
-
-@pytest.fixture
-def client(daemon: Daemon) -> Iterator[Client]:
-    """A client of an agent of the test's own."""
-    with daemon.client(f"agent{next(_numbers)}") as made:
-        yield made
-
 
 def opened(daemon: Daemon, client: Client, **options: Any) -> Any:
-    return terminal(daemon, str(client._agent), "memories", **options)
+    return terminal(daemon, "memories", str(client._agent), **options)
 
 
 def texts(client: Client, **filters: Any) -> list[str]:
@@ -76,7 +57,7 @@ async def test_a_form_keeps_what_was_entered_and_says_why_it_is_refused(
 ) -> None:
     async with opened(daemon, client) as term:
         await term.press("a")
-        await term.enter("Ana sings")
+        await term.pilot.press(*"Ana sings")
         form = term.app.screen
         form.query_one("#field-importance").value = "7.5"
         await term.pilot.press("ctrl+s")
@@ -211,7 +192,7 @@ async def test_a_search_answers_as_one_types_and_explains_each_hit(
     client.store("Ana drinks tea")
     async with opened(daemon, client) as term:
         await term.press("/")
-        await term.enter("migr")
+        await term.pilot.press(*"migr")
         await term.see("1 hit in")
         assert shown(term) == ["the migration locked the orders table"]
         for part in ("relevance", "match", "recency", "importance"):
@@ -238,7 +219,7 @@ async def test_a_search_that_finds_nothing_says_why(daemon: Daemon, client: Clie
     client.store("Ana drinks tea")
     async with opened(daemon, client) as term:
         await term.press("/")
-        await term.enter("zebra")
+        await term.pilot.press(*"zebra")
         await term.see("none of the words stands in a memory: zebra")
 
 
@@ -331,10 +312,8 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("size", [(40, 20), (120, 40)])
-async def test_hostile_texts_are_shown_harmless(
-    daemon: Daemon, client: Client, size: tuple[int, int]
-) -> None:
+async def test_hostile_texts_are_shown_harmless(daemon: Daemon, client: Client) -> None:
+    size = (60, 20)
     hostile = [
         {"text": text[:65_000], "subject": text[:300], "tags": [text[:60]], "category": "a/b"}
         | {"actor": text[:100], "source": text[:100]}
@@ -351,7 +330,7 @@ async def test_hostile_texts_are_shown_harmless(
             await term.pilot.press("escape")
             harmless(term, size)
         await term.pilot.press("/")
-        await term.enter("red")
+        await term.pilot.press(*"red")
         await term.see("1 hit")
         harmless(term, size)
 

@@ -10,7 +10,7 @@ from daemon_process import Daemon
 
 pytest.importorskip("textual")
 
-from tui_pilot import seated
+from terminal import terminal
 
 from thermocline.daemon.client import Client
 
@@ -80,13 +80,13 @@ async def test_what_waits_is_counted_by_kind_and_sent_on_request(laptop: Daemon)
         client.store("Ana prefers tea")
         client.store("Ben prefers coffee")
         client.kv_set("colour", "blue")
-        async with seated(laptop, "sync", "sender") as seat:
-            await seat.sees("2 memories", "1 pair", "rows wait", "not rehearsed yet")
-            await seat.press("s")
-            await seat.sees("✓ up to date", "✓ nothing", "laptop (this one)")
+        async with terminal(laptop, "sync", "sender") as term:
+            await term.see("2 memories", "1 pair", "rows wait", "not rehearsed yet")
+            await term.press("s")
+            await term.see("✓ up to date", "✓ nothing", "laptop (this one)")
             status = client.sync_status()
             assert (status.queued, status.rounds[0].sent > 2) == (0, True)
-            table = seat.view.rows("rounds")
+            table = term.view.rows("rounds")
             assert str(table.get_row_at(0)[1]).strip() == str(status.rounds[0].sent)
 
 
@@ -94,29 +94,29 @@ async def test_a_conflict_shows_both_values_and_the_lost_one_is_put_into_force(
     laptop: Daemon, desktop: Daemon
 ) -> None:
     key = conflict(laptop, desktop, "torn")
-    async with seated(laptop, "sync", "torn") as seat:
-        await seat.sees("Conflicts 1", "Ana prefers [b]cocoa[/b]")
-        await seat.press("c")
-        await seat.sees(f"text of memory {key}, merged on laptop")
-        await seat.sees("lost      Ana prefers [b]cocoa[/b]", "in force  Ana prefers coffee")
-        assert seat.view.copied() == "Ana prefers [b]cocoa[/b]"
+    async with terminal(laptop, "sync", "torn") as term:
+        await term.see("Conflicts 1", "Ana prefers [b]cocoa[/b]")
+        await term.press("c")
+        await term.see(f"text of memory {key}, merged on laptop")
+        await term.see("lost      Ana prefers [b]cocoa[/b]", "in force  Ana prefers coffee")
+        assert term.view.copied() == "Ana prefers [b]cocoa[/b]"
         with laptop.client("torn") as client:
             assert client.get(key).text == "Ana prefers coffee"
-            await seat.press("b")
-            await seat.hears("the lost value is in force; u undoes it")
+            await term.press("b")
+            await term.hear("the lost value is in force; u undoes it")
             assert client.get(key).text == "Ana prefers [b]cocoa[/b]"
-            await seat.press("u")
-            await seat.hears("undone")
+            await term.press("u")
+            await term.hear("undone")
             assert client.get(key).text == "Ana prefers coffee"
 
 
 async def test_a_restore_is_rehearsed(laptop: Daemon) -> None:
     with begun(laptop, "rehearsed") as client:
-        async with seated(laptop, "sync", "rehearsed") as seat:
-            await seat.sees("not rehearsed yet")
-            await seat.press("v")
-            await seat.hears("a restore would bring back")
-            await seat.sees("✓ would bring back everything")
+        async with terminal(laptop, "sync", "rehearsed") as term:
+            await term.see("not rehearsed yet")
+            await term.press("v")
+            await term.hear("a restore would bring back")
+            await term.see("✓ would bring back everything")
         proof = client.sync_status().verification
         assert proof is not None
         assert proof.verified
@@ -126,45 +126,43 @@ async def test_devices_are_listed_and_one_is_retired_and_used_again(
     laptop: Daemon, desktop: Daemon
 ) -> None:
     with begun(laptop, "shared"), begun(desktop, "shared"):
-        async with seated(laptop, "sync", "shared") as seat:
-            await seat.press("d")
-            await seat.sees("laptop (this one)", "desktop")
-            by_name = {one.name: one.id for one in seat.view._devices}
-            seat.view.rows("devices").select(by_name["desktop"])
-            await seat.press("x")
-            await seat.sees("Retire desktop", "Type retire to do it")
-            await seat.enter("no")
-            await seat.press("escape")
-            assert all(one.retired_at is None for one in seat.view._devices)
-            await seat.press("x")
-            await seat.sees("Retire desktop")
-            await seat.enter("retire")
-            await seat.hears("retired desktop")
-            await seat.sees("○ retired")
-            seat.view.rows("devices").select(by_name["laptop"])
-            await seat.press("x")
-            await seat.sees("Retire laptop", "its replication stops")
-            await seat.enter("retire")
-            await seat.sees("STOPPED until somebody fixes it", "rejoin")
-            await seat.press("j")
-            await seat.hears("this device is in use again")
-            await seat.sees("✓ up to date")
+        async with terminal(laptop, "sync", "shared") as term:
+            await term.press("d")
+            await term.see("laptop (this one)", "desktop")
+            by_name = {one.name: one.id for one in term.view._devices}
+            term.view.rows("devices").select(by_name["desktop"])
+            await term.press("x")
+            await term.see("Retire desktop", "Type retire to do it")
+            await term.paste("no")
+            await term.press("escape")
+            assert all(one.retired_at is None for one in term.view._devices)
+            await term.press("x")
+            await term.see("Retire desktop")
+            await term.paste("retire")
+            await term.hear("retired desktop")
+            await term.see("○ retired")
+            term.view.rows("devices").select(by_name["laptop"])
+            await term.press("x")
+            await term.see("Retire laptop", "its replication stops")
+            await term.paste("retire")
+            await term.see("STOPPED until somebody fixes it", "rejoin")
+            await term.press("j")
+            await term.hear("this device is in use again")
+            await term.see("✓ up to date")
 
 
-@pytest.mark.parametrize("size", [(40, 12), (40, 24), (80, 12), (80, 24), (120, 40)])
-async def test_each_size_has_every_part(
-    laptop: Daemon, desktop: Daemon, size: tuple[int, int]
-) -> None:
-    agent = f"size-{size[0]}-{size[1]}"
-    conflict(laptop, desktop, agent)
-    async with seated(laptop, "sync", agent, size) as seat:
-        await seat.sees("state", "Sent", "Result", "✓")
-        await seat.press("right")
-        await seat.sees("lost", "Ana prefers", "in force")
-        await seat.press("right")
-        await seat.sees("desktop", "laptop")
-        await seat.press("right")
-        await seat.sees("Sent", "Result")
+async def test_each_size_has_every_part(laptop: Daemon, desktop: Daemon) -> None:
+    conflict(laptop, desktop, "sizes")
+    async with terminal(laptop, "sync", "sizes") as term:
+        for size in ((40, 12), (40, 24), (80, 12), (80, 24), (120, 40)):
+            await term.pilot.resize_terminal(*size)
+            await term.see("state", "Sent", "Result", "✓")
+            await term.press("right")
+            await term.see("lost", "Ana prefers", "in force")
+            await term.press("right")
+            await term.see("desktop", "laptop")
+            await term.press("right")
+            await term.see("Sent", "Result")
 
 
 async def test_a_replica_that_cannot_be_reached_says_why_what_to_do_and_when_it_is_tried(
@@ -178,12 +176,12 @@ async def test_a_replica_that_cannot_be_reached_says_why_what_to_do_and_when_it_
     try:
         with lost.client("offline") as client:
             client.store("it waits")
-            async with seated(lost, "sync", "offline") as seat:
-                await seat.press("s")
-                await seat.sees("cannot be reached, next try in", "✗ offline")
+            async with terminal(lost, "sync", "offline") as term:
+                await term.press("s")
+                await term.see("cannot be reached, next try in", "✗ offline")
                 status = client.sync_status()
                 assert status.message
-                await seat.sees(status.message[:30], f"→ {status.hint[:30]}")
+                await term.see(status.message[:30], f"→ {status.hint[:30]}")
     finally:
         lost.kill()
 
@@ -193,9 +191,9 @@ async def test_an_agent_without_a_replica_says_so(tmp_path: Path) -> None:
     try:
         with alone.client("alone") as client:
             client.store("it stays")
-        async with seated(alone, "sync", "alone") as seat:
-            await seat.sees("none: set sync.url to have a replica")
-            await seat.press("s", "v")
-            assert not seat.app.query_one("Flash").line
+        async with terminal(alone, "sync", "alone") as term:
+            await term.see("none: set sync.url to have a replica")
+            await term.press("s", "v")
+            assert not term.app.query_one("Flash").line
     finally:
         alone.kill()

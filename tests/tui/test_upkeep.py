@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import msgspec
@@ -11,7 +10,7 @@ from daemon_process import Daemon
 
 pytest.importorskip("textual")
 
-from tui_pilot import Seat, seated
+from terminal import Terminal, terminal
 
 from thermocline.daemon.shapes.status import (
     CacheState,
@@ -40,15 +39,8 @@ MODEL = ModelStatus(
 )
 
 
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """One daemon for the tests of this file, where nothing runs by itself."""
-    made = Daemon(
-        tmp_path_factory.mktemp("daemon"),
-        *(f"--set=consolidation.{name}=never" for name in ("warm_eviction", "tree_prune")),
-    ).start()
-    yield made
-    made.stop()
+# Nothing runs by itself.
+OPTIONS = [f"--set=consolidation.{name}=never" for name in ("warm_eviction", "tree_prune")]
 
 
 def filled(daemon: Daemon, agent: str) -> None:
@@ -63,38 +55,38 @@ def runs(daemon: Daemon, agent: str) -> list[tuple[str, bool]]:
     return [(one.mode, one.result is not None and one.result.dry_run) for one in found]
 
 
-async def choose(seat: Seat, key: str, words: str, mode: str) -> None:
+async def choose(term: Terminal, key: str, words: str, mode: str) -> None:
     """Open the list of runs with a key, and take one."""
-    await seat.press(key)
-    await seat.sees(words, f"{mode}:")
-    options = seat.app.screen.query_one("OptionList")
+    await term.press(key)
+    await term.see(words, f"{mode}:")
+    options = term.app.screen.query_one("OptionList")
     while not str(options.get_option_at_index(options.highlighted or 0).prompt).startswith(mode):
-        await seat.press("down")
-    await seat.press("enter")
+        await term.press("down")
+    await term.press("enter")
 
 
 async def test_schedules_are_shown_and_the_one_under_the_cursor_is_run(daemon: Daemon) -> None:
     filled(daemon, "runner")
-    async with seated(daemon, "upkeep", "runner") as seat:
-        await seat.sees("quick", "no run since the daemon started: r runs one")
-        seat.view.rows("schedules").select("daily")
-        await seat.press("enter")
-        await seat.sees("Run now")
+    async with terminal(daemon, "upkeep", "runner") as term:
+        await term.see("quick", "no run since the daemon started: r runs one")
+        term.view.rows("schedules").select("daily")
+        await term.press("enter")
+        await term.see("Run now")
         # What is under the cursor is the first.
-        await seat.press("enter")
-        await seat.hears("daily did: nothing to do")
-        await seat.sees("✓ nothing to do", "✓ daily ran")
+        await term.press("enter")
+        await term.hear("daily did: nothing to do")
+        await term.see("✓ nothing to do", "✓ daily ran")
         assert ("daily", False) in runs(daemon, "runner")
-        await seat.sees("daily: ingest, evict, prune, merge, hot", "1 warm")
-        assert seat.view.copied().startswith("daily: ingest")
+        await term.see("daily: ingest, evict, prune, merge, hot", "1 warm")
+        assert term.view.copied().startswith("daily: ingest")
 
 
 async def test_a_run_is_tried_without_changes(daemon: Daemon) -> None:
     filled(daemon, "trier")
-    async with seated(daemon, "upkeep", "trier") as seat:
-        await choose(seat, "t", "What would be done by", "full")
-        await seat.hears("full would do")
-        await seat.sees("try full", "would do")
+    async with terminal(daemon, "upkeep", "trier") as term:
+        await choose(term, "t", "What would be done by", "full")
+        await term.hear("full would do")
+        await term.see("try full", "would do")
     assert ("full", True) in runs(daemon, "trier")
     assert ("full", False) not in runs(daemon, "trier")
 
@@ -107,37 +99,37 @@ async def test_the_daily_notes_are_read(daemon: Daemon) -> None:
     (folder / f"{today}.md").write_text(
         "# Decisions\n\n- We decided to use Postgres for billing.\n"
     )
-    async with seated(daemon, "upkeep", "noted") as seat:
-        await choose(seat, "r", "Run now", "notes")
-        await seat.hears("1 note read: 1 new fact")
+    async with terminal(daemon, "upkeep", "noted") as term:
+        await choose(term, "r", "Run now", "notes")
+        await term.hear("1 note read: 1 new fact")
     with daemon.client("noted") as client:
         assert client.recall("Postgres").results
 
 
 async def test_a_run_in_progress_shows_how_far_it_is(daemon: Daemon) -> None:
     filled(daemon, "slow")
-    async with seated(daemon, "upkeep", "slow", now=lambda: 1_000_000.0) as seat:
-        await seat.freezes()
+    async with terminal(daemon, "upkeep", "slow", now=lambda: 1_000_000.0) as term:
+        await term.freeze()
         data = {"mode": "full", "steps": ["evict", "prune", "hot"]}
         started = FeedEvent("1", "upkeep.started", "slow", 0.0, data)
         step = FeedEvent("2", "upkeep.progress", "slow", 0.0, {"mode": "full", "step": "evict"})
         other = FeedEvent("3", "upkeep.progress", "other", 0.0, {"mode": "full", "step": "evict"})
-        seat.app.happened.extend([started, step, other])
+        term.app.happened.extend([started, step, other])
         running = Running("full", 1_000_000.0 - 75, "evict")
-        seat.view.standing = msgspec.structs.replace(seat.view.standing, running=running)
-        seat.view.tick()
-        await seat.sees("⟳ full ██████▋", "step 2 of 3, evict is done, since 1 min")
+        term.view.standing = msgspec.structs.replace(term.view.standing, running=running)
+        term.view.tick()
+        await term.see("⟳ full ██████▋", "step 2 of 3, evict is done, since 1 min")
 
 
 async def test_the_models_calls_cost_and_cache_are_shown_by_purpose(daemon: Daemon) -> None:
     filled(daemon, "asker")
-    async with seated(daemon, "upkeep", "asker") as seat:
-        await seat.sees("none is configured: rules do everything")
-        await seat.freezes()
-        assert seat.app.snapshot.status is not None
-        seat.app.snapshot.status.llm = MODEL
-        seat.view.draw()
-        await seat.sees(
+    async with terminal(daemon, "upkeep", "asker") as term:
+        await term.see("none is configured: rules do everything")
+        await term.freeze()
+        assert term.app.snapshot.status is not None
+        term.app.snapshot.status.llm = MODEL
+        term.view.draw()
+        await term.see(
             "✗ FAILING: rules stand in",
             "9 calls, 12,345 tokens, $0.7500, 2 of unknown price",
             "openai/small, then ollama/tiny",
@@ -151,25 +143,26 @@ async def test_the_models_calls_cost_and_cache_are_shown_by_purpose(daemon: Daem
         )
 
 
-@pytest.mark.parametrize("size", [(40, 12), (40, 24), (80, 12), (80, 24), (120, 40)])
-async def test_each_size_has_every_part(daemon: Daemon, size: tuple[int, int]) -> None:
-    agent = f"size-{size[0]}-{size[1]}"
-    filled(daemon, agent)
-    with daemon.client(agent) as client:
+async def test_each_size_has_every_part(daemon: Daemon) -> None:
+    filled(daemon, "sizes")
+    with daemon.client("sizes") as client:
         client.consolidate("quick")
-    async with seated(daemon, "upkeep", agent, size) as seat:
-        await seat.sees("✓ quick ran", "Job", "daily", "in ")
-        await seat.press("right")
-        await seat.sees("Run", "✓ noth")
-        await seat.press("right")
-        await seat.sees("none is configured")
+    async with terminal(daemon, "upkeep", "sizes") as term:
+        for size in ((40, 12), (40, 24), (80, 12), (80, 24), (120, 40)):
+            await term.pilot.resize_terminal(*size)
+            await term.see("✓ quick ran", "Job", "daily", "in ")
+            await term.press("right")
+            await term.see("Run", "✓ noth")
+            await term.press("right")
+            await term.see("none is configured")
+            await term.press("right")
 
 
 async def test_nothing_runs_where_it_is_read_only(daemon: Daemon) -> None:
     filled(daemon, "reader")
-    async with seated(daemon, "upkeep", "reader", read_only=True) as seat:
-        await seat.press("r", "enter")
-        assert len(seat.app.screen_stack) == 1
+    async with terminal(daemon, "upkeep", "reader", read_only=True) as term:
+        await term.press("r", "enter")
+        assert len(term.app.screen_stack) == 1
         # A dry run changes nothing.
-        await choose(seat, "t", "What would be done by", "quick")
-        await seat.hears("quick would do")
+        await choose(term, "t", "What would be done by", "quick")
+        await term.hear("quick would do")

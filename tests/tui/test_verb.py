@@ -18,14 +18,6 @@ from ports import free_port
 pytest.importorskip("textual")
 
 
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """One daemon for the tests of this file."""
-    made = Daemon(tmp_path_factory.mktemp("daemon")).start()
-    yield made
-    made.stop()
-
-
 def run(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *PROGRAM, *words], capture_output=True, text=True, check=False, timeout=120

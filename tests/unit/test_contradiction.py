@@ -42,17 +42,17 @@ def test_the_labelled_pairs_are_judged_without_a_false_duplicate():
     assert recall["contradiction"] >= 0.9
 
 
-@pytest.mark.parametrize(("label", "older", "newer"), PAIRS)
-def test_no_other_pair_is_taken_for_a_duplicate_in_either_order(label, older, newer):
-    for one, other in ((older, newer), (newer, older)):
-        assert label == "duplicate" or judge(one, other).relation != "duplicate"
+def test_no_other_pair_is_taken_for_a_duplicate_in_either_order():
+    others = [pair[1:] for pair in PAIRS if pair[0] != "duplicate"]
+    both = [*others, *(pair[::-1] for pair in others)]
+    assert [pair for pair in both if judge(*pair).relation == "duplicate"] == []
 
 
-@pytest.mark.parametrize(("older", "newer"), [pair[1:] for pair in PAIRS])
-def test_pairs_found_among_memories_are_those_that_a_comparison_finds(older, newer):
-    pairs = find_pairs([stored("a", older, 1.0), stored("b", newer, 2.0)])
-    found = pairs[0].judgement if pairs else UNRELATED
-    assert found.relation == judge(older, newer).relation
+def test_pairs_found_among_memories_are_those_that_a_comparison_finds():
+    for _, older, newer in PAIRS:
+        pairs = find_pairs([stored("a", older, 1.0), stored("b", newer, 2.0)])
+        found = pairs[0].judgement if pairs else UNRELATED
+        assert found.relation == judge(older, newer).relation, (older, newer)
 
 
 @given(st.text())
@@ -142,5 +142,5 @@ def test_texts_of_the_largest_size_are_judged_at_once(part):
     text = (part * 65_536)[:65_536]
     assert judge(text, text + " 5").relation != "duplicate"
     assert judge("x " + text, text + " x").relation in RELATIONS
-    pairs = find_pairs([stored(str(i), f"{text} {i}", float(i)) for i in range(4)])
+    pairs = find_pairs([stored(str(i), f"{text} {i}", float(i)) for i in range(2)])
     assert all(pair.judgement.relation != "duplicate" for pair in pairs)

@@ -68,25 +68,24 @@ def test_every_file_names_the_same_release() -> None:
     assert told == {VERSION} == {project["version"]}
 
 
-@pytest.mark.parametrize("line", BLOCKS)
-def test_a_command_in_readme_is_accepted_as_it_is_written(line: str) -> None:
-    _, *words = shlex.split(line, comments=True)
-    verb, rest = split(words)
-    assert verb in VERBS
-    parser_of(verb).parse(rest)
+def test_a_command_in_readme_is_accepted_as_it_is_written() -> None:
+    for line in BLOCKS:
+        _, *words = shlex.split(line, comments=True)
+        verb, rest = split(words)
+        assert verb in VERBS
+        parser_of(verb).parse(rest)
 
 
-@pytest.mark.parametrize("command", INLINE)
-def test_a_command_in_the_text_of_readme_exists_with_its_options(command: str) -> None:
-    verb, rest = split(command.split()[1:])
-    if verb is None:  # `thermocline --help`
-        return
-    if PLACEHOLDER.fullmatch(verb):
-        verb = "get"
-    assert verb in VERBS
-    assert {word.partition("=")[0] for word in rest if word.startswith("--")} <= flags_of(verb) | {
-        "--help"
-    }
+def test_a_command_in_the_text_of_readme_exists_with_its_options() -> None:
+    for command in INLINE:
+        verb, rest = split(command.split()[1:])
+        if verb is None:  # `thermocline --help`
+            continue
+        if PLACEHOLDER.fullmatch(verb):
+            verb = "get"
+        assert verb in VERBS
+        named = {word.partition("=")[0] for word in rest if word.startswith("--")}
+        assert named <= flags_of(verb) | {"--help"}
 
 
 def test_every_option_in_readme_is_one_of_some_verb() -> None:
@@ -95,24 +94,17 @@ def test_every_option_in_readme_is_one_of_some_verb() -> None:
     assert named - known - FOREIGN == set()
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_is_in_readme(verb: str) -> None:
-    assert re.search(rf"thermocline {verb}\b(?!-)", README)
+def test_every_verb_is_in_readme() -> None:
+    assert [verb for verb in VERBS if not re.search(rf"thermocline {verb}\b(?!-)", README)] == []
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_help_names_only_verbs_and_options_that_exist(
-    verb: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([verb, "--help"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
-    named = set(re.findall(r"thermocline ([a-z][a-z-]*)", text))
-    assert named <= {*VERBS, "history"}
-    known = {flag for each in VERBS for flag in flags_of(each)}
-    assert (
-        set(re.findall(r"(?<![\w%=-])--[a-z][a-z-]+", text)) - known - {"--format", "--help"}
-        == set()
-    )
+def test_help_names_only_verbs_and_options_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    known = {flag for each in VERBS for flag in flags_of(each)} | {"--format", "--help"}
+    for verb in VERBS:
+        assert main([verb, "--help"]) == 0
+        text = " ".join(capsys.readouterr().out.split())
+        assert {*re.findall(r"thermocline ([a-z][a-z-]*)", text)} <= {*VERBS, "history"}
+        assert {*re.findall(r"(?<![\w%=-])--[a-z][a-z-]+", text)} <= known, verb
 
 
 def test_every_path_in_readme_is_an_operation() -> None:

@@ -31,19 +31,18 @@ def test_there_are_enough_examples_to_measure():
     assert len(HARMLESS) >= 100
 
 
-@pytest.mark.parametrize("text", SECRETS)
-def test_a_secret_is_cleared_once_and_for_all(text):
-    cleared = clear(text)
-    assert sum(cleared.counts.values()) >= 1
-    again = clear(cleared.text)
-    assert again.text == cleared.text
-    assert again.counts == {}
+def test_a_secret_is_cleared_once_and_for_all():
+    for text in SECRETS:
+        cleared = clear(text)
+        assert sum(cleared.counts.values()) >= 1, text
+        again = clear(cleared.text)
+        assert (again.text, again.counts) == (cleared.text, {})
 
 
-@pytest.mark.parametrize("text", HARMLESS)
-def test_what_is_no_secret_survives(text):
-    assert clear(text).text == text
-    assert clear(text).counts == {}
+def test_what_is_no_secret_survives():
+    for text in HARMLESS:
+        cleared = clear(text)
+        assert (cleared.text, cleared.counts) == (text, {})
 
 
 def test_nothing_of_the_secret_is_left_and_its_surroundings_are():
