@@ -46,6 +46,7 @@ class Databases:
 
     def __init__(self, connect: Connect) -> None:
         self._connect = connect
+        self._connecting = asyncio.Lock()
         self.in_use: dict[Account, Database] = {}
 
     async def get(self, account: Account) -> Database:
@@ -54,13 +55,14 @@ class Databases:
         Raises:
             ThermoclineError: it cannot be opened.
         """
-        if account not in self.in_use:
-            try:
-                remote = await self._connect(account)
-            except SyncError as error:
-                raise as_ours(error, account) from error
-            self.in_use.setdefault(account, Database(account, remote))
-        return self.in_use[account]
+        async with self._connecting:
+            if account not in self.in_use:
+                try:
+                    remote = await self._connect(account)
+                except SyncError as error:
+                    raise as_ours(error, account) from error
+                self.in_use[account] = Database(account, remote)
+            return self.in_use[account]
 
     async def release(self, account: Account) -> None:
         """Close the database of an account, if it is open."""

@@ -23,7 +23,7 @@ from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.tree import Node
 from thermocline.daemon.replication.account import Account, Secret
-from thermocline.daemon.replication.database import connect
+from thermocline.daemon.replication.database import Databases, connect
 from thermocline.daemon.replication.local import AgentLocal
 from thermocline.daemon.replication.replicas import Replicas
 from thermocline.daemon.runtime.problems import Problems
@@ -229,6 +229,23 @@ async def test_an_agent_that_another_device_has_begun_appears_by_itself(make_hos
     await until(lambda: "reader" in two.agents.names(), "the agent appears")
     await until(lambda: two.replicas.status("reader").received, "its rows are received")
     assert await two.values("reader") == {"key": "value"}
+
+
+async def test_two_who_need_a_database_at_once_share_one_connection(make_host: MakeHost):
+    host = make_host("one")
+    connections = []
+
+    async def slowly(account: Account) -> Remote:
+        await asyncio.sleep(0)
+        connections.append(await connect(account))
+        return connections[-1]
+
+    databases = Databases(slowly)
+    account = Account(host.url or "", None, "sync.url")
+    one, two = await asyncio.gather(databases.get(account), databases.get(account))
+    assert one is two
+    assert len(connections) == 1, "the other would never be closed"
+    await databases.close()
 
 
 async def test_what_a_closed_agent_has_not_sent_is_sent_after_a_start(make_host: MakeHost):
