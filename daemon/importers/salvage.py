@@ -115,17 +115,18 @@ def _memories(
     db: sqlite3.Connection, path: Path, archived: list[tuple[float, str]]
 ) -> Iterator[Row]:
     """The readable memories; those that were archived are added to a list, with the time."""
-
-    def fetch(low: int, high: int) -> list[tuple[Any, ...]]:
-        return db.execute(
-            f"SELECT clocks, extra, {', '.join(FIELDS)} FROM memories WHERE row BETWEEN ? AND ?",
-            (low, high),
-        ).fetchall()
-
     if not _is_known(db, "memories"):
         return
-    for clocks, extra, *columns in _halved(fetch, 0, _highest(db, path)):
-        memory = _memory(columns)
+    # Databases of earlier releases lack some columns.
+    there = {name for (_, name, *_) in db.execute("PRAGMA table_info(memories)")}
+    columns = ", ".join(name if name in there else "NULL" for name in FIELDS)
+
+    def fetch(low: int, high: int) -> list[tuple[Any, ...]]:
+        sql = f"SELECT clocks, extra, {columns} FROM memories WHERE row BETWEEN ? AND ?"
+        return db.execute(sql, (low, high)).fetchall()
+
+    for clocks, extra, *values in _halved(fetch, 0, _highest(db, path)):
+        memory = _memory(values)
         if memory is None:
             continue
         if memory.archived_at is not None:

@@ -115,6 +115,8 @@ def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[Migration])
 
     Raises:
         Conflict: it was written by a later release; it is left as it is.
+        StoreDamaged: its version is older than the first of `migrations`, so that only a rebuild
+            can read it.
     """
     found = _schema_version(db, path)
     if found > migrations[-1].version:
@@ -123,6 +125,8 @@ def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[Migration])
             f"{migrations[-1].version}",
             hint="install the release that wrote it, or a later one",
         )
+    if 0 < found < migrations[0].version:
+        raise StoreDamaged(f"cannot use {path}: its schema version {found} was never released")
     if 0 < found < migrations[-1].version:
         _keep_copy(db, path, found)
     for migration in migrations:

@@ -190,8 +190,8 @@ def _tell_rebuilt(
     problems.report(
         "database_rebuilt",
         place.agent,
-        f"the database of '{place.agent}' was damaged; it was set aside as {name} and rebuilt"
-        f" from what it still held and the state files ({error.message})",
+        f"the database of '{place.agent}' was rebuilt from what could be read of it and the state"
+        f" files, and the old one set aside as {name}: {error.message}",
         hint="check the disk; remove the old file once nothing is missed",
         lasting=False,
     )

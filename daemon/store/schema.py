@@ -320,10 +320,10 @@ def full_text_tables(indexes: Mapping[str, Sequence[str]], counts: str) -> Itera
 # The version of the words in the full-text indexes and of names: a change rebuilds them.
 INDEX_VERSION: Final = 1
 _INDEX: Final = (f"INSERT INTO meta VALUES ('index_version', '{INDEX_VERSION}')",)
-# The numbers below 10 were used while nothing was released.
+# The numbers below 11 were used while nothing was released.
 MIGRATIONS: Final = (
     Migration(
-        10,
+        11,
         (
             *(*_ROWS, *_MEMORIES, *_PEOPLE, *_PAIRS, *_OWN, *_TREE, *_NOTES, *_INDEX),
             *_EXPERIENCES,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,21 @@ async def test_the_next_release_brings_it_up_to_date_and_the_copy_is_the_way_bac
     copy.replace(place.database)
     store = await open_store(place)
     assert await store.read(texts) == before
+
+
+async def test_a_database_from_before_the_first_release_is_rebuilt_from_what_it_holds(
+    open_store: OpenStore, make_memory: Callable[..., Any]
+) -> None:
+    place = await filled(open_store, make_memory)
+    with closing(sqlite3.connect(place.database)) as db:
+        before = texts(db)
+        db.execute("DROP INDEX memories_warm")
+        db.execute("ALTER TABLE memories DROP COLUMN pinned")
+        db.execute(f"PRAGMA user_version = {MIGRATIONS[0].version - 1}")
+    store = await open_store(place)
+    assert await store.read(texts) == before
+    assert version_of(place.database) == THIS
+    assert [*place.folder.glob("memory.db.corrupt-*")], "the old database is kept"
 
 
 async def test_the_copy_goes_after_a_week(
