@@ -122,9 +122,7 @@ def test_a_table_is_set_and_removed_and_the_rest_keeps_every_byte() -> None:
     changed = toml.put(TOML, "mcp_servers.thermocline", ENTRY)
     assert changed.startswith(TOML)
     assert tomllib.loads(changed)["mcp_servers"]["thermocline"] == ENTRY
-    again = toml.put(
-        changed + "\n[other]\nc = 1\n", "mcp_servers.thermocline", ENTRY | {"x": "y"}
-    )
+    again = toml.put(changed + "\n[other]\nc = 1\n", "mcp_servers.thermocline", ENTRY | {"x": "y"})
     assert tomllib.loads(again)["mcp_servers"]["thermocline"]["x"] == "y"
     assert tomllib.loads(again)["other"] == {"c": 1}
     assert toml.remove(changed, "mcp_servers.thermocline") == TOML
