@@ -24,7 +24,7 @@ from .model_or_rules import AskOptions, ModelOrRules
 _EXAMPLES: Final = 4
 _EXAMPLE_CHARS: Final = 100
 _MOST_EXAMPLES_CHARS: Final = 8_000
-# How many of the newest memories of a category are checked for what belongs below it.
+# The newest memories of a category that are checked for a new subcategory.
 _LOOKED_AT: Final = 2_000
 _FITS: Final = 0.99
 _SHORT: Final = 200
@@ -58,7 +58,7 @@ class Proposal(msgspec.Struct, frozen=True):
 async def propose(store: AgentStore, model: ModelOrRules, options: AskOptions) -> list[TreeChange]:
     """The operations that a model proposes; they are checked when they are applied.
 
-    Memories of a category that belong in a new one below it are moved there.
+    Memories of a category that belong in a new subcategory are moved there.
 
     Raises:
         ModelUnavailable: no model answers usefully.
