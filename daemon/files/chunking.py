@@ -132,7 +132,6 @@ def cut(text: str, how: Cutting, *, markdown: bool) -> Cut:
 
 
 def _read_markdown(read: _Text, begin: int) -> None:
-    """Collect headings, blocks and places to cut."""
     first = bisect_right(read.lines, begin, hi=len(read.lines) - 1) - 1
     tokens = _parser().parse(read.text[begin:])
     for at, token in enumerate(tokens):
@@ -239,7 +238,6 @@ def _overlapping(read: _Text, start: int, to: int, how: Cutting) -> int:
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """The range without leading blank lines and trailing blanks."""
     blank = _BLANKS.match(text, start, end)
     start = blank.end() if blank else start
     return start, start + len(text[start:end].rstrip())

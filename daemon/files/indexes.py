@@ -221,7 +221,6 @@ class Indexes:
         )
 
     def _told(self) -> None:
-        """Called on the thread that waits for changes."""
         with suppress(RuntimeError):  # The daemon has stopped.
             self._loop.call_soon_threadsafe(self._soon.set)
 

@@ -13,6 +13,7 @@ import msgspec
 
 from .failures import CallFailed
 from .wire import (
+    FROM_WORKER,
     LONGEST_LINE,
     Answered,
     Ask,
@@ -25,7 +26,6 @@ from .wire import (
     Setup,
     ToWorker,
     Window,
-    from_worker,
     line,
 )
 
@@ -234,7 +234,7 @@ class Child:
         # A line that is too long or not a message ends the process.
         with contextlib.suppress(OSError, ValueError, msgspec.MsgspecError):
             while data := await out.readline():
-                self._take(from_worker(data))
+                self._take(FROM_WORKER.decode(data))
         try:
             await asyncio.wait_for(self._process.wait(), _ENDING_SECONDS)
         except TimeoutError:

@@ -315,14 +315,12 @@ class ModelClient:
         return msgspec.structs.replace(question, parts=tuple(parts)), counts
 
     def _note_failure(self, error: CallFailed) -> None:
-        """Report failures that a person has to fix."""
         if error.code == "unloaded":
             self._missing_until = self._clock() + _MISSING_SECONDS
         if error.lasting or error.code == "unloaded":
             self._report("model_failing", f"no model can be asked: {error.message}", error.hint)
 
     def _report(self, code: str, text: str, hint: str | None) -> None:
-        """Report a fault of the current configuration."""
         self._reported = self._settings()
         self._problems.report(code, "/llm", text, hint or "", lasting=False)
 

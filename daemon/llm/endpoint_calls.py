@@ -131,7 +131,6 @@ def _body(ask: Ask, form: str) -> Json:
 
 
 def _whole(number: int, body: Json) -> Answered:
-    """The answer in the body of a response, in either protocol."""
     if "choices" not in body:
         texts = [body[name] for name in _PLAIN_FIELDS if isinstance(body.get(name), str)]
         return Answered(number, texts[0][:LONGEST_REPLY], "stop")

@@ -105,7 +105,6 @@ class Quoting:
         return ChatMessage("system", system), ChatMessage("user", "\n\n".join(written))
 
     def _marker(self, text: str) -> str:
-        """Random digits that do not occur in the text."""
         while (marker := self._random(_DIGITS // 2)) in text:
             continue
         return marker

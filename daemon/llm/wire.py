@@ -141,21 +141,6 @@ def line(message: ToWorker | FromWorker) -> bytes:
     return msgspec.json.encode(message) + b"\n"
 
 
-def to_worker(data: bytes) -> ToWorker:
-    """The message in a line from the daemon.
-
-    Raises:
-        msgspec.MsgspecError: it is not a message.
-    """
-    message: ToWorker = msgspec.json.decode(data, type=ToWorker)
-    return message
-
-
-def from_worker(data: bytes) -> FromWorker:
-    """The message in a line from the model's process.
-
-    Raises:
-        msgspec.MsgspecError: it is not a message.
-    """
-    message: FromWorker = msgspec.json.decode(data, type=FromWorker)
-    return message
+# Decode lines; raise `msgspec.MsgspecError` if a line is not a message.
+TO_WORKER: Final = msgspec.json.Decoder[ToWorker](ToWorker)
+FROM_WORKER: Final = msgspec.json.Decoder[FromWorker](FromWorker)

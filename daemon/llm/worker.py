@@ -19,6 +19,7 @@ from .failures import CallFailed
 from .litellm_calls import LiteLlm
 from .wire import (
     LONGEST_LINE,
+    TO_WORKER,
     Answered,
     Ask,
     Cancel,
@@ -31,7 +32,6 @@ from .wire import (
     ToWorker,
     Window,
     line,
-    to_worker,
 )
 
 # Limits the memory that an endless answer can take.
@@ -133,7 +133,7 @@ async def _serve(given: int, out: int) -> None:
         # A separate thread notices the end even while the loop is busy.
         with os.fdopen(given, "rb") as lines, contextlib.suppress(Exception):
             while data := lines.readline(LONGEST_LINE):
-                loop.call_soon_threadsafe(worker.take, to_worker(data))
+                loop.call_soon_threadsafe(worker.take, TO_WORKER.decode(data))
         os._exit(0)
 
     threading.Thread(target=read, name="requests", daemon=True).start()

@@ -54,7 +54,6 @@ def parse_since(value: float | str, now: float, *, field: str = "since") -> floa
 
 
 def _duration(text: str) -> float | None:
-    """The seconds of a duration, or None if `text` is not a duration."""
     text = text.strip()
     if len(text) > _LONGEST:
         return None

@@ -74,13 +74,17 @@ def variants(word: str) -> tuple[str, ...]:
     return forms[base] if base else ()
 
 
+def _families() -> Iterator[list[str]]:
+    for block in (_VERBS, _NOUNS, _COMPARED):
+        yield from map(str.split, block.replace("\n", "|").split("|"))
+
+
 @functools.cache
 def _base_of() -> Mapping[str, str]:
     bases: dict[str, str] = {}
-    for block in (_VERBS, _NOUNS, _COMPARED):
-        for family in block.replace("\n", "|").split("|"):
-            for form in family.split():
-                bases.setdefault(form, family.split()[0])
+    for forms in _families():
+        for form in forms:
+            bases.setdefault(form, forms[0])
     return MappingProxyType(bases)
 
 
@@ -101,10 +105,8 @@ def _bases(form: str) -> Iterator[str]:
 @functools.cache
 def _by_form() -> Mapping[str, tuple[str, ...]]:
     families: dict[str, dict[str, None]] = {}
-    for block in (_VERBS, _NOUNS, _COMPARED):
-        for family in block.replace("\n", "|").split("|"):
-            forms = family.split()
-            for form in forms:
-                others = (other for other in forms if other != form)
-                families.setdefault(form, {}).update(dict.fromkeys(others))
+    for forms in _families():
+        for form in forms:
+            others = (other for other in forms if other != form)
+            families.setdefault(form, {}).update(dict.fromkeys(others))
     return MappingProxyType({form: tuple(others) for form, others in families.items()})

@@ -83,7 +83,6 @@ def _added(group: Sequence[_Hunk]) -> tuple[list[str], list[str]]:
 
 
 def _share_removed(group: Sequence[_Hunk]) -> bool:
-    """Whether both versions removed a common line of the base."""
     return any(
         max(one.begin, two.begin) < min(one.end, two.end)
         for one in group
@@ -184,7 +183,6 @@ def _ascending(pairs: Sequence[_Pair]) -> list[_Pair]:
 
 
 def _between(one: Sequence[str], two: Sequence[str], before: _Pair, anchor: _Pair) -> list[_Pair]:
-    """The matches between two anchors."""
     (begin, other), (end, other_end) = before, anchor
     low, high, other_high = _trimmed(one, two, begin, end, other, other_end)
     shift = other - begin

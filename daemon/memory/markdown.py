@@ -128,7 +128,6 @@ def _day(timestamp: Json, local: tzinfo) -> str:
 
 
 def _inline(value: Json) -> str:
-    """Any JSON value on one line; "" for an empty value."""
     if value is None or value in ("", [], {}):
         return ""
     if isinstance(value, str):

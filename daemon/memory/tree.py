@@ -32,30 +32,10 @@ from .tree_nodes import (
 from .tree_text import document, name_bytes, prompt, show, size
 
 __all__ = [
-    "IDLE_DAYS",
-    "ROOT",
-    "FittedTree",
-    "Node",
-    "Tree",
-    "TreeLimits",
-    "add",
-    "ancestors",
-    "children",
-    "depth",
-    "document",
-    "fit",
-    "level",
-    "one_line",
-    "parent",
-    "prompt",
-    "prune",
-    "remove",
-    "show",
-    "size",
-    "title",
-    "usage",
-    "with_parents",
-]
+    "IDLE_DAYS", "ROOT", "FittedTree", "Node", "Tree", "TreeLimits", "add", "ancestors", "children",
+    "depth", "document", "fit", "one_line", "parent", "prompt", "prune", "remove", "show", "size",
+    "title", "usage", "with_parents",
+]  # fmt: skip
 
 IDLE_DAYS: Final = 60.0
 COLD_SHARE: Final = 0.1

@@ -260,7 +260,6 @@ class _Work:
         return [one for one in self.nodes if is_within(one, path)]
 
     def _follow(self, steps: Sequence[Relabel | Move]) -> None:
-        """Note the new categories of the moved memories."""
         for step in steps:
             if isinstance(step, Move):
                 keys: Sequence[str] = step.ids

@@ -72,7 +72,6 @@ def validate(text: str) -> list[Omission]:
 
 
 def _blank(match: re.Match[str]) -> str:
-    """Blanks in place of code; line ends stay."""
     return re.sub(r"[^\n]", " ", match.group())
 
 
@@ -147,13 +146,11 @@ def _is_done(words: str, match: re.Match[str]) -> bool:
 
 
 def _asked(words: str, match: re.Match[str]) -> bool:
-    """Whether the sentence around a word is a question."""
     end = re.search(r"[.!?\n]", words[match.end() : match.end() + NEARBY])
     return end is not None and end.group() == "?"
 
 
 def _around(text: str, match: re.Match[str]) -> str:
-    """The lines within `NEARBY` characters of a word."""
     start = text.rfind("\n", 0, max(0, match.start() - NEARBY)) + 1
     end = text.find("\n", min(len(text), match.end() + NEARBY))
     end = len(text) if end < 0 else end

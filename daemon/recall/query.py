@@ -26,11 +26,6 @@ from .dates import FoundDates, Span, find
 from .dates.words import MONTHS
 from .people import TAKEN_OUT, find_people, first_words
 
-__all__ = [
-    "MOST_CHARS", "MOST_PHRASES", "MOST_WORDS", "STOP_WORDS", "Phrase", "Query", "little",
-    "match_expression", "parse",
-]  # fmt: skip
-
 # More words make a query slower, not better.
 MOST_WORDS: Final = 48
 # The maximum number of quoted phrases and of exclusions.

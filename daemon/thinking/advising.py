@@ -62,7 +62,6 @@ class Advice:
 
 
 def _categories(db: sqlite3.Connection) -> list[str]:
-    """The categories of the tree, fullest first."""
     tree = tree_rows.load(db)
     full = sorted(tree, key=lambda path: (-tree[path].warm_count - tree[path].cold_count, path))
     return full[:_MOST_CATEGORIES]

@@ -182,7 +182,6 @@ def _agrees(older: Json, newer: str) -> bool:
 
 
 def _known(db: sqlite3.Connection, turns: Sequence[Heard], now: float) -> dict[str, str]:
-    """Memories about the subjects of the last turns, each text with its id."""
     asked = [turn.text[:_ASKED_CHARS] for turn in turns if is_worth_reading(turn)]
     found: dict[str, str] = {}
     for text in asked[-_ASKED_TURNS:]:
@@ -208,7 +207,6 @@ def _with_words(db: sqlite3.Connection, text: str, now: float) -> dict[str, str]
 def _filed(
     db: sqlite3.Connection, found: Sequence[Memory], now: float, rules: Rules
 ) -> list[Memory]:
-    """The memories, each with the category of the tree that fits it."""
     return [
         replace(memory, category=category_for(db, memory.text, now, rules) or memory.category)
         for memory in found

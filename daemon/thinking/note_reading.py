@@ -129,7 +129,6 @@ def _standing_in(told: References, chunk: str) -> Metadata:
 
 
 def _place(text: str, lines: Sequence[str]) -> int:
-    """The index of the line that shares most words with a text."""
     asked = frozenset(words(text))
     shared = [len(asked.intersection(words(line))) for line in lines]
     return max(range(len(shared)), key=lambda at: (shared[at], -at), default=0)

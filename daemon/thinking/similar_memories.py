@@ -93,7 +93,6 @@ async def combine(
 
 
 async def _clusters(store: AgentStore) -> list[list[Memory]]:
-    """Groups of similar memories that do not contradict each other."""
     found: list[Memory] = []
     last, now, limits = 0, store.now, store.rules.merging
     while page := await store.read(partial(living_after, row=last, now=now, limit=_READ_AT_ONCE)):
@@ -121,7 +120,6 @@ def _agreeing(cluster: Sequence[Memory]) -> list[Memory]:
 
 
 def _loses(text: str, cluster: Sequence[Memory]) -> bool:
-    """Whether a number or reference of the memories is missing in the text."""
     numbers = {number for memory in cluster for number in _NUMBER.findall(memory.text)}
     if any(number not in text for number in numbers):
         return True
@@ -170,7 +168,6 @@ def _retire(tx: Transaction, cluster: Sequence[Memory], merged: Memory) -> int:
 
 
 def _digest(cluster: Sequence[Memory]) -> str:
-    """A digest of the ids and texts of these memories."""
     said = sorted(f"{memory.id} {memory.text}" for memory in cluster)
     return hashlib.blake2b("\n".join(said).encode(), digest_size=8).hexdigest()
 

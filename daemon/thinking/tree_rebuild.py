@@ -97,7 +97,6 @@ def _told(limits: TreeLimits, nodes: int) -> str:
 
 
 def _examples(db: sqlite3.Connection, tree: Tree) -> str:
-    """A few memories of each category, fullest categories first."""
     lines: list[str] = []
     size = 0
     counts = {path: node.warm_count + node.cold_count for path, node in tree.items()}
@@ -130,7 +129,6 @@ def _operation(told: ToldOperation) -> TreeChange | None:
 
 
 def _overfull(wanted: Sequence[TreeChange], tree: Tree) -> list[str]:
-    """The categories with memories that are to get subcategories."""
     above = {parent(one.path.strip("/")) for one in wanted if one.type == "add"}
     return [path for path in above if path in tree]
 

@@ -166,7 +166,6 @@ def _event(what: str, work: Work, **data: Any) -> Event:
 
 
 def _in_short(facts: Facts) -> Facts:
-    """The numbers and short texts of the facts, without lists."""
     return {name: value for name, value in facts.items() if isinstance(value, int | str)}
 
 
@@ -235,7 +234,6 @@ def _outlived(db: sqlite3.Connection, now: float) -> Facts:
 
 
 async def _prune(work: Work) -> Facts:
-    """Remove empty categories that have long been unused."""
     if work.dry_run:
         tree = await work.store.read(tree_rows.load)
         idle_days = work.store.rules.tree.prune_idle_days
@@ -259,7 +257,6 @@ async def _merge(work: Work) -> Facts:
 
 
 async def _rebuild(work: Work) -> Facts:
-    """Rebuild the tree as a model proposes, else by the rules."""
     facts: Facts = {}
     way: rebuilding.Way = "rule"
     operations: Sequence[TreeChange] | None = None

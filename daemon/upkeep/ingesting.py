@@ -188,7 +188,6 @@ class _Reading(msgspec.Struct, kw_only=True):
         ]
 
     def _unknown(self, db: sqlite3.Connection, group: Sequence[Memory]) -> list[Memory]:
-        """The memories of `group` that would be stored."""
         found = []
         for memory in group:
             key = exact_key(memory.text)
@@ -235,7 +234,6 @@ def _category(category: str, max_depth: int) -> str:
 
 
 def _store(tx: Transaction, group: Sequence[Memory]) -> list[Memory]:
-    """Store the memories of `group` that say something new."""
     stored = []
     for memory in group:
         index_new(tx)

@@ -162,7 +162,6 @@ def _differs(node: Node, tree: dict[str, Node], path: str) -> bool:
 
 
 def _concerned(db: sqlite3.Connection, rebuilt: Rebuilt) -> dict[str, str]:
-    """The categories of the memories that the steps will move."""
     whole = [step.old for step in rebuilt.steps if not isinstance(step, Move)]
     single = [key for step in rebuilt.steps if isinstance(step, Move) for key in step.ids]
     rows = db.execute(

@@ -226,7 +226,6 @@ class Scheduler:
             self._problems.clear("upkeep_failed", "")
 
     async def _run(self, key: _Key) -> None:
-        """Run a job, or the due jobs of a lane."""
         agent, job = key.agent, self._lanes[key.name][0]
         delay = interval_of(job.when()) or _LONGEST_PAUSE
         try:
@@ -299,7 +298,6 @@ class Scheduler:
         }
 
     def _wait(self, job: Job, agent: str, runs: dict[str, Run]) -> float:
-        """The seconds until a job is due."""
         run = runs.get(job.name)
         at = None if run is None else self._due_at(job, agent, run)
         wait = DAY if at is None else at - self._clock.now()

@@ -114,7 +114,6 @@ async def _surveyed(store: AgentStore) -> Survey:
 
 
 async def _pairs(store: AgentStore, rows: Sequence[int]) -> list[RelatedPair]:
-    """The pairs among some memories that are not joined yet, duplicates first."""
     now = store.now
     suspects: list[Memory] = []
     for start in range(0, len(rows), _READ_AT_ONCE):

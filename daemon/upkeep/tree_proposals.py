@@ -157,7 +157,6 @@ def _parts(path: str, members: Sequence[Member]) -> Iterator[tuple[str, tuple[st
 
 
 def _topics(path: str, member: Member) -> dict[str, int]:
-    """The topics of a memory as names of categories, with their weights."""
     found = {
         word: 1
         for word in words(member.text)

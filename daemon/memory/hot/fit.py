@@ -212,7 +212,6 @@ def _level(values: Mapping[_Ref, Json], excess: int, floor: int) -> dict[_Ref, J
 
 
 def _lost(ref: _Ref, whole: Json, short: Json) -> Iterator[Displaced]:
-    """The statements for what was cut from an entry."""
     section = ref[0]
     if section not in _NAMED and section != "project":
         yield from displaced_entry(section, whole)

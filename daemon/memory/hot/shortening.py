@@ -67,7 +67,6 @@ def _cut(text: str, level: int) -> str:
 
 
 def _width(character: str) -> int:
-    """The bytes of one character inside a JSON string."""
     if character in _SHORT_ESCAPES:
         return 2
     if character < " ":
