@@ -22,7 +22,7 @@ _LONGEST_SECONDS: Final = 60.0
 
 
 class Patience(msgspec.Struct, frozen=True):
-    """How long to wait for the process, in seconds.
+    """The timeouts of the process, in seconds.
 
     Attributes:
         start: for its start.

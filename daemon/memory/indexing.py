@@ -1,4 +1,4 @@
-"""What of a text goes into the full-text index, and how a query must be cut to meet it."""
+"""Prepares text for the full-text index, and queries in the same way."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def little() -> frozenset[str]:
 
 
 class Query(msgspec.Struct, frozen=True):
-    """What a query asks for.
+    """A parsed query.
 
     Attributes:
         words: the words to look for, each once, normalised as in the index but not stemmed;
@@ -95,13 +95,13 @@ class Query(msgspec.Struct, frozen=True):
 
     @property
     def topics(self) -> bool:
-        """Whether any word says what it is about, and not only of whom or when."""
+        """Whether any word is a topic, and not only a person or a time."""
         told = little().union(self.name_words, self.date_words)
         return bool(self.phrases) or not told.issuperset(self.words)
 
     @property
     def of_time(self) -> bool:
-        """Whether it asks for nothing but what a time had."""
+        """Whether it asks only for a time."""
         return bool(self.dates) and not self.people and not self.topics
 
     @property
