@@ -1,1 +1,1 @@
-"""The workspace on disk: walking it, and keeping its notes in step with the database."""
+"""Files on disk: the workspace, the agent's own files, and the index of watched files."""

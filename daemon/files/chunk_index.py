@@ -163,7 +163,7 @@ class ChunkIndex:
 
     @property
     def since(self) -> float | None:
-        """The monotonic time since which work is waiting; None if there is none."""
+        """The monotonic time since which work is waiting, or None."""
         return self._since
 
     def doubt(self) -> None:

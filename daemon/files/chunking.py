@@ -23,7 +23,7 @@ _FRONT: Final = 200
 _FENCES: Final = frozenset({"---", "..."})
 _FIELD: Final = re.compile(r"([A-Za-z0-9_][\w .-]{0,63}):(?:\s+(.*))?$")
 _ITEM: Final = re.compile(r"\s*-\s+(.*)")
-# How good a place to cut is.
+# The quality of a place to cut.
 _AT_SENTENCE, _AT_LINE, _AT_BLOCK = range(3)
 
 
@@ -39,8 +39,8 @@ class Chunk(msgspec.Struct, frozen=True):
     """A part of a text, unchanged.
 
     Attributes:
-        first, last: the lines in which it begins and ends, from 1.
-        heading: the headings above it, the outermost first, with ` › ` between.
+        first, last: its first and last line, from 1.
+        heading: the headings above it, outermost first, separated by ` › `.
     """
 
     text: str
@@ -69,9 +69,9 @@ class _Text(msgspec.Struct):
     """A text with the places where it may be cut.
 
     Attributes:
-        lines: where each line begins; the last entry is the end of the text.
+        lines: the start of each line; the last entry is the end of the text.
         whole: blocks that are not cut if they fit: code and tables, in order.
-        cuts: how good each place is; `places` are these in order.
+        cuts: the quality of each place; `places` has them in order.
     """
 
     text: str
@@ -95,7 +95,7 @@ class _Text(msgspec.Struct):
         return self.whole[at - 1] if at else None
 
     def splits(self, place: int, how: Cutting) -> bool:
-        """Whether a place is inside of a block that would fit."""
+        """Whether a place is inside a block that would fit."""
         block = self.block_before(place)
         if block is None or place >= block[1]:
             return False
@@ -106,9 +106,9 @@ def cut(text: str, how: Cutting, *, markdown: bool) -> Cut:
     """The chunks of a text.
 
     Args:
-        text: with any line ends.
-        how: how large they are.
-        markdown: whether it has headings, code and tables.
+        text: a text with any line ends.
+        how: the size of the chunks.
+        markdown: whether the text may have headings, code and tables.
     """
     text = _LINE_ENDS.sub("\n", text.removeprefix("\ufeff"))
     meta, begin = _front_matter(text)
@@ -132,7 +132,6 @@ def cut(text: str, how: Cutting, *, markdown: bool) -> Cut:
 
 
 def _read_markdown(read: _Text, begin: int) -> None:
-    """Collect headings, blocks and places to cut."""
     first = bisect_right(read.lines, begin, hi=len(read.lines) - 1) - 1
     tokens = _parser().parse(read.text[begin:])
     for at, token in enumerate(tokens):
@@ -156,11 +155,11 @@ def _read_markdown(read: _Text, begin: int) -> None:
 
 @cache
 def _parser() -> MarkdownIt:
-    # Imported with the first file: many agents have none.
+    # Imported with the first file, since many agents have none.
     from markdown_it import MarkdownIt  # noqa: PLC0415
 
     parser = MarkdownIt("commonmark").enable("table")
-    # What stands within a line does not matter here, and takes most of the time.
+    # Inline parsing is not needed, and takes most of the time.
     parser.core.ruler.enableOnly(["normalize", "block"])
     parser.disable("reference")
     return parser
@@ -179,9 +178,9 @@ def _add_sentences(read: _Text, start: int, end: int) -> None:
 
 
 def _sections(read: _Text, begin: int, *, by_heading: bool) -> Iterator[tuple[int, int, str]]:
-    """Where each section begins and ends, and the headings above it.
+    """The start and end of each section, and the headings above it.
 
-    A heading over nothing but deeper headings stays with the first of them.
+    A heading directly before a deeper heading is in the same section.
     """
     headings = read.headings if by_heading else []
     above: list[_Heading] = []
@@ -212,11 +211,11 @@ def _cut_section(read: _Text, start: int, end: int, name: str, how: Cutting) -> 
 
 def _place(read: _Text, start: int, how: Cutting) -> int:
     """The best place to end a chunk that begins at `start`."""
-    # What was shared with the chunk before must not be all of this one.
+    # The chunk must be longer than its overlap with the chunk before.
     least, most = start + how.overlap + 1, start + how.size
     late = start + how.size // 2
     allowed = [place for place in read.between(least, most + 1) if not read.splits(place, how)]
-    # The best of the later half, and of these the last; else the last of all.
+    # The last of the best places in the second half, else in the whole chunk.
     for among in ([place for place in allowed if place >= late], allowed):
         if among:
             return max(among, key=lambda place: (read.cuts[place], place))
@@ -239,7 +238,6 @@ def _overlapping(read: _Text, start: int, to: int, how: Cutting) -> int:
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """The range without leading blank lines and trailing blanks."""
     blank = _BLANKS.match(text, start, end)
     start = blank.end() if blank else start
     return start, start + len(text[start:end].rstrip())
@@ -251,9 +249,9 @@ def _chunk(read: _Text, start: int, end: int, name: str) -> Chunk:
 
 
 def _front_matter(text: str) -> tuple[Meta, int]:
-    """The fields between two lines of dashes at the very beginning, and where the text goes on.
+    """The fields between two lines of dashes at the beginning, and where the text continues.
 
-    Plain values and lists, as notes have them; what is more than that stays out.
+    Only plain values and lists; anything else is left out.
     """
     lines = text.split("\n", _FRONT)
     if lines[0].rstrip() != "---":

@@ -54,7 +54,7 @@ class FileReader:
 
         Args:
             path: its path in the index.
-            place: a folder and the path below it; None if it belongs to no root any more.
+            place: a folder and the path below it; None if its root was removed.
             limit: the largest size in bytes.
 
         Raises:

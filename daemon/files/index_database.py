@@ -28,7 +28,7 @@ class IndexDatabase:
     def known(self, rules: IndexSettings, seen: Iterable[str] | None) -> dict[str, FileStand]:
         """The indexed files at and below the paths `seen`, or all files.
 
-        Of all files, those that were cut under other rules are unknown, and so are read again.
+        With None, files that were cut under other rules are returned as changed.
         """
         db = self._open()
         if seen is None:
@@ -53,8 +53,8 @@ class IndexDatabase:
     ) -> str:
         """Index a file that was read: "added", "updated" or "moved"; "" if nothing changed.
 
-        A path of `gone` whose digest is in `moves` is taken for the old path of the same content,
-        and is removed from both.
+        If the digest is in `moves` with a path of `gone`, the file was moved from there; both
+        entries are removed.
         """
         db, path = self._open(), file.path
         text, reason = "", file.reason
@@ -69,7 +69,7 @@ class IndexDatabase:
             return ""
         old = moves.get(digest)
         if was is None and old in gone and not stale and _keeps_title(db, old, path):
-            # Taken once: two copies of one file are two files.
+            # Only once: two copies of a file are two files.
             gone.discard(old)
             del moves[digest]
             chunk_tables.move(db, old, path, file.stand)

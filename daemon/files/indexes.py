@@ -22,11 +22,11 @@ from .chunk_index import ChunkIndex, IndexStanding
 from .walker import Identity
 from .watcher import Watcher, WatchLostError
 
-# Between two looks at what no event tells: single files, and roots that come and go.
+# The interval of checks without events: for single files, and roots that appear or vanish.
 _IDLE_SECONDS: Final = 2.0
-# While changes are coming in.
+# The interval while changes are coming in.
 _CHANGING_SECONDS: Final = 0.05
-# After changes could not be seen: seconds, and in parts of the time that looking at all takes.
+# The pause after a failure to watch: in seconds, and as a multiple of the time of a scan.
 _LOST_SECONDS: Final = 5.0
 _LOST_SCANS: Final = 50.0
 _LOST: Final = "files_not_watched"
@@ -35,18 +35,17 @@ _NAMED: Final = 3
 
 
 class Indexes:
-    """Keeps the index of each open agent in step with its files.
+    """Keeps the index of each open agent up to date.
 
-    An agent that nobody uses is closed, and not watched: when it is opened, everything is looked
-    at again.
+    Closed agents are not watched; when an agent is opened, everything is scanned again.
 
     Args:
-        agents: whose stores are followed.
-        rules: gives the settings in force.
+        agents: the agents.
+        rules: returns the current settings.
         granted: the paths that the configuration gives each agent.
-        state_dir: never indexed, but for an agent's own notes.
-        publish: told events.
-        problems: where paths that are not there, and failures, are reported.
+        state_dir: never indexed, except an agent's own notes.
+        publish: receives events.
+        problems: receives missing paths and failures.
     """
 
     def __init__(
@@ -145,7 +144,7 @@ class Indexes:
         """Handle changes, and start updates that are due; whether changes are still coming in.
 
         Args:
-            at_once: do not wait until a change is told, nor for more of them.
+            at_once: neither wait for a notification nor for further changes.
         """
         async with self._looking:
             await self._follow()
@@ -222,7 +221,6 @@ class Indexes:
         )
 
     def _told(self) -> None:
-        """Called on the thread that waits for changes."""
         with suppress(RuntimeError):  # The daemon has stopped.
             self._loop.call_soon_threadsafe(self._soon.set)
 

@@ -1,8 +1,8 @@
 """An agent's own files on disk: creates them, reads changed ones, appends to them.
 
-Everything that is written here is written under a lock (`memory/.lock`, taken with `flock`), which
-agents that change a file in place can take as well. A file of somebody's is never replaced, but for
-the index of the skills, to which an entry is added, and the file of a skill that is stored again.
+All writes hold a lock (`memory/.lock`, with `flock`), which agents that change a file in place can
+take as well. Existing files are only replaced to add an entry to the index of skills, and to store
+a skill again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .workspace_files import place, stand_at
 T = TypeVar("T")
 _UNREADABLE: Final = "own_file_unread"
 _LONG: Final = "knowledge_long"
-# Beyond this a log is left out: 100,000 lines, which nobody writes by hand.
+# A larger log, of about 100,000 lines, is not read.
 _LARGEST: Final = 16_777_216
 _TRIES: Final = 5
 _PARTS: Final = {
@@ -50,7 +50,7 @@ class OwnFiles:
     """Reads and extends the files that an agent maintains itself.
 
     Args:
-        problems: where files that cannot be read are reported.
+        problems: receives files that cannot be read.
     """
 
     def __init__(self, problems: Problems) -> None:
@@ -65,7 +65,7 @@ class OwnFiles:
     ) -> T:
         """Run `read` on a snapshot of the database that reflects the current files.
 
-        A disk that takes no writes leaves it at what was read of them before.
+        If the disk is full or read-only, the files may be those of an earlier read.
         """
         if not store.exists:
             return await store.read(read, seconds=seconds)
@@ -218,7 +218,7 @@ def _skills(workspace: Path, path: str, stand: str, text: str, left: list[str]) 
 
 def _content(workspace: Path, path: str, left: list[str]) -> tuple[str, str, float]:
     """The stand, text and time of a file; empty if it cannot be read."""
-    # Before it is read: what is written meanwhile makes another stand.
+    # Before reading, so that a concurrent write changes the stand.
     stand = _stand(workspace / path)
     if not stand:
         return "", "", 0.0

@@ -211,7 +211,6 @@ def _look(  # noqa: C901
 
 
 def _reached(wanted: Wanted, root: IndexRoot, below: str) -> bool:
-    """Whether every folder above a path is entered."""
     folders = [root.name, *(f"{root.name}/{one}" for one in reversed(_above(below)) if one)]
     return all(wanted.folder(folder) for folder in folders)
 

@@ -17,10 +17,10 @@ _FILES: Final = 200_000
 _PATH_BYTES: Final = 4_000
 _NAME_BYTES: Final = 255
 _DEPTH: Final = 64
-# Holds the token of the replica, which no copy of the workspace may carry.
+# Contains the token of the replica, and must not be copied.
 _SECRET: Final = "turso-credentials.json"  # noqa: S105 - the name of a file
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Opening a pipe that has taken a file's place must not block.
+# Non-blocking, in case a pipe has replaced the file.
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -58,10 +58,10 @@ def walk(
 
     Args:
         top: the folder; it may be missing.
-        prefix: what its paths begin with, such as `memory`.
-        never: device and inode of a folder that is passed over.
-        wanted: asked of each file before it is opened, by its path and how it stands.
-        enters: asked of each folder before its content, the top included.
+        prefix: the beginning of the returned paths, such as `memory`.
+        never: device and inode of a folder that is skipped.
+        wanted: whether to open a file, by its path and stat result.
+        enters: whether to enter a folder, the top included.
     """
     try:
         handle = os.open(top, _FOLDER)
@@ -71,7 +71,7 @@ def walk(
         yield Skipped(prefix, "a link" if top.is_symlink() else _reason(error))
         return
     walking = _Walk(never, wanted, enters)
-    # No folder stays open when the caller stops early.
+    # Closes all folders even if the caller stops early.
     with _closed(handle), closing(walking.entered(handle, prefix, 0)) as below:
         for count, found in enumerate(below):
             if count == _FILES:
@@ -84,8 +84,8 @@ def open_below(top: Path, below: str) -> int:
     """Open a regular file below a folder, by handles, for reading.
 
     Raises:
-        OSError: it is not there, cannot be read, or something on the way is a link; `EINVAL`: it
-            is no file.
+        OSError: it is missing, cannot be read, or a part of the path is a link; `EINVAL`: it is
+            not a file.
     """
     with folder_of(top, below) as (folder, name):
         handle = os.open(name, _FILE, dir_fd=folder)

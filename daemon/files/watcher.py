@@ -12,9 +12,9 @@ from .walker import Identity
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
 
-# Between two looks of the thread that waits: it costs 0.02 % of a processor.
+# The polling interval of the waiting thread, which takes 0.02 % of a processor.
 _STEP_MS: Final = 200
-# Folders may vanish while they are looked at.
+# Folders may vanish while a watch is set up.
 _TRIES: Final = 10
 
 
@@ -23,13 +23,13 @@ class WatchLostError(Exception):
 
 
 class Watcher:
-    """The changes in some folders since the last look.
+    """The changes in some folders since the last call of `look`.
 
-    Each folder is watched by itself, not with what is below it: so no link is followed, and what
-    is excluded costs nothing.
+    Each folder is watched without its subfolders, so that no link is followed and excluded folders
+    cost nothing.
 
     Args:
-        changed: called on another thread when there is something to look at.
+        changed: called on another thread after a change.
     """
 
     def __init__(self, changed: Callable[[], None]) -> None:
@@ -38,19 +38,19 @@ class Watcher:
         self._watched: dict[str, Identity] = {}
 
     def look(self, folders: Mapping[str, Identity]) -> set[str]:
-        """Watch these folders from now on; return the paths that have changed since the last look.
+        """Watch these folders from now on; return the paths that changed since the last call.
 
-        A folder that was not watched until now counts as changed. Blocking; for one thread.
+        A newly watched folder counts as changed. Blocking; not thread-safe.
 
         Raises:
-            WatchLostError: some changes cannot be told, or the system refuses to watch so much;
-                nothing is watched any more.
+            WatchLostError: changes were lost, or the system's limit of watches is reached; all
+                watching has ended.
         """
         try:
             changed = self._watch.told() if self._watch is not None else set()
             if folders != self._watched:
                 changed |= {path for path, at in folders.items() if self._watched.get(path) != at}
-                # The old one goes on until the new one is there: nothing is missed between them.
+                # The old watch ends after the new one starts, so that no change is missed.
                 new = _Watch(_begin(list(folders)), self._changed) if folders else None
                 if self._watch is not None:
                     changed |= self._watch.told()
@@ -84,7 +84,7 @@ class _Watch:
         """The paths that have changed since the last call.
 
         Raises:
-            WatchLostError: some cannot be told, such as a name that is not valid UTF-8.
+            WatchLostError: changes were lost, for example of a name that is not valid UTF-8.
         """
         try:
             found = self._notify.watch(20, 1, 1, None)

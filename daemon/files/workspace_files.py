@@ -1,4 +1,4 @@
-"""The files of a workspace: finds what has changed on the disk, and writes without losing changes.
+"""The files of a workspace: finds changes on the disk, and writes files without losing changes.
 
 Everything here blocks. Links are never followed.
 """
@@ -24,16 +24,16 @@ from ..store.notes import NOWHERE, FoundNote, Stand, WaitingNote
 from . import walker
 from .walker import Identity, Open, Skipped, folder_of
 
-# At most so much text is held in memory at once.
+# The maximum amount of text in memory at once.
 _LOOK_BYTES: Final = 4_194_304
-# SQLite's largest integer: some file systems have later times.
+# SQLite's largest integer; some file systems have later times.
 _LATEST_NS: Final = (1 << 63) - 1
-# The year 2106, the last that every file system takes.
+# The year 2106, the latest that all file systems support.
 _LATEST_SECONDS: Final = float(1 << 32)
 _UNFINISHED: Final = ".thermocline-"
 _IS_UNFINISHED: Final = re.compile(rf"(.*/)?{re.escape(_UNFINISHED)}[0-9a-f]{{16}}")
 _NEW_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-# A link, or something else than a file or a folder.
+# A link, or something other than a file or a folder.
 _IN_THE_WAY: Final = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EEXIST})
 
 
@@ -49,11 +49,11 @@ class Look(msgspec.Struct):
     """The changes on a disk.
 
     Attributes:
-        found: files that are new, or do not stand as they were known.
-        vanished: files that were there, and no longer are.
+        found: new and changed files.
+        vanished: removed files.
         left: files that cannot be replicated.
-        unfinished: temporary files that a killed process left.
-        more: whether there may be more, since enough was found for once.
+        unfinished: temporary files of a killed process.
+        more: whether there may be more changes, since the limit was reached.
     """
 
     found: list[FoundNote] = []
@@ -64,16 +64,16 @@ class Look(msgspec.Struct):
 
 
 def look(top: Path, known: Mapping[str, Stand], left: Mapping[str, Left], never: Identity) -> Look:
-    """Compare a workspace's files with how they are known. Blocking.
+    """Compare a workspace's files with their known stands. Blocking.
 
-    A folder that is missing, or in which none of several known files is left, was not emptied by
-    hand: nothing in it counts as deleted.
+    If the folder is missing, or all of several known files are, it is probably not mounted, and no
+    file counts as removed.
 
     Args:
         top: the folder `memory`; a link is not followed.
-        known: how files stood, by path.
-        left: what the look before could not take in, by path; not read again as it stands.
-        never: device and inode of a folder that is passed over.
+        known: the known stands of files, by path.
+        left: the files that the last call could not take, by path; read again only if changed.
+        never: device and inode of a folder that is skipped.
 
     Raises:
         OSError: the disk refuses.
@@ -97,7 +97,7 @@ def look(top: Path, known: Mapping[str, Stand], left: Mapping[str, Left], never:
         here = {path for path, stand in known.items() if stand != NOWHERE}
         barred = tuple(f"{path}/" for path in skipped)
         gone = {path for path in here - seen if not f"{path}/".startswith(barred)}
-        # A folder that was not mounted looks like this too.
+        # The folder may just not be mounted.
         result.vanished = [] if gone == here and len(here) > 1 else sorted(gone)
     return result
 
@@ -123,7 +123,7 @@ def _look_at(
             continue
         content = _read(file.handle, stand.size)
         if len(content) != stand.size or _stand_of(os.fstat(file.handle)) != stand:
-            continue  # It is being written: the next look finds it whole.
+            continue  # It is being written; the next call reads it.
         try:
             result.found.append(FoundNote(file.path, stand, content.decode()))
         except UnicodeDecodeError:
@@ -138,15 +138,15 @@ def _look_at(
 def place(
     top: Path, files: Iterable[WaitingNote]
 ) -> tuple[list[tuple[WaitingNote, Stand]], list[Skipped]]:
-    """Write or remove files, durably, unless they were written since. Blocking.
+    """Write or remove files, durably, unless they have changed meanwhile. Blocking.
 
     Args:
-        top: the folder `memory`; it is made where it is missing.
-        files: what to write or remove.
+        top: the folder `memory`, which is created if it is missing.
+        files: the files to write or remove.
 
     Returns:
-        Those that are done, with how they stand now; and those that cannot be, since something
-        else than a file or a folder is in the way.
+        The finished files with their new stands, and the files that something other than a file or
+        folder blocks.
 
     Raises:
         OSError: the disk refuses.
@@ -187,7 +187,7 @@ def _write(top: Path, path: str, note: notes.Note, stand: Stand) -> Stand | None
     with folder_of(top, _below(path), make=True) as (folder, name):
         if _stand(folder, name) != stand:
             return None
-        # A random name: one that can be guessed may lead out of the folder, or to a pipe.
+        # A random name, since a predictable one could be a prepared link or pipe.
         unfinished = f"{_UNFINISHED}{secrets.token_hex(8)}"
         with os.fdopen(os.open(unfinished, _NEW_FLAGS, 0o600, dir_fd=folder), "wb") as out:
             try:

@@ -1,7 +1,7 @@
 """Keeps the notes of a workspace and their rows equal, in both directions.
 
-Whoever writes into a workspace knows nothing of this: a file that is being written is left for
-the next time, and one that was written meanwhile is never replaced.
+Other programs write into a workspace without a lock: a file that is being written is left for the
+next run, and a file that has changed meanwhile is never replaced.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Workspaces:
     """Copies changes of a workspace into the memory, and changes of the memory into files.
 
     Args:
-        state_dir: not taken for a part of a workspace that contains it.
-        wanted: whether workspaces are replicated at all.
-        problems: where files that cannot be replicated are reported.
+        state_dir: skipped if a workspace contains it.
+        wanted: whether workspaces are replicated.
+        problems: receives files that cannot be replicated.
     """
 
     def __init__(self, state_dir: Path, wanted: Callable[[], bool], problems: Problems) -> None:
@@ -49,7 +49,7 @@ class Workspaces:
 
         Raises:
             ThermoclineError: the memory or the folder cannot be read or written; nothing is lost,
-                and the next call goes on.
+                and the next call continues.
         """
         agent = store.place.agent
         if not self._wanted():

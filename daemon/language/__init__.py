@@ -1,1 +1,1 @@
-"""Language without a model: what a text says that is worth keeping, and how texts compare."""
+"""Language without a model: extracts what is worth keeping from a text, and compares texts."""

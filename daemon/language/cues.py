@@ -238,7 +238,6 @@ def _undone(said: str, found: set[Signal]) -> set[Signal]:
 
 
 def _follows(name: str, said: str, at: int) -> bool:
-    """Whether a cue is right before a position."""
     before = said[max(0, at - 12) : at]
     return any(match.end() == len(before.rstrip()) for match in cue(name).finditer(before))
 
@@ -316,7 +315,6 @@ def _introduced(name: str) -> re.Pattern[str]:
 
 @cache
 def _only_called() -> re.Pattern[str]:
-    """Matches "just Joni is fine"."""
     return re.compile(rf"(?i:{either('just')}) {_NAME} (?i:{either('is_fine')})\b")
 
 

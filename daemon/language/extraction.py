@@ -209,7 +209,6 @@ def _raised(
 
 
 def _matters(text: str) -> bool:
-    """Whether a short statement is enough."""
     return is_lasting(text) or is_health(text)
 
 
@@ -291,7 +290,6 @@ def _is_stated(statement: SaidSentence) -> bool:
 
 
 def _is_mere_secret(statement: SaidSentence) -> bool:
-    """Whether it only contains a secret, which was removed."""
     if " removed]" not in statement.said or _kind(statement.signals) != "fact":
         return False
     beside = (part for part in _PARTS.split(statement.said) if " removed]" not in part)

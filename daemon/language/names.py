@@ -183,7 +183,6 @@ def _speaks_of_person(text: str, start: int, end: int, before: str) -> bool:
 
 
 def _relates(word: str) -> bool:
-    """Whether a name may follow a word: "my sister Ada", "met Bo"."""
     return word in words("before_names") or word in words("kin")
 
 

@@ -153,7 +153,6 @@ def _parts(item: Item) -> Iterator[Item]:
 
 
 def _importance(item: Item) -> float | None:
-    """The importance of an item by its marks; None if it is not a fact."""
     if item.kind == "open" or (_introduces(item) and item.kind != "checked"):
         return None
     if item.kind == "checked":
@@ -177,7 +176,6 @@ def _decides(text: str) -> bool:
 
 
 def _said(item: Item, categories: Mapping[str, str]) -> Iterator[NoteFact]:
-    """The sentences of a paragraph that contain a decision, correction or preference."""
     for one in statements(_plain(item.text)):
         if (
             len(one.said) > _LEAST_BULLET_CHARS

@@ -140,7 +140,6 @@ def comparable(older: Memory, newer: Memory) -> bool:
 
 
 def _speaker(actor: str) -> str:
-    """The actor, or "" if it is only a role."""
     return "" if actor in {"user", "assistant"} else actor
 
 
@@ -154,7 +153,6 @@ def _says_more(pair: RelatedPair, known: RelatedPair | None) -> bool:
 
 
 def _related(older: Memory, newer: Memory, judgement: Judgement) -> bool:
-    """Whether a judgement of two texts also applies to their memories."""
     if judgement.relation == "unrelated" or not comparable(older, newer):
         return False
     if judgement.relation == "contradiction":

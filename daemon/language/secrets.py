@@ -156,10 +156,6 @@ def _in_url(match: re.Match[str]) -> str:
     return "" if match["value"][0] in "$<{[*%" else "url_password"
 
 
-def _in_query(match: re.Match[str]) -> str:
-    return "token" if _is_varied(match["value"]) else ""
-
-
 def _header(match: re.Match[str]) -> str:
     value = match["value"]
     before = match["before"].lower()
@@ -228,14 +224,6 @@ def _flag(match: re.Match[str]) -> str:
     return "token" if "token" in match["before"].lower() else "password"
 
 
-def _card(match: re.Match[str]) -> str:
-    return "credit_card" if is_card(match.group()) else ""
-
-
-def _iban(match: re.Match[str]) -> str:
-    return "iban" if is_iban(match.group()) else ""
-
-
 # Words in every match of some rules, in lower case; most texts can skip these rules.
 _NAMING: Final = ("pass", "token", "secret", "key")
 
@@ -248,7 +236,7 @@ def _rules() -> tuple[tuple[re.Pattern[str], _Judge, tuple[str, ...]], ...]:
         (SHAPES, _shape, ()),
         (IN_URL, _in_url, ("@",)),
         (USER_IN_URL, _in_url, ("@",)),
-        (QUERY, _in_query, ()),
+        (QUERY, lambda match: "token" * _is_varied(match["value"]), ()),
         (COOKIE, lambda _: "token", ("cookie",)),
         (HEADER, _header, (*_NAMING, "bearer", "basic", "authorization")),
         (assigned(), _assigned, named),
@@ -257,8 +245,8 @@ def _rules() -> tuple[tuple[re.Pattern[str], _Judge, tuple[str, ...]], ...]:
         (IN_XML, _in_xml, ()),
         (phrase(), lambda _: "password", ("phrase", "words", "mnemonic", "code", "pin")),
         (FLAG, _flag, (*_NAMING, "login", "mysql", "curl")),
-        (CARD, _card, ()),
-        (IBAN, _iban, ()),
+        (CARD, lambda match: "credit_card" * is_card(match.group()), ()),
+        (IBAN, lambda match: "iban" * is_iban(match.group()), ()),
     )
 
 

@@ -114,7 +114,6 @@ def _line_labels(text: str) -> Iterator[_Label]:
 
 
 def _speakers(text: str, labels: list[_Label]) -> frozenset[str]:
-    """The labels that are speakers: roles, names of people, and labels of spoken text."""
     counts = Counter(label.name.casefold() for label in labels)
     known: set[str] = set()
     for label in labels:

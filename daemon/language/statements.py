@@ -301,7 +301,6 @@ def _value(part: str) -> str:
 
 
 def _about(part: str) -> frozenset[str]:
-    """The words of a correction other than its value."""
     said = frozenset(words(part)) - not_topics() - _months() - language_words("days")
     return frozenset(word for word in said if not cue("correction_words").fullmatch(word))
 

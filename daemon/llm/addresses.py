@@ -1,8 +1,8 @@
 """The addresses that a caller's own endpoint may have.
 
-A caller may name a model's server, but must not reach through the daemon what it cannot reach
-itself. Allowed are this device, where local models run, and hosts that the configuration names.
-Link-local addresses, where clouds hand out credentials, are never allowed.
+A caller may name a model's server, but must not use the daemon to reach hosts that it cannot reach
+itself. Allowed are this device, for local models, and hosts in the configuration. Link-local
+addresses, where clouds provide credentials, are never allowed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Style = Literal["plain", "openai"]
 
 _OPENAI: Final = re.compile(r"/v1(?:/|\Z)|openai|integrate\.api|api\.z\.ai", re.IGNORECASE)
 _BASE: Final = re.compile(r"/v1/?\Z", re.IGNORECASE)
-# Metadata services that have an address of their own outside of the link's.
+# Metadata services whose addresses are not link-local.
 _METADATA: Final = frozenset({"100.100.100.200", "fd00:ec2::254", "fd20:ce::254", "168.63.129.16"})
 _PORTS: Final = {"http": 80, "https": 443}
 
@@ -28,7 +28,7 @@ def parts_of(url: str) -> SplitResult:
     """The parts of an endpoint's URL.
 
     Raises:
-        InvalidInput: it is not a URL, not http or https, or holds a password.
+        InvalidInput: it is not a URL, not http or https, or contains a password.
     """
     try:
         parts = urlsplit(url)
@@ -67,8 +67,8 @@ def is_allowed(address: str, *, anywhere: bool) -> bool:
     """Whether connections to an IP address are allowed.
 
     Args:
-        address: as a resolver gives it.
-        anywhere: the configuration names the host; else it has to be this device.
+        address: as returned by a resolver.
+        anywhere: whether the configuration names the host; otherwise only this device is allowed.
     """
     try:
         found = ipaddress.ip_address(address.partition("%")[0])

@@ -25,14 +25,14 @@ Write = Callable[[Path, bytes], object]
 class Budget:
     """The cost of each day in the device's time zone, and whether the limit is reached.
 
-    Counts survive a restart once `save` has returned. After the clock is set back, the counts of
-    that day are used again, so that no day has two budgets.
+    Counts survive a restart once `save` has returned. If the clock is set back, the counts of that
+    day are used again, so that no day has two budgets.
 
     Args:
-        path: where the counts are kept.
+        path: the file of the counts.
         write: replaces a file durably.
-        now: seconds since the epoch.
-        settings: gives the limits in force.
+        now: returns seconds since the epoch.
+        settings: returns the current limits.
     """
 
     def __init__(
@@ -49,10 +49,10 @@ class Budget:
         """Read the counts. Blocking.
 
         Returns:
-            The name under which a damaged file was set aside; counting then starts at zero.
+            The new name of a damaged file, in which case counting starts at zero; else None.
 
         Raises:
-            OSError: it cannot be read, or not be set aside; counting starts at zero.
+            OSError: it cannot be read or renamed; counting starts at zero.
         """
         try:
             content = self._path.read_bytes()
@@ -87,8 +87,8 @@ class Budget:
     def why_spent(self) -> str | None:
         """The limit that is reached, in words; None if there is room.
 
-        Requests under way count with the tokens they may still cost; in dollars at the latest
-        known price of a token, or not at all before one is known.
+        Running requests count with their maximum tokens; in dollars at the latest known price of a
+        token, or not at all before a price is known.
         """
         limits, today = self.limits, self.today
         reserved = self._reserved * self._price()
@@ -121,7 +121,7 @@ class Budget:
         """Write the counts to disk. Blocking.
 
         Raises:
-            OSError: the disk refused; the file is unchanged.
+            OSError: the file cannot be written; it is unchanged.
         """
         self._write(self._path, msgspec.json.encode(self._days))
 

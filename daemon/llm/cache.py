@@ -25,7 +25,7 @@ class Cache:
     """The most recently used answers, in memory; empty after a restart.
 
     Args:
-        most: gives the maximum number of answers.
+        most: returns the maximum number of answers.
     """
 
     def __init__(self, most: Callable[[], int]) -> None:

@@ -17,16 +17,16 @@ from .failures import CallFailed
 from .supervisor import Supervisor
 from .wire import Answered, Ask, ChatMessage, Setup
 
-# Four characters are a token, near enough for a budget; and a message has a frame.
+# An estimate for the budget: four characters per token, and a frame per message.
 _TOKEN_CHARS: Final = 4
 _FRAME_TOKENS: Final = 8
 _MOST_TRIES: Final = 4
 _FIRST_WAIT_SECONDS: Final = 0.5
-# Rather than wait longer than this for one model, the next is asked.
+# If the wait for a model would be longer, the next model is asked.
 _LONGEST_WAIT_SECONDS: Final = 2.0
-# The process gives up a little before the daemon does.
+# The process times out slightly before the daemon does.
 _SHARE: Final = 0.97
-# The first failure may be chance; from then on each pause is twice the last.
+# After a second failure in a row the model is paused; each further failure doubles the pause.
 _FIRST_PAUSE_SECONDS: Final = 5.0
 _LONGEST_PAUSE_SECONDS: Final = 300.0
 _NO_PROCESS: Final = frozenset({"unloaded", "starting", "died", "resting"})
@@ -53,10 +53,10 @@ class MeteredCalls:
     """Makes calls and counts them. A caller's own endpoint is not charged to the budget.
 
     Args:
-        supervisor: has the models' process.
-        budget: what a day may cost.
-        usage: counts since the start.
-        problems: where a spent budget is reported.
+        supervisor: runs the models' process.
+        budget: the daily budget.
+        usage: the counts since the start.
+        problems: receives the report of a spent budget.
     """
 
     def __init__(
@@ -88,9 +88,9 @@ class MeteredCalls:
         """Make one call.
 
         Args:
-            purpose: what it is for.
+            purpose: the purpose of the question.
             setup: keys and addresses; None for a caller's own endpoint.
-            cost: where it is added up.
+            cost: the sum to add to.
             ask: the request.
 
         Raises:
@@ -101,7 +101,7 @@ class MeteredCalls:
         reserved = 0 if free else guess + ask.max_tokens
         if not free:
             self.check_budget()
-        # A call that is cancelled or fails may have been worked on all the same.
+        # A cancelled or failed call may still be charged.
         took: tuple[int, int, float | None] = (guess, 0, None)
         self.budget.reserve(reserved)
         try:
@@ -145,9 +145,9 @@ class Failover:
     """Asks models in order: retries temporary failures, and skips a model that keeps failing.
 
     Args:
-        clock: seconds that never run backwards; also of `until`.
+        clock: returns monotonic seconds, also those of `until`.
         sleep: waits a number of seconds.
-        chance: spreads the waits of several requests.
+        chance: randomises the waits of several requests.
     """
 
     def __init__(
@@ -169,13 +169,13 @@ class Failover:
         Args:
             call: makes one request.
             ask: the request; model and time are filled in.
-            models: in order.
-            until: when all of it has to be over.
-            patient: whether the time is long enough to blame a model that did not answer in it.
+            models: the models in order.
+            until: the deadline.
+            patient: whether a timeout counts as a failure of the model.
 
         Raises:
-            CallFailed: none has replied; the reason of the last of them, or of the first that
-                is not merely paused.
+            CallFailed: no model replied; the failure of the last model that was asked, or why the
+                first is paused.
         """
         failed: CallFailed | None = None
         for place, model in enumerate(models):

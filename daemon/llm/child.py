@@ -13,6 +13,7 @@ import msgspec
 
 from .failures import CallFailed
 from .wire import (
+    FROM_WORKER,
     LONGEST_LINE,
     Answered,
     Ask,
@@ -25,11 +26,10 @@ from .wire import (
     Setup,
     ToWorker,
     Window,
-    from_worker,
     line,
 )
 
-# Variables that the process inherits: for programs, certificates and proxies, never keys.
+# The variables that the process inherits: for programs, certificates and proxies, never keys.
 _PASSED_ON: Final = frozenset(
     {
         *("PATH", "HOME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"),
@@ -43,7 +43,7 @@ _OURS: Final = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
     "LITELLM_LOCAL_BLOG_POSTS": "True",
-    # No file of environment variables is looked for.
+    # No `.env` file is searched for.
     "LITELLM_MODE": "PRODUCTION",
     "LITELLM_LOG": "ERROR",
     "LITELLM_DISABLE_BUG_REPORT_LINK": "true",
@@ -54,7 +54,7 @@ _OURS: Final = {
     "PYTHONUNBUFFERED": "1",
 }
 _LEAVING_SECONDS: Final = 3.0
-# From the end of its output to its own end.
+# The time from the end of its output to its exit.
 _ENDING_SECONDS: Final = 1.0
 
 
@@ -64,13 +64,13 @@ def environment(env: Mapping[str, str]) -> dict[str, str]:
 
 
 class Child:
-    """A running process, and the requests that it has not answered yet.
+    """A running process, and its unanswered requests.
 
     Attributes:
-        pid: its number.
-        version: of litellm, once that is loaded.
-        answered: how many requests it has replied to.
-        setup: the latest that it was sent.
+        pid: its process id.
+        version: the version of litellm, once it is loaded.
+        answered: the number of answered requests.
+        setup: the last setup sent to it.
     """
 
     def __init__(self, process: asyncio.subprocess.Process, setup: Setup) -> None:
@@ -104,7 +104,7 @@ class Child:
                 stderr=asyncio.subprocess.DEVNULL,
                 env=environment(env),
                 cwd="/",
-                # Ctrl-C in a terminal is for the daemon alone.
+                # Ctrl-C in a terminal must not reach it.
                 start_new_session=True,
                 limit=LONGEST_LINE,
             )
@@ -168,7 +168,7 @@ class Child:
             pipe.write(line(message))
             await pipe.drain()
         except (OSError, RuntimeError):
-            # The exit code is known only after its end.
+            # The exit code is only known after its exit.
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._ended.wait(), _LEAVING_SECONDS)
             raise self._gone() from None
@@ -176,7 +176,7 @@ class Child:
     async def ask(self, ask: Ask | Window, grace: float) -> Answered:
         """Send a request and wait for its answer.
 
-        A cancelled request is cancelled in the process too. A process that does not confirm that
+        Cancelling cancels the request in the process, too. A process that does not confirm that
         within `grace` seconds hangs, and is killed.
 
         Raises:
@@ -209,7 +209,7 @@ class Child:
 
     def kill(self) -> None:
         """Kill the process if it is still running."""
-        # asyncio's own `kill` polls first, and would take the exit code away from `wait`.
+        # asyncio's `kill` polls first, and would consume the exit code for `wait`.
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
@@ -231,10 +231,10 @@ class Child:
     async def _read(self) -> None:
         out = self._process.stdout
         assert out is not None
-        # After a line that is too long or not a message, it cannot be trusted any more.
+        # A line that is too long or not a message ends the process.
         with contextlib.suppress(OSError, ValueError, msgspec.MsgspecError):
             while data := await out.readline():
-                self._take(from_worker(data))
+                self._take(FROM_WORKER.decode(data))
         try:
             await asyncio.wait_for(self._process.wait(), _ENDING_SECONDS)
         except TimeoutError:
@@ -245,7 +245,7 @@ class Child:
         for future in (self._ready, self._loaded, *self._waiting.values()):
             if future is not None and not future.done():
                 future.set_exception(gone)
-                # Nobody may wait for it any more.
+                # Marks the exception as retrieved.
                 future.exception()
         self._waiting.clear()
 

@@ -31,18 +31,18 @@ from .wire import Answered, Ask, ChatMessage, ReplyForm, Setup, Window
 
 T = TypeVar("T")
 
-# How much of its first reply a model is shown when it has to repair it.
+# The characters of its first reply that a model gets to repair it.
 _SHOWN_CHARS: Final = 4_000
-# A model that thinks aloud may need most of its tokens for that.
+# A reasoning model may need most of its tokens for thinking.
 _MORE_TOKENS: Final = 4
 _MISSING_SECONDS: Final = 60.0
-# Codes of failures that say nothing of the model.
+# Codes of failures that are not the model's fault.
 _NO_FAULT: Final = ("off", "refused", "spent")
 _WORTH_ASKING: Final = ("ready", "failing")
 _CUT_OFF: Final = "it was cut off because it was too long; be brief"
 _PROBLEMS: Final = ("model_failing", "model_keys", "model_keys_open")
 
-# litellm takes seconds to import; whoever waits for a window has another to go on with.
+# Importing litellm takes seconds; callers have a default window.
 _WINDOW_SECONDS: Final = 20.0
 _MOST_WINDOWS: Final = 256
 
@@ -61,16 +61,16 @@ class _Request(msgspec.Struct, frozen=True):
 
 
 class ModelClient:
-    """Asks the configured models, or a caller's endpoint, through a process of their own.
+    """Asks the configured models, or a caller's endpoint, through the models' process.
 
     Args:
-        settings: the configuration in force.
-        calls: makes the calls and counts them.
-        failover: chooses the model and repeats calls.
-        prompts: the rules that go with every question.
-        env: where `$CREDENTIALS_DIRECTORY` may be set.
-        clear: takes secrets out of a text before it is sent.
-        problems: where faults are reported that a person has to see to.
+        settings: returns the current configuration.
+        calls: makes and counts the calls.
+        failover: chooses the model and retries calls.
+        prompts: the rules for every question.
+        env: the environment, with `$CREDENTIALS_DIRECTORY`.
+        clear: removes secrets from a text before it is sent.
+        problems: receives faults that a person has to fix.
     """
 
     def __init__(
@@ -95,9 +95,9 @@ class ModelClient:
         self._quoting = Quoting()
         self._setup = Setup()
         self._missing_until = 0.0
-        # What litellm's table says of models that were asked about.
+        # The known context windows by model.
         self._windows: dict[str, int | None] = {}
-        # The configurations with which a problem was reported, and with which the last call failed.
+        # The configuration when a problem was reported, and when the last call failed.
         self._reported: Llm | None = None
         self._failed: Llm | None = None
 
@@ -123,7 +123,7 @@ class ModelClient:
         except (CallFailed, UnreadableReply, TimeoutError) as error:
             code, shown = _explained(error, self._clock() - began)
             usage.failed(question.purpose, code)
-            # A deadline of the caller's own says nothing of the model.
+            # A timeout by the caller's deadline is not the model's fault.
             hasty = code == "timeout" and deadline is not None
             if endpoint is None and not hasty and code not in _NO_FAULT:
                 self._failed = self._settings()
@@ -315,14 +315,12 @@ class ModelClient:
         return msgspec.structs.replace(question, parts=tuple(parts)), counts
 
     def _note_failure(self, error: CallFailed) -> None:
-        """Report failures that a person has to fix."""
         if error.code == "unloaded":
             self._missing_until = self._clock() + _MISSING_SECONDS
         if error.lasting or error.code == "unloaded":
             self._report("model_failing", f"no model can be asked: {error.message}", error.hint)
 
     def _report(self, code: str, text: str, hint: str | None) -> None:
-        """Report a fault of the current configuration."""
         self._reported = self._settings()
         self._problems.report(code, "/llm", text, hint or "", lasting=False)
 
@@ -338,20 +336,20 @@ def build_model(
 ) -> ModelClient:
     """Build a client. Reads files; starts no process before the first question.
 
-    Close it in the end: its process would otherwise wait for the daemon's end.
+    Close it at the end; otherwise its process runs until the daemon exits.
 
     Args:
-        settings: the configuration in force.
+        settings: returns the current configuration.
         env: the environment of the daemon.
-        state_dir: the folder of the file in which costs are counted.
+        state_dir: the folder of the file with the costs.
         write: replaces a file durably.
-        clear: takes secrets out of a text.
-        problems: where faults are reported.
+        clear: removes secrets from a text.
+        problems: receives faults.
     """
     budget = Budget(state_dir / FILE, write, time.time, settings)
     _load(budget, state_dir / FILE, problems)
     supervisor = Supervisor(env, lambda: settings().idle_seconds)
-    # Jitter needs no chance that cannot be guessed.
+    # Jitter does not need secure randomness.
     failover = Failover(time.monotonic, asyncio.sleep, random.Random())  # noqa: S311
     calls = MeteredCalls(supervisor, budget, UsageCounts(), problems)
     return ModelClient(settings, calls, failover, read_prompts(), env, clear, problems)

@@ -1,7 +1,7 @@
 """Asks an endpoint that a caller named, in one of the two protocols of EvoClaw's tools.
 
-Used in the model's process alone. No key is sent, no redirect followed, no proxy used, and no
-connection made but to an allowed address, whatever a name resolves to at that moment.
+Used only in the models' process. It sends no key, follows no redirect, uses no proxy, and connects
+only to allowed addresses, which are checked after resolving the name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .wire import LONGEST_REPLY, Answered, Ask
 _LONGEST_BODY: Final = 4 << 20
 _PLAIN_FIELDS: Final = ("text", "response", "content")
 _AS_IT_IS: Final = {"Accept-Encoding": "identity"}
-# What EvoClaw's tools name; most local servers take it for the model that they have.
+# EvoClaw's name; most local servers accept it for their only model.
 _ANY_MODEL: Final = "default"
 
 Json = Any
@@ -31,7 +31,7 @@ async def ask_endpoint(ask: Ask, form: str) -> Answered:
 
     Args:
         ask: the request; its endpoint is set.
-        form: what goes before the schema of the reply.
+        form: the text before the schema of the reply.
 
     Raises:
         CallFailed: the endpoint did not reply.
@@ -131,7 +131,6 @@ def _body(ask: Ask, form: str) -> Json:
 
 
 def _whole(number: int, body: Json) -> Answered:
-    """The answer in the body of a response, in either protocol."""
     if "choices" not in body:
         texts = [body[name] for name in _PLAIN_FIELDS if isinstance(body.get(name), str)]
         return Answered(number, texts[0][:LONGEST_REPLY], "stop")

@@ -21,20 +21,20 @@ _HINTS: Final = {
     "address": "allow the host in llm.endpoint_hosts",
     "insecure": "write https:// in llm.api_base, or take the key out of llm.key_file",
 }
-# The next try may succeed.
+# A retry may succeed.
 _PASSING: Final = frozenset({"throttled", "server"})
 # It fails until the configuration is fixed.
 _LASTING: Final = frozenset({"unauthorized", "forbidden", "payment", "not_found", "insecure"})
-# The request may have been worked on, and charged, although no reply came.
+# The provider may have charged for the request.
 _CHARGED: Final = frozenset({"timeout", "cancelled", "died", "nonsense", "too_large", "refused"})
-# It says nothing about the model.
+# Not the model's fault.
 _OF_THE_QUESTION: Final = frozenset(
     {
         *("refused", "too_long", "bad_request", "cancelled"),
         *("died", "resting", "starting", "unloaded", "address", "spent", "off"),
     }
 )
-# What a status of HTTP means; of the others 5xx is `server` and 4xx `bad_request`.
+# The codes of HTTP statuses; other 5xx are `server`, other 4xx `bad_request`.
 _STATUS: Final = {
     401: "unauthorized",
     402: "payment",
@@ -57,9 +57,9 @@ class CallFailed(Exception):
             `not_found`, `insecure`, `bad_request`, `too_long`, `refused`, `nonsense`,
             `too_large`, `address`, `off`, `spent`, `unloaded`, `starting`, `cancelled`, `died`
             or `resting`.
-        message: in words, without keys; what a provider said may be part of it.
-        retry_after: seconds, where a server said how long to wait.
-        because: the code of the failure before, where this one only follows from it.
+        message: the reason without keys; may contain the provider's message.
+        retry_after: the seconds to wait, if the server said so.
+        because: the code of an earlier failure that caused this one, or "".
     """
 
     def __init__(
@@ -102,9 +102,9 @@ def of_status(who: str, status: int, said: str, retry_after: float | None) -> Ca
 
     Args:
         who: the model or the endpoint.
-        status: of HTTP.
-        said: the server's own words; free of keys.
-        retry_after: seconds, if it said so.
+        status: the HTTP status.
+        said: the server's message, without keys.
+        retry_after: the seconds to wait, if the server said so.
     """
     code = _STATUS.get(status, "server" if status >= 500 else "bad_request")
     if code == "throttled" and any(word in said for word in _EMPTY):

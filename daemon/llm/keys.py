@@ -13,7 +13,7 @@ from ..errors import ConfigInvalid
 
 CREDENTIAL: Final = "llm-keys"
 _LONGEST_FILE: Final = 65_536
-# The name of the one key that a file may hold without saying whose it is.
+# The name of a single key without a provider.
 ALONE: Final = ""
 
 Keys = dict[str, str | dict[str, str]]
@@ -22,7 +22,7 @@ Keys = dict[str, str | dict[str, str]]
 def key_file(named: str | None, env: Mapping[str, str]) -> Path | None:
     """The path in `llm.key_file`, else systemd's credential if it exists. Blocking.
 
-    A home folder in the name is filled in.
+    `~` is expanded.
 
     Raises:
         ConfigInvalid: the home folder does not exist, or the credential's folder cannot be read.
@@ -54,12 +54,12 @@ def is_open(path: Path) -> bool:
 def read_keys(path: Path | None) -> Keys:
     """The keys in a file, by provider; a single key is under `ALONE`. Blocking.
 
-    For a provider that wants more than a key, such as Azure or Bedrock, the file may hold an
-    object of arguments for litellm.
+    For a provider that needs more than a key, such as Azure or Bedrock, the value is an object of
+    arguments for litellm.
 
     Raises:
-        ConfigInvalid: the file cannot be read, or holds something else. The message holds
-            nothing of it.
+        ConfigInvalid: the file cannot be read, or is invalid. The message contains nothing of
+            its content.
     """
     if path is None:
         return {}

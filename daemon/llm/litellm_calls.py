@@ -15,11 +15,11 @@ from .failures import CallFailed, of_status, pause_of, without
 from .keys import ALONE
 from .wire import LONGEST_REPLY, Answered, Ask, Setup
 
-# Servers of these take a schema with every model, and asking litellm would ask them.
+# Providers that accept a schema for every model; litellm would query their servers.
 _TAKE_SCHEMAS: Final = frozenset({"ollama", "ollama_chat"})
-# OpenAI's client insists on a key, local servers have none.
+# OpenAI's client requires a key, local servers have none.
 _NO_KEY: Final = "none"
-# What litellm and the providers' clients say before they have asked anybody.
+# The errors of litellm and the providers' clients without a key.
 _KEYLESS: Final = re.compile(r"missing .{0,40}(?:api.?key|credentials)", re.IGNORECASE)
 _CLASS: Final = re.compile(r"\A(?:litellm\.)?\w+Error: ")
 
@@ -52,7 +52,7 @@ class LiteLlm:
         """Import litellm; return its version.
 
         Raises:
-            ImportError: it is not installed, or not whole.
+            ImportError: it is missing or incomplete.
         """
         if self._litellm is None:
             self._litellm = await asyncio.to_thread(_imported)
@@ -86,7 +86,7 @@ class LiteLlm:
         for name in (model, model.partition("/")[2]):
             known = table.get(name) or {}
             tokens = known.get("max_input_tokens") or known.get("max_tokens")
-            # Some lines of the table describe themselves, in words.
+            # Some entries of the table are documentation.
             if isinstance(tokens, int) and tokens > 0:
                 return tokens
         return None
@@ -159,7 +159,7 @@ class LiteLlm:
         status = getattr(error, "status_code", None)
         if heard is None and "api_key" not in place.given and _KEYLESS.search(said):
             return CallFailed("unauthorized", f"no key for {place.provider}")
-        # litellm turns what never reached a server into its status 500, without headers.
+        # litellm reports requests that never reached a server with status 500 and no headers.
         lost = isinstance(error, litellm.APIConnectionError) or (heard is None and status == 500)
         if not lost and isinstance(status, int):
             own = getattr(getattr(error, "response", None), "headers", None) or {}
@@ -193,7 +193,7 @@ def _answer(ask: Ask, response: Any) -> Answered:
 def _imported() -> Any:
     litellm: Any = importlib.import_module("litellm")
     litellm.suppress_debug_info = True
-    # Counting would fetch tokenizers from the network.
+    # Counting would download tokenizers.
     litellm.disable_token_counter = True
     litellm.disable_hf_tokenizer_download = True
     for name in ("callbacks", "input_callback", "success_callback", "failure_callback"):

@@ -21,12 +21,12 @@ class Part(msgspec.Struct, frozen=True):
     """A part of a question besides the instructions.
 
     Attributes:
-        name: a plain word for it, such as `tree` or `question`.
-        text: it; secrets in it are cleared before it is sent.
-        quoted: whether it is data, such as everything that was ever stored or said. It is then
-            set apart by a marker that it cannot forge. Only words of our own may go without.
-        stable: whether it stays the same from one request to the next. Such parts go first, in
-            the same words, so that a provider or a local server can reuse what it has read.
+        name: a plain word, such as `tree` or `question`.
+        text: the text; secrets in it are removed before it is sent.
+        quoted: whether it is data, such as anything stored or said, which is set apart by a
+            marker that it cannot forge. Only our own texts may be unquoted.
+        stable: whether it is usually the same in the next request. Stable parts come first, so
+            that a provider or a local server can cache them.
     """
 
     name: str
@@ -39,10 +39,10 @@ class ModelQuestion(msgspec.Struct, frozen=True):
     """A question to a model.
 
     Attributes:
-        purpose: one of `PURPOSES`; chooses the model and how long it may take.
-        system: the instructions; the same each time, and without a word of anybody else's.
-        parts: what they are about.
-        max_tokens: how long the reply may be.
+        purpose: one of `PURPOSES`; determines the model and the timeout.
+        system: the instructions; constant, without any data.
+        parts: the data.
+        max_tokens: the maximum length of the reply.
         temperature: 0 for the likeliest reply.
     """
 
@@ -57,15 +57,15 @@ class ModelReply(msgspec.Struct, Generic[T], frozen=True):
     """The reply of a model.
 
     Attributes:
-        value: the reply, of the kind that was asked for.
-        model: which of the configured models it was, or the endpoint's URL.
-        tokens_in, tokens_out: what it took, the attempt at repair included; estimated where the
-            server does not say; 0 from the cache.
-        cost: in US dollars by litellm's price list; None for a model that is not in it.
-        cached: whether the same question had been answered before.
-        repaired: whether the first reply was of no use.
-        seconds: from the question to the reply.
-        cleared: how many secrets of which kind were taken out of the question.
+        value: the value of the requested type.
+        model: the name of the model, or the endpoint's URL.
+        tokens_in, tokens_out: the tokens, including a repair; estimated if the server does not
+            say; 0 from the cache.
+        cost: in US dollars by litellm's price list; None if the model is not in it.
+        cached: whether it is from the cache.
+        repaired: whether the first reply was not usable.
+        seconds: the time to the reply.
+        cleared: the number of secrets removed from the question, by kind.
     """
 
     value: T
@@ -97,12 +97,11 @@ class Model(Protocol):
         """Ask, and read the reply as a `kind`.
 
         Args:
-            question: what is asked.
+            question: the question.
             kind: a msgspec struct, or a list or tuple of them; not recursive.
-            deadline: seconds that all of it may take. Without one, the time that the
-                configuration gives the purpose, and besides as long as the process needs to
-                start.
-            endpoint: a server to ask instead of the configured models, which gets no key.
+            deadline: the timeout in seconds; None: the timeout of the purpose, in addition to the
+                start of the process.
+            endpoint: a server to ask instead of the configured models; it gets no key.
 
         Raises:
             ModelUnavailable: no model can answer now; the message says why.

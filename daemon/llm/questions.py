@@ -1,9 +1,8 @@
 """Writes questions for models, so that quoted data cannot pass as instructions.
 
-Everything that was stored or said is put between two lines with a marker. The marker is made
-of random digits for each request, so that no text written before can hold it. Parts that stay the
-same from request to request get a marker made of the part and a secret of the process: it stays
-the same with them, and cannot be guessed either.
+All data is put between two lines with a marker. The marker consists of random digits for each
+request, so that no earlier text can contain it. The marker of a stable part is derived from the
+part and a secret of the process: it stays the same, but cannot be guessed either.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import msgspec
 from .model import PURPOSES, ModelQuestion, Part
 from .wire import ChatMessage
 
-# The longest reply in tokens, and the temperature.
+# The maximum tokens of the reply, and the temperature.
 _LIMITS: Final = {
     "distil": (300, 0.2),
     "observe": (2048, 0.0),
@@ -32,7 +31,7 @@ _LIMITS: Final = {
     "ingest": (1500, 0.0),
     "compact": (1000, 0.2),
 }
-# Words of the models' own, which some servers obey wherever they stand.
+# Control tokens of models, which some servers interpret anywhere.
 _CONTROL: Final = re.compile(
     r"<(?=\|)|<(?=/?(?:s|bos|eos|start_of_turn|end_of_turn|think)>)|\[(?=/?INST\])"
 )
@@ -46,8 +45,8 @@ class Prompts(msgspec.Struct, frozen=True):
     """The instructions, read from the files in `prompts/`.
 
     Attributes:
-        data: the rule about quoted data, which ends every instruction.
-        repair: what a model is told whose reply could not be used.
+        data: the rule about quoted data, added to all instructions.
+        repair: the message after an unusable reply.
         purposes: the instructions for each purpose.
     """
 
@@ -60,8 +59,8 @@ class Prompts(msgspec.Struct, frozen=True):
 
         Args:
             purpose: one of `PURPOSES`.
-            parts: what it is about.
-            max_tokens: another limit for the reply than the purpose's own.
+            parts: the data.
+            max_tokens: the maximum length of the reply; None: that of the purpose.
         """
         tokens, temperature = _LIMITS[purpose]
         return ModelQuestion(
@@ -106,7 +105,6 @@ class Quoting:
         return ChatMessage("system", system), ChatMessage("user", "\n\n".join(written))
 
     def _marker(self, text: str) -> str:
-        """Random digits that do not occur in the text."""
         while (marker := self._random(_DIGITS // 2)) in text:
             continue
         return marker
@@ -126,7 +124,7 @@ class Quoting:
 def quoted(name: str, text: str, marker: str) -> str:
     """A text between two lines with its name and the marker.
 
-    Words that steer a model's server are broken up, and what cannot be printed is left out.
+    Control tokens are broken up, and unprintable characters removed.
     """
     safe = _CONTROL.sub(lambda found: f"{found[0]} ", _UNPRINTED.sub("", text))
     return f"[{name} {marker}]\n{safe}\n[end of {name} {marker}]"

@@ -1,7 +1,7 @@
 """The JSON Schema of a reply, and parsing a reply into the requested value.
 
-Models wrap their JSON in code fences, begin with a sentence or two, think aloud first, leave a
-comma before a bracket, or write Python's quotes. All of that is read; nothing is made up.
+Accepts JSON in code fences, after prose or thoughts, with a comma before a closing bracket, or with
+Python's quotes. Missing values are not invented.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ Json = Any
 _THOUGHT: Final = re.compile(r"<(/?)(?:think|thinking|reasoning|thought)>", re.IGNORECASE)
 _TOKEN: Final = re.compile(r"<\|[^|<>\n]{1,40}\|>")
 _OPENING: Final = re.compile(r"[\[{]")
-# What repeats here never gives back what it took: the time grows with the length alone, whatever
-# a model says, where it would grow with the square of it or worse.
-# A string, which may be cut off, or a comma with nothing but a closing bracket behind it.
+# The quantifiers are possessive, so that the time is linear in the length of any reply.
+# A string, possibly cut off, or a comma directly before a closing bracket.
 _LAST_COMMA: Final = re.compile(r'("(?:[^"\\]|\\.)*+(?:"|\\?\Z))|,(?=\s*+[\]}])', re.DOTALL)
 _REFUSAL: Final = re.compile(
     r"\A\W*+(?:i['’]?m|i am|we['’]?re)?\s*+(?:very |really |terribly )?"
@@ -40,7 +39,7 @@ _REFUSAL: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _MOST_STARTS: Final = 64
-# So many times its length is read of a text that does not end, from one bracket after another.
+# The limit of characters read from all brackets together, as a multiple of the text's length.
 _MOST_READ: Final = 4
 _MOST_LITERALS: Final = 5
 _LONGEST_LITERAL: Final = 20_000
@@ -49,7 +48,7 @@ _SAID: Final = 160
 _json = json.JSONDecoder(strict=False)
 
 
-# Servers that hold a model to a schema understand a part of JSON Schema only.
+# Servers that enforce a schema support only a part of JSON Schema.
 _DROPPED: Final = frozenset({"default", "title", "$defs"})
 WRAPPER: Final = "items"
 
@@ -58,8 +57,8 @@ class UnreadableReply(Exception):
     """A reply does not have the requested form.
 
     Attributes:
-        why: in words that a model understands, without quoting its reply.
-        refused: it says that the model will not.
+        why: the reason for the model, without quoting its reply.
+        refused: whether it is a refusal.
     """
 
     def __init__(self, why: str, *, refused: bool = False) -> None:
@@ -71,8 +70,7 @@ class UnreadableReply(Exception):
 def form_of(kind: Any) -> ReplyForm:
     """The schema of a kind: always an object, without references or optional keys.
 
-    That is the strictest form that servers ask for. A reply may leave keys out all the same,
-    where the type has a default.
+    This is the strictest form that servers require. A reply may still omit keys with a default.
     """
     whole = msgspec.json.schema(kind)
     schema = _strict(whole, whole.get("$defs", {}))
@@ -90,7 +88,7 @@ def _strict(node: Json, named: dict[str, Json]) -> Json:
     if "$ref" in node:
         return _strict(named[node["$ref"].rpartition("/")[2]], named)
     kept = {key: value for key, value in node.items() if key not in _DROPPED}
-    # The names in here are keys of the reply, none of them a word of the schema's own.
+    # Names of properties are not keywords of the schema.
     properties = kept.pop("properties", None)
     made = {key: _strict(value, named) for key, value in kept.items()}
     if properties is not None:
@@ -105,11 +103,11 @@ def read(text: str, kind: type[T], *, given: str = "") -> T:
 
     Args:
         text: the reply.
-        kind: what was asked for.
-        given: the data of the question; a refusal in its words is a quotation.
+        kind: the requested type.
+        given: the data of the question; a refusal that is in it is a quotation.
 
     Raises:
-        UnreadableReply: the reply has no such value, or is a refusal.
+        UnreadableReply: the reply has no value of this type, or is a refusal.
     """
     why = "it contains no JSON"
     for found in _values(text):
@@ -132,7 +130,7 @@ def without_thoughts(text: str) -> str:
         if not thinking:
             kept.append(text[at : tag.start()])
         if tag[1] and not thinking:
-            # Some servers leave out where the thinking began.
+            # Some servers omit the opening tag.
             kept.clear()
         thinking, at = not tag[1], tag.end()
     if not thinking:
@@ -175,7 +173,7 @@ def _values(text: str) -> Iterator[Json]:
 
 
 def _without_last_commas(text: str) -> str:
-    # Quotation marks in the prose before it do not begin strings.
+    # Quotation marks in the prose before it are not strings.
     start = _OPENING.search(text)
     return _LAST_COMMA.sub(lambda found: found[1] or "", text[start.start() :]) if start else ""
 
@@ -191,7 +189,7 @@ def _decoded(text: str) -> Iterator[Json]:
             value, at = _json.raw_decode(text, start.start())
         except (ValueError, RecursionError) as error:
             at = start.end()
-            # An error that does not say where it came may have come at the end.
+            # An error without a position may be at the end.
             left -= getattr(error, "pos", len(text)) - start.start()
             continue
         yield value
@@ -213,7 +211,7 @@ def _fitting(value: Json, kind: type[T]) -> T:
     """The value as a `kind`, also with an additional or a missing wrapper.
 
     Raises:
-        msgspec.ValidationError: it is not one.
+        msgspec.ValidationError: it has another type.
     """
     first: msgspec.ValidationError | None = None
     for one in (value, *_unwrapped(value)):

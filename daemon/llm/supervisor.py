@@ -16,18 +16,18 @@ from .failures import CallFailed
 from .wire import Answered, Ask, Setup, Window
 
 COMMAND: Final = (sys.executable, "-P", "-m", "thermocline.daemon.llm.worker")
-# The first death may be chance; from then on each pause is twice the last.
+# The pause after a second crash in a row; each further crash doubles it.
 _FIRST_SECONDS: Final = 1.0
 _LONGEST_SECONDS: Final = 60.0
 
 
 class Patience(msgspec.Struct, frozen=True):
-    """How long to wait for the process, in seconds.
+    """The timeouts of the process, in seconds.
 
     Attributes:
-        start: for the process to say that it is ready.
-        load: for it to import litellm, which takes long on a small device.
-        grace: for it to confirm that a request was cancelled, before it counts as hanging.
+        start: for its start.
+        load: for importing litellm, which takes long on a small device.
+        grace: for confirming the cancellation of a request; otherwise it counts as hanging.
     """
 
     start: float = 20.0
@@ -36,16 +36,16 @@ class Patience(msgspec.Struct, frozen=True):
 
 
 class Supervisor:
-    """Starts the process with the first request, and ends it after a time without one.
+    """Starts the process with the first request, and ends it when it is idle.
 
-    Requests of a process that dies fail at once. It is started again with the next request; if
-    it keeps dying without having answered, after pauses that double up to a minute.
+    When the process crashes, its requests fail. The next request restarts it; if it keeps crashing
+    without an answer, after pauses that double up to a minute.
 
     Args:
-        env: the daemon's environment, of which the process inherits a part.
-        idle_seconds: gives the time without a request after which it ends.
+        env: the daemon's environment; the process inherits a part of it.
+        idle_seconds: returns the time without a request after which it ends.
         patience: how long to wait for the process.
-        command: starts the process.
+        command: the command of the process.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Supervisor:
         Cancelling does not stop the start. `setup` is None for an endpoint.
 
         Raises:
-            CallFailed: it does not start, or litellm is not there.
+            CallFailed: it does not start, or litellm is missing.
         """
         self._hold()
         try:

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-# No line is longer: a reply is cut before it is sent.
+# The maximum length of a line; replies are cut before they are sent.
 LONGEST_LINE: Final = 8 << 20
 LONGEST_REPLY: Final = 100_000
 
@@ -17,10 +17,10 @@ class Setup(msgspec.Struct, frozen=True, tag="setup"):
     """The first message; sent again after a change. Never shown.
 
     Attributes:
-        keys: for each provider its key, or several things that litellm wants to know for it.
-        main: the model whose provider the key under `""` is for.
-        base: the URL of the models' server, unless `bases` has one for the provider.
-        bases: likewise for a provider.
+        keys: the key of each provider, or an object of arguments for litellm.
+        main: the model whose provider the key under `""` belongs to.
+        base: the URL of the models' server, unless `bases` has the provider.
+        bases: the URLs of servers by provider.
     """
 
     keys: dict[str, str | dict[str, str]] = {}
@@ -55,11 +55,11 @@ class Ask(msgspec.Struct, frozen=True, tag="ask"):
     """A request to a model or an endpoint; `Answered` or `Failed` of the same number follows.
 
     Attributes:
-        number: chosen by the daemon, each once.
-        model: as litellm names it; empty for an endpoint.
+        number: unique, chosen by the daemon.
+        model: its name in litellm; "" for an endpoint.
         endpoint: the URL to ask instead, without a key.
-        anywhere: the endpoint may be elsewhere than on this device.
-        seconds: after which it fails with `timeout`.
+        anywhere: whether the endpoint may be on another device.
+        seconds: the timeout.
     """
 
     number: int
@@ -103,10 +103,10 @@ class Answered(msgspec.Struct, frozen=True, tag="answered"):
     """The answer of a model.
 
     Attributes:
-        text: it, cut at `LONGEST_REPLY` characters.
-        finish: `stop`, or `length` when it had to stop.
-        tokens_in, tokens_out: None where the server did not say.
-        cost: None where the price is not known.
+        text: at most `LONGEST_REPLY` characters.
+        finish: `stop`, or `length` if it was cut off.
+        tokens_in, tokens_out: None if the server did not say.
+        cost: None if the price is unknown.
     """
 
     number: int
@@ -121,9 +121,9 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
     """Why a request got no reply.
 
     Attributes:
-        code: one of the words of `failures`.
-        message: in words, without keys.
-        retry_after: seconds, where the server said how long to wait.
+        code: see `failures.CallFailed`.
+        message: the reason, without keys.
+        retry_after: the seconds to wait, if the server said so.
     """
 
     number: int
@@ -141,21 +141,6 @@ def line(message: ToWorker | FromWorker) -> bytes:
     return msgspec.json.encode(message) + b"\n"
 
 
-def to_worker(data: bytes) -> ToWorker:
-    """The message in a line from the daemon.
-
-    Raises:
-        msgspec.MsgspecError: it is not a message.
-    """
-    message: ToWorker = msgspec.json.decode(data, type=ToWorker)
-    return message
-
-
-def from_worker(data: bytes) -> FromWorker:
-    """The message in a line from the model's process.
-
-    Raises:
-        msgspec.MsgspecError: it is not a message.
-    """
-    message: FromWorker = msgspec.json.decode(data, type=FromWorker)
-    return message
+# Decode lines; raise `msgspec.MsgspecError` if a line is not a message.
+TO_WORKER: Final = msgspec.json.Decoder[ToWorker](ToWorker)
+FROM_WORKER: Final = msgspec.json.Decoder[FromWorker](FromWorker)

@@ -1,9 +1,8 @@
 """The models' process: it alone imports litellm, and runs only while it is needed.
 
-It reads requests from its standard input and writes answers to its standard output, a JSON object
-a line. When the input ends, because the daemon closed it or has died, the process ends at once,
-whatever it is doing. Keys come with the first message; the environment holds none. Whatever a
-library prints goes to standard error.
+It reads requests from standard input and writes answers to standard output, one JSON object per
+line. When the input ends, because the daemon closed it or died, the process exits immediately. Keys
+come with the first message, not from the environment. Output of libraries goes to standard error.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from .failures import CallFailed
 from .litellm_calls import LiteLlm
 from .wire import (
     LONGEST_LINE,
+    TO_WORKER,
     Answered,
     Ask,
     Cancel,
@@ -32,12 +32,11 @@ from .wire import (
     ToWorker,
     Window,
     line,
-    to_worker,
 )
 
-# An endless answer of a server must not fill the device's memory.
+# Limits the memory that an endless answer can take.
 _MOST_MEMORY: Final = 768 << 20
-# When memory is short the kernel is to end this process, and not the daemon.
+# If memory is short the kernel kills this process, not the daemon.
 _FIRST_TO_GO: Final = b"800"
 
 
@@ -134,7 +133,7 @@ async def _serve(given: int, out: int) -> None:
         # A separate thread notices the end even while the loop is busy.
         with os.fdopen(given, "rb") as lines, contextlib.suppress(Exception):
             while data := lines.readline(LONGEST_LINE):
-                loop.call_soon_threadsafe(worker.take, to_worker(data))
+                loop.call_soon_threadsafe(worker.take, TO_WORKER.decode(data))
         os._exit(0)
 
     threading.Thread(target=read, name="requests", daemon=True).start()

@@ -1,7 +1,6 @@
 """Checks of callers' values: each function returns the clean value or raises an error.
 
-Everything here raises `InvalidInput` (or its kind `TooLarge`) with the field at fault, before
-anything was changed.
+Errors are `InvalidInput`, or its subclass `TooLarge`, with the name of the invalid field.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from .tree_nodes import ROOT
 TEXT_BYTES: Final = 65_536
 DATA_BYTES: Final = 65_536
 DATA_LEVELS: Final = 32
-# Whole numbers beyond these come back from JSON as floats.
+# JSON decodes larger integers as floats.
 _LEAST: Final = -(2**63)
 _MOST: Final = 2**64 - 1
 CATEGORY_CHARS: Final = 200
@@ -36,10 +35,10 @@ REFERENCE_CHARS: Final = 2_048
 TIME_END: Final = 253_402_300_800.0
 
 _AGENT: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-# Eight digits are a date of ISO 8601 and four a year: neither is taken for a number of seconds.
+# Eight digits are an ISO 8601 date and four a year, not a number of seconds.
 _EPOCH: Final = re.compile(r"(?:[0-9]{1,3}|[0-9]{9,20})(?:\.[0-9]{1,20})?")
 _TIME_HINT: Final = "seconds since 1970, or ISO 8601 such as '2026-02-11T08:00:00Z'"
-# Control characters, lone surrogates, and the separators that some programs break lines at.
+# Control characters, lone surrogates, and Unicode line and paragraph separators.
 _UNPRINTABLE: Final = frozenset(("Cc", "Cs", "Zl", "Zp"))
 
 
@@ -117,7 +116,7 @@ def check_given_importance(
 ) -> float:
     """An importance as clients send it: 0 to 1, or an integer on ScalyClaw's scale from 1 to 10.
 
-    A 1 is the least of that scale beside `content`, and without it the most of the other.
+    An integer 1 is the minimum of that scale if `content` is given, else the maximum of the other.
     """
     if type(value) is not int or not (beside_content or value > 1):
         return check_importance(value, field=field)
@@ -131,7 +130,7 @@ def check_given_importance(
 
 
 def check_tags(tags: Iterable[str], *, field: str = "tags") -> tuple[str, ...]:
-    """Tags, stripped, without blank and repeated ones, in the order given.
+    """Tags, stripped, without blank and duplicate ones, in the given order.
 
     Raises:
         InvalidInput: more than 32, or one with a NUL or no valid Unicode.
@@ -157,8 +156,8 @@ def check_data(data: Json, limit_bytes: int = DATA_BYTES, *, field: str = "data"
     """Any JSON of at most `limit_bytes` in its compact form and 32 levels.
 
     Raises:
-        InvalidInput: it could not be read back as it is: it is nested deeper, or holds lone
-            surrogates, an infinity, or a whole number beyond 64 bits.
+        InvalidInput: it could not be read back unchanged: it is nested deeper, or has lone
+            surrogates, an infinity or NaN, or an integer beyond 64 bits.
         TooLarge: it takes more than `limit_bytes`.
     """
     if fault := _data_fault(data):
@@ -178,13 +177,13 @@ def check_data(data: Json, limit_bytes: int = DATA_BYTES, *, field: str = "data"
 def check_category(path: str, max_depth: int = 4, *, field: str = "category") -> str:
     """A category as a clean path `a/b/c`, in Unicode's form NFC.
 
-    Slashes around it, blanks around its segments and a leading `root/` are taken off; `root`
-    alone is the root itself. Checking a clean path gives the same path.
+    Slashes around it, blanks around its segments and a leading `root/` are removed; `root` alone
+    is the root. Checking is idempotent.
 
     Raises:
-        InvalidInput: a segment is empty, `.` or `..`, begins with `_` (state files keep such
-            names for themselves), or has a backslash or a control character; or the path has
-            more than `max_depth` levels.
+        InvalidInput: a segment is empty, `.` or `..`, begins with `_` (reserved for state
+            files), or has a backslash or a control character; or the path has more than
+            `max_depth` levels.
         TooLarge: a segment has more than 64 characters, or the whole more than 200.
     """
     if len(path) > 4 * CATEGORY_CHARS:
@@ -207,12 +206,12 @@ def check_category(path: str, max_depth: int = 4, *, field: str = "category") ->
 
 
 def check_time(value: float | str, *, field: str = "time") -> float:
-    """A moment of the years 1970 to 9999, as seconds since the epoch.
+    """A time in the years 1970 to 9999, as seconds since the epoch.
 
-    Text is ISO 8601, in UTC where it names no zone, or the digits of a number of seconds.
+    A string is ISO 8601, in UTC unless it has a zone, or a number of seconds.
     """
     moment = _parse_iso(value, field) if isinstance(value, str) else value
-    # Not a number, an infinity and a whole number beyond any float all fail the comparison.
+    # NaN, infinities and huge integers all fail the comparison.
     if isinstance(moment, bool) or not 0.0 <= moment < TIME_END:
         hint = "times are seconds, not milliseconds" if moment >= TIME_END else None
         raise InvalidInput(

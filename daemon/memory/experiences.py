@@ -19,7 +19,7 @@ HALF_LIFE: Final = 30 * DAY
 # Experiences of a lower weight are not found, and are pruned.
 FADED: Final = 0.05
 _LEAST_WEIGHT: Final = 1e-9
-# Of a preference: its confidence when it is first told, and the part of the gap that each
+# The confidence in a preference that was stated once, and the fraction of the gap to 1 that each
 # repetition closes.
 _FIRST_CONFIDENCE: Final = 0.4
 _GAP: Final = 0.2
@@ -31,10 +31,10 @@ class Experience(msgspec.Struct, frozen=True, kw_only=True):
     """An intent and its result. Times are seconds since the epoch.
 
     Attributes:
-        success_score: how well it worked, 0 to 1; of a preference the confidence.
-        use_count: how often it was used or told, the first time included.
-        weight: what it is worth on the day of its last use, 0 to 1.
-        pruned_at: since when it is no longer found.
+        success_score: how well it worked, 0 to 1; for a preference the confidence.
+        use_count: the number of uses or statements, including the first.
+        weight: its weight at the time of its last use, 0 to 1.
+        pruned_at: the time since which it is no longer found.
     """
 
     id: str
@@ -52,17 +52,17 @@ class Experience(msgspec.Struct, frozen=True, kw_only=True):
     pruned_at: float | None = None
 
     def weight_at(self, now: float) -> float:
-        """What it is worth at a time: half after each 30 days without a use."""
+        """Its weight at a time; halves every 30 days without a use."""
         return min(1.0, exp2((self.whole_at - now) / HALF_LIFE))
 
     @property
     def whole_at(self) -> float:
-        """When its weight was or would have been 1: the heavier of two has the later time."""
+        """The time at which its weight was or would have been 1; later for a higher weight."""
         return whole_at(self.weight, self.last_used_at)
 
 
 def whole_at(weight: float, at: float) -> float:
-    """When what weighs `weight` at a time would have weighed 1."""
+    """The time at which something of `weight` at time `at` would have had weight 1."""
     return at + HALF_LIFE * log2(max(weight, _LEAST_WEIGHT))
 
 
@@ -77,7 +77,7 @@ def preference_weight(repeats: int) -> float:
 
 
 def identity(kind: ExperienceType, user: str, *said: str) -> str:
-    """The id of what is told again: the same for the same words in any case and spacing."""
+    """The id of an experience: equal for the same words in any case and spacing."""
     words = "\0".join(" ".join(index_text(one).casefold().split()).rstrip(".!。") for one in said)
     return hashlib.sha256(f"{kind}\0{user}\0{words}".encode()).hexdigest()[:16]
 

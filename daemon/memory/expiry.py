@@ -8,7 +8,7 @@ from typing import Final
 from ..errors import InvalidInput
 from .checks import TIME_END, check_time, shown
 
-# A year is 365 days; months are left out, as `m` is a minute.
+# A year is 365 days. There are no months, since `m` is a minute.
 SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800, "y": 31_536_000}
 
 _HINT: Final = "a duration such as '7d', '12h' or '1d12h' (s m h d w y), or a time in the future"
@@ -17,10 +17,10 @@ _LONGEST: Final = 64
 
 
 def parse_expiry(value: float | str | None, now: float, *, field: str = "expires") -> float | None:
-    """The moment that `value` stands for, in seconds since the epoch; None for never.
+    """The time of `value` in seconds since the epoch; None for never.
 
-    `value` is a duration from `now` ("7d", "12h", "30m", "45s", "2w", "1y", "1d12h"), a moment
-    (ISO 8601, or seconds since the epoch), or nothing (None or a blank text).
+    `value` is a duration from `now` ("7d", "12h", "30m", "45s", "2w", "1y", "1d12h"), a time (ISO
+    8601, or seconds since the epoch), or empty (None or a blank string).
 
     Raises:
         InvalidInput: it is malformed, not after `now`, or after the year 9999.
@@ -44,7 +44,7 @@ def parse_expiry(value: float | str | None, now: float, *, field: str = "expires
 
 
 def parse_since(value: float | str, now: float, *, field: str = "since") -> float:
-    """The moment that `value` stands for: a duration before `now` ("2h", "7d"), or a time.
+    """The time of `value`: a duration before `now` ("2h", "7d"), or a time.
 
     Raises:
         InvalidInput: it is malformed.
@@ -54,7 +54,6 @@ def parse_since(value: float | str, now: float, *, field: str = "since") -> floa
 
 
 def _duration(text: str) -> float | None:
-    """The seconds of a duration, or None if `text` is not a duration."""
     text = text.strip()
     if len(text) > _LONGEST:
         return None

@@ -1,4 +1,4 @@
-"""What of a text goes into the full-text index, and how a query must be cut to meet it."""
+"""Prepares text for the full-text index, and queries in the same way."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from .records import Memory
 
-# Scripts written without blanks between words. Hangul has blanks, but glues particles to words.
+# Scripts without blanks between words. Hangul has blanks, but appends particles to words.
 _UNSPACED: Final = re.compile(
     "["
     "\u0e00-\u0eff"  # Thai, Lao
@@ -21,16 +21,16 @@ _UNSPACED: Final = re.compile(
     "]+"
 )
 
-# Of a category that the index holds to be part of a word; `_` keeps a word together.
+# The Unicode categories that the index treats as parts of a word; `_` does not separate words.
 _IN_WORDS: Final = frozenset({"Mn", "Mc", "Co"})
 _ASCII_WORD: Final = re.compile(r"\w+")
 
 
 def index_text(text: str) -> str:
-    """`text` as the index sees it: NFKC, runs of unspaced scripts cut into overlapping pairs.
+    """`text` as it is indexed: NFKC, with runs of unspaced scripts cut into overlapping pairs.
 
-    A run of one character stays as it is. The same function cuts the query, so that any part
-    of a run that is two characters long or longer is found.
+    A run of one character is unchanged. Queries are cut by the same function, so that any part
+    of a run of two or more characters is found.
     """
     return _UNSPACED.sub(_pairs, unicodedata.normalize("NFKC", text))
 
@@ -44,10 +44,10 @@ def index_words(text: str) -> list[str]:
 
 
 def _lower(char: str) -> str:
-    """`char` in lower case where the index makes no difference of it.
+    """`char` in lower case, if the index ignores its case.
 
-    The index was built with an older Unicode than Python's: capitals that came later are letters
-    of their own to it. Nor is this `casefold`, which makes "ß" into "ss", for the index keeps it.
+    The index uses an older version of Unicode than Python, and does not fold newer capitals. Unlike
+    `casefold`, this keeps "ß", as the index does.
     """
     return char.lower() if unicodedata.ucd_3_2_0.category(char) in {"Lu", "Lt"} else char
 

@@ -1,8 +1,7 @@
-"""Irregular forms of English words: a stemmer makes no *go* of *went*.
+"""Irregular forms of English words, which a stemmer cannot reduce: *went* to *go*.
 
-A regular ending is the index's business (its stemmer cuts *walked* and *walks* alike); here stand
-only families whose forms differ in the stem. A word that is a form of two families, as *lay* of
-*lie* and *lay* itself, belongs to both.
+The stemmer of the index handles regular endings (*walked*, *walks*); the families here have
+different stems. A word of two families, such as *lay* of *lie* and *lay*, belongs to both.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# The base form, then the others that stemming does not lead back to it.
+# The base form, then the forms that stemming does not reduce to it.
 _VERBS: Final = """
 arise arose arisen|awake awoke awoken|bear bore borne|beat beaten|become became|begin began begun
 bend bent|bind bound|bite bit bitten|bleed bled|blow blew blown|break broke broken
@@ -61,26 +60,31 @@ good better best|bad worse worst|far farther farthest further furthest|old elder
 
 
 def variants(word: str) -> tuple[str, ...]:
-    """The other forms of `word`, lower case, to be sought with it; () if it is regular.
+    """The other forms of `word` to search for, in lower case; () if it is regular.
 
-    The base form comes first, unless the index finds it anyhow: of *going*, *went* and *gone*.
+    The base form comes first; if the index finds it anyway, it is left out: of *going*, *went* and
+    *gone*.
     """
     forms = _by_form()
     form = word.lower()
     if form in forms:
         return forms[form]
     base = next((base for base in _bases(form) if base in forms), None)
-    # What follows the rules meets its base in the index already.
+    # A regular form already matches its base in the index.
     return forms[base] if base else ()
+
+
+def _families() -> Iterator[list[str]]:
+    for block in (_VERBS, _NOUNS, _COMPARED):
+        yield from map(str.split, block.replace("\n", "|").split("|"))
 
 
 @functools.cache
 def _base_of() -> Mapping[str, str]:
     bases: dict[str, str] = {}
-    for block in (_VERBS, _NOUNS, _COMPARED):
-        for family in block.replace("\n", "|").split("|"):
-            for form in family.split():
-                bases.setdefault(form, family.split()[0])
+    for forms in _families():
+        for form in forms:
+            bases.setdefault(form, forms[0])
     return MappingProxyType(bases)
 
 
@@ -101,10 +105,8 @@ def _bases(form: str) -> Iterator[str]:
 @functools.cache
 def _by_form() -> Mapping[str, tuple[str, ...]]:
     families: dict[str, dict[str, None]] = {}
-    for block in (_VERBS, _NOUNS, _COMPARED):
-        for family in block.replace("\n", "|").split("|"):
-            forms = family.split()
-            for form in forms:
-                others = (other for other in forms if other != form)
-                families.setdefault(form, {}).update(dict.fromkeys(others))
+    for forms in _families():
+        for form in forms:
+            others = (other for other in forms if other != form)
+            families.setdefault(form, {}).update(dict.fromkeys(others))
     return MappingProxyType({form: tuple(others) for form, others in families.items()})

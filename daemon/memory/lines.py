@@ -11,8 +11,8 @@ from typing import Final, TypeAlias
 import msgspec
 
 _Pair: TypeAlias = tuple[int, int]
-# Above this product of lengths, two stretches without a common anchor count as different: the
-# quadratic comparison would let a crafted text keep the writer busy.
+# Above this product of lengths, two stretches without a common anchor count as different, since
+# the comparison is quadratic.
 _SMALL: Final = 2_500
 
 
@@ -20,9 +20,8 @@ class Joined(msgspec.Struct, frozen=True):
     """Two versions of a text, merged.
 
     Attributes:
-        text: the joined text.
-        contradicts: whether both versions replaced the same lines. The text then has those of
-            the later version, and the earlier one should be kept beside it.
+        contradicts: whether both versions replaced the same lines. The text then has the lines of
+            the later version, and the earlier version should be kept separately.
     """
 
     text: str
@@ -39,17 +38,17 @@ class _Hunk(msgspec.Struct, frozen=True, order=True):
 
 
 def join(base: str, earlier: str, later: str, *, log: bool = False) -> Joined:
-    """Join two versions that were made from `base`, without losing a line that either added.
+    """Merge two versions of `base`, without losing a line that either version added.
 
-    Lines that one version removed and the other left alone are gone. Lines that both added at the
-    same place follow each other, the earlier version's first; what they have in common is there
-    once. The result does not depend on which device joins.
+    Lines that one version removed and the other kept are removed. Of lines that both added at the
+    same place, those of the earlier version come first, and common lines appear once. The result is
+    the same on all devices.
 
     Args:
-        base: the version that both were made from; empty if there was none.
-        earlier: the version whose change is older.
-        later: the other; where the two contradict, its lines stay.
-        log: whether each line is a separate entry: then both versions of a line are kept, and
+        base: the common base version, or "".
+        earlier: the version that was changed first.
+        later: the other version, whose lines win if the two contradict.
+        log: whether each line is a separate entry: both versions of a line are kept then, and
             nothing contradicts.
     """
     if earlier in (base, later):
@@ -84,7 +83,6 @@ def _added(group: Sequence[_Hunk]) -> tuple[list[str], list[str]]:
 
 
 def _share_removed(group: Sequence[_Hunk]) -> bool:
-    """Whether both versions removed a common line of the base."""
     return any(
         max(one.begin, two.begin) < min(one.end, two.end)
         for one in group
@@ -185,7 +183,6 @@ def _ascending(pairs: Sequence[_Pair]) -> list[_Pair]:
 
 
 def _between(one: Sequence[str], two: Sequence[str], before: _Pair, anchor: _Pair) -> list[_Pair]:
-    """The matches between two anchors."""
     (begin, other), (end, other_end) = before, anchor
     low, high, other_high = _trimmed(one, two, begin, end, other, other_end)
     shift = other - begin

@@ -24,9 +24,9 @@ _MAX_TASKS: Final = 10
 _MAX_EVENTS: Final = 10
 _MAX_LESSONS: Final = 20
 
-# What would begin a heading, quote, list, fence, rule or HTML block at the head of a line.
+# The beginnings of a heading, quote, list, fence, rule or HTML block.
 _BLOCK_START: Final = re.compile(r"[#>`~<=|]|[-+*_](?=\s|$)|[-*_](?=[\s*_-]*$)")
-# Unprintable to Python, but parts of words and emoji: the zero-width joiners.
+# The zero-width joiners: not printable in Python, but parts of words and emoji.
 _JOINERS: Final = "\u200c\u200d"
 _NUMBERED: Final = re.compile(r"(\d{1,9})([.)])(?=\s|$)")
 
@@ -34,9 +34,8 @@ _NUMBERED: Final = re.compile(r"(\d{1,9})([.)])(?=\s|$)")
 def render(document: dict[str, Json], now: float, local: tzinfo) -> str:
     """The page for a hot document, with its dates in the zone `local`.
 
-    Every stored text takes one line and is escaped where Markdown would take its beginning
-    for structure, so that none can pass for a heading. Parts of the document that are not of
-    the expected shape are left out.
+    Every stored text takes one line, and is escaped if it would begin a Markdown block such as a
+    heading. Parts of the document with an unexpected structure are left out.
     """
     lines = [_TITLE, "", _NOTE, "", "---", "", *_sections(document, local)]
     moment = datetime.fromtimestamp(now, local)
@@ -124,12 +123,11 @@ def _day(timestamp: Json, local: tzinfo) -> str:
         day = datetime.fromtimestamp(seconds, local)
     except (ValueError, OverflowError, OSError):
         return ""
-    # Not by strftime, which writes the month in the language of the process.
+    # Not by strftime, which depends on the locale.
     return f"{_MONTHS[day.month - 1]} {day.day:02d}"
 
 
 def _inline(value: Json) -> str:
-    """Any JSON value on one line; "" for an empty value."""
     if value is None or value in ("", [], {}):
         return ""
     if isinstance(value, str):

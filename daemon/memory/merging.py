@@ -25,11 +25,10 @@ class Supersession(msgspec.Struct, frozen=True):
 def merge(older: Memory, newer: Memory, share: float = SHARE_OF_OLDER) -> Memory:
     """`newer` with the additional content of `older`.
 
-    It has the text and the times of the newer one, its importance and a `share` of the older's
-    (1 at most), the tags and references of both up to their limits, the pin of either, the later
-    expiry (never, where one never expires), the older's subject, outcome and data where its own
-    are empty, and its source if a user stated the older and not the newer.
-    Uses are not merged here: they are derived from what is merged into what.
+    It has the text and times of the newer one, its importance plus a `share` of the older's (at
+    most 1), the tags and references of both up to their limits, the pin of either, the later expiry
+    (or none), the older's subject, outcome and data if its own are empty, and the older's source if
+    only that was stated by a user. Uses are not merged here: they follow from `merged_into`.
 
     Raises:
         Conflict: they are the same memory, or one of them is already retired.
@@ -67,8 +66,8 @@ def stranded(merged: Mapping[str, str], living: Container[str]) -> list[str]:
     """The memories to release so that every merge ends at an existing memory.
 
     Args:
-        merged: what each memory that is merged into another points to.
-        living: the ids of those that are merged into none.
+        merged: the target of each merged memory.
+        living: the ids of the memories that are not merged.
     """
     free: list[str] = []
     sound: set[str] = set()

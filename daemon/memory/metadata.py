@@ -1,9 +1,9 @@
 """Extracts the references of a text: its URLs, shell commands and paths.
 
-The rules and the caps are EvoClaw's, its oddity included: a line that begins with a known tool
-is kept without the tool's name. Every pattern reads its text once, forward, whatever the text
-is: quantifiers that could give back characters are possessive. The patterns for URLs and paths
-read only the words that may hold one, which makes ordinary text several times faster.
+The rules and the caps are EvoClaw's, including its quirk that a line that begins with a known tool
+is kept without the tool's name. No pattern backtracks: quantifiers are possessive where they
+could. The patterns for URLs and paths read only words that may contain one, which makes ordinary
+text several times faster.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_URLS: Final = 10
 MAX_COMMANDS: Final = 5
 MAX_PATHS: Final = 10
 
-# Beyond this length it is data in disguise, not a reference.
+# A longer match is data, not a reference.
 _LONGEST: Final = 2_048
 
 # Only names that do not also begin English sentences ("make sure", "go to", "find out").

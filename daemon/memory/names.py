@@ -24,9 +24,9 @@ def words_of(text: str) -> list[str]:
 
 
 def keys_named(entities: object) -> set[str]:
-    """The keys of all that the `data.entities` of a memory name, targets of relations included.
+    """The keys of all names in the `data.entities` of a memory, including targets of relations.
 
-    What has another shape names nothing.
+    Invalid entries are ignored.
     """
     keys: set[str] = set()
     for one in entities if isinstance(entities, list) else ():

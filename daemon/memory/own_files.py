@@ -1,6 +1,6 @@
 """The agent's own files: knowledge, reflections, episodes and skills, in TinyClaw's formats.
 
-Others write them too: whatever does not have the expected shape is passed over, line by line.
+Other programs write them too; invalid lines are ignored.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ EPISODES: Final = "memory/episodes.jsonl"
 SKILLS: Final = SKILL_INDEX
 SKILL_FOLDER: Final = "memory/skills"
 _PLACEHOLDER: Final = "_No entries yet"
-# Where entries stand, by what one of them is called.
+# The files of entries, by the singular noun of an entry.
 PATHS: Final = {"reflection": REFLECTIONS, "episode": EPISODES, "skill": SKILLS}
-# What the files hold when they are made.
+# The initial content of the files.
 SEEDS: Final = {
     KNOWLEDGE: f"# Knowledge\n\n{_PLACEHOLDER}. Keep here, in short lines, what stays true._\n",
     REFLECTIONS: "",
@@ -145,7 +145,7 @@ def episode_of(line: str) -> EpisodeLine | None:
 def skill_index(text: str) -> dict[str, str] | None:
     """The descriptions of the skills by id; None if the index is not an object.
 
-    Ids that lead elsewhere, and descriptions that are not text, are passed over.
+    Invalid ids, and descriptions that are not text, are ignored.
     """
     found = whole_index(text)
     if found is None:

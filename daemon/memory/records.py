@@ -7,13 +7,13 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 
 Type: TypeAlias = Literal["semantic", "episodic", "procedural"]
-# A type as clients may name it: ours, or one of ScalyClaw's older four.
+# A type as clients may give it: ours, or one of ScalyClaw's four older types.
 GivenType: TypeAlias = Literal[
     "semantic", "episodic", "procedural", "fact", "conversation", "analysis", "research"
 ]
 Tier: TypeAlias = Literal["hot", "warm", "cold", "frozen"]
 Json: TypeAlias = Any
-# The outcome of what a text reports.
+# The outcome that a text reports.
 Outcome: TypeAlias = Literal["positive", "negative", "pending", "ongoing"]
 
 TYPES: Final[dict[str, Type]] = {
@@ -27,14 +27,14 @@ TYPES: Final[dict[str, Type]] = {
 }
 DEFAULT_CATEGORY: Final = "general"
 DEFAULT_EVENT: Final = "fact_stored"
-# Where what is captured by itself comes from: said by a user, concluded by a model, reported by an
-# agent, found in a text, or made of other memories. What a caller stores may name any source.
+# The sources of automatic memories: stated by a user, inferred by a model, reported by an agent,
+# extracted from a text, or merged from other memories. Callers may give any source.
 USER_STATED: Final = "user-stated"
 INFERRED: Final = "inferred"
 OBSERVED: Final = "observed"
 EXTRACTED: Final = "auto-extraction"
 CONSOLIDATED: Final = "consolidation"
-# The keys of `data` for what is captured: what it names, and the daily note that it was in.
+# The keys of `data` of automatic memories: the entities, and the daily note of origin.
 ENTITIES: Final = "entities"
 NOTE: Final = "note"
 
@@ -52,18 +52,18 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         id: opaque, unique within the agent.
-        event: what caused it, such as `correction` or `task_completed`; an open set.
+        event: its cause, such as `correction` or `task_completed`; an open set.
         category: its place in the tree, `a/b/c`.
-        original_category: where the caller filed it, when the tree has since merged that
-            category into a parent; empty otherwise.
+        original_category: the category that the caller gave, if the tree has merged it into a
+            parent since; else "".
         importance: 0 to 1.
         pinned: a person keeps it in the hot state; its score is never below hot.
         actor: who said it.
         group, position: the conversation it came from, and its place there.
         data: any JSON, such as the solution of an experience.
-        merged_into: the id of the memory that replaced it; it then leaves the search.
+        merged_into: the id of the memory that replaced it; it is then not searched.
         superseded_by: the id of a newer memory that contradicts it; both stay.
-        archived_at: when it left the warm memories for the cold archive, else None.
+        archived_at: the time at which it became cold, or None.
         writer: the user who stored it over the socket, as `uid:1000`, else the importer.
     """
 
@@ -114,17 +114,17 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 class Distilled(msgspec.Struct, frozen=True, kw_only=True):
-    """A fact and what belongs to it, in the shape that EvoClaw's distiller answers with.
+    """A fact with its details, in the format of EvoClaw's distiller.
 
     Attributes:
-        fact: one statement that says something by itself.
+        fact: one self-contained statement.
         emotion: a word for the mood, or `neutral`.
         people: names, as written.
         topics: words in lower case, the best first.
         actions: verb phrases.
         outcome: positive, negative, pending, or ongoing by default.
-        urls, commands, paths: the references of the text that it came from; no limit on the
-            size of the fact removes them.
+        urls, commands, paths: the references of the source text, not counted in the size of the
+            fact.
     """
 
     fact: str = ""

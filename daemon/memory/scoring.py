@@ -1,7 +1,7 @@
 """How much a memory is worth now, and the tier that follows from that.
 
 The formula is EvoClaw's. Its setting is called a half life but is the time constant: after
-`half_life_days` a memory keeps 1/e = 0.368 of its worth, not one half.
+`half_life_days` a memory keeps 1/e = 0.368 of its score, not one half.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HOT: Final = 0.7
 WARM: Final = 0.3
 COLD: Final = 0.05
 
-# What an event is worth when its teller did not say (Tiny Claw's figures; the rest profClaw's).
+# The default importance of an event: Tiny Claw's values, the rest profClaw's.
 IMPORTANCE_BY_EVENT: Final = {
     "correction": 0.9,
     "preference_learned": 0.8,
@@ -35,7 +35,7 @@ IMPORTANCE_BY_EVENT: Final = {
 DEFAULT_IMPORTANCE: Final = 0.5
 
 GRACE_DAYS: Final = 7.0
-# Importance fades no lower; what was given less stays as it is.
+# The minimum of a fading importance; lower given values stay unchanged.
 AGED_FLOOR: Final = 0.05
 _STEPS_PER_DAY: Final = 4.0
 _STEP_FACTOR: Final = 0.95
@@ -59,8 +59,8 @@ def score(
 ) -> float:
     """Importance × exp(−age_days / half_life_days) × (1 + boost × access_count).
 
-    Not clamped: an often used memory scores above 1. One from the future has age 0, so that a
-    clock set back inflates nothing. What is pinned stays hot.
+    Not clamped: a frequently used memory can exceed 1. A memory from the future has age 0, so that
+    a clock that was set back does not raise scores. A pinned memory stays hot.
     """
     age_days = max(0.0, now - created_at) / DAY
     fading = math.exp(-age_days / scoring.half_life_days)
@@ -84,12 +84,12 @@ def tier_of(value: float) -> Tier:
 
 
 def aged(importance: float, idle_days: float) -> float:
-    """What is left of an importance after `idle_days` without use, by Tiny Claw's rule.
+    """The importance after `idle_days` without use, by Tiny Claw's rule.
 
-    Tiny Claw looks every six hours and takes a twentieth off what was last used more than seven
-    days ago, so that its rule depends on how often it runs. As a law of elapsed time: n runs
-    multiply by 0.95ⁿ, and t idle hours beyond the seven days hold t / 6 runs. Nothing is written
-    back, so that two devices cannot let the same hours pass twice.
+    Every six hours Tiny Claw reduces the importance of memories unused for more than seven days by
+    5 %, so its result depends on how often it runs. Here it is a function of time: t idle hours
+    beyond the seven days are t / 6 runs, each a factor of 0.95. Nothing is written back, so that
+    two devices do not count the same hours twice.
     """
     if importance <= AGED_FLOOR:
         return importance

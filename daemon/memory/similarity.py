@@ -1,7 +1,7 @@
 """The similarity of two texts, in any script, in time that grows with their length.
 
-Neither measure says that two texts mean the same: "likes tea" and "never likes tea" overlap well.
-That is for `comparison` to judge.
+Similar texts need not mean the same: "likes tea" and "never likes tea" overlap well. See
+`comparison` for their meaning.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PLAIN: Final = str.maketrans(
         **dict.fromkeys("‐‑‒–—―−", "-"),
     }
 )
-# Ends a statement without changing it. A question mark does change it.
+# Punctuation that ends a statement without changing its meaning, unlike a question mark.
 _FULL_STOPS: Final = " .!,;:。、।॥۔،؛"
 _CASE_DECIDES: Final = re.compile(r"[0-9/\x00-\x1f\x7f]")
 _REFERENCES: Final = ("/", "~/", "./", "../")
@@ -40,8 +40,8 @@ _REFERENCES: Final = ("/", "~/", "./", "../")
 def fold(text: str) -> str:
     """`text` in NFKC and lower case, on one line; quotes, dashes and invisible marks made equal.
 
-    Case stays where it can decide: in URLs and paths, and in words that hold a digit, which
-    may be codes or passwords.
+    Case is kept where it matters: in URLs and paths, and in words with a digit, which may be codes
+    or passwords.
     """
     if text.isascii() and not _CASE_DECIDES.search(text):
         return " ".join(text.split()).lower()
@@ -53,7 +53,7 @@ def fold(text: str) -> str:
 def exact_key(text: str) -> str:
     """A key that is equal for texts that differ only in case, blanks and closing full stops.
 
-    A text of nothing but punctuation keeps it, so that "!" and "..." differ.
+    Text that consists of punctuation is kept, so that "!" and "..." differ.
     """
     folded = fold(text)
     return folded.rstrip(_FULL_STOPS) or folded

@@ -1,6 +1,6 @@
 """Terms: the words of a text as ranking compares them, in base form and stemmed.
 
-The stemmer is Porter's (1980), which the full-text index uses too; other scripts pass unchanged.
+The stemmer is Porter's (1980), like that of the full-text index; other scripts are unchanged.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-# Few on purpose: "go", "get", "before" or "about" tell something apart in a small memory, and in
-# a large one the limit on common words leaves them out.
+# Few on purpose: "go", "get", "before" or "about" are distinctive in a small memory, and in a large
+# one the limit on common words drops them.
 STOP_WORDS: Final = frozenset(
     {
         "a", "am", "an", "and", "are", "as", "at", "be", "been", "being", "by", "can",
@@ -18,7 +18,7 @@ STOP_WORDS: Final = frozenset(
     }
 )  # fmt: skip
 
-# And those that are left out of questions too, where others remain.
+# Further words that are dropped from questions if other words remain.
 ALSO_LEFT_OUT: Final = frozenset(
     {
         "ourselves", "yours", "themselves", "myself", "yourself", "himself", "herself", "itself",

@@ -1,7 +1,6 @@
 """The category tree: a map of where memories are filed.
 
-The functions return new trees and leave theirs as they are. `tree_nodes` has the nodes,
-`tree_text` writes the tree; their public names are given on here.
+The functions return new trees. The public names of `tree_nodes` and `tree_text` are re-exported.
 """
 
 from __future__ import annotations
@@ -33,45 +32,25 @@ from .tree_nodes import (
 from .tree_text import document, name_bytes, prompt, show, size
 
 __all__ = [
-    "IDLE_DAYS",
-    "ROOT",
-    "FittedTree",
-    "Node",
-    "Tree",
-    "TreeLimits",
-    "add",
-    "ancestors",
-    "children",
-    "depth",
-    "document",
-    "fit",
-    "level",
-    "one_line",
-    "parent",
-    "prompt",
-    "prune",
-    "remove",
-    "show",
-    "size",
-    "title",
-    "usage",
-    "with_parents",
-]
+    "IDLE_DAYS", "ROOT", "FittedTree", "Node", "Tree", "TreeLimits", "add", "ancestors", "children",
+    "depth", "document", "fit", "one_line", "parent", "prompt", "prune", "remove", "show", "size",
+    "title", "usage", "with_parents",
+]  # fmt: skip
 
 IDLE_DAYS: Final = 60.0
 COLD_SHARE: Final = 0.1
 FADING_DAYS: Final = 7.0
 
-# What decides who is merged first: the lowest goes.
+# The order of merging: the lowest is merged first.
 _Rank: TypeAlias = tuple[bool, float, float, str]
 
 
 def add(tree: Tree, path: str, desc: str, now: float, limits: TreeLimits) -> dict[str, Node]:
-    """The tree with the category `path` and whatever parents it lacked.
+    """The tree with the category `path` and its missing parents.
 
-    A path that exists is a success; a `desc` that is not blank then replaces the old one. New
-    nodes count as used `now`, so that the next pruning leaves them alone. The tree may be
-    beyond its other limits afterwards: `fit` it, with `keep=path`.
+    If the path exists, a non-blank `desc` replaces the old one. New nodes count as used `now`, so
+    that the next pruning keeps them. The result may exceed the other limits: `fit` it, with
+    `keep=path`.
 
     Raises:
         InvalidInput: `path` is not a valid category, or deeper than the limit.
@@ -114,10 +93,10 @@ def remove(tree: Tree, path: str) -> dict[str, Node]:
 def prune(
     tree: Tree, now: float, idle_days: float = IDLE_DAYS
 ) -> tuple[dict[str, Node], tuple[str, ...]]:
-    """The tree without its idle branches, and the paths that are gone, the deepest first.
+    """The tree without its idle branches, and the removed paths, deepest first.
 
-    Leaves go first, and their parents once they are leaves: a category goes when it has no
-    memories, nothing below it is left, and it was never used or not for `idle_days`.
+    A category is removed if it has no memories, all categories below it are removed, and it was
+    not used for `idle_days` or never.
     """
     kept = dict(tree)
     sheltered: set[str] = set()
@@ -138,11 +117,11 @@ def _is_idle(node: Node, now: float, idle_days: float) -> bool:
 
 
 class FittedTree(msgspec.Struct, frozen=True):
-    """A tree within its limits, and what that took.
+    """A tree within its limits.
 
     Attributes:
-        merges: (from, to) for every category that is gone. No `to` is itself gone, so the
-            memories of each `from` can be relabelled in any order.
+        merges: (from, to) for every removed category. No `to` is itself removed, so the memories
+            can be relabelled in any order.
     """
 
     tree: Tree
@@ -158,14 +137,12 @@ def usage(node: Node, now: float) -> float:
 def fit(tree: Tree, limits: TreeLimits, now: float, keep: str | None = None) -> FittedTree:
     """The tree with the least used categories merged into their parents until it is in limits.
 
-    A category moves its counts and its last access to the parent; from the top level its
-    memories go to the root. Too deep ones go first, then, under a parent with too many
-    children, the least used branches, then the least used leaves anywhere until number and
-    size are right. `keep` and its parents stay unless nothing else is left to merge; but no
-    `keep` may be deeper than the limit.
+    The parent gets the counts and the last access of a merged category; memories of a top-level
+    category go to the root. Merged are first categories that are too deep, then the least used
+    branches of parents with too many children, then the least used leaves until number and size are
+    in limits. `keep`, which must not be too deep, and its parents are merged last.
 
-    Of the size only the names count: `prompt` shortens descriptions before a category is lost for
-    them. The time grows with n log n.
+    The size counts only names, since `prompt` can shorten descriptions. Takes O(n log n) time.
     """
     work = _Work(tree, now, keep)
     work.cut_depth(limits.max_depth)
@@ -247,7 +224,7 @@ class _Work:
         return above
 
     def result(self) -> FittedTree:
-        # A later merge is the parent of an earlier one: from the last back, ends are known.
+        # A later merge may be the target of an earlier one, so they are resolved backwards.
         ends: dict[str, str] = {}
         for path, above in reversed(self.merges.items()):
             ends[path] = ends.get(above, above)

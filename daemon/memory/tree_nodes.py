@@ -9,7 +9,7 @@ from typing import Annotated, Final, TypeAlias
 import msgspec
 from msgspec import Meta
 
-# The name of the root, which is not a key of a `Tree`.
+# The name of the root, which is not in a `Tree`.
 ROOT: Final = "root"
 DESC_CHARS: Final = 100
 
@@ -29,14 +29,14 @@ class Node(msgspec.Struct, frozen=True):
     last_access: float = 0.0
 
 
-# Path -> node. The root is not among them, and a node's parents always are.
+# Path -> node, without the root; always contains all parents of a node.
 Tree: TypeAlias = Mapping[str, Node]
 
 
 class TreeLimits(msgspec.Struct, frozen=True):
-    """How large a tree may be, and how long an empty branch stays; section `tree`.
+    """The limits of a tree, and how long an empty branch stays; section `tree`.
 
-    `max_nodes` counts the root, the size is of `tree_text.prompt`.
+    `max_nodes` counts the root; the size is that of `tree_text.prompt`.
     """
 
     max_nodes: Annotated[int, Meta(ge=1, le=10_000)] = 50

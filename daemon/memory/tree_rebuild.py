@@ -1,9 +1,8 @@
 """Rebuilds the tree, by operations that are checked one by one against its limits.
 
-Whoever proposes them, a model or the rules of `tree_proposals`, no memory is lost: what was filed
-in a category that goes is filed where that went, and one that has memories is never removed. An
-operation that would break a limit, or makes no sense in the tree that those before it have left,
-is refused and does no harm to the others.
+No operation, by a model or by the rules of `tree_proposals`, loses a memory: the memories of a
+category move with it, and a category with memories is never removed. An operation that would
+break a limit, or is invalid after the operations before it, is refused; others are not affected.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from .tree_nodes import (
 )
 from .tree_text import name_bytes
 
-# As many as a model is asked for: what a person can still look through.
+# The number that a model is asked for, and that a person can review.
 MOST_OPERATIONS: Final = 10
 
 Kind: TypeAlias = Literal["add", "remove", "merge", "rename", "describe", "move"]
@@ -38,11 +37,11 @@ class TreeChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One change of the tree.
 
     Attributes:
-        type: `add` makes `path` and its missing parents; `remove` takes it away with all below
-            it; `merge` files all of it, and of what is below, in `new_path`, which exists;
-            `rename` calls it `new_path`, which does not; `describe` gives it the `summary`;
-            `move` files the memories `ids` in `new_path`, which is made where it is missing.
-        summary: the description of the category that is made, or described.
+        type: `add` creates `path` and its missing parents; `remove` removes it and everything
+            below; `merge` merges it and everything below into the existing `new_path`; `rename`
+            renames it to `new_path`, which must not exist; `describe` sets its description to
+            `summary`; `move` moves the memories `ids` to `new_path`, creating it if necessary.
+        summary: the description of the created or described category.
         reason: for people.
     """
 
@@ -87,7 +86,7 @@ class Rebuilt(msgspec.Struct, frozen=True):
     """The tree after some operations.
 
     Attributes:
-        steps: where memories go, to be done in this order.
+        steps: the moves of memories, to be done in order.
         done, refused: the operations.
     """
 
@@ -104,16 +103,16 @@ def apply(
     now: float,
     placed: Mapping[str, Placed] | None = None,
 ) -> Rebuilt:
-    """Do one operation after the other, and refuse those that cannot be done.
+    """Apply the operations in order, and refuse invalid ones.
 
-    A tree within its limits is within them afterwards.
+    A tree within its limits stays within them.
 
     Args:
         tree: the tree as it is.
-        operations: what is wanted; more than `MOST_OPERATIONS` are refused.
-        limits: what the tree must be within.
-        now: when categories that are made count as used.
-        placed: where the memories are filed that operations move.
+        operations: the operations; those after the first `MOST_OPERATIONS` are refused.
+        limits: the limits of the tree.
+        now: the last access of created categories.
+        placed: the categories of the memories that operations move.
     """
     work = _Work(tree, limits, now, dict(placed or {}))
     for number, operation in enumerate(operations):
@@ -154,7 +153,7 @@ class _Work:
         self.refused: list[RefusedChange] = []
 
     def do(self, operation: TreeChange) -> None:
-        """Do one operation, or leave all as it was.
+        """Apply one operation; a failure changes nothing.
 
         Raises:
             ThermoclineError: it cannot be done.
@@ -261,7 +260,6 @@ class _Work:
         return [one for one in self.nodes if is_within(one, path)]
 
     def _follow(self, steps: Sequence[Relabel | Move]) -> None:
-        """Note the new categories of the moved memories."""
         for step in steps:
             if isinstance(step, Move):
                 keys: Sequence[str] = step.ids

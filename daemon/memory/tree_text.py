@@ -8,17 +8,18 @@ from .tree_nodes import DESC_CHARS, ROOT, Node, Tree, TreeLimits, children, leve
 
 SCHEMA_VERSION: Final = "2.0"
 ROOT_DESC: Final = "Memory root"
-# A description that is cut shorter says nothing.
+# The minimum length of a cut description; less would say nothing.
 _LEAST_CHARS: Final = 12
 _STEP: Final = 4
 
 
 def prompt(tree: Tree, max_bytes: int = TreeLimits().max_size_bytes) -> str:
-    """The tree as a model reads it: a line for each category, a blank before it for each level.
+    """The tree for a model: a line per category, indented by one blank per level.
 
-    A line has the last part of the path and, where that says more, the description. Counts are
-    left out: they change daily, and a provider caches what stays. The longest descriptions are cut
-    until the text takes at most `max_bytes`; the names alone always fit in a tree within limits.
+    A line has the last part of the path and, unless it only repeats that, the description. Counts
+    are left out, since they change daily and would defeat a provider's cache. The longest
+    descriptions are cut until the text takes at most `max_bytes`; the names alone always fit in a
+    tree within its limits.
     """
     paths = _in_order(tree)
     names = [" " * (level(path) - 1) + path.rpartition("/")[2] for path in paths]
@@ -36,7 +37,7 @@ def name_bytes(path: str) -> int:
 
 
 def show(tree: Tree, warm_total: int, cold_total: int, limits: TreeLimits) -> str:
-    """The text of `tree --show` in EvoClaw's layout; it has no newline at its end.
+    """The text of `tree --show` in EvoClaw's layout, without a final newline.
 
     `Nodes` counts the root, as the limit does; `Size` is that of `prompt`.
     """
@@ -64,9 +65,9 @@ def size(tree: Tree, limits: TreeLimits) -> int:
 
 
 def document(tree: Tree, warm_total: int, cold_total: int) -> dict[str, Any]:
-    """`memory-tree.json` in EvoClaw's shape: the root first, then every node by its path, sorted.
+    """`memory-tree.json` in EvoClaw's format: the root first, then every node, sorted by path.
 
-    `warm_total` and `cold_total` are the root's counts: of all memories, wherever filed.
+    `warm_total` and `cold_total` are the root's counts, of all memories.
     """
     below = children(tree)
     root = Node(desc=ROOT_DESC, warm_count=warm_total, cold_count=cold_total)

@@ -1,8 +1,8 @@
 """Finds what is missing in a note: links, commands, next steps.
 
-The three kinds of warnings and their words are EvoClaw's. Fewer of them are false alarms: code
-is not searched for words, what is denied or asked needs no command, and one mention with a
-link is enough for the whole note.
+The three kinds of warnings and their texts are EvoClaw's, with fewer false alarms: code is not
+searched for words, denied or questioned actions need no command, and one mention with a link is
+enough for the whole note.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from .metadata import extract
 from .records import Omission
 
-# How far around a word its link or command may stand, in characters; whole lines count.
+# The distance of a link or command from its word in characters, extended to whole lines.
 NEARBY: Final = 250
 _SNIPPET_CHARS: Final = 50
 # The number of mentions of each word that are checked.
@@ -45,7 +45,7 @@ _NEXT_STEP: Final = re.compile(
     r"(?![\w-])|\[ \]|→|->",
     re.IGNORECASE,
 )
-# A noun, or nothing that was done: "the download", "no need to install".
+# Before a noun, or an action that was not done: "the download", "no need to install".
 _NO_ACTION: Final = re.compile(
     r"(?:\b(?:the|a|an|this|that|my|our|your|their|its|each|every)|\b(?:not|never|without|cannot)"
     r"(?: \w+)?|n['’]t(?: \w+)?|\bno (?:need|reason) to)\s+$",
@@ -65,15 +65,13 @@ _COMMANDS: Final = re.compile(r"`[^`\n]{2,}`|^[ \t]*\$ \S|^[ \t]*(?:```|~~~)", r
 def validate(text: str) -> list[Omission]:
     """The omissions of the note `text`, once for each tool, action and kind of decision.
 
-    In the order tools, actions, decisions; their number is the exit code of the
-    command.
+    Ordered as tools, actions, decisions; their number is the exit code of the command.
     """
     words = _SPAN.sub(_blank, _FENCE.sub(_blank, text))
     return [*_tools(text, words), *_actions(text, words), *_decisions(text, words)]
 
 
 def _blank(match: re.Match[str]) -> str:
-    """Blanks in place of code; line ends stay."""
     return re.sub(r"[^\n]", " ", match.group())
 
 
@@ -148,13 +146,11 @@ def _is_done(words: str, match: re.Match[str]) -> bool:
 
 
 def _asked(words: str, match: re.Match[str]) -> bool:
-    """Whether the sentence around a word is a question."""
     end = re.search(r"[.!?\n]", words[match.end() : match.end() + NEARBY])
     return end is not None and end.group() == "?"
 
 
 def _around(text: str, match: re.Match[str]) -> str:
-    """The lines within `NEARBY` characters of a word."""
     start = text.rfind("\n", 0, max(0, match.start() - NEARBY)) + 1
     end = text.find("\n", min(len(text), match.end() + NEARBY))
     end = len(text) if end < 0 else end

@@ -11,7 +11,7 @@ from msgspec import Meta
 from .records import DEFAULT_EVENT, Memory
 from .scoring import DAY, Scoring, score, score_of, tier_of
 
-# What a record carries beyond EvoClaw's fields, each only where it says something.
+# The fields of a record beyond EvoClaw's, left out if they have these values.
 _FURTHER: Final = {
     "type": "semantic",
     "event": DEFAULT_EVENT,
@@ -39,7 +39,7 @@ _HIGHEST_BOOST: Final = 10
 
 
 class WarmLimits(msgspec.Struct, frozen=True):
-    """How much stays warm, and when a memory leaves for the archive; section `warm`."""
+    """The limits of the warm memories; section `warm`."""
 
     max_kb: Annotated[int, Meta(ge=1, le=102_400)] = 50
     retention_days: Annotated[float, Meta(ge=0, le=36_500)] = 30.0
@@ -63,20 +63,20 @@ class WarmEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 def record(memory: Memory, now: float, scoring: Scoring) -> dict[str, Any]:
-    """One element of `warm-memory.json`, in EvoClaw's shape.
+    """One element of `warm-memory.json`, in EvoClaw's format.
 
-    Our further fields follow only where they differ from their default, so that a plain fact
-    looks just as EvoClaw would have written it. The score is that of `now`, rounded.
+    Our additional fields follow only if they differ from their default, so that a plain fact looks
+    exactly as EvoClaw writes it. The score is that at `now`, rounded.
     """
     value = score_of(memory, now, scoring)
     return _record(memory, round(value, _SCORE_DECIMALS), tier_of(value))
 
 
 def record_size(memory: Memory) -> int:
-    """The most bytes that the record of `memory` takes as compact JSON, until it is edited.
+    """The maximum bytes of the record of `memory` as compact JSON, until it is edited.
 
-    Neither time nor use changes it: score, tier, access count (up to 99,999) and time of last
-    access count with their longest form, so that a stored size stays true without a rewrite.
+    Independent of time and use: score, tier, access count (up to 99,999) and time of last access
+    count with their maximum length, so that a stored size stays valid.
     """
     uses = max(memory.access_count, _MANY_USES)
     longest = msgspec.structs.replace(
@@ -95,13 +95,12 @@ def overflow(
 ) -> list[str]:
     """The ids to archive so that the list of the other memories fits in `max_bytes`.
 
-    The size is that of the compact JSON list, its brackets and commas included. The lowest
-    score leaves first, what is pinned last; what is larger than the whole cap leaves before all
-    others, as no room that they make would help it.
+    The size is that of the compact JSON list, with brackets and commas. The lowest score leaves
+    first, pinned memories last; a memory larger than the whole cap always leaves.
     """
     leaving = [entry.id for entry in entries if entry.size + 2 > max_bytes]
     staying = [entry for entry in entries if entry.size + 2 <= max_bytes]
-    # Every record takes its size and a comma, but for the last; the brackets take two.
+    # Every record has a comma except the last, and the brackets take two bytes.
     total = sum(entry.size + 1 for entry in staying) + 1
     if not staying or total <= max_bytes:
         return leaving

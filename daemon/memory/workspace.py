@@ -6,12 +6,12 @@ import re
 from pathlib import PurePosixPath
 from typing import Final
 
-# Of what a path begins with; the rest of a workspace is not the memory's.
+# The folder of a workspace that belongs to the memory.
 FOLDER: Final = "memory"
 LARGEST: Final = 262_144
 LONGEST_PATH: Final = 1_000
 _LONGEST_NAME: Final = 255
-# Leaves room for the device and the digest in a copy's name, twice.
+# Leaves room for two suffixes with device and digest in the name of a copy.
 _LONGEST_STEM: Final = 160
 _ENDINGS: Final = frozenset({".md", ".markdown", ".txt", ".jsonl"})
 _LOG: Final = ".jsonl"
@@ -26,7 +26,7 @@ def belongs(path: str) -> bool:
     first, *rest = path.split("/")
     if first != FOLDER or not rest or len(path.encode(errors="replace")) > LONGEST_PATH:
         return False
-    # A name with a dot in front is hidden; so are "." and "..".
+    # A leading dot means hidden, and also excludes "." and "..".
     plain = all(
         name and not name.startswith(".") and len(name.encode(errors="replace")) <= _LONGEST_NAME
         for name in rest

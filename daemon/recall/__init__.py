@@ -1,1 +1,1 @@
-"""From a question in words to ranked, explained memories."""
+"""Recall: from a question in words to ranked, explained memories."""

@@ -159,7 +159,7 @@ class Section(msgspec.Struct, frozen=True):
 
 
 def _hot(reading: BlockReading) -> Iterable[Shown]:
-    """The hot state without its promoted memories, which are in a section of memories."""
+    """The hot state without its promoted memories, which have a section of their own."""
     document = hot.document(hot_rows.load(reading.db), (), reading.asked.rules.hot)
     if text := markdown.body(document, reading.asked.local):
         # Blank lines only cost tokens.

@@ -121,7 +121,7 @@ def _tinyclaw(reading: BlockReading) -> str:
     ]
     if lines:
         sections.append("\n".join(("## Recent Reflections", *lines)))
-    if lines := [*map(_tinyclaw_episode, _episodes_for(reading, message))]:
+    if lines := [f"- [{one.outcome}] {one.text}" for one in _episodes_for(reading, message)]:
         sections.append("\n".join(("## Relevant Past Conversations", *lines)))
     skills = [
         f"### {one.id}\n{one.item.text}"
@@ -149,10 +149,6 @@ def _episodes_for(reading: BlockReading, message: str) -> list[EpisodeLine]:
             scored.append((score, one.item))
     scored.sort(key=lambda pair: -pair[0])
     return [episode for _, episode in scored[:_TINYCLAW_EPISODES]]
-
-
-def _tinyclaw_episode(one: EpisodeLine) -> str:
-    return f"- [{one.outcome}] {one.text}"
 
 
 def _is_about(skill: Skill, message: str) -> bool:

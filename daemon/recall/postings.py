@@ -184,7 +184,6 @@ def look_up(
 def _indexes(
     db: sqlite3.Connection, sources: Sequence[Source], common_share: float
 ) -> list[_Index]:
-    """The indexes of the sources that are not empty."""
     counts = full_text.counts(db, [source.index for source in sources])
     return [
         _Index(db, source, counts[source.index], common_share)

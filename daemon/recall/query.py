@@ -26,11 +26,6 @@ from .dates import FoundDates, Span, find
 from .dates.words import MONTHS
 from .people import TAKEN_OUT, find_people, first_words
 
-__all__ = [
-    "MOST_CHARS", "MOST_PHRASES", "MOST_WORDS", "STOP_WORDS", "Phrase", "Query", "little",
-    "match_expression", "parse",
-]  # fmt: skip
-
 # More words make a query slower, not better.
 MOST_WORDS: Final = 48
 # The maximum number of quoted phrases and of exclusions.
@@ -69,7 +64,7 @@ def little() -> frozenset[str]:
 
 
 class Query(msgspec.Struct, frozen=True):
-    """What a query asks for.
+    """A parsed query.
 
     Attributes:
         words: the words to look for, each once, normalised as in the index but not stemmed;
@@ -100,13 +95,13 @@ class Query(msgspec.Struct, frozen=True):
 
     @property
     def topics(self) -> bool:
-        """Whether any word says what it is about, and not only of whom or when."""
+        """Whether any word is a topic, and not only a person or a time."""
         told = little().union(self.name_words, self.date_words)
         return bool(self.phrases) or not told.issuperset(self.words)
 
     @property
     def of_time(self) -> bool:
-        """Whether it asks for nothing but what a time had."""
+        """Whether it asks only for a time."""
         return bool(self.dates) and not self.people and not self.topics
 
     @property

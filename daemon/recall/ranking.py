@@ -13,7 +13,7 @@ from ..memory.scoring import DAY, Scoring, aged, score
 from ..memory.tree_nodes import is_within
 from ..shapes.recall import Preset
 from .pool import Pool
-from .presets import FADING_PER_DAY, scalyclaw, tinyclaw
+from .presets import FADING_PER_DAY, Parts, scalyclaw, tinyclaw
 from .signals import Signals
 from .sources import SOURCES, Candidate, Source
 from .tree_search import TreeHit
@@ -93,10 +93,10 @@ def rank_as(
     ranked: list[Ranked] = []
     for at, entry in enumerate(pool.entries):
         if signals.bm25[at] > 0:
-            found = judge(entry, signals.bm25[at], now, decay)
-            if found is not None:
-                relevance = found.relevance * entry.source.weight
-                ranked.append(msgspec.structs.replace(found, at=at, relevance=relevance))
+            parts = judge(entry, signals.bm25[at], now, decay)
+            if parts is not None:
+                relevance = parts.relevance * entry.source.weight
+                ranked.append(Ranked(at, relevance, parts.match, parts.recency, parts.importance))
     return _ordered(pool, ranked)
 
 
@@ -144,21 +144,17 @@ def first_of(
     return first
 
 
-def _tinyclaw(entry: Candidate, match: float, now: float, decay: float) -> Ranked | None:
+def _tinyclaw(entry: Candidate, match: float, now: float, decay: float) -> Parts:
     used = max(entry.created_at, entry.last_accessed_at or 0.0)
     days = max(0.0, now - used) / DAY
-    parts = tinyclaw(match, days, entry.access_count, aged(entry.importance, days), decay)
-    return Ranked(0, parts.relevance, parts.match, parts.recency, parts.importance)
+    return tinyclaw(match, days, entry.access_count, aged(entry.importance, days), decay)
 
 
-def _scalyclaw(entry: Candidate, match: float, now: float, decay: float) -> Ranked | None:
-    parts = scalyclaw(match, max(0.0, now - entry.updated_at) / DAY, entry.importance, decay=decay)
-    if parts is None:
-        return None
-    return Ranked(0, parts.relevance, parts.match, parts.recency, parts.importance)
+def _scalyclaw(entry: Candidate, match: float, now: float, decay: float) -> Parts | None:
+    return scalyclaw(match, max(0.0, now - entry.updated_at) / DAY, entry.importance, decay=decay)
 
 
-_JUDGES: Final[dict[Preset, Callable[[Candidate, float, float, float], Ranked | None]]] = {
+_JUDGES: Final[dict[Preset, Callable[[Candidate, float, float, float], Parts | None]]] = {
     "tinyclaw": _tinyclaw,
     "scalyclaw": _scalyclaw,
 }

@@ -316,7 +316,6 @@ def _likely(
 def _hits(
     db: sqlite3.Connection, ranked: Sequence[Ranked], looked: Looked, request: Request
 ) -> dict[str, tuple[Hit, ...]]:
-    """The hits by source, with one look-up per source."""
     pool, signals, postings, paths = looked.pool, looked.signals, looked.postings, looked.paths
     found: dict[str, tuple[Hit, ...]] = {}
     for source in SOURCES:
@@ -377,7 +376,6 @@ def _why(  # noqa: PLR0911 - a reason each
     postings: Postings,
     searched: Mapping[str, int],
 ) -> str:
-    """Why nothing was found, as one sentence for the caller."""
     if not any(searched[one.name] for one in SOURCES if one is not PAIRS):
         return "nothing is stored there yet" if request.filters.paths else "nothing is stored yet"
     if query.empty:

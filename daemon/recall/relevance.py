@@ -61,7 +61,6 @@ _OF_TIME: Final = 0.6
 
 @cache
 def _spoken() -> frozenset[str]:
-    """The terms of the first person; a text with them does not name its speaker."""
     return frozenset(terms_of(" ".join(words("self") | words("ours"))))
 
 

@@ -307,7 +307,6 @@ EXPERIENCES: Final = Source(
 
 
 def _own(name: str, plural: str) -> Source:
-    """A kind of entry in the agent's own files."""
     index = own_entries.INDEXES[plural]
     return Source(
         name=name,

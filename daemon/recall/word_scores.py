@@ -237,7 +237,6 @@ class WordScores:
 def _norms(
     turns: Sequence[bool], terms: Sequence[Sequence[str]], mean_length: float
 ) -> list[float]:
-    """The length normalisation of each text in BM25."""
     by_kind = [(K1 * (1 - share), K1 * share / mean_length) for share in (_B_LONE, _B_TURN)]
     return [
         by_kind[turn][0] + by_kind[turn][1] * len(words)

@@ -1,1 +1,1 @@
-"""The tasks of a model, each with rules that are used without one."""
+"""The tasks of a model, each with rules to use without a model."""

@@ -19,10 +19,10 @@ _MOST_CATEGORIES: Final = 20
 
 
 class Advice:
-    """Asks a model what upkeep would otherwise do by the rules alone; see `upkeep.advice`.
+    """Asks a model about decisions of upkeep, see `upkeep.advice`.
 
     Args:
-        model: what is asked.
+        model: the model.
     """
 
     def __init__(self, model: ModelOrRules) -> None:
@@ -41,7 +41,7 @@ class Advice:
         return await propose(store, self._model, AskOptions(endpoint=endpoint))
 
     async def join_similar(self, store: AgentStore, endpoint: str | None) -> int:
-        """Make one memory of each group of similar ones; return how many were merged.
+        """Merge each group of similar memories; return how many were merged.
 
         Raises:
             ModelUnavailable: no model answers usefully; what was merged before stays.
@@ -51,7 +51,7 @@ class Advice:
     async def read_note(
         self, store: AgentStore, text: str, headings: Mapping[str, str], endpoint: str | None
     ) -> Sequence[NoteFact]:
-        """The facts of a daily note; `headings` says where its headings lead.
+        """The facts of a daily note; `headings` maps words of headings to categories.
 
         Raises:
             ModelUnavailable: no model answers usefully.
@@ -62,7 +62,6 @@ class Advice:
 
 
 def _categories(db: sqlite3.Connection) -> list[str]:
-    """The categories of the tree, fullest first."""
     tree = tree_rows.load(db)
     full = sorted(tree, key=lambda path: (-tree[path].warm_count - tree[path].cold_count, path))
     return full[:_MOST_CATEGORIES]

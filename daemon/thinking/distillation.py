@@ -63,13 +63,7 @@ async def distil(
         model.question("distil", Part("text", given)),
         ToldFact,
         lambda told: _distilled(told, text, extract(text), measure),
-        lambda: model.rules.run(
-            len(text),
-            rules.distil,
-            text,
-            aggression=measure.aggression,
-            max_bytes=measure.max_bytes,
-        ),
+        lambda: model.rules.run(len(text), rules.distil, text, **msgspec.structs.asdict(measure)),
     )
 
 
@@ -83,13 +77,7 @@ async def facts(
         model.question("distil", _SEVERAL, Part("text", given), max_tokens=_TOKENS_FOR_SEVERAL),
         list[ToldFact],
         lambda told: _several(told[:_MOST_FACTS], text, extract(text), measure),
-        lambda: model.rules.run(
-            len(text),
-            rules.facts,
-            text,
-            aggression=measure.aggression,
-            max_bytes=measure.max_bytes,
-        ),
+        lambda: model.rules.run(len(text), rules.facts, text, **msgspec.structs.asdict(measure)),
     )
 
 
@@ -99,7 +87,6 @@ async def best(found: Sequence[Distilled], text: str, model: ModelOrRules) -> Di
 
 
 async def _given(text: str, measure: Measure, model: ModelOrRules, options: AskOptions) -> str:
-    """The part of a text to send to a model."""
     if len(text) <= _LONGEST or not model.is_asked("distil", options):
         return text[:_LONGEST]
     kept = await model.rules.run(
@@ -131,7 +118,6 @@ def _distilled(
 
 
 def _people(values: Sequence[str]) -> tuple[str, ...]:
-    """Names without the labels of speakers."""
     named = (value for value in values if role_of(one_line(value)) == "person")
     return short_list(named, _MOST_PEOPLE, _ITEM_CHARS)
 

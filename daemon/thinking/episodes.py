@@ -43,20 +43,20 @@ async def sum_up(
 ) -> bool:
     """Store the summary of a conversation as a line that is still to be written.
 
-    All its turns must have been read. They leave the buffer in the same commit.
+    All its turns must have been read. They are removed from the buffer in the same commit.
 
     Args:
         store: the agent's memory.
-        conversation: as it is in the buffer.
-        model: what is asked.
-        patient: whether a model that fails is worth waiting for; else the rules do it at once.
+        conversation: the conversation in the buffer.
+        model: the model.
+        patient: raise if the model fails; otherwise use the rules.
 
     Returns:
         Whether it is done; False if the conversation continues.
 
     Raises:
-        ModelUnavailable: a model failed, and may not the next time.
-        ThermoclineError: the buffer cannot be read or written; it stays as it was.
+        ModelUnavailable: the model failed, and may succeed later.
+        ThermoclineError: the buffer cannot be read or written; it is unchanged.
     """
     turns = await store.read(partial(conversations.kept, key=conversation.id))
     if not any(map(is_worth_reading, turns)):

@@ -75,7 +75,7 @@ async def extract_next(
 ) -> list[Extracted]:
     """Read the next turns of some conversations together, and store what is worth remembering.
 
-    The turns of a conversation leave the buffer in the commit that stores it.
+    The turns of a conversation are removed from the buffer in the commit that stores the result.
 
     Returns:
         The result of each; empty if no turn was unread, or another caller read them meanwhile.
@@ -167,7 +167,7 @@ def _know_owner(tx: Transaction, told: Sequence[Mapping[str, str]]) -> None:
         if name == "preference" and wishes is not None:
             wishes = [old for old in wishes if _agrees(old, value)] + [value]
             found[section]["preferences"] = wishes[-_PREFERENCES:]
-        # "I'm Ada" says less than "Ada Lovelace", which is known.
+        # "I'm Ada" does not replace the known "Ada Lovelace".
         elif name != "preference" and not str(known[section].get(name, "")).startswith(value):
             found[section][name] = value
     for section, values in found.items():
@@ -182,7 +182,6 @@ def _agrees(older: Json, newer: str) -> bool:
 
 
 def _known(db: sqlite3.Connection, turns: Sequence[Heard], now: float) -> dict[str, str]:
-    """Memories about the subjects of the last turns, each text with its id."""
     asked = [turn.text[:_ASKED_CHARS] for turn in turns if is_worth_reading(turn)]
     found: dict[str, str] = {}
     for text in asked[-_ASKED_TURNS:]:
@@ -208,7 +207,6 @@ def _with_words(db: sqlite3.Connection, text: str, now: float) -> dict[str, str]
 def _filed(
     db: sqlite3.Connection, found: Sequence[Memory], now: float, rules: Rules
 ) -> list[Memory]:
-    """The memories, each with the category of the tree that fits it."""
     return [
         replace(memory, category=category_for(db, memory.text, now, rules) or memory.category)
         for memory in found

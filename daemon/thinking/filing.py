@@ -16,22 +16,22 @@ from ..recall.recall import Request, recall
 from ..recall.sources import MEMORIES
 from ..store import tree_rows
 
-# The points of a category: for its own name; for the names above it and the words of its
-# description; and for each similar memory in it.
+# The points of a category for its name, the names above it, the words of its description, and each
+# similar memory in it.
 _NAME: Final = 1.0
 _ABOVE: Final = 0.3
 _DESCRIBED: Final = 0.3
 _MOST_DESCRIBED: Final = 3
 _LIKE: Final = 0.5
-# A lone word of a description is not enough, two memories alike are.
+# One word of a description is not enough, two similar memories are.
 _ENOUGH: Final = 0.55
 _NEIGHBOURS: Final = 8
-# The share and the number of words from which a memory counts as about the same.
+# The minimum share and number of common words of a similar memory.
 _LEAST_SHARE: Final = 0.25
 _LEAST_WORDS: Final = 2
 _KIN_LETTERS: Final = 5
 _LONGEST: Final = 1_000
-# Categories for everything that fits nowhere else; never proposed.
+# Default categories, which are never proposed.
 _CATCH_ALL: Final = frozenset({ROOT, DEFAULT_CATEGORY, "conversations"})
 
 
@@ -44,10 +44,10 @@ def category_for(
     """The category whose name, description and memories fit `text` best.
 
     Args:
-        db: a reader.
-        text: what is to be filed.
+        db: a read connection.
+        text: the text.
         now: the time.
-        rules: how memories are searched.
+        rules: the settings of the search.
 
     Returns:
         A category of the tree; None if none fits.

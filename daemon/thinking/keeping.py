@@ -28,16 +28,16 @@ from ..store.memory_rows import fetch, rewrite
 from ..store.memory_table import index_new
 from ..store.transaction import Transaction
 
-# EvoClaw's: what was decided, or led to something, matters more than the rest.
+# EvoClaw's: decisions and results matter more than other facts.
 _DECIDED: Final = 0.7
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """What was stored, and what was already known.
+    """The stored memories, and the already known ones.
 
     Attributes:
         stored: the new memories.
-        known: the memories that say the rest.
+        known: the existing memories that say the same as the others.
     """
 
     stored: tuple[Memory, ...] = ()
@@ -47,9 +47,8 @@ class Kept(msgspec.Struct, frozen=True):
 def keep(tx: Transaction, found: Sequence[Memory]) -> Kept:
     """Store the new memories; count the known ones as used.
 
-    What was found by itself is kept without its secrets. A memory that would be merged with one
-    of them says the same. It is decided in the
-    transaction: nothing is stored twice, even by concurrent callers.
+    Secrets are removed first. A memory is known if it would be merged with an existing one. This
+    is decided in the transaction: nothing is stored twice, even by concurrent callers.
     """
     stored: list[Memory] = []
     known: list[Memory] = []
@@ -121,7 +120,7 @@ def memory_from(
 ) -> Memory:
     """An observation from a conversation as a memory.
 
-    What it names goes with it in its data, of which the store keeps an index.
+    Its entities are in its data, which the store indexes.
     """
     named = msgspec.to_builtins(observation.entities)
     entities = [{key: value for key, value in one.items() if value} for one in named]

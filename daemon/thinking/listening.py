@@ -31,8 +31,8 @@ _FAILED: Final = "read_failed"
 _AT_ONCE: Final = 4
 # Turns without a pause are read after this multiple of the pause.
 _LONGEST_TALK: Final = 10
-# How often a model that fails is worth another try before the rules sum up. A disk that refuses
-# is tried for ever, and no more seldom than this.
+# The attempts with a failing model before the rules summarise. After an error of the disk it is
+# retried forever, at least this often.
 _TRIES: Final = 3
 _LONGEST_RETRY: Final = 900.0
 
@@ -40,13 +40,13 @@ Key: TypeAlias = tuple[str, str]
 
 
 class _Due(msgspec.Struct):
-    """When a conversation is due next, on the monotonic clock.
+    """The due times of a conversation, on the monotonic clock.
 
     Attributes:
-        read_at: None if nothing is to be read.
-        read_latest: the deadline, even without a pause.
+        read_at: when to read it; None if there is nothing to read.
+        read_latest: the deadline for reading, even without a pause.
         close_at: when it counts as over.
-        failures: in a row.
+        failures: the failures in a row.
     """
 
     read_at: float | None
@@ -60,17 +60,17 @@ class _Due(msgspec.Struct):
 
 
 class Listener:
-    """Reads buffered turns once there is a pause, and sums up what is over, in the background.
+    """Reads buffered turns after a pause, and summarises finished conversations, in the background.
 
-    All work is in the buffers on disk: after a restart the daemon continues with it.
+    The buffers are on disk, so that the daemon continues after a restart.
 
     Args:
-        agents: the memories.
-        model: what is asked.
-        observe: the configuration in force.
-        problems: where failures are reported.
-        zone: whose days are meant.
-        retry_seconds: the wait after a failure; doubled for each further one in a row.
+        agents: the agents.
+        model: the model.
+        observe: returns the current configuration.
+        problems: receives failures.
+        zone: the time zone of dates.
+        retry_seconds: the pause after a failure; doubles with each further failure in a row.
     """
 
     def __init__(
@@ -184,14 +184,14 @@ class Listener:
             except ShuttingDown:
                 return
             except (ThermoclineError, OSError):
-                # Opening it reports why it cannot be read.
+                # Opening it already reports why it cannot be read.
                 untold.add(agent)
         self._untold = untold
         self._ask_at = time.monotonic() + self._retry
 
     def _take_up_one(self, agent: str, conversation: Conversation, wall: float) -> None:
         observe, now = self._observe(), time.monotonic()
-        # A clock that was set back makes the pause longer, by no more than itself.
+        # After the clock was set back the pause is at most one more pause.
         silent = max(0.0, wall - conversation.last_at)
         over = conversation.ended_at is not None or conversation.entry is not None
         read_at = now + max(0.0, observe.debounce_seconds - silent) if conversation.unread else None
@@ -209,7 +209,7 @@ class Listener:
             ):
                 left = await self._look_after(store, name, due)
         except NotFound:
-            # Its owner has removed the agent's folder.
+            # The folder of the agent was removed.
             left = None
         except ShuttingDown:
             return
@@ -222,14 +222,13 @@ class Listener:
         else:
             self._problems.clear(_TROUBLE, subject)
         if self._due.get(key) is not due:
-            return  # More has come meanwhile.
+            return  # More turns have arrived meanwhile.
         if left is None:
             del self._due[key]
         else:
             self._due[key] = left
 
     def _baffled(self, agent: str, subject: str, error: Exception, due: _Due) -> _Due:
-        """Report an unexpected error, and schedule a retry."""
         kind, where = unforeseen(error)
         _log.error("a conversation was not read: %s\n%s", kind, where, extra={"action": _FAILED})
         text = f"cannot read a conversation of '{agent}': {kind}"
@@ -274,11 +273,11 @@ class Listener:
     async def _read_waiting(self, store: AgentStore, key: Key) -> None:
         """Read a conversation, together with all others of its agent that are not being read.
 
-        So that one question to a model serves them all.
+        One question to a model then serves them all.
         """
         agent, name = key
         async with AsyncExitStack() as locks:
-            # One after the other for an agent: what waits meanwhile is read together.
+            # Sequential for each agent, so that turns that arrive meanwhile are read together.
             await locks.enter_async_context(self._lock((agent, "")))
             await locks.enter_async_context(self._lock(key))
             waiting = [one for one in await store.read(conversations.waiting) if one.unread]
@@ -293,7 +292,7 @@ class Listener:
             except Exception:
                 if not others:
                     raise
-                # What is wrong with one of them holds up no other.
+                # A failure of one conversation must not block the others.
                 await self._read(store, own, AskOptions())
 
     async def _read(

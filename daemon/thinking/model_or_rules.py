@@ -21,13 +21,13 @@ _USELESS: Final = "the model's reply is not usable"
 
 
 class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether a model is to be asked, and how.
+    """Whether to ask a model, and how.
 
     Attributes:
-        model: False for the rules alone; None for a model if it is worth asking one; True to
-            ask in any case, and be told why there was no answer.
+        model: False: only the rules; None: a model if it is available; True: always a model, with
+            the reason if it does not answer.
         endpoint: a server to ask instead of the configured models.
-        seconds: how long it may take; None for what the configuration gives the purpose.
+        seconds: the timeout; None: that of the configuration for the purpose.
     """
 
     model: bool | None = None
@@ -39,8 +39,8 @@ class Derived(msgspec.Struct, Generic[V], frozen=True):
     """A result, and whether a model or the rules made it.
 
     Attributes:
-        why: why the rules made it although a model was asked, or "".
-        spent: None where no model answered.
+        why: why the rules were used although a model was asked, or "".
+        spent: the expense of the model; None if no model answered.
     """
 
     value: V
@@ -55,7 +55,7 @@ class ModelOrRules:
     Args:
         model: the model.
         prompts: its instructions.
-        least_chars: how much has to be said before a model is worth asking what to keep of it.
+        least_chars: returns the minimum number of characters for which a model is asked.
 
     Attributes:
         rules: runs the rules.
@@ -74,7 +74,7 @@ class ModelOrRules:
         return self._prompts.question(purpose, *parts, max_tokens=max_tokens)
 
     def is_asked(self, purpose: str, options: AskOptions, chars: int | None = None) -> bool:
-        """Whether a model is to be asked at all; `chars`: how much it would have to read."""
+        """Whether to ask a model; `chars`: the size of the text to read."""
         if options.model is not None:
             return options.model
         if options.endpoint is not None:
@@ -107,9 +107,9 @@ class ModelOrRules:
         Args:
             options: what the caller wants.
             asked: the question.
-            kind: of the reply.
-            made: makes the result of a reply; None where that is of no use. Called on a thread.
-            by_rules: makes it without a model.
+            kind: the type of the reply.
+            made: converts the reply to the result; None if it is not usable. Called on a thread.
+            by_rules: returns the result without a model.
 
         Raises:
             InvalidInput: the endpoint is not an address.

@@ -54,14 +54,14 @@ async def read_by_model(
 ) -> list[NoteFact]:
     """The facts of a note, as a model reads it.
 
-    What the rules find is added where the model has left out a URL, command or path of it.
+    Facts of the rules are added if the model has left out one of their URLs, commands or paths.
 
     Args:
         text: the note.
-        categories: where facts may go, the most used first.
-        headings: words of headings and where they lead, for the rules.
-        model: what is asked.
-        options: how.
+        categories: the possible categories, most used first.
+        headings: words of headings and their categories, for the rules.
+        model: the model.
+        options: how to ask.
 
     Raises:
         ModelUnavailable: no model answers usefully.
@@ -114,7 +114,7 @@ def _fact(told: ToldNoteFact, chunk: str, first: int) -> NoteFact | None:
         text=text,
         category=one_line(told.category, _CATEGORY_CHARS).strip("/") or DEFAULT_CATEGORY,
         importance=told_share(told.importance, _IMPORTANCE),
-        # What is not in the note was made up.
+        # References that are not in the note are invented.
         metadata=merge(_standing_in(told.metadata, chunk), extract(text)),
         line=first + _place(text, chunk.splitlines()),
     )
@@ -129,7 +129,6 @@ def _standing_in(told: References, chunk: str) -> Metadata:
 
 
 def _place(text: str, lines: Sequence[str]) -> int:
-    """The index of the line that shares most words with a text."""
     asked = frozenset(words(text))
     shared = [len(asked.intersection(words(line))) for line in lines]
     return max(range(len(shared)), key=lambda at: (shared[at], -at), default=0)

@@ -28,14 +28,14 @@ _LEAST_TEXT: Final = 8
 _LONGEST_TEXT: Final = 2_000
 _SHORT: Final = 120
 _MOST: Final = 24
-# ScalyClaw's; twice that where several conversations are read.
+# ScalyClaw's; doubled for several conversations.
 _REPLY_TOKENS: Final = 2_048
 _MOST_TAGS: Final = 8
 _TAG_CHARS: Final = 60
 _MOST_ENTITIES: Final = 16
 _TYPES: Final = frozenset(get_args(Type))
 _KINDS: Final = frozenset(get_args(EntityType))
-# Nobody says what comes from these.
+# Roles that are not speakers.
 _UNSAID: Final = frozenset({"system", "developer", "tool", "function"})
 _NAMES: Final = frozenset({"name", "preferred_name", "agent_name"})
 
@@ -73,10 +73,10 @@ class ToldObservation(msgspec.Struct, frozen=True):
 
 
 class UnreadTurns(msgspec.Struct, frozen=True):
-    """Turns of a conversation that follow each other, and what was kept of it before.
+    """Consecutive turns of a conversation, and what was kept of it before.
 
     Attributes:
-        earlier: texts, the oldest first, each with the id of its memory.
+        earlier: the texts of earlier memories, oldest first, with their ids.
     """
 
     conversation: Conversation
@@ -91,14 +91,14 @@ async def observe(
     options: AskOptions,
     today: dt.date,
 ) -> Derived[list[list[Observation]]]:
-    """What is worth remembering of each conversation, by one question to a model at most.
+    """What is worth remembering of each conversation, by at most one question to a model.
 
     Args:
         talks: the conversations.
         known: existing memories that they may repeat or correct.
-        model: what is asked.
-        options: whether it is.
-        today: the day that "tomorrow" is told from.
+        model: the model.
+        options: whether and how to ask it.
+        today: the day that "tomorrow" is relative to.
     """
     read = [[_plain(turn) for turn in talk.turns if is_worth_reading(turn)] for talk in talks]
     if not is_worth_asking(talks, model, options):
@@ -181,12 +181,12 @@ def observed(
     """A model's observations within the limits of a memory, by conversation.
 
     Args:
-        told: what the model says.
-        numbered: the turns of each conversation by the numbers that the model was given.
-        known: the memories that it was given, in order.
+        told: the reply of the model.
+        numbered: the turns of each conversation by the numbers given to the model.
+        known: the memories given to the model, in order.
     """
     found: list[list[Observation]] = [[] for _ in numbered]
-    # Of several from one turn the first brings what the rules find about the owner.
+    # The first observation of a turn gets the facts about the owner that the rules find.
     seen: set[int] = set()
     wished = {one.turn for one in told if one.profile == "preference"}
     for one in told[:_MOST]:
@@ -259,7 +259,7 @@ def _profile(told: ToldObservation, text: str, turn: Heard) -> dict[str, str]:
         return {}
     own = without_cited(turn_of(turn)).text
     if kind == "preference":
-        # What is only quoted is nobody's wish.
+        # A quotation is not the user's wish.
         return {kind: value or one_line(text, _SHORT)} if len(own) == len(turn.text) else {}
     is_said = bool(value) and value.casefold() in own.casefold()
     return {kind: value} if kind in _NAMES and is_said else {}

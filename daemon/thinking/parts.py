@@ -22,8 +22,8 @@ class Thinking(msgspec.Struct, frozen=True):
 
     Attributes:
         model: asks a model, or uses the rules.
-        reasoner: searches the tree with it.
-        listener: reads conversations, with it or without.
+        reasoner: searches the tree with the model.
+        listener: reads conversations, with the model or the rules.
     """
 
     model: ModelOrRules

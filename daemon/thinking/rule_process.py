@@ -1,7 +1,7 @@
 """Runs the rules over long texts without delaying the daemon.
 
-Python executes one thread at a time: rules that read a long text on a thread of the daemon delay
-every other caller for as long. A process of its own reads them instead, one text at a time.
+Python runs one thread at a time, so reading a long text on a thread would delay all other callers.
+A separate process reads long texts instead, one at a time.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _NO_ANSWER: Final = (OSError, EOFError, asyncio.LimitOverrunError, UnicodeEncode
 class RuleProcess:
     """Starts the process with the first long text, and ends it a minute after the last.
 
-    Short texts are read on a thread, one at a time, unless the process runs and is free.
+    Short texts are read on a thread, one at a time, unless the process is running and free.
 
     Args:
-        idle_seconds: without a call, after which the process ends.
-        command: starts it.
+        idle_seconds: the time without a call after which the process ends.
+        command: the command of the process.
     """
 
     def __init__(
@@ -62,19 +62,19 @@ class RuleProcess:
     async def run(
         self, chars: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """What `function` returns for the arguments; cancelling ends the computation.
+        """Call `function`; cancelling ends the computation.
 
-        If the process cannot be started, or dies, a thread computes it.
+        If the process cannot be started or dies, the function runs on a thread.
 
         Args:
-            chars: how long the texts in the arguments are.
-            function: at the top of a module of `daemon/language/`, with annotations from which
-                its arguments and its value can be read back from JSON.
-            *args: the first of them.
-            **kwargs: the others, by name.
+            chars: the length of the texts in the arguments.
+            function: a function of a module, whose arguments and value can be decoded from JSON by
+                their annotations.
+            *args: positional arguments.
+            **kwargs: keyword arguments.
 
         Raises:
-            ShuttingDown: the process was closed meanwhile.
+            ShuttingDown: `close` was called meanwhile.
         """
         free = self._process is not None and not self._process_lock.locked()
         if chars > _SHORT_CHARS or free or self._thread_lock.locked():
@@ -107,7 +107,7 @@ class RuleProcess:
             await process.stdin.drain()
             answer = await process.stdout.readuntil()
         except BaseException:
-            # It may still compute a cancelled call, and would answer the next call with that.
+            # Otherwise the result of a cancelled call would be taken for that of the next call.
             self._end()
             raise
         self._idle = asyncio.get_running_loop().call_later(self._idle_seconds, self._end)

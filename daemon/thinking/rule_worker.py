@@ -1,7 +1,6 @@
-"""The process in which rules read long texts: a line of JSON in for a call, one out for its value.
+"""The process in which rules read long texts: reads calls and writes results as lines of JSON.
 
-It loads the rules and nothing else, which takes 17 MB. It ends with its standard input, whatever
-it is doing.
+It loads only the rules, which take 17 MB. It ends as soon as its standard input is closed.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from typing import Any, Final
 
 import msgspec
 
-# Callers of the daemon, and its memory, come first.
+# Lower priority than the daemon, and killed before it if memory is short.
 _NICENESS: Final = 5
 _OUT_OF_MEMORY_SCORE: Final = b"800"
 
 
 class RuleCall(msgspec.Struct, frozen=True):
-    """A function of `daemon/language/` and its arguments; positional ones first, by position."""
+    """A function and its arguments."""
 
     module: str
     function: str

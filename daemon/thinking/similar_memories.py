@@ -27,11 +27,11 @@ from ..store.selecting import living_after
 from ..store.transaction import Transaction
 from .model_or_rules import AskOptions, ModelOrRules
 
-# The maximum of one run; the next run continues.
+# The maximum number of groups in one run; the next run continues.
 _MOST_CLUSTERS: Final = 20
 _LOOKED_AT: Final = 5_000
 _READ_AT_ONCE: Final = 500
-# The groups that a model would not join, and how many of them are remembered.
+# The key of the groups that a model left apart, and their maximum number.
 _KEY: Final = "left_apart"
 _MOST_LEFT_APART: Final = 1_000
 _LONGEST_TEXT: Final = 4_000
@@ -52,10 +52,9 @@ class ToldMemory(msgspec.Struct, frozen=True):
 async def join_similar(store: AgentStore, model: ModelOrRules, options: AskOptions) -> int:
     """Merge each group of similar memories; return how many were retired.
 
-    The new memory says all that they said, and matters as much as the one that mattered most, or
-    as the model says, if that is more.
-    They point to it and leave the search; what they name is still counted as theirs. Forgetting
-    the new memory brings them back. A group that a model leaves apart is not asked for again.
+    The new memory has their content, and the highest of their importances and the model's. The old
+    memories point to it and are not searched any more; forgetting the new memory restores them. A
+    group that a model leaves apart is not asked about again.
 
     Raises:
         ModelUnavailable: no model answers usefully; what was merged before stays.
@@ -94,7 +93,6 @@ async def combine(
 
 
 async def _clusters(store: AgentStore) -> list[list[Memory]]:
-    """Groups of similar memories that do not contradict each other."""
     found: list[Memory] = []
     last, now, limits = 0, store.now, store.rules.merging
     while page := await store.read(partial(living_after, row=last, now=now, limit=_READ_AT_ONCE)):
@@ -122,7 +120,6 @@ def _agreeing(cluster: Sequence[Memory]) -> list[Memory]:
 
 
 def _loses(text: str, cluster: Sequence[Memory]) -> bool:
-    """Whether a number or reference of the memories is missing in the text."""
     numbers = {number for memory in cluster for number in _NUMBER.findall(memory.text)}
     if any(number not in text for number in numbers):
         return True
@@ -165,13 +162,12 @@ def _retire(tx: Transaction, cluster: Sequence[Memory], merged: Memory) -> int:
     kept = memories.insert(tx, msgspec.structs.replace(merged, updated_at=tx.now))
     for memory in current:
         assert memory is not None
-        # It has the highest importance already.
+        # The new memory already has the highest importance.
         merging.merge(tx, memory, _present(tx.db, kept.id), share=0.0)
     return len(current)
 
 
 def _digest(cluster: Sequence[Memory]) -> str:
-    """A digest of the ids and texts of these memories."""
     said = sorted(f"{memory.id} {memory.text}" for memory in cluster)
     return hashlib.blake2b("\n".join(said).encode(), digest_size=8).hexdigest()
 

@@ -24,7 +24,7 @@ from .model_or_rules import AskOptions, ModelOrRules
 _EXAMPLES: Final = 4
 _EXAMPLE_CHARS: Final = 100
 _MOST_EXAMPLES_CHARS: Final = 8_000
-# How many of the newest memories of a category are checked for what belongs below it.
+# The newest memories of a category that are checked for a new subcategory.
 _LOOKED_AT: Final = 2_000
 _FITS: Final = 0.99
 _SHORT: Final = 200
@@ -58,7 +58,7 @@ class Proposal(msgspec.Struct, frozen=True):
 async def propose(store: AgentStore, model: ModelOrRules, options: AskOptions) -> list[TreeChange]:
     """The operations that a model proposes; they are checked when they are applied.
 
-    Memories of a category that belong in a new one below it are moved there.
+    Memories of a category that belong in a new subcategory are moved there.
 
     Raises:
         ModelUnavailable: no model answers usefully.
@@ -97,7 +97,6 @@ def _told(limits: TreeLimits, nodes: int) -> str:
 
 
 def _examples(db: sqlite3.Connection, tree: Tree) -> str:
-    """A few memories of each category, fullest categories first."""
     lines: list[str] = []
     size = 0
     counts = {path: node.warm_count + node.cold_count for path, node in tree.items()}
@@ -130,7 +129,6 @@ def _operation(told: ToldOperation) -> TreeChange | None:
 
 
 def _overfull(wanted: Sequence[TreeChange], tree: Tree) -> list[str]:
-    """The categories with memories that are to get subcategories."""
     above = {parent(one.path.strip("/")) for one in wanted if one.type == "add"}
     return [path for path in above if path in tree]
 

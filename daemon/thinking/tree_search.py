@@ -27,11 +27,11 @@ from ..store import tree_rows
 from .model_or_rules import AskOptions, ModelOrRules, spent_on
 
 _MOST: Final = 5
-# What is not above it counts as a guess.
+# Choices up to this relevance are guesses.
 _THRESHOLD: Final = 0.3
 _LONGEST_QUESTION: Final = 2_000
 _LONGEST_REASON: Final = 300
-# The number of memories that stand for a description.
+# The number of memories in place of a description.
 _CORES: Final = 3
 _LATE: Final = "the model did not answer in time; asked again, its answer may be there at once"
 
@@ -48,9 +48,9 @@ class Reasoning(msgspec.Struct, frozen=True):
     """The categories in which a model expects the answer.
 
     Attributes:
-        found: the most relevant first; none without a model.
+        found: most relevant first; empty without an answer.
         why: why no model answered, or "".
-        spent: None where none did.
+        spent: the expense; None if no model answered.
     """
 
     found: tuple[Reasoned, ...]
@@ -60,10 +60,10 @@ class Reasoning(msgspec.Struct, frozen=True):
 
 
 class Reasoner:
-    """Searches trees with a model; a late search continues, for the next caller with the question.
+    """Searches trees with a model; a late search continues, so that a repeated question finds it.
 
     Args:
-        model: what is asked.
+        model: the model.
     """
 
     def __init__(self, model: ModelOrRules) -> None:
@@ -80,7 +80,7 @@ class Reasoner:
             return Reasoning((), "rule", "the tree has no categories yet")
         if not question.strip():
             return Reasoning((), "rule", "the question is empty")
-        # What does not change comes first, and in the same words: a provider reads it once.
+        # Unchanged parts come first, so that a provider can cache them.
         parts = (
             Part("tree", prompt(tree), stable=True),
             Part("question", question[:_LONGEST_QUESTION]),
@@ -116,7 +116,7 @@ class Reasoner:
     def _forget(self, task: asyncio.Task[Reasoning]) -> None:
         self._late.discard(task)
         if not task.cancelled():
-            # Nobody may wait for it any more.
+            # Marks the exception as retrieved.
             task.exception()
 
 
@@ -129,7 +129,7 @@ def described(db: sqlite3.Connection) -> Tree:
 
 def chosen(choices: Sequence[Choice], tree: Tree) -> tuple[Reasoned, ...]:
     """The valid choices: categories of the tree, each once, above the threshold."""
-    # A name without what is above it will do where only one category has it.
+    # The last level of a path is enough if it is unique.
     names = Counter(_name(path) for path in tree)
     known = {_name(path): path for path in tree if names[_name(path)] == 1}
     known |= {_key(path): path for path in tree}

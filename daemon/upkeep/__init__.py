@@ -1,1 +1,1 @@
-"""What happens by itself: schedules and their runs, and what each step of a run does."""
+"""Periodic work: schedules, consolidation, daily notes."""

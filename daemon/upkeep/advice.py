@@ -13,8 +13,8 @@ from ..store.agent_store import AgentStore
 class Advisor(Protocol):
     """A model that upkeep may ask. Without an answer, upkeep uses the rules.
 
-    `endpoint` names a model to ask in place of the usual one. Every coroutine raises
-    `ModelUnavailable` where no model says anything useful.
+    `endpoint` is a server to ask instead of the configured models. Every coroutine raises
+    `ModelUnavailable` if no model answers usefully.
     """
 
     def available(self, purpose: str, endpoint: str | None) -> bool:

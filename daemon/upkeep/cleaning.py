@@ -16,9 +16,9 @@ from ..store.agent_store import AgentStore
 from ..store.selecting import teach_score
 from ..store.transaction import Transaction
 
-# About ten milliseconds of the writer's time, which a store may have to wait for.
+# About ten milliseconds of the writer's time, which may delay a store.
 _AT_ONCE: Final = 64
-# What other memories point to stays as long as these: else they would be taken for true again.
+# Excludes memories that others point to, since those would become current again.
 _FORGETTABLE: Final = """
     SELECT created_at, id FROM memories AS old WHERE created_at < ?1 AND updated_at < ?1
         AND score(importance, created_at, access_count, pinned) < ?2
@@ -26,26 +26,25 @@ _FORGETTABLE: Final = """
         AND NOT EXISTS (SELECT 1 FROM memories WHERE superseded_by = old.id)
 """
 
-# When it was created and its id, by which the search goes on.
+# The creation time and id of a memory, where the search continues.
 _Found: TypeAlias = tuple[float, str]
 
 
 async def clean(store: AgentStore, years: float, *, dry_run: bool = False) -> int:
     """Delete frozen memories that were created and last changed more than `years` ago.
 
-    The last change counts, so that old notes that are stored today are not forgotten tomorrow.
-    Tombstones stay, for the other devices. As when a memory expires, what it was merged into
-    keeps what it gained.
+    The last change counts, so that old notes stored today are not deleted tomorrow. Tombstones are
+    kept for other devices. The target of a merge keeps the merged content, as after expiry.
 
-    Each batch is a transaction by itself; what is interrupted is done by the next call.
+    Each batch is a transaction; after an interruption the next call continues.
 
     Args:
         store: the agent's memory.
-        years: how long the archive keeps what is frozen.
-        dry_run: forget nothing.
+        years: how long frozen memories are kept.
+        dry_run: delete nothing.
 
     Returns:
-        How many were forgotten, or would be.
+        The number of memories that were deleted, or would be.
     """
     forgotten, before, now, rules = 0, store.now - years * YEAR, store.now, store.rules
     after: _Found = (float("-inf"), "")

@@ -1,7 +1,7 @@
 """Consolidation: the steps that maintain a memory, and runs of several steps.
 
-A step is one or more transactions of its own, and harmless when it is repeated. A run that was
-interrupted loses nothing: the next run begins again. A step that fails stops no other.
+A step consists of its own transactions and is idempotent. An interrupted run loses nothing: the
+next run starts again. A failed step does not prevent the others.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from .ingesting import Ingestion, ingest
 from .last_runs import words_of
 from .tidying import tidy
 
-# What a step found and did, under the names of `Consolidated`.
+# The results of a step, by the field names of `Consolidated`.
 Facts: TypeAlias = dict[str, Any]
-# In the order in which they run: what is ingested goes through all the others, and the hot state
-# is written last, when what it shows is settled.
+# In the order of execution: ingested facts go through all other steps, and the hot state is written
+# last.
 STEPS: Final[tuple[Step, ...]] = get_args(Step)
 _QUICK: Final[tuple[Step, ...]] = ("evict", "hot")
 _DAILY: Final[tuple[Step, ...]] = (*_QUICK, "ingest", "prune", "merge")
@@ -72,13 +72,14 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     """One run for one agent.
 
     Attributes:
-        store: the agent's memory, open as long as the run takes.
-        mode: the run's name.
-        dry_run: nothing may be changed.
-        ingestion: where the daily notes are, and how they are read.
+        store: the agent's memory, open during the run.
+        mode: the name of the run.
+        dry_run: change nothing.
+        ingestion: the daily notes.
         zone: the device's time zone.
-        advisor, endpoint: the model, and which one the call wants.
-        facts: what the steps before found and did.
+        advisor: the model, if any.
+        endpoint: a server to ask instead of the configured models.
+        facts: the results of the steps so far.
     """
 
     store: AgentStore
@@ -100,13 +101,13 @@ async def consolidate(
     """Run some steps, in order.
 
     Args:
-        work: for whom, and with what.
-        steps: which.
-        tell: hears of progress: `upkeep.started`, `upkeep.progress`, `upkeep.finished`.
-        stages: how each step is done; None: as usual.
+        work: the agent and its settings.
+        steps: the steps.
+        tell: receives the events `upkeep.started`, `upkeep.progress` and `upkeep.finished`.
+        stages: the functions of the steps; None: `STAGES`.
 
     Raises:
-        ThermoclineError: a step failed. The others are done.
+        ThermoclineError: a step failed. The other steps were done.
     """
     started, at, wanted = time.perf_counter(), work.store.now, tuple(steps)
     tell(_event("started", work, steps=wanted))
@@ -114,7 +115,7 @@ async def consolidate(
         await _run_steps(work, wanted, tell, stages or STAGES)
         if not work.dry_run:
             await work.store.write(_count)
-            # Counters are added up as a commit ends.
+            # In a second transaction, since counters are added at commit.
             await work.store.write(partial(_record, zone=work.zone))
     except BaseException as error:
         why = words_of(error) if isinstance(error, Exception) else "interrupted"
@@ -165,11 +166,10 @@ def _event(what: str, work: Work, **data: Any) -> Event:
 
 
 def _in_short(facts: Facts) -> Facts:
-    """The numbers and short texts of the facts, without lists."""
     return {name: value for name, value in facts.items() if isinstance(value, int | str)}
 
 
-# The steps. Each changes nothing in a dry run.
+# The steps, which change nothing in a dry run.
 
 
 async def _ingest(work: Work) -> Facts:
@@ -234,7 +234,6 @@ def _outlived(db: sqlite3.Connection, now: float) -> Facts:
 
 
 async def _prune(work: Work) -> Facts:
-    """Remove empty categories that have long been unused."""
     if work.dry_run:
         tree = await work.store.read(tree_rows.load)
         idle_days = work.store.rules.tree.prune_idle_days
@@ -258,7 +257,6 @@ async def _merge(work: Work) -> Facts:
 
 
 async def _rebuild(work: Work) -> Facts:
-    """Rebuild the tree as a model proposes, else by the rules."""
     facts: Facts = {}
     way: rebuilding.Way = "rule"
     operations: Sequence[TreeChange] | None = None

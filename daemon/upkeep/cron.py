@@ -1,8 +1,7 @@
 """When a job is due: cron expressions in the device's time zone, or an interval. Pure.
 
-Expressions are read as Debian's cron reads them: a fixed time that the clock skips in spring runs
-right after the gap, one that it shows twice in autumn runs once, and "every n hours" counts hours
-that pass.
+Expressions have the meaning of Debian's cron: a fixed time that is skipped in spring runs right
+after the gap, a repeated time in autumn runs once, and "every n hours" counts elapsed hours.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from typing import Final, TypeAlias
 
 from cronsim import CronSim
 
-# A cron expression, seconds between two runs, or None for never.
+# A cron expression, an interval in seconds, or None for never.
 When: TypeAlias = str | float | None
 
-# Clocks are set back a little now and then. A time on record further ahead than this was
-# recorded by a clock that was wrong.
+# A recorded time further in the future than this is from a wrong clock; smaller corrections are
+# normal.
 _AHEAD_SECONDS: Final = 3_600.0
 _NONE: Final = timedelta(0)
 
@@ -28,7 +27,7 @@ def next_after(when: When, moment: float, zone: tzinfo) -> float | None:
         return None if when is None else moment + when
     for found in CronSim(when, datetime.fromtimestamp(moment, zone)):
         at = found.timestamp()
-        # Within the second showing of an hour the library names times of the first.
+        # In a repeated hour the library returns times of its first occurrence.
         if at > moment:
             return at
     return None
@@ -51,11 +50,10 @@ def spread(seconds: float, *names: str) -> float:
 
 
 class LocalZone(tzinfo):
-    """What the C library takes for local time (`$TZ`, else `/etc/localtime`), at any moment.
+    """The local time of the C library (`$TZ`, else `/etc/localtime`), at any time.
 
-    Unlike the zone of `datetime.astimezone()` it is not fixed to one offset, so that midnight
-    next spring is right. Of a time that the clock shows twice, `fold` says which is meant; one
-    that it skips is read by the offset from before.
+    Unlike the zone of `datetime.astimezone()` it has no fixed offset, so that midnight next spring
+    is correct. For a repeated time `fold` applies; a skipped time has the offset before the gap.
     """
 
     def utcoffset(self, moment: datetime | None) -> timedelta:

@@ -14,7 +14,7 @@ from ..store.settling import warm_bytes
 from ..store.transaction import Transaction
 
 _PREFIX: Final = "day/"
-# Two years, so that a month can be held against that of the year before.
+# Two years, so that a month can be compared with that of the year before.
 _KEPT_DAYS: Final = 731
 _WEEK: Final = timedelta(days=7)
 
@@ -88,7 +88,7 @@ def _growth(days: Sequence[Day], name: str, last: date) -> float | None:
     return round(max(0, after - before) / (end - first).days, 2)
 
 
-# How a number of the week that ends with a day is taken from all that was recorded.
+# The function that computes each number of the week that ends with a day.
 _MEASURES: Final = dict.fromkeys(
     ("hot_bytes", "warm_count", "warm_bytes", "tree_nodes", "cold_count"), _level
 ) | dict.fromkeys(

@@ -1,9 +1,9 @@
 """Ingests daily notes: their facts become memories, each once.
 
-What was taken in from a note is noted, so that a note is read again only when it has changed, and
-then only what is new in it counts: a fact that was forgotten since does not come back, and one
-whose line was taken out of the note stays remembered. The id of a fact's memory follows from the
-note and the words, so that devices which share both do not remember it twice.
+The ingested facts of a note are recorded. A note is read again only if it has changed, and then
+only new facts are stored: a fact that was forgotten does not come back, and a fact whose line was
+removed from the note is kept. The id of a fact's memory is derived from the note and the words, so
+that devices that share both do not store it twice.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from .advice import Advisor, asked
 from .notes import DailyNote, Folder, Unread, read_notes
 
 _KEY: Final = "note/"
-# Some ten milliseconds of the writer's time, which a store may have to wait for.
+# About ten milliseconds of the writer's time, which may delay a store.
 _AT_ONCE: Final = 32
 
 
 class Ingestion(msgspec.Struct, frozen=True):
-    """Where an agent's notes are, and how they are read.
+    """The folders of an agent's notes, and how to read them.
 
     Attributes:
-        categories: words of headings, and where they lead.
-        days: of how many days notes are read, today's included.
-        max_bytes: of a note.
+        categories: words of headings and their categories.
+        days: the number of days whose notes are read, including today.
+        max_bytes: the maximum size of a note.
     """
 
     folders: tuple[Folder, ...]
@@ -76,17 +76,17 @@ async def ingest(
 
     Args:
         store: the agent's memory.
-        ingestion: where the notes are.
-        days: of how many days, today's included.
-        zone: the time zone that says which day is today.
-        dry_run: store nothing, and tell what would be stored.
-        advisor: a model that reads the notes; without one the rules do.
-        endpoint: the model to ask in place of the usual one.
-        writer: who the memories are by.
+        ingestion: the folders of the notes.
+        days: the number of days, including today.
+        zone: the time zone of today.
+        dry_run: store nothing, and report what would be stored.
+        advisor: a model that reads the notes; None: the rules.
+        endpoint: a server to ask instead of the configured models.
+        writer: the writer of the memories.
 
     Raises:
-        ThermoclineError: the memory cannot be read or written; what was stored stays, and the
-            next call goes on.
+        ThermoclineError: the memory cannot be read or written; stored facts are kept, and the
+            next call continues.
     """
     today = datetime.fromtimestamp(store.now, zone).date()
     reading = _Reading(
@@ -188,7 +188,6 @@ class _Reading(msgspec.Struct, kw_only=True):
         ]
 
     def _unknown(self, db: sqlite3.Connection, group: Sequence[Memory]) -> list[Memory]:
-        """The memories of `group` that would be stored."""
         found = []
         for memory in group:
             key = exact_key(memory.text)
@@ -235,7 +234,6 @@ def _category(category: str, max_depth: int) -> str:
 
 
 def _store(tx: Transaction, group: Sequence[Memory]) -> list[Memory]:
-    """Store the memories of `group` that say something new."""
     stored = []
     for memory in group:
         index_new(tx)

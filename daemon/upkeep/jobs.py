@@ -1,7 +1,7 @@
 """The list of all periodic jobs of the daemon.
 
-What follows an event, such as a change that a replica has to hear of or a conversation that pauses,
-is no job: its own loop waits for it.
+Reactions to events, such as a change to replicate or a pause in a conversation, are not jobs: they
+have their own loops.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ RHYTHMS: Final[dict[str | None, When]] = {
     "weekly": "0 0 * * 1",
     "monthly": "0 0 1 * *",
     "never": None,
-    # A part of the runs.
+    # Part of the consolidation runs.
     None: None,
 }
-# EvoClaw's names of the steps that may have a rhythm of their own.
+# EvoClaw's names of the steps that may have their own schedule.
 APART: Final[dict[str, Step]] = {
     "warm_eviction": "evict",
     "tree_prune": "prune",
@@ -49,13 +49,13 @@ def jobs_of(
     """All jobs.
 
     Args:
-        settings: gives when jobs run.
+        settings: returns the current settings.
         upkeep: consolidates memories.
-        keep_files: brings an agent's workspace and memory in step.
+        keep_files: synchronises an agent's workspace and memory.
         verify: compares a restored copy with an agent's memory.
-        close_idle: closes agents that nobody uses.
-        give_back: gives unused heap back to the system.
-        sample: notes this minute's numbers for the live history.
+        close_idle: closes unused agents.
+        give_back: returns unused heap to the system.
+        sample: records the numbers of this minute for the live history.
     """
 
     def look() -> When:
@@ -66,13 +66,13 @@ def jobs_of(
         return (now.sync.verify_days * DAY or None) if now.replicates else None
 
     return (
-        # For the daemon. Closing comes first: a job for open agents keeps its agent open.
+        # Jobs of the daemon. Closing comes first, since jobs for open agents keep them open.
         Job(name="idle", when=look, run=close_idle, agents="none", problem="agent_trouble"),
         Job(name="heap", when=lambda: 60.0, run=give_back, agents="none"),
         Job(name="sample", when=lambda: 60.0, run=sample, agents="none"),
         *_runs(settings, upkeep),
         Job(name="verify", when=days, run=verify, problem="verify_failed", at_once=1),
-        # For open agents.
+        # Jobs for open agents.
         _open("look", look, AgentStore.look, problem="agent_trouble"),
         _open("tend", lambda: 60.0, AgentStore.tend, problem="agent_trouble"),
         _open("files", lambda: 30.0, keep_files, problem="workspace_trouble", soon=True),
@@ -109,7 +109,7 @@ def _runs(settings: Callable[[], Settings], upkeep: Upkeep) -> Iterator[Job]:
         run=partial(upkeep.run, mode="merging", steps=("merge",)),
         lane="upkeep",
     )
-    # "full" on request alone: it is here since one that was interrupted runs again.
+    # "full" runs only on request; it is listed so that an interrupted run is repeated.
     modes: tuple[ConsolidationMode, ...] = ("quick", "daily", "monthly", "full")
     for mode in modes:
         yield Job(

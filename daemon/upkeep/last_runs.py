@@ -24,10 +24,10 @@ class Run(msgspec.Struct, frozen=True, omit_defaults=True):
     """The last run of a job.
 
     Attributes:
-        done: the time up to which nothing of the job is due; a failed run does not change it.
-        at: when the last run began; None: there was none.
-        seconds: how long it took.
-        error: why it failed, or `INTERRUPTED` while it runs; such a job is due at once.
+        done: the time of the last successful run.
+        at: the start of the last run; None if there was none.
+        seconds: the duration of the last run.
+        error: why it failed, or `INTERRUPTED` while it runs; with an error the job is due at once.
     """
 
     done: float
@@ -54,12 +54,12 @@ class Postponed(Exception):
 async def record(store: AgentStore, names: tuple[str, ...], run: Callable[[], Awaitable[T]]) -> T:
     """Run a job, and record it under its name, and on success under those that it covers.
 
-    Until it ends its record says that it was interrupted.
+    While it runs, its record says that it was interrupted.
 
     Args:
         store: the agent's memory.
-        names: the job, and those that it covers.
-        run: does it.
+        names: the job, and the jobs that it covers.
+        run: runs the job.
 
     Raises:
         ThermoclineError: the memory cannot be written.

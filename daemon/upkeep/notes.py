@@ -30,9 +30,9 @@ class DailyNote(msgspec.Struct, frozen=True):
     """A note that was read.
 
     Attributes:
-        key: its place and name, the same as long as it is this note.
-        day: the one that its name begins with.
-        digest: of its bytes.
+        key: its folder and name, which identify the note.
+        day: the date at the beginning of its name.
+        digest: the digest of its bytes.
     """
 
     key: str
@@ -56,7 +56,7 @@ def note_of(folders: Sequence[Folder], day: date, max_bytes: int) -> tuple[str, 
     """The path and the text of the note of a day, or None. Blocking.
 
     Raises:
-        InvalidInput: there is one, but it is not read.
+        InvalidInput: it cannot be read.
     """
     found = list(read_notes(folders, day, 1, max_bytes))
     notes = [note for note in found if isinstance(note, DailyNote)]
@@ -75,8 +75,8 @@ def read_notes(
 ) -> Iterator[Found]:
     """The notes of `days` days up to today, oldest first. Blocking; never raises.
 
-    Links are not followed. A file that is no UTF-8 text, or larger than `max_bytes`, is named
-    and left alone.
+    Links are not followed. A file that is not UTF-8 text, or larger than `max_bytes`, is returned
+    as `Unread`.
     """
     first = today - timedelta(days=min(days, today.toordinal()) - 1)
     for folder in folders:

@@ -23,7 +23,7 @@ from .tree_proposals import OVERFULL, Member, propose
 Way: TypeAlias = Literal["rule", "llm"]
 
 _KEY: Final = "tree_undo"
-# Of a very full category the latest are looked at; the others follow when these have gone.
+# Only the latest memories of a very full category are considered.
 _LOOKED_AT: Final = 5_000
 
 
@@ -31,10 +31,10 @@ class Undo(msgspec.Struct, frozen=True):
     """What undoes a rebuild.
 
     Attributes:
-        at: when it was done.
-        nodes: the categories that it took away or described anew, as they were.
-        made: the categories that it made.
-        moved: the id of each memory that it moved, and its category before and after.
+        at: the time of the rebuild.
+        nodes: the removed and changed categories, as they were before.
+        made: the created categories.
+        moved: the id of each moved memory, and its category before and after.
     """
 
     at: float
@@ -68,7 +68,7 @@ async def checked(store: AgentStore, operations: Sequence[TreeChange]) -> Rebuil
 async def rebuild(store: AgentStore, operations: Sequence[TreeChange], way: Way) -> Rebuilt:
     """Apply the valid operations in one transaction, and record how to undo it.
 
-    Of several rebuilds the last one can be undone.
+    Only the last rebuild can be undone.
     """
     return await store.write(partial(_rebuild, operations=operations, way=way))
 
@@ -76,11 +76,11 @@ async def rebuild(store: AgentStore, operations: Sequence[TreeChange], way: Way)
 async def undo(store: AgentStore) -> RebuildUndone:
     """Undo the last rebuild: restore its categories, and the categories of its memories.
 
-    What has happened since stays: a memory that was filed elsewhere is left there, and a
-    category that has got memories of its own is kept.
+    Later changes are kept: a memory that was moved since stays there, and a category with other
+    memories stays.
 
     Raises:
-        NotFound: there is none to take back.
+        NotFound: there is no rebuild to undo.
     """
     return await store.write(_undo)
 
@@ -162,7 +162,6 @@ def _differs(node: Node, tree: dict[str, Node], path: str) -> bool:
 
 
 def _concerned(db: sqlite3.Connection, rebuilt: Rebuilt) -> dict[str, str]:
-    """The categories of the memories that the steps will move."""
     whole = [step.old for step in rebuilt.steps if not isinstance(step, Move)]
     single = [key for step in rebuilt.steps if isinstance(step, Move) for key in step.ids]
     rows = db.execute(

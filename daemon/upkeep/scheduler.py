@@ -1,7 +1,7 @@
 """Runs all periodic jobs when they are due.
 
-Each run is a task of its own, so that a slow one delays no other agent. Jobs are idempotent: one
-that was interrupted or failed runs again from its beginning.
+Each run is a separate task, so that a slow run does not delay other agents. Jobs are idempotent:
+an interrupted or failed job is run again from the beginning.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .cron import When, believed, interval_of, next_after, spread
 from .last_runs import Postponed, Run, last_run, put_runs, record, words_of
 
 _log = logging.getLogger(__name__)
-# A changed schedule, a new agent and a clock that jumped are noticed within this time.
+# A changed schedule, a new agent or a clock jump is noticed within this time.
 _LONGEST_PAUSE: Final = 60.0
 _SHORTEST_PAUSE: Final = 1.0
 _JUMP_SECONDS: Final = 10.0
@@ -51,16 +51,16 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: also the name of its record.
-        when: gives the schedule in force.
-        run: called with the agent's store, or without arguments where `agents` is "none".
-        agents: "all" jobs run for closed agents too, have a record, and are caught up once when
-            they were missed; "open" jobs run for open agents; "none" jobs for the daemon.
-        lane: "all" jobs of one lane run one after the other for an agent, the last in the list
-            first; other jobs, and one without a lane, have one of their own.
-        covers: the jobs of its lane that are done whenever this one is.
-        problem: the code under which a failure is reported.
-        at_once: for how many agents its lane runs at the same time.
-        soon: whether it first runs when its agent is opened, or after its first interval.
+        when: returns the current schedule.
+        run: called with the agent's store, or without arguments if `agents` is "none".
+        agents: "all" jobs also run for closed agents, are recorded, and run once after a missed
+            time; "open" jobs run for open agents; "none" jobs for the daemon.
+        lane: "all" jobs of one lane run sequentially for an agent, last in the list first; jobs
+            without a lane have a separate one.
+        covers: the jobs of its lane that it includes.
+        problem: the code of its problem reports.
+        at_once: the maximum number of agents that its lane runs for at the same time.
+        soon: whether it first runs when its agent is opened, not after the first interval.
     """
 
     name: str
@@ -91,17 +91,17 @@ class _Retry(NamedTuple):
 class Scheduler:
     """Runs jobs when they are due.
 
-    Times are kept on the clock that nobody can set, and computed again whenever the device's clock
-    jumps: no jump causes a busy loop, or postpones a job beyond its next regular time. A closed
-    agent that nobody has used since is opened for the jobs that cover others, or once a day.
+    Due times are monotonic, and recomputed whenever the device's clock jumps: a jump neither causes
+    a busy loop nor postpones a job beyond its next regular time. A closed agent that was not used
+    since is opened only for jobs that cover others, or once a day.
 
     Args:
-        agents: the memories.
-        jobs: every job, the larger ones last.
+        agents: the agents.
+        jobs: all jobs, larger ones last.
         clock: the time, in the device's zone.
-        device: this device's id, so that devices with one memory take turns.
-        jitter: gives the seconds over which agents and devices are spread.
-        problems: where failures are reported.
+        device: this device's id; devices with the same memory run at different times.
+        jitter: returns the seconds over which agents and devices are spread.
+        problems: receives failures.
     """
 
     def __init__(
@@ -133,8 +133,8 @@ class Scheduler:
         self._next: dict[_Key, float] = {}
         self._tasks: dict[_Key, asyncio.Task[None]] = {}
         self._retries: dict[_Key, _Retry] = {}
-        # How often the agent had been used when its lane was looked at last, and the lanes of
-        # closed agents that nobody has used since.
+        # The number of uses of the agent at the last run of its lane, and the lanes of closed
+        # agents without further uses.
         self._uses: dict[_Key, int] = {}
         self._unused: set[_Key] = set()
 
@@ -198,7 +198,7 @@ class Scheduler:
             for agent in owners[job.agents] if job.agents == "all" or job.when() else ():
                 key = _Key(agent, name)
                 current.add(key)
-                # The agents not all at once when the daemon starts.
+                # Spreads the agents after the start of the daemon.
                 first = 0.0 if job.soon else interval_of(job.when()) or 0.0
                 first = self._delay(agent) if job.agents == "all" else first
                 if self._next.setdefault(key, up + first) > up or key in self._tasks:
@@ -226,7 +226,6 @@ class Scheduler:
             self._problems.clear("upkeep_failed", "")
 
     async def _run(self, key: _Key) -> None:
-        """Run a job, or the due jobs of a lane."""
         agent, job = key.agent, self._lanes[key.name][0]
         delay = interval_of(job.when()) or _LONGEST_PAUSE
         try:
@@ -242,7 +241,7 @@ class Scheduler:
             if job.agents != "all":
                 self._recovered(job, agent)
         except NotFound:
-            # Somebody has removed the agent's folder.
+            # The folder of the agent was removed.
             pass
         except Exception as error:  # noqa: BLE001 - a failure stops no other job
             least = _RETRY_SECONDS if job.agents == "all" else delay
@@ -299,7 +298,6 @@ class Scheduler:
         }
 
     def _wait(self, job: Job, agent: str, runs: dict[str, Run]) -> float:
-        """The seconds until a job is due."""
         run = runs.get(job.name)
         at = None if run is None else self._due_at(job, agent, run)
         wait = DAY if at is None else at - self._clock.now()

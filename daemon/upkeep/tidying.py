@@ -1,8 +1,8 @@
 """Searches a whole memory for duplicates and contradictions.
 
-The search reads on the readers and reckons on a thread; the writer only gets the little that is to
-be done, in small groups between the stores of others. It may be broken off at any moment, and
-begun again: each pair is judged anew at the moment that it is joined.
+The search uses readers and a thread; the writer gets only small groups of changes between other
+writes. It can be interrupted and restarted at any time: each pair is judged again when it is
+joined.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from ..store.selecting import living_after, living_at
 from ..store.transaction import Transaction
 
 _READ_AT_ONCE: Final = 500
-# Some ten milliseconds of the writer's time, which a store may have to wait for.
+# About ten milliseconds of the writer's time, which may delay a store.
 _PAIRS_AT_ONCE: Final = 16
-# So many short lists are sorted, since nobody else can run while one is.
+# The number of short lists to sort, since sorting a long one would block other threads.
 _SHELVES: Final = 64
 
 
@@ -53,7 +53,7 @@ class Survey:
     """The keys of all memories, as numbers without texts.
 
     Attributes:
-        examined: how many there were.
+        examined: the number of memories.
     """
 
     def __init__(self) -> None:
@@ -81,15 +81,14 @@ class Survey:
 async def tidy(store: AgentStore, *, dry_run: bool = False) -> TidyReport:
     """Merge duplicates, mark superseded memories, archive faded ones.
 
-    Nothing is forgotten, and every merge can be undone. Done twice in a row, the second finds
-    nothing to do.
+    Nothing is forgotten, and every merge can be undone. Idempotent.
 
     Args:
         store: the agent's memory.
-        dry_run: change nothing, and report what would be done.
+        dry_run: change nothing, and report the changes.
 
     Raises:
-        ThermoclineError: the database refuses; what was done before stays.
+        ThermoclineError: the database fails; earlier changes are kept.
     """
     survey = await _surveyed(store)
     pairs = await _pairs(store, await asyncio.to_thread(survey.suspects))
@@ -115,7 +114,6 @@ async def _surveyed(store: AgentStore) -> Survey:
 
 
 async def _pairs(store: AgentStore, rows: Sequence[int]) -> list[RelatedPair]:
-    """The pairs among some memories that are not joined yet, duplicates first."""
     now = store.now
     suspects: list[Memory] = []
     for start in range(0, len(rows), _READ_AT_ONCE):
@@ -133,7 +131,7 @@ async def _pairs(store: AgentStore, rows: Sequence[int]) -> list[RelatedPair]:
         pair
         for pair in found
         if pair.judgement.relation == "contradiction"
-        # Where the newer one is about to be retired, what it is merged into supersedes instead.
+        # If the newer one is about to be retired, its merge target supersedes the older one.
         and (pair.older.superseded_by != pair.newer.id or pair.newer.id in retiring)
     ]
     return [*duplicates, *contradictions]

@@ -1,8 +1,8 @@
 """Proposes changes of the category tree by rules: split overfull, merge idle categories.
 
-Both are done sparingly, since a tree that changes its shape every month is no map: only what
-many memories of a category have in common becomes a category of its own, and only where the
-tree keeps room for new ones; only what is small, cold and long unused goes into its parent.
+Both are done sparingly, so that the tree stays stable: a category is split only by a topic of many
+of its memories, and only if the tree keeps room for new categories; only small, cold and long
+unused categories are merged into their parents.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from ..memory.tree import IDLE_DAYS
 from ..memory.tree_nodes import ROOT, Node, Tree, TreeLimits, children, level, parent, title
 from ..memory.tree_rebuild import MOST_OPERATIONS, Placed, TreeChange, apply, fits
 
-# A category with fewer memories needs no parts.
+# A category with fewer memories is not split.
 OVERFULL: Final = 40
-# The least number and share of memories of a part, and the largest share.
+# The minimum number and share of memories of a part, and the maximum share.
 _PART_AT_LEAST: Final = 8
 _LEAST_SHARE: Final = 0.1
 _MOST_SHARE: Final = 0.7
 _PARTS: Final = 4
-# The share of each limit that splitting leaves free, for the categories that people make.
+# The share of each limit that splitting may use; the rest is for categories that people create.
 _ROOM: Final = 0.8
 _FEW: Final = 3
-# A subject or a tag was given on purpose; a word only happens to be there.
+# The weight of a subject or tag, which was given deliberately, relative to a word.
 _GIVEN: Final = 3
 _WORD_LETTERS: Final = 4
 _NAME: Final = re.compile(r"[^\w-]+")
@@ -58,12 +58,12 @@ def propose(
     """The operations that would improve the tree, in an order in which `apply` accepts them.
 
     Args:
-        tree: the tree as it is.
-        members: by category the memories filed just there, or the latest of very many, of those
-            categories that have `OVERFULL` or more; `root` may be among them.
-        limits: what the tree must be within.
+        tree: the current tree.
+        members: the memories directly in each category with at least `OVERFULL` of them, or the
+            latest of very many; may include `root`.
+        limits: the limits of the tree.
         now: the time.
-        idle_days: how long a category was not used that is idle.
+        idle_days: the time without use after which a category is idle.
     """
     wanted = [*_merges(tree, now, idle_days), *_splits(tree, members, limits)]
     placed = {
@@ -157,7 +157,6 @@ def _parts(path: str, members: Sequence[Member]) -> Iterator[tuple[str, tuple[st
 
 
 def _topics(path: str, member: Member) -> dict[str, int]:
-    """The topics of a memory as names of categories, with their weights."""
     found = {
         word: 1
         for word in words(member.text)

@@ -46,13 +46,13 @@ class Upkeep:
     """Consolidates memories and ingests notes, one run at a time for each agent.
 
     Args:
-        agents: the memories.
-        rules: gives how they are kept, by the configuration in force.
-        publish: hears of a run's progress, by agent.
-        problems: where notes that cannot be read are reported.
+        agents: the agents.
+        rules: returns the current settings.
+        publish: receives events of a run's progress, by agent.
+        problems: receives notes that cannot be read.
         clock: the time, in the device's zone.
-        schedules: gives an agent's jobs for status.
-        advisor: a model; without one the rules decide alone.
+        schedules: returns an agent's jobs for status.
+        advisor: a model; None: only the rules.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Upkeep:
     ) -> Consolidated:
         """Run a mode now, or after the current run.
 
-        It continues if the caller leaves. The jobs that it contains are recorded as done.
+        It continues if the caller is cancelled. The included jobs are recorded as done.
 
         Raises:
             NotFound: there is no such agent.
@@ -112,7 +112,7 @@ class Upkeep:
         return await self._detached(agent, run)
 
     async def run(self, store: AgentStore, mode: str, steps: Iterable[Step]) -> Consolidated:
-        """Run some steps for an open agent, once the run in progress has ended.
+        """Run some steps for an open agent, after the current run.
 
         Raises:
             ThermoclineError: a step failed.
@@ -182,7 +182,7 @@ class Upkeep:
         running = self._running.get(agent)
         schedules = self._schedules(agent, db)
         if running is not None:
-            # Its record says that it was interrupted, which it is if the daemon ends now.
+            # The record of a running job says that it was interrupted.
             schedules = tuple(
                 msgspec.structs.replace(one, error="") if one.name == running.mode else one
                 for one in schedules
@@ -252,7 +252,7 @@ class Upkeep:
         """
 
         async def alone() -> T:
-            # In this order: a lock is kept, so there must be none for an unknown agent.
+            # In this order, since locks are kept and an unknown agent must not get one.
             async with self._agents.use(agent, create=False) as store, self._lock(agent):
                 return await run(store)
 

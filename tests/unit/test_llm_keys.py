@@ -8,7 +8,7 @@ import pytest
 
 from thermocline.daemon.errors import ConfigInvalid
 from thermocline.daemon.llm.keys import key_file, read_keys
-from thermocline.daemon.llm.wire import Setup, line, to_worker
+from thermocline.daemon.llm.wire import TO_WORKER, Setup, line
 
 
 @pytest.fixture
@@ -72,6 +72,6 @@ def test_a_place_that_cannot_be_looked_at_is_named(tmp_path: Path) -> None:
 
 def test_a_setup_goes_through_the_pipe_and_is_never_shown() -> None:
     setup = Setup({"openai": "sk-secret"}, "openai/m", "http://localhost", {"azure": "https://x"})
-    assert to_worker(line(setup)) == setup
+    assert TO_WORKER.decode(line(setup)) == setup
     assert "secret" not in repr(setup)
     assert "secret" not in f"{[setup]}"

@@ -8,23 +8,7 @@ from .state import HotLimits, HotState, Section
 from .update import remove, update
 
 __all__ = [
-    "Changes",
-    "Displaced",
-    "Entry",
-    "EntryKey",
-    "Fitted",
-    "HotLimits",
-    "HotState",
-    "Section",
-    "Trimmed",
-    "diff",
-    "document",
-    "document_size",
-    "entries",
-    "fit",
-    "from_entries",
-    "is_entry",
-    "remove",
-    "trim",
-    "update",
-]
+    "Changes", "Displaced", "Entry", "EntryKey", "Fitted", "HotLimits", "HotState", "Section",
+    "Trimmed", "diff", "document", "document_size", "entries", "fit", "from_entries", "is_entry",
+    "remove", "trim", "update",
+]  # fmt: skip

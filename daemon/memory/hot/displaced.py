@@ -12,9 +12,9 @@ from ..checks import check_category
 from ..records import Json
 from .state import Item, Section, importance_of, number
 
-# A memory's text has a limit in bytes; this many characters stay below it in any script.
+# This many characters of any script are below the limit of a memory's text in bytes.
 PART_CHARACTERS: Final = 16_000
-# Small values that leave together share a statement of up to this many characters.
+# Small values that are removed together share a statement of up to this many characters.
 GROUP_CHARACTERS: Final = 2_000
 
 _LABELS: Final[dict[Section, str]] = {
@@ -44,7 +44,7 @@ _IMPORTANCES: Final[dict[Section, float]] = {
     "context": 0.5,
 }
 
-# What a statement says, or its own fields hold, without naming the key.
+# The keys whose values are in the statement or its fields without the name of the key.
 _TOLD: Final[dict[Section, frozenset[str]]] = {
     "project": frozenset({"name", "description"}),
     "event": frozenset({"text", "timestamp"}),
@@ -57,11 +57,11 @@ class Displaced(msgspec.Struct, frozen=True):
     """A value that was removed from the hot state, or shortened in it.
 
     Attributes:
-        section: where it stood.
-        text: a statement that holds the full value; never above 64 KiB of UTF-8, a longer
-            value comes in several parts, marked `(part 1 of 3)`.
-        category: a lesson's own where that is a valid one; else one of the section.
-        created_at: epoch seconds, None where the entry had no time.
+        section: its section.
+        text: a statement with the full value, at most 64 KiB of UTF-8; a longer value has several
+            parts, marked `(part 1 of 3)`.
+        category: a lesson's own category if it is valid, else that of the section.
+        created_at: epoch seconds; None if the entry had no time.
     """
 
     section: Section
@@ -90,7 +90,7 @@ def displaced_values(
 ) -> Iterator[Displaced]:
     """The statements of values of one section by key; small values share one.
 
-    `name` is the project's, where the values are from inside a project.
+    `name` is the name of the project, for values of a project.
     """
     label = f"{_LABELS[section]} {name}".rstrip()
     for group in _groups(f"{key}: {_plain(value)}" for key, value in values):

@@ -22,11 +22,11 @@ CONTEXT_KEYS: Final = frozenset({"projects", "events", "tasks"})
 
 
 def document(state: HotState, promoted: Sequence[Memory], limits: HotLimits) -> Item:
-    """The document of `state`, with as many promoted memories as its room allows.
+    """The document of `state`, with as many promoted memories as fit.
 
-    Lessons come in EvoClaw's order, the most important first, and of equals the oldest.
-    Promoted memories come last, in the given order, up to the first that no longer fits
-    `limits.max_bytes`; the state itself is written whole, so `fit` it first.
+    Lessons are in EvoClaw's order, most important first, among equals oldest first. Promoted
+    memories are last, in the given order, up to the first that does not fit `limits.max_bytes`.
+    The state itself is written in full, so `fit` it first.
     """
     whole = _state_document(state)
     memories = _promote(promoted, limits.max_bytes - document_size(whole))
@@ -56,7 +56,7 @@ def _state_document(state: HotState) -> Item:
 
 def _promote(promoted: Sequence[Memory], room: int) -> list[Item]:
     chosen: list[Item] = []
-    # The first one's comma, paid for by every entry, is the one before the key.
+    # Each entry counts a comma; that of the first entry is the one before the key.
     room -= len(f'"{HOT_MEMORIES}":[]')
     for memory in promoted:
         entry = {

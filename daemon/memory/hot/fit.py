@@ -18,7 +18,7 @@ from .shortening import FLOOR, shortened, texts, water_level
 from .state import HotLimits, HotState, Item, Section, importance_of, is_finished
 from .update import checked
 
-# A section, and the place in its list or the key in its object.
+# A section, and the index in its list or the key in its object.
 _Ref: TypeAlias = tuple[Section, int | str]
 
 # The values of these sections are beside other keys, so each has a comma.
@@ -54,7 +54,7 @@ class Trimmed(msgspec.Struct, frozen=True):
 
 
 def trim(key: str, value: Json, limits: HotLimits) -> Trimmed:
-    """The value of an `update`, with its longest texts cut so that it leaves room for others.
+    """The value of an `update`, with its longest texts cut to its share of the hot state.
 
     A value of the identity or profile, and a project, may take a quarter of `max_bytes`; a
     lesson, event or task a tenth.
@@ -212,7 +212,6 @@ def _level(values: Mapping[_Ref, Json], excess: int, floor: int) -> dict[_Ref, J
 
 
 def _lost(ref: _Ref, whole: Json, short: Json) -> Iterator[Displaced]:
-    """The statements for what was cut from an entry."""
     section = ref[0]
     if section not in _NAMED and section != "project":
         yield from displaced_entry(section, whole)
@@ -225,7 +224,7 @@ def _lost(ref: _Ref, whole: Json, short: Json) -> Iterator[Displaced]:
 
 def _cut(ref: _Ref, value: Json, level: int) -> Json:
     whole = shortened(value, level)
-    # A project is found by its name, which therefore stays as it is.
+    # The name of a project identifies it and is never cut.
     return whole | _name_of(value) if ref[0] == "project" else whole
 
 

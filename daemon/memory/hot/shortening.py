@@ -9,7 +9,7 @@ from ..records import Json
 from .document import document_size
 
 MARK: Final = "…"
-# No text is cut below this many bytes of JSON: what would remain says nothing.
+# The minimum length of a cut text in bytes of JSON; less would say nothing.
 FLOOR: Final = 48
 
 _SHORT_ESCAPES: Final = frozenset('"\\\b\f\n\r\t')
@@ -18,7 +18,7 @@ _SHORT_ESCAPES: Final = frozenset('"\\\b\f\n\r\t')
 def shortened(value: Json, level: int) -> Json:
     """`value` with every text in it cut to at most `level` bytes of JSON, quotes included.
 
-    Keys stay whole. `level` is at least `FLOOR`.
+    Keys are not cut. `level` must be at least `FLOOR`.
     """
     if isinstance(value, str):
         return _cut(value, level) if document_size(value) > level else value
@@ -44,7 +44,7 @@ def texts(value: Json, path: str) -> Iterator[tuple[str, str, int]]:
 def water_level(lengths: Iterable[int], excess: int, floor: int = FLOOR) -> int:
     """The highest level that frees `excess` bytes when all longer texts are cut to it.
 
-    `floor` when no level above it frees that many.
+    `floor` if no higher level frees that many.
     """
     ordered = sorted((length for length in lengths if length > floor), reverse=True)
     total = 0
@@ -67,7 +67,6 @@ def _cut(text: str, level: int) -> str:
 
 
 def _width(character: str) -> int:
-    """The bytes of one character inside a JSON string."""
     if character in _SHORT_ESCAPES:
         return 2
     if character < " ":

@@ -18,7 +18,7 @@ Quota: TypeAlias = Annotated[int, Meta(ge=0, le=10_000)]
 
 DEFAULT_LESSON_CATEGORY: Final = "general"
 DEFAULT_TASK_STATUS: Final = "pending"
-# What a lesson counts for when its file does not say: EvoClaw sorts it so.
+# The importance of a lesson without one, as in EvoClaw.
 UNSTATED_IMPORTANCE: Final = 0.5
 
 FINISHED: Final = frozenset(
@@ -30,11 +30,11 @@ FINISHED: Final = frozenset(
 
 
 class HotLimits(msgspec.Struct, frozen=True):
-    """What the hot state may hold; the configuration's section `hot`.
+    """The limits of the hot state; the configuration's section `hot`.
 
     `max_bytes` counts its compact JSON in UTF-8.
 
-    An empty document alone takes some 130 bytes, so that no `max_bytes` below that can be kept.
+    An empty document takes about 130 bytes, so a lower `max_bytes` cannot be kept.
     """
 
     max_bytes: Annotated[int, Meta(ge=512, le=1_048_576)] = 5_120
@@ -44,16 +44,14 @@ class HotLimits(msgspec.Struct, frozen=True):
 
 
 class HotState(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent's hot state. Never changed in place: every function returns a new one.
+    """One agent's hot state. Immutable: every function returns a new one.
 
-    Lists run from the oldest entry to the newest. In a normalised state, which `parse` and
-    `update` give, every lesson, event and task has a non-blank `text` and a `timestamp` in
-    epoch seconds, every project a `name`, and no two lessons share a text, no two tasks a
-    text, no two projects a name.
+    Lists are ordered from the oldest entry to the newest. `update` returns a normalised state:
+    every lesson, event and task has a non-blank `text` and a `timestamp` in epoch seconds, every
+    project a `name`, and the texts of lessons, texts of tasks and names of projects are unique.
 
     Attributes:
-        extra: top-level keys of the document that have no meaning here, kept as they came;
-            those that do have one are not allowed in it, and are passed over.
+        extra: unknown top-level keys of the document, kept unchanged; known keys are ignored.
         context: the same for keys of `active_context`.
     """
 

@@ -30,13 +30,12 @@ DEFAULT_LESSON_IMPORTANCE: Final = 0.7
 
 
 def update(state: HotState, key: str, value: Json, now: float) -> HotState:
-    """`state` with `value` merged in, as `key` asks.
+    """`state` with `value` merged in under `key`.
 
-    `identity` and `owner_profile` take an object and set its keys. `lesson` {text, category?,
-    importance?, timestamp?} and `task` {text, status?, timestamp?} replace the one with the
-    same text, whose other keys they keep; `event` {text, timestamp?} is always appended;
-    `project` {name, …} is merged into the one of that name. Further keys are kept. `now` is the
-    time of an entry that gives none.
+    `identity` and `owner_profile` set the keys of an object. `lesson` {text, category?,
+    importance?, timestamp?} and `task` {text, status?, timestamp?} replace the entry with the same
+    text but keep its other keys; `event` {text, timestamp?} is appended; `project` {name, …} is
+    merged into the project of that name. Other keys are kept. `now` is the default timestamp.
 
     Raises:
         InvalidInput: no such key, or a value of the wrong shape.
@@ -85,7 +84,7 @@ def checked(key: str, value: Json) -> Item:
     """`value` as an object that the hot state can hold under one of its keys.
 
     Raises:
-        InvalidInput: it is of the wrong shape, or JSON cannot carry it.
+        InvalidInput: it is not a valid object, or cannot be stored as JSON.
         TooLarge: it has more than 16 KiB as JSON.
     """
     if not isinstance(value, dict):
@@ -95,7 +94,7 @@ def checked(key: str, value: Json) -> Item:
             hint=f"such as {_EXAMPLES[key]}",
         )
     cleaning = Cleaning()
-    # As deep as it will stand in the document, so that reading that back accepts it.
+    # At its depth in the document, so that the document can be read back.
     cleaning.clean(value, key, depth=3)
     if cleaning.faults:
         raise InvalidInput(f"cannot store {cleaning.faults[0]}", field=key)
@@ -235,7 +234,7 @@ _UPDATES: Final[dict[str, Callable[[HotState, Item, float], HotState]]] = {
     "task": _take_on,
     "project": _work_on,
 }
-# Where each key's entries stand, and what they are named by; None for the keys of an object.
+# The field of each key's entries, and the key that names an entry; None for an object.
 _PLACES: Final[dict[str, tuple[str, str | None]]] = {
     "identity": ("identity", None),
     "owner_profile": ("owner_profile", None),

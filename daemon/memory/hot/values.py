@@ -18,14 +18,14 @@ class Cleaning:
     """Makes values storable, and collects the changes that this needs.
 
     Attributes:
-        faults: one line for each thing changed, `path: what was wrong`.
+        faults: one line for each change, `path: fault`.
     """
 
     def __init__(self) -> None:
         self.faults: list[str] = []
 
     def clean(self, value: Json, path: str, depth: int = 0) -> Json:
-        """`value`, with whatever JSON text in UTF-8 cannot carry replaced or left out."""
+        """`value`, with anything that JSON in UTF-8 cannot hold replaced or removed."""
         if depth > MAX_DEPTH:
             return self._fault(path, f"nested deeper than {MAX_DEPTH} levels", None)
         if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Spans of days, counted as the calendar does: day 1 is 1 January of the year 1.
+"""Spans of days, as numbers of the calendar: day 1 is 1 January of the year 1.
 
 Plain numbers, so that arithmetic cannot overflow; days outside the years 1 to 9999 are clamped
 when they are converted to times.
@@ -77,18 +77,18 @@ def _month_start(index: int) -> int:
 
 
 def month_index(day: int) -> int:
-    """The month that `day` is in, counted from the year 0."""
+    """The month of `day`, counted from the year 0."""
     date = _date(day)
     return date.year * 12 + date.month - 1
 
 
 def year_of(day: int) -> int:
-    """The year that `day` is in."""
+    """The year of `day`."""
     return _date(day).year
 
 
 def shifted(day: int, by_months: int) -> int:
-    """The same day of the month so many months on, or the last that month has."""
+    """The same day `by_months` months later, or the last day of that month."""
     month = months(month_index(day) + by_months)
     return min(month.first + _date(day).day - 1, max(month.first, month.after - 1))
 
@@ -99,7 +99,7 @@ def weekday(day: int) -> int:
 
 
 def week(day: int, on: int = 0) -> Period:
-    """The week, Monday to Sunday, that `day` is in, or that comes `on` weeks later."""
+    """The week, Monday to Sunday, of `day`, or `on` weeks later."""
     monday = day - weekday(day) + 7 * on
     return Period(monday, monday + 7)
 
@@ -111,7 +111,7 @@ def weekend(day: int, on: int = 0) -> Period:
 
 
 def around(day: int, reach: int) -> Period:
-    """`day` and `reach` days on either side."""
+    """`day` and `reach` days on both sides."""
     return Period(day - reach, day + reach + 1)
 
 

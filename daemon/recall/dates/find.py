@@ -1,4 +1,4 @@
-"""Finding every date and span of time in a text, as local days in seconds since the epoch."""
+"""Finds every date and span of time in a text, as local days in seconds since the epoch."""
 
 from __future__ import annotations
 

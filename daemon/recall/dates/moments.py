@@ -1,4 +1,4 @@
-"""One time in words, with what may stand before it: "early May", "the week before 9 June"."""
+"""One time in words, with a qualifier: "early May", "the week before 9 June"."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .words import (
 
 
 def moment(tokens: Tokens, at: int, today: Today, cue: str = "") -> Reading | None:
-    """The time that is told at `at`, its own preposition and article included.
+    """The time at `at`, including its own preposition and article.
 
     `cue` is the preposition before `at`, when the caller has read one.
     """

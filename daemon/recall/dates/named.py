@@ -28,7 +28,7 @@ from .words import (
 def named(
     tokens: Tokens, at: int, today: Today, cue: str, *, article: bool = False
 ) -> Reading | None:
-    """What is named of the calendar at `at`.
+    """The date or period of the calendar at `at`.
 
     Without a year it is the latest that has begun. An ambiguous word ("may", "2000") counts only
     with a `cue`, the preposition of time before it, or with a fitting number. `article` is

@@ -1,4 +1,4 @@
-"""Dates that are written in figures, and those of Chinese, Japanese and Korean."""
+"""Dates in digits, and those of Chinese, Japanese and Korean."""
 
 from __future__ import annotations
 

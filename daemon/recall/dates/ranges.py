@@ -1,4 +1,4 @@
-"""Times with an end named or left open: "since March", "between May and July 2023"."""
+"""Times with a named or an open end: "since March", "between May and July 2023"."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ONWARDS = frozenset({"on", "onward", "onwards"})
 
 
 def time_span(tokens: Tokens, today: Today) -> Reading | None:
-    """The time that is told from the first token on."""
+    """The time that begins at the first token."""
     word = word_at(tokens, 0)
     if word in BETWEEN | FROM and (found := _from_to(tokens, today, word)):
         return found

@@ -1,4 +1,4 @@
-"""What a stretch of tokens was read as."""
+"""The result of reading a sequence of tokens as a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Tokens: TypeAlias = Sequence[Token]
 
 
 class Today(msgspec.Struct, frozen=True):
-    """The local day that a question is asked on, and the seconds of it that are gone."""
+    """The local day of the question, and the seconds of it that have passed."""
 
     day: int
     seconds: int = 0

@@ -1,4 +1,4 @@
-"""Times told from today: "yesterday", "last May", "the past 3 weeks", "two days ago"."""
+"""Times relative to today: "yesterday", "last May", "the past 3 weeks", "two days ago"."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PARTS_OF_TODAY: Final = frozenset({"morning", "afternoon", "evening", "night"})
 
 
 def relative(tokens: Tokens, at: int, today: Today, *, article: bool = False) -> Reading | None:
-    """The time told from today at `at`; `article` is whether "the" stands before it."""
+    """The time relative to today at `at`; `article` is whether "the" precedes it."""
     word = word_at(tokens, at)
     if word in DAYS_FROM_TODAY:
         return Reading(at + 1, (days.one_day(today.day + DAYS_FROM_TODAY[word]),))

@@ -1,4 +1,4 @@
-"""A question as the tokens that a date can be made of."""
+"""Splits a question into tokens that may be part of a date."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Token(msgspec.Struct, frozen=True, gc=False):
 
 
 def tokens(text: str) -> list[Token]:
-    """The tokens of `text`, in order; takes time in proportion to its length."""
+    """The tokens of `text`, in order; takes time linear in its length."""
     found: list[Token] = []
     end = 0
     for match in _TOKEN.finditer(text):

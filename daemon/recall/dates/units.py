@@ -14,7 +14,7 @@ _MONTHS: Final = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
 
 
 def distant(unit: str, distance: int, day: int) -> Period | None:
-    """The whole unit of the calendar that `day` is in, or that lies `distance` of them on.
+    """The calendar unit that is `distance` units from the one that contains `day`.
 
     None for units below a day.
     """
@@ -31,7 +31,7 @@ def distant(unit: str, distance: int, day: int) -> Period | None:
 
 
 def moved(unit: str, distance: int, day: int) -> int | None:
-    """The day that lies `distance` units on from `day`; None for units below a day."""
+    """The day `distance` units after `day`; None for units below a day."""
     if unit in _MONTHS:
         return days.shifted(day, _MONTHS[unit] * distance)
     return day + _DAYS[unit] * distance if unit in _DAYS else None

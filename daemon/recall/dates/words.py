@@ -93,7 +93,7 @@ COUNTS: Final = {
     "un": 1, "une": 1, "deux": 2, "trois": 3, "quatre": 4, "cinq": 5, "dix": 10,
     "una": 1, "dos": 2, "tres": 3, "cuatro": 4, "cinco": 5, "seis": 6, "diez": 10,
 }  # fmt: skip
-# About so many.
+# The approximate number of vague counts.
 VAGUE_COUNTS: Final = {"few": 3, "couple": 2, "several": 4, "paar": 3, "quelques": 3, "unos": 3}
 
 LAST: Final = _words(
