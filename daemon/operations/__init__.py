@@ -35,32 +35,12 @@ from .operation import Operation
 
 __all__ = ["OPERATIONS", "Operation"]
 
-OPERATIONS: Final[tuple[Operation, ...]] = (
-    *recall.OPERATIONS,
-    *context.OPERATIONS,
-    *tools.OPERATIONS,
-    *merging.OPERATIONS,
-    *history.OPERATIONS,
-    *forgetting.OPERATIONS,
-    *metrics.OPERATIONS,
-    *memories.OPERATIONS,
-    *hot.OPERATIONS,
-    *tree.OPERATIONS,
-    *cold.OPERATIONS,
-    *pairs.OPERATIONS,
-    *compact.OPERATIONS,
-    *distill.OPERATIONS,
-    *files.OPERATIONS,
-    *graph.OPERATIONS,
-    *conversations.OPERATIONS,
-    *own_files.OPERATIONS,
-    *experiences.OPERATIONS,
-    *sessions.OPERATIONS,
-    *agents.OPERATIONS,
-    *sync.OPERATIONS,
-    *imports.OPERATIONS,
-    *upkeep.OPERATIONS,
-    *backup.OPERATIONS,
-    *status.OPERATIONS,
-    *config.OPERATIONS,
+_MODULES: Final = (
+    recall, context, tools, merging, history, forgetting, metrics, memories, hot, tree,
+    cold, pairs, compact, distill, files, graph, conversations, own_files, experiences,
+    sessions, agents, sync, imports, upkeep, backup, status, config,
+)  # fmt: skip
+
+OPERATIONS: Final[tuple[Operation, ...]] = tuple(
+    one for module in _MODULES for one in module.OPERATIONS
 )

@@ -11,7 +11,8 @@ from ..recall.recall import Request, recall
 from ..shapes.cold import ColdFound, ColdQuery, ColdSearchBody, DatabaseBody, Initialized
 from ..shapes.memory import MemoryPage
 from ..shapes.recall import HitView
-from ..store.selecting import Filters, page
+from ..store.selecting import Filters
+from .memories import listed
 from .operation import operation
 from .scope import Scope
 from .sync import account_of
@@ -26,37 +27,25 @@ _METHOD: Final = "cold"
 async def index(scope: Scope, query: ColdQuery) -> MemoryPage:
     """List the archive, by words or the newest first."""
     limit = scope.page_limit(query.limit)
+    if not query.query.strip():
+        return await listed(scope, _ARCHIVED, limit, query.offset)
     async with scope.store() as store:
         scoring, tuning = store.rules.scoring, store.rules.recall
-        if query.query.strip():
-            request = Request(
-                text=query.query,
-                filters=_ARCHIVED,
-                limit=max(tuning.candidates, query.offset + limit),
-                weights=tuning.weights,
-                preset=tuning.preset,
-                scoring=scoring,
-                now=scope.now,
-            )
-            answer = await store.read(
-                lambda db: recall(db, request, tuning), seconds=scope.settings.limits.query_seconds
-            )
-            total = len(answer.hits)
-            found = [hit.memory for hit in answer.hits[query.offset : query.offset + limit]]
-        else:
-            found, total = await store.read(
-                lambda db: page(
-                    db,
-                    _ARCHIVED,
-                    order="newest",
-                    limit=limit,
-                    offset=query.offset,
-                    now=scope.now,
-                    scoring=scoring,
-                ),
-                seconds=scope.settings.limits.query_seconds,
-            )
-    return MemoryPage([memory_view(memory, scope.now, scoring) for memory in found], total)
+        request = Request(
+            text=query.query,
+            filters=_ARCHIVED,
+            limit=max(tuning.candidates, query.offset + limit),
+            weights=tuning.weights,
+            preset=tuning.preset,
+            scoring=scoring,
+            now=scope.now,
+        )
+        answer = await store.read(
+            lambda db: recall(db, request, tuning), seconds=scope.settings.limits.query_seconds
+        )
+    shown = answer.hits[query.offset : query.offset + limit]
+    views = [memory_view(hit.memory, scope.now, scoring) for hit in shown]
+    return MemoryPage(views, len(answer.hits))
 
 
 async def init(scope: Scope, body: DatabaseBody | None = None) -> Initialized:

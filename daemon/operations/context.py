@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import time
 from contextlib import suppress
-from datetime import datetime
 from functools import partial
 from typing import Final
 
@@ -42,8 +41,6 @@ class _Made(msgspec.Struct):
 async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
     """What the agent reads before its turn: what it always knows, and what a query finds."""
     started = time.perf_counter()
-    local = datetime.now().astimezone().tzinfo
-    assert local is not None
     if body.session is not None and body.format in context_formats.EXACT:
         raise InvalidInput(f"format '{body.format}' knows no session", field="session")
     if body.found and body.format in context_formats.EXACT:
@@ -52,7 +49,7 @@ async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
         session = await sessions.entered(store, body.session)
         seen = sessions.seen(session, Filters())
         asked = Asked(
-            scope.agent, body.query, scope.now, local, store.rules, seen, found=body.found
+            scope.agent, body.query, scope.now, scope.zone, store.rules, seen, found=body.found
         )
         if scope.leaves_traces:
             # On a disk that refuses writes, the block is given all the same.

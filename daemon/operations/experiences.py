@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from datetime import datetime
 from functools import partial
 from typing import Final
 
@@ -95,8 +94,6 @@ async def add(scope: Scope, body: ExperienceBody) -> ExperienceView:
 
 async def search(scope: Scope, query: ExperienceSearch) -> SimilarExperiences:
     """Find experiences with a similar intent."""
-    local = datetime.fromtimestamp(scope.now).astimezone().tzinfo
-    assert local is not None
     tuning = scope.settings.recall
     request = Request(
         text=query.q,
@@ -104,7 +101,7 @@ async def search(scope: Scope, query: ExperienceSearch) -> SimilarExperiences:
         limit=min(_MOST_COMPARED, query.limit * (_COMPARED if query.tags else 1)),
         weights=tuning.weights,
         now=scope.now,
-        local=local,
+        local=scope.zone,
     )
     async with scope.store() as store:
         answer = await store.read(

@@ -7,7 +7,6 @@ import os
 import sqlite3
 import time
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -55,8 +54,6 @@ async def search(scope: Scope, body: FileSearch) -> FilesFound:
     started = time.perf_counter()
     rules, tuning = scope.settings.index, scope.settings.recall
     least = next((x for x in (body.min_score, body.minScore) if x is not None), rules.min_score)
-    local = datetime.fromtimestamp(scope.now).astimezone().tzinfo
-    assert local is not None
     async with scope.store() as store:
         session = await sessions.entered(store, body.session)
         request = Request(
@@ -67,7 +64,7 @@ async def search(scope: Scope, body: FileSearch) -> FilesFound:
             min_relevance=least,
             weights=tuning.weights,
             now=scope.now,
-            local=local,
+            local=scope.zone,
         )
 
         def read(db: sqlite3.Connection) -> tuple[Answer, list[Used]]:

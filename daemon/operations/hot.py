@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Final
 
 from msgspec import UNSET
@@ -31,12 +30,10 @@ async def show(scope: Scope) -> HotView:
 
 async def show_markdown(scope: Scope) -> str:
     """The hot state as Markdown: MEMORY.md as it would be written now."""
-    local = datetime.now().astimezone().tzinfo
-    assert local is not None
     async with scope.store() as store:
         rules = store.rules
         document = await store.read(lambda db: hot_rows.document(db, scope.now, rules))
-        text = markdown.render(document, scope.now, local)
+        text = markdown.render(document, scope.now, scope.zone)
         if scope.leaves_traces:
             store.note_hot(len(text))
     return text

@@ -14,7 +14,7 @@ from ..memory import checks
 from ..memory.metadata import extract
 from ..memory.records import Memory
 from ..memory.scoring import score_of, tier_of
-from ..shapes.common import MemoryId
+from ..shapes.common import MemoryId, Order
 from ..shapes.memory import (
     Batch,
     Deleted,
@@ -66,16 +66,31 @@ async def index(scope: Scope, query: ListQuery) -> MemoryPage:
         archived=query.archived,
         merged_into=query.merged_into,
     )
+    return await listed(
+        scope, filters, limit, query.offset, order=query.order, reverse=query.reverse
+    )
+
+
+async def listed(
+    scope: Scope,
+    filters: Filters,
+    limit: int,
+    offset: int,
+    *,
+    order: Order = "newest",
+    reverse: bool = False,
+) -> MemoryPage:
+    """A page of the memories that pass the filters."""
     async with scope.store() as store:
         scoring = store.rules.scoring
         found, total = await store.read(
             lambda db: page(
                 db,
                 filters,
-                order=query.order,
-                reverse=query.reverse,
+                order=order,
+                reverse=reverse,
                 limit=limit,
-                offset=query.offset,
+                offset=offset,
                 now=scope.now,
                 scoring=scoring,
             ),

@@ -40,7 +40,7 @@ from .scope import Scope
 from .views import one_line, secret_warning
 
 _USER_CHARS: Final = 200
-# The success score of what the agent has written down.
+# Gentle: the agent has considered each line worth keeping.
 _FOLDING: Final = Measure(aggression=0.4)
 
 

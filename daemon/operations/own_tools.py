@@ -119,7 +119,7 @@ async def keep_new(scope: Scope, memory: Memory) -> KeptMemory:
             older = [one for one in alike if judge_pair(one, memory).relation == "contradiction"]
             fields = {}
             if older and memory.category == DEFAULT_CATEGORY:
-                # It says the same about the same subject.
+                # The new statement is about the same subject.
                 fields["category"] = older[0].category
             new = memories.insert(tx, msgspec.structs.replace(memory, **fields))
             gone = [one for one in older if merging.supersede(tx, one.id, new.id) is not None]

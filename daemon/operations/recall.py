@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import AsyncGenerator
-from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -192,8 +191,6 @@ def _request(
     session: Session | None,
 ) -> Request:
     tuning = scope.settings.recall
-    local = datetime.now().astimezone().tzinfo
-    assert local is not None
     return Request(
         text=body.query,
         filters=sessions.seen(
@@ -208,7 +205,7 @@ def _request(
         mode=body.mode,
         scoring=scoring,
         now=scope.now if body.now is None else checks.check_time(body.now, field="now"),
-        local=local,
+        local=scope.zone,
         explain=body.explain,
         reasoned=() if reasoning is None else reasoning.found,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import datetime, tzinfo
 
 import msgspec
 
@@ -99,6 +100,13 @@ class Scope(msgspec.Struct, frozen=True):
             if create and (quotas.memories or quotas.megabytes):
                 await store.read(lambda db: require_room(db, self.agent, quotas))
             yield store
+
+    @property
+    def zone(self) -> tzinfo:
+        """The time zone of this device."""
+        zone = datetime.fromtimestamp(self.now).astimezone().tzinfo
+        assert zone is not None
+        return zone
 
     def require(self, role: Role) -> None:
         """Check that the caller has this role with the agent; else raise `Forbidden`."""

@@ -166,7 +166,7 @@ def _copy(there: Path, staged: Path, names: Collection[str]) -> None:
 
 
 def _special(folder: str, names: list[str]) -> list[str]:
-    """Refuse files of other types than file, folder or link, which cannot be copied."""
+    """What is not a file, folder or link, and cannot be copied."""
     paths = [Path(folder, name) for name in names]
     return [
         path.name for path in paths if not (path.is_symlink() or path.is_file() or path.is_dir())

@@ -25,7 +25,7 @@ class ReflectionQuery(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class ReflectionBody(Struct, kw_only=True, forbid_unknown_fields=True):
-    """What was learned: the subject, the lesson, the source, the action."""
+    """What was learned: the context, the lesson, and the action to take."""
 
     type: ReflectionType
     context: Said
@@ -60,7 +60,7 @@ class EpisodeQuery(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class EpisodeBody(Struct, kw_only=True, forbid_unknown_fields=True):
-    """The result of a conversation, and its participants."""
+    """The result of a conversation, and the user of it."""
 
     summary: Said
     tags: tuple[str, ...] = ()

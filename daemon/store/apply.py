@@ -20,8 +20,7 @@ from .kind import Kind, Settled
 from .kinds import KINDS, kind_of
 from .transaction import Transaction
 
-# What a damaged or foreign row can cause; other SQLite errors
-# concern the disk.
+# What a damaged or foreign row can cause; other errors of SQLite concern the disk.
 _NONSENSE: Final = (
     ThermoclineError,
     ValueError,

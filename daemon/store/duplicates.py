@@ -21,9 +21,9 @@ from ..memory.stop_words import STOP_WORDS
 from . import memory_rows
 from .memory_table import SELECT, from_row
 
-# Words of at least this many characters identify nearly any text; the rest is compared in full.
+# The words in this many first characters identify nearly any text; the rest is compared in full.
 _BEGINNING: Final = 400
-# The characters of a word for the index, as declared in the schema.
+# Categories that the index treats as parts of words, besides letters and digits; see the schema.
 _IN_WORDS: Final = frozenset({"Co", "Mn", "Mc"})
 _MARKS: Final = ".,;:!?()[]{}*_~<>/|-"
 # The first would end the quoted word; the rest are in "isn't", which may be written "is not".

@@ -89,7 +89,7 @@ def follow(tx: Transaction, before: Row | None, after: Row) -> None:
     refresh(tx, keys)
 
 
-# The fields of a memory that decide which entities it mentions, and when.
+# The fields of a memory that decide which entities it mentions, and how that counts.
 _DECIDING: Final = ("data", "merged_into", "created_at", "text")
 
 

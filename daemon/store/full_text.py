@@ -81,7 +81,7 @@ def clear(tx: Transaction, table: str) -> None:
 
 
 def _note(tx: Writing) -> None:
-    """Count a change of an index, in a note that a rollback to a savepoint does not undo."""
+    """Count a change of an index, which the writer does not undo by a savepoint."""
     if isinstance(tx, Transaction):
         tx.index_writes += 1
 

@@ -83,7 +83,7 @@ def save(tx: Transaction, state: HotState, displaced: Iterable[Displaced] = ()) 
 
 def promoted(db: sqlite3.Connection, now: float, rules: Rules) -> list[Memory]:
     """The warm memories that are hot and not superseded: pinned ones, then by score."""
-    # A memory's score never exceeds its score at creation.
+    # Age only lowers a score, so its value without age is an upper bound.
     found = db.execute(
         f"{SELECT} WHERE archived_at IS NULL AND merged_into IS NULL AND superseded_by IS NULL"
         " AND (expires_at IS NULL OR expires_at > ?)"

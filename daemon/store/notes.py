@@ -189,7 +189,7 @@ def _join(tx: Transaction, base: Row | None, ours: Row, theirs: Row) -> Settled 
 def _joined(path: str, base: str, earlier: str, later: str) -> lines.Joined:
     if path == own_files.SKILLS:
         return lines.Joined(own_files.join_index(base, earlier, later) or later)
-    # Two devices created the file; there is no common text yet.
+    # A version that is only the initial content counts as the base.
     seed = own_files.SEEDS.get(path, "")
     if seed in {earlier, later}:
         base = seed

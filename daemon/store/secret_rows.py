@@ -19,7 +19,7 @@ _REPLACED: Final = (hot_rows.KIND, tree_rows.KIND, experiences.KIND)
 
 
 class Held(msgspec.Struct, frozen=True):
-    """A row that holds a secret, or did so; then `kind` and `id` are those of the row's history."""
+    """A row that holds a secret, or (`where` is history) held one in an earlier version."""
 
     where: Where
     kind: str
