@@ -21,7 +21,7 @@ from device import Device, ending
 KILLS = int(os.environ.get("THERMOCLINE_KILLS", "500"))
 SEED = int(os.environ.get("THERMOCLINE_SEED", "20"))
 WORKERS = 6
-FEW_AND_MANY = [3, pytest.param(KILLS, marks=pytest.mark.crash)]
+FEW_AND_MANY = [2, pytest.param(KILLS, marks=pytest.mark.crash)]
 # Files of these names say that the daemon took its own writing for somebody else's, or for damage.
 NEVER = ("*.edited-*", "*.corrupt-*", "*.before-*", ".*.tmp")
 

@@ -193,17 +193,17 @@ async def test_leftovers_of_a_killed_writer_are_removed(open_store: OpenStore) -
 async def test_a_few_changes_are_shown_at_once_and_a_steady_load_every_ten_seconds(
     open_store: OpenStore, make_memory: MakeMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(state_files, "_STEADY_SECONDS", 1.5)
+    monkeypatch.setattr(state_files, "_STEADY_SECONDS", 0.6)
     store = await open_store(delay_seconds=0.01)
     await until(lambda: not store.faces_pending, "all are written")
     path, begun = store.place.folder / WARM_FILE, time.monotonic()
     shown: set[int] = set()
-    while (elapsed := time.monotonic() - begun) < 3.0:
+    while (elapsed := time.monotonic() - begun) < 1.2:
         number = int(elapsed * 1000)
         await store.write(lambda tx, n=number: memories.insert(tx, make_memory(n)))
         shown.add(path.stat().st_ino)
         await asyncio.sleep(0.02)
-    # Three at once at most, and one for each 1.5 seconds; an inode may be used again.
+    # Three at once at most, and one for each 0.6 seconds; an inode may be used again.
     assert len(shown) <= 6
     await until(lambda: not store.faces_pending, "all are written")
     assert f"word{number}" in path.read_text()
