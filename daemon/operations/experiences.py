@@ -6,7 +6,7 @@ import secrets
 from functools import partial
 from typing import Final
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from ..language.secrets import secrets_in
 from ..memory import checks
@@ -36,7 +36,7 @@ from ..thinking.experiences import observed
 from .conversations import reported
 from .operation import operation
 from .scope import Scope
-from .views import either, one_line, secret_warning
+from .views import either, name_of, one_line, secret_warning
 
 _NAME_CHARS: Final = 200
 _INTENT_CHARS: Final = 2_000
@@ -79,8 +79,8 @@ async def add(scope: Scope, body: ExperienceBody) -> ExperienceView:
         solution=checks.check_data(body.solution, field="solution"),
         success_score=either(body.success_score, body.successScore, "success_score", 1.0),
         tags=checks.check_tags(body.tags),
-        conversation=_name(body.conversation, body.conversationId, "conversation"),
-        user=_name(body.user, body.userId, "user"),
+        conversation=name_of(body.conversation, body.conversationId, "conversation"),
+        user=name_of(body.user, body.userId, "user"),
         created_at=scope.now,
         last_used_at=scope.now,
         weight=body.weight,
@@ -188,7 +188,7 @@ async def preferences(scope: Scope, query: PreferenceQuery) -> PreferencePage:
 
 async def prefer(scope: Scope, body: PreferenceBody) -> PreferenceView:
     """Store what a user prefers; told again, it is surer."""
-    user = _name(body.user, body.userId, "user")
+    user = name_of(body.user, body.userId, "user")
     category = one_line(body.category, "category", _NAME_CHARS)
     value = one_line(body.value, "value", _VALUE_CHARS)
     async with scope.store(create=True) as store:
@@ -234,10 +234,6 @@ def _preference(one: Experience, now: float) -> PreferenceView:
         weight=round(one.weight_at(now), 12),
         last_used_at=one.last_used_at,
     )
-
-
-def _name(ours: str | UnsetType, theirs: str | UnsetType, field: str) -> str:
-    return checks.check_short(either(ours, theirs, field, ""), field, _NAME_CHARS)
 
 
 OPERATIONS: Final = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sqlite3
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from msgspec import UNSET
 from ..errors import Forbidden, InvalidInput, NotFound
 from ..files import walker
 from ..files.chunk_index import IndexStanding
-from ..recall.recall import Answer, Hit, Request, recall
+from ..recall.recall import Hit, Request
 from ..recall.sources import CHUNKS
 from ..shapes.files import (
     ChunkList,
@@ -41,7 +40,6 @@ from ..shapes.files import (
 from ..store import chunk_tables, conversations, watched
 from ..store.agent_store import AgentStore
 from ..store.selecting import Filters
-from ..store.sessions import Used
 from . import sessions
 from .operation import operation
 from .scope import Scope
@@ -67,11 +65,7 @@ async def search(scope: Scope, body: FileSearch) -> FilesFound:
             local=scope.zone,
         )
 
-        def read(db: sqlite3.Connection) -> tuple[Answer, list[Used]]:
-            answer = recall(db, request, tuning)
-            shown = sessions.in_answer(answer) if session is not None else []
-            return answer, sessions.versions_of(db, shown, scope.now)
-
+        read = sessions.recalling(request, tuning, session, scope.now)
         wait = rules.search_wait_ms if body.wait_ms is None else body.wait_ms
         synced = await _bring(scope, store, wait / 1000)
         answer, used = await store.read(read, seconds=scope.settings.limits.query_seconds)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import AsyncGenerator
 from typing import Final
@@ -15,7 +14,7 @@ from ..errors import InvalidInput
 from ..memory import checks
 from ..memory.own_files import PATHS, Skill, skill_path
 from ..memory.scoring import Scoring
-from ..recall.recall import Answer, Hit, Request, recall
+from ..recall.recall import Answer, Hit, Request
 from ..recall.sources import CHUNKS, ENTITIES, EXPERIENCES, MEMORIES, OWN, PAIRS
 from ..shapes.recall import (
     ByModel,
@@ -34,7 +33,7 @@ from ..shapes.recall import (
 )
 from ..store.agent_store import AgentStore
 from ..store.own_entries import OwnEntry
-from ..store.sessions import Session, Used
+from ..store.sessions import Session
 from ..thinking.model_or_rules import AskOptions
 from ..thinking.tree_search import Reasoning, described
 from . import sessions
@@ -62,12 +61,7 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
         reasoning = await _reason(scope, store, body)
         session = await sessions.entered(store, body.session)
         request = _request(scope, body, scoring, reasoning, session)
-
-        def read(db: sqlite3.Connection) -> tuple[Answer, list[Used]]:
-            answer = recall(db, request, tuning)
-            shown = sessions.in_answer(answer) if session is not None else []
-            return answer, sessions.versions_of(db, shown, scope.now)
-
+        read = sessions.recalling(request, tuning, session, scope.now)
         answer, used = await scope.daemon.own_files.read(
             store, read, seconds=scope.settings.limits.query_seconds
         )

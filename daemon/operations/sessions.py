@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
+from ..config.settings import Tuning
 from ..errors import Conflict, InvalidInput, NotFound
 from ..language.secrets import clear
 from ..memory import checks
-from ..recall.recall import Answer
+from ..recall.recall import Answer, Request, recall
 from ..recall.sources import CHUNKS, MEMORIES, file_of, versions
 from ..shapes.sessions import (
     Change,
@@ -35,7 +36,7 @@ from ..store.selecting import Filters
 from ..store.sessions import AnswerUsed, Session, Status, Used, Via
 from .operation import operation
 from .scope import Scope
-from .views import either
+from .views import name_of
 
 _NAME_CHARS: Final = 200
 _QUERY_CHARS: Final = 2_000
@@ -59,8 +60,8 @@ async def start(scope: Scope, body: SessionBody) -> SessionView:
     made = Session(
         id=secrets.token_hex(8),
         name=checks.check_short(body.name, "name", _NAME_CHARS),
-        conversation=_name(body.conversation, body.conversationId, "conversation"),
-        user=_name(body.user, body.userId, "user"),
+        conversation=name_of(body.conversation, body.conversationId, "conversation"),
+        user=name_of(body.user, body.userId, "user"),
         category=scope.category(body.category) or "",
         paths=tuple(map(_path, body.paths)),
         created_at=scope.now,
@@ -176,13 +177,26 @@ def versions_of(db: sqlite3.Connection, shown: Iterable[tuple[str, str]], now: f
     ]
 
 
-def in_answer(answer: Answer) -> list[tuple[str, str]]:
+def _in_answer(answer: Answer) -> list[tuple[str, str]]:
     """The source and the id of each hit of recall."""
     return [
         (source, hit.pair.key if source == "pair" else hit.item.id)
         for source, hits in answer.found.items()
         for hit in hits
     ]
+
+
+def recalling(
+    request: Request, tuning: Tuning, session: Session | None, now: float
+) -> Callable[[sqlite3.Connection], tuple[Answer, list[Used]]]:
+    """A read that answers `request`, with what to record in the session."""
+
+    def read(db: sqlite3.Connection) -> tuple[Answer, list[Used]]:
+        answer = recall(db, request, tuning)
+        shown = _in_answer(answer) if session is not None else []
+        return answer, versions_of(db, shown, now)
+
+    return read
 
 
 async def record(
@@ -271,10 +285,6 @@ def _path(given: str) -> str:
     if not path:
         raise InvalidInput("name no blank path", field="paths")
     return path
-
-
-def _name(ours: str | UnsetType, theirs: str | UnsetType, field: str) -> str:
-    return checks.check_short(either(ours, theirs, field, ""), field, _NAME_CHARS)
 
 
 OPERATIONS: Final = (

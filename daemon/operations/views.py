@@ -94,3 +94,8 @@ def one_line(text: str, field: str, most: int = 4_000) -> str:
     if not text:
         raise InvalidInput(f"give '{field}' some words", field=field)
     return text
+
+
+def name_of(ours: str | UnsetType, theirs: str | UnsetType, field: str) -> str:
+    """The short name in a field that has two names; "" by default."""
+    return checks.check_short(either(ours, theirs, field, ""), field, 200)

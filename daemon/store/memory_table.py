@@ -47,7 +47,6 @@ INSERT: Final = (
     f" VALUES ({', '.join('?' * (2 + len(_COLUMNS) + len(_DERIVED)))})"
 )
 _BY_ROW: Final = "FROM memories WHERE row > ? ORDER BY row LIMIT ?"
-_INDEX: Final = "INSERT INTO memory_fts(rowid, text, subject, tags) VALUES (?, ?, ?, ?)"
 _TAGS = FIELDS.index("tags")
 _PINNED = FIELDS.index("pinned")
 _METADATA = FIELDS.index("metadata")
