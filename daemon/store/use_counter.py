@@ -12,6 +12,7 @@ import logging
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -59,6 +60,7 @@ class UseCounter:
         self._read = read
         self._answers: list[GivenAnswer] = []
         self._counting: asyncio.Task[None] | None = None
+        self._at_once = asyncio.Event()
         self._there = 0
         self._measured = float("-inf")
 
@@ -73,12 +75,15 @@ class UseCounter:
     async def finish(self) -> None:
         """Count what is not counted yet, now."""
         if self._counting is not None:
-            self._counting.cancel()
+            # Not cancelled: it may have taken the answers, and not counted them yet.
+            self._at_once.set()
             await asyncio.gather(self._counting, return_exceptions=True)
+            self._at_once.clear()
         await self._count()
 
     async def _count_soon(self) -> None:
-        await asyncio.sleep(_COUNT_SECONDS)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._at_once.wait(), _COUNT_SECONDS)
         await self._count()
 
     async def _count(self) -> None:
