@@ -8,6 +8,7 @@ import logging
 import os
 import platform
 import resource
+import sqlite3
 import sys
 import time
 from collections.abc import Callable
@@ -56,6 +57,7 @@ from .runtime.quick_start import learn_structs
 from .runtime.service_manager import ServiceManager
 from .runtime.signals import ProcessSignals
 from .runtime.version import VERSION
+from .shapes.upkeep import Schedule
 from .store import atomic
 from .store.agent_store import AgentStore
 from .store.agents import Agents
@@ -193,16 +195,6 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
     replicas = _replicas(base, agents)
     model = _model(base)
     thinking = build_thinking(model, agents, lambda: live.settings, problems, LocalZone())
-    upkeep = Upkeep(
-        agents,
-        rules=live.current,
-        publish=base.bus.publish,
-        problems=problems,
-        clock=Clock(LocalZone()),
-        # Each needs the other, and this one is not called before both are there.
-        schedules=lambda agent, db: scheduler.schedules(agent, db),  # noqa: PLW0108
-        advisor=Advice(thinking.model),
-    )
     indexes = _indexes(base, agents)
     services = Services(
         agents=agents,
@@ -218,7 +210,13 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
         ),
         indexes=indexes,
         own_files=OwnFiles(problems),
-        upkeep=upkeep,
+        # Likewise.
+        upkeep=_upkeep(
+            base,
+            agents,
+            Advice(thinking.model),
+            lambda agent, db: scheduler.schedules(agent, db),  # noqa: PLW0108
+        ),
         settings=live.current,
         config=live,
         problems=problems,
@@ -320,6 +318,23 @@ def _replicas(base: _Base, agents: Agents) -> Replicas:
         waiting=Waiting(),
         problems=base.problems,
         done=lambda agent, ms: base.minutes.note(agent, "sync_ms", ms),
+    )
+
+
+def _upkeep(
+    base: _Base,
+    agents: Agents,
+    advisor: Advice,
+    schedules: Callable[[str, sqlite3.Connection], tuple[Schedule, ...]],
+) -> Upkeep:
+    return Upkeep(
+        agents,
+        rules=base.live.current,
+        publish=base.bus.publish,
+        problems=base.problems,
+        clock=Clock(LocalZone()),
+        schedules=schedules,
+        advisor=advisor,
     )
 
 
