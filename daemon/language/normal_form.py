@@ -1,6 +1,6 @@
 """The normal form of a statement, in which statements are compared.
 
-"The user doesn't like tea." and "I do not like tea" have the same normal form.
+"The user does not like tea." and "I don't like tea" have the same words in it.
 """
 
 from __future__ import annotations

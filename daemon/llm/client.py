@@ -26,7 +26,7 @@ from .keys import Keys, is_open, key_file, read_keys
 from .model import PURPOSES, ModelQuestion, ModelReply
 from .questions import Prompts, Quoting, read_prompts
 from .replies import UnreadableReply, form_of, read
-from .supervisor import Supervisor
+from .supervisor import Patience, Supervisor
 from .wire import Answered, Ask, ChatMessage, ReplyForm, Setup, Window
 
 T = TypeVar("T")
@@ -333,6 +333,7 @@ def build_model(
     write: Write,
     clear: Callable[[str], Cleared],
     problems: Problems,
+    patience: Patience | None = None,
 ) -> ModelClient:
     """Build a client. Reads files; starts no process before the first question.
 
@@ -345,10 +346,11 @@ def build_model(
         write: replaces a file durably.
         clear: removes secrets from a text.
         problems: receives faults.
+        patience: the timeouts of the models' process.
     """
     budget = Budget(state_dir / FILE, write, time.time, settings)
     _load(budget, state_dir / FILE, problems)
-    supervisor = Supervisor(env, lambda: settings().idle_seconds)
+    supervisor = Supervisor(env, lambda: settings().idle_seconds, patience=patience)
     # Jitter does not need secure randomness.
     failover = Failover(time.monotonic, asyncio.sleep, random.Random())  # noqa: S311
     calls = MeteredCalls(supervisor, budget, UsageCounts(), problems)

@@ -243,7 +243,7 @@ def short_list(values: Iterable[str], most: int, chars: int) -> tuple[str, ...]:
     return tuple(value for value in clean if value)[:most]
 
 
-def told_share(told: float | None, default: float = 0.0) -> float:
+def share_of(told: float | None, default: float = 0.0) -> float:
     """An importance from a model as 0 to 1; a value above 1 is taken as 1 to 10."""
     if told is None or not math.isfinite(told) or told < 0:
         return default

@@ -42,7 +42,7 @@ class Measure(msgspec.Struct, frozen=True):
     max_bytes: int = 100
 
 
-class ToldFact(msgspec.Struct, frozen=True):
+class FactReply(msgspec.Struct, frozen=True):
     """A model's reply about one fact."""
 
     fact: str
@@ -61,7 +61,7 @@ async def distil(
     return await model.think(
         options,
         model.question("distil", Part("text", given)),
-        ToldFact,
+        FactReply,
         lambda told: _distilled(told, text, extract(text), measure),
         lambda: model.rules.run(len(text), rules.distil, text, **msgspec.structs.asdict(measure)),
     )
@@ -75,7 +75,7 @@ async def facts(
     return await model.think(
         options,
         model.question("distil", _SEVERAL, Part("text", given), max_tokens=_TOKENS_FOR_SEVERAL),
-        list[ToldFact],
+        list[FactReply],
         lambda told: _several(told[:_MOST_FACTS], text, extract(text), measure),
         lambda: model.rules.run(len(text), rules.facts, text, **msgspec.structs.asdict(measure)),
     )
@@ -96,7 +96,7 @@ async def _given(text: str, measure: Measure, model: ModelOrRules, options: AskO
 
 
 def _distilled(
-    told: ToldFact, text: str, references: Metadata, measure: Measure
+    told: FactReply, text: str, references: Metadata, measure: Measure
 ) -> Distilled | None:
     fact = one_line(told.fact)
     if not fact:
@@ -123,7 +123,7 @@ def _people(values: Sequence[str]) -> tuple[str, ...]:
 
 
 def _several(
-    told: Sequence[ToldFact], text: str, references: Metadata, measure: Measure
+    told: Sequence[FactReply], text: str, references: Metadata, measure: Measure
 ) -> list[Distilled] | None:
     """The facts, each with its own references; the first one gets the remaining references."""
     found = [one for one in told if one_line(one.fact)]

@@ -30,7 +30,7 @@ _GIVEN_CHARS: Final = 24_000
 _OUTCOMES: Final = frozenset(get_args(EpisodeOutcome))
 
 
-class ToldEpisode(msgspec.Struct, frozen=True):
+class EpisodeReply(msgspec.Struct, frozen=True):
     """A model's reply about a conversation."""
 
     summary: str
@@ -95,7 +95,7 @@ async def _episode(
     if model.is_asked("episode", options):
         try:
             question = model.question("episode", Part("conversation", _given(turns)))
-            episode = _fit((await model.ask(question, ToldEpisode, options)).value)
+            episode = _fit((await model.ask(question, EpisodeReply, options)).value)
         except ModelUnavailable:
             if patient:
                 raise
@@ -116,7 +116,7 @@ def _given(turns: Sequence[Heard]) -> str:
     return f"{text[:half]}\n…\n{text[-half:]}"
 
 
-def _fit(told: ToldEpisode) -> Episode | None:
+def _fit(told: EpisodeReply) -> Episode | None:
     summary = one_line(told.summary, _LONGEST_SUMMARY)
     if not summary:
         return None

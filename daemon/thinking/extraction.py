@@ -153,7 +153,7 @@ def _earlier(db: sqlite3.Connection, key: str) -> dict[str, str]:
     return dict(rows.fetchall()[::-1])
 
 
-def _know_owner(tx: Transaction, told: Sequence[Mapping[str, str]]) -> None:
+def _update_owner(tx: Transaction, told: Sequence[Mapping[str, str]]) -> None:
     """Put names and standing preferences into the hot state."""
     if not told:
         return
@@ -243,7 +243,7 @@ def _stored(
     if not conversations.were_read(tx, key, turns):
         return None
     kept = keep(tx, wanted)
-    _know_owner(tx, told)
+    _update_owner(tx, told)
     for memory in kept.stored:
         if memory.id in corrected:
             supersede(tx, corrected[memory.id], memory)

@@ -218,7 +218,7 @@ class Listener:
             self._problems.report(_TROUBLE, subject, text, error.hint or "it will be retried")
             left = self._later(due)
         except Exception as error:  # noqa: BLE001 - the turns stay in the buffer
-            left = self._baffled(agent, subject, error, due)
+            left = self._unexpected(agent, subject, error, due)
         else:
             self._problems.clear(_TROUBLE, subject)
         if self._due.get(key) is not due:
@@ -228,7 +228,7 @@ class Listener:
         else:
             self._due[key] = left
 
-    def _baffled(self, agent: str, subject: str, error: Exception, due: _Due) -> _Due:
+    def _unexpected(self, agent: str, subject: str, error: Exception, due: _Due) -> _Due:
         kind, where = unforeseen(error)
         _log.error("a conversation was not read: %s\n%s", kind, where, extra={"action": _FAILED})
         text = f"cannot read a conversation of '{agent}': {kind}"

@@ -18,8 +18,8 @@ _MESSAGE_CHARS: Final = 4_000
 _GIVEN_CHARS: Final = 24_000
 
 
-class ToldSummary(msgspec.Struct, frozen=True):
-    """A model's reply about messages that leave."""
+class SummaryReply(msgspec.Struct, frozen=True):
+    """A model's summary of the removed messages."""
 
     summary: str
 
@@ -45,7 +45,7 @@ async def shorten(
         return made
 
     return await model.think(
-        options, question, ToldSummary, lambda told: _summed_up(made, told.summary, room), by_rules
+        options, question, SummaryReply, lambda told: _summed_up(made, told.summary, room), by_rules
     )
 
 

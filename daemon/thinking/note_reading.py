@@ -9,7 +9,7 @@ import msgspec
 
 from ..language.notes import NoteFact, read_note
 from ..llm.model import Part
-from ..llm.replies import one_line, short_list, told_share
+from ..llm.replies import one_line, share_of, short_list
 from ..memory.metadata import extract, merge
 from ..memory.records import DEFAULT_CATEGORY, Metadata
 from ..memory.similarity import words
@@ -36,7 +36,7 @@ class References(msgspec.Struct, frozen=True):
     paths: tuple[str, ...] = ()
 
 
-class ToldNoteFact(msgspec.Struct, frozen=True):
+class NoteFactReply(msgspec.Struct, frozen=True):
     """One fact that a model finds in a note."""
 
     text: str
@@ -79,14 +79,14 @@ async def read_by_model(
 
 async def _asked(
     chunk: str, categories: Sequence[str], model: ModelOrRules, options: AskOptions
-) -> list[ToldNoteFact]:
+) -> list[NoteFactReply]:
     urls = extract(chunk).urls
     parts = (
         Part("categories", "\n".join(categories) or DEFAULT_CATEGORY, stable=True),
         Part("needed URLs", "\n".join(urls) or "none"),
         Part("note", chunk),
     )
-    return (await model.ask(model.question("ingest", *parts), list[ToldNoteFact], options)).value
+    return (await model.ask(model.question("ingest", *parts), list[NoteFactReply], options)).value
 
 
 def _chunks(text: str) -> Iterator[tuple[int, str]]:
@@ -106,14 +106,14 @@ def _chunks(text: str) -> Iterator[tuple[int, str]]:
         yield first, "\n".join(lines)
 
 
-def _fact(told: ToldNoteFact, chunk: str, first: int) -> NoteFact | None:
+def _fact(told: NoteFactReply, chunk: str, first: int) -> NoteFact | None:
     text = one_line(told.text, _LONGEST_FACT)
     if len(text) < _LEAST_CHARS:
         return None
     return NoteFact(
         text=text,
         category=one_line(told.category, _CATEGORY_CHARS).strip("/") or DEFAULT_CATEGORY,
-        importance=told_share(told.importance, _IMPORTANCE),
+        importance=share_of(told.importance, _IMPORTANCE),
         # References that are not in the note are invented.
         metadata=merge(_standing_in(told.metadata, chunk), extract(text)),
         line=first + _place(text, chunk.splitlines()),

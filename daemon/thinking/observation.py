@@ -15,7 +15,7 @@ from ..language.names import EntityType, Mention, MentionedRelation
 from ..language.sentences import sentences
 from ..language.turn_text import Turn, is_command, without_cited
 from ..llm.model import Part
-from ..llm.replies import one_line, short_list, told_share
+from ..llm.replies import one_line, share_of, short_list
 from ..memory.records import DEFAULT_EVENT, INFERRED, OBSERVED, USER_STATED, Type
 from ..memory.scoring import IMPORTANCE_BY_EVENT, default_importance
 from ..store.conversations import Conversation, Heard
@@ -40,23 +40,23 @@ _UNSAID: Final = frozenset({"system", "developer", "tool", "function"})
 _NAMES: Final = frozenset({"name", "preferred_name", "agent_name"})
 
 
-class ToldRelation(msgspec.Struct, frozen=True):
-    """How something is related to another, as a model says it."""
+class RelationReply(msgspec.Struct, frozen=True):
+    """A relation in a model's reply."""
 
     relation: str
     target: str
 
 
-class ToldEntity(msgspec.Struct, frozen=True):
-    """Somebody or something that a model names."""
+class EntityReply(msgspec.Struct, frozen=True):
+    """An entity in a model's reply."""
 
     name: str
     type: str = ""
-    relations: tuple[ToldRelation, ...] = ()
+    relations: tuple[RelationReply, ...] = ()
 
 
-class ToldObservation(msgspec.Struct, frozen=True):
-    """A model's reply about one thing that is worth remembering; see `prompts/observe.txt`."""
+class ObservationReply(msgspec.Struct, frozen=True):
+    """One observation in a model's reply; see `prompts/observe.txt`."""
 
     text: str
     type: str = "semantic"
@@ -69,7 +69,7 @@ class ToldObservation(msgspec.Struct, frozen=True):
     replaces: int | None = None
     profile: str = ""
     value: str = ""
-    entities: tuple[ToldEntity, ...] = ()
+    entities: tuple[EntityReply, ...] = ()
 
 
 class UnreadTurns(msgspec.Struct, frozen=True):
@@ -133,7 +133,7 @@ async def observe(
     return await model.think(
         options,
         model.question("observe", *parts, max_tokens=_REPLY_TOKENS * min(2, len(talks))),
-        list[ToldObservation],
+        list[ObservationReply],
         lambda told: observed(told, numbered, known),
         by_rules,
     )
@@ -176,7 +176,9 @@ def _plain(turn: Heard) -> Heard:
 
 
 def observed(
-    told: Sequence[ToldObservation], numbered: Sequence[dict[int, Heard]], known: Sequence[str] = ()
+    told: Sequence[ObservationReply],
+    numbered: Sequence[dict[int, Heard]],
+    known: Sequence[str] = (),
 ) -> list[list[Observation]]:
     """A model's observations within the limits of a memory, by conversation.
 
@@ -206,7 +208,7 @@ def observed(
 
 
 def _observation(
-    told: ToldObservation, text: str, turn: Heard, profile: dict[str, str], corrects: str
+    told: ObservationReply, text: str, turn: Heard, profile: dict[str, str], corrects: str
 ) -> Observation:
     event = told.event.strip().lower()
     event = event if event in IMPORTANCE_BY_EVENT else DEFAULT_EVENT
@@ -221,7 +223,7 @@ def _observation(
         subject=one_line(told.subject, _SHORT),
         text=text,
         tags=short_list((tag.lower().lstrip("#") for tag in told.tags), _MOST_TAGS, _TAG_CHARS),
-        importance=max(told_share(told.importance, default_importance(event)), least),
+        importance=max(share_of(told.importance, default_importance(event)), least),
         source=_source(told, turn),
         entities=_mentions(told.entities),
         actor=turn.actor or (turn.role if turn.role in {"user", "assistant"} else ""),
@@ -245,14 +247,14 @@ def _turn(number: int | None, numbered: Sequence[dict[int, Heard]]) -> tuple[int
     return last
 
 
-def _source(told: ToldObservation, turn: Heard) -> str:
+def _source(told: ObservationReply, turn: Heard) -> str:
     """Only a user's own statement counts as stated by them."""
     if told.source.strip().lower() == INFERRED:
         return INFERRED
     return USER_STATED if turn.role == "user" else OBSERVED
 
 
-def _profile(told: ToldObservation, text: str, turn: Heard) -> dict[str, str]:
+def _profile(told: ObservationReply, text: str, turn: Heard) -> dict[str, str]:
     """What a model says about the owner, who talks with the agent without a name."""
     kind, value = told.profile.strip().lower(), one_line(told.value, _SHORT)
     if turn.role != "user" or turn.actor:
@@ -265,12 +267,12 @@ def _profile(told: ToldObservation, text: str, turn: Heard) -> dict[str, str]:
     return {kind: value} if kind in _NAMES and is_said else {}
 
 
-def _mentions(named: Sequence[ToldEntity]) -> tuple[Mention, ...]:
+def _mentions(named: Sequence[EntityReply]) -> tuple[Mention, ...]:
     found = [mention for one in named[:_MOST_ENTITIES] if (mention := _mention(one)).name]
     return tuple(found)
 
 
-def _mention(named: ToldEntity) -> Mention:
+def _mention(named: EntityReply) -> Mention:
     kind = named.type.strip().lower()
     links = (
         MentionedRelation(one_line(link.relation, _SHORT).lower(), one_line(link.target, _SHORT))

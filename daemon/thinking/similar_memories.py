@@ -16,7 +16,7 @@ import msgspec
 
 from ..language.pairing import comparable, find_clusters, judge_pair
 from ..llm.model import Part
-from ..llm.replies import one_line, short_list, told_share
+from ..llm.replies import one_line, share_of, short_list
 from ..memory.checks import TAGS
 from ..memory.metadata import extract, merge
 from ..memory.records import CONSOLIDATED, Memory, Metadata
@@ -40,7 +40,7 @@ _TAG_CHARS: Final = 60
 _NUMBER: Final = re.compile(r"\d[\d.,:/-]*\d|\d")
 
 
-class ToldMemory(msgspec.Struct, frozen=True):
+class MemoryReply(msgspec.Struct, frozen=True):
     """A model's merged memory; an empty text means that the memories should stay apart."""
 
     text: str
@@ -85,7 +85,7 @@ async def combine(
     ordered = sorted(cluster, key=lambda memory: memory.created_at)
     given = "\n".join(f"- ({_day(memory)}) {_as_told(memory)}" for memory in ordered)
     question = model.question("merge", Part("memories", given))
-    told = (await model.ask(question, ToldMemory, options)).value
+    told = (await model.ask(question, MemoryReply, options)).value
     text = one_line(told.text, _LONGEST_TEXT)
     if not text or _loses(text, ordered):
         return None
@@ -128,7 +128,7 @@ def _loses(text: str, cluster: Sequence[Memory]) -> bool:
     return any(reference not in text for reference in references)
 
 
-def _merged(told: ToldMemory, text: str, cluster: Sequence[Memory], now: float) -> Memory:
+def _merged(told: MemoryReply, text: str, cluster: Sequence[Memory], now: float) -> Memory:
     newest = cluster[-1]
     tags = (*newest.tags, *told.tags, *(tag for memory in cluster for tag in memory.tags))
     metadata = Metadata()
@@ -143,7 +143,7 @@ def _merged(told: ToldMemory, text: str, cluster: Sequence[Memory], now: float) 
         outcome=newest.outcome,
         category=newest.category,
         tags=short_list(tags, TAGS, _TAG_CHARS),
-        importance=max(told_share(told.importance), *(memory.importance for memory in cluster)),
+        importance=max(share_of(told.importance), *(memory.importance for memory in cluster)),
         source=CONSOLIDATED,
         actor=newest.actor,
         metadata=merge(metadata, extract(text)),

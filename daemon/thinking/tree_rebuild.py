@@ -38,7 +38,7 @@ _KINDS: Final[Mapping[str, Kind]] = {
 }
 
 
-class ToldOperation(msgspec.Struct, frozen=True):
+class OperationReply(msgspec.Struct, frozen=True):
     """One operation that a model proposes."""
 
     type: str
@@ -51,7 +51,7 @@ class ToldOperation(msgspec.Struct, frozen=True):
 class Proposal(msgspec.Struct, frozen=True):
     """A model's reply: at most ten operations, and their rationale."""
 
-    operations: tuple[ToldOperation, ...]
+    operations: tuple[OperationReply, ...]
     rationale: str = ""
 
 
@@ -115,7 +115,7 @@ def _examples(db: sqlite3.Connection, tree: Tree) -> str:
     return "\n".join(lines)
 
 
-def _operation(told: ToldOperation) -> TreeChange | None:
+def _operation(told: OperationReply) -> TreeChange | None:
     kind = _KINDS.get(told.type.strip().lower())
     if kind is None:
         return None
