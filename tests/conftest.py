@@ -11,6 +11,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def _forks(request: pytest.FixtureRequest, _machine: Path) -> Iterator[None]:
     if not request.config.option.markexpr.startswith("not "):
         yield
         return
-    with ForkServer() as forks, pytest.MonkeyPatch.context() as patch:
+    with closing(ForkServer()) as forks, pytest.MonkeyPatch.context() as patch:
         patch.setattr(Daemon, "forks", forks)
         yield
 

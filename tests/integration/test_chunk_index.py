@@ -23,13 +23,6 @@ from thermocline.daemon.client import ApiError, Client
 _agents = (f"reader-{number}" for number in itertools.count())
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    daemon = Daemon(tmp_path_factory.mktemp("index")).start()
-    yield daemon
-    daemon.stop()
-
-
 class Desk:
     """An agent that watches a folder.
 
@@ -77,8 +70,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(running: Daemon, tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk(running, tmp_path / "docs")
+def desk(shared_daemon: Daemon, tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk(shared_daemon, tmp_path / "docs")
     with desk.client:
         yield desk
 

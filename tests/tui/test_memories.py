@@ -352,7 +352,7 @@ async def test_texts_are_hidden_from_others_at_every_size(daemon: Daemon, client
     async with opened(daemon, client) as term:
         await term.see("private")
         await term.press("m")
-        for size in ((40, 12), (80, 24), (200, 60)):
+        for size in ((40, 12), (80, 24), (120, 40)):
             await term.pilot.resize_terminal(*size)
             await term.miss("private")
             await term.press("enter")
@@ -365,7 +365,7 @@ async def test_resizing_never_breaks_it(daemon: Daemon, client: Client) -> None:
     client.batch([{"text": f"number {n} " * 20} for n in range(300)])
     async with opened(daemon, client) as term:
         await term.press("end")
-        for size in ((40, 12), (200, 60), (20, 5), (80, 24), (79, 13), (120, 40)):
+        for size in ((40, 12), (20, 5), (120, 40)):
             await term.pilot.resize_terminal(*size)
             await term.settled()
             assert term.view.table.cursor == 299

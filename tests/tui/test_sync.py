@@ -168,34 +168,24 @@ async def test_each_size_has_every_part(laptop: Daemon, desktop: Daemon) -> None
 
 
 async def test_a_replica_that_cannot_be_reached_says_why_what_to_do_and_when_it_is_tried(
-    tmp_path: Path,
+    make_daemon: Callable[..., Daemon],
 ) -> None:
-    lost = Daemon(
-        tmp_path,
-        "--set=sync.url=http://127.0.0.1:9",
-        *SLOW,
-    ).start()
-    try:
-        with lost.client("offline") as client:
-            client.store("it waits")
-            async with terminal(lost, "sync", "offline") as term:
-                await term.press("s")
-                await term.see("cannot be reached, next try in", "✗ offline")
-                status = client.sync_status()
-                assert status.message
-                await term.see(status.message[:30], f"→ {status.hint[:30]}")
-    finally:
-        lost.kill()
+    lost = make_daemon("--set=sync.url=http://127.0.0.1:9", *SLOW).start()
+    with lost.client("offline") as client:
+        client.store("it waits")
+        async with terminal(lost, "sync", "offline") as term:
+            await term.press("s")
+            await term.see("cannot be reached, next try in", "✗ offline")
+            status = client.sync_status()
+            assert status.message
+            await term.see(status.message[:30], f"→ {status.hint[:30]}")
 
 
-async def test_an_agent_without_a_replica_says_so(tmp_path: Path) -> None:
-    alone = Daemon(tmp_path).start()
-    try:
-        with alone.client("alone") as client:
-            client.store("it stays")
-        async with terminal(alone, "sync", "alone") as term:
-            await term.see("none: set sync.url to have a replica")
-            await term.press("s", "v")
-            assert not term.app.query_one("Flash").line
-    finally:
-        alone.kill()
+async def test_an_agent_without_a_replica_says_so(make_daemon: Callable[..., Daemon]) -> None:
+    alone = make_daemon().start()
+    with alone.client("alone") as client:
+        client.store("it stays")
+    async with terminal(alone, "sync", "alone") as term:
+        await term.see("none: set sync.url to have a replica")
+        await term.press("s", "v")
+        assert not term.app.query_one("Flash").line
