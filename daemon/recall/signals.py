@@ -134,9 +134,9 @@ def measure(
     if postings.phrased:
         columns["phrase"] = [float(entry.key in postings.phrased) for entry in entries]
     if categories:
-        columns["category"] = [_filed(entry.category, categories) for entry in entries]
+        columns["category"] = _filed(entries, categories)
     if reasoned:
-        columns["reasoned"] = [_filed(entry.category, reasoned) for entry in entries]
+        columns["reasoned"] = _filed(entries, reasoned)
     if question.one:
         # A text without an actor is about the person that it names.
         named = set(terms_of(" ".join(query.name_words)))
@@ -232,10 +232,15 @@ def _older(words: WordScores, entries: Sequence[Candidate]) -> list[float]:
     return column
 
 
-def _filed(category: str, categories: Mapping[str, float]) -> float:
-    """The best match among the named categories that contain `category`."""
-    fits = (worth for path, worth in categories.items() if is_within(category, path))
-    return max(fits, default=0.0)
+def _filed(entries: Sequence[Candidate], named: Mapping[str, float]) -> list[float]:
+    """For each entry, the best match among the named categories that contain its category."""
+    best = {
+        category: max(
+            (worth for path, worth in named.items() if is_within(category, path)), default=0.0
+        )
+        for category in {entry.category for entry in entries}
+    }
+    return [best[entry.category] for entry in entries]
 
 
 def _day(entry: Candidate, spans: Sequence[Span]) -> float:
