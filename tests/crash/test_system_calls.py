@@ -94,6 +94,7 @@ class Promises:
         with self._device.client() as client, contextlib.suppress(ApiError):
             # If it came to be: each start would look after all that there ever were.
             client.forget_agent(f"new{self._made}")
+            self._newcomer.possible.clear()
 
     def refused(self) -> list[ApiError]:
         """What the daemon has refused since this was asked last."""
