@@ -390,4 +390,4 @@ def _why(  # noqa: PLR0911 - a reason each
         return f"nothing is stored from {query.dates[0].days(request.local)}"
     if postings.words or postings.newest:
         return "what has a word of the query was left out by the rest of it"
-    return f"none of the words stands in a memory: {', '.join(query.words)}"
+    return f"no memory contains any of the words: {', '.join(query.words)}"

@@ -383,7 +383,7 @@ class AgentStore:
         self._around.problems.report(
             "database_removed",
             self.place.agent,
-            f"{self.place.database} was removed while it was in use; it was written anew",
+            f"{self.place.database} was removed while in use; it was restored from the open handle",
             "to forget an agent, remove its whole folder",
             lasting=False,
         )

@@ -60,7 +60,7 @@ def connect_reader(path: Path, cache_kb: int) -> sqlite3.Connection:
 
 
 def connect_standby(path: Path, cache_kb: int) -> sqlite3.Connection:
-    """A connection that reads without a byte of room on the disk, while nobody can write.
+    """A connection that reads even if the disk is full, while there is no writer.
 
     It must be closed before the database is opened for writing.
     """

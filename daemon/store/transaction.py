@@ -1,4 +1,4 @@
-"""What an operation of the writer gets: the database, the time, and where to say what it did."""
+"""The context of a write operation: the database, the time, and a record of its effects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ acting: ContextVar[str] = ContextVar("acting", default="")
 
 
 class Event(msgspec.Struct, frozen=True):
-    """Something that a commit changed, told to those who listen once it is on the disk."""
+    """A change, published after its commit is on the disk."""
 
     type: str
     data: dict[str, Any]
@@ -37,20 +37,20 @@ class Transaction:
         now: seconds since the epoch, the same for the whole group.
         device: this device's id.
         rules: the limits in force for this group.
-        events, faces: what to tell, and which state files to write, after the commit.
-        outgoing: the kinds of rows that have to reach the replica.
+        events, faces: what to publish, and which state files to write, after the commit.
+        outgoing: the kinds of changed rows that are replicated.
         uses: what `uses` has read of the counts of all devices; `are_uses` tells whether there
             are any.
-        are_merged: whether any memory is merged into another; None: not looked for.
+        are_merged: whether any memory is merged into another; None: not known yet.
         filed: categories that are known to be in the tree.
-        warm_floor: the score below which what comes is archived at once; None: none is.
+        warm_floor: the score below which a new memory is archived at once; None: never.
         counted: what to add to the counters; the new moment of a `last_…` counter.
-        clock: of this memory; `ticked` tells whether it has to be noted.
+        clock: of this memory; `ticked`: whether it must be saved.
         writer: on whose behalf the operation runs, as `uid:1000`; empty: the daemon's own.
         settle_warm, settle_tree, settle_hot: which caps the group may have broken.
         keep_category: the category that the tree's caps must leave alone.
-        unindexed: row, text, subject and tags of the new memories that full text cannot find yet.
-        index_writes: how many changes of full-text indexes were made.
+        unindexed: row, text, subject and tags of new memories that are not in the full text yet.
+        index_writes: number of changes of full-text indexes.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Transaction:
 
     @contextmanager
     def undone_on_failure(self) -> Iterator[None]:
-        """A block that leaves nothing behind when an error ends it."""
+        """A block whose changes are undone if it raises."""
         noted = self.noted()
         self.db.execute("SAVEPOINT block")
         try:
@@ -102,7 +102,7 @@ class Transaction:
         self.db.execute("RELEASE block")
 
     def noted(self) -> tuple[Any, ...]:
-        """What operations have noted beside the database so far, for `take_back`."""
+        """The state outside the database, for `take_back`."""
         return (
             len(self.events),
             set(self.outgoing),
@@ -114,7 +114,7 @@ class Transaction:
         )
 
     def take_back(self, noted: tuple[Any, ...]) -> None:
-        """Forget what was noted since, by an operation that was undone."""
+        """Restore that state after an operation was undone."""
         told, self.outgoing, self.faces, self.counted, settle, unindexed, number = noted
         del self.events[told:]
         # What was indexed since is no longer: undoing the operation has undone that too.
@@ -146,7 +146,7 @@ class Transaction:
     def count(self, metric: str, by: float = 1.0) -> None:
         """Add to one of the counters that `metrics.json` shows.
 
-        A counter of a day is kept under its date, so that it begins anew at midnight; it is
+        A counter of a day is kept under its date, so that it restarts at midnight; it is
         about this device alone. Of the others each device counts its own, as of uses.
         """
         if metric.endswith("_today"):

@@ -1,7 +1,7 @@
-"""The one thread that writes an agent's database, with group commit.
+"""The thread that writes an agent's database, with group commit.
 
-What arrives while a commit is on its way to the disk goes into the next one, together: under
-load many callers share one fsync, and a single caller never waits for others.
+Operations that arrive during a commit share the next one: under load many callers share one fsync,
+and a single caller never waits for others.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from .transaction import Event, Face, Transaction, acting
 T = TypeVar("T")
 Operation = Callable[[Transaction], T]
 
-# What a wrong value causes, which leaves the transaction as it was; other errors of SQLite's
-# mean the disk, the file or the whole transaction.
+# Caused by a wrong value, and leave the transaction intact; other errors of SQLite concern the
+# disk, the file or the whole transaction.
 _OF_ONE_CALLER: Final = (
     sqlite3.IntegrityError,
     sqlite3.DataError,
@@ -45,7 +45,7 @@ class Committed(msgspec.Struct, frozen=True):
 
 
 class _Spoiled(Exception):
-    """A group has to be undone as a whole.
+    """A group must be undone as a whole.
 
     After ROLLBACK TO, FTS5 of SQLite 3.40 may take an index that was changed since the savepoint
     for malformed.
@@ -53,7 +53,7 @@ class _Spoiled(Exception):
 
 
 class _Job:
-    """An operation on its way, and who waits for it."""
+    """A submitted operation with the future of its caller."""
 
     __slots__ = ("by", "durable", "error", "future", "operation", "result")
 
@@ -83,7 +83,7 @@ class Writer:
         connect: opens the connection; called on the writer's thread.
         begin: makes the transaction for a group.
         settle: brings the memory back within its limits, before the commit.
-        committed: told, on the event loop, what a commit changed, before its callers are.
+        committed: called on the event loop with the changes of a commit, before its callers return.
     """
 
     def __init__(
@@ -126,8 +126,7 @@ class Writer:
             durable: False returns before the commit is synced; the next durable one syncs both.
 
         Raises:
-            ThermoclineError: what the operation raised, or what kept the commit from the disk;
-                then nothing of it was changed.
+            ThermoclineError: raised by the operation, or by the commit; nothing was changed.
         """
         if self._closed:
             raise ShuttingDown(f"cannot write to {self._path}: it is being closed")
@@ -136,14 +135,14 @@ class Writer:
         return await future
 
     async def close(self, last: Callable[[sqlite3.Connection], None] | None = None) -> None:
-        """Commit what is queued, then close the database. Further writes are refused.
+        """Commit all queued operations, then close the database. Further writes are refused.
 
         Args:
             last: called with the connection, outside a transaction, after all commits. If it
                 fails nothing is closed, and writing goes on.
 
         Raises:
-            ThermoclineError: what `last` raised.
+            ThermoclineError: from `last`.
         """
         if not self._closed:
             self._closed = True
@@ -162,7 +161,7 @@ class Writer:
             try:
                 self._commit_and_answer(group)
             except _Spoiled:
-                # One after the other: those that fail are undone with a whole transaction.
+                # One by one, so that a failure undoes a transaction of its own.
                 for job in group:
                     job.result = job.error = None
                     self._commit_and_answer([job])
@@ -177,7 +176,7 @@ class Writer:
             self._db.close()
 
     def _take(self) -> tuple[list[_Job], bool]:
-        """Wait for a job, then take all that stand behind it. False: close after these."""
+        """Wait for a job, then take all that are queued. False: close after these."""
         group: list[_Job] = []
         job = self._jobs.get()
         while job is not None:
@@ -213,7 +212,7 @@ class Writer:
         except _Spoiled:
             self._db.execute("ROLLBACK")
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, the callers must hear it
+        except Exception as error:  # noqa: BLE001 - the callers get any error
             self._fail(group, error)
             return None
         return Committed(
@@ -246,7 +245,7 @@ class Writer:
             raise _Spoiled
 
     def _fail(self, group: list[_Job], error: Exception) -> None:
-        """Undo the group; nobody in it is told that it was stored."""
+        """Undo the group; every caller gets an error."""
         if self._db.in_transaction:
             try:
                 self._db.execute("ROLLBACK")

@@ -220,7 +220,7 @@ async def test_a_search_that_finds_nothing_says_why(daemon: Daemon, client: Clie
     async with opened(daemon, client) as term:
         await term.press("/")
         await term.pilot.press(*"zebra")
-        await term.see("none of the words stands in a memory: zebra")
+        await term.see("no memory contains any of the words: zebra")
 
 
 async def test_the_detail_puts_versions_back_and_that_is_undone(
