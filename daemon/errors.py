@@ -13,7 +13,7 @@
     │   ├── QuotaReached      the agent has as much as the configuration allows
     │   ├── ReadOnly          the disk takes no writes
     │   ├── ReplicaAway       the replica cannot be reached, or has no room
-    │   ├── ShuttingDown      the daemon is leaving
+    │   ├── ShuttingDown      the daemon, or a memory, is being closed
     │   ├── TooManyRequests   the agent asks more often than the configuration allows
     │   └── TooSlow           the answer takes longer than the configuration allows
     ├── ReplicaRefused        the replica refuses, until a person fixes it
@@ -170,7 +170,7 @@ class ReplicaAway(Unavailable):
 
 
 class ShuttingDown(Unavailable):
-    """The daemon is leaving and takes no more work."""
+    """The daemon, or the memory of an agent, is being closed and takes no more work."""
 
     code = "shutting_down"
 

@@ -390,7 +390,7 @@ class AgentStore:
 
     def _running(self) -> Engine:
         if self._engine is None:
-            raise ThermoclineError(f"the memory of '{self.place.agent}' is closed")
+            raise ShuttingDown(f"the memory of '{self.place.agent}' is closed")
         return self._engine
 
 

@@ -18,7 +18,7 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from ..errors import NotFound, ThermoclineError
+from ..errors import NotFound, ShuttingDown, ThermoclineError
 from ..memory.scoring import DAY
 from ..runtime.problems import Problems, unforeseen
 from ..shapes.upkeep import Schedule
@@ -240,8 +240,8 @@ class Scheduler:
                             delay = await self._catch_up(key, store, was_open=is_open)
             if job.agents != "all":
                 self._recovered(job, agent)
-        except NotFound:
-            # The folder of the agent was removed.
+        except (NotFound, ShuttingDown):
+            # The agent was forgotten or closed meanwhile.
             pass
         except Exception as error:  # noqa: BLE001 - a failure stops no other job
             least = _RETRY_SECONDS if job.agents == "all" else delay
@@ -269,7 +269,7 @@ class Scheduler:
             names = (job.name, *job.covers)
             try:
                 await record(store, names, partial(job.run, store))
-            except NotFound:
+            except (NotFound, ShuttingDown):
                 raise
             except Exception as error:  # noqa: BLE001 - a failure stops no other job
                 self._failed(job, agent, error, _RETRY_SECONDS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import os
@@ -10,7 +11,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,10 @@ import pytest
 from daemon_process import Daemon, wait_until
 
 from thermocline.daemon.client import ApiError, Client
+from thermocline.daemon.config.settings import IndexSettings
+from thermocline.daemon.files.chunk_index import ChunkIndex
+from thermocline.daemon.runtime.problems import Problems
+from thermocline.daemon.store.agent_store import AgentStore
 
 _agents = (f"reader-{number}" for number in itertools.count())
 
@@ -487,6 +493,30 @@ def is_as_a_rescan(daemon: Daemon, docs: Path, agent: str, fresh: str) -> None:
         seen = everything(other, daemon.state, fresh)
         below = [row for row in followed if row[0].startswith(str(docs))]
         assert below == [row for row in seen if row[0].startswith(str(docs))]
+
+
+async def test_a_memory_that_closes_before_its_files_are_read_is_no_problem(
+    open_store: Callable[..., Awaitable[AgentStore]],
+    threads: ThreadPoolExecutor,
+    problems: Problems,
+    tmp_path: Path,
+) -> None:
+    store, ended = await open_store(), asyncio.Event()
+    index = ChunkIndex(
+        store,
+        IndexSettings,
+        (),
+        state_dir=tmp_path,
+        thread=threads,
+        publish=lambda _agent, _event: None,
+        busy=lambda: False,
+        brought=ended.set,
+        problems=problems,
+    )
+    await store.close()
+    index.begin()
+    await ended.wait()
+    assert problems.standing() == []
 
 
 def test_random_changes_end_as_a_full_rescan(desk: Desk) -> None:
