@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 from ..config.settings import Rules
 from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
+from ..runtime.problems import unforeseen
 from . import chunk_database, full_text, history, noted
 from .database import FILE_NAME, connect_standby, quick_check, reads_whole, remove_old_copies
 from .engine import CHECKED, Engine, copy_database, readers_of, start_engine
@@ -30,6 +31,7 @@ _FADING_SECONDS: Final = 3600.0
 # Raised for a value of the wrong type in code that trusts the schema.
 _ODD: Final = (TypeError, ValueError, LookupError, AttributeError, AssertionError)
 _PRUNING_SECONDS: Final = 86_400.0
+_REINDEX_SECONDS: Final = 3_600.0
 # An error that recurs within this time is a fault of the file, even if a check finds none.
 _TRUSTED_SECONDS: Final = 60.0
 
@@ -66,7 +68,7 @@ class AgentStore:
         self._uses = UseCounter(place.agent, self.write, self.read)
         self.leave_chunks: Callable[[], Awaitable[None]] = _nothing_to_leave
         self.last_used = self._shown = time.monotonic()
-        self._pruned = float("-inf")
+        self._pruned = self._reindexed = float("-inf")
         self.in_use = 0
 
     @property
@@ -243,6 +245,8 @@ class AgentStore:
         """Read the whole database once, so that damage is found before it is needed."""
         try:
             await asyncio.to_thread(quick_check, self.place.database)
+            if not await engine.readers.run(full_text.is_counted):
+                await engine.writer.submit(rebuild_indexes)
             await engine.writer.submit(lambda tx: noted.write(tx, CHECKED, tx.now), durable=False)
         except StoreDamaged as error:
             # For this engine only: another call may have found and repaired the damage.
@@ -276,7 +280,7 @@ class AgentStore:
                 return await self._with_repair(use)
         except _ODD as error:
             # A value that the schema excludes: a bug, or damage on the disk.
-            await self._repair(engine, await self._damage_behind(error))
+            await self._repair_behind(engine, error)
         except ShuttingDown:
             # Closed meanwhile because another call found damage and repairs it.
             async with self._repairing:
@@ -284,13 +288,23 @@ class AgentStore:
                     raise
         return await use(await self._ready())
 
-    async def _damage_behind(self, error: Exception) -> StoreDamaged:
-        """The damage that caused an error; raises the error if the database is sound."""
+    async def _repair_behind(self, engine: Engine, error: Exception) -> None:
+        """Repair what caused an error, or raise it.
+
+        Where the check finds no damage, a page may hold another, sound one: then the full text does
+        not fit the memories, and is rebuilt; at most hourly, in case the error is a bug.
+        """
         try:
             await asyncio.to_thread(quick_check, self.place.database)
         except StoreDamaged as damage:
-            return damage
-        raise error
+            await self._repair(engine, damage)
+            return
+        if time.monotonic() - self._reindexed < _REINDEX_SECONDS:
+            raise error
+        self._reindexed = time.monotonic()
+        kind, where = unforeseen(error)
+        _log.error("rebuilding the indexes after %s:\n%s", kind, where, extra={"action": "reindex"})
+        await engine.writer.submit(rebuild_indexes)
 
     async def _ready(self) -> Engine:
         """The engine; restarted if a repair failed, awaited if one is running."""

@@ -75,9 +75,7 @@ def clear(tx: Transaction, table: str) -> None:
     _note(tx)
     tx.db.execute(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
     tx.db.execute(f"DELETE FROM {table}_terms")
-    tx.db.execute(
-        f"UPDATE {_counts(table)} SET texts = 0, terms = 0, merged = 0 WHERE name = ?", (table,)
-    )
+    tx.db.execute(f"INSERT OR REPLACE INTO {_counts(table)} VALUES (?, 0, 0, 0)", (table,))
 
 
 def _note(tx: Writing) -> None:
@@ -93,6 +91,13 @@ def counts(db: sqlite3.Connection, indexes: Iterable[str]) -> dict[str, tuple[in
         " UNION ALL ".join(f"SELECT name, texts, terms FROM {table}" for table in tables)
     )
     return {name: (texts, terms) for name, texts, terms in found}
+
+
+def is_counted(db: sqlite3.Connection) -> bool:
+    """Whether each index has as many texts as were counted; reads all their terms."""
+    texts = {name: number for name, (number, _) in counts(db, FULL_TEXT).items()}
+    queries = (f"SELECT '{name}', count(*) FROM {name}_terms" for name in FULL_TEXT)
+    return texts == dict(db.execute(" UNION ALL ".join(queries)).fetchall())
 
 
 def _counts(table: str) -> str:

@@ -584,6 +584,22 @@ def test_a_full_text_index_of_no_known_format_is_rebuilt(make_daemon: Callable[.
         assert found.text == "the heron nests at the mill"
 
 
+@pytest.mark.parametrize("table", ["term_counts", "memory_fts_terms"])
+def test_recall_answers_after_a_page_of_the_full_text_was_replaced_by_an_empty_one(
+    make_daemon: Callable[..., Any], eventually: Callable[..., None], table: str
+) -> None:
+    daemon = make_daemon().start()
+    with daemon.client() as client:
+        client.store("the heron nests at pier 4")
+    assert daemon.stop() == 0
+    # SQLite finds no fault in the database: it does not know what belongs into the table.
+    with contextlib.closing(sqlite3.connect(daemon.folder() / "memory.db")) as db:
+        db.execute(f"DELETE FROM {table}")
+        db.commit()
+    with daemon.start().client() as client:
+        eventually(lambda: client.recall("where does the heron nest?").results, "it is found")
+
+
 def test_an_agent_whose_folder_is_removed_under_way_is_forgotten(
     make_daemon: Callable[..., Any], eventually: Callable[..., None]
 ) -> None:

@@ -348,7 +348,7 @@ def test_what_was_read_out_of_a_conversation_fades_as_facts_do(call: Any) -> Non
     [
         ({"query": "zebra"}, "no memory contains any of the words: zebra"),
         ({"query": "lantern", "actor": "Nobody"}, "the filters leave none"),
-        ({"query": "zebra", "actor": "Ann"}, "none of the words"),
+        ({"query": "zebra", "actor": "Ann"}, "no memory contains any of the words"),
         ({"query": "?!"}, "no words to look for"),
         ({"query": "-lantern"}, "no words to look for"),
         ({"query": ""}, "no words to look for"),
