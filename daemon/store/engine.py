@@ -96,6 +96,7 @@ async def start_engine(
         settle=settle,
         committed=committed,
         loop=loop,
+        failed_syncs=around.failed_syncs,
     )
     indexing: asyncio.Task[None] | None = None
     if not opened.indexed:

@@ -55,6 +55,17 @@ class Importer(Protocol):
         """
 
 
+class FailedSyncs:
+    """How many syncs of the whole file system have failed, for the writers of all agents."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def note(self) -> None:
+        """Count one more; on any thread, before anything else is synced there."""
+        self.count += 1
+
+
 class Surroundings(msgspec.Struct, frozen=True):
     """What every agent's store shares with the daemon.
 
@@ -74,3 +85,4 @@ class Surroundings(msgspec.Struct, frozen=True):
     readers: int
     face_delay_seconds: Callable[[], float]
     since: float = 0.0
+    failed_syncs: FailedSyncs = msgspec.field(default_factory=FailedSyncs)

@@ -169,7 +169,7 @@ class StateFiles:
         except BaseException:
             await asyncio.to_thread(_discard, changes)
             raise
-        missed = await asyncio.to_thread(self._disk.finish, changes)
+        missed = await asyncio.to_thread(self._disk.finish, changes, self._around.failed_syncs.note)
         self._wanted.update(_FACE_OF[name] for name in missed)
 
 
@@ -225,12 +225,19 @@ class _Disk:
                 changes.append(change)
         return changes, failures
 
-    def finish(self, changes: list[_Change]) -> list[str]:
-        """Sync once and replace the files; return those that somebody has changed meanwhile."""
+    def finish(self, changes: list[_Change], failed: Callable[[], None]) -> list[str]:
+        """Sync once and replace the files; return those that were changed meanwhile by others.
+
+        `failed` is called if the sync fails.
+        """
         missed: list[str] = []
         pending = list(changes)
         try:
-            atomic.sync(change.new for change in changes)
+            try:
+                atomic.sync(change.new for change in changes)
+            except OSError:
+                failed()
+                raise
             while pending:
                 change = pending[0]
                 if _stamp(change.new.path) != change.stamp:

@@ -7,6 +7,7 @@ and a single caller never waits for others.
 from __future__ import annotations
 
 import asyncio
+import os
 import queue
 import sqlite3
 import threading
@@ -18,6 +19,7 @@ import msgspec
 
 from ..errors import ShuttingDown, ThermoclineError
 from .database import translate, translate_os
+from .place import FailedSyncs
 from .transaction import Event, Face, Transaction, acting
 
 T = TypeVar("T")
@@ -34,6 +36,10 @@ _OF_ONE_CALLER: Final = (
 
 # Beyond this the transaction itself, not the fsync, is what callers wait for.
 _GROUP: Final = 256
+# A number of failed syncs that never is.
+_NEVER: Final = -1
+# The size of the parts in which the log is read and written again, in bytes.
+_PART: Final = 1_048_576
 
 
 class Committed(msgspec.Struct, frozen=True):
@@ -80,10 +86,10 @@ class Writer:
     """Runs operations in order, in groups, each group in one durable transaction.
 
     Args:
-        connect: opens the connection; called on the writer's thread.
         begin: makes the transaction for a group.
         settle: brings the memory back within its limits, before the commit.
         committed: called on the event loop with the changes of a commit, before its callers return.
+        failed_syncs: of the file system; shared by all writers.
     """
 
     def __init__(
@@ -95,6 +101,7 @@ class Writer:
         settle: Operation[None],
         committed: Callable[[Committed], None],
         loop: asyncio.AbstractEventLoop,
+        failed_syncs: FailedSyncs,
     ) -> None:
         self._path = path
         self._db = db
@@ -106,6 +113,8 @@ class Writer:
         self._closed = False
         # As the connection was opened: each commit is synced.
         self._durable = True
+        self._failed_syncs = failed_syncs
+        self._trusted = failed_syncs.count
         self._last: Callable[[sqlite3.Connection], None] | None = None
         self._failure: ThermoclineError | None = None
         self._begin_thread()
@@ -197,6 +206,8 @@ class Writer:
     def _commit(self, group: list[_Job]) -> Committed | None:
         durable = any(job.durable for job in group)
         try:
+            if durable:
+                self._trust_log()
             if durable != self._durable:
                 self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
                 self._durable = durable
@@ -209,6 +220,8 @@ class Writer:
                 return None
             self._settle(transaction)
             self._db.execute("COMMIT")
+            if durable:
+                self._trust_log()
         except _Spoiled:
             self._db.execute("ROLLBACK")
             raise
@@ -220,6 +233,27 @@ class Writer:
             frozenset(transaction.faces),
             frozenset(transaction.outgoing),
         )
+
+    def _trust_log(self) -> None:
+        """Write the log again, as this process reads it, if a sync has failed since.
+
+        The kernel drops the pages that it could not write, takes them for written, and a later sync
+        succeeds: commits behind such a gap would be lost with the power.
+        """
+        failed = self._failed_syncs.count
+        if self._trusted == failed:
+            return
+        try:
+            with self._path.with_name(f"{self._path.name}-wal").open("r+b", buffering=0) as log:
+                at = 0
+                while part := os.pread(log.fileno(), _PART, at):
+                    at += os.pwrite(log.fileno(), part, at)
+                os.fdatasync(log.fileno())
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise translate_os(error, self._path) from error
+        self._trusted = failed
 
     def _run_job(self, job: _Job, transaction: Transaction, *, alone: bool) -> None:
         """Run one operation so that its failure undoes only itself.
@@ -252,6 +286,8 @@ class Writer:
             except sqlite3.Error as second:
                 error = second
         if isinstance(error, sqlite3.Error):
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR:
+                self._trusted = _NEVER
             cause, error = error, translate(error, self._path)
             error.__cause__ = cause
         for job in group:

@@ -292,7 +292,7 @@ def test_what_was_acknowledged_survives_power_loss_after_syncs_that_failed(
     call: str, losses: int, record: Callable[..., Recorded], tmp_path: Path, figure: Any
 ) -> None:
     """What a sync could not write the kernel takes for written: a later one says nothing of it."""
-    recorded = record(errors=f"{call}:error=EIO:when=5+7")
+    recorded = record(errors=f"{call}:error=EIO:when=2+3")
     found = recorded.power_losses(losses, tmp_path, random.Random(SEED))
     forgotten = found.pop("forgotten")
     figure(f"power losses after {call} failed", found["losses"])

@@ -18,6 +18,7 @@ from thermocline.daemon.store import key_values, memories, metrics
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.database import connect_writer, migrate
 from thermocline.daemon.store.duplicates import find_same
+from thermocline.daemon.store.place import FailedSyncs
 from thermocline.daemon.store.schema import MIGRATIONS
 from thermocline.daemon.store.settling import settle
 from thermocline.daemon.store.transaction import Event, Transaction
@@ -144,6 +145,7 @@ class Bench:
             settle=self._settle,
             committed=self.told_of,
             loop=asyncio.get_running_loop(),
+            failed_syncs=FailedSyncs(),
         )
 
 
