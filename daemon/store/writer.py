@@ -36,8 +36,6 @@ _OF_ONE_CALLER: Final = (
 
 # Beyond this the transaction itself, not the fsync, is what callers wait for.
 _GROUP: Final = 256
-# A number of failed syncs that never is.
-_NEVER: Final = -1
 # The size of the parts in which the log is read and written again, in bytes.
 _PART: Final = 1_048_576
 
@@ -286,8 +284,6 @@ class Writer:
             except sqlite3.Error as second:
                 error = second
         if isinstance(error, sqlite3.Error):
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR:
-                self._trusted = _NEVER
             cause, error = error, translate(error, self._path)
             error.__cause__ = cause
         for job in group:
