@@ -73,7 +73,7 @@ def _look(path: Path) -> tuple[int, list[str]]:
     try:
         with closing(connect_look(path)) as db:
             schema = int(db.execute("PRAGMA user_version").fetchone()[0])
-            return schema, [str(text) for (text,) in db.execute("PRAGMA quick_check(3)")]
+            return schema, [str(text) for (text,) in db.execute("PRAGMA integrity_check(3)")]
     except sqlite3.Error as error:
         return 0, [str(error)]
 

@@ -15,6 +15,7 @@ from thermocline.sync import TOO_HIGH, Clocks, Row, decode_row
 from ..errors import StoreDamaged
 from ..memory.records import Memory
 from ..store import conversations
+from ..store.connection import uri
 from ..store.kinds import KINDS
 from ..store.memory_rows import KIND
 from ..store.memory_table import FIELDS, from_row, said
@@ -38,8 +39,8 @@ _LOST_CLOCKS: Final = Clocks(at=(0, "import"))
 
 def salvage(path: Path, intake: Intake) -> None:
     """Import all that can be read of the database at `path`. Raises nothing about damage."""
-    with contextlib.suppress(sqlite3.Error):
-        db = sqlite3.connect(f"file:{path}?mode=rw", uri=True, isolation_level=None)
+    with contextlib.suppress(*_DAMAGE):
+        db = sqlite3.connect(f"{uri(path)}?mode=rw", uri=True, isolation_level=None)
         with contextlib.closing(db):
             _note_clock(db, intake)
             number = intake.rows(_rows(db))

@@ -21,9 +21,9 @@ from ..replication.local import AgentLocal
 from ..store import atomic, noted
 from ..store.database import (
     FILE_NAME,
+    check_pages,
     connect_writer,
     migrate,
-    quick_check,
     translate,
     translate_os,
 )
@@ -142,7 +142,7 @@ class Staging(AgentLocal):
 
         def run() -> None:
             self._opened().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            quick_check(self.path)
+            check_pages(self.path)
             self._close()
             atomic.sync_tree(self.folder)
 

@@ -15,7 +15,7 @@ from ..config.settings import Rules
 from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
 from ..runtime.problems import unforeseen
 from . import chunk_database, full_text, history, noted
-from .database import FILE_NAME, connect_standby, quick_check, reads_whole, remove_old_copies
+from .database import FILE_NAME, check_pages, connect_standby, reads_whole, remove_old_copies
 from .engine import CHECKED, Engine, copy_database, readers_of, start_engine
 from .kinds import rebuild_indexes
 from .place import Place, Surroundings
@@ -244,7 +244,7 @@ class AgentStore:
     async def _check(self, engine: Engine) -> None:
         """Read the whole database once, so that damage is found before it is needed."""
         try:
-            await asyncio.to_thread(quick_check, self.place.database)
+            await asyncio.to_thread(check_pages, self.place.database)
             if not await engine.readers.run(full_text.is_counted):
                 await engine.writer.submit(rebuild_indexes)
             await engine.writer.submit(lambda tx: noted.write(tx, CHECKED, tx.now), durable=False)
@@ -295,7 +295,7 @@ class AgentStore:
         not fit the memories, and is rebuilt; at most hourly, in case the error is a bug.
         """
         try:
-            await asyncio.to_thread(quick_check, self.place.database)
+            await asyncio.to_thread(check_pages, self.place.database)
         except StoreDamaged as damage:
             await self._repair(engine, damage)
             return

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from .connection import connect, uri
 from .schema import CHUNK_COUNTS, CHUNK_TEXT, INDEX_VERSION, full_text_tables
 
 FILE_NAME: Final = "index.db"
@@ -68,8 +69,9 @@ def attach(db: sqlite3.Connection, folder: Path, cache_kb: int, option: str = "m
     # The option would create an empty file if none exists.
     if path.is_file():
         try:
-            db.execute("ATTACH ? AS chunked", (f"file:{_uri(path)}?{option}",))
-        except sqlite3.Error:
+            db.execute("ATTACH ? AS chunked", (f"{uri(path)}?{option}",))
+        except (sqlite3.Error, UnicodeDecodeError):
+            # The latter where the error quotes a damaged schema.
             return attach_none(db)
         try:
             if _version(db, SCHEMA) == _VERSION:
@@ -106,13 +108,7 @@ def open_index(folder: Path, cache_kb: int) -> sqlite3.Connection:
 
 def _opened(path: Path, cache_kb: int) -> sqlite3.Connection:
     for _ in range(2):
-        db = sqlite3.connect(
-            f"file:{_uri(path)}?mode=rwc",
-            uri=True,
-            timeout=5.0,
-            isolation_level=None,
-            check_same_thread=False,
-        )
+        db = connect(path, "mode=rwc")
         try:
             db.execute(f"PRAGMA cache_size = -{cache_kb}")
             db.execute("PRAGMA temp_store = MEMORY")
@@ -163,9 +159,9 @@ def is_sound(folder: Path) -> bool:
     if not path.is_file():
         return True
     try:
-        db = sqlite3.connect(f"file:{_uri(path)}?mode=rw", uri=True, timeout=5.0)
+        db = connect(path, "mode=rw")
         try:
-            return bool(db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
+            return bool(db.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok")
         finally:
             db.close()
     except sqlite3.Error:
@@ -187,7 +183,3 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 def _version(db: sqlite3.Connection, schema: str) -> int:
     return int(db.execute(f"PRAGMA {schema}.user_version").fetchone()[0])
-
-
-def _uri(path: Path) -> str:
-    return str(path.absolute()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")

@@ -13,6 +13,7 @@ from thermocline.sync import Link, Pending, version_of
 from . import noted
 from . import rows as stored
 from .apply import every
+from .connection import connect
 from .database import FILE_NAME
 from .kinds import kind_of
 from .transaction import Transaction
@@ -102,9 +103,8 @@ def unsent(folder: Path) -> int:
 
     Blocking. Opening the memory reports the error.
     """
-    path = (folder / FILE_NAME).absolute()
     try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
+        with closing(connect(folder / FILE_NAME, "mode=ro")) as db:
             found = db.execute("SELECT count(*) FROM outbox WHERE refused IS NULL").fetchone()
             return int(found[0])
     except sqlite3.Error:

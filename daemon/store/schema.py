@@ -62,6 +62,21 @@ _ROWS: Final = (
     # The digest of each state file as last written.
     "CREATE TABLE state_files (name TEXT PRIMARY KEY, digest TEXT NOT NULL) STRICT, WITHOUT ROWID",
 )
+# The tables without an index, which would miss a page that holds another, sound one: their rows
+# are counted.
+COUNTED: Final = ("rows", "outbox")
+_COUNTS: Final = tuple(
+    statement
+    for table in COUNTED
+    for statement in (
+        f"INSERT INTO meta VALUES ('rows_of_{table}', '0')",
+        *(
+            f"CREATE TRIGGER {table}_{event} AFTER {event} ON {table} BEGIN"
+            f" UPDATE meta SET value = value {change} WHERE key = 'rows_of_{table}'; END"
+            for event, change in (("INSERT", "+ 1"), ("DELETE", "- 1"))
+        ),
+    )
+)
 _MEMORIES: Final = (
     # `extra` holds fields of other releases, and the uses that came with the memory; `size` is the
     # size of its record in the warm file.
@@ -325,7 +340,7 @@ MIGRATIONS: Final = (
     Migration(
         11,
         (
-            *(*_ROWS, *_MEMORIES, *_PEOPLE, *_PAIRS, *_OWN, *_TREE, *_NOTES, *_INDEX),
+            *(*_ROWS, *_COUNTS, *_MEMORIES, *_PEOPLE, *_PAIRS, *_OWN, *_TREE, *_NOTES, *_INDEX),
             *_EXPERIENCES,
             *(*full_text_tables(FULL_TEXT, COUNTS), *_CONVERSATIONS, *entity_tables.TABLES),
         ),
