@@ -23,8 +23,8 @@ _REFUSALS: Final = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLIT
 _IN_THE_WAY: Final = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP}
 _NO_FILES: Final = {errno.EMFILE, errno.ENFILE}
 _DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-# A changed head of a full-text index: an error of no kind, said in words alone.
-_DAMAGED_INDEX: Final = "invalid fts5 file format"
+# What a damaged full-text index says: an error without a code, and a constraint of no table.
+_DAMAGED_INDEX: Final = ("invalid fts5 file format", "constraint failed")
 
 
 def connect_writer(path: Path, cache_kb: int) -> sqlite3.Connection:
@@ -239,7 +239,7 @@ def translate(error: sqlite3.Error, path: Path) -> ThermoclineError:
     if code is None:
         return ThermoclineError(f"cannot use {path}: {error}")
     primary = code & 0xFF
-    if primary in _DAMAGE or _DAMAGED_INDEX in str(error):
+    if primary in _DAMAGE or str(error).startswith(_DAMAGED_INDEX):
         return StoreDamaged(f"cannot read {path}: {error}")
     if primary in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return Unavailable(f"cannot use {path}: another process holds it", hint="close it there")

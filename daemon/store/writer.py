@@ -221,7 +221,8 @@ class Writer:
             if durable:
                 self._trust_log()
         except _Spoiled:
-            self._db.execute("ROLLBACK")
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
             raise
         except Exception as error:  # noqa: BLE001 - the callers get any error
             self._fail(group, error)
