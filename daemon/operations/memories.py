@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
+from msgspec import UnsetType
 
 from ..errors import InvalidInput
 from ..language.secrets import secrets_of
@@ -46,6 +47,8 @@ from .remembering import changed, remembered
 from .scope import Scope
 from .views import memory_fields, memory_view, secret_warning
 
+# The characters in which secrets are searched without a thread.
+_SEARCHED_AT_ONCE: Final = 4_000
 _SAME: Final = tuple(
     field.name
     for field in msgspec.structs.fields(Narrowing)
@@ -124,9 +127,18 @@ async def _insert(scope: Scope, new: list[Memory]) -> list[MemoryView]:
         stored = await store.write(lambda tx: [memories.insert(tx, memory) for memory in new])
         scoring = store.rules.scoring
     views = [memory_view(memory, scope.now, scoring) for memory in stored]
-    for view, memory in zip(views, stored, strict=True):
-        view.warning = secret_warning(secrets_of(memory))
+    for view, warning in zip(views, await _warnings(stored), strict=True):
+        view.warning = warning
     return views
+
+
+async def _warnings(stored: Sequence[Memory]) -> list[str | UnsetType]:
+    def find() -> list[str | UnsetType]:
+        return [secret_warning(secrets_of(memory)) for memory in stored]
+
+    # The search takes a millisecond for every few kilobytes: other callers are served meanwhile.
+    few = sum(len(memory.text) for memory in stored) < _SEARCHED_AT_ONCE
+    return find() if few else await asyncio.to_thread(find)
 
 
 async def get(scope: Scope, id: MemoryId) -> MemoryView:  # noqa: A002 - the part of the path
@@ -152,7 +164,7 @@ async def update(scope: Scope, id: MemoryId, body: MemoryChanges) -> Updated:  #
         memory = await store.write(apply)
         view = Updated(**memory_fields(memory, scope.now, store.rules.scoring))
     if body.text is not msgspec.UNSET or body.content is not msgspec.UNSET:
-        view.warning = secret_warning(secrets_of(memory))
+        [view.warning] = await _warnings([memory])
     return view
 
 
