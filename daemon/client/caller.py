@@ -55,9 +55,12 @@ class Caller:
     """
 
     def __init__(
-        self, socket_path: str | None = None, agent: str | None = None, timeout: float = 30.0
+        self,
+        socket_path: str | os.PathLike[str] | None = None,
+        agent: str | None = None,
+        timeout: float = 30.0,
     ) -> None:
-        self.socket_path = socket_path or default_socket(os.environ)
+        self.socket_path = os.fspath(socket_path or default_socket(os.environ))
         self.answered = b""
         self._agent = agent
         self._timeout = timeout
