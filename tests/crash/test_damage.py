@@ -194,7 +194,7 @@ def replace_root(folder: Path, *, name: str, other: str) -> None:
 
 def unreadable_schema(folder: Path) -> None:
     """Put bytes that are no text into the words that make a table."""
-    at = (folder / "memory.db").read_bytes().index(b"CREATE TABLE history")
+    at = (folder / "memory.db").read_bytes().index(b"TABLE history")
     overwrite(folder, name="memory.db", at=at, content=b"\xff" * 6)
 
 
