@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from thermocline.sync import FileRemote, Polls, Remote, SyncError, TryLater
 
 from ..errors import ReplicaAway, ReplicaRefused, ThermoclineError
+from ..runtime.quick_start import load_client
 from .account import Account
 
 _CLOSE_SECONDS: Final = 2.0
@@ -86,6 +87,7 @@ async def connect(account: Account, threads: Executor | None = None) -> Remote:
     """
     if account.kind == "file":
         return FileRemote(Path(account.url.removeprefix("file:")), threads=threads)
+    await asyncio.to_thread(load_client)
     turso = await asyncio.to_thread(importlib.import_module, "thermocline.sync.turso")
     token = account.token.reveal() if account.token is not None else None
     remote: Remote = await turso.connect(account.url, token)
