@@ -80,11 +80,13 @@ class Databases:
 async def connect(account: Account, threads: Executor | None = None) -> Remote:
     """The remote of an account, which need not be reachable yet.
 
-    Files are read and written on `threads`. The cloud client is only loaded if it is used.
+    Files are read and written on `threads`. The cloud client is only loaded if it is used, and what
+    all replication needs by the first remote.
 
     Raises:
         SyncError: the address is not usable, or would send the token unencrypted.
     """
+    await asyncio.to_thread(importlib.import_module, "tenacity")
     if account.kind == "file":
         return FileRemote(Path(account.url.removeprefix("file:")), threads=threads)
     await asyncio.to_thread(load_client)
