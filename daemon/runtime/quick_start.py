@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
-# OpenSSL, as the import of its modules is found. asyncio, aiohttp and hashlib work without it, as
-# in a Python that was built so; hashlib, if it has hashes of its own, of which `_sha1` is one.
+# The modules of OpenSSL. asyncio, aiohttp and hashlib work without them, as in a Python that was
+# built so; hashlib, if it has hashes of its own, of which `_sha1` is one.
 _TLS: Final = "ssl"
 _HASHES: Final = "_hashlib"
 _OWN_HASHES: Final = "_sha1"
@@ -30,11 +30,12 @@ def quick_start() -> Iterator[None]:
     aiohttp. Modules live as long as the process: the collector neither runs while they are loaded
     nor looks at them afterwards.
     """
-    without = {_TLS, _HASHES} if find_spec(_OWN_HASHES) else {_TLS}
+    without = {_HASHES} if find_spec(_OWN_HASHES) else set()
+    if _take_apart_aiohttp():
+        without.add(_TLS)
     without -= {*sys.modules}
     # Importing a module for which None stands there fails.
     sys.modules.update(dict.fromkeys(without))  # type: ignore[arg-type]
-    _take_apart_aiohttp()
     gc.disable()
     try:
         yield
@@ -45,18 +46,24 @@ def quick_start() -> Iterator[None]:
             del sys.modules[name]
 
 
-def _take_apart_aiohttp() -> None:
-    """Let the server's modules be imported alone: the package's own code imports the client."""
+def _take_apart_aiohttp() -> bool:
+    """Let the server's modules be imported alone: the package's own code imports the client.
+
+    Returns:
+        Whether it was done; not where the package is loaded already, or comes without its source.
+    """
     spec = find_spec("aiohttp")
     assert spec is not None
     assert spec.loader is not None
     source: str | None = spec.loader.get_source("aiohttp")  # type: ignore[attr-defined]
     version = re.search(r'^__version__ = "(.+)"$', source or "", re.MULTILINE)
-    if version and "aiohttp" not in sys.modules:
-        package: Any = module_from_spec(spec)
-        # Its modules import nothing else from it.
-        package.__version__ = version[1]
-        sys.modules["aiohttp"] = package
+    if version is None or "aiohttp" in sys.modules:
+        return False
+    package: Any = module_from_spec(spec)
+    # Its modules import nothing else from it.
+    package.__version__ = version[1]
+    sys.modules["aiohttp"] = package
+    return True
 
 
 def load_client() -> None:
@@ -66,7 +73,7 @@ def load_client() -> None:
     """
     with _loading:
         package: Any = import_module("aiohttp")
-        # The last that its code defines.
+        # Its code defines this after all its imports.
         if hasattr(package, "__all__"):
             return
         ssl: Any = import_module(_TLS)
