@@ -8,8 +8,9 @@ from contextlib import AsyncExitStack
 from typing import Any, Final
 
 import msgspec
-from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.web_protocol import RequestPayloadError
+from aiohttp.web_request import BaseRequest
 
 from ..config.settings import Settings
 from ..errors import InvalidInput, ShuttingDown, TooLarge
@@ -49,7 +50,7 @@ class Call(msgspec.Struct, frozen=True):
     """
 
     services: Services
-    request: web.BaseRequest
+    request: BaseRequest
     operation: Operation
     parts: Mapping[str, str]
     peer: Peer
@@ -65,7 +66,7 @@ class Call(msgspec.Struct, frozen=True):
         return protocol
 
 
-def agent_of(request: web.BaseRequest, default: str) -> tuple[str, bool]:
+def agent_of(request: BaseRequest, default: str) -> tuple[str, bool]:
     """The agent that a request names, or `default`; and whether it names one.
 
     Raises:
@@ -83,7 +84,7 @@ def agent_of(request: web.BaseRequest, default: str) -> tuple[str, bool]:
     return check_agent(given[0] if given else default), bool(given)
 
 
-def query_of(request: web.BaseRequest, kind: type[Any]) -> Any:
+def query_of(request: BaseRequest, kind: type[Any]) -> Any:
     """The parameters of the URL as a `kind`; lists come from repetition or commas.
 
     Raises:
@@ -137,7 +138,7 @@ async def _read(call: Call) -> bytes:
             return await _read_unless_ended(call, limit)
     except TimeoutError as error:
         raise ArrivedLate(f"the request's body did not arrive in {seconds:g} seconds") from error
-    except (HttpProcessingError, web.RequestPayloadError) as error:
+    except (HttpProcessingError, RequestPayloadError) as error:
         raise InvalidInput("cannot read the body: it is not encoded as its headers say") from error
 
 

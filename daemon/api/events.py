@@ -6,7 +6,7 @@ import asyncio
 from typing import Any, Final
 
 import msgspec
-from aiohttp import web
+from aiohttp.web_response import StreamResponse
 
 from ..errors import InvalidInput
 from ..memory.checks import shown
@@ -19,14 +19,14 @@ from .streaming import ending
 _KEEP_ALIVE_SECONDS: Final = 15.0
 
 
-async def stream(call: Call, query: EventsQuery) -> web.StreamResponse:
+async def stream(call: Call, query: EventsQuery) -> StreamResponse:
     """Send server-sent events until one side leaves.
 
     A call without an agent receives the events of every agent that the caller may read.
 
     With the header `Last-Event-ID`, missed events come first, as far as they are still known.
     """
-    response = web.StreamResponse(
+    response = StreamResponse(
         headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
     )
     with call.services.bus.listen(_last_id(call)) as queue:

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
-from aiohttp import web
+from aiohttp.web_response import StreamResponse
 
 from ..errors import ShuttingDown
 from ..operations.operation import Stream
@@ -18,13 +18,13 @@ from .calls import Call, either_leaves
 _log = logging.getLogger(__name__)
 
 
-async def streamed(call: Call, scope: Scope, kind: str, stream: Stream) -> web.StreamResponse:
+async def streamed(call: Call, scope: Scope, kind: str, stream: Stream) -> StreamResponse:
     """Send a stream, and end it as soon as the caller or the daemon leaves.
 
     A failure before the first piece is answered as an error. After that it can only show as an
     incomplete answer, which callers do not take for a complete one.
     """
-    response = web.StreamResponse(headers={"Content-Type": kind})
+    response = StreamResponse(headers={"Content-Type": kind})
     if stream.name:
         response.headers["Content-Disposition"] = f'attachment; filename="{stream.name}"'
     if call.request.method == "HEAD":
