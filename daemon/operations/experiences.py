@@ -14,22 +14,7 @@ from ..memory.experiences import FADED, Experience, confidence, overlap
 from ..memory.scoring import DAY
 from ..recall.recall import Hit, Request, recall
 from ..recall.sources import EXPERIENCES
-from ..shapes.experiences import (
-    ExperienceBody,
-    ExperienceDeleted,
-    ExperiencePage,
-    ExperienceQuery,
-    ExperienceSearch,
-    ExperienceStats,
-    ExperienceView,
-    PreferenceBody,
-    PreferencePage,
-    PreferenceQuery,
-    PreferenceView,
-    PruneBody,
-    Pruned,
-    SimilarExperiences,
-)
+from ..shapes import experiences as shapes
 from ..shapes.observe import ExperiencesObserved, Talk
 from ..store import experiences
 from ..thinking.experiences import observed
@@ -46,7 +31,7 @@ _COMPARED: Final = 4
 _MOST_COMPARED: Final = 100
 
 
-async def index(scope: Scope, query: ExperienceQuery) -> ExperiencePage:
+async def index(scope: Scope, query: shapes.ExperienceQuery) -> shapes.ExperiencePage:
     """List experiences, those of most weight first."""
     limit = scope.page_limit(query.limit)
     read = partial(
@@ -60,17 +45,17 @@ async def index(scope: Scope, query: ExperienceQuery) -> ExperiencePage:
     )
     async with scope.store() as store:
         found, total = await store.read(read)
-    return ExperiencePage([experience_view(one, scope.now) for one in found], total)
+    return shapes.ExperiencePage([experience_view(one, scope.now) for one in found], total)
 
 
-async def get(scope: Scope, id: str) -> ExperienceView:  # noqa: A002 - the part of the path
+async def get(scope: Scope, id: str) -> shapes.ExperienceView:  # noqa: A002 - the part of the path
     """Read an experience, pruned or not."""
     async with scope.store() as store:
         found = await store.read(lambda db: experiences.get(db, id))
     return experience_view(found, scope.now)
 
 
-async def add(scope: Scope, body: ExperienceBody) -> ExperienceView:
+async def add(scope: Scope, body: shapes.ExperienceBody) -> shapes.ExperienceView:
     """Store an experience."""
     made = Experience(
         id=secrets.token_hex(8),
@@ -92,7 +77,7 @@ async def add(scope: Scope, body: ExperienceBody) -> ExperienceView:
     return view
 
 
-async def search(scope: Scope, query: ExperienceSearch) -> SimilarExperiences:
+async def search(scope: Scope, query: shapes.ExperienceSearch) -> shapes.SimilarExperiences:
     """Find experiences with a similar intent."""
     tuning = scope.settings.recall
     request = Request(
@@ -114,24 +99,24 @@ async def search(scope: Scope, query: ExperienceSearch) -> SimilarExperiences:
         share = overlap(asked, view.tags) if asked else 1.0
         view.similarity = round(view.relevance * (1 + share) / 2, 6)
     views.sort(key=lambda view: view.similarity or 0.0, reverse=True)
-    return SimilarExperiences(query.q, views[: query.limit], answer.why or UNSET)
+    return shapes.SimilarExperiences(query.q, views[: query.limit], answer.why or UNSET)
 
 
-async def use(scope: Scope, id: str) -> ExperienceView:  # noqa: A002 - the part of the path
+async def use(scope: Scope, id: str) -> shapes.ExperienceView:  # noqa: A002 - the part of the path
     """Count a use of an experience: from now on it has its full weight again."""
     async with scope.store() as store:
         used = await store.write(lambda tx: experiences.use(tx, id))
     return experience_view(used, scope.now)
 
 
-async def remove(scope: Scope, id: str) -> ExperienceDeleted:  # noqa: A002 - the part of the path
+async def remove(scope: Scope, id: str) -> shapes.ExperienceDeleted:  # noqa: A002 - the part of the path
     """Delete an experience for good."""
     async with scope.store() as store:
         await store.write(lambda tx: experiences.delete(tx, id))
-    return ExperienceDeleted(id)
+    return shapes.ExperienceDeleted(id)
 
 
-async def prune(scope: Scope, body: PruneBody) -> Pruned:
+async def prune(scope: Scope, body: shapes.PruneBody) -> shapes.Pruned:
     """Take what has faded out of recall; the history keeps it."""
     least = either(body.min_weight, body.minWeight, "min_weight", FADED)
     async with scope.store() as store:
@@ -141,16 +126,16 @@ async def prune(scope: Scope, body: PruneBody) -> Pruned:
             faded = await store.write(lambda tx: experiences.prune(tx, least))
         left = await store.read(experiences.count)
     kept = left - len(faded) if body.dry_run else left
-    return Pruned([experience_view(one, scope.now) for one in faded], kept, not body.dry_run)
+    return shapes.Pruned([experience_view(one, scope.now) for one in faded], kept, not body.dry_run)
 
 
-async def stats(scope: Scope) -> ExperienceStats:
+async def stats(scope: Scope) -> shapes.ExperienceStats:
     """Count the experiences."""
     async with scope.store() as store:
         totals = await store.read(experiences.totals)
         faded = await store.read(lambda db: experiences.fading(db, scope.now))
     age = 0.0 if totals.created_at is None else max(0.0, scope.now - totals.created_at)
-    return ExperienceStats(
+    return shapes.ExperienceStats(
         total=sum(totals.by_type.values()),
         by_type=totals.by_type,
         avg_age=round(age / DAY, 3),
@@ -175,7 +160,7 @@ async def observe(scope: Scope, body: Talk) -> ExperiencesObserved:
     )
 
 
-async def preferences(scope: Scope, query: PreferenceQuery) -> PreferencePage:
+async def preferences(scope: Scope, query: shapes.PreferenceQuery) -> shapes.PreferencePage:
     """List what users prefer."""
     limit = scope.page_limit(query.limit)
     user = either(query.user, query.userId, "user", None)
@@ -183,10 +168,10 @@ async def preferences(scope: Scope, query: PreferenceQuery) -> PreferencePage:
         found, total = await store.read(
             lambda db: experiences.preferences(db, user, limit, query.offset)
         )
-    return PreferencePage([_preference(one, scope.now) for one in found], total)
+    return shapes.PreferencePage([_preference(one, scope.now) for one in found], total)
 
 
-async def prefer(scope: Scope, body: PreferenceBody) -> PreferenceView:
+async def prefer(scope: Scope, body: shapes.PreferenceBody) -> shapes.PreferenceView:
     """Store what a user prefers; told again, it is surer."""
     user = name_of(body.user, body.userId, "user")
     category = one_line(body.category, "category", _NAME_CHARS)
@@ -196,9 +181,9 @@ async def prefer(scope: Scope, body: PreferenceBody) -> PreferenceView:
     return _preference(made, scope.now)
 
 
-def experience_view(one: Experience, now: float) -> ExperienceView:
+def experience_view(one: Experience, now: float) -> shapes.ExperienceView:
     """An experience as answers show it."""
-    return ExperienceView(
+    return shapes.ExperienceView(
         id=one.id,
         type=one.type,
         intent=one.intent,
@@ -216,15 +201,15 @@ def experience_view(one: Experience, now: float) -> ExperienceView:
     )
 
 
-def found_view(hit: Hit, now: float) -> ExperienceView:
+def found_view(hit: Hit, now: float) -> shapes.ExperienceView:
     """An experience that answers a question."""
     view = experience_view(hit.experience, now)
     view.relevance = round(hit.relevance, 6)
     return view
 
 
-def _preference(one: Experience, now: float) -> PreferenceView:
-    return PreferenceView(
+def _preference(one: Experience, now: float) -> shapes.PreferenceView:
+    return shapes.PreferenceView(
         id=one.id,
         user=one.user,
         category=one.solution["category"],

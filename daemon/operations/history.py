@@ -9,14 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from ..errors import InvalidInput, NotFound
 from ..memory.expiry import parse_since
-from ..shapes.history import (
-    HistoryQuery,
-    RowName,
-    UndoBody,
-    Undone,
-    VersionList,
-    VersionView,
-)
+from ..shapes import history as shapes
 from ..store import history, memories, memory_rows, undo
 from ..store.history import Version
 from ..store.kind import Kind
@@ -28,11 +21,11 @@ from .scope import Scope
 _RECORDED: Final = tuple(name for name, kind in KINDS.items() if kind.history)
 
 
-async def index(scope: Scope, query: HistoryQuery) -> VersionList:
+async def index(scope: Scope, query: shapes.HistoryQuery) -> shapes.VersionList:
     """List versions that were replaced, and values that lost a conflict."""
     kind = _kind(query.kind)
 
-    def read(db: sqlite3.Connection) -> VersionList:
+    def read(db: sqlite3.Connection) -> shapes.VersionList:
         device: str | UnsetType = UNSET
         if query.id is not None:
             key = _key(db, kind, query.id)
@@ -42,13 +35,13 @@ async def index(scope: Scope, query: HistoryQuery) -> VersionList:
         else:
             found = history.latest(db, query.limit, conflicts=query.conflicts)
         wanted = (one for one in found if one.why == history.CONFLICT or not query.conflicts)
-        return VersionList([_view(db, version) for version in wanted], device)
+        return shapes.VersionList([_view(db, version) for version in wanted], device)
 
     async with scope.store() as store:
         return await store.read(read)
 
 
-async def put_back(scope: Scope, body: UndoBody) -> Undone:
+async def put_back(scope: Scope, body: shapes.UndoBody) -> shapes.Undone:
     """Undo the last change of a row, or what a writer changed since a time."""
     if (body.id is None) == (body.by is None):
         raise InvalidInput("name a row with 'id', or a writer with 'by' and 'since'", field="id")
@@ -75,7 +68,7 @@ async def put_back(scope: Scope, body: UndoBody) -> Undone:
 
     async with scope.store() as store:
         found = await store.write(rehearse if body.dry_run else apply)
-    return Undone([RowName(*name) for name in found], done=not body.dry_run)
+    return shapes.Undone([shapes.RowName(*name) for name in found], done=not body.dry_run)
 
 
 def _kind(name: str) -> Kind:
@@ -94,9 +87,9 @@ def _key(db: sqlite3.Connection, kind: Kind, key: str) -> str:
     return key
 
 
-def _view(db: sqlite3.Connection, version: Version) -> VersionView:
+def _view(db: sqlite3.Connection, version: Version) -> shapes.VersionView:
     replaced, after = history.replaced(db, KINDS[version.kind], version)
-    return VersionView(
+    return shapes.VersionView(
         number=version.number,
         kind=version.kind,
         id=version.id,

@@ -14,26 +14,8 @@ from ..memory import checks
 from ..memory.metadata import extract
 from ..memory.records import Memory
 from ..memory.scoring import score_of, tier_of
+from ..shapes import memory as shapes
 from ..shapes.common import MemoryId, Order
-from ..shapes.memory import (
-    Batch,
-    Deleted,
-    ListQuery,
-    MemoryChanges,
-    MemoryPage,
-    MemoryView,
-    MetadataCounts,
-    MetadataFound,
-    Narrowing,
-    NewMemory,
-    Reinforced,
-    Stored,
-    TextBody,
-    Updated,
-    UrlPage,
-    UrlQuery,
-    UrlView,
-)
 from ..shapes.recall import RecallQuery
 from ..store import memories
 from ..store.conversations import PATH
@@ -48,12 +30,12 @@ from .views import memory_fields, memory_view, secret_warning
 
 _SAME: Final = tuple(
     field.name
-    for field in msgspec.structs.fields(Narrowing)
+    for field in msgspec.structs.fields(shapes.Narrowing)
     if field.name not in {"category", "since", "until", "include", "min_importance", "group"}
 )
 
 
-async def index(scope: Scope, query: ListQuery) -> MemoryPage:
+async def index(scope: Scope, query: shapes.ListQuery) -> shapes.MemoryPage:
     """List memories."""
     limit = scope.page_limit(query.limit)
     filters = filters_of(
@@ -79,7 +61,7 @@ async def listed(
     *,
     order: Order = "newest",
     reverse: bool = False,
-) -> MemoryPage:
+) -> shapes.MemoryPage:
     """A page of the memories that pass the filters."""
     async with scope.store() as store:
         scoring = store.rules.scoring
@@ -96,15 +78,15 @@ async def listed(
             ),
             seconds=scope.settings.limits.query_seconds,
         )
-    return MemoryPage([memory_view(memory, scope.now, scoring) for memory in found], total)
+    return shapes.MemoryPage([memory_view(memory, scope.now, scoring) for memory in found], total)
 
 
-async def add(scope: Scope, body: NewMemory) -> MemoryView:
+async def add(scope: Scope, body: shapes.NewMemory) -> shapes.MemoryView:
     """Store a memory; it is on the disk before the answer leaves."""
     return (await _insert(scope, [remembered(scope, body)]))[0]
 
 
-async def add_batch(scope: Scope, body: Batch) -> Stored:
+async def add_batch(scope: Scope, body: shapes.Batch) -> shapes.Stored:
     """Store several memories, all or nothing."""
     most = scope.settings.limits.max_batch
     if not 0 < len(body.memories) <= most:
@@ -116,10 +98,10 @@ async def add_batch(scope: Scope, body: Batch) -> Stored:
         return [remembered(scope, one, f"memories[{at}].") for at, one in enumerate(body.memories)]
 
     # References are searched in up to a megabyte of text: other callers are served meanwhile.
-    return Stored(await _insert(scope, await asyncio.to_thread(checked)))
+    return shapes.Stored(await _insert(scope, await asyncio.to_thread(checked)))
 
 
-async def _insert(scope: Scope, new: list[Memory]) -> list[MemoryView]:
+async def _insert(scope: Scope, new: list[Memory]) -> list[shapes.MemoryView]:
     async with scope.store(create=True) as store:
         stored = await store.write(lambda tx: [memories.insert(tx, memory) for memory in new])
         scoring = store.rules.scoring
@@ -129,14 +111,14 @@ async def _insert(scope: Scope, new: list[Memory]) -> list[MemoryView]:
     return views
 
 
-async def get(scope: Scope, id: MemoryId) -> MemoryView:  # noqa: A002 - the part of the path
+async def get(scope: Scope, id: MemoryId) -> shapes.MemoryView:  # noqa: A002 - the part of the path
     """Read a memory."""
     async with scope.store() as store:
         memory = await store.read(lambda db: memories.find_living(db, id, scope.now))
         return memory_view(memory, scope.now, store.rules.scoring)
 
 
-async def update(scope: Scope, id: MemoryId, body: MemoryChanges) -> Updated:  # noqa: A002
+async def update(scope: Scope, id: MemoryId, body: shapes.MemoryChanges) -> shapes.Updated:  # noqa: A002
     """Change fields of a memory."""
 
     def apply(tx: Transaction) -> Memory:
@@ -150,19 +132,19 @@ async def update(scope: Scope, id: MemoryId, body: MemoryChanges) -> Updated:  #
 
     async with scope.store() as store:
         memory = await store.write(apply)
-        view = Updated(**memory_fields(memory, scope.now, store.rules.scoring))
+        view = shapes.Updated(**memory_fields(memory, scope.now, store.rules.scoring))
     if body.text is not msgspec.UNSET or body.content is not msgspec.UNSET:
         view.warning = secret_warning(secrets_of(memory))
     return view
 
 
-async def remove(scope: Scope, id: MemoryId) -> Deleted:  # noqa: A002
+async def remove(scope: Scope, id: MemoryId) -> shapes.Deleted:  # noqa: A002
     """Forget a memory for good."""
 
-    def apply(tx: Transaction) -> tuple[Memory, Deleted]:
+    def apply(tx: Transaction) -> tuple[Memory, shapes.Deleted]:
         memory = memories.find(tx.db, id)
         key, back = memories.forget(tx, id)
-        return memory, Deleted(key, unmerged=back or msgspec.UNSET)
+        return memory, shapes.Deleted(key, unmerged=back or msgspec.UNSET)
 
     async with scope.store() as store:
         memory, deleted = await store.write(apply)
@@ -171,39 +153,39 @@ async def remove(scope: Scope, id: MemoryId) -> Deleted:  # noqa: A002
         return deleted
 
 
-async def reinforce(scope: Scope, id: MemoryId) -> Reinforced:  # noqa: A002
+async def reinforce(scope: Scope, id: MemoryId) -> shapes.Reinforced:  # noqa: A002
     """Count one use of a memory."""
     return await _used(scope, id, memories.reinforce)
 
 
-async def unreinforce(scope: Scope, id: MemoryId) -> Reinforced:  # noqa: A002
+async def unreinforce(scope: Scope, id: MemoryId) -> shapes.Reinforced:  # noqa: A002
     """Take back one use that this device has counted."""
     return await _used(scope, id, memories.unreinforce)
 
 
 async def _used(
     scope: Scope, key: str, change: Callable[[Transaction, Sequence[str]], None]
-) -> Reinforced:
-    def apply(tx: Transaction) -> Reinforced:
+) -> shapes.Reinforced:
+    def apply(tx: Transaction) -> shapes.Reinforced:
         found = memories.find_living(tx.db, key, scope.now).id
         change(tx, [found])
         memory = memories.find(tx.db, found)
         value = score_of(memory, scope.now, scoring)
-        return Reinforced(found, memory.access_count, round(value, 6), tier_of(value))
+        return shapes.Reinforced(found, memory.access_count, round(value, 6), tier_of(value))
 
     async with scope.store() as store:
         scoring = store.rules.scoring
         return await store.write(apply)
 
 
-async def references(_scope: Scope, body: TextBody) -> MetadataFound:
+async def references(_scope: Scope, body: shapes.TextBody) -> shapes.MetadataFound:
     """Extract URLs, commands and paths from a text. Nothing is stored."""
     found = extract(body.text)
-    counts = MetadataCounts(len(found.urls), len(found.commands), len(found.paths))
-    return MetadataFound(found, counts)
+    counts = shapes.MetadataCounts(len(found.urls), len(found.commands), len(found.paths))
+    return shapes.MetadataFound(found, counts)
 
 
-async def list_urls(scope: Scope, query: UrlQuery) -> UrlPage:
+async def list_urls(scope: Scope, query: shapes.UrlQuery) -> shapes.UrlPage:
     """List the URLs that memories mention, with those memories, best first."""
     limit, now = scope.page_limit(query.limit), scope.now
     async with scope.store() as store:
@@ -212,16 +194,16 @@ async def list_urls(scope: Scope, query: UrlQuery) -> UrlPage:
             lambda db: urls(db, limit=limit, offset=query.offset, now=now, scoring=scoring),
             seconds=scope.settings.limits.query_seconds,
         )
-    return UrlPage(
+    return shapes.UrlPage(
         [
-            UrlView(url, count, [memory_view(memory, now, scoring) for memory in memories])
+            shapes.UrlView(url, count, [memory_view(memory, now, scoring) for memory in memories])
             for url, count, memories in found
         ],
         total,
     )
 
 
-def filters_of(scope: Scope, asked: ListQuery | RecallQuery, **more: Any) -> Filters:
+def filters_of(scope: Scope, asked: shapes.ListQuery | RecallQuery, **more: Any) -> Filters:
     """The store's filters for a listing or a question, with `more` that only one of them has.
 
     Raises:

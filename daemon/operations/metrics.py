@@ -16,19 +16,7 @@ from ..errors import ThermoclineError
 from ..memory import hot
 from ..memory import tree as trees
 from ..runtime.minutes import Minutes
-from ..shapes.stats import (
-    CategoryCount,
-    ColdStats,
-    CounterStats,
-    DaysQuery,
-    HotStats,
-    LiveMetrics,
-    MetricsHistory,
-    ScoringStats,
-    Stats,
-    TreeStats,
-    WarmStats,
-)
+from ..shapes import stats as shapes
 from ..shapes.status import Metrics, ModelStatus
 from ..store import documents, hot_rows, outbox, tree_rows
 from ..store.agent_store import AgentStore
@@ -127,7 +115,7 @@ def _exposition(agent: str, numbers: Mapping[str, Any], daemon: Mapping[str, flo
     return "\n".join([*lines, "# EOF", ""])
 
 
-async def stats(scope: Scope) -> Stats:
+async def stats(scope: Scope) -> shapes.Stats:
     """Show an agent's memory in numbers, as EvoClaw's service gives them."""
     backend = scope.settings.cold.backend
     async with scope.store() as store:
@@ -135,35 +123,39 @@ async def stats(scope: Scope) -> Stats:
         return await store.read(lambda db: _stats(db, scope.now, rules, backend))
 
 
-async def by_day(scope: Scope, query: DaysQuery) -> MetricsHistory:
+async def by_day(scope: Scope, query: shapes.DaysQuery) -> shapes.MetricsHistory:
     """Show sizes and counters day by day, and the trend of seven days."""
 
-    def read(db: sqlite3.Connection) -> MetricsHistory:
+    def read(db: sqlite3.Connection) -> shapes.MetricsHistory:
         trend = days.trend(days.load(db, _TREND_DAYS))
-        return MetricsHistory(days.load(db, query.days), trend)
+        return shapes.MetricsHistory(days.load(db, query.days), trend)
 
     async with scope.store() as store:
         return await store.read(read)
 
 
-def _stats(db: sqlite3.Connection, now: float, rules: Rules, backend: str) -> Stats:
+def _stats(db: sqlite3.Connection, now: float, rules: Rules, backend: str) -> shapes.Stats:
     nodes = tree_rows.load(db)
     warm, cold = tree_rows.totals(db)
     size = hot.document_size(hot_rows.document(db, now, rules))
     counters: dict[str, Any] = documents.metrics_document(db, now)
     top = sorted(nodes, key=lambda path: (-nodes[path].warm_count, path))[:_TOP]
-    return Stats(
-        HotStats(size, rules.hot.max_bytes, round(100 * size / rules.hot.max_bytes, 1)),
-        WarmStats(
+    return shapes.Stats(
+        shapes.HotStats(size, rules.hot.max_bytes, round(100 * size / rules.hot.max_bytes, 1)),
+        shapes.WarmStats(
             warm,
             warm_bytes(db),
             rules.warm.max_kb,
-            [CategoryCount(path, nodes[path].warm_count) for path in top if nodes[path].warm_count],
+            [
+                shapes.CategoryCount(path, nodes[path].warm_count)
+                for path in top
+                if nodes[path].warm_count
+            ],
         ),
-        ColdStats(cold, backend),
-        TreeStats(len(nodes) + 1, rules.tree.max_nodes, trees.depth(nodes)),
-        ScoringStats(rules.scoring.half_life_days, rules.warm.eviction_threshold),
-        CounterStats(
+        shapes.ColdStats(cold, backend),
+        shapes.TreeStats(len(nodes) + 1, rules.tree.max_nodes, trees.depth(nodes)),
+        shapes.ScoringStats(rules.scoring.half_life_days, rules.warm.eviction_threshold),
+        shapes.CounterStats(
             counters["last_consolidation"],
             counters["total_stored"],
             counters["total_evicted"],
@@ -172,13 +164,13 @@ def _stats(db: sqlite3.Connection, now: float, rules: Rules, backend: str) -> St
     )
 
 
-async def live(scope: Scope) -> LiveMetrics:
+async def live(scope: Scope) -> shapes.LiveMetrics:
     """Show an agent's last two hours by minute: stores, recalls and their times, replication."""
     minutes, agent = scope.daemon.minutes, scope.agent
     minutes.note_memory(resident_bytes())
     if (store := scope.daemon.agents.open_stores().get(agent)) is not None:
         await _note_outbox(minutes, agent, store)
-    return LiveMetrics(
+    return shapes.LiveMetrics(
         since=minutes.first(),
         step_seconds=60.0,
         stores=[int(one or 0) for one in minutes.of(agent, "stores")],

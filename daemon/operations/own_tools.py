@@ -15,22 +15,11 @@ from ..memory.records import DEFAULT_CATEGORY, Memory
 from ..recall.context_formats import age_of
 from ..recall.recall import Request, recall
 from ..recall.sources import MEMORIES
+from ..shapes import tools as shapes
 from ..shapes.context import ContextQuery
 from ..shapes.graph import FoundEntity
 from ..shapes.memory import NewMemory
 from ..shapes.recall import RecallBody, Recalled
-from ..shapes.tools import (
-    ContextArguments,
-    ContextText,
-    ForgetArguments,
-    ForgottenMemory,
-    KnownMemory,
-    RecallArguments,
-    RecalledItem,
-    RecalledItems,
-    RememberArguments,
-    Remembered,
-)
 from ..store import memories, merging
 from ..store.agent_store import AgentStore
 from ..store.duplicates import said_already
@@ -51,7 +40,7 @@ _TOKENS: Final = 4_000
 _CHARS: Final = 2_000
 
 
-async def find(scope: Scope, asked: RecallArguments) -> RecalledItems:
+async def find(scope: Scope, asked: shapes.RecallArguments) -> shapes.RecalledItems:
     """Search everything, as one list."""
     body = RecallBody(
         query=asked.query,
@@ -73,20 +62,20 @@ async def find(scope: Scope, asked: RecallArguments) -> RecalledItems:
     results = _merged(best, others)[: asked.limit]
     for one in results:
         one.text = _shortened(one.text)
-    return RecalledItems(results=results, why=answer.why, doubt=answer.doubt)
+    return shapes.RecalledItems(results=results, why=answer.why, doubt=answer.doubt)
 
 
-async def keep(scope: Scope, asked: RememberArguments) -> Remembered:
+async def keep(scope: Scope, asked: shapes.RememberArguments) -> shapes.Remembered:
     """Store a statement, unless it is known; what it contradicts is superseded."""
     fields = {name: getattr(asked, name) for name in asked.__struct_fields__}
     kept = await keep_new(scope, remembered(scope, NewMemory(**fields)))
     same, memory = kept.known, kept.memory
-    return Remembered(
+    return shapes.Remembered(
         id=memory.id,
         stored=same is None,
         category=memory.category,
-        merged_with=UNSET if same is None else KnownMemory(same.id, same.text),
-        contradicts=[KnownMemory(one.id, one.text) for one in kept.superseded] or UNSET,
+        merged_with=UNSET if same is None else shapes.KnownMemory(same.id, same.text),
+        contradicts=[shapes.KnownMemory(one.id, one.text) for one in kept.superseded] or UNSET,
         warning=UNSET if same is not None else secret_warning(secrets_of(memory)),
     )
 
@@ -142,21 +131,21 @@ async def _alike(scope: Scope, store: AgentStore, memory: Memory) -> Sequence[Me
     return await store.read(read)
 
 
-async def describe(scope: Scope, asked: ContextArguments) -> ContextText:
+async def describe(scope: Scope, asked: shapes.ContextArguments) -> shapes.ContextText:
     """The context block as text."""
     block = await blocks.ask(scope, ContextQuery(query=asked.query, max_tokens=asked.max_tokens))
-    return ContextText(block.text or "")
+    return shapes.ContextText(block.text or "")
 
 
-async def forget(scope: Scope, asked: ForgetArguments) -> ForgottenMemory:
+async def forget(scope: Scope, asked: shapes.ForgetArguments) -> shapes.ForgottenMemory:
     """Forget one memory."""
     done = await remembering.remove(scope, asked.id)
-    return ForgottenMemory(done.id, done.deleted, [*(done.unmerged or ())])
+    return shapes.ForgottenMemory(done.id, done.deleted, [*(done.unmerged or ())])
 
 
-def _items(answer: Recalled, now: float) -> list[RecalledItem]:
+def _items(answer: Recalled, now: float) -> list[shapes.RecalledItem]:
     found = [
-        RecalledItem(
+        shapes.RecalledItem(
             id=one.id,
             text=f"{one.text} → {one.outcome}" if one.outcome else one.text,
             source=" of ".join(filter(None, ("memory", one.actor or one.source))),
@@ -168,12 +157,12 @@ def _items(answer: Recalled, now: float) -> list[RecalledItem]:
         for one in answer.results
     ]
     found += [
-        RecalledItem(id=one.id, text=f"{one.key}: {one.value}", source="pair",
+        shapes.RecalledItem(id=one.id, text=f"{one.key}: {one.value}", source="pair",
                      relevance=round(one.relevance, 3))
         for one in answer.key_values
     ]  # fmt: skip
     found += [
-        RecalledItem(
+        shapes.RecalledItem(
             id=one.id,
             text=one.text,
             source=f"{one.source} in {one.path}",
@@ -183,7 +172,7 @@ def _items(answer: Recalled, now: float) -> list[RecalledItem]:
         for one in answer.entries
     ]
     found += [
-        RecalledItem(
+        shapes.RecalledItem(
             id=one.memories[0] if one.memories else "",
             text=_known_of(one),
             source=f"{one.mention_count} memories",
@@ -193,7 +182,7 @@ def _items(answer: Recalled, now: float) -> list[RecalledItem]:
         for one in answer.entities
     ]
     found += [
-        RecalledItem(
+        shapes.RecalledItem(
             id=one.id,
             text=f"{one.intent} → {one.solution}" if isinstance(one.solution, str) else one.intent,
             source="experience",
@@ -203,7 +192,7 @@ def _items(answer: Recalled, now: float) -> list[RecalledItem]:
         for one in answer.experiences
     ]
     found += [
-        RecalledItem(
+        shapes.RecalledItem(
             id=one.id,
             text=one.text,
             source=f"file {one.path}, lines {one.start_line}-{one.end_line}",
@@ -225,7 +214,9 @@ def _known_of(entity: FoundEntity) -> str:
     return f"{entity.name} ({entity.type}{f': {related}' if related else ''})"
 
 
-def _merged(first: Sequence[RecalledItem], others: Sequence[RecalledItem]) -> list[RecalledItem]:
+def _merged(
+    first: Sequence[shapes.RecalledItem], others: Sequence[shapes.RecalledItem]
+) -> list[shapes.RecalledItem]:
     """Merge two lists, keeping their orders; the more relevant of the two heads goes first."""
     waiting, found = [*others], []
     for one in first:

@@ -14,20 +14,8 @@ from thermocline.sync.address import address
 from ..errors import Conflict, InvalidInput, NotFound, ReplicaRefused, ThermoclineError
 from ..replication.account import OF_A_CALL, Account, Secret, plain
 from ..restore.verify import last_verification
+from ..shapes import sync as shapes
 from ..shapes.cold import DatabaseBody
-from ..shapes.sync import (
-    DeviceList,
-    DeviceName,
-    DeviceRejoined,
-    DeviceRetired,
-    DeviceView,
-    RestoreBody,
-    SyncBody,
-    Synced,
-    SyncRound,
-    SyncStatus,
-    Verification,
-)
 from ..store import history, outbox
 from .operation import operation
 from .scope import Scope
@@ -37,7 +25,7 @@ _SHORTEST_PREFIX: Final = 4
 _BOTH: Final = "db-url and auth-token required"
 
 
-async def show(scope: Scope) -> SyncStatus:
+async def show(scope: Scope) -> shapes.SyncStatus:
     """Show the state of the agent's replication."""
     replicas = scope.daemon.replicas
     async with scope.store() as store:
@@ -46,21 +34,25 @@ async def show(scope: Scope) -> SyncStatus:
         status = await replicas.status_of(scope.agent, store)
         lost, last = await store.read(lambda db: (history.conflicts(db), last_verification(db)))
     fields: dict[str, Any] = msgspec.structs.asdict(status)
-    device = DeviceName(replicas.device.id, replicas.device.name)
-    rounds = [SyncRound(**msgspec.structs.asdict(one)) for one in replicas.rounds(scope.agent)]
-    return SyncStatus(**fields, device=device, lost_values=lost, verification=last, rounds=rounds)
+    device = shapes.DeviceName(replicas.device.id, replicas.device.name)
+    rounds = [
+        shapes.SyncRound(**msgspec.structs.asdict(one)) for one in replicas.rounds(scope.agent)
+    ]
+    return shapes.SyncStatus(
+        **fields, device=device, lost_values=lost, verification=last, rounds=rounds
+    )
 
 
-async def sync(scope: Scope, body: SyncBody | None = None) -> Synced:
+async def sync(scope: Scope, body: shapes.SyncBody | None = None) -> shapes.Synced:
     """Send and receive now; with a url, the critical state to another database."""
-    request = body or SyncBody()
+    request = body or shapes.SyncBody()
     account = await another(scope, request)
     started = time.perf_counter()
     daemon = scope.daemon
     async with scope.store() as store:
         if account is not None:
             sent = await daemon.databases.send_critical(account, scope.agent, store)
-            return Synced(sent, 0, 0, 0, _since(started))
+            return shapes.Synced(sent, 0, 0, 0, _since(started))
         if request.critical:
             tally = await daemon.replicas.sync(scope.agent, urgent_only=True)
         else:
@@ -68,10 +60,12 @@ async def sync(scope: Scope, body: SyncBody | None = None) -> Synced:
             tally = await daemon.replicas.sync(scope.agent)
             # The caller must find what was received.
             await daemon.workspaces.keep(store)
-    return Synced(tally.sent, tally.received, tally.refused, tally.conflicts, _since(started))
+    return shapes.Synced(
+        tally.sent, tally.received, tally.refused, tally.conflicts, _since(started)
+    )
 
 
-async def verify(scope: Scope, body: RestoreBody) -> Verification:
+async def verify(scope: Scope, body: shapes.RestoreBody) -> shapes.Verification:
     """Restore the agent into a temporary folder, and compare it with the live memory.
 
     A restore itself needs no running daemon.
@@ -89,14 +83,14 @@ def _since(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 3)
 
 
-async def devices(scope: Scope) -> DeviceList:
+async def devices(scope: Scope) -> shapes.DeviceList:
     """List the devices that share the agent's replica."""
     async with scope.store(exists=True) as store:
         seq = (await store.read(outbox.link)).seq
-        return DeviceList(await _devices(scope, seq))
+        return shapes.DeviceList(await _devices(scope, seq))
 
 
-async def retire(scope: Scope, id: str) -> DeviceRetired:  # noqa: A002 - the part of the path
+async def retire(scope: Scope, id: str) -> shapes.DeviceRetired:  # noqa: A002 - the part of the path
     """Retire a device: deletions no longer wait until it has received them."""
     replicas = scope.daemon.replicas
     async with scope.store():
@@ -106,10 +100,10 @@ async def retire(scope: Scope, id: str) -> DeviceRetired:  # noqa: A002 - the pa
             # It notices at once, and stops.
             with suppress(ReplicaRefused):
                 await replicas.sync(scope.agent)
-    return DeviceRetired(device.id, device.name)
+    return shapes.DeviceRetired(device.id, device.name)
 
 
-async def rejoin(scope: Scope) -> DeviceRejoined:
+async def rejoin(scope: Scope) -> shapes.DeviceRejoined:
     """Use this device again after it was retired.
 
     If it has missed deletions, it compares everything.
@@ -125,17 +119,17 @@ async def rejoin(scope: Scope) -> DeviceRejoined:
     async with scope.store():
         rejoined = await replicas.ask(scope.agent, take_in)
         tally = await replicas.sync(scope.agent)
-    return DeviceRejoined(this, rejoined, tally.sent, tally.received)
+    return shapes.DeviceRejoined(this, rejoined, tally.sent, tally.received)
 
 
-async def _devices(scope: Scope, seq: int) -> list[DeviceView]:
+async def _devices(scope: Scope, seq: int) -> list[shapes.DeviceView]:
     replicas = scope.daemon.replicas
     this = replicas.device.id
     found = await replicas.ask(scope.agent, lambda replica: replica.devices(this, seq))
-    return [DeviceView(**msgspec.structs.asdict(one), this=one.id == this) for one in found]
+    return [shapes.DeviceView(**msgspec.structs.asdict(one), this=one.id == this) for one in found]
 
 
-def _found(devices: list[DeviceView], key: str) -> DeviceView:
+def _found(devices: list[shapes.DeviceView], key: str) -> shapes.DeviceView:
     """The device with this id, or the only one with this name or whose id begins with `key`.
 
     A prefix has 4 characters or more. Of devices with the same name the one in use is chosen.

@@ -8,17 +8,7 @@ from ..errors import Conflict
 from ..memory import tree as trees
 from ..memory.checks import check_category
 from ..memory.tree_rebuild import TreeChange
-from ..shapes.tree import (
-    CategoryAdded,
-    CategoryBody,
-    CategoryQuery,
-    CategoryRemoved,
-    CategoryRenamed,
-    RebuildUndone,
-    RenameBody,
-    TreePruned,
-    TreeView,
-)
+from ..shapes import tree as shapes
 from ..store import documents, tree_rows
 from ..store.transaction import Transaction
 from ..thinking.tree_search import described
@@ -27,13 +17,13 @@ from .operation import operation
 from .scope import Scope
 
 
-async def show(scope: Scope) -> TreeView:
+async def show(scope: Scope) -> shapes.TreeView:
     """The category tree."""
     async with scope.store() as store:
         document = await store.read(documents.tree_document)
         nodes = await store.read(tree_rows.load)
         limits = store.rules.tree
-    return TreeView(
+    return shapes.TreeView(
         document,
         len(nodes) + 1,
         limits.max_nodes,
@@ -61,7 +51,7 @@ async def show_prompt(scope: Scope) -> str:
         return trees.prompt(nodes, store.rules.tree.max_size_bytes)
 
 
-async def add(scope: Scope, body: CategoryBody) -> CategoryAdded:
+async def add(scope: Scope, body: shapes.CategoryBody) -> shapes.CategoryAdded:
     """Add a category, or change its description."""
 
     def apply(tx: Transaction) -> tuple[str, bool]:
@@ -74,10 +64,10 @@ async def add(scope: Scope, body: CategoryBody) -> CategoryAdded:
 
     async with scope.store(create=True) as store:
         path, made = await store.write(apply)
-    return CategoryAdded(path, True, made)
+    return shapes.CategoryAdded(path, True, made)
 
 
-async def remove(scope: Scope, query: CategoryQuery) -> CategoryRemoved:
+async def remove(scope: Scope, query: shapes.CategoryQuery) -> shapes.CategoryRemoved:
     """Remove a category without memories in it or below it."""
 
     def apply(tx: Transaction) -> None:
@@ -86,10 +76,10 @@ async def remove(scope: Scope, query: CategoryQuery) -> CategoryRemoved:
 
     async with scope.store() as store:
         await store.write(apply)
-    return CategoryRemoved(query.path, True)
+    return shapes.CategoryRemoved(query.path, True)
 
 
-async def rename(scope: Scope, body: RenameBody) -> CategoryRenamed:
+async def rename(scope: Scope, body: shapes.RenameBody) -> shapes.CategoryRenamed:
     """Rename or move a category with all below it, and refile its memories; can be undone."""
     depth = scope.settings.tree.max_depth
     path = check_category(body.path, depth, field="path")
@@ -100,17 +90,17 @@ async def rename(scope: Scope, body: RenameBody) -> CategoryRenamed:
         if rebuilt.refused:
             raise Conflict(rebuilt.refused[0].why)
         undo = await store.read(rebuilding.last)
-    return CategoryRenamed(path, to, 0 if undo is None else len(undo.moved))
+    return shapes.CategoryRenamed(path, to, 0 if undo is None else len(undo.moved))
 
 
-async def prune(scope: Scope) -> TreePruned:
+async def prune(scope: Scope) -> shapes.TreePruned:
     """Remove empty categories that were not used for long."""
     async with scope.store() as store:
         removed = await store.write(tree_rows.prune)
-    return TreePruned(len(removed), list(removed))
+    return shapes.TreePruned(len(removed), list(removed))
 
 
-async def undo(scope: Scope) -> RebuildUndone:
+async def undo(scope: Scope) -> shapes.RebuildUndone:
     """Undo the last rebuild or renaming of the tree, and file its memories as before."""
     async with scope.store() as store:
         return await rebuilding.undo(store)
