@@ -26,25 +26,20 @@ _METHOD: Final = "cold"
 
 async def index(scope: Scope, query: ColdQuery) -> MemoryPage:
     """List the archive, by words or the newest first."""
-    limit = scope.page_limit(query.limit)
     if not query.query.strip():
-        return await listed(scope, _ARCHIVED, limit, query.offset)
-    async with scope.store() as store:
-        scoring, tuning = store.rules.scoring, store.rules.recall
-        request = Request(
-            text=query.query,
-            filters=_ARCHIVED,
-            limit=max(tuning.candidates, query.offset + limit),
-            weights=tuning.weights,
-            preset=tuning.preset,
-            scoring=scoring,
-            now=scope.now,
-        )
-        answer = await store.read(
-            lambda db: recall(db, request, tuning), seconds=scope.settings.limits.query_seconds
-        )
-    shown = answer.hits[query.offset : query.offset + limit]
-    views = [memory_view(hit.memory, scope.now, scoring) for hit in shown]
+        return await listed(scope, _ARCHIVED, query.limit, query.offset)
+    end, tuning = query.offset + scope.page_limit(query.limit), scope.settings.recall
+    request = Request(
+        text=query.query,
+        filters=_ARCHIVED,
+        limit=max(tuning.candidates, end),
+        weights=tuning.weights,
+        preset=tuning.preset,
+        scoring=scope.settings.scoring,
+        now=scope.now,
+    )
+    answer = await scope.read(lambda db: recall(db, request, tuning), timed=True)
+    views = [memory_view(scope, hit.memory) for hit in answer.hits[query.offset : end]]
     return MemoryPage(views, len(answer.hits))
 
 

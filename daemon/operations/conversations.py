@@ -16,7 +16,7 @@ from ..language.turn_text import without_recalled
 from ..memory import checks
 from ..memory.metadata import extract
 from ..memory.records import OBSERVED, USER_STATED, Memory
-from ..memory.scoring import Scoring, default_importance
+from ..memory.scoring import default_importance
 from ..shapes.observe import ObserveBody, Observed, SkippedMessage, Talk, TurnBody, TurnsStored
 from ..store import conversations, memories
 from ..store.agent_store import AgentStore
@@ -67,7 +67,7 @@ async def observe(scope: Scope, body: ObserveBody) -> Observed:
             skipped=told.skipped or UNSET,
         )
         if read is not None:
-            _tell(answer, read, scope.now, store.rules.scoring)
+            _tell(scope, answer, read)
     return answer
 
 
@@ -87,11 +87,9 @@ async def _read_now(
     return read, left
 
 
-def _tell(answer: Observed, read: list[Extracted], now: float, scoring: Scoring) -> None:
-    stored = [memory for one in read for memory in one.kept.stored]
-    known = [memory for one in read for memory in one.kept.known]
-    answer.stored = [memory_view(memory, now, scoring) for memory in stored]
-    answer.known = list(dict.fromkeys(memory.id for memory in known))
+def _tell(scope: Scope, answer: Observed, read: list[Extracted]) -> None:
+    answer.stored = [memory_view(scope, memory) for one in read for memory in one.kept.stored]
+    answer.known = list(dict.fromkeys(memory.id for one in read for memory in one.kept.known))
     answer.mode = "llm" if any(one.way == "llm" for one in read) else "rule"
     answer.why = next((one.why for one in read if one.why), UNSET)
     answer.llm = [one.spent for one in read if one.spent is not None] or UNSET
@@ -100,10 +98,10 @@ def _tell(answer: Observed, read: list[Extracted], now: float, scoring: Scoring)
 async def turns(scope: Scope, body: Talk) -> TurnsStored:
     """Store the turns of a conversation as they are, in their order."""
     told = reported(scope, body)
-    async with scope.store(create=True) as store:
-        stored = await store.write(lambda tx: store_turns(tx, told.conversation, told.said))
-        scoring = store.rules.scoring
-    views = [memory_view(memory, scope.now, scoring) for memory in stored]
+    stored = await scope.write(
+        lambda tx: store_turns(tx, told.conversation, told.said), create=True
+    )
+    views = [memory_view(scope, memory) for memory in stored]
     return TurnsStored(told.conversation, views, told.skipped or UNSET)
 
 

@@ -33,26 +33,22 @@ _MOST_COMPARED: Final = 100
 
 async def index(scope: Scope, query: shapes.ExperienceQuery) -> shapes.ExperiencePage:
     """List experiences, those of most weight first."""
-    limit = scope.page_limit(query.limit)
     read = partial(
         experiences.page,
         now=scope.now,
         types=query.type,
         user=either(query.user, query.userId, "user", None),
         least=either(query.min_weight, query.minWeight, "min_weight", 0.0),
-        limit=limit,
+        limit=scope.page_limit(query.limit),
         offset=query.offset,
     )
-    async with scope.store() as store:
-        found, total = await store.read(read)
+    found, total = await scope.read(read)
     return shapes.ExperiencePage([experience_view(one, scope.now) for one in found], total)
 
 
 async def get(scope: Scope, id: str) -> shapes.ExperienceView:  # noqa: A002 - the part of the path
     """Read an experience, pruned or not."""
-    async with scope.store() as store:
-        found = await store.read(lambda db: experiences.get(db, id))
-    return experience_view(found, scope.now)
+    return experience_view(await scope.read(lambda db: experiences.get(db, id)), scope.now)
 
 
 async def add(scope: Scope, body: shapes.ExperienceBody) -> shapes.ExperienceView:
@@ -70,8 +66,7 @@ async def add(scope: Scope, body: shapes.ExperienceBody) -> shapes.ExperienceVie
         last_used_at=scope.now,
         weight=body.weight,
     )
-    async with scope.store(create=True) as store:
-        await store.write(lambda tx: experiences.put(tx, made))
+    await scope.write(lambda tx: experiences.put(tx, made), create=True)
     view = experience_view(made, scope.now)
     view.warning = secret_warning(secrets_in({"intent": made.intent, "solution": made.solution}))
     return view
@@ -88,10 +83,7 @@ async def search(scope: Scope, query: shapes.ExperienceSearch) -> shapes.Similar
         now=scope.now,
         local=scope.zone,
     )
-    async with scope.store() as store:
-        answer = await store.read(
-            lambda db: recall(db, request, tuning), seconds=scope.settings.limits.query_seconds
-        )
+    answer = await scope.read(lambda db: recall(db, request, tuning), timed=True)
     asked = frozenset(tag.casefold() for tag in checks.check_tags(query.tags))
     views = [found_view(hit, scope.now) for hit in answer.experiences]
     for view in views:
@@ -104,15 +96,12 @@ async def search(scope: Scope, query: shapes.ExperienceSearch) -> shapes.Similar
 
 async def use(scope: Scope, id: str) -> shapes.ExperienceView:  # noqa: A002 - the part of the path
     """Count a use of an experience: from now on it has its full weight again."""
-    async with scope.store() as store:
-        used = await store.write(lambda tx: experiences.use(tx, id))
-    return experience_view(used, scope.now)
+    return experience_view(await scope.write(lambda tx: experiences.use(tx, id)), scope.now)
 
 
 async def remove(scope: Scope, id: str) -> shapes.ExperienceDeleted:  # noqa: A002 - the part of the path
     """Delete an experience for good."""
-    async with scope.store() as store:
-        await store.write(lambda tx: experiences.delete(tx, id))
+    await scope.write(lambda tx: experiences.delete(tx, id))
     return shapes.ExperienceDeleted(id)
 
 
@@ -131,9 +120,9 @@ async def prune(scope: Scope, body: shapes.PruneBody) -> shapes.Pruned:
 
 async def stats(scope: Scope) -> shapes.ExperienceStats:
     """Count the experiences."""
-    async with scope.store() as store:
-        totals = await store.read(experiences.totals)
-        faded = await store.read(lambda db: experiences.fading(db, scope.now))
+    totals, faded = await scope.read(
+        lambda db: (experiences.totals(db), experiences.fading(db, scope.now))
+    )
     age = 0.0 if totals.created_at is None else max(0.0, scope.now - totals.created_at)
     return shapes.ExperienceStats(
         total=sum(totals.by_type.values()),
@@ -150,8 +139,7 @@ async def observe(scope: Scope, body: Talk) -> ExperiencesObserved:
     found = await observed(
         told.said, told.conversation, user, scope.now, scope.daemon.thinking.model.rules
     )
-    async with scope.store(create=True) as store:
-        done = await store.write(lambda tx: [experiences.tell(tx, one) for one in found])
+    done = await scope.write(lambda tx: [experiences.tell(tx, one) for one in found], create=True)
     return ExperiencesObserved(
         conversation=told.conversation,
         stored=[experience_view(one, scope.now) for one, is_new in done if is_new],
@@ -164,10 +152,9 @@ async def preferences(scope: Scope, query: shapes.PreferenceQuery) -> shapes.Pre
     """List what users prefer."""
     limit = scope.page_limit(query.limit)
     user = either(query.user, query.userId, "user", None)
-    async with scope.store() as store:
-        found, total = await store.read(
-            lambda db: experiences.preferences(db, user, limit, query.offset)
-        )
+    found, total = await scope.read(
+        lambda db: experiences.preferences(db, user, limit, query.offset)
+    )
     return shapes.PreferencePage([_preference(one, scope.now) for one in found], total)
 
 
@@ -176,8 +163,7 @@ async def prefer(scope: Scope, body: shapes.PreferenceBody) -> shapes.Preference
     user = name_of(body.user, body.userId, "user")
     category = one_line(body.category, "category", _NAME_CHARS)
     value = one_line(body.value, "value", _VALUE_CHARS)
-    async with scope.store(create=True) as store:
-        made = await store.write(lambda tx: experiences.prefer(tx, user, category, value))
+    made = await scope.write(lambda tx: experiences.prefer(tx, user, category, value), create=True)
     return _preference(made, scope.now)
 
 

@@ -84,8 +84,7 @@ async def get(scope: Scope, query: shapes.LinesQuery) -> shapes.FileLines:
 
 async def _turns(scope: Scope, query: shapes.LinesQuery) -> shapes.FileLines:
     name = query.path.removeprefix(conversations.PATH)
-    async with scope.store() as store:
-        found = await store.read(lambda db: conversations.transcript(db, name))
+    found = await scope.read(lambda db: conversations.transcript(db, name))
     if not found:
         raise NotFound(f"nothing is kept of a conversation '{name}'", field="path")
     return _lines(query, [f"{line}\n" for line in found])
@@ -127,22 +126,19 @@ async def sync(scope: Scope) -> shapes.FilesSynced:
 async def index(scope: Scope, query: shapes.FilesQuery) -> shapes.FilePage:
     """List the watched files."""
     limit = scope.page_limit(query.limit)
-    async with scope.store() as store:
-        found, total = await store.read(
-            lambda db: chunk_tables.page(
-                db, query.prefix, limit, query.offset, left_out=query.left_out
-            )
-        )
+    found, total = await scope.read(
+        lambda db: chunk_tables.page(db, query.prefix, limit, query.offset, left_out=query.left_out)
+    )
     return shapes.FilePage([shapes.FileView(**msgspec.structs.asdict(one)) for one in found], total)
 
 
 async def chunks(scope: Scope, query: shapes.ChunksQuery) -> shapes.ChunkList:
     """List the chunks of a watched file, by their lines."""
-    async with scope.store() as store:
-        known = await store.read(lambda db: chunk_tables.digest_of(db, query.path))
-        found = await store.read(lambda db: chunk_tables.chunks_of(db, query.path))
-        if known is None:
-            raise NotFound(f"'{query.path}' is not a watched file", field="path")
+    known, found = await scope.read(
+        lambda db: (chunk_tables.digest_of(db, query.path), chunk_tables.chunks_of(db, query.path))
+    )
+    if known is None:
+        raise NotFound(f"'{query.path}' is not a watched file", field="path")
     return shapes.ChunkList(
         query.path,
         [shapes.ChunkPlace(one.id, one.first_line, one.last_line, one.heading) for one in found],

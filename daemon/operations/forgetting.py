@@ -78,8 +78,7 @@ async def forget(scope: Scope, body: ForgetBody) -> Forgotten:
                 await store.write(partial(secret_rows.remove, held=one))
             if store.exists:
                 await scope.daemon.own_files.bring(store)
-        scoring = store.rules.scoring
-    shown = [memory_view(memory, scope.now, scoring) for memory in newest]
+    shown = [memory_view(scope, memory) for memory in newest]
     return Forgotten(len(found), not body.dry_run, shown, elsewhere if everywhere else UNSET)
 
 

@@ -21,18 +21,15 @@ _LONGEST: Final = 200
 async def show(scope: Scope, query: GraphQuery) -> Graph:
     """Show the people and things that memories name, and their relations."""
     if query.entity is None:
-        async with scope.store() as store:
-            top = await store.read(lambda db: entities.most_mentioned(db, query.limit, scope.now))
+        top = await scope.read(lambda db: entities.most_mentioned(db, query.limit, scope.now))
         return Graph("", found=bool(top), graph=[entity_view(one) for one in top])
     name = check_short(query.entity, "entity", _LONGEST)
-    async with scope.store() as store:
-        found = await store.read(
-            lambda db: entities.around(db, name, query.depth, scope.now),
-            seconds=scope.settings.limits.query_seconds,
-        )
-        if found:
-            return Graph(name, found=True, graph=[entity_view(one) for one in found])
-        alike = await store.read(lambda db: entities.named_like(db, name, scope.now))
+    found = await scope.read(
+        lambda db: entities.around(db, name, query.depth, scope.now), timed=True
+    )
+    if found:
+        return Graph(name, found=True, graph=[entity_view(one) for one in found])
+    alike = await scope.read(lambda db: entities.named_like(db, name, scope.now))
     message = f"no memory names '{name}'"
     if alike:
         message += f"; did you mean {', '.join(alike)}?"

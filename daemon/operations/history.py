@@ -37,8 +37,7 @@ async def index(scope: Scope, query: shapes.HistoryQuery) -> shapes.VersionList:
         wanted = (one for one in found if one.why == history.CONFLICT or not query.conflicts)
         return shapes.VersionList([_view(db, version) for version in wanted], device)
 
-    async with scope.store() as store:
-        return await store.read(read)
+    return await scope.read(read)
 
 
 async def put_back(scope: Scope, body: shapes.UndoBody) -> shapes.Undone:
@@ -66,8 +65,7 @@ async def put_back(scope: Scope, body: shapes.UndoBody) -> shapes.Undone:
             tx.db.execute("ROLLBACK TO rehearsal")
             tx.db.execute("RELEASE rehearsal")
 
-    async with scope.store() as store:
-        found = await store.write(rehearse if body.dry_run else apply)
+    found = await scope.write(rehearse if body.dry_run else apply)
     return shapes.Undone([shapes.RowName(*name) for name in found], done=not body.dry_run)
 
 

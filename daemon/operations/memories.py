@@ -37,7 +37,6 @@ _SAME: Final = tuple(
 
 async def index(scope: Scope, query: shapes.ListQuery) -> shapes.MemoryPage:
     """List memories."""
-    limit = scope.page_limit(query.limit)
     filters = filters_of(
         scope,
         query,
@@ -49,7 +48,7 @@ async def index(scope: Scope, query: shapes.ListQuery) -> shapes.MemoryPage:
         merged_into=query.merged_into,
     )
     return await listed(
-        scope, filters, limit, query.offset, order=query.order, reverse=query.reverse
+        scope, filters, query.limit, query.offset, order=query.order, reverse=query.reverse
     )
 
 
@@ -63,22 +62,21 @@ async def listed(
     reverse: bool = False,
 ) -> shapes.MemoryPage:
     """A page of the memories that pass the filters."""
-    async with scope.store() as store:
-        scoring = store.rules.scoring
-        found, total = await store.read(
-            lambda db: page(
-                db,
-                filters,
-                order=order,
-                reverse=reverse,
-                limit=limit,
-                offset=offset,
-                now=scope.now,
-                scoring=scoring,
-            ),
-            seconds=scope.settings.limits.query_seconds,
-        )
-    return shapes.MemoryPage([memory_view(memory, scope.now, scoring) for memory in found], total)
+    limit = scope.page_limit(limit)
+    found, total = await scope.read(
+        lambda db: page(
+            db,
+            filters,
+            order=order,
+            reverse=reverse,
+            limit=limit,
+            offset=offset,
+            now=scope.now,
+            scoring=scope.settings.scoring,
+        ),
+        timed=True,
+    )
+    return shapes.MemoryPage([memory_view(scope, memory) for memory in found], total)
 
 
 async def add(scope: Scope, body: shapes.NewMemory) -> shapes.MemoryView:
@@ -102,10 +100,10 @@ async def add_batch(scope: Scope, body: shapes.Batch) -> shapes.Stored:
 
 
 async def _insert(scope: Scope, new: list[Memory]) -> list[shapes.MemoryView]:
-    async with scope.store(create=True) as store:
-        stored = await store.write(lambda tx: [memories.insert(tx, memory) for memory in new])
-        scoring = store.rules.scoring
-    views = [memory_view(memory, scope.now, scoring) for memory in stored]
+    stored = await scope.write(
+        lambda tx: [memories.insert(tx, memory) for memory in new], create=True
+    )
+    views = [memory_view(scope, memory) for memory in stored]
     for view, memory in zip(views, stored, strict=True):
         view.warning = secret_warning(secrets_of(memory))
     return views
@@ -113,9 +111,8 @@ async def _insert(scope: Scope, new: list[Memory]) -> list[shapes.MemoryView]:
 
 async def get(scope: Scope, id: MemoryId) -> shapes.MemoryView:  # noqa: A002 - the part of the path
     """Read a memory."""
-    async with scope.store() as store:
-        memory = await store.read(lambda db: memories.find_living(db, id, scope.now))
-        return memory_view(memory, scope.now, store.rules.scoring)
+    memory = await scope.read(lambda db: memories.find_living(db, id, scope.now))
+    return memory_view(scope, memory)
 
 
 async def update(scope: Scope, id: MemoryId, body: shapes.MemoryChanges) -> shapes.Updated:  # noqa: A002
@@ -130,9 +127,8 @@ async def update(scope: Scope, id: MemoryId, body: shapes.MemoryChanges) -> shap
             new = joined(tx, new, body.merged_into)
         return new
 
-    async with scope.store() as store:
-        memory = await store.write(apply)
-        view = shapes.Updated(**memory_fields(memory, scope.now, store.rules.scoring))
+    memory = await scope.write(apply)
+    view = shapes.Updated(**memory_fields(memory, scope.now, scope.settings.scoring))
     if body.text is not msgspec.UNSET or body.content is not msgspec.UNSET:
         view.warning = secret_warning(secrets_of(memory))
     return view
@@ -170,12 +166,10 @@ async def _used(
         found = memories.find_living(tx.db, key, scope.now).id
         change(tx, [found])
         memory = memories.find(tx.db, found)
-        value = score_of(memory, scope.now, scoring)
+        value = score_of(memory, scope.now, scope.settings.scoring)
         return shapes.Reinforced(found, memory.access_count, round(value, 6), tier_of(value))
 
-    async with scope.store() as store:
-        scoring = store.rules.scoring
-        return await store.write(apply)
+    return await scope.write(apply)
 
 
 async def references(_scope: Scope, body: shapes.TextBody) -> shapes.MetadataFound:
@@ -187,20 +181,16 @@ async def references(_scope: Scope, body: shapes.TextBody) -> shapes.MetadataFou
 
 async def list_urls(scope: Scope, query: shapes.UrlQuery) -> shapes.UrlPage:
     """List the URLs that memories mention, with those memories, best first."""
-    limit, now = scope.page_limit(query.limit), scope.now
-    async with scope.store() as store:
-        scoring = store.rules.scoring
-        found, total = await store.read(
-            lambda db: urls(db, limit=limit, offset=query.offset, now=now, scoring=scoring),
-            seconds=scope.settings.limits.query_seconds,
-        )
-    return shapes.UrlPage(
-        [
-            shapes.UrlView(url, count, [memory_view(memory, now, scoring) for memory in memories])
-            for url, count, memories in found
-        ],
-        total,
+    limit, scoring = scope.page_limit(query.limit), scope.settings.scoring
+    found, total = await scope.read(
+        lambda db: urls(db, limit=limit, offset=query.offset, now=scope.now, scoring=scoring),
+        timed=True,
     )
+    views = [
+        shapes.UrlView(url, count, [memory_view(scope, memory) for memory in memories])
+        for url, count, memories in found
+    ]
+    return shapes.UrlPage(views, total)
 
 
 def filters_of(scope: Scope, asked: shapes.ListQuery | RecallQuery, **more: Any) -> Filters:

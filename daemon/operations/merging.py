@@ -35,10 +35,8 @@ async def merge(scope: Scope, id: MemoryId, body: MergeBody) -> Merged:  # noqa:
         memory = memories.find_living(tx.db, id, tx.now)
         return _merged(tx, memory, memories.find_living(tx.db, body.into, tx.now), "into")
 
-    async with scope.store() as store:
-        retired, kept = await store.write(apply)
-        scoring = store.rules.scoring
-    return Merged(*(memory_view(memory, scope.now, scoring) for memory in (kept, retired)))
+    retired, kept = await scope.write(apply)
+    return Merged(memory_view(scope, kept), memory_view(scope, retired))
 
 
 async def unmerge(scope: Scope, id: MemoryId) -> Unmerged:  # noqa: A002
@@ -49,11 +47,8 @@ async def unmerge(scope: Scope, id: MemoryId) -> Unmerged:  # noqa: A002
         back = merging.unmerge(tx, retired)
         return back, fetch(tx.db, retired.merged_into)
 
-    async with scope.store() as store:
-        back, kept = await store.write(apply)
-        scoring = store.rules.scoring
-    left = None if kept is None else memory_view(kept, scope.now, scoring)
-    return Unmerged(memory_view(back, scope.now, scoring), left)
+    back, kept = await scope.write(apply)
+    return Unmerged(memory_view(scope, back), None if kept is None else memory_view(scope, kept))
 
 
 def joined(tx: Transaction, memory: Memory, into: str | None) -> Memory:

@@ -42,9 +42,7 @@ _TREND_DAYS: Final = 21
 
 async def metrics(scope: Scope) -> Metrics:
     """Counters of an agent under EvoClaw's names, and the daemon's, as JSON or OpenMetrics."""
-    async with scope.store() as store:
-        rules = store.rules
-        found = await store.read(lambda db: _metrics(db, scope.now, rules))
+    found = await scope.read(lambda db: _metrics(db, scope.now, scope.settings))
     local = datetime.fromtimestamp(scope.now).astimezone()
     return Metrics(
         **found,
@@ -117,10 +115,7 @@ def _exposition(agent: str, numbers: Mapping[str, Any], daemon: Mapping[str, flo
 
 async def stats(scope: Scope) -> shapes.Stats:
     """Show an agent's memory in numbers, as EvoClaw's service gives them."""
-    backend = scope.settings.cold.backend
-    async with scope.store() as store:
-        rules = store.rules
-        return await store.read(lambda db: _stats(db, scope.now, rules, backend))
+    return await scope.read(lambda db: _stats(db, scope.now, scope.settings))
 
 
 async def by_day(scope: Scope, query: shapes.DaysQuery) -> shapes.MetricsHistory:
@@ -130,11 +125,10 @@ async def by_day(scope: Scope, query: shapes.DaysQuery) -> shapes.MetricsHistory
         trend = days.trend(days.load(db, _TREND_DAYS))
         return shapes.MetricsHistory(days.load(db, query.days), trend)
 
-    async with scope.store() as store:
-        return await store.read(read)
+    return await scope.read(read)
 
 
-def _stats(db: sqlite3.Connection, now: float, rules: Rules, backend: str) -> shapes.Stats:
+def _stats(db: sqlite3.Connection, now: float, rules: Rules) -> shapes.Stats:
     nodes = tree_rows.load(db)
     warm, cold = tree_rows.totals(db)
     size = hot.document_size(hot_rows.document(db, now, rules))
@@ -152,7 +146,7 @@ def _stats(db: sqlite3.Connection, now: float, rules: Rules, backend: str) -> sh
                 if nodes[path].warm_count
             ],
         ),
-        shapes.ColdStats(cold, backend),
+        shapes.ColdStats(cold, rules.cold.backend),
         shapes.TreeStats(len(nodes) + 1, rules.tree.max_nodes, trees.depth(nodes)),
         shapes.ScoringStats(rules.scoring.half_life_days, rules.warm.eviction_threshold),
         shapes.CounterStats(

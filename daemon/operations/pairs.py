@@ -19,16 +19,13 @@ _KEY_CHARS: Final = 256
 async def index(scope: Scope, query: PairQuery) -> PairPage:
     """List key-value pairs."""
     limit = scope.page_limit(query.limit)
-    async with scope.store() as store:
-        return PairPage(
-            *await store.read(lambda db: key_values.page(db, query.prefix, limit, query.offset))
-        )
+    page = await scope.read(lambda db: key_values.page(db, query.prefix, limit, query.offset))
+    return PairPage(*page)
 
 
 async def get(scope: Scope, key: str) -> Pair:
     """Read a value."""
-    async with scope.store() as store:
-        return await store.read(lambda db: key_values.get(db, key))
+    return await scope.read(lambda db: key_values.get(db, key))
 
 
 async def put(scope: Scope, key: Key, body: PairBody) -> PairStored:
@@ -38,16 +35,14 @@ async def put(scope: Scope, key: Key, body: PairBody) -> PairStored:
         # A blank value is allowed; only a value that cannot be stored is refused.
         limit = scope.settings.limits.max_text_bytes
         checks.check_text(f"-{body.value}", limit + 1, field="value")
-    async with scope.store(create=True) as store:
-        pair = await store.write(lambda tx: key_values.put(tx, key, body.value))
+    pair = await scope.write(lambda tx: key_values.put(tx, key, body.value), create=True)
     warning = secret_warning(secrets_in({pair.key: pair.value}))
     return PairStored(pair.key, pair.value, pair.created_at, pair.updated_at, warning=warning)
 
 
 async def remove(scope: Scope, key: str) -> PairDeleted:
     """Remove a value."""
-    async with scope.store() as store:
-        await store.write(lambda tx: key_values.delete(tx, key))
+    await scope.write(lambda tx: key_values.delete(tx, key))
     return PairDeleted(key)
 
 

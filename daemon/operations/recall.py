@@ -13,7 +13,6 @@ from ..config.settings import Weights
 from ..errors import InvalidInput
 from ..memory import checks
 from ..memory.own_files import PATHS, Skill, skill_path
-from ..memory.scoring import Scoring
 from ..recall.recall import Answer, Hit, Request
 from ..recall.sources import CHUNKS, ENTITIES, EXPERIENCES, MEMORIES, OWN, PAIRS
 from ..shapes import recall as shapes
@@ -43,10 +42,9 @@ async def ask(scope: Scope, body: shapes.RecallBody) -> shapes.Recalled:
     _check_endpoint(scope, body)
     tuning = scope.settings.recall
     async with scope.store() as store:
-        scoring = store.rules.scoring
         reasoning = await _reason(scope, store, body)
         session = await sessions.entered(store, body.session)
-        request = _request(scope, body, scoring, reasoning, session)
+        request = _request(scope, body, reasoning, session)
         read = sessions.recalling(request, tuning, session, scope.now)
         answer, used = await scope.daemon.own_files.read(
             store, read, seconds=scope.settings.limits.query_seconds
@@ -59,7 +57,7 @@ async def ask(scope: Scope, body: shapes.RecallBody) -> shapes.Recalled:
     took_ms = round((time.perf_counter() - started) * 1000, 3)
     scope.daemon.minutes.note_recall(scope.agent, took_ms)
     return shapes.Recalled(
-        results=[hit_view(hit, request.now, scoring, explain=body.explain) for hit in answer.hits],
+        results=[hit_view(scope, hit, request.now, explain=body.explain) for hit in answer.hits],
         searched=shapes.SearchCounts(
             answer.searched[MEMORIES.name],
             answer.searched[PAIRS.name],
@@ -168,7 +166,6 @@ def _understood(answer: Answer) -> shapes.Understood:
 def _request(
     scope: Scope,
     body: shapes.RecallBody,
-    scoring: Scoring,
     reasoning: Reasoning | None,
     session: Session | None,
 ) -> Request:
@@ -185,7 +182,7 @@ def _request(
         # Weights in the call select the ranking that uses them.
         preset=body.preset or (tuning.preset if body.weights == shapes.GivenWeights() else None),
         mode=body.mode,
-        scoring=scoring,
+        scoring=scope.settings.scoring,
         now=scope.now if body.now is None else checks.check_time(body.now, field="now"),
         local=scope.zone,
         explain=body.explain,

@@ -38,8 +38,7 @@ async def index(scope: Scope, query: shapes.SessionQuery) -> shapes.SessionPage:
         found, total = sessions.page(db, query.status, limit, query.offset)
         return shapes.SessionPage([_view(db, one) for one in found], total)
 
-    async with scope.store() as store:
-        return await store.read(read)
+    return await scope.read(read)
 
 
 async def start(scope: Scope, body: shapes.SessionBody) -> shapes.SessionView:
@@ -61,8 +60,7 @@ async def start(scope: Scope, body: shapes.SessionBody) -> shapes.SessionView:
 
 async def get(scope: Scope, id: str) -> shapes.SessionView:  # noqa: A002 - the part of the path
     """Read a session."""
-    async with scope.store() as store:
-        return await store.read(lambda db: _view(db, sessions.get(db, id)))
+    return await scope.read(lambda db: _view(db, sessions.get(db, id)))
 
 
 async def archive(scope: Scope, id: str) -> shapes.SessionView:  # noqa: A002 - the part of the path
@@ -77,8 +75,7 @@ async def reopen(scope: Scope, id: str) -> shapes.SessionView:  # noqa: A002 - t
 
 async def used(scope: Scope, id: str, query: shapes.UsedQuery) -> shapes.UsedPage:  # noqa: A002
     """List what went into the answers of a session, the last answer first."""
-    async with scope.store() as store:
-        found, total = await store.read(lambda db: _answers(scope, db, id, query))
+    found, total = await scope.read(lambda db: _answers(scope, db, id, query))
     return shapes.UsedPage(
         id,
         [

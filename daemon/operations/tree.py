@@ -19,10 +19,8 @@ from .scope import Scope
 
 async def show(scope: Scope) -> shapes.TreeView:
     """The category tree."""
-    async with scope.store() as store:
-        document = await store.read(documents.tree_document)
-        nodes = await store.read(tree_rows.load)
-        limits = store.rules.tree
+    document, nodes = await scope.read(lambda db: (documents.tree_document(db), tree_rows.load(db)))
+    limits = scope.settings.tree
     return shapes.TreeView(
         document,
         len(nodes) + 1,
@@ -37,18 +35,15 @@ async def show(scope: Scope) -> shapes.TreeView:
 
 async def show_text(scope: Scope) -> str:
     """The category tree as text."""
-    async with scope.store() as store:
-        limits = store.rules.tree
-        return await store.read(
-            lambda db: trees.show(tree_rows.load(db), *tree_rows.totals(db), limits)
-        )
+    limits = scope.settings.tree
+    return await scope.read(
+        lambda db: trees.show(tree_rows.load(db), *tree_rows.totals(db), limits)
+    )
 
 
 async def show_prompt(scope: Scope) -> str:
     """The category tree as a model reads it, in at most `tree.max_size_bytes`."""
-    async with scope.store() as store:
-        nodes = await store.read(described)
-        return trees.prompt(nodes, store.rules.tree.max_size_bytes)
+    return trees.prompt(await scope.read(described), scope.settings.tree.max_size_bytes)
 
 
 async def add(scope: Scope, body: shapes.CategoryBody) -> shapes.CategoryAdded:
@@ -62,8 +57,7 @@ async def add(scope: Scope, body: shapes.CategoryBody) -> shapes.CategoryAdded:
         tx.keep_category = path
         return path, path in after.keys() - before.keys()
 
-    async with scope.store(create=True) as store:
-        path, made = await store.write(apply)
+    path, made = await scope.write(apply, create=True)
     return shapes.CategoryAdded(path, True, made)
 
 
@@ -74,8 +68,7 @@ async def remove(scope: Scope, query: shapes.CategoryQuery) -> shapes.CategoryRe
         before = tree_rows.load(tx.db)
         tree_rows.save(tx, before, trees.remove(before, query.path))
 
-    async with scope.store() as store:
-        await store.write(apply)
+    await scope.write(apply)
     return shapes.CategoryRemoved(query.path, True)
 
 
@@ -95,8 +88,7 @@ async def rename(scope: Scope, body: shapes.RenameBody) -> shapes.CategoryRename
 
 async def prune(scope: Scope) -> shapes.TreePruned:
     """Remove empty categories that were not used for long."""
-    async with scope.store() as store:
-        removed = await store.write(tree_rows.prune)
+    removed = await scope.write(tree_rows.prune)
     return shapes.TreePruned(len(removed), list(removed))
 
 

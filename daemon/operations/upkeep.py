@@ -15,8 +15,7 @@ from .scope import Scope
 
 async def show(scope: Scope) -> shapes.UpkeepStatus:
     """Show the schedules: the last run, its result, and the next run."""
-    async with scope.store() as store:
-        return await store.read(lambda db: scope.daemon.upkeep.standing(scope.agent, db))
+    return await scope.read(lambda db: scope.daemon.upkeep.standing(scope.agent, db))
 
 
 async def consolidate(

@@ -16,6 +16,7 @@ from ..recall.recall import Hit
 from ..shapes.memory import MemoryView
 from ..shapes.recall import Explanation, HitView
 from ..store.conversations import PATH
+from .scope import Scope
 
 _DERIVED: Final = {"content", "archived", "score", "tier", "warning"}
 _PLAIN: Final = tuple(
@@ -26,16 +27,16 @@ _PLAIN: Final = tuple(
 T = TypeVar("T")
 
 
-def memory_view(memory: Memory, now: float, scoring: Scoring) -> MemoryView:
-    """`memory` with its score and tier at `now`."""
-    return MemoryView(**memory_fields(memory, now, scoring))
+def memory_view(scope: Scope, memory: Memory) -> MemoryView:
+    """`memory` with its present score and tier."""
+    return MemoryView(**memory_fields(memory, scope.now, scope.settings.scoring))
 
 
-def hit_view(hit: Hit, now: float, scoring: Scoring, *, explain: bool = False) -> HitView:
+def hit_view(scope: Scope, hit: Hit, now: float, *, explain: bool = False) -> HitView:
     """One hit of an answer; with `explain`, the reasons for its rank."""
     ranked = hit.ranked
     view = HitView(
-        **memory_fields(hit.memory, now, scoring),
+        **memory_fields(hit.memory, now, scope.settings.scoring),
         relevance=round(ranked.relevance, 6),
         search_method=hit.method,
         path=f"{PATH}{hit.memory.group}" if hit.memory.group else UNSET,
