@@ -24,6 +24,7 @@ from ..store.sessions import Used
 from . import sessions
 from .operation import operation
 from .scope import Scope
+from .views import view_of
 
 
 class _Made(msgspec.Struct):
@@ -106,13 +107,11 @@ def _section(one: Filled, now: float) -> ContextSection:
 
 
 def _item(item: Shown, now: float) -> ContextItem:
-    return ContextItem(
+    return view_of(
+        ContextItem,
+        item,
         text=item.whole,
-        source=item.source,
-        at=item.at,
         age_seconds=None if item.at is None else max(0.0, round(now - item.at, 3)),
-        id=item.id,
-        quoted=item.quoted,
         cut=item.is_cut,
         relevance=None if item.relevance is None else round(item.relevance, 6),
     )

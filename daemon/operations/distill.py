@@ -22,6 +22,7 @@ from ..thinking.keeping import keep, memory_of
 from ..thinking.model_or_rules import AskOptions, Derived
 from .operation import operation
 from .scope import Scope
+from .views import view_of
 
 # Texts of a batch that are distilled at the same time; small devices have few processors.
 _AT_ONCE: Final = 4
@@ -137,13 +138,8 @@ async def _store(scope: Scope, found: list[Distilled], wanted: _Wanted) -> list[
     async with scope.store(create=True) as store:
         wished = await store.read(filed)
         kept = await store.write(lambda tx: keep(tx, wished))
-    return [_stored(one, known=False) for one in kept.stored] + [
-        _stored(one, known=True) for one in kept.known
-    ]
-
-
-def _stored(memory: Memory, *, known: bool) -> StoredFact:
-    return StoredFact(memory.id, memory.text, memory.category, memory.importance, known)
+    new = [view_of(StoredFact, one, duplicate=False) for one in kept.stored]
+    return new + [view_of(StoredFact, one, duplicate=True) for one in kept.known]
 
 
 OPERATIONS: Final = (operation("POST", "/api/distill", distill, role="write"),)

@@ -21,7 +21,7 @@ from ..thinking.experiences import observed
 from .conversations import reported
 from .operation import operation
 from .scope import Scope
-from .views import either, name_of, one_line, secret_warning
+from .views import either, name_of, one_line, secret_warning, view_of
 
 _NAME_CHARS: Final = 200
 _INTENT_CHARS: Final = 2_000
@@ -169,21 +169,12 @@ async def prefer(scope: Scope, body: shapes.PreferenceBody) -> shapes.Preference
 
 def experience_view(one: Experience, now: float) -> shapes.ExperienceView:
     """An experience as answers show it."""
-    return shapes.ExperienceView(
-        id=one.id,
-        type=one.type,
-        intent=one.intent,
-        solution=one.solution,
+    return view_of(
+        shapes.ExperienceView,
+        one,
         success_score=round(one.success_score, 12),
-        tags=one.tags,
-        conversation=one.conversation,
-        user=one.user,
-        created_at=one.created_at,
-        last_used_at=one.last_used_at,
-        use_count=one.use_count,
         weight=round(one.weight_at(now), 12),
         initial_weight=one.weight,
-        pruned_at=one.pruned_at,
     )
 
 
@@ -195,15 +186,14 @@ def found_view(hit: Hit, now: float) -> shapes.ExperienceView:
 
 
 def _preference(one: Experience, now: float) -> shapes.PreferenceView:
-    return shapes.PreferenceView(
-        id=one.id,
-        user=one.user,
+    return view_of(
+        shapes.PreferenceView,
+        one,
         category=one.solution["category"],
         value=one.solution["value"],
         confidence=round(confidence(one.use_count), 12),
         repeats=one.use_count,
         weight=round(one.weight_at(now), 12),
-        last_used_at=one.last_used_at,
     )
 
 

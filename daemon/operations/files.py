@@ -24,6 +24,7 @@ from ..store.selecting import Filters
 from . import sessions
 from .operation import operation
 from .scope import Scope
+from .views import view_of
 
 _ADDING_SECONDS: Final = 2.0
 
@@ -129,7 +130,7 @@ async def index(scope: Scope, query: shapes.FilesQuery) -> shapes.FilePage:
     found, total = await scope.read(
         lambda db: chunk_tables.page(db, query.prefix, limit, query.offset, left_out=query.left_out)
     )
-    return shapes.FilePage([shapes.FileView(**msgspec.structs.asdict(one)) for one in found], total)
+    return shapes.FilePage([view_of(shapes.FileView, one) for one in found], total)
 
 
 async def chunks(scope: Scope, query: shapes.ChunksQuery) -> shapes.ChunkList:
@@ -160,7 +161,7 @@ async def stats(scope: Scope) -> shapes.FilesStats:
         chunks=totals.chunks,
         tokens=totals.chars // 4,
         index_bytes=totals.bytes,
-        state=state_view(state),
+        state=view_of(shapes.IndexState, state),
         paths=paths,
     )
 
@@ -199,29 +200,15 @@ async def remove(scope: Scope, query: shapes.PathBody) -> shapes.PathRemoved:
 def found_chunks(hits: Sequence[Hit]) -> list[shapes.FoundChunk]:
     """Chunks as answers show them."""
     return [
-        shapes.FoundChunk(
-            id=hit.chunk.id,
-            path=hit.chunk.path,
+        view_of(
+            shapes.FoundChunk,
+            hit.chunk,
             start_line=hit.chunk.first_line,
             end_line=hit.chunk.last_line,
-            heading=hit.chunk.heading,
-            text=hit.chunk.text,
             score=round(hit.relevance, 6),
         )
         for hit in hits
     ]
-
-
-def state_view(state: IndexStanding) -> shapes.IndexState:
-    """The state of an index as answers show it."""
-    return shapes.IndexState(
-        dirty=state.dirty,
-        syncing=state.syncing,
-        last_sync_at=state.last_sync_at,
-        watched_files=state.watched_files,
-        watching=state.watching,
-        to_read=state.to_read,
-    )
 
 
 async def _bring(scope: Scope, store: AgentStore, seconds: float) -> bool | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import msgspec
 from msgspec import UNSET
 
 from ..memory.checks import check_short
@@ -14,6 +13,7 @@ from ..store import entities, entity_rows
 from ..store.entities import Entity
 from .operation import operation
 from .scope import Scope
+from .views import view_of
 
 _LONGEST: Final = 200
 
@@ -52,28 +52,14 @@ async def change(scope: Scope, name: str, body: EntityChanges) -> EntityView:
 
 def found_entity(hit: Hit) -> FoundEntity:
     """An entity that answers a query."""
-    return FoundEntity(**_fields(hit.entity), relevance=round(hit.relevance, 6), words=hit.words)
+    found = entity_view(hit.entity)
+    return view_of(FoundEntity, found, relevance=round(hit.relevance, 6), words=hit.words)
 
 
 def entity_view(entity: Entity) -> EntityView:
     """An entity as answers show it."""
-    return EntityView(**_fields(entity))
-
-
-def _fields(entity: Entity) -> dict[str, Any]:
-    return {
-        "name": entity.name,
-        "type": entity.type,
-        "mention_count": entity.mentions,
-        "first_seen": entity.first_seen,
-        "last_seen": entity.last_seen,
-        "relations": [
-            RelationView(**msgspec.structs.asdict(one) | {"memories": list(one.memories)})
-            for one in entity.relations
-        ],
-        "aliases": list(entity.aliases),
-        "memories": list(entity.memories),
-    }
+    relations = [view_of(RelationView, one) for one in entity.relations]
+    return view_of(EntityView, entity, mention_count=entity.mentions, relations=relations)
 
 
 OPERATIONS: Final = (

@@ -17,6 +17,7 @@ from ..store.kinds import KINDS
 from ..store.transaction import Transaction
 from .operation import operation
 from .scope import Scope
+from .views import view_of
 
 _RECORDED: Final = tuple(name for name, kind in KINDS.items() if kind.history)
 
@@ -87,18 +88,8 @@ def _key(db: sqlite3.Connection, kind: Kind, key: str) -> str:
 
 def _view(db: sqlite3.Connection, version: Version) -> shapes.VersionView:
     replaced, after = history.replaced(db, KINDS[version.kind], version)
-    return shapes.VersionView(
-        number=version.number,
-        kind=version.kind,
-        id=version.id,
-        at=version.at,
-        writer=version.writer,
-        device=version.device,
-        why=version.why,
-        data=version.row.data,
-        replaced=replaced,
-        after=after,
-    )
+    data = version.row.data
+    return view_of(shapes.VersionView, version, data=data, replaced=replaced, after=after)
 
 
 OPERATIONS: Final = (

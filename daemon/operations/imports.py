@@ -31,6 +31,7 @@ from ..thinking.keeping import memory_from
 from .operation import operation
 from .scope import Scope
 from .sync import account_of
+from .views import view_of
 
 # The maximum for one commit, which delays other writers of the memory by a quarter of a second.
 _AT_ONCE: Final = 1000
@@ -68,15 +69,8 @@ class _Import:
 
     def answer(self) -> Imported:
         """What was imported so far."""
-        done = self.done
-        return Imported(
-            read=[ReadPart(**part) for part in done.read],
-            stored=done.stored,
-            skipped=done.skipped,
-            left_out=done.left_out,
-            others=self._others,
-            dry_run=self._request.dry_run,
-        )
+        read, dry_run = [ReadPart(**part) for part in self.done.read], self._request.dry_run
+        return view_of(Imported, self.done, read=read, others=self._others, dry_run=dry_run)
 
     async def text(self, text: str) -> None:
         """Import a file whose content the request contains."""

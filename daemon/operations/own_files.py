@@ -20,7 +20,7 @@ from ..thinking.distillation import Measure
 from ..thinking.model_or_rules import AskOptions
 from .operation import operation
 from .scope import Scope
-from .views import one_line, secret_warning
+from .views import one_line, secret_warning, view_of
 
 _USER_CHARS: Final = 200
 # Gentle: the agent has considered each line worth keeping.
@@ -46,7 +46,7 @@ async def reflect(scope: Scope, body: shapes.ReflectionBody) -> shapes.Reflectio
     )
     async with scope.store(create=True) as store:
         await scope.daemon.own_files.add_line(store, REFLECTIONS, made)
-    return shapes.ReflectionStored(**asdict(made), warning=secret_warning(secrets_in(asdict(made))))
+    return view_of(shapes.ReflectionStored, made, warning=secret_warning(secrets_in(asdict(made))))
 
 
 async def episodes(scope: Scope, query: shapes.EpisodeQuery) -> shapes.EpisodePage:
@@ -69,7 +69,7 @@ async def add_episode(scope: Scope, body: shapes.EpisodeBody) -> shapes.EpisodeS
     )
     async with scope.store(create=True) as store:
         await scope.daemon.own_files.add_line(store, EPISODES, made)
-    return shapes.EpisodeStored(**asdict(made), warning=secret_warning(secrets_in(asdict(made))))
+    return view_of(shapes.EpisodeStored, made, warning=secret_warning(secrets_in(asdict(made))))
 
 
 async def skills(scope: Scope, query: shapes.SkillQuery) -> shapes.SkillPage:

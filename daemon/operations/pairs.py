@@ -11,7 +11,7 @@ from ..shapes.pairs import Key, PairBody, PairDeleted, PairPage, PairQuery, Pair
 from ..store import key_values
 from .operation import operation
 from .scope import Scope
-from .views import secret_warning
+from .views import secret_warning, view_of
 
 _KEY_CHARS: Final = 256
 
@@ -37,7 +37,7 @@ async def put(scope: Scope, key: Key, body: PairBody) -> PairStored:
         checks.check_text(f"-{body.value}", limit + 1, field="value")
     pair = await scope.write(lambda tx: key_values.put(tx, key, body.value), create=True)
     warning = secret_warning(secrets_in({pair.key: pair.value}))
-    return PairStored(pair.key, pair.value, pair.created_at, pair.updated_at, warning=warning)
+    return view_of(PairStored, pair, warning=warning)
 
 
 async def remove(scope: Scope, key: str) -> PairDeleted:

@@ -28,7 +28,7 @@ from .graph import found_entity
 from .memories import filters_of
 from .operation import Stream, operation
 from .scope import Scope
-from .views import hit_view
+from .views import hit_view, view_of
 
 LINES: Final = "application/x-ndjson"
 _NO_AGENT: Final = (
@@ -69,12 +69,12 @@ async def ask(scope: Scope, body: shapes.RecallBody) -> shapes.Recalled:
         took_ms=took_ms,
         mode=body.mode,
         key_values=[
-            shapes.FoundPair(
-                f"kv:{hit.pair.key}",
-                hit.pair.key,
-                hit.pair.value,
-                round(hit.relevance, 6),
-                hit.words,
+            view_of(
+                shapes.FoundPair,
+                hit.pair,
+                id=f"kv:{hit.pair.key}",
+                relevance=round(hit.relevance, 6),
+                words=hit.words,
             )
             for hit in answer.pairs
         ],
@@ -157,9 +157,7 @@ def _understood(answer: Answer) -> shapes.Understood:
         excluded=query.excluded,
         people=query.people,
         dates=tuple((span.start, span.end) for span in query.dates),
-        tree=tuple(
-            shapes.TreePath(hit.path, hit.relevance, hit.words, hit.trace) for hit in answer.tree
-        ),
+        tree=tuple(view_of(shapes.TreePath, hit) for hit in answer.tree),
     )
 
 
@@ -241,7 +239,7 @@ def _by_model(reasoning: Reasoning | None) -> shapes.ByModel | UnsetType:
     return shapes.ByModel(
         way=reasoning.way,
         tree=[
-            shapes.ReasonedPath(found.path, round(found.relevance, 3), found.reason, found.trace)
+            view_of(shapes.ReasonedPath, found, relevance=round(found.relevance, 3))
             for found in reasoning.found
         ],
         why=reasoning.why or UNSET,

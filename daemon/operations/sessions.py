@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import UNSET
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from ..config.settings import Tuning
 from ..errors import Conflict, InvalidInput, NotFound
@@ -23,7 +23,7 @@ from ..store.selecting import Filters
 from ..store.sessions import AnswerUsed, Session, Status, Used, Via
 from .operation import operation
 from .scope import Scope
-from .views import name_of
+from .views import name_of, view_of
 
 _NAME_CHARS: Final = 200
 _QUERY_CHARS: Final = 2_000
@@ -76,20 +76,11 @@ async def reopen(scope: Scope, id: str) -> shapes.SessionView:  # noqa: A002 - t
 async def used(scope: Scope, id: str, query: shapes.UsedQuery) -> shapes.UsedPage:  # noqa: A002
     """List what went into the answers of a session, the last answer first."""
     found, total = await scope.read(lambda db: _answers(scope, db, id, query))
-    return shapes.UsedPage(
-        id,
-        [
-            shapes.UsedAnswer(
-                id=one.id,
-                at=one.at,
-                via=one.via,
-                query=one.query,
-                used=[shapes.UsedItem(item.source, item.id, item.hash) for item in one.used],
-            )
-            for one in found
-        ],
-        total,
-    )
+    answers = [
+        view_of(shapes.UsedAnswer, one, used=[view_of(shapes.UsedItem, item) for item in one.used])
+        for one in found
+    ]
+    return shapes.UsedPage(id, answers, total)
 
 
 async def replay(scope: Scope, id: str, query: shapes.UsedQuery) -> shapes.Replayed:  # noqa: A002
@@ -233,11 +224,7 @@ def _replayed(
     for one in answers:
         items = [_item(item, current[item.source], fates) for item in one.used]
         changed = sum(item.change != "same" for item in items)
-        told.append(
-            shapes.ReplayedAnswer(
-                id=one.id, at=one.at, via=one.via, query=one.query, used=items, changed=changed
-            )
-        )
+        told.append(view_of(shapes.ReplayedAnswer, one, used=items, changed=changed))
     return told
 
 
@@ -252,15 +239,14 @@ def _item(
     if change == "same" and item.source == MEMORIES.name:
         fate = fates.get(item.id)
         change = fate if fate is not None and fate != item.fate else "same"
-    return shapes.ReplayedItem(
-        item.source, item.id, item.hash, change, UNSET if now is None else now
-    )
+    return view_of(shapes.ReplayedItem, item, change=change, now=UNSET if now is None else now)
 
 
 def _view(db: sqlite3.Connection, session: Session) -> shapes.SessionView:
     counted = sessions.counted(db, session.id)
-    return shapes.SessionView(
-        **asdict(session),
+    return view_of(
+        shapes.SessionView,
+        session,
         last_active_at=max(session.updated_at, counted.last_at or 0.0),
         answers=counted.answers,
     )

@@ -21,9 +21,9 @@ from ..store import history, hot_rows, tree_rows
 from ..store.agent_store import AgentStore
 from ..store.settling import warm_bytes
 from ..upkeep.upkeep import Upkeep
-from .files import state_view
 from .operation import operation
 from .scope import Scope
+from .views import view_of
 
 
 async def status(scope: Scope) -> Status:
@@ -35,7 +35,7 @@ async def status(scope: Scope) -> Status:
             # An agent that was closed meanwhile, or cannot be read, must not hide the rest.
             with contextlib.suppress(ThermoclineError):
                 standing = daemon.replicas.status(name)
-                index = state_view(daemon.indexes.of(store).state)
+                index = view_of(IndexState, daemon.indexes.of(store).state)
                 agents[name] = await _agent_status(store, scope.now, standing, index, daemon.upkeep)
     return Status(
         version=who.version,

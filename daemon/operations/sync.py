@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from thermocline.sync import Replica, SyncError
 from thermocline.sync.address import address
@@ -19,6 +17,7 @@ from ..shapes.cold import DatabaseBody
 from ..store import history, outbox
 from .operation import operation
 from .scope import Scope
+from .views import view_of
 
 _SHORTEST_PREFIX: Final = 4
 # EvoClaw's words, which its programs search for.
@@ -33,13 +32,14 @@ async def show(scope: Scope) -> shapes.SyncStatus:
             await replicas.look_after(scope.agent)
         status = await replicas.status_of(scope.agent, store)
         lost, last = await store.read(lambda db: (history.conflicts(db), last_verification(db)))
-    fields: dict[str, Any] = msgspec.structs.asdict(status)
     device = shapes.DeviceName(replicas.device.id, replicas.device.name)
-    rounds = [
-        shapes.SyncRound(**msgspec.structs.asdict(one)) for one in replicas.rounds(scope.agent)
-    ]
-    return shapes.SyncStatus(
-        **fields, device=device, lost_values=lost, verification=last, rounds=rounds
+    return view_of(
+        shapes.SyncStatus,
+        status,
+        device=device,
+        lost_values=lost,
+        verification=last,
+        rounds=[view_of(shapes.SyncRound, one) for one in replicas.rounds(scope.agent)],
     )
 
 
@@ -126,7 +126,7 @@ async def _devices(scope: Scope, seq: int) -> list[shapes.DeviceView]:
     replicas = scope.daemon.replicas
     this = replicas.device.id
     found = await replicas.ask(scope.agent, lambda replica: replica.devices(this, seq))
-    return [shapes.DeviceView(**msgspec.structs.asdict(one), this=one.id == this) for one in found]
+    return [view_of(shapes.DeviceView, one, this=one.id == this) for one in found]
 
 
 def _found(devices: list[shapes.DeviceView], key: str) -> shapes.DeviceView:
