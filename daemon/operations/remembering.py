@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET
 
 from ..errors import InvalidInput
+from ..language.distilling import without
 from ..memory import checks
 from ..memory.expiry import parse_expiry
 from ..memory.metadata import extract, merge
@@ -68,7 +69,7 @@ def changed(scope: Scope, old: Memory, changes: MemoryChanges) -> Memory:
         raise InvalidInput("name at least one field to change")
     if "text" in fields:
         found = extract(old.text)
-        kept = fields.get("metadata", _without(old.metadata, found))
+        kept = fields.get("metadata", without(old.metadata, [found]))
         fields["metadata"] = merge(kept, extract(fields["text"]))
     return msgspec.structs.replace(old, **fields, updated_at=scope.now)
 
@@ -121,11 +122,3 @@ def _one_of(first: Any, second: Any, field: str, alias: str) -> Any:
     if first is not UNSET and second is not UNSET:
         raise InvalidInput(f"give either '{field}' or '{alias}', not both", field=alias)
     return second if first is UNSET else first
-
-
-def _without(metadata: Metadata, gone: Metadata) -> Metadata:
-    return Metadata(
-        urls=tuple(url for url in metadata.urls if url not in gone.urls),
-        commands=tuple(cmd for cmd in metadata.commands if cmd not in gone.commands),
-        paths=tuple(path for path in metadata.paths if path not in gone.paths),
-    )

@@ -19,7 +19,9 @@ _MOST_CATEGORIES: Final = 20
 
 
 class Advice:
-    """Asks a model about decisions of upkeep, see `upkeep.advice`.
+    """Asks a model about decisions of upkeep, which uses the rules without an answer.
+
+    `endpoint` is a server to ask instead of the configured models.
 
     Args:
         model: the model.
@@ -59,6 +61,13 @@ class Advice:
         categories = await store.read(_categories)
         options = AskOptions(endpoint=endpoint)
         return await read_by_model(text, categories, headings, self._model, options)
+
+
+def asked(advice: Advice | None, purpose: str, endpoint: str | None) -> Advice | None:
+    """The advice, if it has a model for the purpose."""
+    if advice is None or not advice.available(purpose, endpoint):
+        return None
+    return advice
 
 
 def _categories(db: sqlite3.Connection) -> list[str]:

@@ -28,12 +28,11 @@ from ..memory.tree_rebuild import TreeChange
 from ..memory.warm import entry_score
 from ..shapes.upkeep import Consolidated, ConsolidationMode, Scores, Step
 from ..store import documents, hot_rows, metrics, noted, settling, tree_rows
-from ..store.agent_store import AgentStore
 from ..store.transaction import Event, Transaction
+from ..thinking.advising import asked
 from . import history, rebuilding
-from .advice import Advisor, asked
 from .cleaning import clean
-from .ingesting import Ingestion, ingest
+from .ingesting import Work, ingest
 from .last_runs import words_of
 from .tidying import tidy
 
@@ -66,30 +65,6 @@ def covered_by(mode: ConsolidationMode) -> tuple[str, ...]:
     smaller: tuple[ConsolidationMode, ...] = ("quick", "daily", "monthly")
     found = [one for one in smaller if one != mode and set(steps_of(one)) <= set(steps_of(mode))]
     return (*found, *(("merging",) if "merge" in steps_of(mode) else ()))
-
-
-class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """One run for one agent.
-
-    Attributes:
-        store: the agent's memory, open during the run.
-        mode: the name of the run.
-        dry_run: change nothing.
-        ingestion: the daily notes.
-        zone: the device's time zone.
-        advisor: the model, if any.
-        endpoint: a server to ask instead of the configured models.
-        facts: the results of the steps so far.
-    """
-
-    store: AgentStore
-    mode: str
-    dry_run: bool
-    ingestion: Ingestion
-    zone: tzinfo
-    advisor: Advisor | None = None
-    endpoint: str | None = None
-    facts: Facts = msgspec.field(default_factory=dict)
 
 
 Stages: TypeAlias = Mapping[Step, Callable[[Work], Awaitable[Facts]]]
@@ -173,15 +148,7 @@ def _in_short(facts: Facts) -> Facts:
 
 
 async def _ingest(work: Work) -> Facts:
-    done = await ingest(
-        work.store,
-        work.ingestion,
-        days=await _days(work),
-        zone=work.zone,
-        dry_run=work.dry_run,
-        advisor=work.advisor,
-        endpoint=work.endpoint,
-    )
+    done = await ingest(work, await _days(work))
     if not work.dry_run:
         await work.store.write(lambda tx: noted.write(tx, _NOTES_READ, tx.now))
     facts: Facts = {

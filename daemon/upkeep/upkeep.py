@@ -30,9 +30,9 @@ from ..shapes.upkeep import (
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from ..store.transaction import Event
-from .advice import Advisor
-from .consolidation import Work, consolidate, covered_by, steps_of
-from .ingesting import Ingestion, ingest
+from ..thinking.advising import Advice
+from .consolidation import consolidate, covered_by, steps_of
+from .ingesting import Ingestion, Work, ingest
 from .last_runs import record, words_of
 from .notes import Folder, note_of
 from .scheduler import Clock
@@ -64,7 +64,7 @@ class Upkeep:
         problems: Problems,
         clock: Clock,
         schedules: Callable[[str, sqlite3.Connection], tuple[Schedule, ...]],
-        advisor: Advisor | None = None,
+        advisor: Advice | None = None,
     ) -> None:
         self._agents = agents
         self._rules = rules
@@ -103,8 +103,8 @@ class Upkeep:
         """
 
         async def run(store: AgentStore) -> Consolidated:
-            steps = steps_of(mode)
-            one = partial(self._run, store, mode, steps, dry_run=dry_run, endpoint=endpoint)
+            work = self._work(store, mode, dry_run=dry_run, endpoint=endpoint)
+            one = partial(self._run, work, steps_of(mode))
             if dry_run:
                 return await one()
             return await record(store, (mode, *covered_by(mode)), one)
@@ -118,7 +118,7 @@ class Upkeep:
             ThermoclineError: a step failed.
         """
         async with self._lock(store.place.agent):
-            return await self._run(store, mode, steps)
+            return await self._run(self._work(store, mode), steps)
 
     async def ingest(
         self,
@@ -135,19 +135,10 @@ class Upkeep:
             NotFound: there is no such agent.
             ThermoclineError: the memory cannot be read or written.
         """
-        ingestion = self.ingestion(agent)
 
         async def run(store: AgentStore) -> Ingested:
-            done = await ingest(
-                store,
-                ingestion,
-                days=days or ingestion.days,
-                zone=self._zone,
-                dry_run=dry_run,
-                advisor=self._advisor,
-                endpoint=endpoint,
-                writer=writer,
-            )
+            work = self._work(store, "ingest", dry_run=dry_run, endpoint=endpoint)
+            done = await ingest(work, days or work.ingestion.days, writer)
             if not dry_run:
                 self._report_unread(agent, done.unread)
             return done
@@ -190,25 +181,21 @@ class Upkeep:
         zone = datetime.fromtimestamp(self._now(), self._zone).tzname() or ""
         return UpkeepStatus(agent, zone, running, schedules, tuple(self._runs.get(agent, ())))
 
-    async def _run(
-        self,
-        store: AgentStore,
-        mode: str,
-        steps: Iterable[Step],
-        *,
-        dry_run: bool = False,
-        endpoint: str | None = None,
-    ) -> Consolidated:
-        agent = store.place.agent
-        work = Work(
+    def _work(
+        self, store: AgentStore, mode: str, *, dry_run: bool = False, endpoint: str | None = None
+    ) -> Work:
+        return Work(
             store=store,
             mode=mode,
             dry_run=dry_run,
-            ingestion=self.ingestion(agent),
+            ingestion=self.ingestion(store.place.agent),
             zone=self._zone,
             advisor=self._advisor,
             endpoint=endpoint,
         )
+
+    async def _run(self, work: Work, steps: Iterable[Step]) -> Consolidated:
+        agent, mode = work.store.place.agent, work.mode
         started, at = time.perf_counter(), self._now()
         self._running[agent] = Running(mode, at)
         error, outcome = "interrupted", None
@@ -228,7 +215,7 @@ class Upkeep:
                     error="" if outcome is not None else error,
                 )
             )
-        if outcome.ingested_facts is not UNSET and not dry_run:
+        if outcome.ingested_facts is not UNSET and not work.dry_run:
             self._report_unread(agent, outcome.ingest_error or "")
         return outcome
 

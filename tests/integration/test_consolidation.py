@@ -25,15 +25,8 @@ from thermocline.daemon.store.engine import CHECKED
 from thermocline.daemon.store.memory_table import SELECT, from_row
 from thermocline.daemon.store.transaction import Event, Transaction
 from thermocline.daemon.upkeep import history, rebuilding
-from thermocline.daemon.upkeep.consolidation import (
-    STAGES,
-    STEPS,
-    Stages,
-    Work,
-    consolidate,
-    steps_of,
-)
-from thermocline.daemon.upkeep.ingesting import Ingestion
+from thermocline.daemon.upkeep.consolidation import STAGES, STEPS, Stages, consolidate, steps_of
+from thermocline.daemon.upkeep.ingesting import Ingestion, Work
 from thermocline.daemon.upkeep.notes import Folder
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]

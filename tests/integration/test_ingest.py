@@ -24,8 +24,8 @@ from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.memory_table import SELECT, from_row
 from thermocline.daemon.store.place import Place
 from thermocline.daemon.store.selecting import Filters
-from thermocline.daemon.upkeep.consolidation import Work, consolidate, steps_of
-from thermocline.daemon.upkeep.ingesting import Ingestion, ingest
+from thermocline.daemon.upkeep.consolidation import consolidate, steps_of
+from thermocline.daemon.upkeep.ingesting import Ingestion, Work, ingest
 from thermocline.daemon.upkeep.notes import Folder
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
@@ -85,16 +85,14 @@ class Notes:
 
     async def take_in(self, days: int = 2, *, dry_run: bool = False, **fields: Any) -> Ingested:
         ingestion = self.ingestion(**fields)
-        return await ingest(self.store, ingestion, days=days, zone=UTC, dry_run=dry_run)
+        return await ingest(self.work(dry_run=dry_run, ingestion=ingestion), days)
+
+    def work(self, **fields: Any) -> Work:
+        given = {"mode": "quick", "dry_run": False, "ingestion": self.ingestion()}
+        return Work(store=self.store, zone=UTC, **(given | fields))
 
     async def consolidate(self) -> Consolidated:
-        work = Work(
-            store=self.store,
-            mode="daily",
-            dry_run=False,
-            ingestion=self.ingestion(),
-            zone=UTC,
-        )
+        work = self.work(mode="daily")
         return await consolidate(work, steps_of("daily"), lambda _event: None)
 
     async def all(self) -> dict[str, Memory]:
@@ -173,7 +171,7 @@ async def test_why_a_model_read_nothing_is_told(notes: Notes) -> None:
 
     notes.write(EVOCLAW)
     advisor: Any = Away()
-    ingested = await ingest(notes.store, notes.ingestion(), days=2, zone=UTC, advisor=advisor)
+    ingested = await ingest(notes.work(advisor=advisor), 2)
     assert counts(ingested) == (8, 8, 0)
     assert (ingested.mode, ingested.llm_fallbacks) == ("llm", 1)
     assert ingested.model_error == "it is away; wake it"
