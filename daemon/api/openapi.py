@@ -11,8 +11,7 @@ import msgspec
 from msgspec import inspect
 
 from ..config.settings import Settings
-from ..operations import Operation
-from ..operations.operation import JSON, operation
+from ..operations.operation import JSON, Operation
 from ..operations.scope import Scope
 from ..shapes.common import SETTING
 
@@ -163,7 +162,7 @@ def operation_for(operations: Sequence[Operation]) -> Operation:
         """Show this description."""
         return describe([*operations, own], scope.settings, scope.daemon.identity.version)
 
-    own = operation("GET", "/api/openapi.json", show, agent=False)
+    own = Operation("GET", "/api/openapi.json", show, agent=False)
     return own
 
 

@@ -13,7 +13,7 @@ from ..store import key_values
 from ..store.agent_store import AgentStore
 from ..store.tree_rows import totals
 from .forgetting import everything, forget_everything
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 
 
@@ -66,6 +66,6 @@ async def _memories(store: AgentStore) -> int | None:
 
 
 OPERATIONS: Final = (
-    operation("GET", "/api/agents", index, agent=False),
-    operation("DELETE", "/api/agents/{id}", forget, role="admin", agent=False),
+    Operation("GET", "/api/agents", index, agent=False),
+    Operation("DELETE", "/api/agents/{id}", forget, role="admin", agent=False),
 )

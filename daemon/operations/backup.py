@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, ParamSpec, TypeVar
 
 from ..store.database import translate_os
-from .operation import Stream, operation
+from .operation import Operation, Stream
 from .scope import Scope
 
 P = ParamSpec("P")
@@ -91,6 +91,6 @@ async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
 
 
 OPERATIONS: Final = (
-    operation("GET", "/api/backup", backup, role="admin", type="application/gzip"),
-    operation("GET", "/api/export", export, type="application/x-ndjson"),
+    Operation("GET", "/api/backup", backup, role="admin", type="application/gzip"),
+    Operation("GET", "/api/export", export, type="application/x-ndjson"),
 )

@@ -13,7 +13,7 @@ from ..shapes.memory import MemoryPage
 from ..shapes.recall import HitView
 from ..store.selecting import Filters
 from .memories import listed
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 from .sync import account_of
 from .views import memory_fields, memory_view
@@ -74,7 +74,7 @@ async def search(scope: Scope, body: ColdSearchBody) -> ColdFound:
 
 
 OPERATIONS: Final = (
-    operation("GET", "/api/cold", index),
-    operation("POST", "/api/cold/init", init, role="write"),
-    operation("POST", "/api/cold/search", search),
+    Operation("GET", "/api/cold", index),
+    Operation("POST", "/api/cold/init", init, role="write"),
+    Operation("POST", "/api/cold/search", search),
 )

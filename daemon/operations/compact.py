@@ -14,7 +14,7 @@ from ..shapes.compact import CompactBody, CompactedMessages
 from ..thinking.compaction import WINDOW, Compacted, CompactionLimits, needs_compaction
 from ..thinking.model_or_rules import AskOptions
 from ..thinking.model_summary import shorten as compact
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 
 _MOST: Final = 10_000
@@ -116,4 +116,4 @@ def _text(content: Any, number: int) -> str:
     )
 
 
-OPERATIONS: Final = (operation("POST", "/api/compact", shorten, agent=False),)
+OPERATIONS: Final = (Operation("POST", "/api/compact", shorten, agent=False),)

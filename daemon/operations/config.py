@@ -8,7 +8,7 @@ from typing import Final
 from ..config.editing import owners_keys
 from ..errors import ConfigInvalid, Forbidden, InvalidInput
 from ..shapes.config import ConfigChange, ConfigChanged, ConfigPage
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 
 
@@ -44,6 +44,6 @@ def _require_all(scope: Scope) -> None:
 
 
 OPERATIONS: Final = (
-    operation("GET", "/api/config", show, role="admin", agent=False),
-    operation("PUT", "/api/config", change, role="admin", agent=False),
+    Operation("GET", "/api/config", show, role="admin", agent=False),
+    Operation("PUT", "/api/config", change, role="admin", agent=False),
 )

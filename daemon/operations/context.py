@@ -22,7 +22,7 @@ from ..store import own_entries
 from ..store.selecting import Filters
 from ..store.sessions import Used
 from . import sessions
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 from .views import view_of
 
@@ -118,6 +118,6 @@ def _item(item: Shown, now: float) -> ContextItem:
 
 
 OPERATIONS: Final = (
-    operation("GET", "/api/context", ask_by_url),
-    operation("POST", "/api/context", ask, tool="context"),
+    Operation("GET", "/api/context", ask_by_url),
+    Operation("POST", "/api/context", ask, tool="context"),
 )

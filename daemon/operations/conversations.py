@@ -24,7 +24,7 @@ from ..store.conversations import Conversation, Said
 from ..store.transaction import Transaction
 from ..thinking.extraction import CATEGORY, Extracted
 from ..thinking.model_or_rules import AskOptions
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 from .views import memory_view
 
@@ -282,6 +282,6 @@ def _tool_name(tool: Mapping[str, Any]) -> str:
 
 
 OPERATIONS: Final = (
-    operation("POST", "/api/observe", observe, role="write"),
-    operation("POST", "/api/turns", turns, role="write", statuses=(201,)),
+    Operation("POST", "/api/observe", observe, role="write"),
+    Operation("POST", "/api/turns", turns, role="write", statuses=(201,)),
 )

@@ -20,7 +20,7 @@ from ..thinking.distillation import Measure
 from ..thinking.filing import category_for
 from ..thinking.keeping import keep, memory_of
 from ..thinking.model_or_rules import AskOptions, Derived
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 from .views import view_of
 
@@ -107,15 +107,13 @@ async def _distilled(scope: Scope, text: str, wanted: _Wanted) -> DistilledText:
 
 def _view(text: str, best: Distilled, thought: Derived[Any]) -> DistilledText:
     stages = stages_of(text, best)
-    return DistilledText(
+    return view_of(
+        DistilledText,
+        stages,
         distilled=best,
         mode=thought.way,
-        original_size=stages.original_size,
-        distilled_size=stages.distilled_size,
         compression_ratio=round(stages.compression_ratio, 3),
         stages=StageSizes(stages.original_size, stages.distilled_size, stages.core_size),
-        core_summary=stages.core_summary,
-        core_size=stages.core_size,
         why=thought.why or UNSET,
         llm=thought.spent or UNSET,
     )
@@ -142,4 +140,4 @@ async def _store(scope: Scope, found: list[Distilled], wanted: _Wanted) -> list[
     return new + [view_of(StoredFact, one, duplicate=True) for one in kept.known]
 
 
-OPERATIONS: Final = (operation("POST", "/api/distill", distill, role="write"),)
+OPERATIONS: Final = (Operation("POST", "/api/distill", distill, role="write"),)

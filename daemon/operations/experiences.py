@@ -19,7 +19,7 @@ from ..shapes.observe import ExperiencesObserved, Talk
 from ..store import experiences
 from ..thinking.experiences import observed
 from .conversations import reported
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 from .views import either, name_of, one_line, secret_warning, view_of
 
@@ -198,15 +198,15 @@ def _preference(one: Experience, now: float) -> shapes.PreferenceView:
 
 
 OPERATIONS: Final = (
-    operation("GET", "/api/experiences", index),
-    operation("POST", "/api/experiences", add, role="write", statuses=(201,)),
-    operation("GET", "/api/experiences/search", search),
-    operation("GET", "/api/experiences/stats", stats),
-    operation("POST", "/api/experiences/prune", prune, role="write"),
-    operation("POST", "/api/experiences/observe", observe, role="write"),
-    operation("GET", "/api/experiences/{id}", get),
-    operation("DELETE", "/api/experiences/{id}", remove, role="write"),
-    operation("POST", "/api/experiences/{id}/use", use, role="write"),
-    operation("GET", "/api/preferences", preferences),
-    operation("POST", "/api/preferences", prefer, role="write"),
+    Operation("GET", "/api/experiences", index),
+    Operation("POST", "/api/experiences", add, role="write", statuses=(201,)),
+    Operation("GET", "/api/experiences/search", search),
+    Operation("GET", "/api/experiences/stats", stats),
+    Operation("POST", "/api/experiences/prune", prune, role="write"),
+    Operation("POST", "/api/experiences/observe", observe, role="write"),
+    Operation("GET", "/api/experiences/{id}", get),
+    Operation("DELETE", "/api/experiences/{id}", remove, role="write"),
+    Operation("POST", "/api/experiences/{id}/use", use, role="write"),
+    Operation("GET", "/api/preferences", preferences),
+    Operation("POST", "/api/preferences", prefer, role="write"),
 )

@@ -22,7 +22,7 @@ from ..store import chunk_tables, conversations, watched
 from ..store.agent_store import AgentStore
 from ..store.selecting import Filters
 from . import sessions
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 from .views import view_of
 
@@ -276,14 +276,14 @@ def _text_of(top: Path, below: str, limit: int) -> str:
 
 
 OPERATIONS: Final = (
-    operation("POST", "/api/files/search", search),
-    operation("GET", "/api/files/search", search_by_url),
-    operation("GET", "/api/files/get", get),
-    operation("POST", "/api/files/get", get_by_body),
-    operation("POST", "/api/files/sync", sync, role="write"),
-    operation("GET", "/api/files/list", index),
-    operation("GET", "/api/files/chunks", chunks),
-    operation("GET", "/api/files/stats", stats),
-    operation("POST", "/api/files/paths", add, role="write"),
-    operation("DELETE", "/api/files/paths", remove, role="write"),
+    Operation("POST", "/api/files/search", search),
+    Operation("GET", "/api/files/search", search_by_url),
+    Operation("GET", "/api/files/get", get),
+    Operation("POST", "/api/files/get", get_by_body),
+    Operation("POST", "/api/files/sync", sync, role="write"),
+    Operation("GET", "/api/files/list", index),
+    Operation("GET", "/api/files/chunks", chunks),
+    Operation("GET", "/api/files/stats", stats),
+    Operation("POST", "/api/files/paths", add, role="write"),
+    Operation("DELETE", "/api/files/paths", remove, role="write"),
 )

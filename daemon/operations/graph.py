@@ -11,7 +11,7 @@ from ..recall.recall import Hit
 from ..shapes.graph import EntityChanges, EntityView, FoundEntity, Graph, GraphQuery, RelationView
 from ..store import entities, entity_rows
 from ..store.entities import Entity
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 from .views import view_of
 
@@ -63,6 +63,6 @@ def entity_view(entity: Entity) -> EntityView:
 
 
 OPERATIONS: Final = (
-    operation("GET", "/api/graph", show),
-    operation("PUT", "/api/graph/{name}", change, role="write"),
+    Operation("GET", "/api/graph", show),
+    Operation("PUT", "/api/graph/{name}", change, role="write"),
 )

@@ -15,7 +15,7 @@ from ..store.history import Version
 from ..store.kind import Kind
 from ..store.kinds import KINDS
 from ..store.transaction import Transaction
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 from .views import view_of
 
@@ -93,6 +93,6 @@ def _view(db: sqlite3.Connection, version: Version) -> shapes.VersionView:
 
 
 OPERATIONS: Final = (
-    operation("GET", "/api/history", index),
-    operation("POST", "/api/undo", put_back, role="write"),
+    Operation("GET", "/api/history", index),
+    Operation("POST", "/api/undo", put_back, role="write"),
 )

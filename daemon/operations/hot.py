@@ -13,7 +13,7 @@ from ..shapes.hot import HotEntryQuery, HotKey, HotRebuilt, HotRemoved, HotUpdat
 from ..store import documents, hot_rows
 from ..store.agent_store import AgentStore
 from ..store.transaction import Transaction
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 from .views import secret_warning
 
@@ -75,9 +75,9 @@ async def _document(scope: Scope, store: AgentStore) -> dict[str, Json]:
 
 
 OPERATIONS: Final = (
-    operation("GET", "/api/hot", show),
-    operation("GET", "/api/hot/markdown", show_markdown, type="text/markdown"),
-    operation("PUT", "/api/hot/{key}", update, role="write"),
-    operation("DELETE", "/api/hot/{key}", remove, role="write"),
-    operation("POST", "/api/hot/rebuild", rebuild, role="write"),
+    Operation("GET", "/api/hot", show),
+    Operation("GET", "/api/hot/markdown", show_markdown, type="text/markdown"),
+    Operation("PUT", "/api/hot/{key}", update, role="write"),
+    Operation("DELETE", "/api/hot/{key}", remove, role="write"),
+    Operation("POST", "/api/hot/rebuild", rebuild, role="write"),
 )

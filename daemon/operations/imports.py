@@ -28,7 +28,7 @@ from ..store.agent_store import AgentStore
 from ..store.transaction import Transaction
 from ..thinking.extraction import CATEGORY
 from ..thinking.keeping import memory_from
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 from .sync import account_of
 from .views import view_of
@@ -208,4 +208,4 @@ def _experiences(given: list[dict[str, Any]]) -> list[Experience]:
     return found
 
 
-OPERATIONS: Final = (operation("POST", "/api/import", take_in, role="write"),)
+OPERATIONS: Final = (Operation("POST", "/api/import", take_in, role="write"),)

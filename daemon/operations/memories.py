@@ -23,7 +23,7 @@ from ..store.selecting import Filters, page, urls
 from ..store.transaction import Transaction
 from . import forgetting
 from .merging import joined
-from .operation import operation
+from .operation import Operation
 from .remembering import changed, remembered
 from .scope import Scope
 from .views import memory_fields, memory_view, secret_warning
@@ -220,14 +220,14 @@ def _time(given: str | float | None, field: str) -> float | None:
 
 
 OPERATIONS: Final = (
-    operation("GET", "/api/memory", index),
-    operation("POST", "/api/memory", add, role="write", statuses=(201,), tool="remember"),
-    operation("POST", "/api/memory/batch", add_batch, role="write", statuses=(201,)),
-    operation("GET", "/api/memory/{id}", get),
-    operation("PUT", "/api/memory/{id}", update, role="write"),
-    operation("DELETE", "/api/memory/{id}", remove, role="write", tool="forget"),
-    operation("POST", "/api/memory/{id}/reinforce", reinforce, role="write"),
-    operation("DELETE", "/api/memory/{id}/reinforce", unreinforce, role="write"),
-    operation("POST", "/api/metadata", references, agent=False),
-    operation("GET", "/api/metadata/urls", list_urls),
+    Operation("GET", "/api/memory", index),
+    Operation("POST", "/api/memory", add, role="write", statuses=(201,), tool="remember"),
+    Operation("POST", "/api/memory/batch", add_batch, role="write", statuses=(201,)),
+    Operation("GET", "/api/memory/{id}", get),
+    Operation("PUT", "/api/memory/{id}", update, role="write"),
+    Operation("DELETE", "/api/memory/{id}", remove, role="write", tool="forget"),
+    Operation("POST", "/api/memory/{id}/reinforce", reinforce, role="write"),
+    Operation("DELETE", "/api/memory/{id}/reinforce", unreinforce, role="write"),
+    Operation("POST", "/api/metadata", references, agent=False),
+    Operation("GET", "/api/metadata/urls", list_urls),
 )

@@ -12,7 +12,7 @@ from ..store import memories, merging
 from ..store.memory_rows import fetch
 from ..store.transaction import Transaction
 from ..upkeep.tidying import Finding, tidy
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 from .views import memory_view
 
@@ -83,7 +83,7 @@ def _pair(finding: Finding) -> TidyPair:
 
 
 OPERATIONS: Final = (
-    operation("POST", "/api/memory/tidy", tidy_up, role="write"),
-    operation("POST", "/api/memory/{id}/merge", merge, role="write"),
-    operation("POST", "/api/memory/{id}/unmerge", unmerge, role="write"),
+    Operation("POST", "/api/memory/tidy", tidy_up, role="write"),
+    Operation("POST", "/api/memory/{id}/merge", merge, role="write"),
+    Operation("POST", "/api/memory/{id}/unmerge", unmerge, role="write"),
 )

@@ -23,7 +23,7 @@ from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from ..store.settling import warm_bytes
 from ..upkeep import history as days
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 from .status import problems_of, resident_bytes
 
@@ -197,8 +197,8 @@ def _whole(values: Sequence[float | None]) -> list[int | None]:
 
 
 OPERATIONS: Final = (
-    operation("GET", "/api/metrics", metrics, others={OPENMETRICS: open_metrics}),
-    operation("GET", "/api/memory/stats", stats),
-    operation("GET", "/api/metrics/history", by_day),
-    operation("GET", "/api/metrics/live", live),
+    Operation("GET", "/api/metrics", metrics, others={OPENMETRICS: open_metrics}),
+    Operation("GET", "/api/memory/stats", stats),
+    Operation("GET", "/api/metrics/history", by_day),
+    Operation("GET", "/api/metrics/live", live),
 )

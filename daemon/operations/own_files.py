@@ -18,7 +18,7 @@ from ..store.own_entries import OwnEntry
 from ..thinking import distillation
 from ..thinking.distillation import Measure
 from ..thinking.model_or_rules import AskOptions
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 from .views import one_line, secret_warning, view_of
 
@@ -152,12 +152,12 @@ def _view(entry: OwnEntry) -> shapes.SkillView:
 
 
 OPERATIONS: Final = (
-    operation("GET", "/api/reflections", reflections),
-    operation("POST", "/api/reflections", reflect, role="write"),
-    operation("GET", "/api/episodes", episodes),
-    operation("POST", "/api/episodes", add_episode, role="write"),
-    operation("GET", "/api/skills", skills),
-    operation("POST", "/api/skills", add_skill, role="write"),
-    operation("GET", "/api/skills/{id}", skill),
-    operation("GET", "/api/knowledge", knowledge),
+    Operation("GET", "/api/reflections", reflections),
+    Operation("POST", "/api/reflections", reflect, role="write"),
+    Operation("GET", "/api/episodes", episodes),
+    Operation("POST", "/api/episodes", add_episode, role="write"),
+    Operation("GET", "/api/skills", skills),
+    Operation("POST", "/api/skills", add_skill, role="write"),
+    Operation("GET", "/api/skills/{id}", skill),
+    Operation("GET", "/api/knowledge", knowledge),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
@@ -144,62 +144,44 @@ async def forget(scope: Scope, asked: shapes.ForgetArguments) -> shapes.Forgotte
 
 
 def _items(answer: Recalled, now: float) -> list[shapes.RecalledItem]:
+    def item(
+        key: str, text: str, source: str, relevance: float, at: float | None = None, **more: Any
+    ) -> shapes.RecalledItem:
+        age = "" if at is None else age_of(at, now)
+        share = round(relevance, 3)
+        return shapes.RecalledItem(
+            id=key, text=text, source=source, relevance=share, age=age, **more
+        )
+
     found = [
-        shapes.RecalledItem(
-            id=one.id,
-            text=f"{one.text} → {one.outcome}" if one.outcome else one.text,
-            source=" of ".join(filter(None, ("memory", one.actor or one.source))),
-            relevance=round(one.relevance, 3),
-            age=age_of(one.created_at, now),
+        item(
+            one.id,
+            f"{one.text} → {one.outcome}" if one.outcome else one.text,
+            " of ".join(filter(None, ("memory", one.actor or one.source))),
+            one.relevance,
+            one.created_at,
             category=one.category,
             outdated=one.superseded_by is not None,
         )
         for one in answer.results
     ]
     found += [
-        shapes.RecalledItem(id=one.id, text=f"{one.key}: {one.value}", source="pair",
-                     relevance=round(one.relevance, 3))
-        for one in answer.key_values
-    ]  # fmt: skip
+        item(one.id, f"{one.key}: {one.value}", "pair", one.relevance) for one in answer.key_values
+    ]
     found += [
-        shapes.RecalledItem(
-            id=one.id,
-            text=one.text,
-            source=f"{one.source} in {one.path}",
-            relevance=round(one.relevance, 3),
-            age=age_of(one.created_at, now),
-        )
+        item(one.id, one.text, f"{one.source} in {one.path}", one.relevance, one.created_at)
         for one in answer.entries
     ]
-    found += [
-        shapes.RecalledItem(
-            id=one.memories[0] if one.memories else "",
-            text=_known_of(one),
-            source=f"{one.mention_count} memories",
-            relevance=round(one.relevance, 3),
-            age=age_of(one.last_seen, now),
-        )
-        for one in answer.entities
-    ]
-    found += [
-        shapes.RecalledItem(
-            id=one.id,
-            text=f"{one.intent} → {one.solution}" if isinstance(one.solution, str) else one.intent,
-            source="experience",
-            relevance=round(one.relevance or 0.0, 3),
-            age=age_of(one.last_used_at, now),
-        )
-        for one in answer.experiences
-    ]
-    found += [
-        shapes.RecalledItem(
-            id=one.id,
-            text=one.text,
-            source=f"file {one.path}, lines {one.start_line}-{one.end_line}",
-            relevance=round(one.score, 3),
-        )
-        for one in answer.chunks
-    ]
+    for entity in answer.entities:
+        key = entity.memories[0] if entity.memories else ""
+        source = f"{entity.mention_count} memories"
+        found.append(item(key, _known_of(entity), source, entity.relevance, entity.last_seen))
+    for one in answer.experiences:
+        text = f"{one.intent} → {one.solution}" if isinstance(one.solution, str) else one.intent
+        found.append(item(one.id, text, "experience", one.relevance or 0.0, one.last_used_at))
+    for chunk in answer.chunks:
+        source = f"file {chunk.path}, lines {chunk.start_line}-{chunk.end_line}"
+        found.append(item(chunk.id, chunk.text, source, chunk.score))
     return found
 
 

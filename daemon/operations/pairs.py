@@ -9,7 +9,7 @@ from ..memory import checks
 from ..memory.records import Pair
 from ..shapes.pairs import Key, PairBody, PairDeleted, PairPage, PairQuery, PairStored
 from ..store import key_values
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 from .views import secret_warning, view_of
 
@@ -47,8 +47,8 @@ async def remove(scope: Scope, key: str) -> PairDeleted:
 
 
 OPERATIONS: Final = (
-    operation("GET", "/api/kv", index),
-    operation("GET", "/api/kv/{key}", get),
-    operation("PUT", "/api/kv/{key}", put, role="write"),
-    operation("DELETE", "/api/kv/{key}", remove, role="write"),
+    Operation("GET", "/api/kv", index),
+    Operation("GET", "/api/kv/{key}", get),
+    Operation("PUT", "/api/kv/{key}", put, role="write"),
+    Operation("DELETE", "/api/kv/{key}", remove, role="write"),
 )

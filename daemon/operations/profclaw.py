@@ -13,6 +13,7 @@ from . import files, memories
 from . import recall as recalling
 from .operation import Run
 from .scope import Scope
+from .views import view_of
 
 # The paths of the agent's own notes in the workspace.
 _NOTES: Final = ("MEMORY.md", "memory/")
@@ -23,10 +24,7 @@ async def search(scope: Scope, asked: shapes.ProfSearch) -> shapes.ProfFound:
     """Search chunks and memories; a memory of a conversation has its `chat://` path."""
     body = RecallBody(query=asked.query, limit=asked.max_results, min_relevance=asked.min_score)
     answer = await recalling.ask(scope, body)
-    found = [
-        shapes.ProfChunk(one.id, one.path, one.start_line, one.end_line, one.text, one.score)
-        for one in answer.chunks
-    ]
+    found = [view_of(shapes.ProfChunk, one) for one in answer.chunks]
     found += [
         shapes.ProfChunk(one.id, one.path or _MEMORY + one.id, 1, 1, one.text, one.relevance)
         for one in answer.results
@@ -49,13 +47,7 @@ async def get(scope: Scope, asked: shapes.ProfGet) -> shapes.ProfLines:
     read = await files.get(
         scope, LinesQuery(path=asked.path, from_line=asked.first, lines=asked.lines)
     )
-    return shapes.ProfLines(
-        path=read.path,
-        from_line=read.from_line,
-        to_line=read.to_line,
-        lines=read.total_lines,
-        text=read.text,
-    )
+    return view_of(shapes.ProfLines, read, lines=read.total_lines)
 
 
 async def stats(scope: Scope, asked: shapes.ProfNothing) -> shapes.ProfStats:  # noqa: ARG001 - as every tool

@@ -26,7 +26,7 @@ from .experiences import found_view
 from .files import found_chunks
 from .graph import found_entity
 from .memories import filters_of
-from .operation import Stream, operation
+from .operation import Operation, Stream
 from .scope import Scope
 from .views import hit_view, view_of
 
@@ -248,7 +248,7 @@ def _by_model(reasoning: Reasoning | None) -> shapes.ByModel | UnsetType:
 
 
 OPERATIONS: Final = (
-    operation("POST", "/api/recall", ask, others={LINES: ask_in_two}, tool="recall"),
-    operation("GET", "/api/recall", ask_by_url, others={LINES: ask_in_two_by_url}),
-    operation("GET", "/api/memory/search", search),
+    Operation("POST", "/api/recall", ask, others={LINES: ask_in_two}, tool="recall"),
+    Operation("GET", "/api/recall", ask_by_url, others={LINES: ask_in_two_by_url}),
+    Operation("GET", "/api/memory/search", search),
 )

@@ -23,6 +23,7 @@ from .operation import Run
 from .own_tools import keep_new
 from .remembering import remembered
 from .scope import Scope
+from .views import view_of
 
 _NEWEST: Final = 20
 
@@ -154,13 +155,9 @@ def _given(weight: Any) -> float | None:
 
 
 def _shown(memory: MemoryView) -> shapes.ScalyMemory:
-    return shapes.ScalyMemory(
-        id=memory.id,
-        type=memory.type,
-        subject=memory.subject,
-        content=memory.text,
-        tags=memory.tags,
-        source=memory.source,
+    return view_of(
+        shapes.ScalyMemory,
+        memory,
         importance=min(10, max(1, round(10 * memory.importance))),
         created_at=_time(memory.created_at),
         updated_at=_time(memory.updated_at),

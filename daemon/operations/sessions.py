@@ -21,7 +21,7 @@ from ..store import sessions
 from ..store.agent_store import AgentStore
 from ..store.selecting import Filters
 from ..store.sessions import AnswerUsed, Session, Status, Used, Via
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 from .views import name_of, view_of
 
@@ -260,11 +260,11 @@ def _path(given: str) -> str:
 
 
 OPERATIONS: Final = (
-    operation("GET", "/api/sessions", index),
-    operation("POST", "/api/sessions", start, role="write", statuses=(201,)),
-    operation("GET", "/api/sessions/{id}", get),
-    operation("POST", "/api/sessions/{id}/archive", archive, role="write"),
-    operation("POST", "/api/sessions/{id}/reopen", reopen, role="write"),
-    operation("GET", "/api/sessions/{id}/used", used),
-    operation("GET", "/api/sessions/{id}/replay", replay),
+    Operation("GET", "/api/sessions", index),
+    Operation("POST", "/api/sessions", start, role="write", statuses=(201,)),
+    Operation("GET", "/api/sessions/{id}", get),
+    Operation("POST", "/api/sessions/{id}/archive", archive, role="write"),
+    Operation("POST", "/api/sessions/{id}/reopen", reopen, role="write"),
+    Operation("GET", "/api/sessions/{id}/used", used),
+    Operation("GET", "/api/sessions/{id}/replay", replay),
 )

@@ -21,7 +21,7 @@ from ..store import history, hot_rows, tree_rows
 from ..store.agent_store import AgentStore
 from ..store.settling import warm_bytes
 from ..upkeep.upkeep import Upkeep
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 from .views import view_of
 
@@ -37,13 +37,11 @@ async def status(scope: Scope) -> Status:
                 standing = daemon.replicas.status(name)
                 index = view_of(IndexState, daemon.indexes.of(store).state)
                 agents[name] = await _agent_status(store, scope.now, standing, index, daemon.upkeep)
-    return Status(
-        version=who.version,
+    return view_of(
+        Status,
+        who,
         pid=os.getpid(),
         uptime_seconds=round(time.monotonic() - who.started, 3),
-        state_dir=who.state_dir,
-        socket=who.socket,
-        device=who.device,
         ready=daemon.ready.is_set(),
         connections=daemon.connections(),
         memory_bytes=resident_bytes(),
@@ -118,6 +116,6 @@ def _count(db: sqlite3.Connection, table: str) -> int:
 
 
 OPERATIONS: Final = (
-    operation("GET", "/api/status", status, agent=False),
-    operation("GET", "/api/health", health, agent=False, statuses=(200, 503)),
+    Operation("GET", "/api/status", status, agent=False),
+    Operation("GET", "/api/health", health, agent=False, statuses=(200, 503)),
 )

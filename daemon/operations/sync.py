@@ -15,7 +15,7 @@ from ..restore.verify import last_verification
 from ..shapes import sync as shapes
 from ..shapes.cold import DatabaseBody
 from ..store import history, outbox
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 from .views import view_of
 
@@ -209,10 +209,10 @@ async def _is_own(scope: Scope, named: DatabaseBody) -> bool:
 
 
 OPERATIONS: Final = (
-    operation("GET", "/api/sync", show),
-    operation("POST", "/api/sync", sync, role="write"),
-    operation("POST", "/api/restore", verify, role="admin"),
-    operation("GET", "/api/devices", devices),
-    operation("POST", "/api/devices/rejoin", rejoin, role="admin"),
-    operation("POST", "/api/devices/{id}/retire", retire, role="admin"),
+    Operation("GET", "/api/sync", show),
+    Operation("POST", "/api/sync", sync, role="write"),
+    Operation("POST", "/api/restore", verify, role="admin"),
+    Operation("GET", "/api/devices", devices),
+    Operation("POST", "/api/devices/rejoin", rejoin, role="admin"),
+    Operation("POST", "/api/devices/{id}/retire", retire, role="admin"),
 )

@@ -15,7 +15,7 @@ from ..errors import NotFound
 from ..shapes.common import Json, convert
 from ..shapes.tools import PRESETS, Preset, Tool, ToolList, ToolQuery, ToolsQuery, listed, tools_of
 from . import own_tools, profclaw, scalyclaw
-from .operation import Run, operation
+from .operation import Operation, Run
 from .scope import Scope
 
 _RUN: Final[Mapping[Preset, Mapping[str, Run]]] = {
@@ -57,6 +57,6 @@ def _named(name: str, preset: Preset | None) -> tuple[Preset, Tool]:
 
 
 OPERATIONS: Final = (
-    operation("GET", "/api/tools", index, agent=False),
-    operation("POST", "/api/tools/{name}", call),
+    Operation("GET", "/api/tools", index, agent=False),
+    Operation("POST", "/api/tools/{name}", call),
 )

@@ -13,7 +13,7 @@ from ..store import documents, tree_rows
 from ..store.transaction import Transaction
 from ..thinking.tree_search import described
 from ..upkeep import rebuilding
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 
 
@@ -99,12 +99,12 @@ async def undo(scope: Scope) -> shapes.RebuildUndone:
 
 
 OPERATIONS: Final = (
-    operation("GET", "/api/tree", show),
-    operation("GET", "/api/tree/text", show_text, type="text/plain"),
-    operation("GET", "/api/tree/prompt", show_prompt, type="text/plain"),
-    operation("PUT", "/api/tree", add, role="write"),
-    operation("DELETE", "/api/tree", remove, role="write"),
-    operation("POST", "/api/tree/rename", rename, role="write"),
-    operation("POST", "/api/tree/prune", prune, role="write"),
-    operation("POST", "/api/tree/undo", undo, role="write"),
+    Operation("GET", "/api/tree", show),
+    Operation("GET", "/api/tree/text", show_text, type="text/plain"),
+    Operation("GET", "/api/tree/prompt", show_prompt, type="text/plain"),
+    Operation("PUT", "/api/tree", add, role="write"),
+    Operation("DELETE", "/api/tree", remove, role="write"),
+    Operation("POST", "/api/tree/rename", rename, role="write"),
+    Operation("POST", "/api/tree/prune", prune, role="write"),
+    Operation("POST", "/api/tree/undo", undo, role="write"),
 )

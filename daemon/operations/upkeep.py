@@ -9,7 +9,7 @@ from ..errors import InvalidInput, NotFound
 from ..memory.records import Omission
 from ..memory.validation import validate
 from ..shapes import upkeep as shapes
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 
 
@@ -79,8 +79,8 @@ def _validated(file: str | None, omissions: list[Omission]) -> shapes.Validated:
 
 
 OPERATIONS: Final = (
-    operation("GET", "/api/upkeep", show),
-    operation("POST", "/api/consolidate", consolidate, role="write"),
-    operation("POST", "/api/ingest", ingest, role="write"),
-    operation("POST", "/api/validate", check),
+    Operation("GET", "/api/upkeep", show),
+    Operation("POST", "/api/consolidate", consolidate, role="write"),
+    Operation("POST", "/api/ingest", ingest, role="write"),
+    Operation("POST", "/api/validate", check),
 )

@@ -21,7 +21,8 @@ _MOST_CATEGORIES: Final = 20
 class Advice:
     """Asks a model about decisions of upkeep, which uses the rules without an answer.
 
-    `endpoint` is a server to ask instead of the configured models.
+    `endpoint` is a server to ask instead of the configured models. Every coroutine raises
+    `ModelUnavailable` if no model answers usefully; what was merged before stays.
 
     Args:
         model: the model.
@@ -35,29 +36,17 @@ class Advice:
         return self._model.is_asked(purpose, AskOptions(endpoint=endpoint))
 
     async def operations(self, store: AgentStore, endpoint: str | None) -> Sequence[TreeChange]:
-        """The changes of the tree that a model proposes; invalid ones will be refused.
-
-        Raises:
-            ModelUnavailable: no model answers usefully.
-        """
+        """The changes of the tree that a model proposes; invalid ones will be refused."""
         return await propose(store, self._model, AskOptions(endpoint=endpoint))
 
     async def join_similar(self, store: AgentStore, endpoint: str | None) -> int:
-        """Merge each group of similar memories; return how many were merged.
-
-        Raises:
-            ModelUnavailable: no model answers usefully; what was merged before stays.
-        """
+        """Merge each group of similar memories; return how many were merged."""
         return await join_similar(store, self._model, AskOptions(endpoint=endpoint))
 
     async def read_note(
         self, store: AgentStore, text: str, headings: Mapping[str, str], endpoint: str | None
     ) -> Sequence[NoteFact]:
-        """The facts of a daily note; `headings` maps words of headings to categories.
-
-        Raises:
-            ModelUnavailable: no model answers usefully.
-        """
+        """The facts of a daily note; `headings` maps words of headings to categories."""
         categories = await store.read(_categories)
         options = AskOptions(endpoint=endpoint)
         return await read_by_model(text, categories, headings, self._model, options)
