@@ -25,7 +25,7 @@ from .api.bus import Bus
 from .api.calls import Services
 from .api.connections import Server
 from .api.dispatch import Dispatcher
-from .api.routes import all_routes
+from .api.openapi import all_routes
 from .api.serving import Start, serve
 from .config import load
 from .config.live import LiveSettings

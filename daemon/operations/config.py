@@ -34,7 +34,6 @@ async def change(scope: Scope, body: ConfigChange) -> ConfigChanged:
 
 
 def _require_all(scope: Scope) -> None:
-    """Raise `Forbidden` unless the caller is an admin of every agent."""
     # No list of agents has an empty name, so only a grant for every agent covers it.
     if scope.daemon.gate.role(scope.peer, "") != "admin":
         raise Forbidden(

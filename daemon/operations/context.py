@@ -63,8 +63,7 @@ async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
         )
         if made.used and scope.leaves_traces:
             store.note_answer(made.used, len(made.block.text or ""))
-        if session is not None:
-            await sessions.record(scope, store, session, "context", body.query, made.shown)
+        await sessions.record(scope, store, session, "context", body.query, made.shown)
     scope.daemon.minutes.note_recall(scope.agent, (time.perf_counter() - started) * 1000)
     if made.lines > own_files.KNOWLEDGE_LINES:
         made.block.warnings = [long_warning(made.lines)]

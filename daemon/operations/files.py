@@ -51,8 +51,7 @@ async def search(scope: Scope, body: shapes.FileSearch) -> shapes.FilesFound:
         wait = rules.search_wait_ms if body.wait_ms is None else body.wait_ms
         synced = await _bring(scope, store, wait / 1000)
         answer, used = await store.read(read, seconds=scope.settings.limits.query_seconds)
-        if session is not None:
-            await sessions.record(scope, store, session, "files", body.query, used)
+        await sessions.record(scope, store, session, "files", body.query, used)
     return shapes.FilesFound(
         query=body.query,
         chunks=found_chunks(answer.chunks),
@@ -236,11 +235,7 @@ def _real(given: str) -> str:
 
 
 def _check_place(scope: Scope, path: str) -> None:
-    """Check that the caller may have the daemon read a path.
-
-    Raises:
-        Forbidden: neither the agent nor the caller may read it.
-    """
+    """Check that the agent or the caller may read a path."""
     state_dir = os.path.realpath(scope.daemon.identity.state_dir)
     if _is_below(path, state_dir):
         raise InvalidInput(f"cannot watch '{path}': it is part of the state folder", field="path")

@@ -192,11 +192,6 @@ class _Import:
 
 
 def _experiences(given: list[dict[str, Any]]) -> list[Experience]:
-    """Experiences without their secrets.
-
-    Raises:
-        InvalidInput: one of them is invalid.
-    """
     found: list[Experience] = []
     for at, fields in enumerate(given):
         try:

@@ -67,7 +67,6 @@ async def open_metrics(scope: Scope) -> str:
 
 
 def _of_models(status: ModelStatus) -> dict[str, float]:
-    """The calls of models since the start, for all purposes, and their cost today."""
     purposes = status.purposes.values()
     return {
         "llm_calls": sum(one.calls for one in purposes),

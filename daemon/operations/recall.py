@@ -52,8 +52,7 @@ async def ask(scope: Scope, body: shapes.RecallBody) -> shapes.Recalled:
         if body.reinforce and scope.leaves_traces:
             chars = sum(len(hit.memory.text) for hit in answer.hits)
             store.note_answer([hit.memory.id for hit in answer.hits], chars)
-        if session is not None:
-            await sessions.record(scope, store, session, "recall", body.query, used)
+        await sessions.record(scope, store, session, "recall", body.query, used)
     took_ms = round((time.perf_counter() - started) * 1000, 3)
     scope.daemon.minutes.note_recall(scope.agent, took_ms)
     return shapes.Recalled(
@@ -90,7 +89,6 @@ async def ask(scope: Scope, body: shapes.RecallBody) -> shapes.Recalled:
 
 
 def _entries(answer: Answer, limit: int) -> list[shapes.FoundEntry]:
-    """The best of the agent's own files."""
     hits = [(source.name, hit) for source in OWN for hit in answer.found[source.name]]
     hits.sort(key=lambda one: one[1].relevance, reverse=True)
     return [_entry(name, hit) for name, hit in hits[:limit]]

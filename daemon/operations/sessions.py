@@ -152,15 +152,6 @@ def versions_of(db: sqlite3.Connection, shown: Iterable[tuple[str, str]], now: f
     ]
 
 
-def _in_answer(answer: Answer) -> list[tuple[str, str]]:
-    """The source and the id of each hit of recall."""
-    return [
-        (source, hit.pair.key if source == "pair" else hit.item.id)
-        for source, hits in answer.found.items()
-        for hit in hits
-    ]
-
-
 def recalling(
     request: Request, tuning: Tuning, session: Session | None, now: float
 ) -> Callable[[sqlite3.Connection], tuple[Answer, list[Used]]]:
@@ -168,17 +159,27 @@ def recalling(
 
     def read(db: sqlite3.Connection) -> tuple[Answer, list[Used]]:
         answer = recall(db, request, tuning)
-        shown = _in_answer(answer) if session is not None else []
+        shown = [
+            (source, hit.pair.key if source == "pair" else hit.item.id)
+            for source, hits in answer.found.items()
+            for hit in hits
+            if session is not None
+        ]
         return answer, versions_of(db, shown, now)
 
     return read
 
 
 async def record(
-    scope: Scope, store: AgentStore, session: Session, via: Via, query: str, used: Sequence[Used]
+    scope: Scope,
+    store: AgentStore,
+    session: Session | None,
+    via: Via,
+    query: str,
+    used: Sequence[Used],
 ) -> None:
-    """Record what went into an answer, unless the caller may only read."""
-    if scope.leaves_traces:
+    """Record what went into an answer in a session, unless the caller may only read."""
+    if session is not None and scope.leaves_traces:
         asked = clear(query).text[:_QUERY_CHARS]
         await store.write(lambda tx: sessions.record(tx, session.id, via, asked, used))
 

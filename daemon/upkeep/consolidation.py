@@ -171,7 +171,6 @@ async def _days(work: Work) -> int:
 
 
 async def _evict(work: Work) -> Facts:
-    """Archive faded memories, delete expired ones, and enforce the caps."""
     store, rules, now = work.store, work.store.rules, work.store.now
     outlived = await store.read(partial(_outlived, now=now))
     if work.dry_run:
@@ -250,7 +249,6 @@ async def _clean(work: Work) -> Facts:
 
 
 async def _hot(work: Work) -> Facts:
-    """Write the hot state, MEMORY.md and the other files by the current scores."""
     store, rules = work.store, work.store.rules
     if not work.dry_run:
         store.want_faces(documents.FILES)

@@ -90,8 +90,6 @@ def jobs_of(
 
 
 def _runs(settings: Callable[[], Settings], upkeep: Upkeep) -> Iterator[Job]:
-    """The jobs of consolidation, and of steps with a schedule of their own."""
-
     def steps(mode: ConsolidationMode) -> tuple[Step, ...]:
         rhythms = settings().consolidation
         apart = {one for word, one in APART.items() if getattr(rhythms, word) is not None}

@@ -17,16 +17,7 @@ from msgspec import UNSET
 from ..config.settings import Rules
 from ..language.notes import CATEGORIES
 from ..runtime.problems import Problems
-from ..shapes.upkeep import (
-    Consolidated,
-    ConsolidationMode,
-    Ingested,
-    Running,
-    Schedule,
-    Step,
-    UpkeepRun,
-    UpkeepStatus,
-)
+from ..shapes import upkeep as shapes
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from ..store.transaction import Event
@@ -63,7 +54,7 @@ class Upkeep:
         publish: Callable[[str, Event], None],
         problems: Problems,
         clock: Clock,
-        schedules: Callable[[str, sqlite3.Connection], tuple[Schedule, ...]],
+        schedules: Callable[[str, sqlite3.Connection], tuple[shapes.Schedule, ...]],
         advisor: Advice | None = None,
     ) -> None:
         self._agents = agents
@@ -75,8 +66,8 @@ class Upkeep:
         self._schedules = schedules
         self._advisor = advisor
         self._locks: dict[str, asyncio.Lock] = {}
-        self._running: dict[str, Running] = {}
-        self._runs: dict[str, deque[UpkeepRun]] = {}
+        self._running: dict[str, shapes.Running] = {}
+        self._runs: dict[str, deque[shapes.UpkeepRun]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def close(self) -> None:
@@ -88,11 +79,11 @@ class Upkeep:
     async def consolidate(
         self,
         agent: str,
-        mode: ConsolidationMode,
+        mode: shapes.ConsolidationMode,
         *,
         dry_run: bool = False,
         endpoint: str | None = None,
-    ) -> Consolidated:
+    ) -> shapes.Consolidated:
         """Run a mode now, or after the current run.
 
         It continues if the caller is cancelled. The included jobs are recorded as done.
@@ -102,7 +93,7 @@ class Upkeep:
             ThermoclineError: a step failed.
         """
 
-        async def run(store: AgentStore) -> Consolidated:
+        async def run(store: AgentStore) -> shapes.Consolidated:
             work = self._work(store, mode, dry_run=dry_run, endpoint=endpoint)
             one = partial(self._run, work, steps_of(mode))
             if dry_run:
@@ -111,7 +102,9 @@ class Upkeep:
 
         return await self._detached(agent, run)
 
-    async def run(self, store: AgentStore, mode: str, steps: Iterable[Step]) -> Consolidated:
+    async def run(
+        self, store: AgentStore, mode: str, steps: Iterable[shapes.Step]
+    ) -> shapes.Consolidated:
         """Run some steps for an open agent, after the current run.
 
         Raises:
@@ -128,7 +121,7 @@ class Upkeep:
         dry_run: bool = False,
         endpoint: str | None = None,
         writer: str = "daemon",
-    ) -> Ingested:
+    ) -> shapes.Ingested:
         """Ingest an agent's daily notes now.
 
         Raises:
@@ -136,7 +129,7 @@ class Upkeep:
             ThermoclineError: the memory cannot be read or written.
         """
 
-        async def run(store: AgentStore) -> Ingested:
+        async def run(store: AgentStore) -> shapes.Ingested:
             work = self._work(store, "ingest", dry_run=dry_run, endpoint=endpoint)
             done = await ingest(work, days or work.ingestion.days, writer)
             if not dry_run:
@@ -168,7 +161,7 @@ class Upkeep:
         ingestion = self.ingestion(agent)
         return note_of(ingestion.folders, today, ingestion.max_bytes)
 
-    def standing(self, agent: str, db: sqlite3.Connection) -> UpkeepStatus:
+    def standing(self, agent: str, db: sqlite3.Connection) -> shapes.UpkeepStatus:
         """The state of an agent's upkeep, from the records in its database."""
         running = self._running.get(agent)
         schedules = self._schedules(agent, db)
@@ -179,7 +172,9 @@ class Upkeep:
                 for one in schedules
             )
         zone = datetime.fromtimestamp(self._now(), self._zone).tzname() or ""
-        return UpkeepStatus(agent, zone, running, schedules, tuple(self._runs.get(agent, ())))
+        return shapes.UpkeepStatus(
+            agent, zone, running, schedules, tuple(self._runs.get(agent, ()))
+        )
 
     def _work(
         self, store: AgentStore, mode: str, *, dry_run: bool = False, endpoint: str | None = None
@@ -194,10 +189,10 @@ class Upkeep:
             endpoint=endpoint,
         )
 
-    async def _run(self, work: Work, steps: Iterable[Step]) -> Consolidated:
+    async def _run(self, work: Work, steps: Iterable[shapes.Step]) -> shapes.Consolidated:
         agent, mode = work.store.place.agent, work.mode
         started, at = time.perf_counter(), self._now()
-        self._running[agent] = Running(mode, at)
+        self._running[agent] = shapes.Running(mode, at)
         error, outcome = "interrupted", None
         try:
             outcome = await consolidate(work, steps, partial(self._tell, agent))
@@ -207,7 +202,7 @@ class Upkeep:
         finally:
             del self._running[agent]
             self._runs.setdefault(agent, deque(maxlen=_RUNS)).appendleft(
-                UpkeepRun(
+                shapes.UpkeepRun(
                     mode=mode,
                     at=at,
                     seconds=round(time.perf_counter() - started, 4),
@@ -232,11 +227,7 @@ class Upkeep:
         self._publish(agent, event)
 
     async def _detached(self, agent: str, run: Callable[[AgentStore], Coroutine[Any, Any, T]]) -> T:
-        """Run alone for the agent; continues if the caller is cancelled.
-
-        Raises:
-            NotFound: there is no such agent.
-        """
+        """Run alone for the agent; continues if the caller is cancelled."""
 
         async def alone() -> T:
             # In this order, since locks are kept and an unknown agent must not get one.
