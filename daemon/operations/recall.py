@@ -147,14 +147,11 @@ def _body(query: shapes.RecallQuery) -> shapes.RecallBody:
 
 
 def _understood(answer: Answer) -> shapes.Understood:
-    query = answer.query
-    return shapes.Understood(
-        words=query.words,
+    return view_of(
+        shapes.Understood,
+        answer.query,
         common_words=answer.common_words,
-        phrases=query.phrases,
-        excluded=query.excluded,
-        people=query.people,
-        dates=tuple((span.start, span.end) for span in query.dates),
+        dates=tuple((span.start, span.end) for span in answer.query.dates),
         tree=tuple(view_of(shapes.TreePath, hit) for hit in answer.tree),
     )
 

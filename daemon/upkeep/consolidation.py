@@ -29,7 +29,8 @@ from ..memory.warm import entry_score
 from ..shapes.upkeep import Consolidated, ConsolidationMode, Scores, Step
 from ..store import documents, hot_rows, metrics, noted, settling, tree_rows
 from ..store.transaction import Event, Transaction
-from ..thinking.advising import asked
+from ..thinking.similar_memories import join_similar
+from ..thinking.tree_rebuild import propose
 from . import history, rebuilding
 from .cleaning import clean
 from .ingesting import Work, ingest
@@ -213,10 +214,9 @@ async def _merge(work: Work) -> Facts:
         return {"merged": 0, "superseded": 0}
     report = await tidy(work.store, dry_run=work.dry_run)
     facts: Facts = {"merged": report.merged, "superseded": report.superseded}
-    advisor = asked(work.advisor, "merge", work.endpoint)
-    if advisor is not None and not work.dry_run:
+    if not work.dry_run and (model := work.model_for("merge")) is not None:
         try:
-            facts["merged"] += await advisor.join_similar(work.store, work.endpoint)
+            facts["merged"] += await join_similar(work.store, model, work.options)
         except ModelUnavailable as error:
             facts["model_error"] = error.in_full
     return facts
@@ -226,10 +226,9 @@ async def _rebuild(work: Work) -> Facts:
     facts: Facts = {}
     way: rebuilding.Way = "rule"
     operations: Sequence[TreeChange] | None = None
-    advisor = asked(work.advisor, "rebuild", work.endpoint)
-    if advisor is not None:
+    if (model := work.model_for("rebuild")) is not None:
         try:
-            operations, way = await advisor.operations(work.store, work.endpoint), "llm"
+            operations, way = await propose(work.store, model, work.options), "llm"
         except ModelUnavailable as error:
             facts["model_error"] = error.in_full
     if operations is None:

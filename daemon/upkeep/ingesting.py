@@ -31,7 +31,8 @@ from ..store.agent_store import AgentStore
 from ..store.duplicates import is_known
 from ..store.memory_table import index_new
 from ..store.transaction import Transaction
-from ..thinking.advising import Advice, asked
+from ..thinking.model_or_rules import AskOptions, ModelOrRules
+from ..thinking.note_reading import read_by_model
 from .notes import DailyNote, Folder, Unread, read_notes
 
 _KEY: Final = "note/"
@@ -70,7 +71,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
         dry_run: change nothing.
         ingestion: the daily notes.
         zone: the device's time zone.
-        advisor: a model; None: only the rules.
+        model: a model; None: only the rules.
         endpoint: a server to ask instead of the configured models.
         facts: the results of the steps so far, by the field names of `Consolidated`.
     """
@@ -80,9 +81,19 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool
     ingestion: Ingestion
     zone: tzinfo
-    advisor: Advice | None = None
+    model: ModelOrRules | None = None
     endpoint: str | None = None
     facts: dict[str, Any] = {}
+
+    @property
+    def options(self) -> AskOptions:
+        """How to ask the model."""
+        return AskOptions(endpoint=self.endpoint)
+
+    def model_for(self, purpose: str) -> ModelOrRules | None:
+        """The model, if it can be asked for `ingest`, `merge` or `rebuild`."""
+        model = self.model
+        return model if model is not None and model.is_asked(purpose, self.options) else None
 
 
 async def ingest(work: Work, days: int, writer: str = "daemon") -> Ingested:
@@ -95,7 +106,7 @@ async def ingest(work: Work, days: int, writer: str = "daemon") -> Ingested:
             next call continues.
     """
     today = datetime.fromtimestamp(work.store.now, work.zone).date()
-    reading = _Reading(work, asked(work.advisor, "ingest", work.endpoint), writer)
+    reading = _Reading(work, work.model_for("ingest"), writer)
     notes = read_notes(work.ingestion.folders, today, days, work.ingestion.max_bytes)
     while (found := await asyncio.to_thread(next, notes, None)) is not None:
         await reading.take(found)
@@ -106,7 +117,7 @@ class _Reading(msgspec.Struct):
     """The state of one call of `ingest`."""
 
     work: Work
-    advisor: Advice | None
+    model: ModelOrRules | None
     writer: str
     fallbacks: int = 0
     model_error: str | UnsetType = UNSET
@@ -140,7 +151,7 @@ class _Reading(msgspec.Struct):
         found = sum(file.found for file in self.files)
         return Ingested(
             files_scanned=len(self.files),
-            mode="rule" if self.advisor is None else "llm",
+            mode="rule" if self.model is None else "llm",
             facts_found=found,
             facts_stored=len(self.facts),
             facts_skipped=found - len(self.facts),
@@ -152,13 +163,11 @@ class _Reading(msgspec.Struct):
         )
 
     async def _read(self, text: str) -> Sequence[NoteFact]:
-        headings = self.work.ingestion.categories
+        work, headings = self.work, self.work.ingestion.categories
         text = (await asyncio.to_thread(clear, text)).text
-        if self.advisor is not None:
+        if self.model is not None:
             try:
-                return await self.advisor.read_note(
-                    self.work.store, text, headings, self.work.endpoint
-                )
+                return await read_by_model(work.store, text, headings, self.model, work.options)
             except ModelUnavailable as error:
                 self.fallbacks += 1
                 self.model_error = error.in_full

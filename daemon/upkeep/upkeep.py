@@ -21,7 +21,7 @@ from ..shapes import upkeep as shapes
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from ..store.transaction import Event
-from ..thinking.advising import Advice
+from ..thinking.model_or_rules import ModelOrRules
 from .consolidation import consolidate, covered_by, steps_of
 from .ingesting import Ingestion, Work, ingest
 from .last_runs import record, words_of
@@ -43,7 +43,7 @@ class Upkeep:
         problems: receives notes that cannot be read.
         clock: the time, in the device's zone.
         schedules: returns an agent's jobs for status.
-        advisor: a model; None: only the rules.
+        model: a model; None: only the rules.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Upkeep:
         problems: Problems,
         clock: Clock,
         schedules: Callable[[str, sqlite3.Connection], tuple[shapes.Schedule, ...]],
-        advisor: Advice | None = None,
+        model: ModelOrRules | None = None,
     ) -> None:
         self._agents = agents
         self._rules = rules
@@ -64,7 +64,7 @@ class Upkeep:
         self._now = clock.now
         self._zone = clock.zone
         self._schedules = schedules
-        self._advisor = advisor
+        self._model = model
         self._locks: dict[str, asyncio.Lock] = {}
         self._running: dict[str, shapes.Running] = {}
         self._runs: dict[str, deque[shapes.UpkeepRun]] = {}
@@ -185,7 +185,7 @@ class Upkeep:
             dry_run=dry_run,
             ingestion=self.ingestion(store.place.agent),
             zone=self._zone,
-            advisor=self._advisor,
+            model=self._model,
             endpoint=endpoint,
         )
 

@@ -11,10 +11,12 @@ from typing import Any, TypeAlias
 
 import pytest
 from msgspec import UNSET
+from scripted_model import ScriptedModel
 
 from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.errors import DiskFull, ModelUnavailable
 from thermocline.daemon.language.notes import CATEGORIES
+from thermocline.daemon.llm.questions import read_prompts
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.recall.recall import Request, recall
@@ -24,6 +26,7 @@ from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.memory_table import SELECT, from_row
 from thermocline.daemon.store.place import Place
 from thermocline.daemon.store.selecting import Filters
+from thermocline.daemon.thinking.model_or_rules import ModelOrRules
 from thermocline.daemon.upkeep.consolidation import consolidate, steps_of
 from thermocline.daemon.upkeep.ingesting import Ingestion, Work, ingest
 from thermocline.daemon.upkeep.notes import Folder
@@ -162,16 +165,9 @@ async def test_the_answer_has_evoclaws_fields_and_references_are_kept(notes: Not
 
 
 async def test_why_a_model_read_nothing_is_told(notes: Notes) -> None:
-    class Away:
-        def available(self, _purpose: str, _endpoint: str | None) -> bool:
-            return True
-
-        async def read_note(self, *_: Any) -> Any:
-            raise ModelUnavailable("it is away", hint="wake it")
-
+    away = ScriptedModel({"ingest": [ModelUnavailable("it is away", hint="wake it")]})
     notes.write(EVOCLAW)
-    advisor: Any = Away()
-    ingested = await ingest(notes.work(advisor=advisor), 2)
+    ingested = await ingest(notes.work(model=ModelOrRules(away, read_prompts())), 2)
     assert counts(ingested) == (8, 8, 0)
     assert (ingested.mode, ingested.llm_fallbacks) == ("llm", 1)
     assert ingested.model_error == "it is away; wake it"
