@@ -80,5 +80,5 @@ def _last_id(call: Call) -> int | None:
 
 
 OPERATION: Final = Operation(
-    "GET", "/api/events", stream, type="text/event-stream", agent=False, by_hand=True
-)
+    "GET", "/api/events", type="text/event-stream", agent=False, by_hand=True
+).done_by(stream)

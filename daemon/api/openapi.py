@@ -167,7 +167,7 @@ def all_routes() -> tuple[Operation, ...]:
     routes = (
         *OPERATIONS,
         events.OPERATION,
-        Operation("GET", "/api/openapi.json", show, agent=False),
+        Operation("GET", "/api/openapi.json", agent=False).done_by(show),
     )
     return routes
 

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Final
 
-from .operation import Operation
+from .operation import OPERATIONS, Operation
 
 __all__ = ["OPERATIONS", "Operation"]
 
@@ -13,6 +13,5 @@ _MODULES: Final = (
     "experiences", "sessions", "agents", "sync", "imports", "upkeep", "backup", "status", "config",
 )  # fmt: skip
 
-OPERATIONS: Final[tuple[Operation, ...]] = tuple(
-    one for name in _MODULES for one in import_module(f".{name}", __name__).OPERATIONS
-)
+for _name in _MODULES:
+    import_module(f".{_name}", __name__)

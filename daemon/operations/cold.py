@@ -24,6 +24,7 @@ _MOST_WORDS: Final = 12
 _METHOD: Final = "cold"
 
 
+@Operation("GET", "/api/cold")
 async def index(scope: Scope, query: ColdQuery) -> MemoryPage:
     """List the archive, by words or the newest first."""
     if not query.query.strip():
@@ -43,12 +44,14 @@ async def index(scope: Scope, query: ColdQuery) -> MemoryPage:
     return MemoryPage(views, len(answer.hits))
 
 
+@Operation("POST", "/api/cold/init", role="write")
 async def init(scope: Scope, body: DatabaseBody | None = None) -> Initialized:
     """Make the tables of the replica, or of another database, that are missing."""
     await scope.daemon.databases.prepare(await account_of(scope, body or DatabaseBody()))
     return Initialized()
 
 
+@Operation("POST", "/api/cold/search")
 async def search(scope: Scope, body: ColdSearchBody) -> ColdFound:
     """Search all memories that the replica, or another database, holds."""
     words = list(parse(body.query).words[:_MOST_WORDS])
@@ -71,10 +74,3 @@ async def search(scope: Scope, body: ColdSearchBody) -> ColdFound:
         fields = memory_fields(memory, scope.now, scoring)
         hits.append(HitView(**fields, relevance=round(share, 6), search_method=_METHOD))
     return ColdFound(hits)
-
-
-OPERATIONS: Final = (
-    Operation("GET", "/api/cold", index),
-    Operation("POST", "/api/cold/init", init, role="write"),
-    Operation("POST", "/api/cold/search", search),
-)

@@ -20,6 +20,7 @@ from .scope import Scope
 _MOST: Final = 10_000
 
 
+@Operation("POST", "/api/compact", agent=False)
 async def shorten(scope: Scope, body: CompactBody) -> CompactedMessages:
     """Shorten a conversation to a model's window. Nothing is stored."""
     if not 0 < len(body.messages) <= _MOST:
@@ -114,6 +115,3 @@ def _text(content: Any, number: int) -> str:
     raise InvalidInput(
         "give each message a text as its 'content'", field=f"messages[{number}].content"
     )
-
-
-OPERATIONS: Final = (Operation("POST", "/api/compact", shorten, agent=False),)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
 
 from ..config.editing import owners_keys
 from ..errors import ConfigInvalid, Forbidden, InvalidInput
@@ -12,12 +11,14 @@ from .operation import Operation
 from .scope import Scope
 
 
+@Operation("GET", "/api/config", role="admin", agent=False)
 async def show(scope: Scope) -> ConfigPage:
     """Show every key with its value, origin, default, help and bounds."""
     _require_all(scope)
     return await asyncio.to_thread(scope.daemon.config.page)
 
 
+@Operation("PUT", "/api/config", role="admin", agent=False)
 async def change(scope: Scope, body: ConfigChange) -> ConfigChanged:
     """Change keys of the user's layer, all of them or none, in force at once."""
     _require_all(scope)
@@ -40,9 +41,3 @@ def _require_all(scope: Scope) -> None:
             "the configuration is for admins of every agent",
             hint='grant the role for all agents: {"role": "admin", "agents": ["*"]}',
         )
-
-
-OPERATIONS: Final = (
-    Operation("GET", "/api/config", show, role="admin", agent=False),
-    Operation("PUT", "/api/config", change, role="admin", agent=False),
-)

@@ -6,7 +6,6 @@ import sqlite3
 import time
 from contextlib import suppress
 from functools import partial
-from typing import Final
 
 import msgspec
 
@@ -39,6 +38,7 @@ class _Made(msgspec.Struct):
     shown: list[Used]
 
 
+@Operation("POST", "/api/context", tool="context")
 async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
     """What the agent reads before its turn: what it always knows, and what a query finds."""
     started = time.perf_counter()
@@ -70,6 +70,7 @@ async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
     return made.block
 
 
+@Operation("GET", "/api/context")
 async def ask_by_url(scope: Scope, query: ContextQuery) -> ContextBlock:
     """The same for a query in the URL."""
     return await ask(scope, query)
@@ -114,9 +115,3 @@ def _item(item: Shown, now: float) -> ContextItem:
         cut=item.is_cut,
         relevance=None if item.relevance is None else round(item.relevance, 6),
     )
-
-
-OPERATIONS: Final = (
-    Operation("GET", "/api/context", ask_by_url),
-    Operation("POST", "/api/context", ask, tool="context"),
-)

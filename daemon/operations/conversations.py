@@ -39,6 +39,7 @@ _UNSAID: Final = frozenset({"system", "developer", "tool", "function"})
 _SPOKEN: Final = frozenset({"text", "input_text", "output_text"})
 
 
+@Operation("POST", "/api/observe", role="write")
 async def observe(scope: Scope, body: ObserveBody) -> Observed:
     """Report turns of a conversation; what is worth remembering is stored."""
     told = reported(scope, body, ended=body.end)
@@ -95,6 +96,7 @@ def _tell(scope: Scope, answer: Observed, read: list[Extracted]) -> None:
     answer.llm = [one.spent for one in read if one.spent is not None] or UNSET
 
 
+@Operation("POST", "/api/turns", role="write", statuses=(201,))
 async def turns(scope: Scope, body: Talk) -> TurnsStored:
     """Store the turns of a conversation as they are, in their order."""
     told = reported(scope, body)
@@ -279,9 +281,3 @@ def _tools(turn: TurnBody) -> tuple[str, ...]:
 def _tool_name(tool: Mapping[str, Any]) -> str:
     function = tool.get("function")
     return str((function if isinstance(function, Mapping) else tool).get("name") or "")
-
-
-OPERATIONS: Final = (
-    Operation("POST", "/api/observe", observe, role="write"),
-    Operation("POST", "/api/turns", turns, role="write", statuses=(201,)),
-)

@@ -40,6 +40,7 @@ class _Wanted(msgspec.Struct, frozen=True):
     category: str
 
 
+@Operation("POST", "/api/distill", role="write")
 async def distill(scope: Scope, body: DistilBody) -> DistilledText | DistilledTexts:
     """Condense a text to what is worth remembering, and store that on request."""
     texts = _texts(body)
@@ -138,6 +139,3 @@ async def _store(scope: Scope, found: list[Distilled], wanted: _Wanted) -> list[
         kept = await store.write(lambda tx: keep(tx, wished))
     new = [view_of(StoredFact, one, duplicate=False) for one in kept.stored]
     return new + [view_of(StoredFact, one, duplicate=True) for one in kept.known]
-
-
-OPERATIONS: Final = (Operation("POST", "/api/distill", distill, role="write"),)

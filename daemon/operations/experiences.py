@@ -31,6 +31,7 @@ _COMPARED: Final = 4
 _MOST_COMPARED: Final = 100
 
 
+@Operation("GET", "/api/experiences")
 async def index(scope: Scope, query: shapes.ExperienceQuery) -> shapes.ExperiencePage:
     """List experiences, those of most weight first."""
     read = partial(
@@ -46,11 +47,13 @@ async def index(scope: Scope, query: shapes.ExperienceQuery) -> shapes.Experienc
     return shapes.ExperiencePage([experience_view(one, scope.now) for one in found], total)
 
 
+@Operation("GET", "/api/experiences/{id}")
 async def get(scope: Scope, id: str) -> shapes.ExperienceView:  # noqa: A002 - the part of the path
     """Read an experience, pruned or not."""
     return experience_view(await scope.read(lambda db: experiences.get(db, id)), scope.now)
 
 
+@Operation("POST", "/api/experiences", role="write", statuses=(201,))
 async def add(scope: Scope, body: shapes.ExperienceBody) -> shapes.ExperienceView:
     """Store an experience."""
     made = Experience(
@@ -72,6 +75,7 @@ async def add(scope: Scope, body: shapes.ExperienceBody) -> shapes.ExperienceVie
     return view
 
 
+@Operation("GET", "/api/experiences/search")
 async def search(scope: Scope, query: shapes.ExperienceSearch) -> shapes.SimilarExperiences:
     """Find experiences with a similar intent."""
     tuning = scope.settings.recall
@@ -94,17 +98,20 @@ async def search(scope: Scope, query: shapes.ExperienceSearch) -> shapes.Similar
     return shapes.SimilarExperiences(query.q, views[: query.limit], answer.why or UNSET)
 
 
+@Operation("POST", "/api/experiences/{id}/use", role="write")
 async def use(scope: Scope, id: str) -> shapes.ExperienceView:  # noqa: A002 - the part of the path
     """Count a use of an experience: from now on it has its full weight again."""
     return experience_view(await scope.write(lambda tx: experiences.use(tx, id)), scope.now)
 
 
+@Operation("DELETE", "/api/experiences/{id}", role="write")
 async def remove(scope: Scope, id: str) -> shapes.ExperienceDeleted:  # noqa: A002 - the part of the path
     """Delete an experience for good."""
     await scope.write(lambda tx: experiences.delete(tx, id))
     return shapes.ExperienceDeleted(id)
 
 
+@Operation("POST", "/api/experiences/prune", role="write")
 async def prune(scope: Scope, body: shapes.PruneBody) -> shapes.Pruned:
     """Take what has faded out of recall; the history keeps it."""
     least = either(body.min_weight, body.minWeight, "min_weight", FADED)
@@ -118,6 +125,7 @@ async def prune(scope: Scope, body: shapes.PruneBody) -> shapes.Pruned:
     return shapes.Pruned([experience_view(one, scope.now) for one in faded], kept, not body.dry_run)
 
 
+@Operation("GET", "/api/experiences/stats")
 async def stats(scope: Scope) -> shapes.ExperienceStats:
     """Count the experiences."""
     totals, faded = await scope.read(
@@ -132,6 +140,7 @@ async def stats(scope: Scope) -> shapes.ExperienceStats:
     )
 
 
+@Operation("POST", "/api/experiences/observe", role="write")
 async def observe(scope: Scope, body: Talk) -> ExperiencesObserved:
     """Store the decisions, solutions, errors and preferences of a conversation as experiences."""
     told = reported(scope, body)
@@ -148,6 +157,7 @@ async def observe(scope: Scope, body: Talk) -> ExperiencesObserved:
     )
 
 
+@Operation("GET", "/api/preferences")
 async def preferences(scope: Scope, query: shapes.PreferenceQuery) -> shapes.PreferencePage:
     """List what users prefer."""
     limit = scope.page_limit(query.limit)
@@ -158,6 +168,7 @@ async def preferences(scope: Scope, query: shapes.PreferenceQuery) -> shapes.Pre
     return shapes.PreferencePage([_preference(one, scope.now) for one in found], total)
 
 
+@Operation("POST", "/api/preferences", role="write")
 async def prefer(scope: Scope, body: shapes.PreferenceBody) -> shapes.PreferenceView:
     """Store what a user prefers; told again, it is surer."""
     user = name_of(body.user, body.userId, "user")
@@ -195,18 +206,3 @@ def _preference(one: Experience, now: float) -> shapes.PreferenceView:
         repeats=one.use_count,
         weight=round(one.weight_at(now), 12),
     )
-
-
-OPERATIONS: Final = (
-    Operation("GET", "/api/experiences", index),
-    Operation("POST", "/api/experiences", add, role="write", statuses=(201,)),
-    Operation("GET", "/api/experiences/search", search),
-    Operation("GET", "/api/experiences/stats", stats),
-    Operation("POST", "/api/experiences/prune", prune, role="write"),
-    Operation("POST", "/api/experiences/observe", observe, role="write"),
-    Operation("GET", "/api/experiences/{id}", get),
-    Operation("DELETE", "/api/experiences/{id}", remove, role="write"),
-    Operation("POST", "/api/experiences/{id}/use", use, role="write"),
-    Operation("GET", "/api/preferences", preferences),
-    Operation("POST", "/api/preferences", prefer, role="write"),
-)

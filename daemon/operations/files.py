@@ -29,6 +29,7 @@ from .views import view_of
 _ADDING_SECONDS: Final = 2.0
 
 
+@Operation("POST", "/api/files/search")
 async def search(scope: Scope, body: shapes.FileSearch) -> shapes.FilesFound:
     """Search the watched files."""
     started = time.perf_counter()
@@ -62,11 +63,13 @@ async def search(scope: Scope, body: shapes.FileSearch) -> shapes.FilesFound:
     )
 
 
+@Operation("GET", "/api/files/search")
 async def search_by_url(scope: Scope, query: shapes.FileSearch) -> shapes.FilesFound:
     """Search the watched files by a question in the URL."""
     return await search(scope, query)
 
 
+@Operation("GET", "/api/files/get")
 async def get(scope: Scope, query: shapes.LinesQuery) -> shapes.FileLines:
     """Read lines of a watched file as it is now, or turns of a conversation."""
     if query.path.startswith(conversations.PATH):
@@ -104,11 +107,13 @@ def _lines(query: shapes.LinesQuery, lines: Sequence[str]) -> shapes.FileLines:
     return shapes.FileLines(query.path, first, last, len(lines), "".join(lines[first - 1 : last]))
 
 
+@Operation("POST", "/api/files/get")
 async def get_by_body(scope: Scope, body: shapes.LinesQuery) -> shapes.FileLines:
     """Read lines of a watched file as it is now, with the request in the body."""
     return await get(scope, body)
 
 
+@Operation("POST", "/api/files/sync", role="write")
 async def sync(scope: Scope) -> shapes.FilesSynced:
     """Look at every watched file now, and update the index."""
     started = time.perf_counter()
@@ -123,6 +128,7 @@ async def sync(scope: Scope) -> shapes.FilesSynced:
     )
 
 
+@Operation("GET", "/api/files/list")
 async def index(scope: Scope, query: shapes.FilesQuery) -> shapes.FilePage:
     """List the watched files."""
     limit = scope.page_limit(query.limit)
@@ -132,6 +138,7 @@ async def index(scope: Scope, query: shapes.FilesQuery) -> shapes.FilePage:
     return shapes.FilePage([view_of(shapes.FileView, one) for one in found], total)
 
 
+@Operation("GET", "/api/files/chunks")
 async def chunks(scope: Scope, query: shapes.ChunksQuery) -> shapes.ChunkList:
     """List the chunks of a watched file, by their lines."""
     known, found = await scope.read(
@@ -145,6 +152,7 @@ async def chunks(scope: Scope, query: shapes.ChunksQuery) -> shapes.ChunkList:
     )
 
 
+@Operation("GET", "/api/files/stats")
 async def stats(scope: Scope) -> shapes.FilesStats:
     """Show how much is indexed, what is watched, and whether the index is current."""
     async with scope.store() as store:
@@ -165,6 +173,7 @@ async def stats(scope: Scope) -> shapes.FilesStats:
     )
 
 
+@Operation("POST", "/api/files/paths", role="write")
 async def add(scope: Scope, body: shapes.PathBody) -> shapes.PathAdded:
     """Watch a folder or file.
 
@@ -183,6 +192,7 @@ async def add(scope: Scope, body: shapes.PathBody) -> shapes.PathAdded:
     return shapes.PathAdded(path, added, in_step, state.watched_files, state.to_read)
 
 
+@Operation("DELETE", "/api/files/paths", role="write")
 async def remove(scope: Scope, query: shapes.PathBody) -> shapes.PathRemoved:
     """Stop watching a path that was added; its chunks are removed."""
     async with scope.store() as store:
@@ -268,17 +278,3 @@ def _text_of(top: Path, below: str, limit: int) -> str:
     if len(content) > limit:
         raise InvalidInput(f"'{below}' is larger than {limit // 1024} KB", field="path")
     return content.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
-
-
-OPERATIONS: Final = (
-    Operation("POST", "/api/files/search", search),
-    Operation("GET", "/api/files/search", search_by_url),
-    Operation("GET", "/api/files/get", get),
-    Operation("POST", "/api/files/get", get_by_body),
-    Operation("POST", "/api/files/sync", sync, role="write"),
-    Operation("GET", "/api/files/list", index),
-    Operation("GET", "/api/files/chunks", chunks),
-    Operation("GET", "/api/files/stats", stats),
-    Operation("POST", "/api/files/paths", add, role="write"),
-    Operation("DELETE", "/api/files/paths", remove, role="write"),
-)

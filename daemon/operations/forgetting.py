@@ -44,6 +44,7 @@ _SHOWN: Final = 10
 _LOGS: Final = (EPISODES, REFLECTIONS)
 
 
+@Operation("POST", "/api/memory/forget", role="write")
 async def forget(scope: Scope, body: ForgetBody) -> Forgotten:
     """Forget all memories of a category, that contain words, or that hold secrets."""
     words = None if body.query is None else body.query.casefold().split()
@@ -195,6 +196,3 @@ def _fitting(
         for key, *texts in found
         if not words or all(word in "\n".join(filter(None, texts)).casefold() for word in words)
     ]
-
-
-OPERATIONS: Final = (Operation("POST", "/api/memory/forget", forget, role="write"),)

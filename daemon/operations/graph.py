@@ -18,6 +18,7 @@ from .views import view_of
 _LONGEST: Final = 200
 
 
+@Operation("GET", "/api/graph")
 async def show(scope: Scope, query: GraphQuery) -> Graph:
     """Show the people and things that memories name, and their relations."""
     if query.entity is None:
@@ -36,6 +37,7 @@ async def show(scope: Scope, query: GraphQuery) -> Graph:
     return Graph(name, found=False, message=message)
 
 
+@Operation("PUT", "/api/graph/{name}", role="write")
 async def change(scope: Scope, name: str, body: EntityChanges) -> EntityView:
     """Set the type or the aliases of a person or thing."""
     name = check_short(name, "name", _LONGEST)
@@ -60,9 +62,3 @@ def entity_view(entity: Entity) -> EntityView:
     """An entity as answers show it."""
     relations = [view_of(RelationView, one) for one in entity.relations]
     return view_of(EntityView, entity, mention_count=entity.mentions, relations=relations)
-
-
-OPERATIONS: Final = (
-    Operation("GET", "/api/graph", show),
-    Operation("PUT", "/api/graph/{name}", change, role="write"),
-)

@@ -22,6 +22,7 @@ from .views import view_of
 _RECORDED: Final = tuple(name for name, kind in KINDS.items() if kind.history)
 
 
+@Operation("GET", "/api/history")
 async def index(scope: Scope, query: shapes.HistoryQuery) -> shapes.VersionList:
     """List versions that were replaced, and values that lost a conflict."""
     kind = _kind(query.kind)
@@ -41,6 +42,7 @@ async def index(scope: Scope, query: shapes.HistoryQuery) -> shapes.VersionList:
     return await scope.read(read)
 
 
+@Operation("POST", "/api/undo", role="write")
 async def put_back(scope: Scope, body: shapes.UndoBody) -> shapes.Undone:
     """Undo the last change of a row, or what a writer changed since a time."""
     if (body.id is None) == (body.by is None):
@@ -90,9 +92,3 @@ def _view(db: sqlite3.Connection, version: Version) -> shapes.VersionView:
     replaced, after = history.replaced(db, KINDS[version.kind], version)
     data = version.row.data
     return view_of(shapes.VersionView, version, data=data, replaced=replaced, after=after)
-
-
-OPERATIONS: Final = (
-    Operation("GET", "/api/history", index),
-    Operation("POST", "/api/undo", put_back, role="write"),
-)

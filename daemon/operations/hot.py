@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from msgspec import UNSET
 
 from ..language.secrets import secrets_in
@@ -18,6 +16,7 @@ from .scope import Scope
 from .views import secret_warning
 
 
+@Operation("GET", "/api/hot")
 async def show(scope: Scope) -> HotView:
     """The hot state."""
     async with scope.store() as store:
@@ -28,6 +27,7 @@ async def show(scope: Scope) -> HotView:
     return HotView(document, size, scope.settings.hot.max_bytes)
 
 
+@Operation("GET", "/api/hot/markdown", type="text/markdown")
 async def show_markdown(scope: Scope) -> str:
     """The hot state as Markdown: MEMORY.md as it would be written now."""
     async with scope.store() as store:
@@ -38,6 +38,7 @@ async def show_markdown(scope: Scope) -> str:
     return text
 
 
+@Operation("PUT", "/api/hot/{key}", role="write")
 async def update(scope: Scope, key: HotKey, body: Json) -> HotUpdated:
     """Update identity, owner_profile, lesson, event, task or project.
 
@@ -50,6 +51,7 @@ async def update(scope: Scope, key: HotKey, body: Json) -> HotUpdated:
     return HotUpdated(key, warnings or UNSET)
 
 
+@Operation("DELETE", "/api/hot/{key}", role="write")
 async def remove(scope: Scope, key: HotKey, query: HotEntryQuery) -> HotRemoved:
     """Remove an entry of the hot state."""
 
@@ -60,6 +62,7 @@ async def remove(scope: Scope, key: HotKey, query: HotEntryQuery) -> HotRemoved:
     return HotRemoved(key, query.name)
 
 
+@Operation("POST", "/api/hot/rebuild", role="write")
 async def rebuild(scope: Scope) -> HotRebuilt:
     """Write MEMORY.md and the state files now."""
     async with scope.store(create=True) as store:
@@ -72,12 +75,3 @@ async def rebuild(scope: Scope) -> HotRebuilt:
 
 async def _document(scope: Scope, store: AgentStore) -> dict[str, Json]:
     return await store.read(lambda db: hot_rows.document(db, scope.now, scope.settings))
-
-
-OPERATIONS: Final = (
-    Operation("GET", "/api/hot", show),
-    Operation("GET", "/api/hot/markdown", show_markdown, type="text/markdown"),
-    Operation("PUT", "/api/hot/{key}", update, role="write"),
-    Operation("DELETE", "/api/hot/{key}", remove, role="write"),
-    Operation("POST", "/api/hot/rebuild", rebuild, role="write"),
-)

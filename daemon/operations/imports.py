@@ -43,6 +43,7 @@ class _DryRun(Exception):
     """Rolls back the transaction of a dry run."""
 
 
+@Operation("POST", "/api/import", role="write")
 async def take_in(scope: Scope, body: ImportBody) -> Imported:
     """Import a state file, MEMORY.md, entries of other systems, or what EvoClaw stored in Turso."""
     entries = body.memories is not None or body.experiences is not None
@@ -201,6 +202,3 @@ def _experiences(given: list[dict[str, Any]]) -> list[Experience]:
         except (msgspec.ValidationError, InvalidInput) as error:
             raise InvalidInput(f"experiences[{at}]: {error}", field="experiences") from error
     return found
-
-
-OPERATIONS: Final = (Operation("POST", "/api/import", take_in, role="write"),)

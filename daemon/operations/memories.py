@@ -35,6 +35,7 @@ _SAME: Final = tuple(
 )
 
 
+@Operation("GET", "/api/memory")
 async def index(scope: Scope, query: shapes.ListQuery) -> shapes.MemoryPage:
     """List memories."""
     filters = filters_of(
@@ -79,11 +80,13 @@ async def listed(
     return shapes.MemoryPage([memory_view(scope, memory) for memory in found], total)
 
 
+@Operation("POST", "/api/memory", role="write", statuses=(201,), tool="remember")
 async def add(scope: Scope, body: shapes.NewMemory) -> shapes.MemoryView:
     """Store a memory; it is on the disk before the answer leaves."""
     return (await _insert(scope, [remembered(scope, body)]))[0]
 
 
+@Operation("POST", "/api/memory/batch", role="write", statuses=(201,))
 async def add_batch(scope: Scope, body: shapes.Batch) -> shapes.Stored:
     """Store several memories, all or nothing."""
     most = scope.settings.limits.max_batch
@@ -109,12 +112,14 @@ async def _insert(scope: Scope, new: list[Memory]) -> list[shapes.MemoryView]:
     return views
 
 
+@Operation("GET", "/api/memory/{id}")
 async def get(scope: Scope, id: MemoryId) -> shapes.MemoryView:  # noqa: A002 - the part of the path
     """Read a memory."""
     memory = await scope.read(lambda db: memories.find_living(db, id, scope.now))
     return memory_view(scope, memory)
 
 
+@Operation("PUT", "/api/memory/{id}", role="write")
 async def update(scope: Scope, id: MemoryId, body: shapes.MemoryChanges) -> shapes.Updated:  # noqa: A002
     """Change fields of a memory."""
 
@@ -134,6 +139,7 @@ async def update(scope: Scope, id: MemoryId, body: shapes.MemoryChanges) -> shap
     return view
 
 
+@Operation("DELETE", "/api/memory/{id}", role="write", tool="forget")
 async def remove(scope: Scope, id: MemoryId) -> shapes.Deleted:  # noqa: A002
     """Forget a memory for good."""
 
@@ -149,11 +155,13 @@ async def remove(scope: Scope, id: MemoryId) -> shapes.Deleted:  # noqa: A002
         return deleted
 
 
+@Operation("POST", "/api/memory/{id}/reinforce", role="write")
 async def reinforce(scope: Scope, id: MemoryId) -> shapes.Reinforced:  # noqa: A002
     """Count one use of a memory."""
     return await _used(scope, id, memories.reinforce)
 
 
+@Operation("DELETE", "/api/memory/{id}/reinforce", role="write")
 async def unreinforce(scope: Scope, id: MemoryId) -> shapes.Reinforced:  # noqa: A002
     """Take back one use that this device has counted."""
     return await _used(scope, id, memories.unreinforce)
@@ -172,6 +180,7 @@ async def _used(
     return await scope.write(apply)
 
 
+@Operation("POST", "/api/metadata", agent=False)
 async def references(_scope: Scope, body: shapes.TextBody) -> shapes.MetadataFound:
     """Extract URLs, commands and paths from a text. Nothing is stored."""
     found = extract(body.text)
@@ -179,6 +188,7 @@ async def references(_scope: Scope, body: shapes.TextBody) -> shapes.MetadataFou
     return shapes.MetadataFound(found, counts)
 
 
+@Operation("GET", "/api/metadata/urls")
 async def list_urls(scope: Scope, query: shapes.UrlQuery) -> shapes.UrlPage:
     """List the URLs that memories mention, with those memories, best first."""
     limit, scoring = scope.page_limit(query.limit), scope.settings.scoring
@@ -217,17 +227,3 @@ def filters_of(scope: Scope, asked: shapes.ListQuery | RecallQuery, **more: Any)
 
 def _time(given: str | float | None, field: str) -> float | None:
     return None if given is None else checks.check_time(given, field=field)
-
-
-OPERATIONS: Final = (
-    Operation("GET", "/api/memory", index),
-    Operation("POST", "/api/memory", add, role="write", statuses=(201,), tool="remember"),
-    Operation("POST", "/api/memory/batch", add_batch, role="write", statuses=(201,)),
-    Operation("GET", "/api/memory/{id}", get),
-    Operation("PUT", "/api/memory/{id}", update, role="write"),
-    Operation("DELETE", "/api/memory/{id}", remove, role="write", tool="forget"),
-    Operation("POST", "/api/memory/{id}/reinforce", reinforce, role="write"),
-    Operation("DELETE", "/api/memory/{id}/reinforce", unreinforce, role="write"),
-    Operation("POST", "/api/metadata", references, agent=False),
-    Operation("GET", "/api/metadata/urls", list_urls),
-)

@@ -20,6 +20,7 @@ from .views import memory_view
 _PAIRS_AT_MOST: Final = 500
 
 
+@Operation("POST", "/api/memory/tidy", role="write")
 async def tidy_up(scope: Scope, body: TidyBody | None = None) -> Tidied:
     """Merge duplicates, mark contradicted memories, archive faded ones."""
     async with scope.store() as store:
@@ -28,6 +29,7 @@ async def tidy_up(scope: Scope, body: TidyBody | None = None) -> Tidied:
     return Tidied(report.merged, report.superseded, report.archived, report.examined, pairs)
 
 
+@Operation("POST", "/api/memory/{id}/merge", role="write")
 async def merge(scope: Scope, id: MemoryId, body: MergeBody) -> Merged:  # noqa: A002
     """Merge a memory into another."""
 
@@ -39,6 +41,7 @@ async def merge(scope: Scope, id: MemoryId, body: MergeBody) -> Merged:  # noqa:
     return Merged(memory_view(scope, kept), memory_view(scope, retired))
 
 
+@Operation("POST", "/api/memory/{id}/unmerge", role="write")
 async def unmerge(scope: Scope, id: MemoryId) -> Unmerged:  # noqa: A002
     """Undo the merge of a memory into another."""
 
@@ -80,10 +83,3 @@ def _merged(tx: Transaction, older: Memory, newer: Memory, field: str) -> tuple[
 def _pair(finding: Finding) -> TidyPair:
     older, newer = finding.older, finding.newer
     return TidyPair(older.id, newer.id, finding.relation, finding.reasons, older.text, newer.text)
-
-
-OPERATIONS: Final = (
-    Operation("POST", "/api/memory/tidy", tidy_up, role="write"),
-    Operation("POST", "/api/memory/{id}/merge", merge, role="write"),
-    Operation("POST", "/api/memory/{id}/unmerge", unmerge, role="write"),
-)

@@ -40,6 +40,14 @@ _TOP: Final = 5
 _TREND_DAYS: Final = 21
 
 
+async def open_metrics(scope: Scope) -> str:
+    """The same as `metrics` in the text format of OpenMetrics 1.0."""
+    found = msgspec.structs.asdict(await metrics(scope))
+    agent, daemon = found.pop("agent_id"), found.pop("daemon")
+    return _exposition(agent, found, daemon)
+
+
+@Operation("GET", "/api/metrics", others={OPENMETRICS: open_metrics})
 async def metrics(scope: Scope) -> Metrics:
     """Counters of an agent under EvoClaw's names, and the daemon's, as JSON or OpenMetrics."""
     found = await scope.read(lambda db: _metrics(db, scope.now, scope.settings))
@@ -57,13 +65,6 @@ async def metrics(scope: Scope) -> Metrics:
             **_of_models(scope.daemon.model.status()),
         },
     )
-
-
-async def open_metrics(scope: Scope) -> str:
-    """The same in the text format of OpenMetrics 1.0."""
-    found = msgspec.structs.asdict(await metrics(scope))
-    agent, daemon = found.pop("agent_id"), found.pop("daemon")
-    return _exposition(agent, found, daemon)
 
 
 def _of_models(status: ModelStatus) -> dict[str, float]:
@@ -112,11 +113,13 @@ def _exposition(agent: str, numbers: Mapping[str, Any], daemon: Mapping[str, flo
     return "\n".join([*lines, "# EOF", ""])
 
 
+@Operation("GET", "/api/memory/stats")
 async def stats(scope: Scope) -> shapes.Stats:
     """Show an agent's memory in numbers, as EvoClaw's service gives them."""
     return await scope.read(lambda db: _stats(db, scope.now, scope.settings))
 
 
+@Operation("GET", "/api/metrics/history")
 async def by_day(scope: Scope, query: shapes.DaysQuery) -> shapes.MetricsHistory:
     """Show sizes and counters day by day, and the trend of seven days."""
 
@@ -157,6 +160,7 @@ def _stats(db: sqlite3.Connection, now: float, rules: Rules) -> shapes.Stats:
     )
 
 
+@Operation("GET", "/api/metrics/live")
 async def live(scope: Scope) -> shapes.LiveMetrics:
     """Show an agent's last two hours by minute: stores, recalls and their times, replication."""
     minutes, agent = scope.daemon.minutes, scope.agent
@@ -193,11 +197,3 @@ async def _note_outbox(minutes: Minutes, agent: str, store: AgentStore) -> None:
 
 def _whole(values: Sequence[float | None]) -> list[int | None]:
     return [None if one is None else int(one) for one in values]
-
-
-OPERATIONS: Final = (
-    Operation("GET", "/api/metrics", metrics, others={OPENMETRICS: open_metrics}),
-    Operation("GET", "/api/memory/stats", stats),
-    Operation("GET", "/api/metrics/history", by_day),
-    Operation("GET", "/api/metrics/live", live),
-)

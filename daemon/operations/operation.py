@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from inspect import getdoc
 from types import NoneType, UnionType
-from typing import Any, Final, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -15,6 +15,7 @@ from ..config.kinds import Role
 JSON: Final = "application/json"
 # `(scope, path parts by name, query, body) -> answer`
 Run: TypeAlias = Callable[..., Awaitable[Any]]
+F = TypeVar("F", bound=Run)
 
 
 class Stream(msgspec.Struct, frozen=True):
@@ -34,12 +35,11 @@ class Stream(msgspec.Struct, frozen=True):
 class Operation(msgspec.Struct):
     """One operation. HTTP, OpenAPI and tools for models are loops over these.
 
-    Its input and output are the annotations of `run`; a body that may be left out is annotated
-    with `| None`.
+    It is the decorator of the function that does it, `run`, whose annotations are its input and
+    output; a body that may be left out is annotated with `| None`.
 
     Attributes:
         path: with `{name}` for a variable part; `parts` are those names and their types.
-        run: does it.
         role: the required role of the caller.
         type: the media type of the answer.
         others: functions that answer in another media type, for callers who ask for it.
@@ -55,7 +55,6 @@ class Operation(msgspec.Struct):
 
     method: str
     path: str
-    run: Run
     role: Role = "read"
     type: str = JSON
     others: Mapping[str, Run] = {}
@@ -63,6 +62,7 @@ class Operation(msgspec.Struct):
     agent: bool = True
     tool: str | None = None
     by_hand: bool = False
+    run: Any = None
     summary: str = ""
     details: str = ""
     parts: Mapping[str, Any] = {}
@@ -71,16 +71,26 @@ class Operation(msgspec.Struct):
     needs_body: bool = False
     answers: tuple[Any, ...] = ()
 
-    def __post_init__(self) -> None:
-        hints = get_type_hints(self.run, include_extras=True)
-        summary, _, details = (getdoc(self.run) or "").partition("\n")
-        self.summary, self.details = summary.removesuffix("."), details.strip()
+    def __call__(self, run: F) -> F:
+        """Add it to the list of all operations."""
+        OPERATIONS.append(self.done_by(run))
+        return run
+
+    def done_by(self, run: Run) -> Operation:
+        """It, with its function, but not in the list."""
+        hints = get_type_hints(run, include_extras=True)
+        summary, _, details = (getdoc(run) or "").partition("\n")
+        self.run, self.summary, self.details = run, summary.removesuffix("."), details.strip()
         self.parts = {name: hints.get(name, str) for name in re.findall(r"\{(\w+)\}", self.path)}
         self.query = hints.get("query")
         bodies = _alternatives(hints.get("body"))
         self.body = next((one for one in bodies if one is not NoneType), None)
         self.needs_body = "body" in hints and NoneType not in bodies
         self.answers = _alternatives(hints.get("return"))
+        return self
+
+
+OPERATIONS: Final[list[Operation]] = []
 
 
 def _alternatives(hint: Any) -> tuple[Any, ...]:

@@ -27,6 +27,7 @@ _USER_CHARS: Final = 200
 _FOLDING: Final = Measure(aggression=0.4)
 
 
+@Operation("GET", "/api/reflections")
 async def reflections(scope: Scope, query: shapes.ReflectionQuery) -> shapes.ReflectionPage:
     """List what the agent has learned, newest first."""
     found, total = await _page(scope, "reflections", query.limit, query.offset, query.type)
@@ -35,6 +36,7 @@ async def reflections(scope: Scope, query: shapes.ReflectionQuery) -> shapes.Ref
     )
 
 
+@Operation("POST", "/api/reflections", role="write")
 async def reflect(scope: Scope, body: shapes.ReflectionBody) -> shapes.ReflectionStored:
     """Add a reflection to `memory/reflections.jsonl`."""
     made = Reflection(
@@ -49,6 +51,7 @@ async def reflect(scope: Scope, body: shapes.ReflectionBody) -> shapes.Reflectio
     return view_of(shapes.ReflectionStored, made, warning=secret_warning(secrets_in(asdict(made))))
 
 
+@Operation("GET", "/api/episodes")
 async def episodes(scope: Scope, query: shapes.EpisodeQuery) -> shapes.EpisodePage:
     """List what conversations came to, newest first."""
     found, total = await _page(scope, "episodes", query.limit, query.offset, query.outcome)
@@ -57,6 +60,7 @@ async def episodes(scope: Scope, query: shapes.EpisodeQuery) -> shapes.EpisodePa
     )
 
 
+@Operation("POST", "/api/episodes", role="write")
 async def add_episode(scope: Scope, body: shapes.EpisodeBody) -> shapes.EpisodeStored:
     """Add an episode to `memory/episodes.jsonl`."""
     made = EpisodeLine(
@@ -72,12 +76,14 @@ async def add_episode(scope: Scope, body: shapes.EpisodeBody) -> shapes.EpisodeS
     return view_of(shapes.EpisodeStored, made, warning=secret_warning(secrets_in(asdict(made))))
 
 
+@Operation("GET", "/api/skills")
 async def skills(scope: Scope, query: shapes.SkillQuery) -> shapes.SkillPage:
     """List the skills."""
     found, total = await _page(scope, "skills", query.limit, query.offset, None)
     return shapes.SkillPage([_view(one) for one in found], total)
 
 
+@Operation("GET", "/api/skills/{id}")
 async def skill(scope: Scope, id: shapes.SkillId) -> shapes.SkillView:  # noqa: A002 - the part of the path
     """Read a skill with its text."""
     async with scope.store() as store:
@@ -89,6 +95,7 @@ async def skill(scope: Scope, id: shapes.SkillId) -> shapes.SkillView:  # noqa: 
     return view
 
 
+@Operation("POST", "/api/skills", role="write")
 async def add_skill(scope: Scope, body: shapes.SkillBody) -> shapes.SkillStored:
     """Write a skill into `memory/skills/`, and into its index."""
     if not own_files.is_skill_id(body.id):
@@ -106,6 +113,7 @@ async def add_skill(scope: Scope, body: shapes.SkillBody) -> shapes.SkillStored:
     return shapes.SkillStored(made.id, made.path, added)
 
 
+@Operation("GET", "/api/knowledge")
 async def knowledge(scope: Scope, query: shapes.KnowledgeQuery) -> shapes.KnowledgeView:
     """Read the knowledge, and propose what to fold while it is too long."""
     async with scope.store() as store:
@@ -149,15 +157,3 @@ async def _page(
 def _view(entry: OwnEntry) -> shapes.SkillView:
     assert isinstance(entry.item, Skill)
     return shapes.SkillView(entry.id, entry.item.description, entry.item.path, entry.created_at)
-
-
-OPERATIONS: Final = (
-    Operation("GET", "/api/reflections", reflections),
-    Operation("POST", "/api/reflections", reflect, role="write"),
-    Operation("GET", "/api/episodes", episodes),
-    Operation("POST", "/api/episodes", add_episode, role="write"),
-    Operation("GET", "/api/skills", skills),
-    Operation("POST", "/api/skills", add_skill, role="write"),
-    Operation("GET", "/api/skills/{id}", skill),
-    Operation("GET", "/api/knowledge", knowledge),
-)

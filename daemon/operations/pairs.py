@@ -16,6 +16,7 @@ from .views import secret_warning, view_of
 _KEY_CHARS: Final = 256
 
 
+@Operation("GET", "/api/kv")
 async def index(scope: Scope, query: PairQuery) -> PairPage:
     """List key-value pairs."""
     limit = scope.page_limit(query.limit)
@@ -23,11 +24,13 @@ async def index(scope: Scope, query: PairQuery) -> PairPage:
     return PairPage(*page)
 
 
+@Operation("GET", "/api/kv/{key}")
 async def get(scope: Scope, key: str) -> Pair:
     """Read a value."""
     return await scope.read(lambda db: key_values.get(db, key))
 
 
+@Operation("PUT", "/api/kv/{key}", role="write")
 async def put(scope: Scope, key: Key, body: PairBody) -> PairStored:
     """Store a value under a key, new or not."""
     checks.check_short(checks.check_text(key, 4 * _KEY_CHARS, field="key"), "key", _KEY_CHARS)
@@ -40,15 +43,8 @@ async def put(scope: Scope, key: Key, body: PairBody) -> PairStored:
     return view_of(PairStored, pair, warning=warning)
 
 
+@Operation("DELETE", "/api/kv/{key}", role="write")
 async def remove(scope: Scope, key: str) -> PairDeleted:
     """Remove a value."""
     await scope.write(lambda tx: key_values.delete(tx, key))
     return PairDeleted(key)
-
-
-OPERATIONS: Final = (
-    Operation("GET", "/api/kv", index),
-    Operation("GET", "/api/kv/{key}", get),
-    Operation("PUT", "/api/kv/{key}", put, role="write"),
-    Operation("DELETE", "/api/kv/{key}", remove, role="write"),
-)

@@ -36,6 +36,26 @@ _NO_AGENT: Final = (
 )
 
 
+async def ask_in_two(scope: Scope, body: shapes.RecallBody) -> Stream | shapes.Recalled:
+    """Answer twice: at once by words, then with the model; the second answer counts as used."""
+    _check_endpoint(scope, body)
+    if body.mode != "hybrid":
+        return await ask(scope, body)
+    at_once = msgspec.structs.replace(body, mode="keyword", llm_endpoint=None, reinforce=False)
+
+    async def lines() -> AsyncGenerator[bytes, None]:
+        for one in (at_once, body):
+            yield msgspec.json.encode(await ask(scope, one)) + b"\n"
+
+    return Stream(lines())
+
+
+async def ask_in_two_by_url(scope: Scope, query: shapes.RecallQuery) -> Stream | shapes.Recalled:
+    """The same for a question in the URL."""
+    return await ask_in_two(scope, _body(query))
+
+
+@Operation("POST", "/api/recall", others={LINES: ask_in_two}, tool="recall")
 async def ask(scope: Scope, body: shapes.RecallBody) -> shapes.Recalled:
     """Recall memories by a question in words."""
     started = time.perf_counter()
@@ -108,30 +128,13 @@ def _entry(name: str, hit: Hit) -> shapes.FoundEntry:
     )
 
 
+@Operation("GET", "/api/recall", others={LINES: ask_in_two_by_url})
 async def ask_by_url(scope: Scope, query: shapes.RecallQuery) -> shapes.Recalled:
     """Recall memories by a question in the URL."""
     return await ask(scope, _body(query))
 
 
-async def ask_in_two(scope: Scope, body: shapes.RecallBody) -> Stream | shapes.Recalled:
-    """Answer twice: at once by words, then with the model; the second answer counts as used."""
-    _check_endpoint(scope, body)
-    if body.mode != "hybrid":
-        return await ask(scope, body)
-    at_once = msgspec.structs.replace(body, mode="keyword", llm_endpoint=None, reinforce=False)
-
-    async def lines() -> AsyncGenerator[bytes, None]:
-        for one in (at_once, body):
-            yield msgspec.json.encode(await ask(scope, one)) + b"\n"
-
-    return Stream(lines())
-
-
-async def ask_in_two_by_url(scope: Scope, query: shapes.RecallQuery) -> Stream | shapes.Recalled:
-    """The same for a question in the URL."""
-    return await ask_in_two(scope, _body(query))
-
-
+@Operation("GET", "/api/memory/search")
 async def search(scope: Scope, query: shapes.SearchQuery) -> shapes.SearchResults:
     """Search memories with ScalyClaw's parameters."""
     text = query.q if query.query is None else query.query
@@ -240,10 +243,3 @@ def _by_model(reasoning: Reasoning | None) -> shapes.ByModel | UnsetType:
         why=reasoning.why or UNSET,
         spent=reasoning.spent or UNSET,
     )
-
-
-OPERATIONS: Final = (
-    Operation("POST", "/api/recall", ask, others={LINES: ask_in_two}, tool="recall"),
-    Operation("GET", "/api/recall", ask_by_url, others={LINES: ask_in_two_by_url}),
-    Operation("GET", "/api/memory/search", search),
-)

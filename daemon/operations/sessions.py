@@ -30,6 +30,7 @@ _QUERY_CHARS: Final = 2_000
 _PATH_CHARS: Final = 4_096
 
 
+@Operation("GET", "/api/sessions")
 async def index(scope: Scope, query: shapes.SessionQuery) -> shapes.SessionPage:
     """List sessions, the newest first."""
     limit = scope.page_limit(query.limit)
@@ -41,6 +42,7 @@ async def index(scope: Scope, query: shapes.SessionQuery) -> shapes.SessionPage:
     return await scope.read(read)
 
 
+@Operation("POST", "/api/sessions", role="write", statuses=(201,))
 async def start(scope: Scope, body: shapes.SessionBody) -> shapes.SessionView:
     """Open a session."""
     made = Session(
@@ -58,21 +60,25 @@ async def start(scope: Scope, body: shapes.SessionBody) -> shapes.SessionView:
         return await _brought(scope, store, made.id)
 
 
+@Operation("GET", "/api/sessions/{id}")
 async def get(scope: Scope, id: str) -> shapes.SessionView:  # noqa: A002 - the part of the path
     """Read a session."""
     return await scope.read(lambda db: _view(db, sessions.get(db, id)))
 
 
+@Operation("POST", "/api/sessions/{id}/archive", role="write")
 async def archive(scope: Scope, id: str) -> shapes.SessionView:  # noqa: A002 - the part of the path
     """Close a session: nothing is asked in it until it is reopened."""
     return await _set(scope, id, "archived")
 
 
+@Operation("POST", "/api/sessions/{id}/reopen", role="write")
 async def reopen(scope: Scope, id: str) -> shapes.SessionView:  # noqa: A002 - the part of the path
     """Open a session again."""
     return await _set(scope, id, "active")
 
 
+@Operation("GET", "/api/sessions/{id}/used")
 async def used(scope: Scope, id: str, query: shapes.UsedQuery) -> shapes.UsedPage:  # noqa: A002
     """List what went into the answers of a session, the last answer first."""
     found, total = await scope.read(lambda db: _answers(scope, db, id, query))
@@ -83,6 +89,7 @@ async def used(scope: Scope, id: str, query: shapes.UsedQuery) -> shapes.UsedPag
     return shapes.UsedPage(id, answers, total)
 
 
+@Operation("GET", "/api/sessions/{id}/replay")
 async def replay(scope: Scope, id: str, query: shapes.UsedQuery) -> shapes.Replayed:  # noqa: A002
     """Tell what of the answers of a session has changed since they were given."""
 
@@ -258,14 +265,3 @@ def _path(given: str) -> str:
     if not path:
         raise InvalidInput("name no blank path", field="paths")
     return path
-
-
-OPERATIONS: Final = (
-    Operation("GET", "/api/sessions", index),
-    Operation("POST", "/api/sessions", start, role="write", statuses=(201,)),
-    Operation("GET", "/api/sessions/{id}", get),
-    Operation("POST", "/api/sessions/{id}/archive", archive, role="write"),
-    Operation("POST", "/api/sessions/{id}/reopen", reopen, role="write"),
-    Operation("GET", "/api/sessions/{id}/used", used),
-    Operation("GET", "/api/sessions/{id}/replay", replay),
-)

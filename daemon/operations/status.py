@@ -8,7 +8,6 @@ import mmap
 import os
 import sqlite3
 import time
-from typing import Final
 
 import msgspec
 
@@ -26,6 +25,7 @@ from .scope import Scope
 from .views import view_of
 
 
+@Operation("GET", "/api/status", agent=False)
 async def status(scope: Scope) -> Status:
     """Show the daemon and its open agents."""
     daemon, who = scope.daemon, scope.daemon.identity
@@ -51,6 +51,7 @@ async def status(scope: Scope) -> Status:
     )
 
 
+@Operation("GET", "/api/health", agent=False, statuses=(200, 503))
 async def health(scope: Scope) -> Health:
     """Check the daemon: 200, or 503 with the lasting problems."""
     lasting = [problem for problem in problems_of(scope) if problem.lasting]
@@ -113,9 +114,3 @@ async def _agent_status(
 
 def _count(db: sqlite3.Connection, table: str) -> int:
     return int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608
-
-
-OPERATIONS: Final = (
-    Operation("GET", "/api/status", status, agent=False),
-    Operation("GET", "/api/health", health, agent=False, statuses=(200, 503)),
-)

@@ -24,6 +24,7 @@ _SHORTEST_PREFIX: Final = 4
 _BOTH: Final = "db-url and auth-token required"
 
 
+@Operation("GET", "/api/sync")
 async def show(scope: Scope) -> shapes.SyncStatus:
     """Show the state of the agent's replication."""
     replicas = scope.daemon.replicas
@@ -43,6 +44,7 @@ async def show(scope: Scope) -> shapes.SyncStatus:
     )
 
 
+@Operation("POST", "/api/sync", role="write")
 async def sync(scope: Scope, body: shapes.SyncBody | None = None) -> shapes.Synced:
     """Send and receive now; with a url, the critical state to another database."""
     request = body or shapes.SyncBody()
@@ -65,6 +67,7 @@ async def sync(scope: Scope, body: shapes.SyncBody | None = None) -> shapes.Sync
     )
 
 
+@Operation("POST", "/api/restore", role="admin")
 async def verify(scope: Scope, body: shapes.RestoreBody) -> shapes.Verification:
     """Restore the agent into a temporary folder, and compare it with the live memory.
 
@@ -83,6 +86,7 @@ def _since(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 3)
 
 
+@Operation("GET", "/api/devices")
 async def devices(scope: Scope) -> shapes.DeviceList:
     """List the devices that share the agent's replica."""
     async with scope.store(exists=True) as store:
@@ -90,6 +94,7 @@ async def devices(scope: Scope) -> shapes.DeviceList:
         return shapes.DeviceList(await _devices(scope, seq))
 
 
+@Operation("POST", "/api/devices/{id}/retire", role="admin")
 async def retire(scope: Scope, id: str) -> shapes.DeviceRetired:  # noqa: A002 - the part of the path
     """Retire a device: deletions no longer wait until it has received them."""
     replicas = scope.daemon.replicas
@@ -103,6 +108,7 @@ async def retire(scope: Scope, id: str) -> shapes.DeviceRetired:  # noqa: A002 -
     return shapes.DeviceRetired(device.id, device.name)
 
 
+@Operation("POST", "/api/devices/rejoin", role="admin")
 async def rejoin(scope: Scope) -> shapes.DeviceRejoined:
     """Use this device again after it was retired.
 
@@ -206,13 +212,3 @@ async def _is_own(scope: Scope, named: DatabaseBody) -> bool:
     if own is None or plain(own.url) != plain(named.url or ""):
         return False
     return not named.token or own.token == Secret(named.token.strip())
-
-
-OPERATIONS: Final = (
-    Operation("GET", "/api/sync", show),
-    Operation("POST", "/api/sync", sync, role="write"),
-    Operation("POST", "/api/restore", verify, role="admin"),
-    Operation("GET", "/api/devices", devices),
-    Operation("POST", "/api/devices/rejoin", rejoin, role="admin"),
-    Operation("POST", "/api/devices/{id}/retire", retire, role="admin"),
-)

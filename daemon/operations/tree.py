@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from ..errors import Conflict
 from ..memory import tree as trees
 from ..memory.checks import check_category
@@ -17,6 +15,7 @@ from .operation import Operation
 from .scope import Scope
 
 
+@Operation("GET", "/api/tree")
 async def show(scope: Scope) -> shapes.TreeView:
     """The category tree."""
     document, nodes = await scope.read(lambda db: (documents.tree_document(db), tree_rows.load(db)))
@@ -33,6 +32,7 @@ async def show(scope: Scope) -> shapes.TreeView:
     )
 
 
+@Operation("GET", "/api/tree/text", type="text/plain")
 async def show_text(scope: Scope) -> str:
     """The category tree as text."""
     limits = scope.settings.tree
@@ -41,11 +41,13 @@ async def show_text(scope: Scope) -> str:
     )
 
 
+@Operation("GET", "/api/tree/prompt", type="text/plain")
 async def show_prompt(scope: Scope) -> str:
     """The category tree as a model reads it, in at most `tree.max_size_bytes`."""
     return trees.prompt(await scope.read(described), scope.settings.tree.max_size_bytes)
 
 
+@Operation("PUT", "/api/tree", role="write")
 async def add(scope: Scope, body: shapes.CategoryBody) -> shapes.CategoryAdded:
     """Add a category, or change its description."""
 
@@ -61,6 +63,7 @@ async def add(scope: Scope, body: shapes.CategoryBody) -> shapes.CategoryAdded:
     return shapes.CategoryAdded(path, True, made)
 
 
+@Operation("DELETE", "/api/tree", role="write")
 async def remove(scope: Scope, query: shapes.CategoryQuery) -> shapes.CategoryRemoved:
     """Remove a category without memories in it or below it."""
 
@@ -72,6 +75,7 @@ async def remove(scope: Scope, query: shapes.CategoryQuery) -> shapes.CategoryRe
     return shapes.CategoryRemoved(query.path, True)
 
 
+@Operation("POST", "/api/tree/rename", role="write")
 async def rename(scope: Scope, body: shapes.RenameBody) -> shapes.CategoryRenamed:
     """Rename or move a category with all below it, and refile its memories; can be undone."""
     depth = scope.settings.tree.max_depth
@@ -86,25 +90,15 @@ async def rename(scope: Scope, body: shapes.RenameBody) -> shapes.CategoryRename
     return shapes.CategoryRenamed(path, to, 0 if undo is None else len(undo.moved))
 
 
+@Operation("POST", "/api/tree/prune", role="write")
 async def prune(scope: Scope) -> shapes.TreePruned:
     """Remove empty categories that were not used for long."""
     removed = await scope.write(tree_rows.prune)
     return shapes.TreePruned(len(removed), list(removed))
 
 
+@Operation("POST", "/api/tree/undo", role="write")
 async def undo(scope: Scope) -> shapes.RebuildUndone:
     """Undo the last rebuild or renaming of the tree, and file its memories as before."""
     async with scope.store() as store:
         return await rebuilding.undo(store)
-
-
-OPERATIONS: Final = (
-    Operation("GET", "/api/tree", show),
-    Operation("GET", "/api/tree/text", show_text, type="text/plain"),
-    Operation("GET", "/api/tree/prompt", show_prompt, type="text/plain"),
-    Operation("PUT", "/api/tree", add, role="write"),
-    Operation("DELETE", "/api/tree", remove, role="write"),
-    Operation("POST", "/api/tree/rename", rename, role="write"),
-    Operation("POST", "/api/tree/prune", prune, role="write"),
-    Operation("POST", "/api/tree/undo", undo, role="write"),
-)

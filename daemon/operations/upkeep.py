@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
 
 from ..errors import InvalidInput, NotFound
 from ..memory.records import Omission
@@ -13,11 +12,13 @@ from .operation import Operation
 from .scope import Scope
 
 
+@Operation("GET", "/api/upkeep")
 async def show(scope: Scope) -> shapes.UpkeepStatus:
     """Show the schedules: the last run, its result, and the next run."""
     return await scope.read(lambda db: scope.daemon.upkeep.standing(scope.agent, db))
 
 
+@Operation("POST", "/api/consolidate", role="write")
 async def consolidate(
     scope: Scope, body: shapes.ConsolidateBody | None = None
 ) -> shapes.Consolidated:
@@ -28,6 +29,7 @@ async def consolidate(
     )
 
 
+@Operation("POST", "/api/ingest", role="write")
 async def ingest(scope: Scope, body: shapes.IngestBody | None = None) -> shapes.Ingested:
     """Store the facts of the daily notes."""
     request = body or shapes.IngestBody()
@@ -40,6 +42,7 @@ async def ingest(scope: Scope, body: shapes.IngestBody | None = None) -> shapes.
     )
 
 
+@Operation("POST", "/api/validate")
 async def check(scope: Scope, body: shapes.ValidateBody | None = None) -> shapes.Validated:
     """Name what a note lacks: URLs, commands, next steps."""
     file, text = (body.file, body.text) if body is not None else (None, None)
@@ -76,11 +79,3 @@ def _validated(file: str | None, omissions: list[Omission]) -> shapes.Validated:
         suggestions=[omission.suggestion for omission in omissions],
         omissions=omissions,
     )
-
-
-OPERATIONS: Final = (
-    Operation("GET", "/api/upkeep", show),
-    Operation("POST", "/api/consolidate", consolidate, role="write"),
-    Operation("POST", "/api/ingest", ingest, role="write"),
-    Operation("POST", "/api/validate", check),
-)
