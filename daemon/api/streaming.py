@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import Awaitable
 from contextlib import aclosing
 
 from aiohttp import web
@@ -33,8 +33,12 @@ async def streamed(call: Call, scope: Scope, kind: str, stream: Stream) -> web.S
     pieces = stream.pieces
     async with aclosing(pieces), ending(call) as left:
         left.add_done_callback(lambda _: stream.give_up())
+
+        def following() -> Awaitable[bytes | None]:
+            return unless_left(call, left, anext(pieces, None), "send the rest")
+
         try:
-            piece = await _next(call, pieces, left)
+            piece = await following()
             await response.prepare(call.request)
         except ConnectionError:
             return response  # The caller has left.
@@ -42,20 +46,13 @@ async def streamed(call: Call, scope: Scope, kind: str, stream: Stream) -> web.S
             while piece is not None:
                 if piece:
                     await response.write(piece)
-                piece = await _next(call, pieces, left)
+                piece = await following()
             await response.write_eof()
         except BaseException as error:
             _break_off(call, error)
             if not isinstance(error, Exception):
                 raise
     return response
-
-
-async def _next(
-    call: Call, pieces: AsyncGenerator[bytes, None], left: asyncio.Future[None]
-) -> bytes | None:
-    """The next piece; None at the end."""
-    return await unless_left(call, left, anext(pieces, None), "send the rest")
 
 
 def _break_off(call: Call, error: BaseException) -> None:

@@ -254,3 +254,8 @@ def one_of(told: str, options: Sequence[Any], default: Any) -> Any:
     """The option that a model names, in any case, or the default."""
     told = told.strip().lower()
     return told if told in options else default
+
+
+def ends(text: str, most: int) -> str:
+    """A text for a model; only its beginning and end if it is longer than `most` characters."""
+    return text if len(text) <= most else f"{text[: most // 2]}\n…\n{text[-(most // 2) :]}"

@@ -13,15 +13,13 @@ import msgspec
 
 from ..config.settings import Rules
 from ..errors import ThermoclineError
-from ..memory import hot
 from ..memory import tree as trees
 from ..runtime.minutes import Minutes
 from ..shapes import stats as shapes
 from ..shapes.status import Metrics, ModelStatus
-from ..store import documents, hot_rows, outbox, tree_rows
+from ..store import documents, outbox, tree_rows
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
-from ..store.settling import warm_bytes
 from ..upkeep import history as days
 from .operation import Operation
 from .scope import Scope
@@ -84,14 +82,13 @@ def _of_models(status: ModelStatus) -> dict[str, float]:
 def _metrics(db: sqlite3.Connection, now: float, rules: Rules) -> dict[str, Any]:
     found = documents.metrics_document(db, now)
     del found["_schema_version"]
-    warm, cold = tree_rows.totals(db)
-    tree = tree_rows.load(db)
-    found["tree_index_size_bytes"] = trees.size(tree, rules.tree)
-    found["tree_node_count"] = len(tree) + 1
-    found["hot_memory_size_bytes"] = hot.document_size(hot_rows.document(db, now, rules))
-    found["warm_memory_count"] = warm
-    found["warm_memory_size_kb"] = round(warm_bytes(db) / 1024, 1)
-    found["cold_memory_count"] = cold
+    sizes = days.sizes(db, now, rules)
+    found["tree_index_size_bytes"] = trees.size(tree_rows.load(db), rules.tree)
+    found["tree_node_count"] = sizes.tree_nodes
+    found["hot_memory_size_bytes"] = sizes.hot_bytes
+    found["warm_memory_count"] = sizes.warm_count
+    found["warm_memory_size_kb"] = round(sizes.warm_bytes / 1024, 1)
+    found["cold_memory_count"] = sizes.cold_count
     return found
 
 
@@ -132,31 +129,22 @@ async def by_day(scope: Scope, query: shapes.DaysQuery) -> shapes.MetricsHistory
 
 def _stats(db: sqlite3.Connection, now: float, rules: Rules) -> shapes.Stats:
     nodes = tree_rows.load(db)
-    warm, cold = tree_rows.totals(db)
-    size = hot.document_size(hot_rows.document(db, now, rules))
+    sizes, most = days.sizes(db, now, rules), rules.hot.max_bytes
     counters: dict[str, Any] = documents.metrics_document(db, now)
     top = sorted(nodes, key=lambda path: (-nodes[path].warm_count, path))[:_TOP]
+    fullest = [(path, nodes[path].warm_count) for path in top if nodes[path].warm_count]
     return shapes.Stats(
-        shapes.HotStats(size, rules.hot.max_bytes, round(100 * size / rules.hot.max_bytes, 1)),
+        shapes.HotStats(sizes.hot_bytes, most, round(100 * sizes.hot_bytes / most, 1)),
         shapes.WarmStats(
-            warm,
-            warm_bytes(db),
+            sizes.warm_count,
+            sizes.warm_bytes,
             rules.warm.max_kb,
-            [
-                shapes.CategoryCount(path, nodes[path].warm_count)
-                for path in top
-                if nodes[path].warm_count
-            ],
+            [shapes.CategoryCount(*one) for one in fullest],
         ),
-        shapes.ColdStats(cold, rules.cold.backend),
-        shapes.TreeStats(len(nodes) + 1, rules.tree.max_nodes, trees.depth(nodes)),
+        shapes.ColdStats(sizes.cold_count, rules.cold.backend),
+        shapes.TreeStats(sizes.tree_nodes, rules.tree.max_nodes, trees.depth(nodes)),
         shapes.ScoringStats(rules.scoring.half_life_days, rules.warm.eviction_threshold),
-        shapes.CounterStats(
-            counters["last_consolidation"],
-            counters["total_stored"],
-            counters["total_evicted"],
-            counters["total_retrieved"],
-        ),
+        shapes.CounterStats(*(counters[name] for name in shapes.CounterStats.__struct_fields__)),
     )
 
 

@@ -20,7 +20,7 @@ from ..thinking.distillation import Measure
 from ..thinking.model_or_rules import AskOptions
 from .operation import Operation
 from .scope import Scope
-from .views import one_line, secret_warning, view_of
+from .views import View, one_line, secret_warning, view_of
 
 _USER_CHARS: Final = 200
 # Gentle: the agent has considered each line worth keeping.
@@ -46,9 +46,7 @@ async def reflect(scope: Scope, body: shapes.ReflectionBody) -> shapes.Reflectio
         lesson=one_line(body.lesson, "lesson"),
         action=None if body.action is None else one_line(body.action, "action"),
     )
-    async with scope.store(create=True) as store:
-        await scope.daemon.own_files.add_line(store, REFLECTIONS, made)
-    return view_of(shapes.ReflectionStored, made, warning=secret_warning(secrets_in(asdict(made))))
+    return await _added(scope, REFLECTIONS, made, shapes.ReflectionStored)
 
 
 @Operation("GET", "/api/episodes")
@@ -71,9 +69,7 @@ async def add_episode(scope: Scope, body: shapes.EpisodeBody) -> shapes.EpisodeS
         tags=checks.check_tags(body.tags),
         outcome=body.outcome,
     )
-    async with scope.store(create=True) as store:
-        await scope.daemon.own_files.add_line(store, EPISODES, made)
-    return view_of(shapes.EpisodeStored, made, warning=secret_warning(secrets_in(asdict(made))))
+    return await _added(scope, EPISODES, made, shapes.EpisodeStored)
 
 
 @Operation("GET", "/api/skills")
@@ -152,6 +148,12 @@ async def _page(
                 own_entries.count(db, name, kind),
             ),
         )
+
+
+async def _added(scope: Scope, log: str, made: Reflection | EpisodeLine, kind: type[View]) -> View:
+    async with scope.store(create=True) as store:
+        await scope.daemon.own_files.add_line(store, log, made)
+    return view_of(kind, made, warning=secret_warning(secrets_in(asdict(made))))
 
 
 def _view(entry: OwnEntry) -> shapes.SkillView:

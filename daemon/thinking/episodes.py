@@ -14,7 +14,7 @@ from ..errors import ModelUnavailable
 from ..language.episodes import MAX_TAGS, Episode, summarise_episode
 from ..language.secrets import clear
 from ..llm.model import Part
-from ..llm.replies import one_line, one_of, short_list
+from ..llm.replies import ends, one_line, one_of, short_list
 from ..memory.own_files import EPISODES, EpisodeLine, EpisodeOutcome, stamp
 from ..shapes.common import Way
 from ..store import conversations, line_file
@@ -93,7 +93,8 @@ async def _episode(
     options = AskOptions()
     if model.is_asked("episode", options):
         try:
-            question = model.question("episode", Part("conversation", _given(turns)))
+            said = ends("\n".join(map(line_of, turns)), _GIVEN_CHARS)
+            question = model.question("episode", Part("conversation", said))
             episode = _fit((await model.ask(question, EpisodeReply, options)).value)
         except ModelUnavailable:
             if patient:
@@ -104,15 +105,6 @@ async def _episode(
     plain = [turn_of(turn) for turn in turns]
     chars = sum(len(turn.text) for turn in plain)
     return await model.rules.run(chars, summarise_episode, plain), "rule"
-
-
-def _given(turns: Sequence[Heard]) -> str:
-    """The conversation for a model; only the beginning and the end of a long one."""
-    text = "\n".join(map(line_of, turns))
-    if len(text) <= _GIVEN_CHARS:
-        return text
-    half = _GIVEN_CHARS // 2
-    return f"{text[:half]}\n…\n{text[-half:]}"
 
 
 def _fit(told: EpisodeReply) -> Episode | None:
