@@ -174,7 +174,6 @@ async def _run(call: Call) -> StreamResponse:
 
 
 def _text(part: str) -> str:
-    """A part of a path, decoded."""
     try:
         return unquote(part, errors="strict")
     except UnicodeDecodeError as error:

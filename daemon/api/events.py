@@ -10,11 +10,10 @@ from aiohttp.web_response import StreamResponse
 
 from ..errors import InvalidInput
 from ..memory.checks import shown
-from ..operations.operation import operation
+from ..operations.operation import Operation
 from ..shapes.status import EventsQuery
 from .bus import Published
-from .calls import Call
-from .streaming import ending
+from .calls import Call, ending
 
 _KEEP_ALIVE_SECONDS: Final = 15.0
 
@@ -80,6 +79,6 @@ def _last_id(call: Call) -> int | None:
     return int(given)
 
 
-OPERATION: Final = operation(
-    "GET", "/api/events", stream, type="text/event-stream", agent=False, by_hand=True
-)
+OPERATION: Final = Operation(
+    "GET", "/api/events", type="text/event-stream", agent=False, by_hand=True
+).done_by(stream)

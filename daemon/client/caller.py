@@ -178,7 +178,6 @@ class Caller:
         return {**(query or {}), "agent": self._agent}
 
     def _parsed(self, answer: Response) -> Json:
-        """The JSON of an answer, or its text where it is text."""
         if answer.media_type != "application/json":
             return answer.body.decode("utf-8", "replace")
         try:
