@@ -67,24 +67,27 @@ class Dispatcher:
     async def __call__(self, request: BaseRequest) -> StreamResponse:
         """Answer one request, and log it at debug, without parts that may hold a memory's text."""
         began, status = time.perf_counter(), 0
+        known = {"path": "-", "agent": "-"}
         try:
-            response = await self._respond(request)
+            response = await self._respond(request, known)
             status = response.status
         finally:
             if _log.isEnabledFor(logging.DEBUG):
                 said = {
                     "action": "request",
                     "method": request.method if request.method in _METHODS else "-",
-                    "path": request.get("path", "-"),
-                    "agent": request.get("agent", "-"),
+                    **known,
                     "status": status,
                     "ms": round((time.perf_counter() - began) * 1000, 1),
                 }
                 _log.debug(_REQUEST, *[*said.values()][1:], extra=said)
         return response
 
-    async def _respond(self, request: BaseRequest) -> StreamResponse:
-        """Answer one request; an error becomes an answer too."""
+    async def _respond(self, request: BaseRequest, known: dict[str, str]) -> StreamResponse:
+        """Answer one request; an error becomes an answer too.
+
+        What is known of it before it is answered goes into `known`.
+        """
         protocol = request.protocol
         assert isinstance(protocol, PeerConnection)
         protocol.arrived()
@@ -93,7 +96,7 @@ class Dispatcher:
             raise ConnectionResetError
         await protocol.turn(request.headers.get("X-Agent") or request.query.get("agent", ""))
         try:
-            return await self._answer(request, protocol)
+            return await self._answer(request, protocol, known)
         except ThermoclineError as error:
             if error.status >= 500:
                 _log.info("refused: %s", error, extra={"action": error.code})
@@ -109,16 +112,18 @@ class Dispatcher:
             _log.error(text, kind, where, extra={"action": "request_failed"})
             return _closing(error_response(ThermoclineError(_FAULT, hint=_FAULT_HINT)), request)
 
-    async def _answer(self, request: BaseRequest, connection: PeerConnection) -> StreamResponse:
+    async def _answer(
+        self, request: BaseRequest, connection: PeerConnection, known: dict[str, str]
+    ) -> StreamResponse:
         services = self._services
         if services.stopping.is_set():
             raise ShuttingDown("cannot answer: the daemon is stopping", hint="start it again")
         operation, parts = self._find(request.method, request.rel_url.raw_path)
-        request["path"] = operation.path
+        known["path"] = operation.path
         peer, settings = connection.peer, services.settings()
         acting.set(peer.name)
         agent, named = agent_of(request, settings.agent_id)
-        request["agent"] = agent
+        known["agent"] = agent
         services.gate.require(peer, agent if operation.agent else "*", operation.role)
         if operation.agent:
             self._rates.take(agent, settings.quotas.requests_per_second)
