@@ -25,7 +25,7 @@ from .api.bus import Bus
 from .api.calls import Services
 from .api.connections import Server
 from .api.dispatch import Dispatcher
-from .api.routes import all_routes
+from .api.openapi import all_routes
 from .api.serving import Start, serve
 from .config import load
 from .config.live import LiveSettings
@@ -65,7 +65,7 @@ from .store.device import DeviceId
 from .store.lock import StateLock
 from .store.place import Surroundings
 from .store.transaction import Event
-from .thinking.advising import Advice
+from .thinking.model_or_rules import ModelOrRules
 from .thinking.parts import build_thinking
 from .upkeep.cron import LocalZone
 from .upkeep.jobs import jobs_of
@@ -214,7 +214,7 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
         upkeep=_upkeep(
             base,
             agents,
-            Advice(thinking.model),
+            thinking.model,
             lambda agent, db: scheduler.schedules(agent, db),  # noqa: PLW0108
         ),
         settings=live.current,
@@ -324,7 +324,7 @@ def _replicas(base: _Base, agents: Agents) -> Replicas:
 def _upkeep(
     base: _Base,
     agents: Agents,
-    advisor: Advice,
+    model: ModelOrRules,
     schedules: Callable[[str, sqlite3.Connection], tuple[Schedule, ...]],
 ) -> Upkeep:
     return Upkeep(
@@ -334,7 +334,7 @@ def _upkeep(
         problems=base.problems,
         clock=Clock(LocalZone()),
         schedules=schedules,
-        advisor=advisor,
+        model=model,
     )
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from random import Random
+from typing import TYPE_CHECKING
 
 import msgspec
-import tenacity
 
 from .failures import QuotaSpent, TryLater
+
+if TYPE_CHECKING:
+    import tenacity
 
 # The longest wait is reached long before; further doubling would exceed the range of a float.
 _MOST_DOUBLINGS = 32
@@ -54,6 +57,8 @@ def retrying(
     The waits grow over the life of the returned object: make a new one after each success. `sleep`
     may return early, to try at once; `before_wait` is called with the failure and the seconds.
     """
+    import tenacity  # noqa: PLC0415 - half a megabyte, for those alone who have a remote
+
     return tenacity.AsyncRetrying(
         sleep=sleep,
         wait=lambda state: waiting.seconds(_failure(state), state.attempt_number, random),

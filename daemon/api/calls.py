@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
-from typing import Any, Final
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Final, TypeVar
 
 import msgspec
-from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.web_protocol import RequestPayloadError
+from aiohttp.web_request import BaseRequest
 
 from ..config.settings import Settings
 from ..errors import InvalidInput, ShuttingDown, TooLarge
@@ -22,6 +23,7 @@ from . import json_body
 from .bus import Bus
 from .connections import ArrivedLate, PeerConnection
 
+T = TypeVar("T")
 _CHUNK: Final = 16_384
 # A larger body needs one of the few places for large ones.
 _SMALL: Final = 16_384
@@ -49,7 +51,7 @@ class Call(msgspec.Struct, frozen=True):
     """
 
     services: Services
-    request: web.BaseRequest
+    request: BaseRequest
     operation: Operation
     parts: Mapping[str, str]
     peer: Peer
@@ -65,7 +67,7 @@ class Call(msgspec.Struct, frozen=True):
         return protocol
 
 
-def agent_of(request: web.BaseRequest, default: str) -> tuple[str, bool]:
+def agent_of(request: BaseRequest, default: str) -> tuple[str, bool]:
     """The agent that a request names, or `default`; and whether it names one.
 
     Raises:
@@ -83,7 +85,7 @@ def agent_of(request: web.BaseRequest, default: str) -> tuple[str, bool]:
     return check_agent(given[0] if given else default), bool(given)
 
 
-def query_of(request: web.BaseRequest, kind: type[Any]) -> Any:
+def query_of(request: BaseRequest, kind: type[Any]) -> Any:
     """The parameters of the URL as a `kind`; lists come from repetition or commas.
 
     Raises:
@@ -137,7 +139,7 @@ async def _read(call: Call) -> bytes:
             return await _read_unless_ended(call, limit)
     except TimeoutError as error:
         raise ArrivedLate(f"the request's body did not arrive in {seconds:g} seconds") from error
-    except (HttpProcessingError, web.RequestPayloadError) as error:
+    except (HttpProcessingError, RequestPayloadError) as error:
         raise InvalidInput("cannot read the body: it is not encoded as its headers say") from error
 
 
@@ -145,18 +147,10 @@ async def _read_unless_ended(call: Call, limit: int) -> bytes:
     """The body; reading stops when the caller or the daemon leaves."""
     if call.request.content.is_eof():
         return await _read_within(call, limit)
-    reading = asyncio.ensure_future(_read_within(call, limit))
-    either = asyncio.ensure_future(either_leaves(call))
-    try:
-        await asyncio.wait({reading, either}, return_when=asyncio.FIRST_COMPLETED)
-        if reading.done():
-            return reading.result()
-        if call.connection.gone.is_set():
-            raise ConnectionResetError
-        raise ShuttingDown("cannot take the rest of the request: the daemon is stopping")
-    finally:
-        reading.cancel()
-        either.cancel()
+    async with ending(call) as left:
+        return await unless_left(
+            call, left, _read_within(call, limit), "take the rest of the request"
+        )
 
 
 async def _read_within(call: Call, limit: int) -> bytes:
@@ -171,8 +165,17 @@ async def _read_within(call: Call, limit: int) -> bytes:
     return bytes(raw)
 
 
-async def either_leaves(call: Call) -> None:
-    """Wait until the caller or the daemon leaves."""
+@asynccontextmanager
+async def ending(call: Call) -> AsyncIterator[asyncio.Future[None]]:
+    """A future that is done once the caller or the daemon leaves."""
+    waiting = asyncio.ensure_future(_either_leaves(call))
+    try:
+        yield waiting
+    finally:
+        waiting.cancel()
+
+
+async def _either_leaves(call: Call) -> None:
     events = (call.connection.gone, call.services.stopping)
     either = [asyncio.ensure_future(event.wait()) for event in events]
     try:
@@ -180,6 +183,27 @@ async def either_leaves(call: Call) -> None:
     finally:
         for one in either:
             one.cancel()
+
+
+async def unless_left(call: Call, left: asyncio.Future[None], work: Awaitable[T], what: str) -> T:
+    """The result of `work`, which is cancelled when the caller or the daemon leaves.
+
+    Raises:
+        ShuttingDown, ConnectionResetError: the daemon, or the caller, leaves; `what` is undone.
+    """
+    doing = asyncio.ensure_future(work)
+    waited: set[asyncio.Future[Any]] = {doing, left}
+    try:
+        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        if not doing.done():
+            doing.cancel()
+            await asyncio.wait({doing})
+    if not doing.cancelled():
+        return doing.result()
+    if call.services.stopping.is_set():
+        raise ShuttingDown(f"cannot {what}: the daemon is stopping")
+    raise ConnectionResetError
 
 
 def _too_large(limit: int) -> TooLarge:

@@ -11,9 +11,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import msgspec
-from aiohttp import web
+from aiohttp import web_server
 from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 from aiohttp.web_protocol import RequestHandler
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_response import Response, StreamResponse
 
 from ..config.settings import Socket
 from ..errors import InvalidInput, ThermoclineError, TooLarge, TooManyRequests, Unavailable
@@ -172,8 +174,8 @@ class PeerConnection(RequestHandler):
         return any(event & select.POLLHUP for _, event in poll.poll(0))
 
     async def finish_response(
-        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
-    ) -> tuple[web.StreamResponse, bool]:
+        self, request: BaseRequest, resp: StreamResponse, start_time: float | None
+    ) -> tuple[StreamResponse, bool]:
         """Send the answer; after the last answer to a half-closed caller, close the connection."""
         if self._ended and not self._messages:
             self.close()
@@ -189,10 +191,10 @@ class PeerConnection(RequestHandler):
         """Wait until this caller's request about `agent` may begin."""
         await self._turns.take(self.peer.pid, agent)
 
-    def _make_error_handler(self, err_info: Any) -> Callable[..., Awaitable[web.StreamResponse]]:
+    def _make_error_handler(self, err_info: Any) -> Callable[..., Awaitable[StreamResponse]]:
         answer = super()._make_error_handler(err_info)
 
-        async def handler(request: web.BaseRequest) -> web.StreamResponse:
+        async def handler(request: BaseRequest) -> StreamResponse:
             await self.turn()
             return await answer(request)
 
@@ -200,11 +202,11 @@ class PeerConnection(RequestHandler):
 
     def handle_error(
         self,
-        request: web.BaseRequest,
+        request: BaseRequest,
         status: int = 500,
         exc: BaseException | None = None,
         message: str | None = None,
-    ) -> web.StreamResponse:
+    ) -> StreamResponse:
         """The answer to received bytes that are not a request, as JSON."""
         self.arrived()
         if isinstance(exc, ConnectionError):
@@ -272,7 +274,7 @@ class Beyond(asyncio.Protocol):
         transport.close()
 
 
-class Server(web.Server):
+class Server(web_server.Server):
     """Makes connections up to the limit, and holds what they share.
 
     Attributes:
@@ -345,9 +347,9 @@ def error_body(error: ThermoclineError) -> bytes:
     return msgspec.json.encode({"error": fields})
 
 
-def error_response(error: ThermoclineError, *, status: int | None = None) -> web.Response:
+def error_response(error: ThermoclineError, *, status: int | None = None) -> Response:
     """The HTTP answer that carries `error`."""
-    response = web.Response(
+    response = Response(
         body=error_body(error), status=status or error.status, content_type="application/json"
     )
     if isinstance(error, TooManyRequests):

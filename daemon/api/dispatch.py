@@ -11,7 +11,9 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 import msgspec
-from aiohttp import HttpVersion10, HttpVersion11, web
+from aiohttp.http import HttpVersion10, HttpVersion11
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_response import Response, StreamResponse
 
 from ..errors import InvalidInput, NotFound, ShuttingDown, ThermoclineError
 from ..operations.operation import JSON, Operation, Stream
@@ -62,7 +64,7 @@ class Dispatcher:
             else:
                 self._exact.setdefault(operation.path, {})[operation.method] = operation
 
-    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def __call__(self, request: BaseRequest) -> StreamResponse:
         """Answer one request, and log it at debug, without parts that may hold a memory's text."""
         began, status = time.perf_counter(), 0
         try:
@@ -81,7 +83,7 @@ class Dispatcher:
                 _log.debug(_REQUEST, *[*said.values()][1:], extra=said)
         return response
 
-    async def _respond(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def _respond(self, request: BaseRequest) -> StreamResponse:
         """Answer one request; an error becomes an answer too."""
         protocol = request.protocol
         assert isinstance(protocol, PeerConnection)
@@ -107,9 +109,7 @@ class Dispatcher:
             _log.error(text, kind, where, extra={"action": "request_failed"})
             return _closing(error_response(ThermoclineError(_FAULT, hint=_FAULT_HINT)), request)
 
-    async def _answer(
-        self, request: web.BaseRequest, connection: PeerConnection
-    ) -> web.StreamResponse:
+    async def _answer(self, request: BaseRequest, connection: PeerConnection) -> StreamResponse:
         services = self._services
         if services.stopping.is_set():
             raise ShuttingDown("cannot answer: the daemon is stopping", hint="start it again")
@@ -144,7 +144,7 @@ class Dispatcher:
         raise NotFound(f"no such path: {path[:200]}", hint="see GET /api/openapi.json")
 
 
-async def _run(call: Call) -> web.StreamResponse:
+async def _run(call: Call) -> StreamResponse:
     operation, request = call.operation, call.request
     given: dict[str, Any] = dict(call.parts)
     query = query_of(request, operation.query or NoParameters)
@@ -154,7 +154,7 @@ async def _run(call: Call) -> web.StreamResponse:
         given["body"] = await body_of(call, operation.body)
     run, kind = operation.run, operation.type
     if operation.by_hand:
-        response: web.StreamResponse = await operation.run(call, **given)
+        response: StreamResponse = await operation.run(call, **given)
         return response
     accepted = request.headers.get("Accept", "")
     for other, in_other in operation.others.items():
@@ -170,11 +170,10 @@ async def _run(call: Call) -> web.StreamResponse:
     else:
         body, kind = msgspec.json.encode(value), JSON
     status = operation.statuses[0 if getattr(value, "ok", True) else -1]
-    return web.Response(body=body, status=status, headers={"Content-Type": kind})
+    return Response(body=body, status=status, headers={"Content-Type": kind})
 
 
 def _text(part: str) -> str:
-    """A part of a path, decoded."""
     try:
         return unquote(part, errors="strict")
     except UnicodeDecodeError as error:
@@ -183,7 +182,7 @@ def _text(part: str) -> str:
         ) from error
 
 
-def _closing(response: web.Response, request: web.BaseRequest) -> web.Response:
+def _closing(response: Response, request: BaseRequest) -> Response:
     """Close a connection whose request was not read to its end."""
     if not request.content.at_eof():
         response.force_close()

@@ -6,27 +6,26 @@ import asyncio
 from typing import Any, Final
 
 import msgspec
-from aiohttp import web
+from aiohttp.web_response import StreamResponse
 
 from ..errors import InvalidInput
 from ..memory.checks import shown
-from ..operations.operation import operation
+from ..operations.operation import Operation
 from ..shapes.status import EventsQuery
 from .bus import Published
-from .calls import Call
-from .streaming import ending
+from .calls import Call, ending
 
 _KEEP_ALIVE_SECONDS: Final = 15.0
 
 
-async def stream(call: Call, query: EventsQuery) -> web.StreamResponse:
+async def stream(call: Call, query: EventsQuery) -> StreamResponse:
     """Send server-sent events until one side leaves.
 
     A call without an agent receives the events of every agent that the caller may read.
 
     With the header `Last-Event-ID`, missed events come first, as far as they are still known.
     """
-    response = web.StreamResponse(
+    response = StreamResponse(
         headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
     )
     with call.services.bus.listen(_last_id(call)) as queue:
@@ -80,6 +79,6 @@ def _last_id(call: Call) -> int | None:
     return int(given)
 
 
-OPERATION: Final = operation(
-    "GET", "/api/events", stream, type="text/event-stream", agent=False, by_hand=True
-)
+OPERATION: Final = Operation(
+    "GET", "/api/events", type="text/event-stream", agent=False, by_hand=True
+).done_by(stream)

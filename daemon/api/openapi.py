@@ -11,10 +11,11 @@ import msgspec
 from msgspec import inspect
 
 from ..config.settings import Settings
-from ..operations import Operation
-from ..operations.operation import JSON, operation
+from ..operations import OPERATIONS
+from ..operations.operation import JSON, Operation
 from ..operations.scope import Scope
 from ..shapes.common import SETTING
+from . import events
 
 _ABOUT: Final = """A memory for AI agents, over a Unix socket.
 
@@ -156,15 +157,19 @@ def _limit(schema: Any, settings: Settings) -> None:
             _limit(one, settings)
 
 
-def operation_for(operations: Sequence[Operation]) -> Operation:
-    """The operation that describes `operations` and itself."""
+def all_routes() -> tuple[Operation, ...]:
+    """The operations, and the routes that only the edge has: events, and this description."""
 
     async def show(scope: Scope) -> dict[str, Any]:
         """Show this description."""
-        return describe([*operations, own], scope.settings, scope.daemon.identity.version)
+        return describe(routes, scope.settings, scope.daemon.identity.version)
 
-    own = operation("GET", "/api/openapi.json", show, agent=False)
-    return own
+    routes = (
+        *OPERATIONS,
+        events.OPERATION,
+        Operation("GET", "/api/openapi.json", agent=False).done_by(show),
+    )
+    return routes
 
 
 _NULL: Final = {"type": "null"}

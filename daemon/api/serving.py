@@ -121,7 +121,6 @@ def _inode(path: Path) -> int | None:
 
 
 def _status(start: Start, services: Services) -> str:
-    """The daemon in a line, for `systemctl status`."""
     agents, problems = len(services.agents.open_stores()), len(services.problems.standing())
     text = f"serving {agents} open {'agent' if agents == 1 else 'agents'} on {start.socket}"
     if problems:
@@ -172,12 +171,7 @@ async def _within(until: float, what: str, step: Awaitable[object]) -> None:
 
 
 def _welcome_text(socket: Path, usual: str) -> str:
-    """Three commands to try in another terminal in this folder.
-
-    Args:
-        socket: where the daemon listens.
-        usual: where commands look for it by default.
-    """
+    """Three commands to try in another terminal; they look for the daemon at `usual` by default."""
     command = _command(Path(sys.argv[0]).absolute())
     if str(socket) != usual:
         command += f" --socket {shlex.quote(str(socket))}"
@@ -193,7 +187,6 @@ Ctrl-C stops it. What it has acknowledged is on the disk.
 
 
 def _command(program: Path) -> str:
-    """The command that runs this program from this folder."""
     if program.suffix == ".py":
         return f"{sys.executable} -m thermocline.daemon.cli.main"
     if shutil.which(program.name) == str(program):

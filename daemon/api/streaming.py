@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
-from typing import Any
+from collections.abc import Awaitable
+from contextlib import aclosing
 
-from aiohttp import web
+from aiohttp.web_response import StreamResponse
 
 from ..errors import ShuttingDown
 from ..operations.operation import Stream
 from ..operations.scope import Scope
-from .calls import Call, either_leaves
+from .calls import Call, ending, unless_left
 
 _log = logging.getLogger(__name__)
 
 
-async def streamed(call: Call, scope: Scope, kind: str, stream: Stream) -> web.StreamResponse:
+async def streamed(call: Call, scope: Scope, kind: str, stream: Stream) -> StreamResponse:
     """Send a stream, and end it as soon as the caller or the daemon leaves.
 
     A failure before the first piece is answered as an error. After that it can only show as an
     incomplete answer, which callers do not take for a complete one.
     """
-    response = web.StreamResponse(headers={"Content-Type": kind})
+    response = StreamResponse(headers={"Content-Type": kind})
     if stream.name:
         response.headers["Content-Disposition"] = f'attachment; filename="{stream.name}"'
     if call.request.method == "HEAD":
@@ -34,8 +33,12 @@ async def streamed(call: Call, scope: Scope, kind: str, stream: Stream) -> web.S
     pieces = stream.pieces
     async with aclosing(pieces), ending(call) as left:
         left.add_done_callback(lambda _: stream.give_up())
+
+        def following() -> Awaitable[bytes | None]:
+            return unless_left(call, left, anext(pieces, None), "send the rest")
+
         try:
-            piece = await _next(call, pieces, left)
+            piece = await following()
             await response.prepare(call.request)
         except ConnectionError:
             return response  # The caller has left.
@@ -43,46 +46,13 @@ async def streamed(call: Call, scope: Scope, kind: str, stream: Stream) -> web.S
             while piece is not None:
                 if piece:
                     await response.write(piece)
-                piece = await _next(call, pieces, left)
+                piece = await following()
             await response.write_eof()
         except BaseException as error:
             _break_off(call, error)
             if not isinstance(error, Exception):
                 raise
     return response
-
-
-@asynccontextmanager
-async def ending(call: Call) -> AsyncIterator[asyncio.Future[None]]:
-    """A future that is done once the caller or the daemon leaves."""
-    waiting = asyncio.ensure_future(either_leaves(call))
-    try:
-        yield waiting
-    finally:
-        waiting.cancel()
-
-
-async def _next(
-    call: Call, pieces: AsyncGenerator[bytes, None], left: asyncio.Future[None]
-) -> bytes | None:
-    """The next piece; None at the end.
-
-    Raises:
-        ShuttingDown, ConnectionResetError: the daemon, or the caller, leaves.
-    """
-    getting = asyncio.ensure_future(anext(pieces, None))
-    waited: set[asyncio.Future[Any]] = {getting, left}
-    try:
-        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        if not getting.done():
-            getting.cancel()
-            await asyncio.wait({getting})
-    if not getting.cancelled():
-        return getting.result()
-    if call.services.stopping.is_set():
-        raise ShuttingDown("cannot send the rest: the daemon is stopping")
-    raise ConnectionResetError
 
 
 def _break_off(call: Call, error: BaseException) -> None:

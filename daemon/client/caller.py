@@ -55,9 +55,12 @@ class Caller:
     """
 
     def __init__(
-        self, socket_path: str | None = None, agent: str | None = None, timeout: float = 30.0
+        self,
+        socket_path: str | os.PathLike[str] | None = None,
+        agent: str | None = None,
+        timeout: float = 30.0,
     ) -> None:
-        self.socket_path = socket_path or default_socket(os.environ)
+        self.socket_path = os.fspath(socket_path or default_socket(os.environ))
         self.answered = b""
         self._agent = agent
         self._timeout = timeout
@@ -175,7 +178,6 @@ class Caller:
         return {**(query or {}), "agent": self._agent}
 
     def _parsed(self, answer: Response) -> Json:
-        """The JSON of an answer, or its text where it is text."""
         if answer.media_type != "application/json":
             return answer.body.decode("utf-8", "replace")
         try:

@@ -60,8 +60,7 @@ class Client(MemoryCalls, ConversationCalls):
 
     def verify(self) -> shapes.sync.Verification:
         """Check that a restore from the replica would bring everything back."""
-        body = {"verify": True}
-        return self.ask(shapes.sync.Verification, "POST", "/api/restore", body=body)
+        return self.ask(shapes.sync.Verification, "POST", "/api/restore", body={"verify": True})
 
     # Watched files
 
@@ -98,8 +97,7 @@ class Client(MemoryCalls, ConversationCalls):
 
     def files_remove(self, path: str) -> shapes.files.PathRemoved:
         """Stop watching a path that was added."""
-        wanted = {"path": path}
-        return self.ask(shapes.files.PathRemoved, "DELETE", "/api/files/paths", wanted)
+        return self.ask(shapes.files.PathRemoved, "DELETE", "/api/files/paths", {"path": path})
 
     # The daemon
 

@@ -65,13 +65,11 @@ class ConversationCalls(Caller):
 
     def change_entity(self, name: str, **changes: Json) -> shapes.graph.EntityView:
         """Set the `type` or the `aliases` of an entity."""
-        path = place("/api/graph", name)
-        return self.ask(shapes.graph.EntityView, "PUT", path, body=changes)
+        return self.ask(shapes.graph.EntityView, "PUT", place("/api/graph", name), body=changes)
 
     def metadata(self, text: str) -> shapes.memory.MetadataFound:
         """The URLs, commands and paths in a text, which is not stored."""
-        body = {"text": text}
-        return self.ask(shapes.memory.MetadataFound, "POST", "/api/metadata", body=body)
+        return self.ask(shapes.memory.MetadataFound, "POST", "/api/metadata", body={"text": text})
 
     def validate(self, **note: Json) -> shapes.upkeep.Validated:
         """What a note lacks: today's, or that of `ValidateBody`."""
@@ -125,8 +123,7 @@ class ConversationCalls(Caller):
 
     def session(self, session_id: str) -> shapes.sessions.SessionView:
         """A session."""
-        path = place("/api/sessions", session_id)
-        return self.ask(shapes.sessions.SessionView, "GET", path)
+        return self.ask(shapes.sessions.SessionView, "GET", place("/api/sessions", session_id))
 
     def archive_session(self, session_id: str) -> shapes.sessions.SessionView:
         """Close a session."""
@@ -184,13 +181,11 @@ class ConversationCalls(Caller):
 
     def prune_experiences(self, **options: Json) -> shapes.experiences.Pruned:
         """Take what has faded out of recall; options are of `PruneBody`."""
-        path = "/api/experiences/prune"
-        return self.ask(shapes.experiences.Pruned, "POST", path, body=options)
+        return self.ask(shapes.experiences.Pruned, "POST", "/api/experiences/prune", body=options)
 
     def experience_stats(self) -> shapes.experiences.ExperienceStats:
         """How many experiences there are, by type."""
-        path = "/api/experiences/stats"
-        return self.ask(shapes.experiences.ExperienceStats, "GET", path)
+        return self.ask(shapes.experiences.ExperienceStats, "GET", "/api/experiences/stats")
 
     def observe_experiences(
         self, conversation: str, **talk: Json
@@ -209,5 +204,4 @@ class ConversationCalls(Caller):
     ) -> shapes.experiences.PreferenceView:
         """Store what a user prefers; told again, it is surer."""
         body = {"category": category, "value": value, "user": user}
-        path = "/api/preferences"
-        return self.ask(shapes.experiences.PreferenceView, "POST", path, body=body)
+        return self.ask(shapes.experiences.PreferenceView, "POST", "/api/preferences", body=body)

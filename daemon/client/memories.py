@@ -40,8 +40,7 @@ class MemoryCalls(Caller):
 
     def update(self, memory_id: str, **changes: Json) -> shapes.memory.Updated:
         """Change the given fields of a memory, those of `MemoryChanges`."""
-        path = place("/api/memory", memory_id)
-        return self.ask(shapes.memory.Updated, "PUT", path, body=changes)
+        return self.ask(shapes.memory.Updated, "PUT", place("/api/memory", memory_id), body=changes)
 
     def forget(self, memory_id: str) -> shapes.memory.Deleted:
         """Delete a memory for good."""
@@ -81,8 +80,7 @@ class MemoryCalls(Caller):
 
     def tidy(self, *, dry_run: bool = False) -> shapes.memory.Tidied:
         """Merge duplicates, mark contradicted memories, archive faded ones; it takes seconds."""
-        body = {"dry_run": dry_run}
-        return self.ask(shapes.memory.Tidied, "POST", "/api/memory/tidy", body=body)
+        return self.ask(shapes.memory.Tidied, "POST", "/api/memory/tidy", body={"dry_run": dry_run})
 
     def recall(self, query: str, **options: Json) -> shapes.recall.Recalled:
         """Search: the memories that answer `query`, best first; options are of `RecallBody`."""
@@ -113,8 +111,7 @@ class MemoryCalls(Caller):
 
     def history(self, row_id: str | None = None, **query: Json) -> shapes.history.VersionList:
         """Earlier versions of a row, or the latest of all; options are of `HistoryQuery`."""
-        wanted = {"id": row_id, **query}
-        return self.ask(shapes.history.VersionList, "GET", "/api/history", wanted)
+        return self.ask(shapes.history.VersionList, "GET", "/api/history", {"id": row_id, **query})
 
     def undo(self, **which: Json) -> shapes.history.Undone:
         """Restore an earlier version, or undo a writer's changes; options of `UndoBody`."""

@@ -7,7 +7,6 @@ That is the `--config FILE`, else `config.json` in a service's `$STATE_DIRECTORY
 from __future__ import annotations
 
 import json
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -220,5 +219,5 @@ def _helps() -> dict[KeyPath, str]:
             elif isinstance(value, Pairs):
                 yield from gathered(value, (*path, name))
 
-    text = resources.files(__package__).joinpath("config.json").read_text("utf-8")
+    text = Path(__file__).with_name("config.json").read_text("utf-8")
     return dict(gathered(parse(text), ()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .vocabulary import either
+from .vocabulary import each, either
 
 IN_URL: Final = re.compile(
     r"(?P<before>(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s/:@\"'`<>]{0,128}:)"
@@ -25,9 +25,11 @@ QUERY: Final = re.compile(
     r"|x-amz-security-token|x-goog-signature)=)(?P<value>[A-Za-z0-9%._~+/-]{16,4096})",
     re.IGNORECASE,
 )
+# Here and below, a set of the letters that a match may begin with saves trying each name at each
+# letter of a text.
 HEADER: Final = re.compile(
-    r"(?P<before>(?:\bauthorization[\"']?\s?[:=]\s?[\"']?)?\b(?:bearer|basic|token|apikey)\s{1,3}"
-    r"|\bauthorization[\"']?\s?[:=]\s?[\"']?|\b(?:api|access|secret|global|license|auth|account"
+    r"\b(?=[abcgklmpst])(?P<before>(?:\bauthorization[\"']?\s?[:=]\s?[\"']?)?"
+    r"\b(?:bearer|basic|token|apikey)\s{1,3}|\bauthorization[\"']?\s?[:=]\s?[\"']?|\b(?:api|access|secret|global|license|auth|account"
     r"|master|signing|service role)[ _-]?key:?\s|\b(?:password|passphrase|auth ?token|authkey"
     # Any kind of key; a hash does not have letters of both cases.
     r"|(?:client|api|app) secret):?\s|\bkey(?::\s|[\s=])(?=(?-i:\S{0,64}[a-z]))"
@@ -43,6 +45,8 @@ _NAMES: Final = (
     r"|(?:api|access|auth|account|(?<![A-Za-z])app|application|network|private|signing|encryption"
     r"|master|license)[_ -]?key|token"
 )
+# The letters that these begin with.
+_BEGINNINGS: Final = frozenset("-_acelmnpstw")
 _SEPARATOR: Final = r"[ \t]{0,4}(?::=|=>|->|→|=(?!=)|[:：])[ \t]{0,4}"
 VALUE: Final = (
     r"(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{3,1024})(?P=quote)|(?P<bare>[^\s\"'`,;<>|]{4,1024})"
@@ -59,7 +63,7 @@ IN_XML: Final = re.compile(
     re.IGNORECASE,
 )
 FLAG: Final = re.compile(
-    r"(?P<before>(?<!\S)--?(?:[a-z]{1,12}-)?(?:password|passwd|passphrase|token|secret"
+    r"(?=[-sdmc])(?P<before>(?<!\S)--?(?:[a-z]{1,12}-)?(?:password|passwd|passphrase|token|secret"
     r"|api-?key)[ =]"
     r"|\bsshpass -p ?|\bdocker login [^\n]{0,80}-p ?|\bmysql(?:dump|admin)?\s[^\n]{0,80}?(?<=\s)-p"
     rf"|\bcurl (?:-[^\s]{{1,12}} ){{0,4}}-u ?[^\s:]{{1,64}}:)(?:{VALUE})",
@@ -134,9 +138,13 @@ IBAN: Final = re.compile(
 def assigned() -> re.Pattern[str]:
     """A secret after its name: "password = …", "the password for the guest network is …"."""
     names = f"{either('secret_name')}|{either('secret_name', spaced=False)}|{_NAMES}"
+    begin = _BEGINNINGS.union(
+        name[0] for name in (*each("secret_name"), *each("secret_name", spaced=False))
+    )
     of = rf"(?P<of> (?:{either('secret_of')})(?: [\w'-]{{1,20}}){{1,3}}?)?"
     return re.compile(
-        rf"(?P<before>(?P<name>{names})(?:[_-]?(?:[0-9]{{1,3}}|prod|dev|test|value))?[\"'`]?\]?"
+        rf"(?=[{re.escape(''.join(begin))}])(?P<before>(?P<name>{names})"
+        r"(?:[_-]?(?:[0-9]{1,3}|prod|dev|test|value))?[\"'`]?\]?"
         rf"(?P<how>{of}(?:{_SEPARATOR}|[ ](?:{either('secret_is')})"
         rf"(?: (?:{either('secret_now')}))?:?[ ])|[ ](?:changed )?to[ ]|[ ](?=[\"'`])))(?:{VALUE})",
         re.IGNORECASE,

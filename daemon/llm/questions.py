@@ -12,7 +12,7 @@ import hmac
 import re
 import secrets
 from collections.abc import Callable, Iterator
-from importlib import resources
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -70,10 +70,10 @@ class Prompts(msgspec.Struct, frozen=True):
 
 def read_prompts() -> Prompts:
     """Read the files that are installed with the package. Blocking."""
-    folder = resources.files(__package__).joinpath("prompts")
+    folder = Path(__file__).with_name("prompts")
 
     def text(name: str) -> str:
-        return folder.joinpath(f"{name}.txt").read_text("utf-8").strip()
+        return (folder / f"{name}.txt").read_text("utf-8").strip()
 
     return Prompts(text("data"), text("repair"), {purpose: text(purpose) for purpose in PURPOSES})
 

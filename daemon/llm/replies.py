@@ -10,7 +10,7 @@ import ast
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, TypeVar
 
@@ -248,3 +248,14 @@ def share_of(told: float | None, default: float = 0.0) -> float:
     if told is None or not math.isfinite(told) or told < 0:
         return default
     return min(1.0, told / 10 if told > 1 else told)
+
+
+def one_of(told: str, options: Sequence[Any], default: Any) -> Any:
+    """The option that a model names, in any case, or the default."""
+    told = told.strip().lower()
+    return told if told in options else default
+
+
+def ends(text: str, most: int) -> str:
+    """A text for a model; only its beginning and end if it is longer than `most` characters."""
+    return text if len(text) <= most else f"{text[: most // 2]}\n…\n{text[-(most // 2) :]}"

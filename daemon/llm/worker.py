@@ -12,7 +12,7 @@ import contextlib
 import os
 import resource
 import threading
-from importlib import resources
+from pathlib import Path
 from typing import Final
 
 from .failures import CallFailed
@@ -49,7 +49,7 @@ class Worker:
 
     def __init__(self, out: int) -> None:
         self._out = out
-        form = resources.files(__package__).joinpath("prompts", "form.txt").read_text("utf-8")
+        form = Path(__file__).with_name("prompts").joinpath("form.txt").read_text("utf-8")
         self._form = form.strip()
         self._models = LiteLlm(self._form)
         self._tasks: dict[int, asyncio.Task[FromWorker]] = {}

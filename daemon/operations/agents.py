@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Final
 
 from ..errors import NotFound, ThermoclineError
 from ..memory.checks import check_agent
@@ -13,10 +12,11 @@ from ..store import key_values
 from ..store.agent_store import AgentStore
 from ..store.tree_rows import totals
 from .forgetting import everything, forget_everything
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 
 
+@Operation("GET", "/api/agents", agent=False)
 async def index(scope: Scope) -> AgentList:
     """List the agents, without opening any."""
     agents = scope.daemon.agents
@@ -30,6 +30,7 @@ async def index(scope: Scope) -> AgentList:
     return AgentList(results)
 
 
+@Operation("DELETE", "/api/agents/{id}", role="admin", agent=False)
 async def forget(scope: Scope, id: AgentId, query: ForgetAgentQuery) -> AgentForgotten:  # noqa: A002
     """Forget an agent: all its memories and its folder, on the replica too."""
     agent = check_agent(id)
@@ -63,9 +64,3 @@ async def _memories(store: AgentStore) -> int | None:
     with contextlib.suppress(ThermoclineError):
         return sum(await store.read(totals))
     return None
-
-
-OPERATIONS: Final = (
-    operation("GET", "/api/agents", index, agent=False),
-    operation("DELETE", "/api/agents/{id}", forget, role="admin", agent=False),
-)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, ParamSpec, TypeVar
 
 from ..store.database import translate_os
-from .operation import Stream, operation
+from .operation import Operation, Stream
 from .scope import Scope
 
 P = ParamSpec("P")
@@ -20,6 +20,7 @@ T = TypeVar("T")
 _PIECE: Final = 262_144
 
 
+@Operation("GET", "/api/backup", role="admin", type="application/gzip")
 async def backup(scope: Scope) -> Stream:
     """Send all of an agent's memory as one archive, a .tar.gz, made while it is sent."""
     day = time.strftime("%Y-%m-%d", time.localtime(scope.now))
@@ -27,6 +28,7 @@ async def backup(scope: Scope) -> Stream:
     return Stream(_archive(scope, stopped), f"{scope.agent}-{day}.tar.gz", stopped.set)
 
 
+@Operation("GET", "/api/export", type="application/x-ndjson")
 async def export(scope: Scope) -> Stream:
     """Send a snapshot of all rows, one JSON object per line."""
     stopped = threading.Event()
@@ -88,9 +90,3 @@ async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
     except asyncio.CancelledError:
         await asyncio.wait({running})
         raise
-
-
-OPERATIONS: Final = (
-    operation("GET", "/api/backup", backup, role="admin", type="application/gzip"),
-    operation("GET", "/api/export", export, type="application/x-ndjson"),
-)

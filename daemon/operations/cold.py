@@ -13,7 +13,7 @@ from ..shapes.memory import MemoryPage
 from ..shapes.recall import HitView
 from ..store.selecting import Filters
 from .memories import listed
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 from .sync import account_of
 from .views import memory_fields, memory_view
@@ -24,36 +24,34 @@ _MOST_WORDS: Final = 12
 _METHOD: Final = "cold"
 
 
+@Operation("GET", "/api/cold")
 async def index(scope: Scope, query: ColdQuery) -> MemoryPage:
     """List the archive, by words or the newest first."""
-    limit = scope.page_limit(query.limit)
     if not query.query.strip():
-        return await listed(scope, _ARCHIVED, limit, query.offset)
-    async with scope.store() as store:
-        scoring, tuning = store.rules.scoring, store.rules.recall
-        request = Request(
-            text=query.query,
-            filters=_ARCHIVED,
-            limit=max(tuning.candidates, query.offset + limit),
-            weights=tuning.weights,
-            preset=tuning.preset,
-            scoring=scoring,
-            now=scope.now,
-        )
-        answer = await store.read(
-            lambda db: recall(db, request, tuning), seconds=scope.settings.limits.query_seconds
-        )
-    shown = answer.hits[query.offset : query.offset + limit]
-    views = [memory_view(hit.memory, scope.now, scoring) for hit in shown]
+        return await listed(scope, _ARCHIVED, query.limit, query.offset)
+    end, tuning = query.offset + scope.page_limit(query.limit), scope.settings.recall
+    request = Request(
+        text=query.query,
+        filters=_ARCHIVED,
+        limit=max(tuning.candidates, end),
+        weights=tuning.weights,
+        preset=tuning.preset,
+        scoring=scope.settings.scoring,
+        now=scope.now,
+    )
+    answer = await scope.read(lambda db: recall(db, request, tuning), timed=True)
+    views = [memory_view(scope, hit.memory) for hit in answer.hits[query.offset : end]]
     return MemoryPage(views, len(answer.hits))
 
 
+@Operation("POST", "/api/cold/init", role="write")
 async def init(scope: Scope, body: DatabaseBody | None = None) -> Initialized:
     """Make the tables of the replica, or of another database, that are missing."""
     await scope.daemon.databases.prepare(await account_of(scope, body or DatabaseBody()))
     return Initialized()
 
 
+@Operation("POST", "/api/cold/search")
 async def search(scope: Scope, body: ColdSearchBody) -> ColdFound:
     """Search all memories that the replica, or another database, holds."""
     words = list(parse(body.query).words[:_MOST_WORDS])
@@ -76,10 +74,3 @@ async def search(scope: Scope, body: ColdSearchBody) -> ColdFound:
         fields = memory_fields(memory, scope.now, scoring)
         hits.append(HitView(**fields, relevance=round(share, 6), search_method=_METHOD))
     return ColdFound(hits)
-
-
-OPERATIONS: Final = (
-    operation("GET", "/api/cold", index),
-    operation("POST", "/api/cold/init", init, role="write"),
-    operation("POST", "/api/cold/search", search),
-)

@@ -14,12 +14,13 @@ from ..shapes.compact import CompactBody, CompactedMessages
 from ..thinking.compaction import WINDOW, Compacted, CompactionLimits, needs_compaction
 from ..thinking.model_or_rules import AskOptions
 from ..thinking.model_summary import shorten as compact
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 
 _MOST: Final = 10_000
 
 
+@Operation("POST", "/api/compact", agent=False)
 async def shorten(scope: Scope, body: CompactBody) -> CompactedMessages:
     """Shorten a conversation to a model's window. Nothing is stored."""
     if not 0 < len(body.messages) <= _MOST:
@@ -114,6 +115,3 @@ def _text(content: Any, number: int) -> str:
     raise InvalidInput(
         "give each message a text as its 'content'", field=f"messages[{number}].content"
     )
-
-
-OPERATIONS: Final = (operation("POST", "/api/compact", shorten, agent=False),)

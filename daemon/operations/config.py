@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
 
 from ..config.editing import owners_keys
 from ..errors import ConfigInvalid, Forbidden, InvalidInput
 from ..shapes.config import ConfigChange, ConfigChanged, ConfigPage
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 
 
+@Operation("GET", "/api/config", role="admin", agent=False)
 async def show(scope: Scope) -> ConfigPage:
     """Show every key with its value, origin, default, help and bounds."""
     _require_all(scope)
     return await asyncio.to_thread(scope.daemon.config.page)
 
 
+@Operation("PUT", "/api/config", role="admin", agent=False)
 async def change(scope: Scope, body: ConfigChange) -> ConfigChanged:
     """Change keys of the user's layer, all of them or none, in force at once."""
     _require_all(scope)
@@ -34,16 +35,9 @@ async def change(scope: Scope, body: ConfigChange) -> ConfigChanged:
 
 
 def _require_all(scope: Scope) -> None:
-    """Raise `Forbidden` unless the caller is an admin of every agent."""
     # No list of agents has an empty name, so only a grant for every agent covers it.
     if scope.daemon.gate.role(scope.peer, "") != "admin":
         raise Forbidden(
             "the configuration is for admins of every agent",
             hint='grant the role for all agents: {"role": "admin", "agents": ["*"]}',
         )
-
-
-OPERATIONS: Final = (
-    operation("GET", "/api/config", show, role="admin", agent=False),
-    operation("PUT", "/api/config", change, role="admin", agent=False),
-)

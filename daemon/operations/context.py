@@ -6,7 +6,6 @@ import sqlite3
 import time
 from contextlib import suppress
 from functools import partial
-from typing import Final
 
 import msgspec
 
@@ -22,8 +21,9 @@ from ..store import own_entries
 from ..store.selecting import Filters
 from ..store.sessions import Used
 from . import sessions
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
+from .views import view_of
 
 
 class _Made(msgspec.Struct):
@@ -38,6 +38,7 @@ class _Made(msgspec.Struct):
     shown: list[Used]
 
 
+@Operation("POST", "/api/context", tool="context")
 async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
     """What the agent reads before its turn: what it always knows, and what a query finds."""
     started = time.perf_counter()
@@ -62,14 +63,14 @@ async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
         )
         if made.used and scope.leaves_traces:
             store.note_answer(made.used, len(made.block.text or ""))
-        if session is not None:
-            await sessions.record(scope, store, session, "context", body.query, made.shown)
+        await sessions.record(scope, store, session, "context", body.query, made.shown)
     scope.daemon.minutes.note_recall(scope.agent, (time.perf_counter() - started) * 1000)
     if made.lines > own_files.KNOWLEDGE_LINES:
         made.block.warnings = [long_warning(made.lines)]
     return made.block
 
 
+@Operation("GET", "/api/context")
 async def ask_by_url(scope: Scope, query: ContextQuery) -> ContextBlock:
     """The same for a query in the URL."""
     return await ask(scope, query)
@@ -106,19 +107,11 @@ def _section(one: Filled, now: float) -> ContextSection:
 
 
 def _item(item: Shown, now: float) -> ContextItem:
-    return ContextItem(
+    return view_of(
+        ContextItem,
+        item,
         text=item.whole,
-        source=item.source,
-        at=item.at,
         age_seconds=None if item.at is None else max(0.0, round(now - item.at, 3)),
-        id=item.id,
-        quoted=item.quoted,
         cut=item.is_cut,
         relevance=None if item.relevance is None else round(item.relevance, 6),
     )
-
-
-OPERATIONS: Final = (
-    operation("GET", "/api/context", ask_by_url),
-    operation("POST", "/api/context", ask, tool="context"),
-)

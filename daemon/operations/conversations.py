@@ -16,7 +16,7 @@ from ..language.turn_text import without_recalled
 from ..memory import checks
 from ..memory.metadata import extract
 from ..memory.records import OBSERVED, USER_STATED, Memory
-from ..memory.scoring import Scoring, default_importance
+from ..memory.scoring import default_importance
 from ..shapes.observe import ObserveBody, Observed, SkippedMessage, Talk, TurnBody, TurnsStored
 from ..store import conversations, memories
 from ..store.agent_store import AgentStore
@@ -24,7 +24,7 @@ from ..store.conversations import Conversation, Said
 from ..store.transaction import Transaction
 from ..thinking.extraction import CATEGORY, Extracted
 from ..thinking.model_or_rules import AskOptions
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 from .views import memory_view
 
@@ -39,6 +39,7 @@ _UNSAID: Final = frozenset({"system", "developer", "tool", "function"})
 _SPOKEN: Final = frozenset({"text", "input_text", "output_text"})
 
 
+@Operation("POST", "/api/observe", role="write")
 async def observe(scope: Scope, body: ObserveBody) -> Observed:
     """Report turns of a conversation; what is worth remembering is stored."""
     told = reported(scope, body, ended=body.end)
@@ -67,7 +68,7 @@ async def observe(scope: Scope, body: ObserveBody) -> Observed:
             skipped=told.skipped or UNSET,
         )
         if read is not None:
-            _tell(answer, read, scope.now, store.rules.scoring)
+            _tell(scope, answer, read)
     return answer
 
 
@@ -87,23 +88,22 @@ async def _read_now(
     return read, left
 
 
-def _tell(answer: Observed, read: list[Extracted], now: float, scoring: Scoring) -> None:
-    stored = [memory for one in read for memory in one.kept.stored]
-    known = [memory for one in read for memory in one.kept.known]
-    answer.stored = [memory_view(memory, now, scoring) for memory in stored]
-    answer.known = list(dict.fromkeys(memory.id for memory in known))
+def _tell(scope: Scope, answer: Observed, read: list[Extracted]) -> None:
+    answer.stored = [memory_view(scope, memory) for one in read for memory in one.kept.stored]
+    answer.known = list(dict.fromkeys(memory.id for one in read for memory in one.kept.known))
     answer.mode = "llm" if any(one.way == "llm" for one in read) else "rule"
     answer.why = next((one.why for one in read if one.why), UNSET)
     answer.llm = [one.spent for one in read if one.spent is not None] or UNSET
 
 
+@Operation("POST", "/api/turns", role="write", statuses=(201,))
 async def turns(scope: Scope, body: Talk) -> TurnsStored:
     """Store the turns of a conversation as they are, in their order."""
     told = reported(scope, body)
-    async with scope.store(create=True) as store:
-        stored = await store.write(lambda tx: store_turns(tx, told.conversation, told.said))
-        scoring = store.rules.scoring
-    views = [memory_view(memory, scope.now, scoring) for memory in stored]
+    stored = await scope.write(
+        lambda tx: store_turns(tx, told.conversation, told.said), create=True
+    )
+    views = [memory_view(scope, memory) for memory in stored]
     return TurnsStored(told.conversation, views, told.skipped or UNSET)
 
 
@@ -281,9 +281,3 @@ def _tools(turn: TurnBody) -> tuple[str, ...]:
 def _tool_name(tool: Mapping[str, Any]) -> str:
     function = tool.get("function")
     return str((function if isinstance(function, Mapping) else tool).get("name") or "")
-
-
-OPERATIONS: Final = (
-    operation("POST", "/api/observe", observe, role="write"),
-    operation("POST", "/api/turns", turns, role="write", statuses=(201,)),
-)

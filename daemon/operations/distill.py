@@ -20,8 +20,9 @@ from ..thinking.distillation import Measure
 from ..thinking.filing import category_for
 from ..thinking.keeping import keep, memory_of
 from ..thinking.model_or_rules import AskOptions, Derived
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
+from .views import view_of
 
 # Texts of a batch that are distilled at the same time; small devices have few processors.
 _AT_ONCE: Final = 4
@@ -39,6 +40,7 @@ class _Wanted(msgspec.Struct, frozen=True):
     category: str
 
 
+@Operation("POST", "/api/distill", role="write")
 async def distill(scope: Scope, body: DistilBody) -> DistilledText | DistilledTexts:
     """Condense a text to what is worth remembering, and store that on request."""
     texts = _texts(body)
@@ -106,15 +108,13 @@ async def _distilled(scope: Scope, text: str, wanted: _Wanted) -> DistilledText:
 
 def _view(text: str, best: Distilled, thought: Derived[Any]) -> DistilledText:
     stages = stages_of(text, best)
-    return DistilledText(
+    return view_of(
+        DistilledText,
+        stages,
         distilled=best,
         mode=thought.way,
-        original_size=stages.original_size,
-        distilled_size=stages.distilled_size,
         compression_ratio=round(stages.compression_ratio, 3),
         stages=StageSizes(stages.original_size, stages.distilled_size, stages.core_size),
-        core_summary=stages.core_summary,
-        core_size=stages.core_size,
         why=thought.why or UNSET,
         llm=thought.spent or UNSET,
     )
@@ -137,13 +137,5 @@ async def _store(scope: Scope, found: list[Distilled], wanted: _Wanted) -> list[
     async with scope.store(create=True) as store:
         wished = await store.read(filed)
         kept = await store.write(lambda tx: keep(tx, wished))
-    return [_stored(one, known=False) for one in kept.stored] + [
-        _stored(one, known=True) for one in kept.known
-    ]
-
-
-def _stored(memory: Memory, *, known: bool) -> StoredFact:
-    return StoredFact(memory.id, memory.text, memory.category, memory.importance, known)
-
-
-OPERATIONS: Final = (operation("POST", "/api/distill", distill, role="write"),)
+    new = [view_of(StoredFact, one, duplicate=False) for one in kept.stored]
+    return new + [view_of(StoredFact, one, duplicate=True) for one in kept.known]

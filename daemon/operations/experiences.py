@@ -14,29 +14,14 @@ from ..memory.experiences import FADED, Experience, confidence, overlap
 from ..memory.scoring import DAY
 from ..recall.recall import Hit, Request, recall
 from ..recall.sources import EXPERIENCES
-from ..shapes.experiences import (
-    ExperienceBody,
-    ExperienceDeleted,
-    ExperiencePage,
-    ExperienceQuery,
-    ExperienceSearch,
-    ExperienceStats,
-    ExperienceView,
-    PreferenceBody,
-    PreferencePage,
-    PreferenceQuery,
-    PreferenceView,
-    PruneBody,
-    Pruned,
-    SimilarExperiences,
-)
+from ..shapes import experiences as shapes
 from ..shapes.observe import ExperiencesObserved, Talk
 from ..store import experiences
 from ..thinking.experiences import observed
 from .conversations import reported
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
-from .views import either, name_of, one_line, secret_warning
+from .views import either, name_of, one_line, secret_warning, view_of
 
 _NAME_CHARS: Final = 200
 _INTENT_CHARS: Final = 2_000
@@ -46,31 +31,30 @@ _COMPARED: Final = 4
 _MOST_COMPARED: Final = 100
 
 
-async def index(scope: Scope, query: ExperienceQuery) -> ExperiencePage:
+@Operation("GET", "/api/experiences")
+async def index(scope: Scope, query: shapes.ExperienceQuery) -> shapes.ExperiencePage:
     """List experiences, those of most weight first."""
-    limit = scope.page_limit(query.limit)
     read = partial(
         experiences.page,
         now=scope.now,
         types=query.type,
         user=either(query.user, query.userId, "user", None),
         least=either(query.min_weight, query.minWeight, "min_weight", 0.0),
-        limit=limit,
+        limit=scope.page_limit(query.limit),
         offset=query.offset,
     )
-    async with scope.store() as store:
-        found, total = await store.read(read)
-    return ExperiencePage([experience_view(one, scope.now) for one in found], total)
+    found, total = await scope.read(read)
+    return shapes.ExperiencePage([experience_view(one, scope.now) for one in found], total)
 
 
-async def get(scope: Scope, id: str) -> ExperienceView:  # noqa: A002 - the part of the path
+@Operation("GET", "/api/experiences/{id}")
+async def get(scope: Scope, id: str) -> shapes.ExperienceView:  # noqa: A002 - the part of the path
     """Read an experience, pruned or not."""
-    async with scope.store() as store:
-        found = await store.read(lambda db: experiences.get(db, id))
-    return experience_view(found, scope.now)
+    return experience_view(await scope.read(lambda db: experiences.get(db, id)), scope.now)
 
 
-async def add(scope: Scope, body: ExperienceBody) -> ExperienceView:
+@Operation("POST", "/api/experiences", role="write", statuses=(201,))
+async def add(scope: Scope, body: shapes.ExperienceBody) -> shapes.ExperienceView:
     """Store an experience."""
     made = Experience(
         id=secrets.token_hex(8),
@@ -85,14 +69,14 @@ async def add(scope: Scope, body: ExperienceBody) -> ExperienceView:
         last_used_at=scope.now,
         weight=body.weight,
     )
-    async with scope.store(create=True) as store:
-        await store.write(lambda tx: experiences.put(tx, made))
+    await scope.write(lambda tx: experiences.put(tx, made), create=True)
     view = experience_view(made, scope.now)
     view.warning = secret_warning(secrets_in({"intent": made.intent, "solution": made.solution}))
     return view
 
 
-async def search(scope: Scope, query: ExperienceSearch) -> SimilarExperiences:
+@Operation("GET", "/api/experiences/search")
+async def search(scope: Scope, query: shapes.ExperienceSearch) -> shapes.SimilarExperiences:
     """Find experiences with a similar intent."""
     tuning = scope.settings.recall
     request = Request(
@@ -103,10 +87,7 @@ async def search(scope: Scope, query: ExperienceSearch) -> SimilarExperiences:
         now=scope.now,
         local=scope.zone,
     )
-    async with scope.store() as store:
-        answer = await store.read(
-            lambda db: recall(db, request, tuning), seconds=scope.settings.limits.query_seconds
-        )
+    answer = await scope.read(lambda db: recall(db, request, tuning), timed=True)
     asked = frozenset(tag.casefold() for tag in checks.check_tags(query.tags))
     views = [found_view(hit, scope.now) for hit in answer.experiences]
     for view in views:
@@ -114,24 +95,24 @@ async def search(scope: Scope, query: ExperienceSearch) -> SimilarExperiences:
         share = overlap(asked, view.tags) if asked else 1.0
         view.similarity = round(view.relevance * (1 + share) / 2, 6)
     views.sort(key=lambda view: view.similarity or 0.0, reverse=True)
-    return SimilarExperiences(query.q, views[: query.limit], answer.why or UNSET)
+    return shapes.SimilarExperiences(query.q, views[: query.limit], answer.why or UNSET)
 
 
-async def use(scope: Scope, id: str) -> ExperienceView:  # noqa: A002 - the part of the path
+@Operation("POST", "/api/experiences/{id}/use", role="write")
+async def use(scope: Scope, id: str) -> shapes.ExperienceView:  # noqa: A002 - the part of the path
     """Count a use of an experience: from now on it has its full weight again."""
-    async with scope.store() as store:
-        used = await store.write(lambda tx: experiences.use(tx, id))
-    return experience_view(used, scope.now)
+    return experience_view(await scope.write(lambda tx: experiences.use(tx, id)), scope.now)
 
 
-async def remove(scope: Scope, id: str) -> ExperienceDeleted:  # noqa: A002 - the part of the path
+@Operation("DELETE", "/api/experiences/{id}", role="write")
+async def remove(scope: Scope, id: str) -> shapes.ExperienceDeleted:  # noqa: A002 - the part of the path
     """Delete an experience for good."""
-    async with scope.store() as store:
-        await store.write(lambda tx: experiences.delete(tx, id))
-    return ExperienceDeleted(id)
+    await scope.write(lambda tx: experiences.delete(tx, id))
+    return shapes.ExperienceDeleted(id)
 
 
-async def prune(scope: Scope, body: PruneBody) -> Pruned:
+@Operation("POST", "/api/experiences/prune", role="write")
+async def prune(scope: Scope, body: shapes.PruneBody) -> shapes.Pruned:
     """Take what has faded out of recall; the history keeps it."""
     least = either(body.min_weight, body.minWeight, "min_weight", FADED)
     async with scope.store() as store:
@@ -141,16 +122,17 @@ async def prune(scope: Scope, body: PruneBody) -> Pruned:
             faded = await store.write(lambda tx: experiences.prune(tx, least))
         left = await store.read(experiences.count)
     kept = left - len(faded) if body.dry_run else left
-    return Pruned([experience_view(one, scope.now) for one in faded], kept, not body.dry_run)
+    return shapes.Pruned([experience_view(one, scope.now) for one in faded], kept, not body.dry_run)
 
 
-async def stats(scope: Scope) -> ExperienceStats:
+@Operation("GET", "/api/experiences/stats")
+async def stats(scope: Scope) -> shapes.ExperienceStats:
     """Count the experiences."""
-    async with scope.store() as store:
-        totals = await store.read(experiences.totals)
-        faded = await store.read(lambda db: experiences.fading(db, scope.now))
+    totals, faded = await scope.read(
+        lambda db: (experiences.totals(db), experiences.fading(db, scope.now))
+    )
     age = 0.0 if totals.created_at is None else max(0.0, scope.now - totals.created_at)
-    return ExperienceStats(
+    return shapes.ExperienceStats(
         total=sum(totals.by_type.values()),
         by_type=totals.by_type,
         avg_age=round(age / DAY, 3),
@@ -158,6 +140,7 @@ async def stats(scope: Scope) -> ExperienceStats:
     )
 
 
+@Operation("POST", "/api/experiences/observe", role="write")
 async def observe(scope: Scope, body: Talk) -> ExperiencesObserved:
     """Store the decisions, solutions, errors and preferences of a conversation as experiences."""
     told = reported(scope, body)
@@ -165,8 +148,7 @@ async def observe(scope: Scope, body: Talk) -> ExperiencesObserved:
     found = await observed(
         told.said, told.conversation, user, scope.now, scope.daemon.thinking.model.rules
     )
-    async with scope.store(create=True) as store:
-        done = await store.write(lambda tx: [experiences.tell(tx, one) for one in found])
+    done = await scope.write(lambda tx: [experiences.tell(tx, one) for one in found], create=True)
     return ExperiencesObserved(
         conversation=told.conversation,
         stored=[experience_view(one, scope.now) for one, is_new in done if is_new],
@@ -175,77 +157,52 @@ async def observe(scope: Scope, body: Talk) -> ExperiencesObserved:
     )
 
 
-async def preferences(scope: Scope, query: PreferenceQuery) -> PreferencePage:
+@Operation("GET", "/api/preferences")
+async def preferences(scope: Scope, query: shapes.PreferenceQuery) -> shapes.PreferencePage:
     """List what users prefer."""
     limit = scope.page_limit(query.limit)
     user = either(query.user, query.userId, "user", None)
-    async with scope.store() as store:
-        found, total = await store.read(
-            lambda db: experiences.preferences(db, user, limit, query.offset)
-        )
-    return PreferencePage([_preference(one, scope.now) for one in found], total)
+    found, total = await scope.read(
+        lambda db: experiences.preferences(db, user, limit, query.offset)
+    )
+    return shapes.PreferencePage([_preference(one, scope.now) for one in found], total)
 
 
-async def prefer(scope: Scope, body: PreferenceBody) -> PreferenceView:
+@Operation("POST", "/api/preferences", role="write")
+async def prefer(scope: Scope, body: shapes.PreferenceBody) -> shapes.PreferenceView:
     """Store what a user prefers; told again, it is surer."""
     user = name_of(body.user, body.userId, "user")
     category = one_line(body.category, "category", _NAME_CHARS)
     value = one_line(body.value, "value", _VALUE_CHARS)
-    async with scope.store(create=True) as store:
-        made = await store.write(lambda tx: experiences.prefer(tx, user, category, value))
+    made = await scope.write(lambda tx: experiences.prefer(tx, user, category, value), create=True)
     return _preference(made, scope.now)
 
 
-def experience_view(one: Experience, now: float) -> ExperienceView:
+def experience_view(one: Experience, now: float) -> shapes.ExperienceView:
     """An experience as answers show it."""
-    return ExperienceView(
-        id=one.id,
-        type=one.type,
-        intent=one.intent,
-        solution=one.solution,
+    return view_of(
+        shapes.ExperienceView,
+        one,
         success_score=round(one.success_score, 12),
-        tags=one.tags,
-        conversation=one.conversation,
-        user=one.user,
-        created_at=one.created_at,
-        last_used_at=one.last_used_at,
-        use_count=one.use_count,
         weight=round(one.weight_at(now), 12),
         initial_weight=one.weight,
-        pruned_at=one.pruned_at,
     )
 
 
-def found_view(hit: Hit, now: float) -> ExperienceView:
+def found_view(hit: Hit, now: float) -> shapes.ExperienceView:
     """An experience that answers a question."""
     view = experience_view(hit.experience, now)
     view.relevance = round(hit.relevance, 6)
     return view
 
 
-def _preference(one: Experience, now: float) -> PreferenceView:
-    return PreferenceView(
-        id=one.id,
-        user=one.user,
+def _preference(one: Experience, now: float) -> shapes.PreferenceView:
+    return view_of(
+        shapes.PreferenceView,
+        one,
         category=one.solution["category"],
         value=one.solution["value"],
         confidence=round(confidence(one.use_count), 12),
         repeats=one.use_count,
         weight=round(one.weight_at(now), 12),
-        last_used_at=one.last_used_at,
     )
-
-
-OPERATIONS: Final = (
-    operation("GET", "/api/experiences", index),
-    operation("POST", "/api/experiences", add, role="write", statuses=(201,)),
-    operation("GET", "/api/experiences/search", search),
-    operation("GET", "/api/experiences/stats", stats),
-    operation("POST", "/api/experiences/prune", prune, role="write"),
-    operation("POST", "/api/experiences/observe", observe, role="write"),
-    operation("GET", "/api/experiences/{id}", get),
-    operation("DELETE", "/api/experiences/{id}", remove, role="write"),
-    operation("POST", "/api/experiences/{id}/use", use, role="write"),
-    operation("GET", "/api/preferences", preferences),
-    operation("POST", "/api/preferences", prefer, role="write"),
-)

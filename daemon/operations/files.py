@@ -17,37 +17,20 @@ from ..files import walker
 from ..files.chunk_index import IndexStanding
 from ..recall.recall import Hit, Request
 from ..recall.sources import CHUNKS
-from ..shapes.files import (
-    ChunkList,
-    ChunkPlace,
-    ChunksQuery,
-    FileLines,
-    FilePage,
-    FileSearch,
-    FilesFound,
-    FilesQuery,
-    FilesStats,
-    FilesSynced,
-    FileView,
-    FoundChunk,
-    IndexState,
-    LinesQuery,
-    PathAdded,
-    PathBody,
-    PathRemoved,
-    WatchedPath,
-)
+from ..shapes import files as shapes
 from ..store import chunk_tables, conversations, watched
 from ..store.agent_store import AgentStore
 from ..store.selecting import Filters
 from . import sessions
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
+from .views import view_of
 
 _ADDING_SECONDS: Final = 2.0
 
 
-async def search(scope: Scope, body: FileSearch) -> FilesFound:
+@Operation("POST", "/api/files/search")
+async def search(scope: Scope, body: shapes.FileSearch) -> shapes.FilesFound:
     """Search the watched files."""
     started = time.perf_counter()
     rules, tuning = scope.settings.index, scope.settings.recall
@@ -69,9 +52,8 @@ async def search(scope: Scope, body: FileSearch) -> FilesFound:
         wait = rules.search_wait_ms if body.wait_ms is None else body.wait_ms
         synced = await _bring(scope, store, wait / 1000)
         answer, used = await store.read(read, seconds=scope.settings.limits.query_seconds)
-        if session is not None:
-            await sessions.record(scope, store, session, "files", body.query, used)
-    return FilesFound(
+        await sessions.record(scope, store, session, "files", body.query, used)
+    return shapes.FilesFound(
         query=body.query,
         chunks=found_chunks(answer.chunks),
         searched=answer.searched[CHUNKS.name],
@@ -81,12 +63,14 @@ async def search(scope: Scope, body: FileSearch) -> FilesFound:
     )
 
 
-async def search_by_url(scope: Scope, query: FileSearch) -> FilesFound:
+@Operation("GET", "/api/files/search")
+async def search_by_url(scope: Scope, query: shapes.FileSearch) -> shapes.FilesFound:
     """Search the watched files by a question in the URL."""
     return await search(scope, query)
 
 
-async def get(scope: Scope, query: LinesQuery) -> FileLines:
+@Operation("GET", "/api/files/get")
+async def get(scope: Scope, query: shapes.LinesQuery) -> shapes.FileLines:
     """Read lines of a watched file as it is now, or turns of a conversation."""
     if query.path.startswith(conversations.PATH):
         return await _turns(scope, query)
@@ -101,16 +85,15 @@ async def get(scope: Scope, query: LinesQuery) -> FileLines:
     return _lines(query, text.splitlines(keepends=True))
 
 
-async def _turns(scope: Scope, query: LinesQuery) -> FileLines:
+async def _turns(scope: Scope, query: shapes.LinesQuery) -> shapes.FileLines:
     name = query.path.removeprefix(conversations.PATH)
-    async with scope.store() as store:
-        found = await store.read(lambda db: conversations.transcript(db, name))
+    found = await scope.read(lambda db: conversations.transcript(db, name))
     if not found:
         raise NotFound(f"nothing is kept of a conversation '{name}'", field="path")
     return _lines(query, [f"{line}\n" for line in found])
 
 
-def _lines(query: LinesQuery, lines: Sequence[str]) -> FileLines:
+def _lines(query: shapes.LinesQuery, lines: Sequence[str]) -> shapes.FileLines:
     last = len(lines) if query.to_line is None else query.to_line
     if query.lines is not None:
         last = min(last, query.from_line + query.lines - 1)
@@ -121,21 +104,23 @@ def _lines(query: LinesQuery, lines: Sequence[str]) -> FileLines:
             f"the lines {first} to {last} are none: '{query.path}' has {len(lines)}",
             field="from_line",
         )
-    return FileLines(query.path, first, last, len(lines), "".join(lines[first - 1 : last]))
+    return shapes.FileLines(query.path, first, last, len(lines), "".join(lines[first - 1 : last]))
 
 
-async def get_by_body(scope: Scope, body: LinesQuery) -> FileLines:
+@Operation("POST", "/api/files/get")
+async def get_by_body(scope: Scope, body: shapes.LinesQuery) -> shapes.FileLines:
     """Read lines of a watched file as it is now, with the request in the body."""
     return await get(scope, body)
 
 
-async def sync(scope: Scope) -> FilesSynced:
+@Operation("POST", "/api/files/sync", role="write")
+async def sync(scope: Scope) -> shapes.FilesSynced:
     """Look at every watched file now, and update the index."""
     started = time.perf_counter()
     async with scope.store(exists=True) as store:
         done = await scope.daemon.indexes.of(store).sync()
         totals = await store.read(chunk_tables.totals)
-    return FilesSynced(
+    return shapes.FilesSynced(
         **msgspec.structs.asdict(done),
         files=totals.files,
         chunks=totals.chunks,
@@ -143,52 +128,53 @@ async def sync(scope: Scope) -> FilesSynced:
     )
 
 
-async def index(scope: Scope, query: FilesQuery) -> FilePage:
+@Operation("GET", "/api/files/list")
+async def index(scope: Scope, query: shapes.FilesQuery) -> shapes.FilePage:
     """List the watched files."""
     limit = scope.page_limit(query.limit)
-    async with scope.store() as store:
-        found, total = await store.read(
-            lambda db: chunk_tables.page(
-                db, query.prefix, limit, query.offset, left_out=query.left_out
-            )
-        )
-    return FilePage([FileView(**msgspec.structs.asdict(one)) for one in found], total)
+    found, total = await scope.read(
+        lambda db: chunk_tables.page(db, query.prefix, limit, query.offset, left_out=query.left_out)
+    )
+    return shapes.FilePage([view_of(shapes.FileView, one) for one in found], total)
 
 
-async def chunks(scope: Scope, query: ChunksQuery) -> ChunkList:
+@Operation("GET", "/api/files/chunks")
+async def chunks(scope: Scope, query: shapes.ChunksQuery) -> shapes.ChunkList:
     """List the chunks of a watched file, by their lines."""
-    async with scope.store() as store:
-        known = await store.read(lambda db: chunk_tables.digest_of(db, query.path))
-        found = await store.read(lambda db: chunk_tables.chunks_of(db, query.path))
-        if known is None:
-            raise NotFound(f"'{query.path}' is not a watched file", field="path")
-    return ChunkList(
+    known, found = await scope.read(
+        lambda db: (chunk_tables.digest_of(db, query.path), chunk_tables.chunks_of(db, query.path))
+    )
+    if known is None:
+        raise NotFound(f"'{query.path}' is not a watched file", field="path")
+    return shapes.ChunkList(
         query.path,
-        [ChunkPlace(one.id, one.first_line, one.last_line, one.heading) for one in found],
+        [shapes.ChunkPlace(one.id, one.first_line, one.last_line, one.heading) for one in found],
     )
 
 
-async def stats(scope: Scope) -> FilesStats:
+@Operation("GET", "/api/files/stats")
+async def stats(scope: Scope) -> shapes.FilesStats:
     """Show how much is indexed, what is watched, and whether the index is current."""
     async with scope.store() as store:
         totals = await store.read(chunk_tables.totals)
         if store.exists:
             found = scope.daemon.indexes.of(store)
-            state, paths = found.state, [WatchedPath(*one) for one in found.paths()]
+            state, paths = found.state, [shapes.WatchedPath(*one) for one in found.paths()]
         else:
             state, paths = IndexStanding(), []
-    return FilesStats(
+    return shapes.FilesStats(
         files=totals.files,
         left_out=totals.left_out,
         chunks=totals.chunks,
         tokens=totals.chars // 4,
         index_bytes=totals.bytes,
-        state=state_view(state),
+        state=view_of(shapes.IndexState, state),
         paths=paths,
     )
 
 
-async def add(scope: Scope, body: PathBody) -> PathAdded:
+@Operation("POST", "/api/files/paths", role="write")
+async def add(scope: Scope, body: shapes.PathBody) -> shapes.PathAdded:
     """Watch a folder or file.
 
     Outside of the agent's workspace, and of the paths that the configuration grants the agent, only
@@ -203,10 +189,11 @@ async def add(scope: Scope, body: PathBody) -> PathAdded:
             found.doubt()
         in_step = await scope.daemon.indexes.in_step(store, _ADDING_SECONDS)
         state = found.state
-    return PathAdded(path, added, in_step, state.watched_files, state.to_read)
+    return shapes.PathAdded(path, added, in_step, state.watched_files, state.to_read)
 
 
-async def remove(scope: Scope, query: PathBody) -> PathRemoved:
+@Operation("DELETE", "/api/files/paths", role="write")
+async def remove(scope: Scope, query: shapes.PathBody) -> shapes.PathRemoved:
     """Stop watching a path that was added; its chunks are removed."""
     async with scope.store() as store:
         known = await store.read(watched.paths)
@@ -216,35 +203,21 @@ async def remove(scope: Scope, query: PathBody) -> PathRemoved:
         await store.write(lambda tx: watched.remove(tx, path))
         scope.daemon.indexes.of(store).doubt()
         await scope.daemon.indexes.in_step(store, _ADDING_SECONDS)
-    return PathRemoved(path)
+    return shapes.PathRemoved(path)
 
 
-def found_chunks(hits: Sequence[Hit]) -> list[FoundChunk]:
+def found_chunks(hits: Sequence[Hit]) -> list[shapes.FoundChunk]:
     """Chunks as answers show them."""
     return [
-        FoundChunk(
-            id=hit.chunk.id,
-            path=hit.chunk.path,
+        view_of(
+            shapes.FoundChunk,
+            hit.chunk,
             start_line=hit.chunk.first_line,
             end_line=hit.chunk.last_line,
-            heading=hit.chunk.heading,
-            text=hit.chunk.text,
             score=round(hit.relevance, 6),
         )
         for hit in hits
     ]
-
-
-def state_view(state: IndexStanding) -> IndexState:
-    """The state of an index as answers show it."""
-    return IndexState(
-        dirty=state.dirty,
-        syncing=state.syncing,
-        last_sync_at=state.last_sync_at,
-        watched_files=state.watched_files,
-        watching=state.watching,
-        to_read=state.to_read,
-    )
 
 
 async def _bring(scope: Scope, store: AgentStore, seconds: float) -> bool | None:
@@ -272,11 +245,7 @@ def _real(given: str) -> str:
 
 
 def _check_place(scope: Scope, path: str) -> None:
-    """Check that the caller may have the daemon read a path.
-
-    Raises:
-        Forbidden: neither the agent nor the caller may read it.
-    """
+    """Check that the agent or the caller may read a path."""
     state_dir = os.path.realpath(scope.daemon.identity.state_dir)
     if _is_below(path, state_dir):
         raise InvalidInput(f"cannot watch '{path}': it is part of the state folder", field="path")
@@ -309,17 +278,3 @@ def _text_of(top: Path, below: str, limit: int) -> str:
     if len(content) > limit:
         raise InvalidInput(f"'{below}' is larger than {limit // 1024} KB", field="path")
     return content.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
-
-
-OPERATIONS: Final = (
-    operation("POST", "/api/files/search", search),
-    operation("GET", "/api/files/search", search_by_url),
-    operation("GET", "/api/files/get", get),
-    operation("POST", "/api/files/get", get_by_body),
-    operation("POST", "/api/files/sync", sync, role="write"),
-    operation("GET", "/api/files/list", index),
-    operation("GET", "/api/files/chunks", chunks),
-    operation("GET", "/api/files/stats", stats),
-    operation("POST", "/api/files/paths", add, role="write"),
-    operation("DELETE", "/api/files/paths", remove, role="write"),
-)

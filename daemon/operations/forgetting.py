@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -33,7 +33,7 @@ from ..store.kinds import kind_of
 from ..store.secret_rows import Held
 from ..store.selecting import Filters, where
 from ..store.transaction import Transaction
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 from .views import memory_view
 
@@ -44,6 +44,7 @@ _SHOWN: Final = 10
 _LOGS: Final = (EPISODES, REFLECTIONS)
 
 
+@Operation("POST", "/api/memory/forget", role="write")
 async def forget(scope: Scope, body: ForgetBody) -> Forgotten:
     """Forget all memories of a category, that contain words, or that hold secrets."""
     words = None if body.query is None else body.query.casefold().split()
@@ -69,7 +70,7 @@ async def forget(scope: Scope, body: ForgetBody) -> Forgotten:
         elsewhere = [_place(one) for one in held]
         for log in _LOGS if everywhere else ():
             file = (store.place.workspace or store.place.folder) / log
-            if await asyncio.to_thread(_clear_lines, file, dry_run=body.dry_run):
+            if await asyncio.to_thread(_rewrite, file, _cleared_line, dry_run=body.dry_run):
                 elsewhere.append(f"file {log}")
         if not body.dry_run:
             texts = await _forget_all(store, found)
@@ -78,27 +79,24 @@ async def forget(scope: Scope, body: ForgetBody) -> Forgotten:
                 await store.write(partial(secret_rows.remove, held=one))
             if store.exists:
                 await scope.daemon.own_files.bring(store)
-        scoring = store.rules.scoring
-    shown = [memory_view(memory, scope.now, scoring) for memory in newest]
+    shown = [memory_view(scope, memory) for memory in newest]
     return Forgotten(len(found), not body.dry_run, shown, elsewhere if everywhere else UNSET)
 
 
 def _place(held: Held) -> str:
-    return (
-        f"{held.where} {held.kind}/{held.id}"
-        if held.where == "history"
-        else (f"{held.where} {held.id}")
-    )
+    kind = f"{held.kind}/" if held.where == "history" else ""
+    return f"{held.where} {kind}{held.id}"
 
 
-def _clear_lines(path: Path, *, dry_run: bool) -> bool:
-    """Replace the secrets in a file of JSON lines; return whether there were any. Blocking."""
+def _rewrite(path: Path, change: Callable[[bytes], bytes | None], *, dry_run: bool = False) -> bool:
+    """Change the lines of a file, or remove them (None); whether any was changed. Blocking."""
     if not path.exists():
         return False
     # A line added meanwhile must not be lost.
     with line_file.locked(path.parent):
         data = path.read_bytes()
-        clean = b"\n".join(map(_cleared_line, data.split(b"\n")))
+        lines = map(change, data.split(b"\n"))
+        clean = b"\n".join(line for line in lines if line is not None)
         if clean != data and not dry_run:
             atomic.write(path, clean, path.stat().st_mode & 0o777)
     return clean != data
@@ -117,21 +115,8 @@ async def forget_in_episodes(scope: Scope, store: AgentStore, texts: Sequence[st
     file = (store.place.workspace or store.place.folder) / EPISODES
     if not texts:
         return
-    if await asyncio.to_thread(_clear_said, file, texts):
+    if await asyncio.to_thread(_rewrite, file, partial(_without_said, texts=texts)):
         await scope.daemon.own_files.bring(store)
-
-
-def _clear_said(path: Path, texts: Sequence[str]) -> bool:
-    """Remove texts from the summaries in a file of episodes; whether any was found. Blocking."""
-    if not path.exists():
-        return False
-    with line_file.locked(path.parent):
-        data = path.read_bytes()
-        lines = [_without_said(line, texts) for line in data.split(b"\n")]
-        clean = b"\n".join(line for line in lines if line is not None)
-        if clean != data:
-            atomic.write(path, clean, path.stat().st_mode & 0o777)
-    return clean != data
 
 
 def _without_said(line: bytes, texts: Sequence[str]) -> bytes | None:
@@ -211,6 +196,3 @@ def _fitting(
         for key, *texts in found
         if not words or all(word in "\n".join(filter(None, texts)).casefold() for word in words)
     ]
-
-
-OPERATIONS: Final = (operation("POST", "/api/memory/forget", forget, role="write"),)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import msgspec
 from msgspec import UNSET
 
 from ..memory.checks import check_short
@@ -12,33 +11,33 @@ from ..recall.recall import Hit
 from ..shapes.graph import EntityChanges, EntityView, FoundEntity, Graph, GraphQuery, RelationView
 from ..store import entities, entity_rows
 from ..store.entities import Entity
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
+from .views import view_of
 
 _LONGEST: Final = 200
 
 
+@Operation("GET", "/api/graph")
 async def show(scope: Scope, query: GraphQuery) -> Graph:
     """Show the people and things that memories name, and their relations."""
     if query.entity is None:
-        async with scope.store() as store:
-            top = await store.read(lambda db: entities.most_mentioned(db, query.limit, scope.now))
+        top = await scope.read(lambda db: entities.most_mentioned(db, query.limit, scope.now))
         return Graph("", found=bool(top), graph=[entity_view(one) for one in top])
     name = check_short(query.entity, "entity", _LONGEST)
-    async with scope.store() as store:
-        found = await store.read(
-            lambda db: entities.around(db, name, query.depth, scope.now),
-            seconds=scope.settings.limits.query_seconds,
-        )
-        if found:
-            return Graph(name, found=True, graph=[entity_view(one) for one in found])
-        alike = await store.read(lambda db: entities.named_like(db, name, scope.now))
+    found = await scope.read(
+        lambda db: entities.around(db, name, query.depth, scope.now), timed=True
+    )
+    if found:
+        return Graph(name, found=True, graph=[entity_view(one) for one in found])
+    alike = await scope.read(lambda db: entities.named_like(db, name, scope.now))
     message = f"no memory names '{name}'"
     if alike:
         message += f"; did you mean {', '.join(alike)}?"
     return Graph(name, found=False, message=message)
 
 
+@Operation("PUT", "/api/graph/{name}", role="write")
 async def change(scope: Scope, name: str, body: EntityChanges) -> EntityView:
     """Set the type or the aliases of a person or thing."""
     name = check_short(name, "name", _LONGEST)
@@ -55,31 +54,11 @@ async def change(scope: Scope, name: str, body: EntityChanges) -> EntityView:
 
 def found_entity(hit: Hit) -> FoundEntity:
     """An entity that answers a query."""
-    return FoundEntity(**_fields(hit.entity), relevance=round(hit.relevance, 6), words=hit.words)
+    found = entity_view(hit.entity)
+    return view_of(FoundEntity, found, relevance=round(hit.relevance, 6), words=hit.words)
 
 
 def entity_view(entity: Entity) -> EntityView:
     """An entity as answers show it."""
-    return EntityView(**_fields(entity))
-
-
-def _fields(entity: Entity) -> dict[str, Any]:
-    return {
-        "name": entity.name,
-        "type": entity.type,
-        "mention_count": entity.mentions,
-        "first_seen": entity.first_seen,
-        "last_seen": entity.last_seen,
-        "relations": [
-            RelationView(**msgspec.structs.asdict(one) | {"memories": list(one.memories)})
-            for one in entity.relations
-        ],
-        "aliases": list(entity.aliases),
-        "memories": list(entity.memories),
-    }
-
-
-OPERATIONS: Final = (
-    operation("GET", "/api/graph", show),
-    operation("PUT", "/api/graph/{name}", change, role="write"),
-)
+    relations = [view_of(RelationView, one) for one in entity.relations]
+    return view_of(EntityView, entity, mention_count=entity.mentions, relations=relations)

@@ -9,30 +9,25 @@ from msgspec import UNSET, UnsetType
 
 from ..errors import InvalidInput, NotFound
 from ..memory.expiry import parse_since
-from ..shapes.history import (
-    HistoryQuery,
-    RowName,
-    UndoBody,
-    Undone,
-    VersionList,
-    VersionView,
-)
+from ..shapes import history as shapes
 from ..store import history, memories, memory_rows, undo
 from ..store.history import Version
 from ..store.kind import Kind
 from ..store.kinds import KINDS
 from ..store.transaction import Transaction
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
+from .views import view_of
 
 _RECORDED: Final = tuple(name for name, kind in KINDS.items() if kind.history)
 
 
-async def index(scope: Scope, query: HistoryQuery) -> VersionList:
+@Operation("GET", "/api/history")
+async def index(scope: Scope, query: shapes.HistoryQuery) -> shapes.VersionList:
     """List versions that were replaced, and values that lost a conflict."""
     kind = _kind(query.kind)
 
-    def read(db: sqlite3.Connection) -> VersionList:
+    def read(db: sqlite3.Connection) -> shapes.VersionList:
         device: str | UnsetType = UNSET
         if query.id is not None:
             key = _key(db, kind, query.id)
@@ -42,13 +37,13 @@ async def index(scope: Scope, query: HistoryQuery) -> VersionList:
         else:
             found = history.latest(db, query.limit, conflicts=query.conflicts)
         wanted = (one for one in found if one.why == history.CONFLICT or not query.conflicts)
-        return VersionList([_view(db, version) for version in wanted], device)
+        return shapes.VersionList([_view(db, version) for version in wanted], device)
 
-    async with scope.store() as store:
-        return await store.read(read)
+    return await scope.read(read)
 
 
-async def put_back(scope: Scope, body: UndoBody) -> Undone:
+@Operation("POST", "/api/undo", role="write")
+async def put_back(scope: Scope, body: shapes.UndoBody) -> shapes.Undone:
     """Undo the last change of a row, or what a writer changed since a time."""
     if (body.id is None) == (body.by is None):
         raise InvalidInput("name a row with 'id', or a writer with 'by' and 'since'", field="id")
@@ -73,9 +68,8 @@ async def put_back(scope: Scope, body: UndoBody) -> Undone:
             tx.db.execute("ROLLBACK TO rehearsal")
             tx.db.execute("RELEASE rehearsal")
 
-    async with scope.store() as store:
-        found = await store.write(rehearse if body.dry_run else apply)
-    return Undone([RowName(*name) for name in found], done=not body.dry_run)
+    found = await scope.write(rehearse if body.dry_run else apply)
+    return shapes.Undone([shapes.RowName(*name) for name in found], done=not body.dry_run)
 
 
 def _kind(name: str) -> Kind:
@@ -94,23 +88,7 @@ def _key(db: sqlite3.Connection, kind: Kind, key: str) -> str:
     return key
 
 
-def _view(db: sqlite3.Connection, version: Version) -> VersionView:
+def _view(db: sqlite3.Connection, version: Version) -> shapes.VersionView:
     replaced, after = history.replaced(db, KINDS[version.kind], version)
-    return VersionView(
-        number=version.number,
-        kind=version.kind,
-        id=version.id,
-        at=version.at,
-        writer=version.writer,
-        device=version.device,
-        why=version.why,
-        data=version.row.data,
-        replaced=replaced,
-        after=after,
-    )
-
-
-OPERATIONS: Final = (
-    operation("GET", "/api/history", index),
-    operation("POST", "/api/undo", put_back, role="write"),
-)
+    data = version.row.data
+    return view_of(shapes.VersionView, version, data=data, replaced=replaced, after=after)

@@ -28,9 +28,10 @@ from ..store.agent_store import AgentStore
 from ..store.transaction import Transaction
 from ..thinking.extraction import CATEGORY
 from ..thinking.keeping import memory_from
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 from .sync import account_of
+from .views import view_of
 
 # The maximum for one commit, which delays other writers of the memory by a quarter of a second.
 _AT_ONCE: Final = 1000
@@ -42,6 +43,7 @@ class _DryRun(Exception):
     """Rolls back the transaction of a dry run."""
 
 
+@Operation("POST", "/api/import", role="write")
 async def take_in(scope: Scope, body: ImportBody) -> Imported:
     """Import a state file, MEMORY.md, entries of other systems, or what EvoClaw stored in Turso."""
     entries = body.memories is not None or body.experiences is not None
@@ -68,15 +70,8 @@ class _Import:
 
     def answer(self) -> Imported:
         """What was imported so far."""
-        done = self.done
-        return Imported(
-            read=[ReadPart(**part) for part in done.read],
-            stored=done.stored,
-            skipped=done.skipped,
-            left_out=done.left_out,
-            others=self._others,
-            dry_run=self._request.dry_run,
-        )
+        read, dry_run = [ReadPart(**part) for part in self.done.read], self._request.dry_run
+        return view_of(Imported, self.done, read=read, others=self._others, dry_run=dry_run)
 
     async def text(self, text: str) -> None:
         """Import a file whose content the request contains."""
@@ -198,11 +193,6 @@ class _Import:
 
 
 def _experiences(given: list[dict[str, Any]]) -> list[Experience]:
-    """Experiences without their secrets.
-
-    Raises:
-        InvalidInput: one of them is invalid.
-    """
     found: list[Experience] = []
     for at, fields in enumerate(given):
         try:
@@ -212,6 +202,3 @@ def _experiences(given: list[dict[str, Any]]) -> list[Experience]:
         except (msgspec.ValidationError, InvalidInput) as error:
             raise InvalidInput(f"experiences[{at}]: {error}", field="experiences") from error
     return found
-
-
-OPERATIONS: Final = (operation("POST", "/api/import", take_in, role="write"),)

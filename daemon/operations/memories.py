@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
+from msgspec import UnsetType
 
 from ..errors import InvalidInput
 from ..language.secrets import secrets_of
@@ -14,26 +15,8 @@ from ..memory import checks
 from ..memory.metadata import extract
 from ..memory.records import Memory
 from ..memory.scoring import score_of, tier_of
+from ..shapes import memory as shapes
 from ..shapes.common import MemoryId, Order
-from ..shapes.memory import (
-    Batch,
-    Deleted,
-    ListQuery,
-    MemoryChanges,
-    MemoryPage,
-    MemoryView,
-    MetadataCounts,
-    MetadataFound,
-    Narrowing,
-    NewMemory,
-    Reinforced,
-    Stored,
-    TextBody,
-    Updated,
-    UrlPage,
-    UrlQuery,
-    UrlView,
-)
 from ..shapes.recall import RecallQuery
 from ..store import memories
 from ..store.conversations import PATH
@@ -41,21 +24,23 @@ from ..store.selecting import Filters, page, urls
 from ..store.transaction import Transaction
 from . import forgetting
 from .merging import joined
-from .operation import operation
+from .operation import Operation
 from .remembering import changed, remembered
 from .scope import Scope
 from .views import memory_fields, memory_view, secret_warning
 
+# The characters in which secrets are searched without a thread.
+_SEARCHED_AT_ONCE: Final = 4_000
 _SAME: Final = tuple(
     field.name
-    for field in msgspec.structs.fields(Narrowing)
+    for field in msgspec.structs.fields(shapes.Narrowing)
     if field.name not in {"category", "since", "until", "include", "min_importance", "group"}
 )
 
 
-async def index(scope: Scope, query: ListQuery) -> MemoryPage:
+@Operation("GET", "/api/memory")
+async def index(scope: Scope, query: shapes.ListQuery) -> shapes.MemoryPage:
     """List memories."""
-    limit = scope.page_limit(query.limit)
     filters = filters_of(
         scope,
         query,
@@ -67,7 +52,7 @@ async def index(scope: Scope, query: ListQuery) -> MemoryPage:
         merged_into=query.merged_into,
     )
     return await listed(
-        scope, filters, limit, query.offset, order=query.order, reverse=query.reverse
+        scope, filters, query.limit, query.offset, order=query.order, reverse=query.reverse
     )
 
 
@@ -79,32 +64,33 @@ async def listed(
     *,
     order: Order = "newest",
     reverse: bool = False,
-) -> MemoryPage:
+) -> shapes.MemoryPage:
     """A page of the memories that pass the filters."""
-    async with scope.store() as store:
-        scoring = store.rules.scoring
-        found, total = await store.read(
-            lambda db: page(
-                db,
-                filters,
-                order=order,
-                reverse=reverse,
-                limit=limit,
-                offset=offset,
-                now=scope.now,
-                scoring=scoring,
-            ),
-            seconds=scope.settings.limits.query_seconds,
-        )
-    return MemoryPage([memory_view(memory, scope.now, scoring) for memory in found], total)
+    limit = scope.page_limit(limit)
+    found, total = await scope.read(
+        lambda db: page(
+            db,
+            filters,
+            order=order,
+            reverse=reverse,
+            limit=limit,
+            offset=offset,
+            now=scope.now,
+            scoring=scope.settings.scoring,
+        ),
+        timed=True,
+    )
+    return shapes.MemoryPage([memory_view(scope, memory) for memory in found], total)
 
 
-async def add(scope: Scope, body: NewMemory) -> MemoryView:
+@Operation("POST", "/api/memory", role="write", statuses=(201,), tool="remember")
+async def add(scope: Scope, body: shapes.NewMemory) -> shapes.MemoryView:
     """Store a memory; it is on the disk before the answer leaves."""
     return (await _insert(scope, [remembered(scope, body)]))[0]
 
 
-async def add_batch(scope: Scope, body: Batch) -> Stored:
+@Operation("POST", "/api/memory/batch", role="write", statuses=(201,))
+async def add_batch(scope: Scope, body: shapes.Batch) -> shapes.Stored:
     """Store several memories, all or nothing."""
     most = scope.settings.limits.max_batch
     if not 0 < len(body.memories) <= most:
@@ -116,27 +102,37 @@ async def add_batch(scope: Scope, body: Batch) -> Stored:
         return [remembered(scope, one, f"memories[{at}].") for at, one in enumerate(body.memories)]
 
     # References are searched in up to a megabyte of text: other callers are served meanwhile.
-    return Stored(await _insert(scope, await asyncio.to_thread(checked)))
+    return shapes.Stored(await _insert(scope, await asyncio.to_thread(checked)))
 
 
-async def _insert(scope: Scope, new: list[Memory]) -> list[MemoryView]:
-    async with scope.store(create=True) as store:
-        stored = await store.write(lambda tx: [memories.insert(tx, memory) for memory in new])
-        scoring = store.rules.scoring
-    views = [memory_view(memory, scope.now, scoring) for memory in stored]
-    for view, memory in zip(views, stored, strict=True):
-        view.warning = secret_warning(secrets_of(memory))
+async def _insert(scope: Scope, new: list[Memory]) -> list[shapes.MemoryView]:
+    stored = await scope.write(
+        lambda tx: [memories.insert(tx, memory) for memory in new], create=True
+    )
+    views = [memory_view(scope, memory) for memory in stored]
+    for view, warning in zip(views, await _warnings(stored), strict=True):
+        view.warning = warning
     return views
 
 
-async def get(scope: Scope, id: MemoryId) -> MemoryView:  # noqa: A002 - the part of the path
+async def _warnings(stored: Sequence[Memory]) -> list[str | UnsetType]:
+    def find() -> list[str | UnsetType]:
+        return [secret_warning(secrets_of(memory)) for memory in stored]
+
+    # The search takes a millisecond for every few kilobytes: other callers are served meanwhile.
+    few = sum(len(memory.text) for memory in stored) < _SEARCHED_AT_ONCE
+    return find() if few else await asyncio.to_thread(find)
+
+
+@Operation("GET", "/api/memory/{id}")
+async def get(scope: Scope, id: MemoryId) -> shapes.MemoryView:  # noqa: A002 - the part of the path
     """Read a memory."""
-    async with scope.store() as store:
-        memory = await store.read(lambda db: memories.find_living(db, id, scope.now))
-        return memory_view(memory, scope.now, store.rules.scoring)
+    memory = await scope.read(lambda db: memories.find_living(db, id, scope.now))
+    return memory_view(scope, memory)
 
 
-async def update(scope: Scope, id: MemoryId, body: MemoryChanges) -> Updated:  # noqa: A002
+@Operation("PUT", "/api/memory/{id}", role="write")
+async def update(scope: Scope, id: MemoryId, body: shapes.MemoryChanges) -> shapes.Updated:  # noqa: A002
     """Change fields of a memory."""
 
     def apply(tx: Transaction) -> Memory:
@@ -148,21 +144,21 @@ async def update(scope: Scope, id: MemoryId, body: MemoryChanges) -> Updated:  #
             new = joined(tx, new, body.merged_into)
         return new
 
-    async with scope.store() as store:
-        memory = await store.write(apply)
-        view = Updated(**memory_fields(memory, scope.now, store.rules.scoring))
+    memory = await scope.write(apply)
+    view = shapes.Updated(**memory_fields(memory, scope.now, scope.settings.scoring))
     if body.text is not msgspec.UNSET or body.content is not msgspec.UNSET:
-        view.warning = secret_warning(secrets_of(memory))
+        [view.warning] = await _warnings([memory])
     return view
 
 
-async def remove(scope: Scope, id: MemoryId) -> Deleted:  # noqa: A002
+@Operation("DELETE", "/api/memory/{id}", role="write", tool="forget")
+async def remove(scope: Scope, id: MemoryId) -> shapes.Deleted:  # noqa: A002
     """Forget a memory for good."""
 
-    def apply(tx: Transaction) -> tuple[Memory, Deleted]:
+    def apply(tx: Transaction) -> tuple[Memory, shapes.Deleted]:
         memory = memories.find(tx.db, id)
         key, back = memories.forget(tx, id)
-        return memory, Deleted(key, unmerged=back or msgspec.UNSET)
+        return memory, shapes.Deleted(key, unmerged=back or msgspec.UNSET)
 
     async with scope.store() as store:
         memory, deleted = await store.write(apply)
@@ -171,57 +167,55 @@ async def remove(scope: Scope, id: MemoryId) -> Deleted:  # noqa: A002
         return deleted
 
 
-async def reinforce(scope: Scope, id: MemoryId) -> Reinforced:  # noqa: A002
+@Operation("POST", "/api/memory/{id}/reinforce", role="write")
+async def reinforce(scope: Scope, id: MemoryId) -> shapes.Reinforced:  # noqa: A002
     """Count one use of a memory."""
     return await _used(scope, id, memories.reinforce)
 
 
-async def unreinforce(scope: Scope, id: MemoryId) -> Reinforced:  # noqa: A002
+@Operation("DELETE", "/api/memory/{id}/reinforce", role="write")
+async def unreinforce(scope: Scope, id: MemoryId) -> shapes.Reinforced:  # noqa: A002
     """Take back one use that this device has counted."""
     return await _used(scope, id, memories.unreinforce)
 
 
 async def _used(
     scope: Scope, key: str, change: Callable[[Transaction, Sequence[str]], None]
-) -> Reinforced:
-    def apply(tx: Transaction) -> Reinforced:
+) -> shapes.Reinforced:
+    def apply(tx: Transaction) -> shapes.Reinforced:
         found = memories.find_living(tx.db, key, scope.now).id
         change(tx, [found])
         memory = memories.find(tx.db, found)
-        value = score_of(memory, scope.now, scoring)
-        return Reinforced(found, memory.access_count, round(value, 6), tier_of(value))
+        value = score_of(memory, scope.now, scope.settings.scoring)
+        return shapes.Reinforced(found, memory.access_count, round(value, 6), tier_of(value))
 
-    async with scope.store() as store:
-        scoring = store.rules.scoring
-        return await store.write(apply)
+    return await scope.write(apply)
 
 
-async def references(_scope: Scope, body: TextBody) -> MetadataFound:
+@Operation("POST", "/api/metadata", agent=False)
+async def references(_scope: Scope, body: shapes.TextBody) -> shapes.MetadataFound:
     """Extract URLs, commands and paths from a text. Nothing is stored."""
     found = extract(body.text)
-    counts = MetadataCounts(len(found.urls), len(found.commands), len(found.paths))
-    return MetadataFound(found, counts)
+    counts = shapes.MetadataCounts(len(found.urls), len(found.commands), len(found.paths))
+    return shapes.MetadataFound(found, counts)
 
 
-async def list_urls(scope: Scope, query: UrlQuery) -> UrlPage:
+@Operation("GET", "/api/metadata/urls")
+async def list_urls(scope: Scope, query: shapes.UrlQuery) -> shapes.UrlPage:
     """List the URLs that memories mention, with those memories, best first."""
-    limit, now = scope.page_limit(query.limit), scope.now
-    async with scope.store() as store:
-        scoring = store.rules.scoring
-        found, total = await store.read(
-            lambda db: urls(db, limit=limit, offset=query.offset, now=now, scoring=scoring),
-            seconds=scope.settings.limits.query_seconds,
-        )
-    return UrlPage(
-        [
-            UrlView(url, count, [memory_view(memory, now, scoring) for memory in memories])
-            for url, count, memories in found
-        ],
-        total,
+    limit, scoring = scope.page_limit(query.limit), scope.settings.scoring
+    found, total = await scope.read(
+        lambda db: urls(db, limit=limit, offset=query.offset, now=scope.now, scoring=scoring),
+        timed=True,
     )
+    views = [
+        shapes.UrlView(url, count, [memory_view(scope, memory) for memory in memories])
+        for url, count, memories in found
+    ]
+    return shapes.UrlPage(views, total)
 
 
-def filters_of(scope: Scope, asked: ListQuery | RecallQuery, **more: Any) -> Filters:
+def filters_of(scope: Scope, asked: shapes.ListQuery | RecallQuery, **more: Any) -> Filters:
     """The store's filters for a listing or a question, with `more` that only one of them has.
 
     Raises:
@@ -245,17 +239,3 @@ def filters_of(scope: Scope, asked: ListQuery | RecallQuery, **more: Any) -> Fil
 
 def _time(given: str | float | None, field: str) -> float | None:
     return None if given is None else checks.check_time(given, field=field)
-
-
-OPERATIONS: Final = (
-    operation("GET", "/api/memory", index),
-    operation("POST", "/api/memory", add, role="write", statuses=(201,), tool="remember"),
-    operation("POST", "/api/memory/batch", add_batch, role="write", statuses=(201,)),
-    operation("GET", "/api/memory/{id}", get),
-    operation("PUT", "/api/memory/{id}", update, role="write"),
-    operation("DELETE", "/api/memory/{id}", remove, role="write", tool="forget"),
-    operation("POST", "/api/memory/{id}/reinforce", reinforce, role="write"),
-    operation("DELETE", "/api/memory/{id}/reinforce", unreinforce, role="write"),
-    operation("POST", "/api/metadata", references, agent=False),
-    operation("GET", "/api/metadata/urls", list_urls),
-)

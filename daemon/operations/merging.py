@@ -12,7 +12,7 @@ from ..store import memories, merging
 from ..store.memory_rows import fetch
 from ..store.transaction import Transaction
 from ..upkeep.tidying import Finding, tidy
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 from .views import memory_view
 
@@ -20,6 +20,7 @@ from .views import memory_view
 _PAIRS_AT_MOST: Final = 500
 
 
+@Operation("POST", "/api/memory/tidy", role="write")
 async def tidy_up(scope: Scope, body: TidyBody | None = None) -> Tidied:
     """Merge duplicates, mark contradicted memories, archive faded ones."""
     async with scope.store() as store:
@@ -28,6 +29,7 @@ async def tidy_up(scope: Scope, body: TidyBody | None = None) -> Tidied:
     return Tidied(report.merged, report.superseded, report.archived, report.examined, pairs)
 
 
+@Operation("POST", "/api/memory/{id}/merge", role="write")
 async def merge(scope: Scope, id: MemoryId, body: MergeBody) -> Merged:  # noqa: A002
     """Merge a memory into another."""
 
@@ -35,12 +37,11 @@ async def merge(scope: Scope, id: MemoryId, body: MergeBody) -> Merged:  # noqa:
         memory = memories.find_living(tx.db, id, tx.now)
         return _merged(tx, memory, memories.find_living(tx.db, body.into, tx.now), "into")
 
-    async with scope.store() as store:
-        retired, kept = await store.write(apply)
-        scoring = store.rules.scoring
-    return Merged(*(memory_view(memory, scope.now, scoring) for memory in (kept, retired)))
+    retired, kept = await scope.write(apply)
+    return Merged(memory_view(scope, kept), memory_view(scope, retired))
 
 
+@Operation("POST", "/api/memory/{id}/unmerge", role="write")
 async def unmerge(scope: Scope, id: MemoryId) -> Unmerged:  # noqa: A002
     """Undo the merge of a memory into another."""
 
@@ -49,11 +50,8 @@ async def unmerge(scope: Scope, id: MemoryId) -> Unmerged:  # noqa: A002
         back = merging.unmerge(tx, retired)
         return back, fetch(tx.db, retired.merged_into)
 
-    async with scope.store() as store:
-        back, kept = await store.write(apply)
-        scoring = store.rules.scoring
-    left = None if kept is None else memory_view(kept, scope.now, scoring)
-    return Unmerged(memory_view(back, scope.now, scoring), left)
+    back, kept = await scope.write(apply)
+    return Unmerged(memory_view(scope, back), None if kept is None else memory_view(scope, kept))
 
 
 def joined(tx: Transaction, memory: Memory, into: str | None) -> Memory:
@@ -85,10 +83,3 @@ def _merged(tx: Transaction, older: Memory, newer: Memory, field: str) -> tuple[
 def _pair(finding: Finding) -> TidyPair:
     older, newer = finding.older, finding.newer
     return TidyPair(older.id, newer.id, finding.relation, finding.reasons, older.text, newer.text)
-
-
-OPERATIONS: Final = (
-    operation("POST", "/api/memory/tidy", tidy_up, role="write"),
-    operation("POST", "/api/memory/{id}/merge", merge, role="write"),
-    operation("POST", "/api/memory/{id}/unmerge", unmerge, role="write"),
-)

@@ -13,29 +13,15 @@ import msgspec
 
 from ..config.settings import Rules
 from ..errors import ThermoclineError
-from ..memory import hot
 from ..memory import tree as trees
 from ..runtime.minutes import Minutes
-from ..shapes.stats import (
-    CategoryCount,
-    ColdStats,
-    CounterStats,
-    DaysQuery,
-    HotStats,
-    LiveMetrics,
-    MetricsHistory,
-    ScoringStats,
-    Stats,
-    TreeStats,
-    WarmStats,
-)
+from ..shapes import stats as shapes
 from ..shapes.status import Metrics, ModelStatus
-from ..store import documents, hot_rows, outbox, tree_rows
+from ..store import documents, outbox, tree_rows
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
-from ..store.settling import warm_bytes
 from ..upkeep import history as days
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 from .status import problems_of, resident_bytes
 
@@ -52,11 +38,17 @@ _TOP: Final = 5
 _TREND_DAYS: Final = 21
 
 
+async def open_metrics(scope: Scope) -> str:
+    """The same as `metrics` in the text format of OpenMetrics 1.0."""
+    found = msgspec.structs.asdict(await metrics(scope))
+    agent, daemon = found.pop("agent_id"), found.pop("daemon")
+    return _exposition(agent, found, daemon)
+
+
+@Operation("GET", "/api/metrics", others={OPENMETRICS: open_metrics})
 async def metrics(scope: Scope) -> Metrics:
     """Counters of an agent under EvoClaw's names, and the daemon's, as JSON or OpenMetrics."""
-    async with scope.store() as store:
-        rules = store.rules
-        found = await store.read(lambda db: _metrics(db, scope.now, rules))
+    found = await scope.read(lambda db: _metrics(db, scope.now, scope.settings))
     local = datetime.fromtimestamp(scope.now).astimezone()
     return Metrics(
         **found,
@@ -73,15 +65,7 @@ async def metrics(scope: Scope) -> Metrics:
     )
 
 
-async def open_metrics(scope: Scope) -> str:
-    """The same in the text format of OpenMetrics 1.0."""
-    found = msgspec.structs.asdict(await metrics(scope))
-    agent, daemon = found.pop("agent_id"), found.pop("daemon")
-    return _exposition(agent, found, daemon)
-
-
 def _of_models(status: ModelStatus) -> dict[str, float]:
-    """The calls of models since the start, for all purposes, and their cost today."""
     purposes = status.purposes.values()
     return {
         "llm_calls": sum(one.calls for one in purposes),
@@ -98,14 +82,13 @@ def _of_models(status: ModelStatus) -> dict[str, float]:
 def _metrics(db: sqlite3.Connection, now: float, rules: Rules) -> dict[str, Any]:
     found = documents.metrics_document(db, now)
     del found["_schema_version"]
-    warm, cold = tree_rows.totals(db)
-    tree = tree_rows.load(db)
-    found["tree_index_size_bytes"] = trees.size(tree, rules.tree)
-    found["tree_node_count"] = len(tree) + 1
-    found["hot_memory_size_bytes"] = hot.document_size(hot_rows.document(db, now, rules))
-    found["warm_memory_count"] = warm
-    found["warm_memory_size_kb"] = round(warm_bytes(db) / 1024, 1)
-    found["cold_memory_count"] = cold
+    sizes = days.sizes(db, now, rules)
+    found["tree_index_size_bytes"] = trees.size(tree_rows.load(db), rules.tree)
+    found["tree_node_count"] = sizes.tree_nodes
+    found["hot_memory_size_bytes"] = sizes.hot_bytes
+    found["warm_memory_count"] = sizes.warm_count
+    found["warm_memory_size_kb"] = round(sizes.warm_bytes / 1024, 1)
+    found["cold_memory_count"] = sizes.cold_count
     return found
 
 
@@ -127,58 +110,52 @@ def _exposition(agent: str, numbers: Mapping[str, Any], daemon: Mapping[str, flo
     return "\n".join([*lines, "# EOF", ""])
 
 
-async def stats(scope: Scope) -> Stats:
+@Operation("GET", "/api/memory/stats")
+async def stats(scope: Scope) -> shapes.Stats:
     """Show an agent's memory in numbers, as EvoClaw's service gives them."""
-    backend = scope.settings.cold.backend
-    async with scope.store() as store:
-        rules = store.rules
-        return await store.read(lambda db: _stats(db, scope.now, rules, backend))
+    return await scope.read(lambda db: _stats(db, scope.now, scope.settings))
 
 
-async def by_day(scope: Scope, query: DaysQuery) -> MetricsHistory:
+@Operation("GET", "/api/metrics/history")
+async def by_day(scope: Scope, query: shapes.DaysQuery) -> shapes.MetricsHistory:
     """Show sizes and counters day by day, and the trend of seven days."""
 
-    def read(db: sqlite3.Connection) -> MetricsHistory:
+    def read(db: sqlite3.Connection) -> shapes.MetricsHistory:
         trend = days.trend(days.load(db, _TREND_DAYS))
-        return MetricsHistory(days.load(db, query.days), trend)
+        return shapes.MetricsHistory(days.load(db, query.days), trend)
 
-    async with scope.store() as store:
-        return await store.read(read)
+    return await scope.read(read)
 
 
-def _stats(db: sqlite3.Connection, now: float, rules: Rules, backend: str) -> Stats:
+def _stats(db: sqlite3.Connection, now: float, rules: Rules) -> shapes.Stats:
     nodes = tree_rows.load(db)
-    warm, cold = tree_rows.totals(db)
-    size = hot.document_size(hot_rows.document(db, now, rules))
+    sizes, most = days.sizes(db, now, rules), rules.hot.max_bytes
     counters: dict[str, Any] = documents.metrics_document(db, now)
     top = sorted(nodes, key=lambda path: (-nodes[path].warm_count, path))[:_TOP]
-    return Stats(
-        HotStats(size, rules.hot.max_bytes, round(100 * size / rules.hot.max_bytes, 1)),
-        WarmStats(
-            warm,
-            warm_bytes(db),
+    fullest = [(path, nodes[path].warm_count) for path in top if nodes[path].warm_count]
+    return shapes.Stats(
+        shapes.HotStats(sizes.hot_bytes, most, round(100 * sizes.hot_bytes / most, 1)),
+        shapes.WarmStats(
+            sizes.warm_count,
+            sizes.warm_bytes,
             rules.warm.max_kb,
-            [CategoryCount(path, nodes[path].warm_count) for path in top if nodes[path].warm_count],
+            [shapes.CategoryCount(*one) for one in fullest],
         ),
-        ColdStats(cold, backend),
-        TreeStats(len(nodes) + 1, rules.tree.max_nodes, trees.depth(nodes)),
-        ScoringStats(rules.scoring.half_life_days, rules.warm.eviction_threshold),
-        CounterStats(
-            counters["last_consolidation"],
-            counters["total_stored"],
-            counters["total_evicted"],
-            counters["total_retrieved"],
-        ),
+        shapes.ColdStats(sizes.cold_count, rules.cold.backend),
+        shapes.TreeStats(sizes.tree_nodes, rules.tree.max_nodes, trees.depth(nodes)),
+        shapes.ScoringStats(rules.scoring.half_life_days, rules.warm.eviction_threshold),
+        shapes.CounterStats(*(counters[name] for name in shapes.CounterStats.__struct_fields__)),
     )
 
 
-async def live(scope: Scope) -> LiveMetrics:
+@Operation("GET", "/api/metrics/live")
+async def live(scope: Scope) -> shapes.LiveMetrics:
     """Show an agent's last two hours by minute: stores, recalls and their times, replication."""
     minutes, agent = scope.daemon.minutes, scope.agent
     minutes.note_memory(resident_bytes())
     if (store := scope.daemon.agents.open_stores().get(agent)) is not None:
         await _note_outbox(minutes, agent, store)
-    return LiveMetrics(
+    return shapes.LiveMetrics(
         since=minutes.first(),
         step_seconds=60.0,
         stores=[int(one or 0) for one in minutes.of(agent, "stores")],
@@ -208,11 +185,3 @@ async def _note_outbox(minutes: Minutes, agent: str, store: AgentStore) -> None:
 
 def _whole(values: Sequence[float | None]) -> list[int | None]:
     return [None if one is None else int(one) for one in values]
-
-
-OPERATIONS: Final = (
-    operation("GET", "/api/metrics", metrics, others={OPENMETRICS: open_metrics}),
-    operation("GET", "/api/memory/stats", stats),
-    operation("GET", "/api/metrics/history", by_day),
-    operation("GET", "/api/metrics/live", live),
-)

@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from inspect import getdoc
 from types import NoneType, UnionType
-from typing import Any, Final, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -15,6 +15,7 @@ from ..config.kinds import Role
 JSON: Final = "application/json"
 # `(scope, path parts by name, query, body) -> answer`
 Run: TypeAlias = Callable[..., Awaitable[Any]]
+F = TypeVar("F", bound=Run)
 
 
 class Stream(msgspec.Struct, frozen=True):
@@ -31,83 +32,65 @@ class Stream(msgspec.Struct, frozen=True):
     give_up: Callable[[], None] = lambda: None
 
 
-class Operation(msgspec.Struct, frozen=True, kw_only=True):
+class Operation(msgspec.Struct):
     """One operation. HTTP, OpenAPI and tools for models are loops over these.
+
+    It is the decorator of the function that does it, `run`, whose annotations are its input and
+    output; a body that may be left out is annotated with `| None`.
 
     Attributes:
         path: with `{name}` for a variable part; `parts` are those names and their types.
-        run: does it.
         role: the required role of the caller.
-        summary, details: the first line of the function's docstring, and the rest.
-        query, body: the structs of the request; None: it has none.
-        needs_body: whether the body is required.
-        answers: the possible structs of the answer.
         type: the media type of the answer.
         others: functions that answer in another media type, for callers who ask for it.
         statuses: the HTTP status of an answer, and of an answer whose `ok` is false.
         agent: whether it concerns one agent's memory.
         tool: its name as a tool for models.
         by_hand: `run` takes the edge's call instead of the scope, and sends the answer itself.
+        summary, details: the first line of the function's docstring, and the rest.
+        query, body: the structs of the request; None: it has none.
+        needs_body: whether the body is required.
+        answers: the possible structs of the answer.
     """
 
     method: str
     path: str
-    run: Run
-    role: Role
-    summary: str
-    details: str
-    parts: Mapping[str, Any]
-    query: Any
-    body: Any
-    needs_body: bool
-    answers: tuple[Any, ...]
-    type: str
-    others: Mapping[str, Run]
-    statuses: tuple[int, ...]
-    agent: bool
-    tool: str | None
-    by_hand: bool
+    role: Role = "read"
+    type: str = JSON
+    others: Mapping[str, Run] = {}
+    statuses: tuple[int, ...] = (200,)
+    agent: bool = True
+    tool: str | None = None
+    by_hand: bool = False
+    run: Any = None
+    summary: str = ""
+    details: str = ""
+    parts: Mapping[str, Any] = {}
+    query: Any = None
+    body: Any = None
+    needs_body: bool = False
+    answers: tuple[Any, ...] = ()
+
+    def __call__(self, run: F) -> F:
+        """Add it to the list of all operations."""
+        OPERATIONS.append(self.done_by(run))
+        return run
+
+    def done_by(self, run: Run) -> Operation:
+        """It, with its function, but not in the list."""
+        hints = get_type_hints(run, include_extras=True)
+        summary, _, details = (getdoc(run) or "").partition("\n")
+        self.run, self.summary, self.details = run, summary.removesuffix("."), details.strip()
+        self.parts = {name: hints.get(name, str) for name in re.findall(r"\{(\w+)\}", self.path)}
+        self.query = hints.get("query")
+        bodies = _alternatives(hints.get("body"))
+        self.body = next((one for one in bodies if one is not NoneType), None)
+        self.needs_body = "body" in hints and NoneType not in bodies
+        self.answers = _alternatives(hints.get("return"))
+        return self
 
 
-def operation(  # noqa: PLR0913 - a declaration
-    method: str,
-    path: str,
-    run: Run,
-    *,
-    role: Role = "read",
-    type: str = JSON,  # noqa: A002 - the word of HTTP
-    others: Mapping[str, Run] | None = None,
-    statuses: tuple[int, ...] = (200,),
-    agent: bool = True,
-    tool: str | None = None,
-    by_hand: bool = False,
-) -> Operation:
-    """Declare an operation; its input and output are the function's annotations.
-
-    A body that may be left out is annotated with `| None`.
-    """
-    hints = get_type_hints(run, include_extras=True)
-    summary, _, details = (getdoc(run) or "").partition("\n")
-    bodies = _alternatives(hints.get("body"))
-    return Operation(
-        method=method,
-        path=path,
-        run=run,
-        role=role,
-        summary=summary.removesuffix("."),
-        details=details.strip(),
-        parts={name: hints.get(name, str) for name in re.findall(r"\{(\w+)\}", path)},
-        query=hints.get("query"),
-        body=next((one for one in bodies if one is not NoneType), None),
-        needs_body="body" in hints and NoneType not in bodies,
-        answers=_alternatives(hints.get("return")),
-        type=type,
-        others=others or {},
-        statuses=statuses,
-        agent=agent,
-        tool=tool,
-        by_hand=by_hand,
-    )
+OPERATIONS: Final[list[Operation]] = []
 
 
 def _alternatives(hint: Any) -> tuple[Any, ...]:

@@ -12,45 +12,32 @@ from ..files.own_files import long_warning
 from ..language.secrets import secrets_in
 from ..memory import checks, own_files
 from ..memory.own_files import EPISODES, KNOWLEDGE, REFLECTIONS, EpisodeLine, Reflection, Skill
-from ..shapes.own_files import (
-    EpisodeBody,
-    EpisodePage,
-    EpisodeQuery,
-    EpisodeStored,
-    KnowledgeQuery,
-    KnowledgeView,
-    ReflectionBody,
-    ReflectionPage,
-    ReflectionQuery,
-    ReflectionStored,
-    SkillBody,
-    SkillId,
-    SkillPage,
-    SkillQuery,
-    SkillStored,
-    SkillView,
-)
+from ..shapes import own_files as shapes
 from ..store import own_entries
 from ..store.own_entries import OwnEntry
 from ..thinking import distillation
 from ..thinking.distillation import Measure
 from ..thinking.model_or_rules import AskOptions
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
-from .views import one_line, secret_warning
+from .views import View, one_line, secret_warning, view_of
 
 _USER_CHARS: Final = 200
 # Gentle: the agent has considered each line worth keeping.
 _FOLDING: Final = Measure(aggression=0.4)
 
 
-async def reflections(scope: Scope, query: ReflectionQuery) -> ReflectionPage:
+@Operation("GET", "/api/reflections")
+async def reflections(scope: Scope, query: shapes.ReflectionQuery) -> shapes.ReflectionPage:
     """List what the agent has learned, newest first."""
     found, total = await _page(scope, "reflections", query.limit, query.offset, query.type)
-    return ReflectionPage([one.item for one in found if isinstance(one.item, Reflection)], total)
+    return shapes.ReflectionPage(
+        [one.item for one in found if isinstance(one.item, Reflection)], total
+    )
 
 
-async def reflect(scope: Scope, body: ReflectionBody) -> ReflectionStored:
+@Operation("POST", "/api/reflections", role="write")
+async def reflect(scope: Scope, body: shapes.ReflectionBody) -> shapes.ReflectionStored:
     """Add a reflection to `memory/reflections.jsonl`."""
     made = Reflection(
         ts=own_files.stamp(scope.now),
@@ -59,18 +46,20 @@ async def reflect(scope: Scope, body: ReflectionBody) -> ReflectionStored:
         lesson=one_line(body.lesson, "lesson"),
         action=None if body.action is None else one_line(body.action, "action"),
     )
-    async with scope.store(create=True) as store:
-        await scope.daemon.own_files.add_line(store, REFLECTIONS, made)
-    return ReflectionStored(**asdict(made), warning=secret_warning(secrets_in(asdict(made))))
+    return await _added(scope, REFLECTIONS, made, shapes.ReflectionStored)
 
 
-async def episodes(scope: Scope, query: EpisodeQuery) -> EpisodePage:
+@Operation("GET", "/api/episodes")
+async def episodes(scope: Scope, query: shapes.EpisodeQuery) -> shapes.EpisodePage:
     """List what conversations came to, newest first."""
     found, total = await _page(scope, "episodes", query.limit, query.offset, query.outcome)
-    return EpisodePage([one.item for one in found if isinstance(one.item, EpisodeLine)], total)
+    return shapes.EpisodePage(
+        [one.item for one in found if isinstance(one.item, EpisodeLine)], total
+    )
 
 
-async def add_episode(scope: Scope, body: EpisodeBody) -> EpisodeStored:
+@Operation("POST", "/api/episodes", role="write")
+async def add_episode(scope: Scope, body: shapes.EpisodeBody) -> shapes.EpisodeStored:
     """Add an episode to `memory/episodes.jsonl`."""
     made = EpisodeLine(
         ts=own_files.stamp(scope.now),
@@ -80,18 +69,18 @@ async def add_episode(scope: Scope, body: EpisodeBody) -> EpisodeStored:
         tags=checks.check_tags(body.tags),
         outcome=body.outcome,
     )
-    async with scope.store(create=True) as store:
-        await scope.daemon.own_files.add_line(store, EPISODES, made)
-    return EpisodeStored(**asdict(made), warning=secret_warning(secrets_in(asdict(made))))
+    return await _added(scope, EPISODES, made, shapes.EpisodeStored)
 
 
-async def skills(scope: Scope, query: SkillQuery) -> SkillPage:
+@Operation("GET", "/api/skills")
+async def skills(scope: Scope, query: shapes.SkillQuery) -> shapes.SkillPage:
     """List the skills."""
     found, total = await _page(scope, "skills", query.limit, query.offset, None)
-    return SkillPage([_view(one) for one in found], total)
+    return shapes.SkillPage([_view(one) for one in found], total)
 
 
-async def skill(scope: Scope, id: SkillId) -> SkillView:  # noqa: A002 - the part of the path
+@Operation("GET", "/api/skills/{id}")
+async def skill(scope: Scope, id: shapes.SkillId) -> shapes.SkillView:  # noqa: A002 - the part of the path
     """Read a skill with its text."""
     async with scope.store() as store:
         found = await scope.daemon.own_files.read(store, lambda db: own_entries.skill(db, id))
@@ -102,7 +91,8 @@ async def skill(scope: Scope, id: SkillId) -> SkillView:  # noqa: A002 - the par
     return view
 
 
-async def add_skill(scope: Scope, body: SkillBody) -> SkillStored:
+@Operation("POST", "/api/skills", role="write")
+async def add_skill(scope: Scope, body: shapes.SkillBody) -> shapes.SkillStored:
     """Write a skill into `memory/skills/`, and into its index."""
     if not own_files.is_skill_id(body.id):
         raise InvalidInput(
@@ -116,16 +106,17 @@ async def add_skill(scope: Scope, body: SkillBody) -> SkillStored:
     made = Skill(body.id, one_line(body.description, "description"), text)
     async with scope.store(create=True) as store:
         added = await scope.daemon.own_files.add_skill(store, made)
-    return SkillStored(made.id, made.path, added)
+    return shapes.SkillStored(made.id, made.path, added)
 
 
-async def knowledge(scope: Scope, query: KnowledgeQuery) -> KnowledgeView:
+@Operation("GET", "/api/knowledge")
+async def knowledge(scope: Scope, query: shapes.KnowledgeQuery) -> shapes.KnowledgeView:
     """Read the knowledge, and propose what to fold while it is too long."""
     async with scope.store() as store:
         found = await scope.daemon.own_files.read(
             store, lambda db: own_entries.part(db, own_entries.KNOWLEDGE)
         )
-    view = KnowledgeView(
+    view = shapes.KnowledgeView(
         text=found.text,
         path=KNOWLEDGE,
         lines=found.lines,
@@ -159,18 +150,12 @@ async def _page(
         )
 
 
-def _view(entry: OwnEntry) -> SkillView:
+async def _added(scope: Scope, log: str, made: Reflection | EpisodeLine, kind: type[View]) -> View:
+    async with scope.store(create=True) as store:
+        await scope.daemon.own_files.add_line(store, log, made)
+    return view_of(kind, made, warning=secret_warning(secrets_in(asdict(made))))
+
+
+def _view(entry: OwnEntry) -> shapes.SkillView:
     assert isinstance(entry.item, Skill)
-    return SkillView(entry.id, entry.item.description, entry.item.path, entry.created_at)
-
-
-OPERATIONS: Final = (
-    operation("GET", "/api/reflections", reflections),
-    operation("POST", "/api/reflections", reflect, role="write"),
-    operation("GET", "/api/episodes", episodes),
-    operation("POST", "/api/episodes", add_episode, role="write"),
-    operation("GET", "/api/skills", skills),
-    operation("POST", "/api/skills", add_skill, role="write"),
-    operation("GET", "/api/skills/{id}", skill),
-    operation("GET", "/api/knowledge", knowledge),
-)
+    return shapes.SkillView(entry.id, entry.item.description, entry.item.path, entry.created_at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
@@ -15,22 +15,11 @@ from ..memory.records import DEFAULT_CATEGORY, Memory
 from ..recall.context_formats import age_of
 from ..recall.recall import Request, recall
 from ..recall.sources import MEMORIES
+from ..shapes import tools as shapes
 from ..shapes.context import ContextQuery
 from ..shapes.graph import FoundEntity
 from ..shapes.memory import NewMemory
 from ..shapes.recall import RecallBody, Recalled
-from ..shapes.tools import (
-    ContextArguments,
-    ContextText,
-    ForgetArguments,
-    ForgottenMemory,
-    KnownMemory,
-    RecallArguments,
-    RecalledItem,
-    RecalledItems,
-    RememberArguments,
-    Remembered,
-)
 from ..store import memories, merging
 from ..store.agent_store import AgentStore
 from ..store.duplicates import said_already
@@ -51,7 +40,7 @@ _TOKENS: Final = 4_000
 _CHARS: Final = 2_000
 
 
-async def find(scope: Scope, asked: RecallArguments) -> RecalledItems:
+async def find(scope: Scope, asked: shapes.RecallArguments) -> shapes.RecalledItems:
     """Search everything, as one list."""
     body = RecallBody(
         query=asked.query,
@@ -73,20 +62,20 @@ async def find(scope: Scope, asked: RecallArguments) -> RecalledItems:
     results = _merged(best, others)[: asked.limit]
     for one in results:
         one.text = _shortened(one.text)
-    return RecalledItems(results=results, why=answer.why, doubt=answer.doubt)
+    return shapes.RecalledItems(results=results, why=answer.why, doubt=answer.doubt)
 
 
-async def keep(scope: Scope, asked: RememberArguments) -> Remembered:
+async def keep(scope: Scope, asked: shapes.RememberArguments) -> shapes.Remembered:
     """Store a statement, unless it is known; what it contradicts is superseded."""
     fields = {name: getattr(asked, name) for name in asked.__struct_fields__}
     kept = await keep_new(scope, remembered(scope, NewMemory(**fields)))
     same, memory = kept.known, kept.memory
-    return Remembered(
+    return shapes.Remembered(
         id=memory.id,
         stored=same is None,
         category=memory.category,
-        merged_with=UNSET if same is None else KnownMemory(same.id, same.text),
-        contradicts=[KnownMemory(one.id, one.text) for one in kept.superseded] or UNSET,
+        merged_with=UNSET if same is None else shapes.KnownMemory(same.id, same.text),
+        contradicts=[shapes.KnownMemory(one.id, one.text) for one in kept.superseded] or UNSET,
         warning=UNSET if same is not None else secret_warning(secrets_of(memory)),
     )
 
@@ -142,75 +131,57 @@ async def _alike(scope: Scope, store: AgentStore, memory: Memory) -> Sequence[Me
     return await store.read(read)
 
 
-async def describe(scope: Scope, asked: ContextArguments) -> ContextText:
+async def describe(scope: Scope, asked: shapes.ContextArguments) -> shapes.ContextText:
     """The context block as text."""
     block = await blocks.ask(scope, ContextQuery(query=asked.query, max_tokens=asked.max_tokens))
-    return ContextText(block.text or "")
+    return shapes.ContextText(block.text or "")
 
 
-async def forget(scope: Scope, asked: ForgetArguments) -> ForgottenMemory:
+async def forget(scope: Scope, asked: shapes.ForgetArguments) -> shapes.ForgottenMemory:
     """Forget one memory."""
     done = await remembering.remove(scope, asked.id)
-    return ForgottenMemory(done.id, done.deleted, [*(done.unmerged or ())])
+    return shapes.ForgottenMemory(done.id, done.deleted, [*(done.unmerged or ())])
 
 
-def _items(answer: Recalled, now: float) -> list[RecalledItem]:
+def _items(answer: Recalled, now: float) -> list[shapes.RecalledItem]:
+    def item(
+        key: str, text: str, source: str, relevance: float, at: float | None = None, **more: Any
+    ) -> shapes.RecalledItem:
+        age = "" if at is None else age_of(at, now)
+        share = round(relevance, 3)
+        return shapes.RecalledItem(
+            id=key, text=text, source=source, relevance=share, age=age, **more
+        )
+
     found = [
-        RecalledItem(
-            id=one.id,
-            text=f"{one.text} → {one.outcome}" if one.outcome else one.text,
-            source=" of ".join(filter(None, ("memory", one.actor or one.source))),
-            relevance=round(one.relevance, 3),
-            age=age_of(one.created_at, now),
+        item(
+            one.id,
+            f"{one.text} → {one.outcome}" if one.outcome else one.text,
+            " of ".join(filter(None, ("memory", one.actor or one.source))),
+            one.relevance,
+            one.created_at,
             category=one.category,
             outdated=one.superseded_by is not None,
         )
         for one in answer.results
     ]
     found += [
-        RecalledItem(id=one.id, text=f"{one.key}: {one.value}", source="pair",
-                     relevance=round(one.relevance, 3))
-        for one in answer.key_values
-    ]  # fmt: skip
+        item(one.id, f"{one.key}: {one.value}", "pair", one.relevance) for one in answer.key_values
+    ]
     found += [
-        RecalledItem(
-            id=one.id,
-            text=one.text,
-            source=f"{one.source} in {one.path}",
-            relevance=round(one.relevance, 3),
-            age=age_of(one.created_at, now),
-        )
+        item(one.id, one.text, f"{one.source} in {one.path}", one.relevance, one.created_at)
         for one in answer.entries
     ]
-    found += [
-        RecalledItem(
-            id=one.memories[0] if one.memories else "",
-            text=_known_of(one),
-            source=f"{one.mention_count} memories",
-            relevance=round(one.relevance, 3),
-            age=age_of(one.last_seen, now),
-        )
-        for one in answer.entities
-    ]
-    found += [
-        RecalledItem(
-            id=one.id,
-            text=f"{one.intent} → {one.solution}" if isinstance(one.solution, str) else one.intent,
-            source="experience",
-            relevance=round(one.relevance or 0.0, 3),
-            age=age_of(one.last_used_at, now),
-        )
-        for one in answer.experiences
-    ]
-    found += [
-        RecalledItem(
-            id=one.id,
-            text=one.text,
-            source=f"file {one.path}, lines {one.start_line}-{one.end_line}",
-            relevance=round(one.score, 3),
-        )
-        for one in answer.chunks
-    ]
+    for entity in answer.entities:
+        key = entity.memories[0] if entity.memories else ""
+        source = f"{entity.mention_count} memories"
+        found.append(item(key, _known_of(entity), source, entity.relevance, entity.last_seen))
+    for one in answer.experiences:
+        text = f"{one.intent} → {one.solution}" if isinstance(one.solution, str) else one.intent
+        found.append(item(one.id, text, "experience", one.relevance or 0.0, one.last_used_at))
+    for chunk in answer.chunks:
+        source = f"file {chunk.path}, lines {chunk.start_line}-{chunk.end_line}"
+        found.append(item(chunk.id, chunk.text, source, chunk.score))
     return found
 
 
@@ -225,7 +196,9 @@ def _known_of(entity: FoundEntity) -> str:
     return f"{entity.name} ({entity.type}{f': {related}' if related else ''})"
 
 
-def _merged(first: Sequence[RecalledItem], others: Sequence[RecalledItem]) -> list[RecalledItem]:
+def _merged(
+    first: Sequence[shapes.RecalledItem], others: Sequence[shapes.RecalledItem]
+) -> list[shapes.RecalledItem]:
     """Merge two lists, keeping their orders; the more relevant of the two heads goes first."""
     waiting, found = [*others], []
     for one in first:

@@ -9,28 +9,28 @@ from ..memory import checks
 from ..memory.records import Pair
 from ..shapes.pairs import Key, PairBody, PairDeleted, PairPage, PairQuery, PairStored
 from ..store import key_values
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
-from .views import secret_warning
+from .views import secret_warning, view_of
 
 _KEY_CHARS: Final = 256
 
 
+@Operation("GET", "/api/kv")
 async def index(scope: Scope, query: PairQuery) -> PairPage:
     """List key-value pairs."""
     limit = scope.page_limit(query.limit)
-    async with scope.store() as store:
-        return PairPage(
-            *await store.read(lambda db: key_values.page(db, query.prefix, limit, query.offset))
-        )
+    page = await scope.read(lambda db: key_values.page(db, query.prefix, limit, query.offset))
+    return PairPage(*page)
 
 
+@Operation("GET", "/api/kv/{key}")
 async def get(scope: Scope, key: str) -> Pair:
     """Read a value."""
-    async with scope.store() as store:
-        return await store.read(lambda db: key_values.get(db, key))
+    return await scope.read(lambda db: key_values.get(db, key))
 
 
+@Operation("PUT", "/api/kv/{key}", role="write")
 async def put(scope: Scope, key: Key, body: PairBody) -> PairStored:
     """Store a value under a key, new or not."""
     checks.check_short(checks.check_text(key, 4 * _KEY_CHARS, field="key"), "key", _KEY_CHARS)
@@ -38,22 +38,13 @@ async def put(scope: Scope, key: Key, body: PairBody) -> PairStored:
         # A blank value is allowed; only a value that cannot be stored is refused.
         limit = scope.settings.limits.max_text_bytes
         checks.check_text(f"-{body.value}", limit + 1, field="value")
-    async with scope.store(create=True) as store:
-        pair = await store.write(lambda tx: key_values.put(tx, key, body.value))
+    pair = await scope.write(lambda tx: key_values.put(tx, key, body.value), create=True)
     warning = secret_warning(secrets_in({pair.key: pair.value}))
-    return PairStored(pair.key, pair.value, pair.created_at, pair.updated_at, warning=warning)
+    return view_of(PairStored, pair, warning=warning)
 
 
+@Operation("DELETE", "/api/kv/{key}", role="write")
 async def remove(scope: Scope, key: str) -> PairDeleted:
     """Remove a value."""
-    async with scope.store() as store:
-        await store.write(lambda tx: key_values.delete(tx, key))
+    await scope.write(lambda tx: key_values.delete(tx, key))
     return PairDeleted(key)
-
-
-OPERATIONS: Final = (
-    operation("GET", "/api/kv", index),
-    operation("GET", "/api/kv/{key}", get),
-    operation("PUT", "/api/kv/{key}", put, role="write"),
-    operation("DELETE", "/api/kv/{key}", remove, role="write"),
-)

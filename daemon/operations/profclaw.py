@@ -5,43 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from ..shapes import profclaw as shapes
 from ..shapes.files import LinesQuery
-from ..shapes.profclaw import (
-    ProfChunk,
-    ProfFound,
-    ProfGet,
-    ProfLines,
-    ProfNothing,
-    ProfSearch,
-    ProfStats,
-)
 from ..shapes.recall import RecallBody
 from ..store.conversations import PATH
 from . import files, memories
 from . import recall as recalling
 from .operation import Run
 from .scope import Scope
+from .views import view_of
 
 # The paths of the agent's own notes in the workspace.
 _NOTES: Final = ("MEMORY.md", "memory/")
 _MEMORY: Final = "memory://"
 
 
-async def search(scope: Scope, asked: ProfSearch) -> ProfFound:
+async def search(scope: Scope, asked: shapes.ProfSearch) -> shapes.ProfFound:
     """Search chunks and memories; a memory of a conversation has its `chat://` path."""
     body = RecallBody(query=asked.query, limit=asked.max_results, min_relevance=asked.min_score)
     answer = await recalling.ask(scope, body)
-    found = [
-        ProfChunk(one.id, one.path, one.start_line, one.end_line, one.text, one.score)
-        for one in answer.chunks
-    ]
+    found = [view_of(shapes.ProfChunk, one) for one in answer.chunks]
     found += [
-        ProfChunk(one.id, one.path or _MEMORY + one.id, 1, 1, one.text, one.relevance)
+        shapes.ProfChunk(one.id, one.path or _MEMORY + one.id, 1, 1, one.text, one.relevance)
         for one in answer.results
     ]
     chosen = [one for one in found if asked.source in {"all", _source(one.path)}]
     chosen.sort(key=lambda one: one.score, reverse=True)
-    return ProfFound(
+    return shapes.ProfFound(
         query=asked.query,
         method="fts",
         total_candidates=len(chosen),
@@ -49,28 +39,22 @@ async def search(scope: Scope, asked: ProfSearch) -> ProfFound:
     )
 
 
-async def get(scope: Scope, asked: ProfGet) -> ProfLines:
+async def get(scope: Scope, asked: shapes.ProfGet) -> shapes.ProfLines:
     """Read lines; a memory has one."""
     if asked.path.startswith(_MEMORY):
         memory = await memories.get(scope, asked.path.removeprefix(_MEMORY))
-        return ProfLines(path=asked.path, from_line=1, to_line=1, lines=1, text=memory.text)
+        return shapes.ProfLines(path=asked.path, from_line=1, to_line=1, lines=1, text=memory.text)
     read = await files.get(
         scope, LinesQuery(path=asked.path, from_line=asked.first, lines=asked.lines)
     )
-    return ProfLines(
-        path=read.path,
-        from_line=read.from_line,
-        to_line=read.to_line,
-        lines=read.total_lines,
-        text=read.text,
-    )
+    return view_of(shapes.ProfLines, read, lines=read.total_lines)
 
 
-async def stats(scope: Scope, asked: ProfNothing) -> ProfStats:  # noqa: ARG001 - as every tool
+async def stats(scope: Scope, asked: shapes.ProfNothing) -> shapes.ProfStats:  # noqa: ARG001 - as every tool
     """Count what is indexed."""
     found = await files.stats(scope)
     last = found.state.last_sync_at
-    return ProfStats(
+    return shapes.ProfStats(
         total_files=found.files,
         total_chunks=found.chunks,
         total_tokens_estimate=found.tokens,

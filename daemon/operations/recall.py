@@ -13,24 +13,9 @@ from ..config.settings import Weights
 from ..errors import InvalidInput
 from ..memory import checks
 from ..memory.own_files import PATHS, Skill, skill_path
-from ..memory.scoring import Scoring
 from ..recall.recall import Answer, Hit, Request
 from ..recall.sources import CHUNKS, ENTITIES, EXPERIENCES, MEMORIES, OWN, PAIRS
-from ..shapes.recall import (
-    ByModel,
-    FoundEntry,
-    FoundPair,
-    GivenWeights,
-    ReasonedPath,
-    RecallBody,
-    Recalled,
-    RecallQuery,
-    SearchCounts,
-    SearchQuery,
-    SearchResults,
-    TreePath,
-    Understood,
-)
+from ..shapes import recall as shapes
 from ..store.agent_store import AgentStore
 from ..store.own_entries import OwnEntry
 from ..store.sessions import Session
@@ -41,9 +26,9 @@ from .experiences import found_view
 from .files import found_chunks
 from .graph import found_entity
 from .memories import filters_of
-from .operation import Stream, operation
+from .operation import Operation, Stream
 from .scope import Scope
-from .views import hit_view
+from .views import hit_view, view_of
 
 LINES: Final = "application/x-ndjson"
 _NO_AGENT: Final = (
@@ -51,16 +36,35 @@ _NO_AGENT: Final = (
 )
 
 
-async def ask(scope: Scope, body: RecallBody) -> Recalled:
+async def ask_in_two(scope: Scope, body: shapes.RecallBody) -> Stream | shapes.Recalled:
+    """Answer twice: at once by words, then with the model; the second answer counts as used."""
+    _check_endpoint(scope, body)
+    if body.mode != "hybrid":
+        return await ask(scope, body)
+    at_once = msgspec.structs.replace(body, mode="keyword", llm_endpoint=None, reinforce=False)
+
+    async def lines() -> AsyncGenerator[bytes, None]:
+        for one in (at_once, body):
+            yield msgspec.json.encode(await ask(scope, one)) + b"\n"
+
+    return Stream(lines())
+
+
+async def ask_in_two_by_url(scope: Scope, query: shapes.RecallQuery) -> Stream | shapes.Recalled:
+    """The same for a question in the URL."""
+    return await ask_in_two(scope, _body(query))
+
+
+@Operation("POST", "/api/recall", others={LINES: ask_in_two}, tool="recall")
+async def ask(scope: Scope, body: shapes.RecallBody) -> shapes.Recalled:
     """Recall memories by a question in words."""
     started = time.perf_counter()
     _check_endpoint(scope, body)
     tuning = scope.settings.recall
     async with scope.store() as store:
-        scoring = store.rules.scoring
         reasoning = await _reason(scope, store, body)
         session = await sessions.entered(store, body.session)
-        request = _request(scope, body, scoring, reasoning, session)
+        request = _request(scope, body, reasoning, session)
         read = sessions.recalling(request, tuning, session, scope.now)
         answer, used = await scope.daemon.own_files.read(
             store, read, seconds=scope.settings.limits.query_seconds
@@ -68,13 +72,12 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
         if body.reinforce and scope.leaves_traces:
             chars = sum(len(hit.memory.text) for hit in answer.hits)
             store.note_answer([hit.memory.id for hit in answer.hits], chars)
-        if session is not None:
-            await sessions.record(scope, store, session, "recall", body.query, used)
+        await sessions.record(scope, store, session, "recall", body.query, used)
     took_ms = round((time.perf_counter() - started) * 1000, 3)
     scope.daemon.minutes.note_recall(scope.agent, took_ms)
-    return Recalled(
-        results=[hit_view(hit, request.now, scoring, explain=body.explain) for hit in answer.hits],
-        searched=SearchCounts(
+    return shapes.Recalled(
+        results=[hit_view(scope, hit, request.now, explain=body.explain) for hit in answer.hits],
+        searched=shapes.SearchCounts(
             answer.searched[MEMORIES.name],
             answer.searched[PAIRS.name],
             sum(answer.searched[one.name] for one in OWN),
@@ -85,12 +88,12 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
         took_ms=took_ms,
         mode=body.mode,
         key_values=[
-            FoundPair(
-                f"kv:{hit.pair.key}",
-                hit.pair.key,
-                hit.pair.value,
-                round(hit.relevance, 6),
-                hit.words,
+            view_of(
+                shapes.FoundPair,
+                hit.pair,
+                id=f"kv:{hit.pair.key}",
+                relevance=round(hit.relevance, 6),
+                words=hit.words,
             )
             for hit in answer.pairs
         ],
@@ -105,17 +108,16 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
     )
 
 
-def _entries(answer: Answer, limit: int) -> list[FoundEntry]:
-    """The best of the agent's own files."""
+def _entries(answer: Answer, limit: int) -> list[shapes.FoundEntry]:
     hits = [(source.name, hit) for source in OWN for hit in answer.found[source.name]]
     hits.sort(key=lambda one: one[1].relevance, reverse=True)
     return [_entry(name, hit) for name, hit in hits[:limit]]
 
 
-def _entry(name: str, hit: Hit) -> FoundEntry:
+def _entry(name: str, hit: Hit) -> shapes.FoundEntry:
     entry: OwnEntry = hit.item
     item = entry.item
-    return FoundEntry(
+    return shapes.FoundEntry(
         source=name,  # type: ignore[arg-type]
         id=entry.id,
         text=item.description if isinstance(item, Skill) else item.text,
@@ -126,61 +128,40 @@ def _entry(name: str, hit: Hit) -> FoundEntry:
     )
 
 
-async def ask_by_url(scope: Scope, query: RecallQuery) -> Recalled:
+@Operation("GET", "/api/recall", others={LINES: ask_in_two_by_url})
+async def ask_by_url(scope: Scope, query: shapes.RecallQuery) -> shapes.Recalled:
     """Recall memories by a question in the URL."""
     return await ask(scope, _body(query))
 
 
-async def ask_in_two(scope: Scope, body: RecallBody) -> Stream | Recalled:
-    """Answer twice: at once by words, then with the model; the second answer counts as used."""
-    _check_endpoint(scope, body)
-    if body.mode != "hybrid":
-        return await ask(scope, body)
-    at_once = msgspec.structs.replace(body, mode="keyword", llm_endpoint=None, reinforce=False)
-
-    async def lines() -> AsyncGenerator[bytes, None]:
-        for one in (at_once, body):
-            yield msgspec.json.encode(await ask(scope, one)) + b"\n"
-
-    return Stream(lines())
-
-
-async def ask_in_two_by_url(scope: Scope, query: RecallQuery) -> Stream | Recalled:
-    """The same for a question in the URL."""
-    return await ask_in_two(scope, _body(query))
-
-
-async def search(scope: Scope, query: SearchQuery) -> SearchResults:
+@Operation("GET", "/api/memory/search")
+async def search(scope: Scope, query: shapes.SearchQuery) -> shapes.SearchResults:
     """Search memories with ScalyClaw's parameters."""
     text = query.q if query.query is None else query.query
     if text is None:
         raise InvalidInput("give the search a 'q' (or 'query')", field="q")
     limit = query.topK or query.limit or 10
-    body = RecallBody(query=text, limit=limit, types=query.type, tags=query.tags)
-    return SearchResults((await ask(scope, body)).results)
+    body = shapes.RecallBody(query=text, limit=limit, types=query.type, tags=query.tags)
+    return shapes.SearchResults((await ask(scope, body)).results)
 
 
-def _body(query: RecallQuery) -> RecallBody:
-    return RecallBody(**msgspec.structs.asdict(query))
+def _body(query: shapes.RecallQuery) -> shapes.RecallBody:
+    return shapes.RecallBody(**msgspec.structs.asdict(query))
 
 
-def _understood(answer: Answer) -> Understood:
-    query = answer.query
-    return Understood(
-        words=query.words,
+def _understood(answer: Answer) -> shapes.Understood:
+    return view_of(
+        shapes.Understood,
+        answer.query,
         common_words=answer.common_words,
-        phrases=query.phrases,
-        excluded=query.excluded,
-        people=query.people,
-        dates=tuple((span.start, span.end) for span in query.dates),
-        tree=tuple(TreePath(hit.path, hit.relevance, hit.words, hit.trace) for hit in answer.tree),
+        dates=tuple((span.start, span.end) for span in answer.query.dates),
+        tree=tuple(view_of(shapes.TreePath, hit) for hit in answer.tree),
     )
 
 
 def _request(
     scope: Scope,
-    body: RecallBody,
-    scoring: Scoring,
+    body: shapes.RecallBody,
     reasoning: Reasoning | None,
     session: Session | None,
 ) -> Request:
@@ -195,9 +176,9 @@ def _request(
         min_relevance=body.min_relevance,
         weights=_weights(scope, body.weights),
         # Weights in the call select the ranking that uses them.
-        preset=body.preset or (tuning.preset if body.weights == GivenWeights() else None),
+        preset=body.preset or (tuning.preset if body.weights == shapes.GivenWeights() else None),
         mode=body.mode,
-        scoring=scoring,
+        scoring=scope.settings.scoring,
         now=scope.now if body.now is None else checks.check_time(body.now, field="now"),
         local=scope.zone,
         explain=body.explain,
@@ -205,7 +186,7 @@ def _request(
     )
 
 
-def _weights(scope: Scope, given: GivenWeights) -> Weights:
+def _weights(scope: Scope, given: shapes.GivenWeights) -> Weights:
     base = scope.settings.recall.weights
     weights = Weights(
         match=base.match if given.match is None else given.match,
@@ -220,7 +201,7 @@ def _weights(scope: Scope, given: GivenWeights) -> Weights:
 # The modes `llm` and `hybrid`, which use a model.
 
 
-def _check_endpoint(scope: Scope, body: RecallBody) -> None:
+def _check_endpoint(scope: Scope, body: shapes.RecallBody) -> None:
     """Refuse an endpoint that the mode does not use, or that the caller may not use."""
     if body.llm_endpoint is None:
         return
@@ -234,7 +215,7 @@ def _check_endpoint(scope: Scope, body: RecallBody) -> None:
         )
 
 
-async def _reason(scope: Scope, store: AgentStore, body: RecallBody) -> Reasoning | None:
+async def _reason(scope: Scope, store: AgentStore, body: shapes.RecallBody) -> Reasoning | None:
     """Where a model expects the answer; None in modes without a model.
 
     In mode `hybrid` it has `recall.hybrid_deadline_ms`, else `llm.timeouts.tree`.
@@ -250,22 +231,15 @@ async def _reason(scope: Scope, store: AgentStore, body: RecallBody) -> Reasonin
     return await reasoner.search_within(tree, body.query, options, seconds)
 
 
-def _by_model(reasoning: Reasoning | None) -> ByModel | UnsetType:
+def _by_model(reasoning: Reasoning | None) -> shapes.ByModel | UnsetType:
     if reasoning is None:
         return UNSET
-    return ByModel(
+    return shapes.ByModel(
         way=reasoning.way,
         tree=[
-            ReasonedPath(found.path, round(found.relevance, 3), found.reason, found.trace)
+            view_of(shapes.ReasonedPath, found, relevance=round(found.relevance, 3))
             for found in reasoning.found
         ],
         why=reasoning.why or UNSET,
         spent=reasoning.spent or UNSET,
     )
-
-
-OPERATIONS: Final = (
-    operation("POST", "/api/recall", ask, others={LINES: ask_in_two}, tool="recall"),
-    operation("GET", "/api/recall", ask_by_url, others={LINES: ask_in_two_by_url}),
-    operation("GET", "/api/memory/search", search),
-)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
 
 from ..errors import InvalidInput
+from ..language.distilling import without
 from ..memory import checks
 from ..memory.expiry import parse_expiry
 from ..memory.metadata import extract, merge
@@ -24,6 +26,13 @@ _SHORT: Final = {
     "actor": 200,
     "group": 200,
     "event": 64,
+}
+_CHECKS: Final[Mapping[str, Callable[..., Any]]] = {
+    "type": lambda given, field: TYPES[given],  # noqa: ARG005 - called like the checks
+    "tags": checks.check_tags,
+    "metadata": checks.check_metadata,
+    "data": checks.check_data,
+    "created_at": checks.check_time,
 }
 
 
@@ -68,52 +77,37 @@ def changed(scope: Scope, old: Memory, changes: MemoryChanges) -> Memory:
         raise InvalidInput("name at least one field to change")
     if "text" in fields:
         found = extract(old.text)
-        kept = fields.get("metadata", _without(old.metadata, found))
+        kept = fields.get("metadata", without(old.metadata, [found]))
         fields["metadata"] = merge(kept, extract(fields["text"]))
     return msgspec.structs.replace(old, **fields, updated_at=scope.now)
 
 
 def _checked(scope: Scope, new: NewMemory, at: str) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
+    given = {name: one for name, one in msgspec.structs.asdict(new).items() if one is not UNSET}
+    plain = ("pinned", "position")
+    fields: dict[str, Any] = {name: given[name] for name in plain if name in given}
     text = _one_of(new.text, new.content, f"{at}text", f"{at}content")
     if text is not UNSET:
         most = scope.settings.limits.max_text_bytes
         fields["text"] = checks.check_text(text, most, field=f"{at}text")
     for name, chars in _SHORT.items():
-        value = getattr(new, name)
-        if value is not UNSET:
-            fields[name] = checks.check_short(value, f"{at}{name}", chars)
+        if name in given:
+            fields[name] = checks.check_short(given[name], f"{at}{name}", chars)
     if fields.get("event") == "":
         raise InvalidInput("give 'event' a word, or leave it out", field=f"{at}event")
-    if new.category is not UNSET:
+    if "category" in given:
         depth = scope.settings.tree.max_depth
-        fields["category"] = checks.check_category(new.category, depth, field=f"{at}category")
-    if new.importance is not UNSET:
+        fields["category"] = checks.check_category(given["category"], depth, field=f"{at}category")
+    if "importance" in given:
         fields["importance"] = checks.check_given_importance(
-            new.importance, beside_content=new.content is not UNSET, field=f"{at}importance"
+            given["importance"], beside_content="content" in given, field=f"{at}importance"
         )
-    if new.tags is not UNSET:
-        fields["tags"] = checks.check_tags(new.tags, field=f"{at}tags")
-    return fields | _rest(new, scope.now, at)
-
-
-def _rest(new: NewMemory, now: float, at: str) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    if new.type is not UNSET:
-        fields["type"] = TYPES[new.type]
-    if new.pinned is not UNSET:
-        fields["pinned"] = new.pinned
-    if new.position is not UNSET:
-        fields["position"] = new.position
-    if new.metadata is not UNSET:
-        fields["metadata"] = checks.check_metadata(new.metadata, field=f"{at}metadata")
-    if new.data is not UNSET:
-        fields["data"] = checks.check_data(new.data, field=f"{at}data")
+    for name, check in _CHECKS.items():
+        if name in given:
+            fields[name] = check(given[name], field=f"{at}{name}")
     expires = _one_of(new.expires, new.ttl, f"{at}expires", f"{at}ttl")
     if expires is not UNSET:
-        fields["expires_at"] = parse_expiry(expires, now, field=f"{at}expires")
-    if new.created_at is not UNSET:
-        fields["created_at"] = checks.check_time(new.created_at, field=f"{at}created_at")
+        fields["expires_at"] = parse_expiry(expires, scope.now, field=f"{at}expires")
     return fields
 
 
@@ -121,11 +115,3 @@ def _one_of(first: Any, second: Any, field: str, alias: str) -> Any:
     if first is not UNSET and second is not UNSET:
         raise InvalidInput(f"give either '{field}' or '{alias}', not both", field=alias)
     return second if first is UNSET else first
-
-
-def _without(metadata: Metadata, gone: Metadata) -> Metadata:
-    return Metadata(
-        urls=tuple(url for url in metadata.urls if url not in gone.urls),
-        commands=tuple(cmd for cmd in metadata.commands if cmd not in gone.commands),
-        paths=tuple(path for path in metadata.paths if path not in gone.paths),
-    )

@@ -12,25 +12,10 @@ from msgspec import UNSET
 
 from ..errors import NotFound, ThermoclineError
 from ..memory.records import CONSOLIDATED, ENTITIES, TYPES
+from ..shapes import scalyclaw as shapes
 from ..shapes.graph import Graph, GraphQuery
 from ..shapes.memory import ListQuery, MemoryChanges, MemoryView, NewMemory
 from ..shapes.recall import GivenWeights, HitView, RecallBody
-from ..shapes.scalyclaw import (
-    ScalyDelete,
-    ScalyDeleted,
-    ScalyGraph,
-    ScalyGraphFound,
-    ScalyMemory,
-    ScalyRecall,
-    ScalyReflect,
-    ScalyReflected,
-    ScalyResults,
-    ScalySearch,
-    ScalyStore,
-    ScalyStored,
-    ScalyUpdate,
-    ScalyUpdated,
-)
 from . import graph as graphs
 from . import memories
 from . import recall as recalling
@@ -38,11 +23,12 @@ from .operation import Run
 from .own_tools import keep_new
 from .remembering import remembered
 from .scope import Scope
+from .views import view_of
 
 _NEWEST: Final = 20
 
 
-async def store(scope: Scope, asked: ScalyStore) -> ScalyStored:
+async def store(scope: Scope, asked: shapes.ScalyStore) -> shapes.ScalyStored:
     """Store a memory, unless one says the same; the entities are what the graph is made of."""
     named = asked.entities or []
     new = NewMemory(
@@ -57,14 +43,14 @@ async def store(scope: Scope, asked: ScalyStore) -> ScalyStored:
     )
     kept = await keep_new(scope, remembered(scope, new))
     if kept.known is None:
-        return ScalyStored(stored=True, id=kept.memory.id)
+        return shapes.ScalyStored(stored=True, id=kept.memory.id)
     same = kept.known
-    return ScalyStored(
+    return shapes.ScalyStored(
         stored=False, duplicate=True, existing_id=same.id, existing_subject=same.subject
     )
 
 
-async def search(scope: Scope, asked: ScalySearch) -> ScalyResults:
+async def search(scope: Scope, asked: shapes.ScalySearch) -> shapes.ScalyResults:
     """Search; `semantic` weighs the match."""
     weights = asked.weights
     body = RecallBody(
@@ -78,26 +64,28 @@ async def search(scope: Scope, asked: ScalySearch) -> ScalyResults:
             importance=_given(weights.importance),
         ),
     )
-    return ScalyResults([_shown(one) for one in (await recalling.ask(scope, body)).results])
+    return shapes.ScalyResults([_shown(one) for one in (await recalling.ask(scope, body)).results])
 
 
-async def recall(scope: Scope, asked: ScalyRecall) -> ScalyResults:
+async def recall(scope: Scope, asked: shapes.ScalyRecall) -> shapes.ScalyResults:
     """One memory, or the newest."""
     if asked.id:
         try:
-            return ScalyResults([_shown(await memories.get(scope, asked.id))])
+            return shapes.ScalyResults([_shown(await memories.get(scope, asked.id))])
         except NotFound:
-            return ScalyResults([])
+            return shapes.ScalyResults([])
     query = ListQuery(
         limit=_NEWEST,
         type=(TYPES[asked.type],) if asked.type else (),
         tag=tuple(asked.tags),
         include=("merged",) if asked.include_consolidated else (),
     )
-    return ScalyResults([_shown(one) for one in (await memories.index(scope, query)).results])
+    return shapes.ScalyResults(
+        [_shown(one) for one in (await memories.index(scope, query)).results]
+    )
 
 
-async def update(scope: Scope, asked: ScalyUpdate) -> ScalyUpdated:
+async def update(scope: Scope, asked: shapes.ScalyUpdate) -> shapes.ScalyUpdated:
     """Change a memory; a mistake is part of the answer."""
     changes: dict[str, Any] = {
         "subject": asked.subject,
@@ -111,23 +99,23 @@ async def update(scope: Scope, asked: ScalyUpdate) -> ScalyUpdated:
     except ThermoclineError as error:
         if error.status >= 500:
             raise
-        return ScalyUpdated(error=error.message)
-    return ScalyUpdated(updated=True, id=done.id)
+        return shapes.ScalyUpdated(error=error.message)
+    return shapes.ScalyUpdated(updated=True, id=done.id)
 
 
-async def delete(scope: Scope, asked: ScalyDelete) -> ScalyDeleted:
+async def delete(scope: Scope, asked: shapes.ScalyDelete) -> shapes.ScalyDeleted:
     """Forget a memory."""
     try:
-        return ScalyDeleted(deleted=True, id=(await memories.remove(scope, asked.id)).id)
+        return shapes.ScalyDeleted(deleted=True, id=(await memories.remove(scope, asked.id)).id)
     except NotFound:
-        return ScalyDeleted(deleted=False, id=asked.id)
+        return shapes.ScalyDeleted(deleted=False, id=asked.id)
 
 
-async def reflect(scope: Scope, asked: ScalyReflect) -> ScalyReflected:
+async def reflect(scope: Scope, asked: shapes.ScalyReflect) -> shapes.ScalyReflected:
     """Merge what says the same now; with `force` even if upkeep is told not to."""
     if not scope.settings.merging.enabled and not asked.force:
         why = "merging is switched off in the configuration (merging.enabled)"
-        return ScalyReflected(consolidated=0, clusters=0, new_memory_ids=[], message=why)
+        return shapes.ScalyReflected(consolidated=0, clusters=0, new_memory_ids=[], message=why)
     async with scope.store(create=True) as agent:
         before = await agent.read(_merged)
         await scope.daemon.upkeep.run(agent, "reflect", ("merge",))
@@ -137,13 +125,15 @@ async def reflect(scope: Scope, asked: ScalyReflect) -> ScalyReflected:
     made = await _made(scope, [into for into in new if into not in before])
     count = sum(map(len, new.values()))
     said = f"{count} merged into {len(new)}" if count else "nothing says the same"
-    return ScalyReflected(consolidated=count, clusters=len(new), new_memory_ids=made, message=said)
+    return shapes.ScalyReflected(
+        consolidated=count, clusters=len(new), new_memory_ids=made, message=said
+    )
 
 
-async def graph(scope: Scope, asked: ScalyGraph) -> ScalyGraphFound:
+async def graph(scope: Scope, asked: shapes.ScalyGraph) -> shapes.ScalyGraphFound:
     """What is around an entity."""
     found: Graph = await graphs.show(scope, GraphQuery(asked.entity, asked.depth))
-    return msgspec.convert(msgspec.to_builtins(found), ScalyGraphFound)
+    return msgspec.convert(msgspec.to_builtins(found), shapes.ScalyGraphFound)
 
 
 def _merged(db: sqlite3.Connection) -> dict[str, frozenset[str]]:
@@ -164,14 +154,10 @@ def _given(weight: Any) -> float | None:
     return None if weight is UNSET else weight
 
 
-def _shown(memory: MemoryView) -> ScalyMemory:
-    return ScalyMemory(
-        id=memory.id,
-        type=memory.type,
-        subject=memory.subject,
-        content=memory.text,
-        tags=memory.tags,
-        source=memory.source,
+def _shown(memory: MemoryView) -> shapes.ScalyMemory:
+    return view_of(
+        shapes.ScalyMemory,
+        memory,
         importance=min(10, max(1, round(10 * memory.importance))),
         created_at=_time(memory.created_at),
         updated_at=_time(memory.updated_at),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime, tzinfo
+from typing import TypeVar
 
 import msgspec
 
@@ -25,9 +27,12 @@ from ..runtime.minutes import Minutes
 from ..runtime.problems import Problems
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents, require_room
+from ..store.transaction import Transaction
 from ..thinking.parts import Thinking
 from ..upkeep.upkeep import Upkeep
 from .access import Gate, Peer
+
+T = TypeVar("T")
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -100,6 +105,17 @@ class Scope(msgspec.Struct, frozen=True):
             if create and (quotas.memories or quotas.megabytes):
                 await store.read(lambda db: require_room(db, self.agent, quotas))
             yield store
+
+    async def read(self, work: Callable[[sqlite3.Connection], T], *, timed: bool = False) -> T:
+        """Read the agent's memory; `timed`: for at most `limits.query_seconds`."""
+        seconds = self.settings.limits.query_seconds if timed else None
+        async with self.store() as store:
+            return await store.read(work, seconds=seconds)
+
+    async def write(self, work: Callable[[Transaction], T], *, create: bool = False) -> T:
+        """Change the agent's memory in one transaction; `create` as for `store`."""
+        async with self.store(create=create) as store:
+            return await store.write(work)
 
     @property
     def zone(self) -> tzinfo:

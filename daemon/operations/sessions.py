@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import UNSET
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from ..config.settings import Tuning
 from ..errors import Conflict, InvalidInput, NotFound
@@ -16,46 +16,34 @@ from ..language.secrets import clear
 from ..memory import checks
 from ..recall.recall import Answer, Request, recall
 from ..recall.sources import CHUNKS, MEMORIES, file_of, versions
-from ..shapes.sessions import (
-    Change,
-    Replayed,
-    ReplayedAnswer,
-    ReplayedItem,
-    SessionBody,
-    SessionPage,
-    SessionQuery,
-    SessionView,
-    UsedAnswer,
-    UsedItem,
-    UsedPage,
-    UsedQuery,
-)
+from ..shapes import sessions as shapes
 from ..store import sessions
 from ..store.agent_store import AgentStore
 from ..store.selecting import Filters
 from ..store.sessions import AnswerUsed, Session, Status, Used, Via
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
-from .views import name_of
+from .views import name_of, view_of
 
 _NAME_CHARS: Final = 200
 _QUERY_CHARS: Final = 2_000
 _PATH_CHARS: Final = 4_096
 
 
-async def index(scope: Scope, query: SessionQuery) -> SessionPage:
+@Operation("GET", "/api/sessions")
+async def index(scope: Scope, query: shapes.SessionQuery) -> shapes.SessionPage:
     """List sessions, the newest first."""
     limit = scope.page_limit(query.limit)
 
-    def read(db: sqlite3.Connection) -> SessionPage:
+    def read(db: sqlite3.Connection) -> shapes.SessionPage:
         found, total = sessions.page(db, query.status, limit, query.offset)
-        return SessionPage([_view(db, one) for one in found], total)
+        return shapes.SessionPage([_view(db, one) for one in found], total)
 
-    async with scope.store() as store:
-        return await store.read(read)
+    return await scope.read(read)
 
 
-async def start(scope: Scope, body: SessionBody) -> SessionView:
+@Operation("POST", "/api/sessions", role="write", statuses=(201,))
+async def start(scope: Scope, body: shapes.SessionBody) -> shapes.SessionView:
     """Open a session."""
     made = Session(
         id=secrets.token_hex(8),
@@ -72,49 +60,43 @@ async def start(scope: Scope, body: SessionBody) -> SessionView:
         return await _brought(scope, store, made.id)
 
 
-async def get(scope: Scope, id: str) -> SessionView:  # noqa: A002 - the part of the path
+@Operation("GET", "/api/sessions/{id}")
+async def get(scope: Scope, id: str) -> shapes.SessionView:  # noqa: A002 - the part of the path
     """Read a session."""
-    async with scope.store() as store:
-        return await store.read(lambda db: _view(db, sessions.get(db, id)))
+    return await scope.read(lambda db: _view(db, sessions.get(db, id)))
 
 
-async def archive(scope: Scope, id: str) -> SessionView:  # noqa: A002 - the part of the path
+@Operation("POST", "/api/sessions/{id}/archive", role="write")
+async def archive(scope: Scope, id: str) -> shapes.SessionView:  # noqa: A002 - the part of the path
     """Close a session: nothing is asked in it until it is reopened."""
     return await _set(scope, id, "archived")
 
 
-async def reopen(scope: Scope, id: str) -> SessionView:  # noqa: A002 - the part of the path
+@Operation("POST", "/api/sessions/{id}/reopen", role="write")
+async def reopen(scope: Scope, id: str) -> shapes.SessionView:  # noqa: A002 - the part of the path
     """Open a session again."""
     return await _set(scope, id, "active")
 
 
-async def used(scope: Scope, id: str, query: UsedQuery) -> UsedPage:  # noqa: A002
+@Operation("GET", "/api/sessions/{id}/used")
+async def used(scope: Scope, id: str, query: shapes.UsedQuery) -> shapes.UsedPage:  # noqa: A002
     """List what went into the answers of a session, the last answer first."""
-    async with scope.store() as store:
-        found, total = await store.read(lambda db: _answers(scope, db, id, query))
-    return UsedPage(
-        id,
-        [
-            UsedAnswer(
-                id=one.id,
-                at=one.at,
-                via=one.via,
-                query=one.query,
-                used=[UsedItem(item.source, item.id, item.hash) for item in one.used],
-            )
-            for one in found
-        ],
-        total,
-    )
+    found, total = await scope.read(lambda db: _answers(scope, db, id, query))
+    answers = [
+        view_of(shapes.UsedAnswer, one, used=[view_of(shapes.UsedItem, item) for item in one.used])
+        for one in found
+    ]
+    return shapes.UsedPage(id, answers, total)
 
 
-async def replay(scope: Scope, id: str, query: UsedQuery) -> Replayed:  # noqa: A002
+@Operation("GET", "/api/sessions/{id}/replay")
+async def replay(scope: Scope, id: str, query: shapes.UsedQuery) -> shapes.Replayed:  # noqa: A002
     """Tell what of the answers of a session has changed since they were given."""
 
-    def read(db: sqlite3.Connection) -> Replayed:
+    def read(db: sqlite3.Connection) -> shapes.Replayed:
         found, _ = _answers(scope, db, id, query)
         told = _replayed(db, found, scope.now)
-        return Replayed(
+        return shapes.Replayed(
             id, told, sum(one.changed for one in told), sum(len(one.used) for one in told)
         )
 
@@ -177,15 +159,6 @@ def versions_of(db: sqlite3.Connection, shown: Iterable[tuple[str, str]], now: f
     ]
 
 
-def _in_answer(answer: Answer) -> list[tuple[str, str]]:
-    """The source and the id of each hit of recall."""
-    return [
-        (source, hit.pair.key if source == "pair" else hit.item.id)
-        for source, hits in answer.found.items()
-        for hit in hits
-    ]
-
-
 def recalling(
     request: Request, tuning: Tuning, session: Session | None, now: float
 ) -> Callable[[sqlite3.Connection], tuple[Answer, list[Used]]]:
@@ -193,22 +166,32 @@ def recalling(
 
     def read(db: sqlite3.Connection) -> tuple[Answer, list[Used]]:
         answer = recall(db, request, tuning)
-        shown = _in_answer(answer) if session is not None else []
+        shown = [
+            (source, hit.pair.key if source == "pair" else hit.item.id)
+            for source, hits in answer.found.items()
+            for hit in hits
+            if session is not None
+        ]
         return answer, versions_of(db, shown, now)
 
     return read
 
 
 async def record(
-    scope: Scope, store: AgentStore, session: Session, via: Via, query: str, used: Sequence[Used]
+    scope: Scope,
+    store: AgentStore,
+    session: Session | None,
+    via: Via,
+    query: str,
+    used: Sequence[Used],
 ) -> None:
-    """Record what went into an answer, unless the caller may only read."""
-    if scope.leaves_traces:
+    """Record what went into an answer in a session, unless the caller may only read."""
+    if session is not None and scope.leaves_traces:
         asked = clear(query).text[:_QUERY_CHARS]
         await store.write(lambda tx: sessions.record(tx, session.id, via, asked, used))
 
 
-async def _set(scope: Scope, key: str, status: Status) -> SessionView:
+async def _set(scope: Scope, key: str, status: Status) -> shapes.SessionView:
     async with scope.store() as store:
         changed = await store.write(lambda tx: sessions.set_status(tx, key, status))
         if status == "active":
@@ -216,7 +199,7 @@ async def _set(scope: Scope, key: str, status: Status) -> SessionView:
         return await store.read(lambda db: _view(db, changed))
 
 
-async def _brought(scope: Scope, store: AgentStore, key: str) -> SessionView:
+async def _brought(scope: Scope, store: AgentStore, key: str) -> shapes.SessionView:
     """The session, after its files were read again, or the wait for that has timed out."""
     rules = scope.settings.index
     if rules.on_session_start:
@@ -225,7 +208,7 @@ async def _brought(scope: Scope, store: AgentStore, key: str) -> SessionView:
 
 
 def _answers(
-    scope: Scope, db: sqlite3.Connection, key: str, query: UsedQuery
+    scope: Scope, db: sqlite3.Connection, key: str, query: shapes.UsedQuery
 ) -> tuple[list[AnswerUsed], int]:
     sessions.get(db, key)
     if query.answer is None:
@@ -238,43 +221,40 @@ def _answers(
 
 def _replayed(
     db: sqlite3.Connection, answers: Sequence[AnswerUsed], now: float
-) -> list[ReplayedAnswer]:
+) -> list[shapes.ReplayedAnswer]:
     wanted: dict[str, set[str]] = {}
     for one in answers:
         for item in one.used:
             wanted.setdefault(item.source, set()).add(item.id)
     current = {source: versions(db, source, keys) for source, keys in wanted.items()}
     fates = sessions.fates(db, wanted.get(MEMORIES.name, ()), now)
-    told: list[ReplayedAnswer] = []
+    told: list[shapes.ReplayedAnswer] = []
     for one in answers:
         items = [_item(item, current[item.source], fates) for item in one.used]
         changed = sum(item.change != "same" for item in items)
-        told.append(
-            ReplayedAnswer(
-                id=one.id, at=one.at, via=one.via, query=one.query, used=items, changed=changed
-            )
-        )
+        told.append(view_of(shapes.ReplayedAnswer, one, used=items, changed=changed))
     return told
 
 
 def _item(
     item: Used, current: Mapping[str, str], fates: Mapping[str, sessions.Fate]
-) -> ReplayedItem:
+) -> shapes.ReplayedItem:
     now = current.get(item.id)
-    change: Change = "same" if now == item.hash else "gone" if now is None else "changed"
+    change: shapes.Change = "same" if now == item.hash else "gone" if now is None else "changed"
     if change != "same" and item.source == CHUNKS.name:
         beside = [said for key, said in current.items() if file_of(key) == file_of(item.id)]
         change = "moved" if item.hash in beside else "changed" if beside else "gone"
     if change == "same" and item.source == MEMORIES.name:
         fate = fates.get(item.id)
         change = fate if fate is not None and fate != item.fate else "same"
-    return ReplayedItem(item.source, item.id, item.hash, change, UNSET if now is None else now)
+    return view_of(shapes.ReplayedItem, item, change=change, now=UNSET if now is None else now)
 
 
-def _view(db: sqlite3.Connection, session: Session) -> SessionView:
+def _view(db: sqlite3.Connection, session: Session) -> shapes.SessionView:
     counted = sessions.counted(db, session.id)
-    return SessionView(
-        **asdict(session),
+    return view_of(
+        shapes.SessionView,
+        session,
         last_active_at=max(session.updated_at, counted.last_at or 0.0),
         answers=counted.answers,
     )
@@ -285,14 +265,3 @@ def _path(given: str) -> str:
     if not path:
         raise InvalidInput("name no blank path", field="paths")
     return path
-
-
-OPERATIONS: Final = (
-    operation("GET", "/api/sessions", index),
-    operation("POST", "/api/sessions", start, role="write", statuses=(201,)),
-    operation("GET", "/api/sessions/{id}", get),
-    operation("POST", "/api/sessions/{id}/archive", archive, role="write"),
-    operation("POST", "/api/sessions/{id}/reopen", reopen, role="write"),
-    operation("GET", "/api/sessions/{id}/used", used),
-    operation("GET", "/api/sessions/{id}/replay", replay),
-)

@@ -8,24 +8,21 @@ import mmap
 import os
 import sqlite3
 import time
-from typing import Final
 
 import msgspec
 
 from ..errors import ThermoclineError
-from ..memory import hot
 from ..shapes.files import IndexState
 from ..shapes.status import AgentStatus, Health, Problem, Status
-from ..shapes.sync import ReplicationStatus
-from ..store import history, hot_rows, tree_rows
+from ..store import history
 from ..store.agent_store import AgentStore
-from ..store.settling import warm_bytes
-from ..upkeep.upkeep import Upkeep
-from .files import state_view
-from .operation import operation
+from ..upkeep import history as days
+from .operation import Operation
 from .scope import Scope
+from .views import view_of
 
 
+@Operation("GET", "/api/status", agent=False)
 async def status(scope: Scope) -> Status:
     """Show the daemon and its open agents."""
     daemon, who = scope.daemon, scope.daemon.identity
@@ -34,16 +31,12 @@ async def status(scope: Scope) -> Status:
         if scope.may_read(name):
             # An agent that was closed meanwhile, or cannot be read, must not hide the rest.
             with contextlib.suppress(ThermoclineError):
-                standing = daemon.replicas.status(name)
-                index = state_view(daemon.indexes.of(store).state)
-                agents[name] = await _agent_status(store, scope.now, standing, index, daemon.upkeep)
-    return Status(
-        version=who.version,
+                agents[name] = await _agent_status(scope, store)
+    return view_of(
+        Status,
+        who,
         pid=os.getpid(),
         uptime_seconds=round(time.monotonic() - who.started, 3),
-        state_dir=who.state_dir,
-        socket=who.socket,
-        device=who.device,
         ready=daemon.ready.is_set(),
         connections=daemon.connections(),
         memory_bytes=resident_bytes(),
@@ -53,6 +46,7 @@ async def status(scope: Scope) -> Status:
     )
 
 
+@Operation("GET", "/api/health", agent=False, statuses=(200, 503))
 async def health(scope: Scope) -> Health:
     """Check the daemon: 200, or 503 with the lasting problems."""
     lasting = [problem for problem in problems_of(scope) if problem.lasting]
@@ -79,34 +73,29 @@ def _pragma(db: sqlite3.Connection, name: str) -> int:
     return int(db.execute(f"PRAGMA {name}").fetchone()[0])
 
 
-async def _agent_status(
-    store: AgentStore,
-    now: float,
-    standing: ReplicationStatus,
-    index: IndexState,
-    upkeep: Upkeep,
-) -> AgentStatus:
-    rules = store.rules
+async def _agent_status(scope: Scope, store: AgentStore) -> AgentStatus:
+    daemon, rules, agent = scope.daemon, store.rules, store.place.agent
+    standing = daemon.replicas.status(agent)
+    index = view_of(IndexState, daemon.indexes.of(store).state)
 
     def read(db: sqlite3.Connection) -> AgentStatus:
-        warm, cold = tree_rows.totals(db)
-        queued = _count(db, "outbox")
+        sizes, queued = days.sizes(db, scope.now, rules), _count(db, "outbox")
         return AgentStatus(
-            memories=warm + cold,
-            warm=warm,
-            cold=cold,
-            warm_bytes=warm_bytes(db),
+            memories=sizes.warm_count + sizes.cold_count,
+            warm=sizes.warm_count,
+            cold=sizes.cold_count,
+            warm_bytes=sizes.warm_bytes,
             warm_max_bytes=rules.warm.max_bytes,
-            hot_bytes=hot.document_size(hot_rows.document(db, now, rules)),
+            hot_bytes=sizes.hot_bytes,
             hot_max_bytes=rules.hot.max_bytes,
-            tree_nodes=_count(db, "tree") + 1,
+            tree_nodes=sizes.tree_nodes,
             kv=_count(db, "rows WHERE kind = 'pair' AND live"),
             outbox=queued,
             conflicts=history.conflicts(db),
             database_bytes=_pragma(db, "page_count") * _pragma(db, "page_size"),
             faces_pending=store.faces_pending,
             sync=msgspec.structs.replace(standing, queued=queued),
-            upkeep=upkeep.standing(store.place.agent, db).brief,
+            upkeep=daemon.upkeep.standing(agent, db).brief,
             index=index,
         )
 
@@ -115,9 +104,3 @@ async def _agent_status(
 
 def _count(db: sqlite3.Connection, table: str) -> int:
     return int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608
-
-
-OPERATIONS: Final = (
-    operation("GET", "/api/status", status, agent=False),
-    operation("GET", "/api/health", health, agent=False, statuses=(200, 503)),
-)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from thermocline.sync import Replica, SyncError
 from thermocline.sync.address import address
@@ -14,30 +12,20 @@ from thermocline.sync.address import address
 from ..errors import Conflict, InvalidInput, NotFound, ReplicaRefused, ThermoclineError
 from ..replication.account import OF_A_CALL, Account, Secret, plain
 from ..restore.verify import last_verification
+from ..shapes import sync as shapes
 from ..shapes.cold import DatabaseBody
-from ..shapes.sync import (
-    DeviceList,
-    DeviceName,
-    DeviceRejoined,
-    DeviceRetired,
-    DeviceView,
-    RestoreBody,
-    SyncBody,
-    Synced,
-    SyncRound,
-    SyncStatus,
-    Verification,
-)
 from ..store import history, outbox
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
+from .views import view_of
 
 _SHORTEST_PREFIX: Final = 4
 # EvoClaw's words, which its programs search for.
 _BOTH: Final = "db-url and auth-token required"
 
 
-async def show(scope: Scope) -> SyncStatus:
+@Operation("GET", "/api/sync")
+async def show(scope: Scope) -> shapes.SyncStatus:
     """Show the state of the agent's replication."""
     replicas = scope.daemon.replicas
     async with scope.store() as store:
@@ -45,22 +33,28 @@ async def show(scope: Scope) -> SyncStatus:
             await replicas.look_after(scope.agent)
         status = await replicas.status_of(scope.agent, store)
         lost, last = await store.read(lambda db: (history.conflicts(db), last_verification(db)))
-    fields: dict[str, Any] = msgspec.structs.asdict(status)
-    device = DeviceName(replicas.device.id, replicas.device.name)
-    rounds = [SyncRound(**msgspec.structs.asdict(one)) for one in replicas.rounds(scope.agent)]
-    return SyncStatus(**fields, device=device, lost_values=lost, verification=last, rounds=rounds)
+    device = shapes.DeviceName(replicas.device.id, replicas.device.name)
+    return view_of(
+        shapes.SyncStatus,
+        status,
+        device=device,
+        lost_values=lost,
+        verification=last,
+        rounds=[view_of(shapes.SyncRound, one) for one in replicas.rounds(scope.agent)],
+    )
 
 
-async def sync(scope: Scope, body: SyncBody | None = None) -> Synced:
+@Operation("POST", "/api/sync", role="write")
+async def sync(scope: Scope, body: shapes.SyncBody | None = None) -> shapes.Synced:
     """Send and receive now; with a url, the critical state to another database."""
-    request = body or SyncBody()
+    request = body or shapes.SyncBody()
     account = await another(scope, request)
     started = time.perf_counter()
     daemon = scope.daemon
     async with scope.store() as store:
         if account is not None:
             sent = await daemon.databases.send_critical(account, scope.agent, store)
-            return Synced(sent, 0, 0, 0, _since(started))
+            return shapes.Synced(sent, 0, 0, 0, _since(started))
         if request.critical:
             tally = await daemon.replicas.sync(scope.agent, urgent_only=True)
         else:
@@ -68,10 +62,13 @@ async def sync(scope: Scope, body: SyncBody | None = None) -> Synced:
             tally = await daemon.replicas.sync(scope.agent)
             # The caller must find what was received.
             await daemon.workspaces.keep(store)
-    return Synced(tally.sent, tally.received, tally.refused, tally.conflicts, _since(started))
+    return shapes.Synced(
+        tally.sent, tally.received, tally.refused, tally.conflicts, _since(started)
+    )
 
 
-async def verify(scope: Scope, body: RestoreBody) -> Verification:
+@Operation("POST", "/api/restore", role="admin")
+async def verify(scope: Scope, body: shapes.RestoreBody) -> shapes.Verification:
     """Restore the agent into a temporary folder, and compare it with the live memory.
 
     A restore itself needs no running daemon.
@@ -89,14 +86,16 @@ def _since(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 3)
 
 
-async def devices(scope: Scope) -> DeviceList:
+@Operation("GET", "/api/devices")
+async def devices(scope: Scope) -> shapes.DeviceList:
     """List the devices that share the agent's replica."""
     async with scope.store(exists=True) as store:
         seq = (await store.read(outbox.link)).seq
-        return DeviceList(await _devices(scope, seq))
+        return shapes.DeviceList(await _devices(scope, seq))
 
 
-async def retire(scope: Scope, id: str) -> DeviceRetired:  # noqa: A002 - the part of the path
+@Operation("POST", "/api/devices/{id}/retire", role="admin")
+async def retire(scope: Scope, id: str) -> shapes.DeviceRetired:  # noqa: A002 - the part of the path
     """Retire a device: deletions no longer wait until it has received them."""
     replicas = scope.daemon.replicas
     async with scope.store():
@@ -106,10 +105,11 @@ async def retire(scope: Scope, id: str) -> DeviceRetired:  # noqa: A002 - the pa
             # It notices at once, and stops.
             with suppress(ReplicaRefused):
                 await replicas.sync(scope.agent)
-    return DeviceRetired(device.id, device.name)
+    return shapes.DeviceRetired(device.id, device.name)
 
 
-async def rejoin(scope: Scope) -> DeviceRejoined:
+@Operation("POST", "/api/devices/rejoin", role="admin")
+async def rejoin(scope: Scope) -> shapes.DeviceRejoined:
     """Use this device again after it was retired.
 
     If it has missed deletions, it compares everything.
@@ -125,17 +125,17 @@ async def rejoin(scope: Scope) -> DeviceRejoined:
     async with scope.store():
         rejoined = await replicas.ask(scope.agent, take_in)
         tally = await replicas.sync(scope.agent)
-    return DeviceRejoined(this, rejoined, tally.sent, tally.received)
+    return shapes.DeviceRejoined(this, rejoined, tally.sent, tally.received)
 
 
-async def _devices(scope: Scope, seq: int) -> list[DeviceView]:
+async def _devices(scope: Scope, seq: int) -> list[shapes.DeviceView]:
     replicas = scope.daemon.replicas
     this = replicas.device.id
     found = await replicas.ask(scope.agent, lambda replica: replica.devices(this, seq))
-    return [DeviceView(**msgspec.structs.asdict(one), this=one.id == this) for one in found]
+    return [view_of(shapes.DeviceView, one, this=one.id == this) for one in found]
 
 
-def _found(devices: list[DeviceView], key: str) -> DeviceView:
+def _found(devices: list[shapes.DeviceView], key: str) -> shapes.DeviceView:
     """The device with this id, or the only one with this name or whose id begins with `key`.
 
     A prefix has 4 characters or more. Of devices with the same name the one in use is chosen.
@@ -212,13 +212,3 @@ async def _is_own(scope: Scope, named: DatabaseBody) -> bool:
     if own is None or plain(own.url) != plain(named.url or ""):
         return False
     return not named.token or own.token == Secret(named.token.strip())
-
-
-OPERATIONS: Final = (
-    operation("GET", "/api/sync", show),
-    operation("POST", "/api/sync", sync, role="write"),
-    operation("POST", "/api/restore", verify, role="admin"),
-    operation("GET", "/api/devices", devices),
-    operation("POST", "/api/devices/rejoin", rejoin, role="admin"),
-    operation("POST", "/api/devices/{id}/retire", retire, role="admin"),
-)

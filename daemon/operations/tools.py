@@ -15,7 +15,7 @@ from ..errors import NotFound
 from ..shapes.common import Json, convert
 from ..shapes.tools import PRESETS, Preset, Tool, ToolList, ToolQuery, ToolsQuery, listed, tools_of
 from . import own_tools, profclaw, scalyclaw
-from .operation import Run, operation
+from .operation import Operation, Run
 from .scope import Scope
 
 _RUN: Final[Mapping[Preset, Mapping[str, Run]]] = {
@@ -25,11 +25,13 @@ _RUN: Final[Mapping[Preset, Mapping[str, Run]]] = {
 }
 
 
+@Operation("GET", "/api/tools", agent=False)
 async def index(scope: Scope, query: ToolsQuery) -> ToolList:  # noqa: ARG001 - of every operation
     """List the tools for models, as a provider's interface takes them."""
     return ToolList(listed(query.tools, query.format))
 
 
+@Operation("POST", "/api/tools/{name}")
 async def call(
     scope: Scope, name: str, query: ToolQuery, body: dict[str, Json] | None = None
 ) -> dict[str, Json]:
@@ -54,9 +56,3 @@ def _named(name: str, preset: Preset | None) -> tuple[Preset, Tool]:
             if tool.name == name:
                 return one, tool
     raise NotFound(f"no tool is called '{name[:64]}'", hint="see GET /api/tools")
-
-
-OPERATIONS: Final = (
-    operation("GET", "/api/tools", index, agent=False),
-    operation("POST", "/api/tools/{name}", call),
-)

@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from ..errors import Conflict
 from ..memory import tree as trees
 from ..memory.checks import check_category
 from ..memory.tree_rebuild import TreeChange
-from ..shapes.tree import (
-    CategoryAdded,
-    CategoryBody,
-    CategoryQuery,
-    CategoryRemoved,
-    CategoryRenamed,
-    RebuildUndone,
-    RenameBody,
-    TreePruned,
-    TreeView,
-)
+from ..shapes import tree as shapes
 from ..store import documents, tree_rows
 from ..store.transaction import Transaction
 from ..thinking.tree_search import described
 from ..upkeep import rebuilding
-from .operation import operation
+from .operation import Operation
 from .scope import Scope
 
 
-async def show(scope: Scope) -> TreeView:
+@Operation("GET", "/api/tree")
+async def show(scope: Scope) -> shapes.TreeView:
     """The category tree."""
-    async with scope.store() as store:
-        document = await store.read(documents.tree_document)
-        nodes = await store.read(tree_rows.load)
-        limits = store.rules.tree
-    return TreeView(
+    document, nodes = await scope.read(lambda db: (documents.tree_document(db), tree_rows.load(db)))
+    limits = scope.settings.tree
+    return shapes.TreeView(
         document,
         len(nodes) + 1,
         limits.max_nodes,
@@ -45,23 +32,23 @@ async def show(scope: Scope) -> TreeView:
     )
 
 
+@Operation("GET", "/api/tree/text", type="text/plain")
 async def show_text(scope: Scope) -> str:
     """The category tree as text."""
-    async with scope.store() as store:
-        limits = store.rules.tree
-        return await store.read(
-            lambda db: trees.show(tree_rows.load(db), *tree_rows.totals(db), limits)
-        )
+    limits = scope.settings.tree
+    return await scope.read(
+        lambda db: trees.show(tree_rows.load(db), *tree_rows.totals(db), limits)
+    )
 
 
+@Operation("GET", "/api/tree/prompt", type="text/plain")
 async def show_prompt(scope: Scope) -> str:
     """The category tree as a model reads it, in at most `tree.max_size_bytes`."""
-    async with scope.store() as store:
-        nodes = await store.read(described)
-        return trees.prompt(nodes, store.rules.tree.max_size_bytes)
+    return trees.prompt(await scope.read(described), scope.settings.tree.max_size_bytes)
 
 
-async def add(scope: Scope, body: CategoryBody) -> CategoryAdded:
+@Operation("PUT", "/api/tree", role="write")
+async def add(scope: Scope, body: shapes.CategoryBody) -> shapes.CategoryAdded:
     """Add a category, or change its description."""
 
     def apply(tx: Transaction) -> tuple[str, bool]:
@@ -72,24 +59,24 @@ async def add(scope: Scope, body: CategoryBody) -> CategoryAdded:
         tx.keep_category = path
         return path, path in after.keys() - before.keys()
 
-    async with scope.store(create=True) as store:
-        path, made = await store.write(apply)
-    return CategoryAdded(path, True, made)
+    path, made = await scope.write(apply, create=True)
+    return shapes.CategoryAdded(path, True, made)
 
 
-async def remove(scope: Scope, query: CategoryQuery) -> CategoryRemoved:
+@Operation("DELETE", "/api/tree", role="write")
+async def remove(scope: Scope, query: shapes.CategoryQuery) -> shapes.CategoryRemoved:
     """Remove a category without memories in it or below it."""
 
     def apply(tx: Transaction) -> None:
         before = tree_rows.load(tx.db)
         tree_rows.save(tx, before, trees.remove(before, query.path))
 
-    async with scope.store() as store:
-        await store.write(apply)
-    return CategoryRemoved(query.path, True)
+    await scope.write(apply)
+    return shapes.CategoryRemoved(query.path, True)
 
 
-async def rename(scope: Scope, body: RenameBody) -> CategoryRenamed:
+@Operation("POST", "/api/tree/rename", role="write")
+async def rename(scope: Scope, body: shapes.RenameBody) -> shapes.CategoryRenamed:
     """Rename or move a category with all below it, and refile its memories; can be undone."""
     depth = scope.settings.tree.max_depth
     path = check_category(body.path, depth, field="path")
@@ -100,29 +87,18 @@ async def rename(scope: Scope, body: RenameBody) -> CategoryRenamed:
         if rebuilt.refused:
             raise Conflict(rebuilt.refused[0].why)
         undo = await store.read(rebuilding.last)
-    return CategoryRenamed(path, to, 0 if undo is None else len(undo.moved))
+    return shapes.CategoryRenamed(path, to, 0 if undo is None else len(undo.moved))
 
 
-async def prune(scope: Scope) -> TreePruned:
+@Operation("POST", "/api/tree/prune", role="write")
+async def prune(scope: Scope) -> shapes.TreePruned:
     """Remove empty categories that were not used for long."""
-    async with scope.store() as store:
-        removed = await store.write(tree_rows.prune)
-    return TreePruned(len(removed), list(removed))
+    removed = await scope.write(tree_rows.prune)
+    return shapes.TreePruned(len(removed), list(removed))
 
 
-async def undo(scope: Scope) -> RebuildUndone:
+@Operation("POST", "/api/tree/undo", role="write")
+async def undo(scope: Scope) -> shapes.RebuildUndone:
     """Undo the last rebuild or renaming of the tree, and file its memories as before."""
     async with scope.store() as store:
         return await rebuilding.undo(store)
-
-
-OPERATIONS: Final = (
-    operation("GET", "/api/tree", show),
-    operation("GET", "/api/tree/text", show_text, type="text/plain"),
-    operation("GET", "/api/tree/prompt", show_prompt, type="text/plain"),
-    operation("PUT", "/api/tree", add, role="write"),
-    operation("DELETE", "/api/tree", remove, role="write"),
-    operation("POST", "/api/tree/rename", rename, role="write"),
-    operation("POST", "/api/tree/prune", prune, role="write"),
-    operation("POST", "/api/tree/undo", undo, role="write"),
-)

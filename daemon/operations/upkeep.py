@@ -3,41 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
 
 from ..errors import InvalidInput, NotFound
 from ..memory.records import Omission
 from ..memory.validation import validate
-from ..shapes.upkeep import (
-    ConsolidateBody,
-    Consolidated,
-    IngestBody,
-    Ingested,
-    UpkeepStatus,
-    ValidateBody,
-    Validated,
-)
-from .operation import operation
+from ..shapes import upkeep as shapes
+from .operation import Operation
 from .scope import Scope
 
 
-async def show(scope: Scope) -> UpkeepStatus:
+@Operation("GET", "/api/upkeep")
+async def show(scope: Scope) -> shapes.UpkeepStatus:
     """Show the schedules: the last run, its result, and the next run."""
-    async with scope.store() as store:
-        return await store.read(lambda db: scope.daemon.upkeep.standing(scope.agent, db))
+    return await scope.read(lambda db: scope.daemon.upkeep.standing(scope.agent, db))
 
 
-async def consolidate(scope: Scope, body: ConsolidateBody | None = None) -> Consolidated:
+@Operation("POST", "/api/consolidate", role="write")
+async def consolidate(
+    scope: Scope, body: shapes.ConsolidateBody | None = None
+) -> shapes.Consolidated:
     """Run the upkeep, from quick to full: score, archive, read notes, prune, merge, rebuild."""
-    request = body or ConsolidateBody()
+    request = body or shapes.ConsolidateBody()
     return await scope.daemon.upkeep.consolidate(
         scope.agent, request.mode, dry_run=request.dry_run, endpoint=request.llm_endpoint
     )
 
 
-async def ingest(scope: Scope, body: IngestBody | None = None) -> Ingested:
+@Operation("POST", "/api/ingest", role="write")
+async def ingest(scope: Scope, body: shapes.IngestBody | None = None) -> shapes.Ingested:
     """Store the facts of the daily notes."""
-    request = body or IngestBody()
+    request = body or shapes.IngestBody()
     return await scope.daemon.upkeep.ingest(
         scope.agent,
         days=request.days,
@@ -47,7 +42,8 @@ async def ingest(scope: Scope, body: IngestBody | None = None) -> Ingested:
     )
 
 
-async def check(scope: Scope, body: ValidateBody | None = None) -> Validated:
+@Operation("POST", "/api/validate")
+async def check(scope: Scope, body: shapes.ValidateBody | None = None) -> shapes.Validated:
     """Name what a note lacks: URLs, commands, next steps."""
     file, text = (body.file, body.text) if body is not None else (None, None)
     if text is None:
@@ -72,10 +68,10 @@ async def _todays_note(scope: Scope) -> tuple[str, str]:
     return note
 
 
-def _validated(file: str | None, omissions: list[Omission]) -> Validated:
+def _validated(file: str | None, omissions: list[Omission]) -> shapes.Validated:
     if not omissions:
-        return Validated(status="ok", message="nothing is left out", file=file)
-    return Validated(
+        return shapes.Validated(status="ok", message="nothing is left out", file=file)
+    return shapes.Validated(
         status="warning",
         warnings_count=len(omissions),
         warnings=[omission.message for omission in omissions],
@@ -83,11 +79,3 @@ def _validated(file: str | None, omissions: list[Omission]) -> Validated:
         suggestions=[omission.suggestion for omission in omissions],
         omissions=omissions,
     )
-
-
-OPERATIONS: Final = (
-    operation("GET", "/api/upkeep", show),
-    operation("POST", "/api/consolidate", consolidate, role="write"),
-    operation("POST", "/api/ingest", ingest, role="write"),
-    operation("POST", "/api/validate", check),
-)

@@ -1,4 +1,4 @@
-"""Memories as answers show them."""
+"""Records as answers show them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from ..config.settings import Weights
 from ..errors import InvalidInput
 from ..memory import checks
 from ..memory.records import Memory
@@ -16,6 +17,7 @@ from ..recall.recall import Hit
 from ..shapes.memory import MemoryView
 from ..shapes.recall import Explanation, HitView
 from ..store.conversations import PATH
+from .scope import Scope
 
 _DERIVED: Final = {"content", "archived", "score", "tier", "warning"}
 _PLAIN: Final = tuple(
@@ -24,33 +26,32 @@ _PLAIN: Final = tuple(
 
 
 T = TypeVar("T")
+View = TypeVar("View", bound=msgspec.Struct)
 
 
-def memory_view(memory: Memory, now: float, scoring: Scoring) -> MemoryView:
-    """`memory` with its score and tier at `now`."""
-    return MemoryView(**memory_fields(memory, now, scoring))
+def view_of(kind: type[View], record: object, **more: Any) -> View:
+    """A `kind` with the fields that a record has under the same names, and with `more`."""
+    names = (name for name in kind.__struct_fields__ if hasattr(record, name))
+    return kind(**{name: getattr(record, name) for name in names} | more)
 
 
-def hit_view(hit: Hit, now: float, scoring: Scoring, *, explain: bool = False) -> HitView:
+def memory_view(scope: Scope, memory: Memory) -> MemoryView:
+    """`memory` with its present score and tier."""
+    return MemoryView(**memory_fields(memory, scope.now, scope.settings.scoring))
+
+
+def hit_view(scope: Scope, hit: Hit, now: float, *, explain: bool = False) -> HitView:
     """One hit of an answer; with `explain`, the reasons for its rank."""
     ranked = hit.ranked
     view = HitView(
-        **memory_fields(hit.memory, now, scoring),
+        **memory_fields(hit.memory, now, scope.settings.scoring),
         relevance=round(ranked.relevance, 6),
         search_method=hit.method,
         path=f"{PATH}{hit.memory.group}" if hit.memory.group else UNSET,
     )
     if explain:
-        view.parts = Explanation(
-            match=round(ranked.match, 6),
-            recency=round(ranked.recency, 6),
-            importance=round(ranked.importance, 6),
-            signals=hit.signals,
-            words=hit.words,
-            lenders=hit.lenders,
-            path=hit.path,
-            reason=hit.reason,
-        )
+        parts = {name: round(getattr(ranked, name), 6) for name in Weights.__struct_fields__}
+        view.parts = view_of(Explanation, hit, **parts)
     return view
 
 

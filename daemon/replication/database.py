@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from thermocline.sync import FileRemote, Polls, Remote, SyncError, TryLater
 
 from ..errors import ReplicaAway, ReplicaRefused, ThermoclineError
+from ..runtime.quick_start import load_client
 from .account import Account
 
 _CLOSE_SECONDS: Final = 2.0
@@ -79,13 +80,16 @@ class Databases:
 async def connect(account: Account, threads: Executor | None = None) -> Remote:
     """The remote of an account, which need not be reachable yet.
 
-    Files are read and written on `threads`. The cloud client is only loaded if it is used.
+    Files are read and written on `threads`. The cloud client is only loaded if it is used, and what
+    all replication needs by the first remote.
 
     Raises:
         SyncError: the address is not usable, or would send the token unencrypted.
     """
+    await asyncio.to_thread(importlib.import_module, "tenacity")
     if account.kind == "file":
         return FileRemote(Path(account.url.removeprefix("file:")), threads=threads)
+    await asyncio.to_thread(load_client)
     turso = await asyncio.to_thread(importlib.import_module, "thermocline.sync.turso")
     token = account.token.reveal() if account.token is not None else None
     remote: Remote = await turso.connect(account.url, token)

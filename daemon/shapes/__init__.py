@@ -11,35 +11,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import ModuleType
 
+    # isort: off
     from . import (
-        agents,
-        cold,
-        common,
-        compact,
-        config,
-        context,
-        distill,
-        experiences,
-        files,
-        graph,
-        history,
-        hot,
-        imports,
-        memory,
-        observe,
-        own_files,
-        pairs,
-        profclaw,
-        recall,
-        scalyclaw,
-        sessions,
-        stats,
-        status,
-        sync,
-        tools,
-        tree,
-        upkeep,
-    )
+        agents, cold, common, compact, config, context, distill, experiences, files, graph, history,
+        hot, imports, memory, observe, own_files, pairs, profclaw, recall, scalyclaw, sessions,
+        stats, status, sync, tools, tree, upkeep,
+    )  # fmt: skip
+    # isort: on
 
 __all__ = [
     "agents", "cold", "common", "compact", "config", "context", "distill", "experiences",

@@ -68,15 +68,9 @@ class EpisodeBody(Struct, kw_only=True, forbid_unknown_fields=True):
     user: Annotated[str, Meta(max_length=200)] = "user"
 
 
-class EpisodeStored(Struct, kw_only=True):
+class EpisodeStored(EpisodeLine, frozen=True, kw_only=True):
     """The episode as written to the file, and a warning if it has a secret."""
 
-    ts: str
-    user: str
-    agent: str
-    summary: str
-    tags: tuple[str, ...]
-    outcome: str
     warning: str | UnsetType = UNSET
 
 

@@ -15,7 +15,9 @@ class ProfSearch(
     forbid_unknown_fields=True,
     rename={"max_results": "maxResults", "min_score": "minScore"},
 ):
-    """A question."""
+    """Search notes, conversations and watched files; memory_get reads on at the path and the lines
+    that a result names.
+    """  # noqa: D205 - a model reads it as one text
 
     query: Annotated[str, Meta(min_length=1, max_length=500)]
     max_results: Annotated[int, Meta(ge=1, le=20)] = 6
@@ -47,7 +49,7 @@ class ProfFound(Struct, kw_only=True, rename="camel"):
 
 
 class ProfGet(Struct, kw_only=True, forbid_unknown_fields=True, rename={"first": "from"}):
-    """Which lines."""
+    """Read lines of a note, a watched file, or a conversation (chat://NAME)."""
 
     path: Annotated[str, Meta(min_length=1, max_length=4_096)]
     first: Annotated[int, told("The first line", ge=1)] = 1
@@ -65,7 +67,7 @@ class ProfLines(Struct, kw_only=True, rename="camel"):
 
 
 class ProfNothing(Struct, forbid_unknown_fields=True):
-    """No arguments."""
+    """How much is indexed."""
 
 
 class ProfStats(Struct, kw_only=True, rename="camel"):
@@ -80,31 +82,7 @@ class ProfStats(Struct, kw_only=True, rename="camel"):
 
 
 TOOLS: Final = (
-    Tool(
-        name="memory_search",
-        title="Search",
-        does=(
-            "Search notes, conversations and watched files; memory_get reads on at the path and"
-            " the lines that a result names."
-        ),
-        takes=ProfSearch,
-        gives=ProfFound,
-        reads=True,
-    ),
-    Tool(
-        name="memory_get",
-        title="Read",
-        does="Read lines of a note, a watched file, or a conversation (chat://NAME).",
-        takes=ProfGet,
-        gives=ProfLines,
-        reads=True,
-    ),
-    Tool(
-        name="memory_stats",
-        title="Stats",
-        does="How much is indexed.",
-        takes=ProfNothing,
-        gives=ProfStats,
-        reads=True,
-    ),
+    Tool("memory_search", "Search", ProfSearch, ProfFound, reads=True),
+    Tool("memory_get", "Read", ProfGet, ProfLines, reads=True),
+    Tool("memory_stats", "Stats", ProfNothing, ProfStats, reads=True),
 )

@@ -31,7 +31,7 @@ class ScalyEntity(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class ScalyStore(Struct, kw_only=True, forbid_unknown_fields=True):
-    """A memory."""
+    """Store a memory, unless one says the same already: that one is then named."""
 
     type: ScalyType
     subject: str
@@ -62,7 +62,7 @@ class ScalyWeights(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class ScalySearch(Struct, kw_only=True, forbid_unknown_fields=True, rename={"top_k": "topK"}):
-    """A question."""
+    """Search the memories by meaning, recency and importance."""
 
     query: Annotated[str, Meta(max_length=8192)]
     type: ScalyType | UnsetType = UNSET
@@ -100,7 +100,7 @@ class ScalyRecall(
     forbid_unknown_fields=True,
     rename={"include_consolidated": "includeConsolidated"},
 ):
-    """One memory, or the newest."""
+    """Get one memory by its id, or the 20 newest of a type or with all of some tags."""
 
     id: str | UnsetType = UNSET
     type: ScalyType | UnsetType = UNSET
@@ -109,7 +109,7 @@ class ScalyRecall(
 
 
 class ScalyUpdate(Struct, kw_only=True, forbid_unknown_fields=True):
-    """The changes of a memory."""
+    """Change a memory; fields left out stay."""
 
     id: str
     subject: str | UnsetType = UNSET
@@ -127,7 +127,7 @@ class ScalyUpdated(Struct, kw_only=True):
 
 
 class ScalyDelete(Struct, forbid_unknown_fields=True):
-    """Which memory."""
+    """Delete a memory for good."""
 
     id: str
 
@@ -140,7 +140,7 @@ class ScalyDeleted(Struct):
 
 
 class ScalyReflect(Struct, forbid_unknown_fields=True):
-    """Whether to merge in any case."""
+    """Merge memories that say the same or belong together."""
 
     force: Annotated[bool, told("Even if it was done within the last hour")] = False
 
@@ -155,7 +155,7 @@ class ScalyReflected(Struct, kw_only=True, rename="camel"):
 
 
 class ScalyGraph(Struct, forbid_unknown_fields=True):
-    """The entity to start from."""
+    """What is known about a person, a project, a place, and how they are related."""
 
     entity: Annotated[str, Meta(min_length=1)]
     depth: Annotated[int, told("Relations away from it", ge=0, le=5)] = 2
@@ -188,60 +188,11 @@ class ScalyGraphFound(Struct, kw_only=True):
 
 
 TOOLS: Final = (
-    Tool(
-        name="memory_store",
-        title="Store",
-        does="Store a memory, unless one says the same already: that one is then named.",
-        takes=ScalyStore,
-        gives=ScalyStored,
-        repeats=True,
-    ),
-    Tool(
-        name="memory_search",
-        title="Search",
-        does="Search the memories by meaning, recency and importance.",
-        takes=ScalySearch,
-        gives=ScalyResults,
-        reads=True,
-    ),
-    Tool(
-        name="memory_recall",
-        title="Recall",
-        does="Get one memory by its id, or the 20 newest of a type or with all of some tags.",
-        takes=ScalyRecall,
-        gives=ScalyResults,
-        reads=True,
-    ),
-    Tool(
-        name="memory_update",
-        title="Update",
-        does="Change a memory; fields left out stay.",
-        takes=ScalyUpdate,
-        gives=ScalyUpdated,
-        repeats=True,
-    ),
-    Tool(
-        name="memory_delete",
-        title="Delete",
-        does="Delete a memory for good.",
-        takes=ScalyDelete,
-        gives=ScalyDeleted,
-        destroys=True,
-        repeats=True,
-    ),
-    Tool(
-        name="memory_reflect",
-        title="Reflect",
-        does="Merge memories that say the same or belong together.",
-        takes=ScalyReflect,
-        gives=ScalyReflected,
-    ),
-    Tool(
-        name="memory_graph",
-        title="Graph",
-        does="What is known about a person, a project, a place, and how they are related.",
-        takes=ScalyGraph,
-        gives=ScalyGraphFound,
-        reads=True,
-    ),
+    Tool("memory_store", "Store", ScalyStore, ScalyStored, repeats=True),
+    Tool("memory_search", "Search", ScalySearch, ScalyResults, reads=True),
+    Tool("memory_recall", "Recall", ScalyRecall, ScalyResults, reads=True),
+    Tool("memory_update", "Update", ScalyUpdate, ScalyUpdated, repeats=True),
+    Tool("memory_delete", "Delete", ScalyDelete, ScalyDeleted, destroys=True, repeats=True),
+    Tool("memory_reflect", "Reflect", ScalyReflect, ScalyReflected),
+    Tool("memory_graph", "Graph", ScalyGraph, ScalyGraphFound, reads=True),
 )

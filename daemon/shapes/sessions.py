@@ -97,12 +97,9 @@ class UsedPage(Struct):
     total: int
 
 
-class ReplayedItem(Struct, omit_defaults=True):
+class ReplayedItem(UsedItem, omit_defaults=True):
     """A part of an answer, and its fate since; `hash` is that of the time of the answer."""
 
-    source: str
-    id: str
-    hash: str
     change: Change
     now: str | UnsetType = UNSET
 

@@ -182,11 +182,9 @@ class DeviceList(Struct):
     results: list[DeviceView]
 
 
-class DeviceRetired(Struct):
+class DeviceRetired(DeviceName, frozen=True):
     """The device is retired; everything that it has sent stays."""
 
-    id: str
-    name: str
     retired: bool = True
 
 

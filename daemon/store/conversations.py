@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from .connection import connect
+from .database import FILE_NAME
 from .transaction import Transaction
 
 # An entry about a whole conversation is made from its beginning, its end, and this many characters
@@ -87,6 +91,15 @@ def find(db: sqlite3.Connection, key: str) -> Conversation | None:
 def waiting(db: sqlite3.Connection) -> list[Conversation]:
     """Every conversation with buffered turns."""
     return [Conversation(*row) for row in db.execute(_SELECT)]
+
+
+def are_waiting(folder: Path) -> bool:
+    """Whether a memory has a conversation with buffered turns, or cannot be read. Blocking."""
+    try:
+        with closing(connect(folder / FILE_NAME, "mode=ro")) as db:
+            return db.execute("SELECT 1 FROM conversations").fetchone() is not None
+    except sqlite3.Error:
+        return True
 
 
 def hear(

@@ -11,7 +11,7 @@ from ..language import distilling as rules
 from ..language.cues import NEUTRAL
 from ..language.speech import role_of
 from ..llm.model import Part
-from ..llm.replies import one_line, short_list
+from ..llm.replies import one_line, one_of, short_list
 from ..memory.metadata import extract, merge
 from ..memory.records import Distilled, Metadata, Outcome
 from .model_or_rules import AskOptions, Derived, ModelOrRules
@@ -25,7 +25,6 @@ _MOST_PEOPLE: Final = 5
 _MOST_TOPICS: Final = 5
 _MOST_ACTIONS: Final = 3
 _ITEM_CHARS: Final = 60
-_OUTCOMES: Final = frozenset(get_args(Outcome))
 _SEVERAL: Final = Part(
     "task",
     "Make a list: every statement that is worth remembering is a fact of its own, in the order of"
@@ -101,11 +100,10 @@ def _distilled(
     fact = one_line(told.fact)
     if not fact:
         return None
-    outcome = told.outcome.strip().lower()
     whole = Distilled(
         fact=fact,
         emotion=one_line(told.emotion, _ITEM_CHARS).lower() or NEUTRAL,
-        outcome=outcome if outcome in _OUTCOMES else "ongoing",  # type: ignore[arg-type]
+        outcome=one_of(told.outcome, get_args(Outcome), "ongoing"),
         urls=references.urls,
         commands=references.commands,
         paths=references.paths,

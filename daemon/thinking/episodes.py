@@ -14,7 +14,7 @@ from ..errors import ModelUnavailable
 from ..language.episodes import MAX_TAGS, Episode, summarise_episode
 from ..language.secrets import clear
 from ..llm.model import Part
-from ..llm.replies import one_line, short_list
+from ..llm.replies import ends, one_line, one_of, short_list
 from ..memory.own_files import EPISODES, EpisodeLine, EpisodeOutcome, stamp
 from ..shapes.common import Way
 from ..store import conversations, line_file
@@ -27,7 +27,6 @@ from .observation import is_worth_reading, line_of, turn_of
 _LONGEST_SUMMARY: Final = 600
 _TAG_CHARS: Final = 40
 _GIVEN_CHARS: Final = 24_000
-_OUTCOMES: Final = frozenset(get_args(EpisodeOutcome))
 
 
 class EpisodeReply(msgspec.Struct, frozen=True):
@@ -94,7 +93,8 @@ async def _episode(
     options = AskOptions()
     if model.is_asked("episode", options):
         try:
-            question = model.question("episode", Part("conversation", _given(turns)))
+            said = ends("\n".join(map(line_of, turns)), _GIVEN_CHARS)
+            question = model.question("episode", Part("conversation", said))
             episode = _fit((await model.ask(question, EpisodeReply, options)).value)
         except ModelUnavailable:
             if patient:
@@ -107,26 +107,12 @@ async def _episode(
     return await model.rules.run(chars, summarise_episode, plain), "rule"
 
 
-def _given(turns: Sequence[Heard]) -> str:
-    """The conversation for a model; only the beginning and the end of a long one."""
-    text = "\n".join(map(line_of, turns))
-    if len(text) <= _GIVEN_CHARS:
-        return text
-    half = _GIVEN_CHARS // 2
-    return f"{text[:half]}\n…\n{text[-half:]}"
-
-
 def _fit(told: EpisodeReply) -> Episode | None:
     summary = one_line(told.summary, _LONGEST_SUMMARY)
     if not summary:
         return None
     tags = short_list((tag.lower().lstrip("#") for tag in told.tags), MAX_TAGS, _TAG_CHARS)
-    outcome = told.outcome.strip().lower()
-    return Episode(
-        summary,
-        tags,
-        outcome if outcome in _OUTCOMES else "informational",  # type: ignore[arg-type]
-    )
+    return Episode(summary, tags, one_of(told.outcome, get_args(EpisodeOutcome), "informational"))
 
 
 def _entry(episode: Episode, turns: Sequence[Heard], agent: str) -> EpisodeLine:

@@ -154,7 +154,6 @@ def _earlier(db: sqlite3.Connection, key: str) -> dict[str, str]:
 
 
 def _update_owner(tx: Transaction, told: Sequence[Mapping[str, str]]) -> None:
-    """Put names and standing preferences into the hot state."""
     if not told:
         return
     state = hot_rows.load(tx.db)

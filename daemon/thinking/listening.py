@@ -174,7 +174,7 @@ class Listener:
     async def _take_up(self, agents: Iterable[str]) -> None:
         """Schedule the buffered conversations of some agents; record unreadable agents."""
         untold: set[str] = set()
-        for agent in list(agents):
+        for agent in await asyncio.to_thread(self._with_turns, list(agents)):
             try:
                 async with self._agents.use(agent, create=False, quietly=True) as store:
                     for conversation in await store.read(conversations.waiting):
@@ -188,6 +188,10 @@ class Listener:
                 untold.add(agent)
         self._untold = untold
         self._ask_at = time.monotonic() + self._retry
+
+    def _with_turns(self, agents: Iterable[str]) -> list[str]:
+        """Those that may have buffered turns; to open every memory would take far longer."""
+        return [name for name in agents if conversations.are_waiting(self._agents.place(name)[0])]
 
     def _take_up_one(self, agent: str, conversation: Conversation, wall: float) -> None:
         observe, now = self._observe(), time.monotonic()

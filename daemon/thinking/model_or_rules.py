@@ -130,12 +130,5 @@ class ModelOrRules:
 
 def spent_on(reply: ModelReply[R]) -> Expense:
     """The expense of a reply."""
-    return Expense(
-        model=reply.model,
-        tokens_in=reply.tokens_in,
-        tokens_out=reply.tokens_out,
-        cost=reply.cost,
-        cached=reply.cached,
-        seconds=round(reply.seconds, 3),
-        cleared=reply.cleared,
-    )
+    expense = msgspec.convert(reply, Expense, from_attributes=True)
+    return msgspec.structs.replace(expense, seconds=round(reply.seconds, 3))

@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..llm.model import Part
+from ..llm.replies import ends
 from ..memory.messages import Message, estimated_tokens
 from .compaction import Compacted, CompactionLimits, compact
 from .model_or_rules import AskOptions, Derived, ModelOrRules
@@ -51,12 +52,8 @@ async def shorten(
 
 def _given(messages: Sequence[Message]) -> str:
     """The messages for a model; only beginning and end of long ones, and of long conversations."""
-    said = (f"{one.role}: {_ends(one.content, _MESSAGE_CHARS)}" for one in messages)
-    return _ends("\n\n".join(said), _GIVEN_CHARS)
-
-
-def _ends(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most // 2]}\n…\n{text[-(most // 2) :]}"
+    said = (f"{one.role}: {ends(one.content, _MESSAGE_CHARS)}" for one in messages)
+    return ends("\n\n".join(said), _GIVEN_CHARS)
 
 
 def _summed_up(made: Compacted, told: str, room: int) -> Compacted | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -13,6 +14,8 @@ from ..llm.replies import one_line, share_of, short_list
 from ..memory.metadata import extract, merge
 from ..memory.records import DEFAULT_CATEGORY, Metadata
 from ..memory.similarity import words
+from ..store import tree_rows
+from ..store.agent_store import AgentStore
 from .model_or_rules import AskOptions, ModelOrRules
 
 # The size of one question about a note, and the maximum number of questions per note.
@@ -46,8 +49,8 @@ class NoteFactReply(msgspec.Struct, frozen=True):
 
 
 async def read_by_model(
+    store: AgentStore,
     text: str,
-    categories: Sequence[str],
     headings: Mapping[str, str],
     model: ModelOrRules,
     options: AskOptions,
@@ -57,8 +60,8 @@ async def read_by_model(
     Facts of the rules are added if the model has left out one of their URLs, commands or paths.
 
     Args:
+        store: the memory, whose most used categories are offered.
         text: the note.
-        categories: the possible categories, most used first.
         headings: words of headings and their categories, for the rules.
         model: the model.
         options: how to ask.
@@ -68,13 +71,19 @@ async def read_by_model(
         InvalidInput: the endpoint is not an address.
     """
     by_rules = await model.rules.run(len(text), read_note, text, headings)
-    known = (*categories, *(fact.category for fact in by_rules))
+    known = (*await store.read(_categories), *(fact.category for fact in by_rules))
     offered = list(dict.fromkeys(known))[:_MOST_CATEGORIES]
     found: list[NoteFact] = []
     for first, chunk in _chunks(text):
         told = await _asked(chunk, offered, model, options)
         found += [fact for one in told[:_MOST_FACTS] if (fact := _fact(one, chunk, first))]
     return [*found, *_left_out(by_rules, found)]
+
+
+def _categories(db: sqlite3.Connection) -> list[str]:
+    tree = tree_rows.load(db)
+    full = sorted(tree, key=lambda path: (-tree[path].warm_count - tree[path].cold_count, path))
+    return full[:_MOST_CATEGORIES]
 
 
 async def _asked(

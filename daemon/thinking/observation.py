@@ -15,7 +15,7 @@ from ..language.names import EntityType, Mention, MentionedRelation
 from ..language.sentences import sentences
 from ..language.turn_text import Turn, is_command, without_cited
 from ..llm.model import Part
-from ..llm.replies import one_line, share_of, short_list
+from ..llm.replies import one_line, one_of, share_of, short_list
 from ..memory.records import DEFAULT_EVENT, INFERRED, OBSERVED, USER_STATED, Type
 from ..memory.scoring import IMPORTANCE_BY_EVENT, default_importance
 from ..store.conversations import Conversation, Heard
@@ -34,7 +34,6 @@ _MOST_TAGS: Final = 8
 _TAG_CHARS: Final = 60
 _MOST_ENTITIES: Final = 16
 _TYPES: Final = frozenset(get_args(Type))
-_KINDS: Final = frozenset(get_args(EntityType))
 # Roles that are not speakers.
 _UNSAID: Final = frozenset({"system", "developer", "tool", "function"})
 _NAMES: Final = frozenset({"name", "preferred_name", "agent_name"})
@@ -210,8 +209,7 @@ def observed(
 def _observation(
     told: ObservationReply, text: str, turn: Heard, profile: dict[str, str], corrects: str
 ) -> Observation:
-    event = told.event.strip().lower()
-    event = event if event in IMPORTANCE_BY_EVENT else DEFAULT_EVENT
+    event = one_of(told.event, [*IMPORTANCE_BY_EVENT], DEFAULT_EVENT)
     least = max(
         HEALTHY if is_health(text) else 0.0,
         NAMED if profile.keys() - {"preference"} else STANDS if profile else 0.0,
@@ -273,13 +271,12 @@ def _mentions(named: Sequence[EntityReply]) -> tuple[Mention, ...]:
 
 
 def _mention(named: EntityReply) -> Mention:
-    kind = named.type.strip().lower()
     links = (
         MentionedRelation(one_line(link.relation, _SHORT).lower(), one_line(link.target, _SHORT))
         for link in named.relations[:_MOST_ENTITIES]
     )
     return Mention(
         one_line(named.name, _SHORT),
-        kind if kind in _KINDS else "concept",  # type: ignore[arg-type]
+        one_of(named.type, get_args(EntityType), "concept"),
         tuple(link for link in links if link.relation and link.target),
     )

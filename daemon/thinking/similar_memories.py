@@ -22,7 +22,7 @@ from ..memory.metadata import extract, merge
 from ..memory.records import CONSOLIDATED, Memory, Metadata
 from ..store import memories, merging, noted
 from ..store.agent_store import AgentStore
-from ..store.memory_rows import fetch
+from ..store.memory_rows import fetch, there
 from ..store.selecting import living_after
 from ..store.transaction import Transaction
 from .model_or_rules import AskOptions, ModelOrRules
@@ -163,7 +163,7 @@ def _retire(tx: Transaction, cluster: Sequence[Memory], merged: Memory) -> int:
     for memory in current:
         assert memory is not None
         # The new memory already has the highest importance.
-        merging.merge(tx, memory, _present(tx.db, kept.id), share=0.0)
+        merging.merge(tx, memory, there(tx, kept.id), share=0.0)
     return len(current)
 
 
@@ -179,12 +179,6 @@ def _left_apart(db: sqlite3.Connection) -> list[str]:
 def _leave_apart(tx: Transaction, digest: str) -> None:
     known = [*_left_apart(tx.db), digest][-_MOST_LEFT_APART:]
     noted.write(tx, _KEY, known)
-
-
-def _present(db: sqlite3.Connection, key: str) -> Memory:
-    memory = fetch(db, key)
-    assert memory is not None
-    return memory
 
 
 def _as_told(memory: Memory) -> str:

@@ -28,12 +28,12 @@ from ..memory.tree_rebuild import TreeChange
 from ..memory.warm import entry_score
 from ..shapes.upkeep import Consolidated, ConsolidationMode, Scores, Step
 from ..store import documents, hot_rows, metrics, noted, settling, tree_rows
-from ..store.agent_store import AgentStore
 from ..store.transaction import Event, Transaction
+from ..thinking.similar_memories import join_similar
+from ..thinking.tree_rebuild import propose
 from . import history, rebuilding
-from .advice import Advisor, asked
 from .cleaning import clean
-from .ingesting import Ingestion, ingest
+from .ingesting import Work, ingest
 from .last_runs import words_of
 from .tidying import tidy
 
@@ -66,30 +66,6 @@ def covered_by(mode: ConsolidationMode) -> tuple[str, ...]:
     smaller: tuple[ConsolidationMode, ...] = ("quick", "daily", "monthly")
     found = [one for one in smaller if one != mode and set(steps_of(one)) <= set(steps_of(mode))]
     return (*found, *(("merging",) if "merge" in steps_of(mode) else ()))
-
-
-class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """One run for one agent.
-
-    Attributes:
-        store: the agent's memory, open during the run.
-        mode: the name of the run.
-        dry_run: change nothing.
-        ingestion: the daily notes.
-        zone: the device's time zone.
-        advisor: the model, if any.
-        endpoint: a server to ask instead of the configured models.
-        facts: the results of the steps so far.
-    """
-
-    store: AgentStore
-    mode: str
-    dry_run: bool
-    ingestion: Ingestion
-    zone: tzinfo
-    advisor: Advisor | None = None
-    endpoint: str | None = None
-    facts: Facts = msgspec.field(default_factory=dict)
 
 
 Stages: TypeAlias = Mapping[Step, Callable[[Work], Awaitable[Facts]]]
@@ -173,15 +149,7 @@ def _in_short(facts: Facts) -> Facts:
 
 
 async def _ingest(work: Work) -> Facts:
-    done = await ingest(
-        work.store,
-        work.ingestion,
-        days=await _days(work),
-        zone=work.zone,
-        dry_run=work.dry_run,
-        advisor=work.advisor,
-        endpoint=work.endpoint,
-    )
+    done = await ingest(work, await _days(work))
     if not work.dry_run:
         await work.store.write(lambda tx: noted.write(tx, _NOTES_READ, tx.now))
     facts: Facts = {
@@ -204,7 +172,6 @@ async def _days(work: Work) -> int:
 
 
 async def _evict(work: Work) -> Facts:
-    """Archive faded memories, delete expired ones, and enforce the caps."""
     store, rules, now = work.store, work.store.rules, work.store.now
     outlived = await store.read(partial(_outlived, now=now))
     if work.dry_run:
@@ -247,10 +214,9 @@ async def _merge(work: Work) -> Facts:
         return {"merged": 0, "superseded": 0}
     report = await tidy(work.store, dry_run=work.dry_run)
     facts: Facts = {"merged": report.merged, "superseded": report.superseded}
-    advisor = asked(work.advisor, "merge", work.endpoint)
-    if advisor is not None and not work.dry_run:
+    if not work.dry_run and (model := work.model_for("merge")) is not None:
         try:
-            facts["merged"] += await advisor.join_similar(work.store, work.endpoint)
+            facts["merged"] += await join_similar(work.store, model, work.options)
         except ModelUnavailable as error:
             facts["model_error"] = error.in_full
     return facts
@@ -260,10 +226,9 @@ async def _rebuild(work: Work) -> Facts:
     facts: Facts = {}
     way: rebuilding.Way = "rule"
     operations: Sequence[TreeChange] | None = None
-    advisor = asked(work.advisor, "rebuild", work.endpoint)
-    if advisor is not None:
+    if (model := work.model_for("rebuild")) is not None:
         try:
-            operations, way = await advisor.operations(work.store, work.endpoint), "llm"
+            operations, way = await propose(work.store, model, work.options), "llm"
         except ModelUnavailable as error:
             facts["model_error"] = error.in_full
     if operations is None:
@@ -283,7 +248,6 @@ async def _clean(work: Work) -> Facts:
 
 
 async def _hot(work: Work) -> Facts:
-    """Write the hot state, MEMORY.md and the other files by the current scores."""
     store, rules = work.store, work.store.rules
     if not work.dry_run:
         store.want_faces(documents.FILES)

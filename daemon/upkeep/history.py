@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from datetime import date, datetime, timedelta, tzinfo
 from typing import Final
 
+import msgspec
+
+from ..config.settings import Rules
 from ..memory.hot import document_size
 from ..shapes.stats import Compared, Day, Trend
 from ..store import documents, hot_rows, noted, tree_rows
@@ -17,6 +20,16 @@ _PREFIX: Final = "day/"
 # Two years, so that a month can be compared with that of the year before.
 _KEPT_DAYS: Final = 731
 _WEEK: Final = timedelta(days=7)
+
+
+class Sizes(msgspec.Struct, frozen=True):
+    """The sizes of a memory; `tree_nodes` counts the root."""
+
+    hot_bytes: int
+    warm_count: int
+    warm_bytes: int
+    tree_nodes: int
+    cold_count: int
 
 
 def record(tx: Transaction, zone: tzinfo) -> None:
@@ -48,17 +61,19 @@ def trend(days: Sequence[Day]) -> Trend | None:
     return Trend(last.isoformat(), recorded, numbers)
 
 
+def sizes(db: sqlite3.Connection, now: float, rules: Rules) -> Sizes:
+    """The present sizes of a memory."""
+    warm, cold = tree_rows.totals(db)
+    hot = document_size(hot_rows.document(db, now, rules))
+    return Sizes(hot, warm, warm_bytes(db), len(tree_rows.load(db)) + 1, cold)
+
+
 def _measured(tx: Transaction, today: date) -> Day:
     counters = documents.metrics_document(tx.db, tx.now)
-    warm, cold = tree_rows.totals(tx.db)
     return Day(
         day=today,
         timestamp=tx.now,
-        hot_bytes=document_size(hot_rows.document(tx.db, tx.now, tx.rules)),
-        warm_count=warm,
-        warm_bytes=warm_bytes(tx.db),
-        tree_nodes=len(tree_rows.load(tx.db)) + 1,
-        cold_count=cold,
+        **msgspec.structs.asdict(sizes(tx.db, tx.now, tx.rules)),
         evicted=counters["total_evicted"],
         stored=counters["total_stored"],
         retrieved=counters["retrieval_count"],

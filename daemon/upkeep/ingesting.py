@@ -14,7 +14,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, tzinfo
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -31,7 +31,8 @@ from ..store.agent_store import AgentStore
 from ..store.duplicates import is_known
 from ..store.memory_table import index_new
 from ..store.transaction import Transaction
-from .advice import Advisor, asked
+from ..thinking.model_or_rules import AskOptions, ModelOrRules
+from ..thinking.note_reading import read_by_model
 from .notes import DailyNote, Folder, Unread, read_notes
 
 _KEY: Final = "note/"
@@ -61,59 +62,63 @@ class _Known(msgspec.Struct, frozen=True):
     keys: tuple[str, ...] = ()
 
 
-async def ingest(
-    store: AgentStore,
-    ingestion: Ingestion,
-    *,
-    days: int,
-    zone: tzinfo,
-    dry_run: bool = False,
-    advisor: Advisor | None = None,
-    endpoint: str | None = None,
-    writer: str = "daemon",
-) -> Ingested:
-    """Ingest the notes of some days, each in its own transactions.
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of upkeep for one agent.
 
-    Args:
-        store: the agent's memory.
-        ingestion: the folders of the notes.
-        days: the number of days, including today.
-        zone: the time zone of today.
-        dry_run: store nothing, and report what would be stored.
-        advisor: a model that reads the notes; None: the rules.
+    Attributes:
+        store: the agent's memory, open during the run.
+        mode: the name of the run.
+        dry_run: change nothing.
+        ingestion: the daily notes.
+        zone: the device's time zone.
+        model: a model; None: only the rules.
         endpoint: a server to ask instead of the configured models.
-        writer: the writer of the memories.
+        facts: the results of the steps so far, by the field names of `Consolidated`.
+    """
+
+    store: AgentStore
+    mode: str
+    dry_run: bool
+    ingestion: Ingestion
+    zone: tzinfo
+    model: ModelOrRules | None = None
+    endpoint: str | None = None
+    facts: dict[str, Any] = {}
+
+    @property
+    def options(self) -> AskOptions:
+        """How to ask the model."""
+        return AskOptions(endpoint=self.endpoint)
+
+    def model_for(self, purpose: str) -> ModelOrRules | None:
+        """The model, if it can be asked for `ingest`, `merge` or `rebuild`."""
+        model = self.model
+        return model if model is not None and model.is_asked(purpose, self.options) else None
+
+
+async def ingest(work: Work, days: int, writer: str = "daemon") -> Ingested:
+    """Ingest the notes of some days, today included, each in its own transactions.
+
+    A dry run reports what would be stored. `writer` is the writer of the memories.
 
     Raises:
         ThermoclineError: the memory cannot be read or written; stored facts are kept, and the
             next call continues.
     """
-    today = datetime.fromtimestamp(store.now, zone).date()
-    reading = _Reading(
-        store=store,
-        ingestion=ingestion,
-        zone=zone,
-        advisor=asked(advisor, "ingest", endpoint),
-        endpoint=endpoint,
-        writer=writer,
-        dry_run=dry_run,
-    )
-    notes = read_notes(ingestion.folders, today, days, ingestion.max_bytes)
+    today = datetime.fromtimestamp(work.store.now, work.zone).date()
+    reading = _Reading(work, work.model_for("ingest"), writer)
+    notes = read_notes(work.ingestion.folders, today, days, work.ingestion.max_bytes)
     while (found := await asyncio.to_thread(next, notes, None)) is not None:
         await reading.take(found)
     return reading.result()
 
 
-class _Reading(msgspec.Struct, kw_only=True):
+class _Reading(msgspec.Struct):
     """The state of one call of `ingest`."""
 
-    store: AgentStore
-    ingestion: Ingestion
-    zone: tzinfo
-    advisor: Advisor | None
-    endpoint: str | None
+    work: Work
+    model: ModelOrRules | None
     writer: str
-    dry_run: bool
     fallbacks: int = 0
     model_error: str | UnsetType = UNSET
     told: set[str] = set()
@@ -126,7 +131,7 @@ class _Reading(msgspec.Struct, kw_only=True):
             self.files.append(NoteReport(found.name, "refused", why=found.why))
             return
         key = _KEY + found.key
-        before = await self.store.read(lambda db: noted.read(db, key, _Known)) or _Known()
+        before = await self.work.store.read(lambda db: noted.read(db, key, _Known)) or _Known()
         if before.digest == found.digest:
             number = len(before.keys)
             self.files.append(NoteReport(found.name, "unchanged", number))
@@ -134,10 +139,10 @@ class _Reading(msgspec.Struct, kw_only=True):
         facts = await self._read(found.text)
         new = [self._memory(found, fact) for fact in facts if fact.key not in before.keys]
         stored = await self._keep([memory for memory in new if memory is not None])
-        if not self.dry_run:
+        if not self.work.dry_run:
             keys = tuple(dict.fromkeys((*before.keys, *(fact.key for fact in facts))))
             after = _Known(found.digest, keys)
-            await self.store.write(lambda tx: noted.write(tx, key, after))
+            await self.work.store.write(lambda tx: noted.write(tx, key, after))
         self.facts += stored
         self.files.append(NoteReport(found.name, "read", len(facts), len(stored)))
 
@@ -146,23 +151,23 @@ class _Reading(msgspec.Struct, kw_only=True):
         found = sum(file.found for file in self.files)
         return Ingested(
             files_scanned=len(self.files),
-            mode="rule" if self.advisor is None else "llm",
+            mode="rule" if self.model is None else "llm",
             facts_found=found,
             facts_stored=len(self.facts),
             facts_skipped=found - len(self.facts),
             llm_fallbacks=self.fallbacks,
             facts=tuple(self.facts),
             files=tuple(self.files),
-            dry_run=self.dry_run,
+            dry_run=self.work.dry_run,
             model_error=self.model_error,
         )
 
     async def _read(self, text: str) -> Sequence[NoteFact]:
-        headings = self.ingestion.categories
+        work, headings = self.work, self.work.ingestion.categories
         text = (await asyncio.to_thread(clear, text)).text
-        if self.advisor is not None:
+        if self.model is not None:
             try:
-                return await self.advisor.read_note(self.store, text, headings, self.endpoint)
+                return await read_by_model(work.store, text, headings, self.model, work.options)
             except ModelUnavailable as error:
                 self.fallbacks += 1
                 self.model_error = error.in_full
@@ -172,20 +177,14 @@ class _Reading(msgspec.Struct, kw_only=True):
         stored: list[Memory] = []
         for start in range(0, len(new), _AT_ONCE):
             group = new[start : start + _AT_ONCE]
-            if self.dry_run:
-                stored += await self.store.read(partial(self._unknown, group=group))
+            if self.work.dry_run:
+                stored += await self.work.store.read(partial(self._unknown, group=group))
             else:
-                stored += await self.store.write(partial(_store, group=group))
-        return [
-            TakenIn(
-                memory.text,
-                memory.category,
-                memory.importance,
-                memory.metadata,
-                UNSET if self.dry_run else memory.id,
-            )
-            for memory in stored
-        ]
+                stored += await self.work.store.write(partial(_store, group=group))
+        taken = [msgspec.convert(memory, TakenIn, from_attributes=True) for memory in stored]
+        if self.work.dry_run:
+            return [msgspec.structs.replace(one, id=UNSET) for one in taken]
+        return taken
 
     def _unknown(self, db: sqlite3.Connection, group: Sequence[Memory]) -> list[Memory]:
         found = []
@@ -198,7 +197,7 @@ class _Reading(msgspec.Struct, kw_only=True):
 
     def _memory(self, note: DailyNote, fact: NoteFact) -> Memory | None:
         """The memory for a fact; None if it cannot be stored."""
-        now = self.store.now
+        now = self.work.store.now
         try:
             text = checks.check_text(fact.text)
             metadata = checks.check_metadata(fact.metadata)
@@ -208,12 +207,12 @@ class _Reading(msgspec.Struct, kw_only=True):
         memory = Memory(
             id=digest[:12],
             text=text,
-            category=_category(fact.category, self.store.rules.tree.max_depth),
+            category=_category(fact.category, self.work.store.rules.tree.max_depth),
             importance=min(1.0, max(0.0, fact.importance)),
             source=EXTRACTED,
             data={NOTE: note.name},
             metadata=metadata,
-            created_at=min(now, _noon(note.day, self.zone)),
+            created_at=min(now, _noon(note.day, self.work.zone)),
             updated_at=now,
             writer=self.writer,
         )

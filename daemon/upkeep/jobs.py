@@ -61,6 +61,9 @@ def jobs_of(
     def look() -> When:
         return settings().store.face_check_seconds
 
+    def minute() -> When:
+        return 60.0
+
     def days() -> When:
         now = settings()
         return (now.sync.verify_days * DAY or None) if now.replicates else None
@@ -68,20 +71,25 @@ def jobs_of(
     return (
         # Jobs of the daemon. Closing comes first, since jobs for open agents keep them open.
         Job(name="idle", when=look, run=close_idle, agents="none", problem="agent_trouble"),
-        Job(name="heap", when=lambda: 60.0, run=give_back, agents="none"),
-        Job(name="sample", when=lambda: 60.0, run=sample, agents="none"),
+        Job(name="heap", when=minute, run=give_back, agents="none"),
+        Job(name="sample", when=minute, run=sample, agents="none"),
         *_runs(settings, upkeep),
         Job(name="verify", when=days, run=verify, problem="verify_failed", at_once=1),
         # Jobs for open agents.
-        _open("look", look, AgentStore.look, problem="agent_trouble"),
-        _open("tend", lambda: 60.0, AgentStore.tend, problem="agent_trouble"),
-        _open("files", lambda: 30.0, keep_files, problem="workspace_trouble", soon=True),
+        Job(name="look", when=look, run=AgentStore.look, agents="open", problem="agent_trouble"),
+        Job(name="tend", when=minute, run=AgentStore.tend, agents="open", problem="agent_trouble"),
+        Job(
+            name="files",
+            when=lambda: 30.0,
+            run=keep_files,
+            agents="open",
+            problem="workspace_trouble",
+            soon=True,
+        ),
     )
 
 
 def _runs(settings: Callable[[], Settings], upkeep: Upkeep) -> Iterator[Job]:
-    """The jobs of consolidation, and of steps with a schedule of their own."""
-
     def steps(mode: ConsolidationMode) -> tuple[Step, ...]:
         rhythms = settings().consolidation
         apart = {one for word, one in APART.items() if getattr(rhythms, word) is not None}
@@ -96,19 +104,13 @@ def _runs(settings: Callable[[], Settings], upkeep: Upkeep) -> Iterator[Job]:
     async def run(store: AgentStore, mode: ConsolidationMode) -> None:
         await upkeep.run(store, mode, steps(mode))
 
-    for name, one in APART.items():
+    for name, one in (*APART.items(), ("merging", "merge")):
         yield Job(
             name=name,
-            when=partial(rhythm, name),
+            when=partial(rhythm if name in APART else cron, name),
             run=partial(upkeep.run, mode=name, steps=(one,)),
             lane="upkeep",
         )
-    yield Job(
-        name="merging",
-        when=partial(cron, "merging"),
-        run=partial(upkeep.run, mode="merging", steps=("merge",)),
-        lane="upkeep",
-    )
     # "full" runs only on request; it is listed so that an interrupted run is repeated.
     modes: tuple[ConsolidationMode, ...] = ("quick", "daily", "monthly", "full")
     for mode in modes:
@@ -119,14 +121,3 @@ def _runs(settings: Callable[[], Settings], upkeep: Upkeep) -> Iterator[Job]:
             lane="upkeep",
             covers=covered_by(mode),
         )
-
-
-def _open(
-    name: str,
-    when: Callable[[], When],
-    run: Callable[[AgentStore], Awaitable[object]],
-    *,
-    problem: str,
-    soon: bool = False,
-) -> Job:
-    return Job(name=name, when=when, run=run, agents="open", problem=problem, soon=soon)

@@ -106,11 +106,6 @@ def _day_of(name: str) -> date | None:
 
 
 def _read(folder: Folder, name: str, day: date, max_bytes: int) -> Found:
-    """A note, or why it cannot be read.
-
-    Raises:
-        FileNotFoundError: it was removed since the folder was listed.
-    """
     path = folder.path / name
     try:
         content, _ = atomic.read(path, max_bytes, below=folder.path)

@@ -17,22 +17,13 @@ from msgspec import UNSET
 from ..config.settings import Rules
 from ..language.notes import CATEGORIES
 from ..runtime.problems import Problems
-from ..shapes.upkeep import (
-    Consolidated,
-    ConsolidationMode,
-    Ingested,
-    Running,
-    Schedule,
-    Step,
-    UpkeepRun,
-    UpkeepStatus,
-)
+from ..shapes import upkeep as shapes
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from ..store.transaction import Event
-from .advice import Advisor
-from .consolidation import Work, consolidate, covered_by, steps_of
-from .ingesting import Ingestion, ingest
+from ..thinking.model_or_rules import ModelOrRules
+from .consolidation import consolidate, covered_by, steps_of
+from .ingesting import Ingestion, Work, ingest
 from .last_runs import record, words_of
 from .notes import Folder, note_of
 from .scheduler import Clock
@@ -52,7 +43,7 @@ class Upkeep:
         problems: receives notes that cannot be read.
         clock: the time, in the device's zone.
         schedules: returns an agent's jobs for status.
-        advisor: a model; None: only the rules.
+        model: a model; None: only the rules.
     """
 
     def __init__(
@@ -63,8 +54,8 @@ class Upkeep:
         publish: Callable[[str, Event], None],
         problems: Problems,
         clock: Clock,
-        schedules: Callable[[str, sqlite3.Connection], tuple[Schedule, ...]],
-        advisor: Advisor | None = None,
+        schedules: Callable[[str, sqlite3.Connection], tuple[shapes.Schedule, ...]],
+        model: ModelOrRules | None = None,
     ) -> None:
         self._agents = agents
         self._rules = rules
@@ -73,10 +64,10 @@ class Upkeep:
         self._now = clock.now
         self._zone = clock.zone
         self._schedules = schedules
-        self._advisor = advisor
+        self._model = model
         self._locks: dict[str, asyncio.Lock] = {}
-        self._running: dict[str, Running] = {}
-        self._runs: dict[str, deque[UpkeepRun]] = {}
+        self._running: dict[str, shapes.Running] = {}
+        self._runs: dict[str, deque[shapes.UpkeepRun]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def close(self) -> None:
@@ -88,11 +79,11 @@ class Upkeep:
     async def consolidate(
         self,
         agent: str,
-        mode: ConsolidationMode,
+        mode: shapes.ConsolidationMode,
         *,
         dry_run: bool = False,
         endpoint: str | None = None,
-    ) -> Consolidated:
+    ) -> shapes.Consolidated:
         """Run a mode now, or after the current run.
 
         It continues if the caller is cancelled. The included jobs are recorded as done.
@@ -102,23 +93,25 @@ class Upkeep:
             ThermoclineError: a step failed.
         """
 
-        async def run(store: AgentStore) -> Consolidated:
-            steps = steps_of(mode)
-            one = partial(self._run, store, mode, steps, dry_run=dry_run, endpoint=endpoint)
+        async def run(store: AgentStore) -> shapes.Consolidated:
+            work = self._work(store, mode, dry_run=dry_run, endpoint=endpoint)
+            one = partial(self._run, work, steps_of(mode))
             if dry_run:
                 return await one()
             return await record(store, (mode, *covered_by(mode)), one)
 
         return await self._detached(agent, run)
 
-    async def run(self, store: AgentStore, mode: str, steps: Iterable[Step]) -> Consolidated:
+    async def run(
+        self, store: AgentStore, mode: str, steps: Iterable[shapes.Step]
+    ) -> shapes.Consolidated:
         """Run some steps for an open agent, after the current run.
 
         Raises:
             ThermoclineError: a step failed.
         """
         async with self._lock(store.place.agent):
-            return await self._run(store, mode, steps)
+            return await self._run(self._work(store, mode), steps)
 
     async def ingest(
         self,
@@ -128,26 +121,17 @@ class Upkeep:
         dry_run: bool = False,
         endpoint: str | None = None,
         writer: str = "daemon",
-    ) -> Ingested:
+    ) -> shapes.Ingested:
         """Ingest an agent's daily notes now.
 
         Raises:
             NotFound: there is no such agent.
             ThermoclineError: the memory cannot be read or written.
         """
-        ingestion = self.ingestion(agent)
 
-        async def run(store: AgentStore) -> Ingested:
-            done = await ingest(
-                store,
-                ingestion,
-                days=days or ingestion.days,
-                zone=self._zone,
-                dry_run=dry_run,
-                advisor=self._advisor,
-                endpoint=endpoint,
-                writer=writer,
-            )
+        async def run(store: AgentStore) -> shapes.Ingested:
+            work = self._work(store, "ingest", dry_run=dry_run, endpoint=endpoint)
+            done = await ingest(work, days or work.ingestion.days, writer)
             if not dry_run:
                 self._report_unread(agent, done.unread)
             return done
@@ -177,7 +161,7 @@ class Upkeep:
         ingestion = self.ingestion(agent)
         return note_of(ingestion.folders, today, ingestion.max_bytes)
 
-    def standing(self, agent: str, db: sqlite3.Connection) -> UpkeepStatus:
+    def standing(self, agent: str, db: sqlite3.Connection) -> shapes.UpkeepStatus:
         """The state of an agent's upkeep, from the records in its database."""
         running = self._running.get(agent)
         schedules = self._schedules(agent, db)
@@ -188,29 +172,27 @@ class Upkeep:
                 for one in schedules
             )
         zone = datetime.fromtimestamp(self._now(), self._zone).tzname() or ""
-        return UpkeepStatus(agent, zone, running, schedules, tuple(self._runs.get(agent, ())))
+        return shapes.UpkeepStatus(
+            agent, zone, running, schedules, tuple(self._runs.get(agent, ()))
+        )
 
-    async def _run(
-        self,
-        store: AgentStore,
-        mode: str,
-        steps: Iterable[Step],
-        *,
-        dry_run: bool = False,
-        endpoint: str | None = None,
-    ) -> Consolidated:
-        agent = store.place.agent
-        work = Work(
+    def _work(
+        self, store: AgentStore, mode: str, *, dry_run: bool = False, endpoint: str | None = None
+    ) -> Work:
+        return Work(
             store=store,
             mode=mode,
             dry_run=dry_run,
-            ingestion=self.ingestion(agent),
+            ingestion=self.ingestion(store.place.agent),
             zone=self._zone,
-            advisor=self._advisor,
+            model=self._model,
             endpoint=endpoint,
         )
+
+    async def _run(self, work: Work, steps: Iterable[shapes.Step]) -> shapes.Consolidated:
+        agent, mode = work.store.place.agent, work.mode
         started, at = time.perf_counter(), self._now()
-        self._running[agent] = Running(mode, at)
+        self._running[agent] = shapes.Running(mode, at)
         error, outcome = "interrupted", None
         try:
             outcome = await consolidate(work, steps, partial(self._tell, agent))
@@ -220,7 +202,7 @@ class Upkeep:
         finally:
             del self._running[agent]
             self._runs.setdefault(agent, deque(maxlen=_RUNS)).appendleft(
-                UpkeepRun(
+                shapes.UpkeepRun(
                     mode=mode,
                     at=at,
                     seconds=round(time.perf_counter() - started, 4),
@@ -228,7 +210,7 @@ class Upkeep:
                     error="" if outcome is not None else error,
                 )
             )
-        if outcome.ingested_facts is not UNSET and not dry_run:
+        if outcome.ingested_facts is not UNSET and not work.dry_run:
             self._report_unread(agent, outcome.ingest_error or "")
         return outcome
 
@@ -245,11 +227,7 @@ class Upkeep:
         self._publish(agent, event)
 
     async def _detached(self, agent: str, run: Callable[[AgentStore], Coroutine[Any, Any, T]]) -> T:
-        """Run alone for the agent; continues if the caller is cancelled.
-
-        Raises:
-            NotFound: there is no such agent.
-        """
+        """Run alone for the agent; continues if the caller is cancelled."""
 
         async def alone() -> T:
             # In this order, since locks are kept and an unknown agent must not get one.

@@ -7,10 +7,12 @@ a replica, what the state files show survives: the warm memories, the hot state 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
 import shutil
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -180,6 +182,22 @@ def overwrite(folder: Path, *, name: str, at: int, content: bytes) -> None:
         file.write(content)
 
 
+def replace_root(folder: Path, *, name: str, other: str) -> None:
+    """Put the first page of another table or index, which is sound, in the place of one."""
+    database = folder / "memory.db"
+    with contextlib.closing(sqlite3.connect(database)) as db:
+        pages = dict(db.execute("SELECT name, rootpage FROM sqlite_schema").fetchall())
+    whole = database.read_bytes()
+    at, end = (pages[other] - 1) * PAGE, pages[other] * PAGE
+    overwrite(folder, name="memory.db", at=(pages[name] - 1) * PAGE, content=whole[at:end])
+
+
+def unreadable_schema(folder: Path) -> None:
+    """Put bytes that are no text into the words that make a table."""
+    at = (folder / "memory.db").read_bytes().index(b"TABLE history")
+    overwrite(folder, name="memory.db", at=at, content=b"\xff" * 6)
+
+
 def places(size: int, most: int) -> list[int]:
     """At most so many offsets below `size`, evenly spread, the ends among them."""
     step = max(1, size // most)
@@ -200,6 +218,8 @@ def test_one_damage_of_each_kind_loses_nothing(sweep: Any, sweeper: Sweep) -> No
             "zeros": partial(overwrite, name="memory.db", at=0, content=bytes(PAGE)),
             "cut": partial(cut, name="memory.db", length=half),
             "gone": lambda folder: (folder / "memory.db").unlink(),
+            "emptied": partial(replace_root, name="rows", other="memories_superseded"),
+            "schema": unreadable_schema,
         },
     )
     kept = sweeper.device.folder("zeros").glob("memory.db.corrupt-*")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from thermocline.daemon.api.routes import all_routes
+from thermocline.daemon.api.openapi import all_routes
 
 
 def test_the_status_tells_of_the_daemon_and_of_open_agents(call: Any, shared_daemon: Any) -> None:

@@ -225,7 +225,7 @@ def test_listeners_hear_of_a_run(call: Any, wire: Callable[..., Any]) -> None:
 
 
 def test_a_reader_may_look_and_not_run() -> None:
-    from thermocline.daemon.api.routes import all_routes  # noqa: PLC0415 - it loads the server
+    from thermocline.daemon.api.openapi import all_routes  # noqa: PLC0415 - it loads the server
 
     roles = {(route.method, route.path): route.role for route in all_routes()}
     for path in ("/api/consolidate", "/api/ingest", "/api/tree/undo"):

@@ -11,9 +11,11 @@ from typing import Any, TypeAlias
 
 import pytest
 from msgspec import UNSET, structs
+from scripted_model import ScriptedModel
 
 from thermocline.daemon.config.settings import Cold, Merging, Rules
-from thermocline.daemon.errors import ModelUnavailable, NotFound
+from thermocline.daemon.errors import NotFound
+from thermocline.daemon.llm.questions import read_prompts
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.memory.tree_rebuild import TreeChange
@@ -24,16 +26,10 @@ from thermocline.daemon.store.documents import metrics_document
 from thermocline.daemon.store.engine import CHECKED
 from thermocline.daemon.store.memory_table import SELECT, from_row
 from thermocline.daemon.store.transaction import Event, Transaction
+from thermocline.daemon.thinking.model_or_rules import ModelOrRules
 from thermocline.daemon.upkeep import history, rebuilding
-from thermocline.daemon.upkeep.consolidation import (
-    STAGES,
-    STEPS,
-    Stages,
-    Work,
-    consolidate,
-    steps_of,
-)
-from thermocline.daemon.upkeep.ingesting import Ingestion
+from thermocline.daemon.upkeep.consolidation import STAGES, STEPS, Stages, consolidate, steps_of
+from thermocline.daemon.upkeep.ingesting import Ingestion, Work
 from thermocline.daemon.upkeep.notes import Folder
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
@@ -272,7 +268,9 @@ async def test_merging_can_be_turned_off(open_store: OpenStore) -> None:
         memory("a", "The boat is in the north harbour", days=2),
         memory("b", "The boat is in the north harbour."),
     )
-    outcome = await upkept.run("daily", advisor=Adviser())
+    model = ScriptedModel({"merge": []})
+    outcome = await upkept.run("daily", model=ModelOrRules(model, read_prompts()))
+    assert not model.asked
     assert (outcome.merged, outcome.superseded) == (0, 0)
     assert [one.merged_into for one in (await upkept.all()).values()] == [None, None]
 
@@ -451,46 +449,29 @@ async def test_damaged_notes_are_as_if_there_were_none(upkept: Upkept) -> None:
 # With a model
 
 
-class Adviser:
-    """A model as upkeep sees it; what it answers is set, or it is away."""
-
-    def __init__(self, *operations: TreeChange, away: bool = False) -> None:
-        self.wanted = operations
-        self.away = away
-        self.endpoints: list[str | None] = []
-
-    def available(self, _purpose: str, _endpoint: str | None) -> bool:
-        return True
-
-    async def operations(self, _store: AgentStore, endpoint: str | None) -> Any:
-        self.endpoints.append(endpoint)
-        if self.away:
-            raise ModelUnavailable("no model is configured")
-        return self.wanted
-
-    async def join_similar(self, _store: AgentStore, _endpoint: str | None) -> int:
-        if self.away:
-            raise ModelUnavailable("no model is configured")
-        return 2
-
-    async def read_note(self, *_: Any) -> Any:
-        raise ModelUnavailable("no model is configured")
-
-
 async def test_a_model_says_how_the_tree_is_rebuilt_and_nonsense_is_refused(
     upkept: Upkept,
 ) -> None:
-    await upkept.add(memory("a", category="x"), memory("b", category="y"))
-    model = Adviser(
-        TreeChange(type="merge", path="x", new_path="y", reason="the same"),
-        TreeChange(type="remove", path="y"),
-        TreeChange(type="add", path="one/two/three/four/five"),
+    key = "Ada keeps the spare key of the boat in the"
+    await upkept.add(
+        memory("a", category="x"),
+        memory("b", category="y"),
+        memory("c", f"{key} shed", category="y"),
+        memory("d", f"{key} old shed", category="y"),
     )
-    outcome = await upkept.run("monthly", advisor=model, endpoint="http://localhost:1/v1")
+    operations = [
+        {"type": "merge", "path": "x", "new_path": "y", "reason": "the same"},
+        {"type": "remove", "path": "y"},
+        {"type": "add", "path": "one/two/three/four/five"},
+    ]
+    merged = {"text": f"{key} old shed, at the back"}
+    model = ScriptedModel({"merge": [merged], "rebuild": [{"operations": operations}]})
+    mind = ModelOrRules(model, read_prompts())
+    outcome = await upkept.run("monthly", model=mind, endpoint="http://localhost:1/v1")
     assert outcome.tree_rebuilt == "llm"
     assert outcome.tree_changes == ("merge x -> y: the same",)
     assert outcome.merged == 2
-    assert model.endpoints == ["http://localhost:1/v1"]
+    assert model.endpoints == ["http://localhost:1/v1"] * 2
     assert {one.category for one in (await upkept.all()).values()} == {"y"}
 
 
@@ -500,9 +481,10 @@ async def test_without_its_answer_the_rules_do_it_and_the_outcome_says_why(
     upkept.note()
     await upkept.add(*(memory(f"s{n}", f"sailing lesson {n}", category="p") for n in range(30)))
     await upkept.add(*(memory(f"h{n}", f"harvest {n} here", category="p") for n in range(30)))
-    outcome = await upkept.run("monthly", advisor=Adviser(away=True))
+    away = ScriptedModel({"ingest": [], "merge": [], "rebuild": []})
+    outcome = await upkept.run("monthly", model=ModelOrRules(away, read_prompts()))
     assert (outcome.tree_rebuilt, outcome.ingested_facts) == ("rule", 3)
-    assert outcome.model_error == "no model is configured"
+    assert outcome.model_error == "no model is configured for rebuild"
 
 
 async def test_the_hot_state_stays_within_its_limit_whatever_is_run(upkept: Upkept) -> None:

@@ -11,10 +11,12 @@ from typing import Any, TypeAlias
 
 import pytest
 from msgspec import UNSET
+from scripted_model import ScriptedModel
 
 from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.errors import DiskFull, ModelUnavailable
 from thermocline.daemon.language.notes import CATEGORIES
+from thermocline.daemon.llm.questions import read_prompts
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.recall.recall import Request, recall
@@ -24,8 +26,9 @@ from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.memory_table import SELECT, from_row
 from thermocline.daemon.store.place import Place
 from thermocline.daemon.store.selecting import Filters
-from thermocline.daemon.upkeep.consolidation import Work, consolidate, steps_of
-from thermocline.daemon.upkeep.ingesting import Ingestion, ingest
+from thermocline.daemon.thinking.model_or_rules import ModelOrRules
+from thermocline.daemon.upkeep.consolidation import consolidate, steps_of
+from thermocline.daemon.upkeep.ingesting import Ingestion, Work, ingest
 from thermocline.daemon.upkeep.notes import Folder
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
@@ -85,16 +88,14 @@ class Notes:
 
     async def take_in(self, days: int = 2, *, dry_run: bool = False, **fields: Any) -> Ingested:
         ingestion = self.ingestion(**fields)
-        return await ingest(self.store, ingestion, days=days, zone=UTC, dry_run=dry_run)
+        return await ingest(self.work(dry_run=dry_run, ingestion=ingestion), days)
+
+    def work(self, **fields: Any) -> Work:
+        given = {"mode": "quick", "dry_run": False, "ingestion": self.ingestion()}
+        return Work(store=self.store, zone=UTC, **(given | fields))
 
     async def consolidate(self) -> Consolidated:
-        work = Work(
-            store=self.store,
-            mode="daily",
-            dry_run=False,
-            ingestion=self.ingestion(),
-            zone=UTC,
-        )
+        work = self.work(mode="daily")
         return await consolidate(work, steps_of("daily"), lambda _event: None)
 
     async def all(self) -> dict[str, Memory]:
@@ -164,16 +165,9 @@ async def test_the_answer_has_evoclaws_fields_and_references_are_kept(notes: Not
 
 
 async def test_why_a_model_read_nothing_is_told(notes: Notes) -> None:
-    class Away:
-        def available(self, _purpose: str, _endpoint: str | None) -> bool:
-            return True
-
-        async def read_note(self, *_: Any) -> Any:
-            raise ModelUnavailable("it is away", hint="wake it")
-
+    away = ScriptedModel({"ingest": [ModelUnavailable("it is away", hint="wake it")]})
     notes.write(EVOCLAW)
-    advisor: Any = Away()
-    ingested = await ingest(notes.store, notes.ingestion(), days=2, zone=UTC, advisor=advisor)
+    ingested = await ingest(notes.work(model=ModelOrRules(away, read_prompts())), 2)
     assert counts(ingested) == (8, 8, 0)
     assert (ingested.mode, ingested.llm_fallbacks) == ("llm", 1)
     assert ingested.model_error == "it is away; wake it"

@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -180,3 +181,13 @@ def test_an_agent_whose_folder_is_closed_to_us_keeps_nobody_from_the_others(
             os.chown(closed, 0, 0)
         closed.chmod(0o700)
     assert "Traceback" not in daemon.log.read_text()
+
+
+def test_a_daemon_without_a_remote_holds_no_openssl(daemon: Any, calls_of: Any) -> None:
+    call = calls_of(daemon)
+    call.store("Ana prefers tea")
+    assert call.ok("POST", "/api/recall", {"query": "tea"})["results"]
+    held = Path(f"/proc/{daemon.process.pid}/maps").read_text(encoding="utf-8")
+    assert "sqlite" in held
+    assert "libssl" not in held
+    assert "libcrypto" not in held

@@ -13,6 +13,7 @@ from scripted_model import ScriptedModel
 
 from thermocline.daemon.config.settings import Merging, Rules
 from thermocline.daemon.errors import ModelUnavailable
+from thermocline.daemon.language.notes import NoteFact
 from thermocline.daemon.llm.questions import read_prompts
 from thermocline.daemon.memory.metadata import extract
 from thermocline.daemon.memory.records import CONSOLIDATED, USER_STATED, Memory
@@ -21,10 +22,12 @@ from thermocline.daemon.store import conversations, entities, hot_rows, memories
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.conversations import Conversation, Said
 from thermocline.daemon.store.memory_table import SELECT, from_row
-from thermocline.daemon.thinking.advising import Advice
 from thermocline.daemon.thinking.episodes import sum_up, write_entry
 from thermocline.daemon.thinking.extraction import Extracted, extract_next
 from thermocline.daemon.thinking.model_or_rules import AskOptions, ModelOrRules
+from thermocline.daemon.thinking.note_reading import read_by_model
+from thermocline.daemon.thinking.similar_memories import join_similar
+from thermocline.daemon.thinking.tree_rebuild import propose
 from thermocline.daemon.upkeep import rebuilding
 from thermocline.daemon.upkeep.tidying import tidy
 
@@ -51,9 +54,11 @@ class Rig:
     def mind(self) -> ModelOrRules:
         return ModelOrRules(self.model, read_prompts())
 
-    @property
-    def advice(self) -> Advice:
-        return Advice(self.mind)
+    async def join_similar(self) -> int:
+        return await join_similar(self.store, self.mind, AskOptions())
+
+    async def read_note(self, text: str) -> list[NoteFact]:
+        return await read_by_model(self.store, text, {}, self.mind, AskOptions())
 
     async def hear(self, *talk: tuple[str, str, str], ended: bool = False) -> Conversation:
         said = [Said(role, text, actor, NOW) for role, actor, text in talk]
@@ -311,7 +316,7 @@ JOINED = {"text": "Ada keeps the boat's spare key in the old shed", "subject": "
 async def test_similar_memories_become_one_that_can_be_taken_back(rig: Rig) -> None:
     await rig.add(*ALIKE, memory("x", "Something else altogether"))
     rig.says("merge", JOINED)
-    assert await rig.advice.join_similar(rig.store, None) == 2
+    assert await rig.join_similar() == 2
     after = await rig.all()
     (made,) = [one for one in after.values() if one.source == CONSOLIDATED]
     assert (made.text, made.importance, made.created_at) == (JOINED["text"], 0.9, NOW - 50)
@@ -339,13 +344,13 @@ async def test_the_configuration_says_how_alike_and_how_many_are_combined(
     third = memory("c", "Ada keeps the spare key of the boat in the new shed", created_at=NOW - 40)
     await rig.add(*ALIKE, third)
     rig.says("merge", JOINED)
-    assert await rig.advice.join_similar(rig.store, None) == retired
+    assert await rig.join_similar() == retired
 
 
 async def test_one_that_was_edited_since_stays_when_the_others_leave(rig: Rig) -> None:
     await rig.add(*ALIKE)
     rig.says("merge", JOINED)
-    await rig.advice.join_similar(rig.store, None)
+    await rig.join_similar()
     (made,) = [one for one in (await rig.all()).values() if one.merged_into is None]
 
     def edit(tx: Any) -> None:
@@ -373,8 +378,8 @@ async def test_a_group_that_would_lose_something_is_left_and_not_asked_for_again
         memory("b", f"The spare key 4711 of the boat is in the old shed, see {url}"),
     )
     rig.says("merge", told, JOINED)
-    assert await rig.advice.join_similar(rig.store, None) == 0
-    assert await rig.advice.join_similar(rig.store, None) == 0
+    assert await rig.join_similar() == 0
+    assert await rig.join_similar() == 0
     assert len(rig.model.asked) == 1
     assert all(one.merged_into is None for one in (await rig.all()).values())
 
@@ -385,7 +390,7 @@ async def test_what_contradicts_or_was_parted_is_no_group(rig: Rig) -> None:
         memory("b", "The gate code of the old harbour is 4712"),
     )
     rig.says("merge", JOINED)
-    assert await rig.advice.join_similar(rig.store, None) == 0
+    assert await rig.join_similar() == 0
     assert rig.model.asked == []
 
 
@@ -410,7 +415,7 @@ async def test_a_model_proposes_operations_and_nonsense_is_refused(rig: Rig) -> 
             "rationale": "easier to find",
         },
     )
-    operations = await rig.advice.operations(rig.store, None)
+    operations = await propose(rig.store, rig.mind, AskOptions())
     assert [one.type for one in operations] == ["move", "merge", "remove"]
     assert isinstance(operations[0], TreeChange)
     assert set(operations[0].ids) == {"sa", "sb"}
@@ -452,7 +457,7 @@ async def test_a_note_read_by_a_model_keeps_every_reference(rig: Rig) -> None:
             {"text": "short"},
         ],
     )
-    facts = await rig.advice.read_note(rig.store, NOTE, {}, None)
+    facts = await rig.read_note(NOTE)
     pier, pump = facts
     assert (pier.category, pier.importance, pier.line) == ("places/harbour", 0.3, 5)
     assert (pier.metadata.urls, pier.metadata.paths) == ((), ("/srv/harbour/plan.md",))
@@ -466,18 +471,18 @@ async def test_a_note_read_by_a_model_keeps_every_reference(rig: Rig) -> None:
 async def test_a_long_note_goes_in_parts(rig: Rig) -> None:
     lines = [f"- Decided to give pump number {n} a new coat of paint" for n in range(400)]
     rig.says("ingest", *([{"text": f"part {n} was read"}] for n in range(9)))
-    facts = await rig.advice.read_note(rig.store, "\n".join(lines), {}, None)
+    facts = await rig.read_note("\n".join(lines))
     assert [one.text for one in facts] == [f"part {n} was read" for n in range(4)]
     assert "\n".join(asked.parts[-1].text for asked in rig.model.asked) == "\n".join(lines)
 
 
 async def test_upkeep_asks_a_model_only_where_one_is(rig: Rig) -> None:
     rig.says("ingest")
-    assert rig.advice.available("ingest", None)
-    assert not rig.advice.available("rebuild", None)
-    assert rig.advice.available("rebuild", "http://localhost:1/v1")
+    assert rig.mind.is_asked("ingest", AskOptions())
+    assert not rig.mind.is_asked("rebuild", AskOptions())
+    assert rig.mind.is_asked("rebuild", AskOptions(endpoint="http://localhost:1/v1"))
     with pytest.raises(ModelUnavailable):
-        await rig.advice.read_note(rig.store, NOTE, {}, None)
+        await rig.read_note(NOTE)
 
 
 def test_the_note_has_what_the_test_above_looks_for() -> None:

@@ -71,7 +71,7 @@ async def test_without_a_daemon_it_says_how_to_start_one_and_connects_when_it_co
         late.start()
         await ready(app)
         assert not app.query_one(Absent).display
-        assert "healthy" in row_of(app, Head)
+        await until(lambda: "healthy" in row_of(app, Head), "the daemon has started")
 
 
 async def test_a_daemon_killed_and_restarted_is_followed_again(

@@ -42,12 +42,12 @@ class Scripted:
     """
 
     def __init__(self, path: Path, connections: Sequence[Sequence[bytes | None]]) -> None:
-        self.path = str(path)
+        self.path = path
         self.requests: list[tuple[str, bytes]] = []
         self.accepted = 0
         self.closed = threading.Semaphore(0)
         self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(self.path)
+        self._listener.bind(str(path))
         self._listener.listen()
         self._thread = threading.Thread(target=self._serve, args=(connections,), daemon=True)
         self._thread.start()

@@ -51,6 +51,49 @@ def test_a_module_never_loads(module: str, heavy: set[str]) -> None:
     assert not heavy & loaded_by(f"thermocline.daemon.{module}")
 
 
+START = "import sys; from thermocline.daemon.runtime.quick_start import load_client, quick_start\n"
+IDLE = f"{START}with quick_start(): import thermocline.daemon.app\n"
+
+
+def said_by(code: str) -> list[str]:
+    """What a fresh interpreter prints."""
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+
+
+def test_a_daemon_without_a_remote_loads_no_client() -> None:
+    client = {"ssl", "_ssl", "_hashlib", "tenacity", "aiohttp.client", "aiohttp.connector"}
+    rest = {"aiohttp.web", "argparse", "importlib.resources", "multiprocessing", "markdown_it"}
+    assert not (client | rest) & {*said_by(f"{IDLE}print(*sys.modules)")}
+
+
+def test_the_client_loads_whole_even_after_it_could_not() -> None:
+    whole = said_by("import aiohttp; print(*dir(aiohttp))")
+    late = """
+import resource
+files = resource.RLIMIT_NOFILE
+limits = resource.getrlimit(files)
+resource.setrlimit(files, (3, limits[1]))
+try:
+    load_client()
+except (OSError, ImportError):
+    print("failed")
+resource.setrlimit(files, limits)
+load_client()
+import aiohttp, asyncio.sslproto, ssl
+print(*dir(aiohttp))
+assert asyncio.sslproto.SSLAgainErrors
+assert aiohttp.connector.cert_errors
+assert "set_default_verify_paths" not in vars(ssl.SSLContext)
+others = [n for n, m in sys.modules.items() if n[:8] in ("asyncio.", "aiohttp.")
+          and getattr(m, "ssl", ssl) is not ssl]
+assert not others, others
+"""
+    failed, *names = said_by(IDLE + late)
+    assert failed == "failed"
+    assert {*whole} <= {*names}
+
+
 def test_replication_knows_nothing_of_the_daemon() -> None:
     code = "import sys, thermocline.sync; print(*sys.modules)"
     output = subprocess.run(

@@ -17,8 +17,7 @@ import pytest
 
 import thermocline.daemon
 from thermocline.daemon import shapes
-from thermocline.daemon.api.openapi import describe
-from thermocline.daemon.api.routes import all_routes
+from thermocline.daemon.api.openapi import all_routes, describe
 from thermocline.daemon.cli.arguments import Parser, add_common
 from thermocline.daemon.cli.main import main, split
 from thermocline.daemon.cli.options import FIELDS, FILTERS
