@@ -155,14 +155,15 @@ def _begin(db: sqlite3.Connection, path: Path, migrations: tuple[Migration, ...]
     """Make a database without tables a new one: a copy, which takes a fifth of all statements."""
     try:
         with closing(sqlite3.connect(":memory:")) as new:
-            new.deserialize(_new_database(migrations))
+            new.deserialize(new_database(migrations))
             new.backup(db)
     except sqlite3.Error as error:
         raise translate(error, path) from error
 
 
 @cache
-def _new_database(migrations: tuple[Migration, ...]) -> bytes:
+def new_database(migrations: tuple[Migration, ...]) -> bytes:
+    """A database of the present schema without rows, as it is on the disk."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         db.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
         for migration in migrations:
