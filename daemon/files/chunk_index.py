@@ -38,6 +38,7 @@ _BEING_WRITTEN_SECONDS: Final = 0.1
 _PAUSES: Final = 20
 # Between two events of progress.
 _PROGRESS_SECONDS: Final = 1.0
+_TICK_SECONDS: Final = 1.0
 
 
 class FilesBrought(msgspec.Struct, frozen=True):
@@ -119,6 +120,7 @@ class ChunkIndex:
         self._since: float | None = time.monotonic()
         self._rescanned = float("-inf")
         self._singles: dict[str, FileStand | None] = {}
+        self._ticked = float("-inf")
         self._missing: list[str] = []
         self._files = 0
         self._to_read = 0
@@ -178,14 +180,21 @@ class ChunkIndex:
             self._paths |= found
             self._dirty()
 
-    def tick(self) -> None:
-        """Notice changes without events: settings, single files, roots that appear or vanish."""
+    def tick(self, *, at_once: bool) -> None:
+        """Notice changes without events: settings, single files, roots that appear or vanish.
+
+        The files are looked at once a second, or now.
+        """
         rules = self._rules()
         if self._in_force is not None and rules is not self._in_force and rules != self._in_force:
             self.doubt()
         due = rules.interval_minutes * 60
         if due and time.monotonic() - self._rescanned > due and not self._whole:
             self.doubt()
+        now = time.monotonic()
+        if not at_once and now - self._ticked < _TICK_SECONDS:
+            return
+        self._ticked = now
         for root in self.roots:
             place = str(root.top)
             stand = root_stand(root.top)

@@ -154,7 +154,7 @@ class Indexes:
             waiting = False
             for index in self._indexes.values():
                 index.changed(changes)
-                index.tick()
+                index.tick(at_once=at_once)
                 since = index.since
                 if since is None:
                     continue

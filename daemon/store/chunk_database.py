@@ -7,10 +7,10 @@ Readers of the memory have it attached.
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +21,6 @@ FILE_NAME: Final = "index.db"
 SCHEMA: Final = "chunked"
 # The version of these tables; if it or the version of the full text differs, the file is replaced.
 _VERSION: Final = 1000 * INDEX_VERSION + 1
-_CREATE: Final = re.compile(r"(CREATE (?:VIRTUAL TABLE|TABLE|INDEX)|INSERT INTO) ")
 # The size at which a commit copies the log into the database and syncs both.
 _LOG_PAGES: Final = 4_000
 _TABLES: Final = (
@@ -86,8 +85,15 @@ def attach(db: sqlite3.Connection, folder: Path, cache_kb: int, option: str = "m
 def attach_none(db: sqlite3.Connection) -> None:
     """Attach an empty table of chunks to a reader of the memory."""
     db.execute("ATTACH ':memory:' AS chunked")
-    for statement in _TABLES:
-        db.execute(_CREATE.sub(rf"\1 {SCHEMA}.", statement, count=1))
+    db.deserialize(_empty(), name=SCHEMA)
+
+
+@cache
+def _empty() -> bytes:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        for statement in _TABLES:
+            db.execute(statement)
+        return db.serialize()
 
 
 def open_index(folder: Path, cache_kb: int) -> sqlite3.Connection:

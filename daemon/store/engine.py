@@ -36,8 +36,8 @@ class Engine(msgspec.Struct, frozen=True):
     """The parts that are replaced together when a database is rebuilt.
 
     Attributes:
-        doubtful: whether the whole database should be checked: it was not closed properly, or was
-            not checked since the daemon started, or for a week.
+        doubtful: whether the whole database should be checked: it is not new, and was not closed
+            properly, or not checked since the daemon started, or for a week.
     """
 
     writer: Writer
@@ -160,6 +160,7 @@ def _opened_once(place: Place, around: Surroundings, damage: StoreDamaged | None
     # SQLite removes the log of a database that was closed properly.
     log = place.database.with_name(f"{place.database.name}-wal")
     unclean = log.exists() and log.stat().st_size > 0
+    is_new = not place.database.exists()
     try:
         db = open_database(place, around, damage)
     except OSError as error:
@@ -172,7 +173,7 @@ def _opened_once(place: Place, around: Surroundings, damage: StoreDamaged | None
         now = around.now()
         sound = checked is not None and max(around.since, now - _WEEK) <= checked <= now
         doubtful = unclean or not sound
-        return _Opened(db, *read_clock(db), doubtful, is_current(db))
+        return _Opened(db, *read_clock(db), doubtful and not is_new, is_current(db))
     except sqlite3.Error as error:
         db.close()
         raise translate(error, place.database) from error

@@ -181,8 +181,8 @@ def test_replication_that_meets_a_full_disk_says_so_and_goes_on_when_there_is_ro
             starved.start()
             ids = furnish(starved.memory)
             small_disk.fill()
-            for first in range(0, 4000, 400):
-                texts = [f"fact {n} {'x' * 200}" for n in range(first, first + 400)]
+            for first in range(0, 1200, 400):
+                texts = [f"fact {n} {'x' * 600}" for n in range(first, first + 400)]
                 there.memory.batch([{"text": text} for text in texts])
             there.sync()
             with pytest.raises(ApiError) as caught:

@@ -111,7 +111,7 @@ def attack(daemon: Daemon, quiet: Daemon, frames: int, idle: int, slow: int) -> 
     users = [User(daemon), User(quiet)]
     for user in users:
         user.start()
-    wait_until(lambda: all(len(user.seconds) > 400 for user in users), "they are in use")
+    wait_until(lambda: all(len(user.seconds) > 100 for user in users), "they are in use")
     for user in users:
         user.seconds.clear()
     before, log, peak = megabytes(daemon), daemon.log.stat().st_size, 0.0

@@ -11,7 +11,7 @@ from daemon_process import PROGRAM
 from device import Device, ending
 from small_disk import Disk
 
-MANY = 4000
+MANY = 2400
 
 
 @pytest.mark.parametrize("small_disk", [2], indirect=True)
@@ -22,7 +22,10 @@ def test_a_full_disk_stops_a_restore_that_then_goes_on(small_disk: Disk, tmp_pat
         device.start()
         for first in range(0, MANY, 400):
             device.memory.batch(
-                [{"text": f"memory {n} about word{n % 97}"} for n in range(first, first + 400)]
+                [
+                    {"text": f"memory {n} about word{n % 97} {'x' * 200}"}
+                    for n in range(first, first + 400)
+                ]
             )
         device.sync()
     words = ["restore", "--url", replica, "--to", str(small_disk.path / "state")]

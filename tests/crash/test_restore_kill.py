@@ -93,11 +93,12 @@ def live(device: Device, number: int) -> None:
 
 def restore_killed(device: Device, number: int, *more: str, count: Path) -> bool:
     """Restore, and kill that before a change of the file system; return whether it was killed."""
-    words = [*("--agent-id", device.agent), *device.restore_words(*more)]
-    command = [sys.executable, KILLED, str(number), str(count), *map(str, words)]
-    done = subprocess.run(command, capture_output=True, timeout=120, check=False)
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
-    return done.returncode != 0
+    words = [*("--agent-id", device.agent), *map(str, device.restore_words(*more))]
+    said = count.with_name("said")
+    with said.open("wb") as log:
+        code = Device.run((KILLED, str(number), str(count)), words, log).wait(120)
+    assert code in (0, -signal.SIGKILL), said.read_text()
+    return code != 0
 
 
 def restoring(device: Device) -> subprocess.Popen[bytes]:

@@ -105,7 +105,7 @@ def run(daemon: Any, load: Any, seconds: float, loop: Path) -> tuple[Course, int
     return Course.read(footprints, loop), visits
 
 
-@pytest.mark.parametrize("seconds", [3.0, pytest.param(SECONDS, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("seconds", [2.0, pytest.param(SECONDS, marks=pytest.mark.soak)])
 @pytest.mark.timeout(SECONDS + 300)
 def test_a_long_load_leaves_memory_files_tasks_and_threads_as_they_were(
     seconds, make_daemon, make_load, eventually, tmp_path, figure

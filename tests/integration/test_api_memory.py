@@ -43,6 +43,12 @@ def listed(call: Any, query: str = "") -> list[str]:
     return sorted(texts(page))
 
 
+@pytest.fixture(scope="module")
+def anyone(shared_daemon: Any, calls_of: Any) -> Any:
+    """Calls of an agent of several tests: those that look at their own memory alone."""
+    return calls_of(shared_daemon, "anyone")
+
+
 # Storing
 
 
@@ -91,9 +97,9 @@ def test_storing_is_answered_with_201(call: Any) -> None:
     ],
     ids=["blanks", "japanese", "joined", "arabic", "quotes", "long", "controls"],
 )
-def test_any_text_comes_back_as_it_was(call: Any, text: str) -> None:
-    stored = call.store(text)
-    assert call.ok("GET", f"/api/memory/{stored['id']}")["text"] == text
+def test_any_text_comes_back_as_it_was(anyone: Any, text: str) -> None:
+    stored = anyone.store(text)
+    assert anyone.ok("GET", f"/api/memory/{stored['id']}")["text"] == text
 
 
 @pytest.mark.parametrize(
@@ -111,22 +117,22 @@ def test_any_text_comes_back_as_it_was(call: Any, text: str) -> None:
         ("something_of_ones_own", 0.5),
     ],
 )
-def test_importance_follows_from_the_event(call: Any, event: str, importance: float) -> None:
-    assert call.store("x", event=event)["importance"] == importance
-    assert call.store("x", event=event, importance=0.1)["importance"] == 0.1
+def test_importance_follows_from_the_event(anyone: Any, event: str, importance: float) -> None:
+    assert anyone.store("x", event=event)["importance"] == importance
+    assert anyone.store("x", event=event, importance=0.1)["importance"] == 0.1
 
 
 @pytest.mark.parametrize("importance", [0, 1, 0.0, 1.0, 0.5])
-def test_importance_reaches_from_0_to_1(call: Any, importance: float) -> None:
-    assert call.store("x", importance=importance)["importance"] == importance
+def test_importance_reaches_from_0_to_1(anyone: Any, importance: float) -> None:
+    assert anyone.store("x", importance=importance)["importance"] == importance
 
 
 @pytest.mark.parametrize(
     ("importance", "tier"),
     [(0.7, "hot"), (0.69, "warm"), (0.3, "warm"), (0.1, "cold"), (0.01, "frozen")],
 )
-def test_the_score_decides_the_tier(call: Any, importance: float, tier: str) -> None:
-    stored = call.store("x", importance=importance, created_at=time.time() + 60)
+def test_the_score_decides_the_tier(anyone: Any, importance: float, tier: str) -> None:
+    stored = anyone.store("x", importance=importance, created_at=time.time() + 60)
     assert stored["tier"] == tier
     assert stored["score"] == importance
 
@@ -158,8 +164,8 @@ def test_references_in_the_text_are_added_to_those_given(call: Any) -> None:
         ("1700000000.5", 1_700_000_000.5),
     ],
 )
-def test_times_are_seconds_or_iso_8601(call: Any, created_at: Any, seconds: float) -> None:
-    assert call.store("x", created_at=created_at)["created_at"] == seconds
+def test_times_are_seconds_or_iso_8601(anyone: Any, created_at: Any, seconds: float) -> None:
+    assert anyone.store("x", created_at=created_at)["created_at"] == seconds
 
 
 def test_a_batch_keeps_its_order_and_is_stored_whole(call: Any) -> None:
@@ -210,9 +216,9 @@ def test_a_beginning_of_several_ids_is_a_conflict(call: Any) -> None:
 
 
 @pytest.mark.parametrize("key", ["%25%25%25%25", "____", "****", "0000%25", "[0-9]"])
-def test_an_id_is_no_pattern(call: Any, key: str) -> None:
-    call.store("x")
-    assert call("GET", f"/api/memory/{key}").refusal() == (404, "not_found", "id")
+def test_an_id_is_no_pattern(anyone: Any, key: str) -> None:
+    anyone.store("x")
+    assert anyone("GET", f"/api/memory/{key}").refusal() == (404, "not_found", "id")
 
 
 # Changing
@@ -250,12 +256,12 @@ def test_what_is_left_out_of_a_change_stays(call: Any) -> None:
         ("created_at", 1_600_000_000.0),
     ],
 )
-def test_each_field_can_be_changed(call: Any, name: str, value: Any) -> None:
+def test_each_field_can_be_changed(anyone: Any, name: str, value: Any) -> None:
     fields = {key: given for key, given in EVERYTHING.items() if key != "text"}
-    stored = call.store("no references here", **fields)
-    changed = call.ok("PUT", f"/api/memory/{stored['id']}", {name: value})
+    stored = anyone.store("no references here", **fields)
+    changed = anyone.ok("PUT", f"/api/memory/{stored['id']}", {name: value})
     assert changed[name] == value
-    assert call.ok("GET", f"/api/memory/{stored['id']}")[name] == value
+    assert anyone.ok("GET", f"/api/memory/{stored['id']}")[name] == value
 
 
 def test_content_changes_the_text_and_the_text_can_be_found_at_once(call: Any) -> None:
@@ -332,15 +338,15 @@ def test_memories_cannot_be_merged_in_a_circle(call: Any) -> None:
 @pytest.mark.parametrize(
     ("given", "seconds"), [("7d", 604_800), ("1h", 3600), ("1d12h", 129_600), ("2w", 1_209_600)]
 )
-def test_expiry_is_a_span_from_now(call: Any, given: str, seconds: int) -> None:
+def test_expiry_is_a_span_from_now(anyone: Any, given: str, seconds: int) -> None:
     for name in ("expires", "ttl"):
-        stored = call.store("x", **{name: given})
+        stored = anyone.store("x", **{name: given})
         assert stored["expires_at"] == pytest.approx(time.time() + seconds, abs=60)
 
 
 @pytest.mark.parametrize("given", ["2999-01-01T00:00:00Z", 32_472_144_000])
-def test_expiry_is_a_moment(call: Any, given: Any) -> None:
-    assert call.store("x", expires=given)["expires_at"] == 32_472_144_000
+def test_expiry_is_a_moment(anyone: Any, given: Any) -> None:
+    assert anyone.store("x", expires=given)["expires_at"] == 32_472_144_000
 
 
 def test_no_expiry_and_an_expiry_taken_back(call: Any) -> None:
@@ -446,9 +452,10 @@ def test_what_is_pinned_leaves_the_archive_and_is_archived_last(
 # Listing
 
 
-@pytest.fixture
-def shelf(call: Any) -> Any:
-    """A few memories that differ in everything."""
+@pytest.fixture(scope="module")
+def shelf(shared_daemon: Any, calls_of: Any) -> Any:
+    """A few memories that differ in everything; nobody changes them."""
+    call = calls_of(shared_daemon, "shelf")
     call.ok(
         "POST",
         "/api/memory/batch",

@@ -15,6 +15,12 @@ import pytest
 DEEP = 10_000
 
 
+@pytest.fixture(scope="module")
+def call(shared_daemon: Any, calls_of: Any) -> Any:
+    """Calls of one agent: each test leaves it as it was."""
+    return calls_of(shared_daemon, "careless")
+
+
 @pytest.fixture(autouse=True)
 def _nothing_stored_and_alive(call: Any) -> Iterator[None]:
     """After each test the daemon serves on, and its agent has no memory."""
@@ -387,8 +393,9 @@ def test_bytes_that_are_no_utf8_in_the_agents_header_are_refused(wire: Any) -> N
 
 
 def test_an_agent_that_was_never_stored_for_is_empty_and_not_made(
-    call: Any, shared_daemon: Any
+    calls_of: Any, shared_daemon: Any
 ) -> None:
+    call = calls_of(shared_daemon, "nobody")
     for target in ("/api/memory", "/api/cold", "/api/cold?query=x", "/api/kv"):
         assert call.ok("GET", target) == {"results": [], "total": 0}
     assert call.ok("GET", "/api/memory/search?q=x") == {"results": []}
@@ -408,8 +415,9 @@ def test_an_agent_that_was_never_stored_for_is_empty_and_not_made(
 
 
 def test_what_changes_or_forgets_an_agent_that_was_never_stored_for_is_refused(
-    call: Any, shared_daemon: Any
+    calls_of: Any, shared_daemon: Any
 ) -> None:
+    call = calls_of(shared_daemon, "nobody")
     for method, target in (
         ("DELETE", "/api/kv/key"),
         ("POST", "/api/memory/tidy"),

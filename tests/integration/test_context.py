@@ -137,8 +137,7 @@ def test_without_a_query_it_has_what_is_always_worth_knowing(project: Any) -> No
     assert "boil" not in text
 
 
-@pytest.mark.parametrize("tokens", [200, 400, 1_000, 2_000, 8_000])
-def test_no_block_is_larger_than_its_budget(project: Any, tokens: int) -> None:
+def test_no_block_is_larger_than_its_budget(project: Any) -> None:
     for number in range(30):
         text = f"deploy number {number} of heron " + "took long " * 60
         project.store(text)
@@ -146,13 +145,14 @@ def test_no_block_is_larger_than_its_budget(project: Any, tokens: int) -> None:
     long = "\n".join(f"{number}. step {number} of the deploy" for number in range(900))
     skill = {"id": "deploy", "description": "how to deploy heron", "text": long}
     project.ok("POST", "/api/skills", skill)
-    made = block(project, "how do I deploy heron?", max_tokens=tokens)
-    assert made["tokens"] == estimated_tokens(made["text"]) <= tokens
-    assert "pond-2" in made["text"]
-    if tokens >= 1_000:
-        line = made["text"].partition("memory/skills/deploy.md, line ")[2].partition("]")[0]
-        assert f"{int(line) - 2}. step" in made["text"]
-        assert f"{int(line) - 1}. step" not in made["text"]
+    for tokens in (200, 400, 1_000, 2_000, 8_000):
+        made = block(project, "how do I deploy heron?", max_tokens=tokens)
+        assert made["tokens"] == estimated_tokens(made["text"]) <= tokens
+        assert "pond-2" in made["text"]
+        if tokens >= 1_000:
+            line = made["text"].partition("memory/skills/deploy.md, line ")[2].partition("]")[0]
+            assert f"{int(line) - 2}. step" in made["text"]
+            assert f"{int(line) - 1}. step" not in made["text"]
 
 
 def test_the_size_does_not_grow_with_the_memory(project: Any) -> None:

@@ -37,10 +37,10 @@ def names(call: Any, **options: Any) -> set[str]:
     return {text.removesuffix(" lantern") for text in texts(answer)}
 
 
-@pytest.fixture
-def shelf(call: Any) -> Any:
-    """Lanterns that differ by one field each."""
-    now = time.time()
+@pytest.fixture(scope="module")
+def shelf(shared_daemon: Any, calls_of: Any) -> Any:
+    """Lanterns that differ by one field each; nobody changes them."""
+    call, now = calls_of(shared_daemon, "shelf"), time.time()
     for name, fields in SHELF.items():
         given = dict(fields)
         created = now - DAY * given.pop("days", 0.01)

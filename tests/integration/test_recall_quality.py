@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from daemon_process import Daemon
 
 BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "recall_quality.py"
 FITTING = BENCHMARK.with_name("fit_signals.py")
 
 
+def printed(benchmark: Path, *options: str) -> str:
+    """What a benchmark prints."""
+    with tempfile.NamedTemporaryFile() as file:
+        code = Daemon.run((str(benchmark),), [*options], file).wait(120)  # type: ignore[arg-type]
+        said = Path(file.name).read_text(encoding="utf-8")
+    assert code == 0, said
+    return said
+
+
 def measured(*options: str) -> Any:
-    """What the benchmark prints as JSON."""
-    command = [sys.executable, str(BENCHMARK), "--json", *options]
-    return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    """What the benchmark of recall prints as JSON."""
+    return json.loads(printed(BENCHMARK, "--json", *options))
 
 
 def collection(name: str) -> dict[str, Any]:
@@ -132,9 +140,7 @@ def test_a_collection_is_compared_with_both_baselines_with_structure_and_without
 
 
 def test_the_weights_are_fitted_with_each_conversation_held_out(collections: Path) -> None:
-    command = [sys.executable, str(FITTING), str(collections)]
-    made = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    head, _, row = made.splitlines()[:3]
+    head, _, row = printed(FITTING, str(collections)).splitlines()[:3]
     assert head.endswith("held out")
     assert row.split()[0] == "talks"
     assert [float(figure) for figure in row.split()[1:]] == [1.0, 1.0, 1.0]

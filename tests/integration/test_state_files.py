@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -53,19 +54,19 @@ async def test_a_reader_never_meets_half_a_file(
 ) -> None:
     store = await open_store(delay_seconds=0.0)
     await store.flush_faces()
-    writing = asyncio.create_task(
-        asyncio.to_thread(_read_for, store.place.folder, time.monotonic() + 1.0)
-    )
+    written = threading.Event()
+    reading = asyncio.create_task(asyncio.to_thread(_read_until, written, store.place.folder))
     for number in range(150):
         await store.write(lambda tx, n=number: memories.insert(tx, make_memory(n)))
-    assert await writing > 0
+    written.set()
+    assert await reading > 0
     await store.close()
     assert not list(store.place.folder.glob(".*.tmp"))
 
 
-def _read_for(folder: Path, end: float) -> int:
+def _read_until(written: threading.Event, folder: Path) -> int:
     reads = 0
-    while time.monotonic() < end:
+    while not written.is_set():
         for name in (HOT_FILE, WARM_FILE, TREE_FILE, METRICS_FILE):
             json.loads((folder / name).read_text())
         reads += 1
