@@ -353,11 +353,13 @@ async def press_anything(app: ThermoclineApp, presses: int, seed: int) -> None:
         await ready(app)
 
 
+@pytest.mark.usefixtures("drawn")
 async def test_a_hundred_random_keys_break_nothing(daemon: Daemon) -> None:
     app = ThermoclineApp(lambda agent: ReadOnlyClient(str(daemon.socket), agent))
     await press_anything(app, 100, seed=13)
 
 
+@pytest.mark.usefixtures("drawn")
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(5))
 async def test_a_thousand_random_keys_break_nothing(
@@ -369,6 +371,7 @@ async def test_a_thousand_random_keys_break_nothing(
     await press_anything(ThermoclineApp(own.client), 1000, seed)
 
 
+@pytest.mark.usefixtures("drawn")
 async def test_a_storm_of_sizes_breaks_no_tab(daemon: Daemon) -> None:
     app = ThermoclineApp(daemon.client)
     sizes = [(40, 12), (140, 50), (1, 1)]

@@ -361,6 +361,7 @@ async def test_texts_are_hidden_from_others_at_every_size(daemon: Daemon, client
             await term.press("escape")
 
 
+@pytest.mark.usefixtures("drawn")
 async def test_resizing_never_breaks_it(daemon: Daemon, client: Client) -> None:
     client.batch([{"text": f"number {n} " * 20} for n in range(300)])
     async with opened(daemon, client) as term:
