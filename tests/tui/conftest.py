@@ -36,6 +36,13 @@ def _draws_when_read(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Compositor, "render_update", render_update)
 
 
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pilot looks after 5 ms, not 20, whether a key has done its work."""
+    if find_spec("textual") is not None:
+        monkeypatch.setattr("textual._wait.SLEEP_GRANULARITY", 0.005)
+
+
 @pytest.fixture
 def drawn() -> None:
     """Draw after each change, as on a terminal."""
