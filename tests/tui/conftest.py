@@ -38,8 +38,9 @@ def _draws_when_read(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
 
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pilot looks after 5 ms, not 20, whether a key has done its work."""
+    """Scrolling takes no time; whether a key has done its work is looked at after 5 ms, not 20."""
     if find_spec("textual") is not None:
+        monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
         monkeypatch.setattr("textual._wait.SLEEP_GRANULARITY", 0.005)
 
 
