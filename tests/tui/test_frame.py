@@ -46,17 +46,6 @@ async def ready(app: ThermoclineApp) -> None:
 # Opening
 
 
-async def test_digits_show_each_tab(daemon: Daemon) -> None:
-    app = ThermoclineApp(daemon.client)
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
-        assert app.tab.name == "overview"
-        for tab in VIEWS:
-            await pilot.press(tab.key)
-            assert app.tab is tab
-            await ready(app)
-
-
 async def test_without_a_daemon_it_says_how_to_start_one_and_connects_when_it_comes(
     make_daemon: Callable[..., Daemon],
 ) -> None:
@@ -123,11 +112,15 @@ def test_a_damaged_state_file_counts_as_none(tmp_path: Path) -> None:
 # Keys
 
 
-async def test_every_key_of_a_view_is_in_its_help_and_in_the_palette(daemon: Daemon) -> None:
+async def test_digits_show_tabs_whose_every_key_is_in_its_help_and_in_the_palette(
+    daemon: Daemon,
+) -> None:
     app = ThermoclineApp(daemon.client)
     async with app.run_test(size=(120, 60)) as pilot:
+        assert app.tab.name == "overview"
         for tab in VIEWS:
             await pilot.press(tab.key)
+            assert app.tab is tab
             await ready(app)
             view = app.view
             assert view is not None
