@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from daemon_process import Daemon, until
 
 pytest.importorskip("textual")
 
+from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, Static
 
 from thermocline.daemon.client import ApiError, Client
 from thermocline.tui.app import ThermoclineApp
 from thermocline.tui.calls import ReadOnlyClient
-from thermocline.tui.dialogs.agents import AgentsScreen
 from thermocline.tui.dialogs.confirm import ConfirmScreen
 from thermocline.tui.dialogs.find import FindScreen
 from thermocline.tui.dialogs.keys import KeysScreen
@@ -26,7 +28,6 @@ from thermocline.tui.views import TABS, VIEWS
 from thermocline.tui.widgets.absent import Absent
 from thermocline.tui.widgets.flash import Flash
 from thermocline.tui.widgets.frame import Head, Keys
-from thermocline.tui.widgets.rows import Rows
 
 SIZE = (100, 30)
 
@@ -41,6 +42,13 @@ def flashed(app: ThermoclineApp) -> str:
 
 async def ready(app: ThermoclineApp) -> None:
     await until(lambda: app.settled, "the tab is drawn")
+
+
+@asynccontextmanager
+async def opened(app: ThermoclineApp) -> AsyncIterator[Pilot[Any]]:
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(app)
+        yield pilot
 
 
 # Opening
@@ -60,7 +68,7 @@ async def test_without_a_daemon_it_says_how_to_start_one_and_connects_when_it_co
         late.start()
         await ready(app)
         assert not app.query_one(Absent).display
-        assert "healthy" in row_of(app, Head)
+        await until(lambda: "healthy" in row_of(app, Head), "the head shows it")
 
 
 async def test_a_daemon_killed_and_restarted_is_followed_again(
@@ -68,8 +76,7 @@ async def test_a_daemon_killed_and_restarted_is_followed_again(
 ) -> None:
     killed = make_daemon().start()
     app = ThermoclineApp(killed.client, tab="log")
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
+    async with opened(app) as pilot:
         killed.kill()
         await until(lambda: not app.snapshot.connected, "the daemon is missed")
         await pilot.pause()
@@ -88,8 +95,7 @@ async def test_a_daemon_killed_and_restarted_is_followed_again(
 async def test_theme_and_tab_are_those_of_the_last_time(daemon: Daemon, tmp_path: Path) -> None:
     file = tmp_path / "state" / "tui.json"
     app = ThermoclineApp(daemon.client, state=file)
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
+    async with opened(app) as pilot:
         await pilot.press("9")
         app.theme = "nord"
     assert recalled(file) == Remembered(theme="nord", tab="log")
@@ -143,8 +149,7 @@ async def test_a_name_after_a_colon_goes_to_a_tab_or_an_agent(daemon: Daemon) ->
     with daemon.client("second") as client:
         client.store("of the second agent")
     app = ThermoclineApp(daemon.client)
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
+    async with opened(app) as pilot:
         await pilot.press("colon", *"sett", "enter")
         assert app.tab.name == "settings"
         await pilot.press("colon", *"nowhere", "enter")
@@ -154,28 +159,11 @@ async def test_a_name_after_a_colon_goes_to_a_tab_or_an_agent(daemon: Daemon) ->
         assert "second" in row_of(app, Head)
 
 
-async def test_an_agent_can_be_chosen_from_a_list(daemon: Daemon) -> None:
-    with daemon.client("third") as client:
-        client.store("of the third agent")
-    app = ThermoclineApp(daemon.client)
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
-        await pilot.press("ctrl+a")
-        await until(
-            lambda: isinstance(app.screen, AgentsScreen) and app.screen.query_one(Rows).count,
-            "the list is filled",
-        )
-        app.screen.query_one(Rows).select("third")
-        await pilot.press("enter")
-        await until(lambda: app.agent == "third", "it is chosen")
-
-
 async def test_the_search_finds_a_memory_a_setting_and_a_tab(daemon: Daemon) -> None:
     with daemon.client() as client:
         client.store("the upkeep of the lighthouse", category="sea/lights")
     app = ThermoclineApp(daemon.client)
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
+    async with opened(app) as pilot:
         await pilot.press("ctrl+f", *"upkeep")
         screen = app.screen
         assert isinstance(screen, FindScreen)
@@ -189,14 +177,6 @@ async def test_the_search_finds_a_memory_a_setting_and_a_tab(daemon: Daemon) -> 
         await ready(app)
 
 
-async def test_what_is_selected_is_copied_to_the_terminal(daemon: Daemon) -> None:
-    app = ThermoclineApp(daemon.client, tab="settings")
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
-        await pilot.press("y")
-        assert app.clipboard == "hot.max_bytes=5120"
-
-
 # Caution
 
 
@@ -207,8 +187,7 @@ async def test_a_typed_word_is_asked_for_and_nothing_else_confirms(daemon: Daemo
     async def ask() -> None:
         answers.append(await app.confirm("Forget", "it will be gone", word="forget"))
 
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
+    async with opened(app) as pilot:
         app.run_worker(ask())
         await until(lambda: isinstance(app.focused, Input), "it asks")
         await pilot.press("enter", "y", "enter", *"forge", "enter")
@@ -226,8 +205,7 @@ async def test_undo_is_offered_for_a_minute(daemon: Daemon) -> None:
     app = ThermoclineApp(daemon.client, now=lambda: clock[0])
     with daemon.client() as client:
         kept = client.store("to be undone").id
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
+    async with opened(app) as pilot:
         app.did("stored it", lambda client: client.forget(kept))
         await pilot.pause()
         assert "u Undo" in row_of(app, Keys)
@@ -246,8 +224,7 @@ async def test_read_only_offers_no_change_and_sends_none(daemon: Daemon) -> None
     app = ThermoclineApp(
         lambda agent: ReadOnlyClient(str(daemon.socket), agent), tab="settings", read_only=True
     )
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
+    async with opened(app) as pilot:
         assert "READ-ONLY" in row_of(app, Head)
         assert "Edit" not in row_of(app, Keys)
         await pilot.press("e", "enter")
@@ -271,8 +248,7 @@ async def test_a_setting_is_edited_live_and_its_faults_are_shown_before_it_is_wr
         with own.client() as client:
             return next(one.value for one in client.config().results if one.key == "hot.max_bytes")
 
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
+    async with opened(app) as pilot:
         await pilot.press("e")
         await until(lambda: isinstance(app.focused, Input), "the line is open")
         line = app.screen.query_one(Input)
@@ -289,10 +265,13 @@ async def test_a_setting_is_edited_live_and_its_faults_are_shown_before_it_is_wr
         await until(lambda: value() == 5120, "it is undone")
 
 
-async def test_settings_are_filtered_as_it_is_typed(daemon: Daemon) -> None:
+async def test_settings_are_filtered_as_it_is_typed_and_the_selected_one_is_copied(
+    daemon: Daemon,
+) -> None:
     app = ThermoclineApp(daemon.client, tab="settings")
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
+    async with opened(app) as pilot:
+        await pilot.press("y")
+        assert app.clipboard == "hot.max_bytes=5120"
         table = app.screen.query_one("SettingsView DataTable", DataTable)
         everything = table.row_count
         await pilot.press("slash", *"half_life")
@@ -306,8 +285,7 @@ async def test_settings_are_filtered_as_it_is_typed(daemon: Daemon) -> None:
 
 async def test_the_log_shows_what_happens_pauses_and_filters(daemon: Daemon) -> None:
     app = ThermoclineApp(daemon.client, tab="log")
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
+    async with opened(app) as pilot:
         table = app.screen.query_one("LogView DataTable", DataTable)
         state = app.screen.query_one("LogView #state", Static)
         with daemon.client() as client:
