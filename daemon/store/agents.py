@@ -85,16 +85,11 @@ class Agents:
             NotFound: the agent does not exist and may not be created.
         """
         check_agent(agent)
-        if not create and agent != "default" and not self._exists(agent):
-            if or_empty:
-                yield EmptyStore(self._place_of(agent), self._around)
-                return
-            raise NotFound(
-                f"no agent is called '{agent}'",
-                field="agent",
-                hint="its memory begins with the first thing stored for it",
-            )
-        store = await self._get(agent)
+        create = create or agent == "default"
+        if or_empty and not create and not self._exists(agent):
+            yield EmptyStore(self._place_of(agent), self._around)
+            return
+        store = await self._get(agent, create=create)
         store.in_use += 1
         try:
             yield store
@@ -192,7 +187,7 @@ class Agents:
         except OSError as error:
             raise translate_os(error, folder) from error
 
-    async def _get(self, agent: str) -> AgentStore:
+    async def _get(self, agent: str, *, create: bool) -> AgentStore:
         if self._closed:
             raise ShuttingDown("cannot serve: the daemon is stopping")
         store = self._open.get(agent)
@@ -205,6 +200,13 @@ class Agents:
         async with self._opening.setdefault(agent, asyncio.Lock()):
             store = self._open.get(agent)
             if store is None:
+                # It may have been forgotten a moment ago.
+                if not create and not self._exists(agent):
+                    raise NotFound(
+                        f"no agent is called '{agent}'",
+                        field="agent",
+                        hint="its memory begins with the first thing stored for it",
+                    )
                 await self._close_idle(self._settings(), room_for=1)
                 store = await self._start(agent)
                 self._open[agent] = store

@@ -50,15 +50,139 @@ def alike(pair: tuple[Device, Device, str], world: World) -> tuple[Device, Devic
     return here, there, key, other
 
 
+# With a daemon's start or a new device: first, while the world has few agents
+
+
+def test_a_line_of_another_device_survives_one_that_was_set_back_and_writes_at_once(
+    world: World,
+) -> None:
+    here, there = world.devices
+    here.write_note("plans.md", "one\n")
+    for device in world.devices:
+        device.store("a memory of its own")
+    world.heal()
+    copy = world.copy_device(here)
+    there.write_note("plans.md", "one\ntwo\n")
+    world.heal()
+    world.set_device_back(here, copy)
+    here.write_note("plans.md", "one\nthree\n")
+    lines = "".join(world.heal().notes.values()).splitlines()
+    assert {"one", "two", "three"} <= {*lines}
+
+
+def test_a_copied_device_and_its_original_keep_the_changes_of_both(
+    pair: tuple[Device, Device, str], world: World
+) -> None:
+    here, _, key = pair
+    twin = world.add_copy(world.copy_device(here))
+    try:
+        here.edit(key, text="the original's")
+        twin.edit(key, outcome="the copy's")
+        world.heal()
+        # From here on they count uses apart.
+        here.reinforce(key)
+        twin.reinforce(key)
+        found = world.heal().memories[key]
+        ids = {
+            json.loads((one.state / "device.json").read_text())["device"] for one in (here, twin)
+        }
+    finally:
+        twin.kill()
+        world.devices.remove(twin)
+    assert (found["text"], found["outcome"]) == ("the original's", "the copy's")
+    assert found["access_count"] == 2
+    assert len(ids) == 2
+
+
 @pytest.mark.parametrize(
-    "change", [{"category": "people"}, {"importance": 0.9}, {"tags": ["new"]}, {"data": {"n": 1}}]
+    "left",
+    [
+        pytest.param(None, id="gone"),
+        pytest.param(b"no database" * 1000, id="overwritten", marks=pytest.mark.crash),
+    ],
 )
+def test_a_database_that_is_lost_comes_back_from_the_replica_by_itself(
+    pair: tuple[Device, Device, str], world: World, left: bytes | None
+) -> None:
+    here, _, key = pair
+    here.put_pair("colour", "green")
+    here.reinforce(key)
+    before = world.heal()
+    assert here.stop() == 0
+    for path in here.folder(here.agent).glob("*.*"):
+        path.unlink()
+    if left is not None:
+        (here.folder(here.agent) / "memory.db").write_bytes(left)
+    here.start()
+
+    def is_back() -> bool:
+        # Without a file of its own the agent is found on the replica first.
+        return bool(here.memories()) and here.list_all().differences(before) == []
+
+    wait_until(is_back, "all of it is back", 15)
+    here.edit(key, text="the ferry leaves at ten")
+    here.reinforce(key)
+    found = world.heal().memories[key]
+    assert (found["text"], found["access_count"]) == ("the ferry leaves at ten", 2)
+
+
+def test_an_agent_appears_by_itself_on_every_device(world: World) -> None:
+    here, _ = world.devices
+    here.store("only here so far")
+    here.sync()
+    other = world.make("sync.poll_seconds=1").start()
+    other.agent = "default"
+    other.store("of another agent")
+    other.agent = here.agent
+    wait_until(lambda: other.texts() == {"only here so far"}, "the agent is there", 15)
+    other.kill()
+
+
+def test_a_backup_of_one_device_restores_another(
+    pair: tuple[Device, Device, str], world: World, tmp_path: Path
+) -> None:
+    here, _, key = pair
+    here.put_pair("colour", "green")
+    here.write_note("plans.md", "one\n")
+    here.sync()
+    before = here.list_all()
+    file = here.backup(tmp_path / "backup.tar.gz")
+    new = world.make()
+    new.restore_file(file)
+    new.start()
+    assert before.differences(new.list_all()) == []
+    new.edit(key, outcome="edited on the new one")
+    contents = world.heal([*world.devices, new])
+    assert contents.memories[key]["outcome"] == "edited on the new one"
+    new.kill()
+
+
+def test_a_lost_device_is_restored_with_one_command(
+    pair: tuple[Device, Device, str], world: World
+) -> None:
+    here, _, _ = pair
+    here.put_pair("colour", "green")
+    here.write_note("plans.md", "one\n")
+    here.put_hot("identity", {"agent_name": "Otis"})
+    before = world.heal()
+    new = world.make()
+    new.restore()
+    new.start()
+    assert before.differences(world.heal([*world.devices, new])) == []
+    new.kill()
+
+
+# One change here, another there
+
+
 def test_a_text_changed_here_and_something_else_there_are_both_kept(
-    pair: tuple[Device, Device, str], world: World, change: dict[str, object]
+    pair: tuple[Device, Device, str], world: World
 ) -> None:
     here, there, key = pair
+    change = {"category": "people", "importance": 0.9, "tags": ["new"], "data": {"n": 1}}
     here.edit(key, text="the ferry leaves at ten")
-    there.edit(key, **change)
+    for name, value in change.items():
+        there.edit(key, **{name: value})
     found = world.heal().memories[key]
     assert found["text"] == "the ferry leaves at ten"
     assert {name: found[name] for name in change} == change
@@ -247,122 +371,3 @@ def test_what_was_forgotten_while_a_device_was_away_stays_so_when_the_server_is_
     here.sync()
     there.sync()
     assert key not in world.heal().memories
-
-
-def test_a_line_of_another_device_survives_one_that_was_set_back_and_writes_at_once(
-    world: World,
-) -> None:
-    here, there = world.devices
-    here.write_note("plans.md", "one\n")
-    for device in world.devices:
-        device.store("a memory of its own")
-    world.heal()
-    copy = world.copy_device(here)
-    there.write_note("plans.md", "one\ntwo\n")
-    world.heal()
-    world.set_device_back(here, copy)
-    here.write_note("plans.md", "one\nthree\n")
-    lines = "".join(world.heal().notes.values()).splitlines()
-    assert {"one", "two", "three"} <= {*lines}
-
-
-def test_a_copied_device_and_its_original_keep_the_changes_of_both(
-    pair: tuple[Device, Device, str], world: World
-) -> None:
-    here, _, key = pair
-    twin = world.add_copy(world.copy_device(here))
-    try:
-        here.edit(key, text="the original's")
-        twin.edit(key, outcome="the copy's")
-        world.heal()
-        # From here on they count uses apart.
-        here.reinforce(key)
-        twin.reinforce(key)
-        found = world.heal().memories[key]
-        ids = {
-            json.loads((one.state / "device.json").read_text())["device"] for one in (here, twin)
-        }
-    finally:
-        twin.kill()
-        world.devices.remove(twin)
-    assert (found["text"], found["outcome"]) == ("the original's", "the copy's")
-    assert found["access_count"] == 2
-    assert len(ids) == 2
-
-
-@pytest.mark.parametrize(
-    "left",
-    [
-        pytest.param(None, id="gone"),
-        pytest.param(b"no database" * 1000, id="overwritten", marks=pytest.mark.crash),
-    ],
-)
-def test_a_database_that_is_lost_comes_back_from_the_replica_by_itself(
-    pair: tuple[Device, Device, str], world: World, left: bytes | None
-) -> None:
-    here, _, key = pair
-    here.put_pair("colour", "green")
-    here.reinforce(key)
-    before = world.heal()
-    assert here.stop() == 0
-    for path in here.folder(here.agent).glob("*.*"):
-        path.unlink()
-    if left is not None:
-        (here.folder(here.agent) / "memory.db").write_bytes(left)
-    here.start()
-
-    def is_back() -> bool:
-        # Without a file of its own the agent is found on the replica first.
-        return bool(here.memories()) and here.list_all().differences(before) == []
-
-    wait_until(is_back, "all of it is back", 15)
-    here.edit(key, text="the ferry leaves at ten")
-    here.reinforce(key)
-    found = world.heal().memories[key]
-    assert (found["text"], found["access_count"]) == ("the ferry leaves at ten", 2)
-
-
-def test_an_agent_appears_by_itself_on_every_device(world: World) -> None:
-    here, _ = world.devices
-    here.store("only here so far")
-    here.sync()
-    other = world.make("sync.poll_seconds=1").start()
-    other.agent = "default"
-    other.store("of another agent")
-    other.agent = here.agent
-    wait_until(lambda: other.texts() == {"only here so far"}, "the agent is there", 15)
-    other.kill()
-
-
-def test_a_backup_of_one_device_restores_another(
-    pair: tuple[Device, Device, str], world: World, tmp_path: Path
-) -> None:
-    here, _, key = pair
-    here.put_pair("colour", "green")
-    here.write_note("plans.md", "one\n")
-    here.sync()
-    before = here.list_all()
-    file = here.backup(tmp_path / "backup.tar.gz")
-    new = world.make()
-    new.restore_file(file)
-    new.start()
-    assert before.differences(new.list_all()) == []
-    new.edit(key, outcome="edited on the new one")
-    contents = world.heal([*world.devices, new])
-    assert contents.memories[key]["outcome"] == "edited on the new one"
-    new.kill()
-
-
-def test_a_lost_device_is_restored_with_one_command(
-    pair: tuple[Device, Device, str], world: World
-) -> None:
-    here, _, _ = pair
-    here.put_pair("colour", "green")
-    here.write_note("plans.md", "one\n")
-    here.put_hot("identity", {"agent_name": "Otis"})
-    before = world.heal()
-    new = world.make()
-    new.restore()
-    new.start()
-    assert before.differences(world.heal([*world.devices, new])) == []
-    new.kill()

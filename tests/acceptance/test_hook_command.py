@@ -2,40 +2,62 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from daemon_process import Daemon
+
+from thermocline.daemon.cli.program import main
 
 PROGRAM = [sys.executable, "-m", "thermocline.daemon.cli.program"]
 CONTEXT = "<thermocline-context"
 
 
 class Agent:
-    """An agent's session in a folder; each event is a process of its own."""
+    """An agent's session in a folder; only `process` starts a process for each event."""
 
     def __init__(self, socket: Path, folder: Path, name: str, session: str = "s1") -> None:
         self.socket = socket
         self.folder = folder
         self.name = name
         self.session = session
+        self.process = False
 
     def hook(self, given: bytes, *options: str) -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run(
-            [*PROGRAM, "hook", *options],
-            input=given,
-            capture_output=True,
-            cwd=self.folder,
-            env={**os.environ, "THERMOCLINE_SOCKET": str(self.socket)},
-            check=False,
-            timeout=60,
-        )
+        env = {"THERMOCLINE_SOCKET": str(self.socket)}
+        if self.process:
+            return subprocess.run(
+                [*PROGRAM, "hook", *options], input=given, capture_output=True, cwd=self.folder,
+                env={**os.environ, **env}, check=False, timeout=60,
+            )  # fmt: skip
+        words = ["thermocline", "hook", *options]
+        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
+        with (
+            contextlib.chdir(self.folder),
+            mock.patch.dict(os.environ, env),
+            mock.patch.multiple(sys, argv=words, stdin=io.TextIOWrapper(io.BytesIO(given))),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            warnings.catch_warnings(),
+        ):
+            # Its connection ends with the process, and only so.
+            warnings.simplefilter("ignore", ResourceWarning)
+            code = main()
+        told = []
+        for stream in (out, err):
+            stream.flush()
+            told.append(stream.buffer.getvalue())  # type: ignore[attr-defined]
+        return subprocess.CompletedProcess(words, code, *told)
 
     def event(self, event: str, **fields: Any) -> str:
         """The context that the event's answer adds; "" where there is no answer."""
@@ -81,6 +103,7 @@ def read(call: Any, conversation: str) -> list[str]:
 def test_a_prompt_gets_what_the_memory_has_for_it(call: Any, agent: Agent) -> None:
     call.store("Ana lives in Kiel")
     call.store("The boat is red")
+    agent.process = True
     block = agent.event("UserPromptSubmit", prompt="where does Ana live?")
     assert block.startswith(CONTEXT)
     assert "Ana lives in Kiel" in block
@@ -200,6 +223,7 @@ def test_what_a_subagent_is_told_is_not_heard(call: Any, agent: Agent) -> None:
      b'{"hook_event_name": "UserPromptSubmit", "prompt": "x", "cwd": "\\u0000"}'],
 )  # fmt: skip
 def test_malformed_input_is_no_error(agent: Agent, given: bytes) -> None:
+    agent.process = not given
     done = agent.hook(given)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
@@ -211,6 +235,7 @@ def test_without_a_daemon_it_does_nothing(tmp_path: Path) -> None:
 
 
 def test_a_wrong_option_is_no_reason_to_stop_the_agent(agent: Agent) -> None:
+    agent.process = True
     # A client takes 2 for a veto.
     assert agent.hook(b"{}", "--bogus").returncode == 1
 

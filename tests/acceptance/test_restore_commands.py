@@ -19,6 +19,7 @@ from typing import Any
 
 import device
 import pytest
+from ports import free_port
 from shells import COMMAND, run
 
 from thermocline.daemon.cli.main import main
@@ -204,9 +205,13 @@ def test_ctrl_c_leaves_a_restore_to_go_on_with(guarded: Any, tmp_path: Path) -> 
     assert "memories  3" in run(*words)[0]
 
 
-def test_a_restore_says_how_long_it_waits(guarded: Any, tmp_path: Path) -> None:
-    guarded.stop()
-    words = ["restore", "--url", guarded.url, "--to", str(tmp_path), "--wait", "60"]
+def unreachable() -> str:
+    """Where no database answers."""
+    return f"http://127.0.0.1:{free_port()}"
+
+
+def test_a_restore_says_how_long_it_waits(tmp_path: Path) -> None:
+    words = ["restore", "--url", unreachable(), "--to", str(tmp_path), "--wait", "60"]
     with subprocess.Popen([*COMMAND, *words], stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
         process.stderr.readline()
@@ -217,9 +222,8 @@ def test_a_restore_says_how_long_it_waits(guarded: Any, tmp_path: Path) -> None:
     assert re.search(r"waiting for the replica, for up to \d\d s \(Ctrl-C ends it\): next", told)
 
 
-def test_a_person_waits_five_minutes_unless_told_otherwise(guarded: Any, tmp_path: Path) -> None:
-    guarded.stop()
-    words = ["restore", "--url", guarded.url, "--to", str(tmp_path), "--auth-token", "x"]
+def test_a_person_waits_five_minutes_unless_told_otherwise(tmp_path: Path) -> None:
+    words = ["restore", "--url", unreachable(), "--to", str(tmp_path), "--auth-token", "x"]
     ours, theirs = pty.openpty()
     with subprocess.Popen([*COMMAND, *words], stdin=theirs, stderr=theirs) as process:
         os.close(theirs)
@@ -230,9 +234,8 @@ def test_a_person_waits_five_minutes_unless_told_otherwise(guarded: Any, tmp_pat
     assert re.search(r"for up to (2\d\d|300) s", told)
 
 
-def test_who_does_not_want_to_wait_says_so(guarded: Any, tmp_path: Path) -> None:
-    guarded.stop()
-    words = ("restore", "--url", guarded.url, "--to", tmp_path / "state", "--wait", "0")
+def test_who_does_not_want_to_wait_says_so(tmp_path: Path) -> None:
+    words = ("restore", "--url", unreachable(), "--to", tmp_path / "state", "--wait", "0")
     assert "the replica: cannot reach the remote" in run(*words, code=4)[1]
 
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from daemon_process import Daemon, until
 
 pytest.importorskip("textual")
 
+from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, Static
 
 from thermocline.daemon.client import ApiError, Client
 from thermocline.tui.app import ThermoclineApp
 from thermocline.tui.calls import ReadOnlyClient
-from thermocline.tui.dialogs.agents import AgentsScreen
 from thermocline.tui.dialogs.confirm import ConfirmScreen
 from thermocline.tui.dialogs.find import FindScreen
 from thermocline.tui.dialogs.keys import KeysScreen
@@ -26,7 +28,6 @@ from thermocline.tui.views import TABS, VIEWS
 from thermocline.tui.widgets.absent import Absent
 from thermocline.tui.widgets.flash import Flash
 from thermocline.tui.widgets.frame import Head, Keys
-from thermocline.tui.widgets.rows import Rows
 
 SIZE = (100, 30)
 
@@ -43,18 +44,14 @@ async def ready(app: ThermoclineApp) -> None:
     await until(lambda: app.settled, "the tab is drawn")
 
 
-# Opening
-
-
-async def test_digits_show_each_tab(daemon: Daemon) -> None:
-    app = ThermoclineApp(daemon.client)
+@asynccontextmanager
+async def opened(app: ThermoclineApp) -> AsyncIterator[Pilot[Any]]:
     async with app.run_test(size=SIZE) as pilot:
         await ready(app)
-        assert app.tab.name == "overview"
-        for tab in VIEWS:
-            await pilot.press(tab.key)
-            assert app.tab is tab
-            await ready(app)
+        yield pilot
+
+
+# Opening
 
 
 async def test_without_a_daemon_it_says_how_to_start_one_and_connects_when_it_comes(
@@ -71,7 +68,7 @@ async def test_without_a_daemon_it_says_how_to_start_one_and_connects_when_it_co
         late.start()
         await ready(app)
         assert not app.query_one(Absent).display
-        await until(lambda: "healthy" in row_of(app, Head), "the daemon has started")
+        await until(lambda: "healthy" in row_of(app, Head), "the head shows it")
 
 
 async def test_a_daemon_killed_and_restarted_is_followed_again(
@@ -79,8 +76,7 @@ async def test_a_daemon_killed_and_restarted_is_followed_again(
 ) -> None:
     killed = make_daemon().start()
     app = ThermoclineApp(killed.client, tab="log")
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
+    async with opened(app) as pilot:
         killed.kill()
         await until(lambda: not app.snapshot.connected, "the daemon is missed")
         await pilot.pause()
@@ -99,8 +95,7 @@ async def test_a_daemon_killed_and_restarted_is_followed_again(
 async def test_theme_and_tab_are_those_of_the_last_time(daemon: Daemon, tmp_path: Path) -> None:
     file = tmp_path / "state" / "tui.json"
     app = ThermoclineApp(daemon.client, state=file)
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
+    async with opened(app) as pilot:
         await pilot.press("9")
         app.theme = "nord"
     assert recalled(file) == Remembered(theme="nord", tab="log")
@@ -123,11 +118,15 @@ def test_a_damaged_state_file_counts_as_none(tmp_path: Path) -> None:
 # Keys
 
 
-async def test_every_key_of_a_view_is_in_its_help_and_in_the_palette(daemon: Daemon) -> None:
+async def test_digits_show_tabs_whose_every_key_is_in_its_help_and_in_the_palette(
+    daemon: Daemon,
+) -> None:
     app = ThermoclineApp(daemon.client)
     async with app.run_test(size=(120, 60)) as pilot:
+        assert app.tab.name == "overview"
         for tab in VIEWS:
             await pilot.press(tab.key)
+            assert app.tab is tab
             await ready(app)
             view = app.view
             assert view is not None
@@ -150,8 +149,7 @@ async def test_a_name_after_a_colon_goes_to_a_tab_or_an_agent(daemon: Daemon) ->
     with daemon.client("second") as client:
         client.store("of the second agent")
     app = ThermoclineApp(daemon.client)
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
+    async with opened(app) as pilot:
         await pilot.press("colon", *"sett", "enter")
         assert app.tab.name == "settings"
         await pilot.press("colon", *"nowhere", "enter")
@@ -161,28 +159,11 @@ async def test_a_name_after_a_colon_goes_to_a_tab_or_an_agent(daemon: Daemon) ->
         assert "second" in row_of(app, Head)
 
 
-async def test_an_agent_can_be_chosen_from_a_list(daemon: Daemon) -> None:
-    with daemon.client("third") as client:
-        client.store("of the third agent")
-    app = ThermoclineApp(daemon.client)
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
-        await pilot.press("ctrl+a")
-        await until(
-            lambda: isinstance(app.screen, AgentsScreen) and app.screen.query_one(Rows).count,
-            "the list is filled",
-        )
-        app.screen.query_one(Rows).select("third")
-        await pilot.press("enter")
-        await until(lambda: app.agent == "third", "it is chosen")
-
-
 async def test_the_search_finds_a_memory_a_setting_and_a_tab(daemon: Daemon) -> None:
     with daemon.client() as client:
         client.store("the upkeep of the lighthouse", category="sea/lights")
     app = ThermoclineApp(daemon.client)
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
+    async with opened(app) as pilot:
         await pilot.press("ctrl+f", *"upkeep")
         screen = app.screen
         assert isinstance(screen, FindScreen)
@@ -196,14 +177,6 @@ async def test_the_search_finds_a_memory_a_setting_and_a_tab(daemon: Daemon) -> 
         await ready(app)
 
 
-async def test_what_is_selected_is_copied_to_the_terminal(daemon: Daemon) -> None:
-    app = ThermoclineApp(daemon.client, tab="settings")
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
-        await pilot.press("y")
-        assert app.clipboard == "hot.max_bytes=5120"
-
-
 # Caution
 
 
@@ -214,8 +187,7 @@ async def test_a_typed_word_is_asked_for_and_nothing_else_confirms(daemon: Daemo
     async def ask() -> None:
         answers.append(await app.confirm("Forget", "it will be gone", word="forget"))
 
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
+    async with opened(app) as pilot:
         app.run_worker(ask())
         await until(lambda: isinstance(app.focused, Input), "it asks")
         await pilot.press("enter", "y", "enter", *"forge", "enter")
@@ -233,8 +205,7 @@ async def test_undo_is_offered_for_a_minute(daemon: Daemon) -> None:
     app = ThermoclineApp(daemon.client, now=lambda: clock[0])
     with daemon.client() as client:
         kept = client.store("to be undone").id
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
+    async with opened(app) as pilot:
         app.did("stored it", lambda client: client.forget(kept))
         await pilot.pause()
         assert "u Undo" in row_of(app, Keys)
@@ -253,8 +224,7 @@ async def test_read_only_offers_no_change_and_sends_none(daemon: Daemon) -> None
     app = ThermoclineApp(
         lambda agent: ReadOnlyClient(str(daemon.socket), agent), tab="settings", read_only=True
     )
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
+    async with opened(app) as pilot:
         assert "READ-ONLY" in row_of(app, Head)
         assert "Edit" not in row_of(app, Keys)
         await pilot.press("e", "enter")
@@ -278,8 +248,7 @@ async def test_a_setting_is_edited_live_and_its_faults_are_shown_before_it_is_wr
         with own.client() as client:
             return next(one.value for one in client.config().results if one.key == "hot.max_bytes")
 
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
+    async with opened(app) as pilot:
         await pilot.press("e")
         await until(lambda: isinstance(app.focused, Input), "the line is open")
         line = app.screen.query_one(Input)
@@ -296,10 +265,13 @@ async def test_a_setting_is_edited_live_and_its_faults_are_shown_before_it_is_wr
         await until(lambda: value() == 5120, "it is undone")
 
 
-async def test_settings_are_filtered_as_it_is_typed(daemon: Daemon) -> None:
+async def test_settings_are_filtered_as_it_is_typed_and_the_selected_one_is_copied(
+    daemon: Daemon,
+) -> None:
     app = ThermoclineApp(daemon.client, tab="settings")
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
+    async with opened(app) as pilot:
+        await pilot.press("y")
+        assert app.clipboard == "hot.max_bytes=5120"
         table = app.screen.query_one("SettingsView DataTable", DataTable)
         everything = table.row_count
         await pilot.press("slash", *"half_life")
@@ -313,8 +285,7 @@ async def test_settings_are_filtered_as_it_is_typed(daemon: Daemon) -> None:
 
 async def test_the_log_shows_what_happens_pauses_and_filters(daemon: Daemon) -> None:
     app = ThermoclineApp(daemon.client, tab="log")
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
+    async with opened(app) as pilot:
         table = app.screen.query_one("LogView DataTable", DataTable)
         state = app.screen.query_one("LogView #state", Static)
         with daemon.client() as client:
@@ -353,11 +324,13 @@ async def press_anything(app: ThermoclineApp, presses: int, seed: int) -> None:
         await ready(app)
 
 
+@pytest.mark.usefixtures("drawn")
 async def test_a_hundred_random_keys_break_nothing(daemon: Daemon) -> None:
     app = ThermoclineApp(lambda agent: ReadOnlyClient(str(daemon.socket), agent))
     await press_anything(app, 100, seed=13)
 
 
+@pytest.mark.usefixtures("drawn")
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(5))
 async def test_a_thousand_random_keys_break_nothing(
@@ -369,6 +342,7 @@ async def test_a_thousand_random_keys_break_nothing(
     await press_anything(ThermoclineApp(own.client), 1000, seed)
 
 
+@pytest.mark.usefixtures("drawn")
 async def test_a_storm_of_sizes_breaks_no_tab(daemon: Daemon) -> None:
     app = ThermoclineApp(daemon.client)
     sizes = [(40, 12), (140, 50), (1, 1)]

@@ -122,18 +122,9 @@ async def test_forgetting_needs_the_word_and_its_undoing_stores_it_again(
         assert texts(client, merged_into=memory.id) == [merged.text]
 
 
-async def test_a_use_is_counted_and_taken_back(daemon: Daemon, client: Client) -> None:
-    key = client.store("tea", importance=0.5).id
-    async with opened(daemon, client) as term:
-        await term.press("r")
-        await term.see("used 1 time, score 0.55")
-        assert client.get(key).access_count == 1
-        await term.undo()
-        await term.see("undone")
-        assert client.get(key).access_count == 0
-
-
-async def test_a_memory_is_pinned_and_no_longer(daemon: Daemon, client: Client) -> None:
+async def test_a_use_is_counted_and_a_memory_pinned_and_both_are_undone(
+    daemon: Daemon, client: Client
+) -> None:
     key = client.store("tea", importance=0.1, created_at=1_600_000_000).id
     async with opened(daemon, client) as term:
         await term.see("◇ frozen")
@@ -143,6 +134,12 @@ async def test_a_memory_is_pinned_and_no_longer(daemon: Daemon, client: Client) 
         await term.undo()
         await term.see("◇ frozen")
         assert not client.get(key).pinned
+        client.update(key, importance=0.5, created_at=time.time())
+        await term.press("r")
+        await term.see("used 1 time, score 0.55")
+        assert client.get(key).access_count == 1
+        await term.undo()
+        await term.until(lambda: client.get(key).access_count == 0, "the use is taken back")
 
 
 async def test_the_table_is_sorted_by_any_column_and_turned(daemon: Daemon, client: Client) -> None:
@@ -185,7 +182,7 @@ async def test_the_table_is_filtered_by_type_tier_category_and_tag(
             await term.until(lambda: len(shown(term)) == 3, "all are shown again")
 
 
-async def test_a_search_answers_as_one_types_and_explains_each_hit(
+async def test_a_search_answers_as_one_types_and_explains_each_hit_or_why_there_is_none(
     daemon: Daemon, client: Client
 ) -> None:
     client.store("the migration locked the orders table", subject="billing")
@@ -213,11 +210,6 @@ async def test_a_search_answers_as_one_types_and_explains_each_hit(
         await term.press("escape")
         await term.see("2 memories by newest")
         assert len(shown(term)) == 2
-
-
-async def test_a_search_that_finds_nothing_says_why(daemon: Daemon, client: Client) -> None:
-    client.store("Ana drinks tea")
-    async with opened(daemon, client) as term:
         await term.press("/")
         await term.pilot.press(*"zebra")
         await term.see("no memory contains any of the words: zebra")
@@ -361,6 +353,7 @@ async def test_texts_are_hidden_from_others_at_every_size(daemon: Daemon, client
             await term.press("escape")
 
 
+@pytest.mark.usefixtures("drawn")
 async def test_resizing_never_breaks_it(daemon: Daemon, client: Client) -> None:
     client.batch([{"text": f"number {n} " * 20} for n in range(300)])
     async with opened(daemon, client) as term:

@@ -14,24 +14,20 @@ from pathlib import Path
 import pytest
 from daemon_process import PROGRAM, Daemon, wait_until
 from ports import free_port
+from shells import run
 
 pytest.importorskip("textual")
-
-
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *PROGRAM, *words], capture_output=True, text=True, check=False, timeout=120
-    )
 
 
 def test_a_picture_of_a_tab_is_written(daemon: Daemon, tmp_path: Path) -> None:
     with daemon.client() as client:
         client.store("a lighthouse \x1b[2J by the sea")
     file = tmp_path / "memories.svg"
-    done = run(
-        *("tui", "--socket", str(daemon.socket), "--tab", "memories"),
-        *("--screenshot", str(file), "--size", "100x30"),
-    )
+    words = ("--tab", "memories", "--screenshot", str(file), "--size", "100x30")
+    done = subprocess.run(
+        [sys.executable, *PROGRAM, "tui", "--socket", str(daemon.socket), *words],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     picture = file.read_text(encoding="utf-8")
     assert picture.startswith("<svg")
@@ -41,8 +37,8 @@ def test_a_picture_of_a_tab_is_written(daemon: Daemon, tmp_path: Path) -> None:
 
 def test_a_picture_without_a_daemon_says_so(tmp_path: Path) -> None:
     file = tmp_path / "none.svg"
-    done = run("tui", "--socket", str(tmp_path / "no.sock"), "--screenshot", str(file))
-    assert done.returncode == 3
+    words = ("--socket", tmp_path / "no.sock", "--screenshot", file)
+    done = run("tui", *words, code=3)
     assert "no daemon answers" in done.stderr
     assert "thermocline&#160;daemon" in file.read_text(encoding="utf-8")
 
@@ -57,9 +53,7 @@ def test_a_picture_without_a_daemon_says_so(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_usage_is_explained(words: tuple[str, ...], message: str) -> None:
-    done = run("tui", *words)
-    assert done.returncode == 2
-    assert message in done.stderr
+    assert message in run("tui", *words, code=2).stderr
 
 
 def test_without_textual_it_says_how_to_install_it() -> None:
@@ -128,8 +122,7 @@ def test_the_browser_gets_in_once_with_the_token_and_nobody_without(
 
 
 def test_a_busy_port_is_explained(served: tuple[int, str]) -> None:
-    done = run("tui", "--web", "--port", str(served[0]))
-    assert done.returncode == 4
+    done = run("tui", "--web", "--port", str(served[0]), code=4)
     assert "choose another with --port" in done.stderr
 
 

@@ -335,8 +335,19 @@ def test_what_is_described_can_be_set_again(users: dict[str, str], size: int, bo
     nowhere = Path("/nonexistent/config.json")
     sets = [f"{key}={json.dumps(value)}" for key, value in values.items()]
     first = load({}, None, sets, nowhere)
-    again = [f"{key}={json.dumps(value)}" for key, value, _ in describe(first)]
-    assert load({}, None, again, nowhere).settings == first.settings
+    assert load({}, None, again(first, "--set"), nowhere).settings == first.settings
+
+
+def test_every_default_that_is_described_can_be_set() -> None:
+    nowhere = Path("/nonexistent/config.json")
+    sets = again(load({}, None, (), nowhere), "default")
+    assert len(sets) > 100
+    assert load({}, None, sets, nowhere).settings == Settings()
+
+
+def again(loaded: Loaded, origin: str) -> list[str]:
+    """What `--set` takes for the described values of an origin."""
+    return [f"{key}={json.dumps(value)}" for key, value, of in describe(loaded) if of == origin]
 
 
 def test_the_document_is_a_layer_that_gives_the_same_settings(

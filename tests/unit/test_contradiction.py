@@ -140,7 +140,6 @@ def test_a_value_begins_after_its_opener():
 )
 def test_texts_of_the_largest_size_are_judged_at_once(part):
     text = (part * 65_536)[:65_536]
-    assert judge(text, text + " 5").relation != "duplicate"
     assert judge("x " + text, text + " x").relation in RELATIONS
     pairs = find_pairs([stored(str(i), f"{text} {i}", float(i)) for i in range(2)])
     assert all(pair.judgement.relation != "duplicate" for pair in pairs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -102,11 +103,17 @@ def test_replication_knows_nothing_of_the_daemon() -> None:
     assert "thermocline.daemon" not in output.split()
 
 
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    """A module's syntax."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def reached(path: Path) -> set[str]:
     """The folders and modules, besides its own folder and the errors, that a module imports."""
     top, *inner = path.relative_to(ROOT).parts
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.level == len(inner) and top == "daemon":
             names = [node.module] if node.module else [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level > len(inner):
@@ -172,7 +179,7 @@ def test_no_two_classes_have_one_name() -> None:
     classes: dict[str, list[str]] = {}
     for package in ("daemon", "sync"):
         for path in (ROOT / package).rglob("*.py"):
-            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            for node in parsed(path).body:
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                     classes.setdefault(node.name, []).append(str(path))
     assert {name: where for name, where in classes.items() if len(where) > 1} == {}

@@ -71,7 +71,7 @@ def test_a_file_that_is_no_object_is_named(document):
 @given(
     st.dictionaries(
         st.sampled_from(["retrieval_count", "last_consolidation", "Bad Name"]) | st.text(),
-        st.recursive(st.none() | st.integers() | st.floats() | st.text(), st.lists),
+        st.recursive(st.none() | st.integers() | st.floats() | st.text(), st.lists, max_leaves=6),
     )
 )
 def test_no_json_can_make_it_fail(document):
