@@ -197,21 +197,25 @@ class Agents:
             store = self._open.get(agent)
         if store is not None:
             return store
+        self._require(agent, create=create)
         async with self._opening.setdefault(agent, asyncio.Lock()):
             store = self._open.get(agent)
             if store is None:
-                # It may have been forgotten a moment ago.
-                if not create and not self._exists(agent):
-                    raise NotFound(
-                        f"no agent is called '{agent}'",
-                        field="agent",
-                        hint="its memory begins with the first thing stored for it",
-                    )
+                # It may have been forgotten meanwhile.
+                self._require(agent, create=create)
                 await self._close_idle(self._settings(), room_for=1)
                 store = await self._start(agent)
                 self._open[agent] = store
                 self._tell_followers()
         return store
+
+    def _require(self, agent: str, *, create: bool) -> None:
+        if not create and not self._exists(agent):
+            raise NotFound(
+                f"no agent is called '{agent}'",
+                field="agent",
+                hint="its memory begins with the first thing stored for it",
+            )
 
     async def _leave_removed(self, agent: str, store: AgentStore) -> None:
         """Close a store whose folder was removed: later writes would be lost.

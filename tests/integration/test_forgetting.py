@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ports import free_port
+
+from thermocline.daemon.client import ApiError
 
 TARGET = "/api/memory/forget"
 
@@ -122,6 +126,28 @@ def test_an_agent_that_is_not_there_cannot_be_forgotten(call: Any, shared_daemon
     assert call("DELETE", "/api/agents/nobody").refusal()[:2] == (404, "not_found")
     assert call("DELETE", "/api/agents/..%2f..").refusal()[0] in {400, 404}
     assert not shared_daemon.folder("nobody").exists()
+
+
+def test_an_agent_that_is_forgotten_while_it_is_read_does_not_come_back(
+    shared_daemon: Any,
+) -> None:
+    def read(agent: str, over: threading.Event) -> None:
+        with shared_daemon.client(agent) as client:
+            while not over.is_set():
+                with contextlib.suppress(ApiError):
+                    client.upkeep()
+
+    names = {f"brief{number}" for number in range(20)}
+    for name in names:
+        over = threading.Event()
+        reader = threading.Thread(target=read, args=(name, over))
+        with shared_daemon.client(name) as client:
+            client.store("soon forgotten")
+            reader.start()
+            client.forget_agent(name)
+            over.set()
+            reader.join()
+            assert not names & {one.id for one in client.agents().results}
 
 
 def test_what_a_crash_left_of_a_forgotten_agent_is_removed_at_the_start(
