@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
@@ -20,11 +18,7 @@ from thermocline.daemon.client import Client, ClientError
 
 from ..text import one_line, plain
 from ..views import VIEWS
-
-if TYPE_CHECKING:
-    from textual import getters
-
-    from ..app import ThermoclineApp
+from .dialog import Dialog
 
 # From the last letter to the question.
 _PAUSE_SECONDS: Final = 0.2
@@ -50,25 +44,17 @@ class Found(NamedTuple):
     stored: bool = False
 
 
-class FindScreen(ModalScreen[Found | None]):
+class FindScreen(Dialog[Found]):
     """The line and what it finds, best first of each kind."""
 
     DEFAULT_CSS = """
     FindScreen { align: center top; }
-    FindScreen > Vertical {
-        width: 90; max-width: 100%; height: auto; max-height: 90%; margin-top: 1;
-        border: round $primary; background: $surface;
-    }
-    FindScreen Input { border: none; height: 1; padding: 0 1; background: $boost; }
-    FindScreen OptionList { border: none; height: auto; max-height: 100%; background: $surface; }
+    FindScreen > VerticalScroll { width: 90; max-height: 90%; margin-top: 1; padding: 0; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Leave it"),
         Binding("down", "move(1)", "Next", show=False, priority=True),
         Binding("up", "move(-1)", "Previous", show=False, priority=True),
     ]
-    if TYPE_CHECKING:
-        app = getters.app(ThermoclineApp)
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,14 +64,8 @@ class FindScreen(ModalScreen[Found | None]):
 
     def compose(self) -> ComposeResult:
         """The line and the list."""
-        with Vertical() as box:
-            box.border_title = " Find "
-            yield Input(placeholder="memories, files, categories, settings")
-            yield OptionList()
-
-    def on_mount(self) -> None:
-        """Focus the line."""
-        self.query_one(Input).focus()
+        line = Input(placeholder="memories, files, categories, settings")
+        yield self.box("Find", line, OptionList())
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Search as it is typed."""

@@ -12,8 +12,9 @@ from rich.text import Text
 from thermocline.daemon.client import Client
 from thermocline.daemon.client.wording import ago
 
+from ..calls import Done
 from ..dialogs.form import Field
-from .memory_changes import Undo, graded
+from .memory_changes import graded
 from .memory_text import Paint, Shown, grade
 
 Json: TypeAlias = Any
@@ -216,16 +217,17 @@ def _read(text: str) -> Json:
 # Changing, on a thread
 
 
-def put(client: Client, entry: Entry, before: Entry | None) -> tuple[tuple[str, ...], Undo]:
-    """Set an entry in place of another; return the daemon's warnings and what takes it back."""
+def put(client: Client, entry: Entry, before: Entry | None) -> Done:
+    """Set an entry in place of another."""
     warnings = _replace(client, before, entry)
-    return warnings, lambda again: _replace(again, entry, before)
+    told = "added 1 entry" if before is None else "changed 1 entry"
+    return Done("; ".join((told, *warnings)), lambda again: _replace(again, entry, before))
 
 
-def remove(client: Client, entry: Entry) -> Undo:
+def remove(client: Client, entry: Entry) -> Done:
     """Remove an entry; undoing puts it back at the end of its section."""
     client.hot_remove(entry.section, entry.name)
-    return lambda again: _replace(again, None, entry)
+    return Done("removed 1 entry", lambda again: _replace(again, None, entry))
 
 
 def _replace(client: Client, old: Entry | None, new: Entry | None) -> tuple[str, ...]:

@@ -1,20 +1,16 @@
-"""Changes of a memory, each with its undo.
-
-The functions run on a thread with a client, and return the answer and a function that undoes it.
-"""
+"""Changes of a memory, each with its undo; they run on a thread. And the form for its fields."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from thermocline.daemon.client import Client
+from thermocline.daemon.client.wording import number_of
 from thermocline.daemon.shapes.memory import MemoryView
 
+from ..calls import Done, Undo
 from ..dialogs.form import Field
 from .memory_text import grade
-
-Undo: TypeAlias = Callable[[Client], object]
 
 # What is stored again when forgetting is undone.
 _KEPT: Final = (
@@ -24,38 +20,40 @@ _KEPT: Final = (
 _TYPES: Final = ("semantic", "episodic", "procedural")
 
 
-def add(client: Client, fields: dict[str, Any]) -> tuple[MemoryView, Undo]:
+def add(client: Client, fields: dict[str, Any]) -> Done:
     """Store a memory; undoing forgets it."""
     stored = client.store(**fields)
-    return stored, lambda again: again.forget(stored.id)
+    return Done(_warned("stored a memory", stored), lambda again: again.forget(stored.id))
 
 
-def change(client: Client, memory_id: str, changes: dict[str, Any]) -> tuple[MemoryView, Undo]:
+def change(client: Client, memory_id: str, fields: dict[str, Any], told: str) -> Done:
     """Change fields; undoing puts back the version before, whatever happened since."""
-    changed = client.update(memory_id, **changes)
-    return changed, _back(client, memory_id)
+    changed = client.update(memory_id, **fields)
+    return Done(_warned(told, changed), _back(client, memory_id))
 
 
-def put_back(client: Client, memory_id: str, number: int) -> tuple[MemoryView, Undo]:
+def put_back(client: Client, memory_id: str, number: int) -> Done:
     """Put back an earlier version."""
     client.undo(id=memory_id, number=number)
-    return client.get(memory_id), _back(client, memory_id)
+    return Done("put an earlier version back", _back(client, memory_id))
 
 
-def reinforce(client: Client, memory_id: str) -> tuple[MemoryView, Undo]:
+def reinforce(client: Client, memory_id: str) -> Done:
     """Count a use; undoing takes it back."""
     client.reinforce(memory_id)
-    return client.get(memory_id), lambda again: again.unreinforce(memory_id)
+    now = client.get(memory_id)
+    told = f"used {number_of(now.access_count, 'time', 'times')}, score {now.score:.2f}"
+    return Done(told, lambda again: again.unreinforce(memory_id))
 
 
-def unmerge(client: Client, memory: MemoryView) -> tuple[MemoryView, Undo]:
+def unmerge(client: Client, memory: MemoryView) -> Done:
     """Undo a merge; undoing that merges them again."""
     into = memory.merged_into or ""
-    parted = client.unmerge(memory.id)
-    return parted.restored, lambda again: again.merge(memory.id, into)
+    client.unmerge(memory.id)
+    return Done("parted 2 memories", lambda again: again.merge(memory.id, into))
 
 
-def forget(client: Client, memory: MemoryView) -> tuple[MemoryView, Undo]:
+def forget(client: Client, memory: MemoryView) -> Done:
     """Forget a memory; undoing stores it again, under another id and without its versions."""
     gone = client.forget(memory.id)
     parted = gone.unmerged if isinstance(gone.unmerged, tuple) else ()
@@ -73,7 +71,11 @@ def forget(client: Client, memory: MemoryView) -> tuple[MemoryView, Undo]:
         for key in parted:
             again.merge(key, stored.id)
 
-    return memory, restore
+    return Done("forgot 1 memory", restore)
+
+
+def _warned(told: str, memory: MemoryView) -> str:
+    return f"{told}, but {memory.warning}" if isinstance(memory.warning, str) else told
 
 
 def _back(client: Client, memory_id: str) -> Undo:

@@ -1,20 +1,19 @@
-"""The columns of the tables of memories."""
+"""The tables of memories: their columns, and how their pages are read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rich.text import Text
 
-from thermocline.daemon.shapes.memory import MemoryView
+from thermocline.daemon.client import Client
+from thermocline.daemon.shapes.memory import MemoryPage, MemoryView
 from thermocline.daemon.shapes.recall import HitView
 
 from ..text import one_line
 from ..widgets.gauge import bar
-from ..widgets.paged import Column
-from ..widgets.paint import paint
+from ..widgets.paged import PAGE, Column, PagedTable
 from .memory_text import age, grade, grade_cell, head_of, short, tier_cell, type_word
 
 if TYPE_CHECKING:
@@ -26,20 +25,37 @@ Columns: TypeAlias = list[Column[MemoryView]]
 _ALL = 110
 
 
+async def read(view: View, table: PagedTable[MemoryView], **filters: Any) -> bool:
+    """Fill a table with the pages that are on the screen; whether that succeeded."""
+    pages: dict[int, list[MemoryView]] = {}
+    total = 0
+    for page in table.wanted():
+        found = await view.call(_page, filters, page)
+        if found is None:
+            return False
+        pages[page], total = found.results, found.total
+    table.put(total, pages)
+    return True
+
+
+def _page(client: Client, filters: dict[str, Any], page: int) -> MemoryPage:
+    return client.list(**filters, limit=PAGE, offset=page * PAGE)
+
+
 def listed(view: View) -> Columns:
     """The columns of the list."""
     make = _Cells(view)
     return [
-        Column("importance", "Importance", 14, make.grade, least=_ALL),
-        Column("importance", "Importance", 10, make.word, least=60, most=_ALL - 1),
-        Column("score", "Score", 5, make.score, right=True, least=90),
-        Column("score", "Tier", 8, make.tier, least=50),
-        Column("type", "Type", 6, make.type, least=_ALL),
-        Column("category", "Category", 14, make.category, least=60),
-        Column("subject", "Subject", 10, make.subject, least=_ALL),
-        Column("", "Text", 0, make.text),
-        Column("uses", "Uses", 5, make.uses, least=_ALL, right=True),
-        Column("age", "Age", 6, make.age, right=True),
+        Column("Importance", 14, make.grade, "importance", least=_ALL),
+        Column("Importance", 10, make.word, "importance", least=60, most=_ALL - 1),
+        Column("Score", 5, make.score, "score", right=True, least=90),
+        Column("Tier", 8, make.tier, "score", least=50),
+        Column("Type", 6, make.type, "type", least=_ALL),
+        Column("Category", 14, make.category, "category", least=60),
+        Column("Subject", 10, make.subject, "subject", least=_ALL),
+        Column("Text", 0, make.text),
+        Column("Uses", 5, make.uses, "uses", least=_ALL, right=True),
+        Column("Age", 6, make.age, "age", right=True),
     ]
 
 
@@ -47,12 +63,12 @@ def found(view: View) -> Columns:
     """The columns of what a search finds."""
     make = _Cells(view)
     return [
-        Column("", "Relevance", 11, make.relevance),
-        Column("importance", "Importance", 10, make.word, least=_ALL),
-        Column("", "Tier", 8, make.tier, least=_ALL),
-        Column("category", "Category", 14, make.category, least=70),
-        Column("", "Text", 0, make.text),
-        Column("age", "Age", 6, make.age, right=True),
+        Column("Relevance", 11, make.relevance),
+        Column("Importance", 10, make.word, "importance", least=_ALL),
+        Column("Tier", 8, make.tier, least=_ALL),
+        Column("Category", 14, make.category, "category", least=70),
+        Column("Text", 0, make.text),
+        Column("Age", 6, make.age, "age", right=True),
     ]
 
 
@@ -75,7 +91,7 @@ class _Cells:
 
     def __init__(self, view: View) -> None:
         self._view = view
-        self._paint = partial(paint, view.app)
+        self._paint = view.paint
 
     def grade(self, memory: MemoryView) -> Text:
         return grade_cell(memory, self._paint)

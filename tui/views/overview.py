@@ -22,7 +22,6 @@ from ..health import verdict
 from ..text import part_of, plain, span
 from ..widgets.facts import Facts
 from ..widgets.gauge import Gauge
-from ..widgets.paint import paint
 from ..widgets.spark import Spark
 from .view import View
 
@@ -172,7 +171,7 @@ class OverviewView(View):
     def _draw_health(self, status: Status, now: float) -> None:
         found = verdict(self.snapshot)
         text = Text()
-        text.append(f"{found.mark} {found.word}", paint(self.app, found.color, bold=True))
+        text.append(f"{found.mark} {found.word}", self.paint(found.color, bold=True))
         if not self.snapshot.connected:
             text.append(f"; what follows is as of {ago(self.snapshot.at, now)}\n")
             text.append(f"  {plain(self.snapshot.trouble)}; this view connects by itself")
@@ -181,7 +180,7 @@ class OverviewView(View):
         for problem in status.problems:
             mark = "✗" if problem.lasting else "!"
             color = "error" if problem.lasting else "warning"
-            text.append(f"\n{mark} {plain(problem.code)} ", paint(self.app, color, bold=True))
+            text.append(f"\n{mark} {plain(problem.code)} ", self.paint(color, bold=True))
             text.append(plain(problem.message)).append(f"  {ago(problem.since, now)}", "dim")
             if problem.hint:
                 text.append(f"\n  → {plain(problem.hint)}")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.widget import Widget
 
-from ..widgets.rows import Rows
+from ..widgets.paged import PagedTable
 from .view import View
 
 _BESIDE: Final = (120, 24)
@@ -52,9 +52,9 @@ class PartsView(View):
         """The box of a part."""
         return Container(*children, id=part, classes="panel")
 
-    def rows(self, part: str) -> Rows:
+    def rows(self, part: str) -> PagedTable[Any]:
         """The table of a part."""
-        return self.query_one(f"#{part} Rows", Rows)
+        return self.query_one(f"#{part} PagedTable", PagedTable)
 
     def first_focus(self) -> Widget:
         """The part that is shown."""

@@ -58,7 +58,7 @@ def facts_of(done: Consolidated) -> Iterator[tuple[str, str]]:
     yield "took", seconds_of(done.took_ms / 1000)
 
 
-def seconds_of(seconds: float) -> str:
+def seconds_of(seconds: float | None) -> str:
     """A length of time, however short; `-` for none."""
     if not seconds:
         return "-"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from rich.text import Text
 from textual import work
@@ -13,29 +13,19 @@ from textual.containers import Container, Vertical
 from textual.widget import Widget
 from textual.widgets import Static
 
-from thermocline.daemon.client import Client, ClientError
-from thermocline.daemon.client.wording import ago, number_of
-from thermocline.daemon.shapes.memory import MemoryPage, MemoryView
+from thermocline.daemon.client import Client
+from thermocline.daemon.client.wording import number_of
+from thermocline.daemon.shapes.memory import MemoryView
 from thermocline.daemon.shapes.tree import TreeView as Categories
 
-from ..dialogs.form import Field, FormScreen
+from ..dialogs.form import Field
 from ..text import part_of
 from ..widgets.gauge import Gauge
-from ..widgets.paged import PAGE, Column, PagedTable
-from . import memory_columns
-from .categories import (
-    ROOT,
-    Category,
-    add_category,
-    categories_of,
-    describe_category,
-    described,
-    prune_categories,
-    remove_categories,
-    rename_category,
-)
-from .memory_changes import Undo
+from ..widgets.paged import Column, PagedTable
+from . import categories, memory_columns
+from .categories import ROOT, Category, categories_of, described
 from .memory_detail import MemoryDetail
+from .memory_text import age
 from .view import View
 
 _LABEL: Final = 9
@@ -112,18 +102,15 @@ class TreeView(View):
         def count(number: int) -> Text:
             return Text(f"{number:,}", "" if number else "dim")
 
-        return [
-            Column("", "Category", 0, name),
-            Column("", "Warm", 5, lambda one: count(one.warm), right=True),
-            Column("", "Cold", 6, lambda one: count(one.cold), right=True),
-            Column("", "Used", 6, self._used, least=50, right=True),
-        ]
+        def used(one: Category) -> Text:
+            return Text(age(one.last_access, self.app.now()) if one.last_access > 0 else "", "dim")
 
-    def _used(self, one: Category) -> Text:
-        known = one.last_access > 0
-        return Text(
-            ago(one.last_access, self.app.now()).removesuffix(" ago") if known else "", "dim"
-        )
+        return [
+            Column("Category", 0, name),
+            Column("Warm", 5, lambda one: count(one.warm), right=True),
+            Column("Cold", 6, lambda one: count(one.cold), right=True),
+            Column("Used", 6, used, least=50, right=True),
+        ]
 
     def _short_columns(self) -> list[Column[MemoryView]]:
         wanted = {"Tier", "Text", "Age"}
@@ -170,17 +157,13 @@ class TreeView(View):
         if found is None:
             return False
         self._tree = found
-        categories = categories_of(found.tree)
-        self._limits(found, categories)
-        pages = {
-            number // PAGE: categories[number : number + PAGE]
-            for number in range(0, len(categories), PAGE)
-        }
-        self.table.put(len(categories), pages)
+        rows = categories_of(found.tree)
+        self._limits(found, rows)
+        self.table.fill(rows)
         return True
 
-    def _limits(self, tree: Categories, categories: list[Category]) -> None:
-        widest = max((one.children for one in categories), default=0)
+    def _limits(self, tree: Categories, rows: list[Category]) -> None:
+        widest = max((one.children for one in rows), default=0)
         self._gauge("nodes", tree.nodes, tree.max_nodes)
         size = part_of(tree.size_bytes, tree.max_size_bytes)
         self.query_one("#size", Gauge).set(tree.size_bytes / tree.max_size_bytes, size)
@@ -204,14 +187,7 @@ class TreeView(View):
         self.query_one("#about", Static).update(about)
         if not self.query_one("#filed").display:
             return
-        pages: dict[int, list[MemoryView]] = {}
-        total = 0
-        for page in table.wanted():
-            found = await self.call(partial(_page, path=category.path, page=page))
-            if found is None:
-                return
-            pages[page], total = found.results, found.total
-        table.put(total, pages)
+        await memory_columns.read(self, table, category=category.path)
 
     def on_paged_table_moved(self, event: PagedTable.Moved) -> None:
         """Another category has other memories; further pages are read."""
@@ -220,11 +196,7 @@ class TreeView(View):
         if event.table is self.table:
             if self.category is not None and self.category.path != self._filed_of:
                 self.refresh_data()
-        elif any(
-            page * PAGE not in self.filed.rows
-            for page in self.filed.wanted()
-            if page * PAGE < self.filed.total
-        ):
+        elif self.filed.lacks_page:
             self.refresh_data()
 
     async def on_paged_table_chosen(self, event: PagedTable.Chosen) -> None:
@@ -253,11 +225,11 @@ class TreeView(View):
             Field("desc", "What belongs there", "", "one line, which models read"),
         ]
 
-        async def save(values: dict[str, str]) -> str:
+        async def save(values: dict[str, str]) -> None:
             path, desc = values["path"].strip().strip("/"), values["desc"].strip()
-            return await self._try(partial(add_category, path=path, desc=desc), f"added {path}")
+            await self.change(partial(categories.add_category, path=path, desc=desc))
 
-        await self.app.push_screen_wait(FormScreen("Add a category", fields, save))
+        await self.enter("Add a category", fields, save)
 
     @work
     async def action_describe(self) -> None:
@@ -267,16 +239,13 @@ class TreeView(View):
             return
         fields = [Field("desc", "What belongs there", one.desc, "one line, which models read")]
 
-        async def save(values: dict[str, str]) -> str:
+        async def save(values: dict[str, str]) -> None:
             if not (desc := values["desc"].strip()):
-                return "say in a few words what belongs there"
-            return await self._try(
-                partial(describe_category, path=one.path, desc=desc, before=one.desc),
-                f"described {one.path}",
-            )
+                raise ValueError("say in a few words what belongs there")
+            change = categories.describe_category
+            await self.change(partial(change, path=one.path, desc=desc, before=one.desc))
 
-        title = Text("Describe ").append_text(self.shown(one.path))
-        await self.app.push_screen_wait(FormScreen(title, fields, save))
+        await self.enter(Text.assemble("Describe ", self.shown(one.path)), fields, save)
 
     @work
     async def action_rename(self) -> None:
@@ -284,19 +253,15 @@ class TreeView(View):
         one = self._chosen()
         if one is None:
             return
-        fields = [Field("to", "New path", one.path)]
 
-        async def save(values: dict[str, str]) -> str:
+        async def save(values: dict[str, str]) -> None:
             to = values["to"].strip().strip("/")
-            if to == one.path:
-                return ""
-            return await self._try(
-                partial(rename_category, path=one.path, to=to), f"renamed it {to}"
-            )
+            if to != one.path:
+                await self.change(partial(categories.rename_category, path=one.path, to=to))
 
-        title = Text("Rename ").append_text(self.shown(one.path))
+        title = Text.assemble("Rename ", self.shown(one.path))
         note = f"{number_of(one.count, 'memory goes', 'memories go')} along, and all below it."
-        await self.app.push_screen_wait(FormScreen(title, fields, save, note))
+        await self.enter(title, [Field("to", "New path", one.path)], save, note)
 
     @work
     async def action_remove(self) -> None:
@@ -311,25 +276,15 @@ class TreeView(View):
         gone = described(tree, [p for p in tree.tree if f"{p}/".startswith(f"{one.path}/")])
         effects = (self.shown(one.path), f"{number_of(len(gone), 'category', 'categories')} go.")
         if await self.app.confirm("Remove this category", *effects, word="remove"):
-            await self._try_told(
-                partial(remove_categories, path=one.path, gone=gone), f"removed {one.path}"
-            )
+            await self.do(partial(categories.remove_categories, path=one.path, gone=gone))
 
     @work
     async def action_prune(self) -> None:
         """Remove all categories that are empty and long unused."""
         tree = self._tree
         effects = ("Removes every category without memories that was not used for long.",)
-        if tree is None or not await self.app.confirm("Prune the tree", *effects, word="prune"):
-            return
-        found = await self.call(partial(prune_categories, tree=tree))
-        if found is None:
-            return
-        paths, undo = found
-        if paths:
-            self._did(f"pruned {number_of(len(paths), 'category', 'categories')}", undo)
-        else:
-            self.app.flash("no category is empty and long unused")
+        if tree is not None and await self.app.confirm("Prune the tree", *effects, word="prune"):
+            await self.do(partial(categories.prune_categories, tree=tree))
 
     def _chosen(self) -> Category | None:
         one = self.category
@@ -337,23 +292,3 @@ class TreeView(View):
             self.app.flash("choose a category below the root", "warning")
             return None
         return one
-
-    async def _try(self, change: Any, told: str) -> str:
-        try:
-            undo = await self.app.calls.run(change, 30.0)
-        except ClientError as error:
-            return str(error)
-        self._did(told, undo)
-        return ""
-
-    async def _try_told(self, change: Any, told: str) -> None:
-        if fault := await self._try(change, told):
-            self.app.flash(fault, "failure")
-
-    def _did(self, told: str, undo: Undo) -> None:
-        self.app.did(told, undo)
-        self.refresh_data()
-
-
-def _page(client: Client, path: str, page: int) -> MemoryPage:
-    return client.list(category=path, limit=PAGE, offset=page * PAGE)
