@@ -14,7 +14,8 @@ from ..client.wording import ago, moment, number_of
 from .arguments import WrongUsage, say, stdin_once, whole
 from .database import add_database, database_of, synced
 from .memories import short
-from .terminal import show_answer, show_rows, visible
+from .options import given
+from .terminal import Shown, show_rows, visible
 
 MODES: Final = ("quick", "daily", "monthly", "full")
 # A hundred thousand memories take a minute, and a model takes its time.
@@ -48,22 +49,19 @@ def add_consolidate(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_consolidate(args: argparse.Namespace, client: Client) -> None:
+def run_consolidate(args: argparse.Namespace, client: Client) -> Shown:
     """Run it, and print what was done."""
     stdin_once(args.token_file)
     database = database_of(args)
     client.timeout = _PATIENCE_SECONDS
-    model = {"llm_endpoint": args.llm_endpoint} if args.llm_endpoint else {}
+    model = given(args, ("llm_endpoint",))
     done = client.consolidate(args.mode, dry_run=args.dry_run, **model)
     if not args.dry_run:
         synced(client, database)
-    if args.json:
-        show_answer(client.answered)
-    else:
-        _show_done(done)
     for name in ("ingest_error", "model_error"):
         if trouble := getattr(done, name):
             say(visible(str(trouble)))
+    return lambda: _show_done(done)
 
 
 def _show_done(done: shapes.upkeep.Consolidated) -> None:
@@ -98,7 +96,7 @@ def add_ingest_daily(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_ingest_daily(args: argparse.Namespace, client: Client) -> None:
+def run_ingest_daily(args: argparse.Namespace, client: Client) -> Shown:
     """Store the facts of the notes, and print the new ones.
 
     Raises:
@@ -109,19 +107,16 @@ def run_ingest_daily(args: argparse.Namespace, client: Client) -> None:
     stdin_once(args.token_file)
     database = database_of(args)
     client.timeout = _PATIENCE_SECONDS
-    request = {"days": args.days, "dry_run": args.dry_run, "llm_endpoint": args.llm_endpoint}
-    done = client.ingest(**{name: value for name, value in request.items() if value})
+    request = given(args, ("days", "llm_endpoint"))
+    done = client.ingest(**request, dry_run=args.dry_run)
     if not args.dry_run:
         synced(client, database)
-    if args.json:
-        show_answer(client.answered)
-    else:
-        _show_ingested(done)
     for note in done.files:
         if note.why:
             say(visible(f"did not read {note.file}: {note.why}"))
     if done.model_error:
         say(visible(f"by rules, without a model: {done.model_error}"))
+    return lambda: _show_ingested(done)
 
 
 def _show_ingested(done: shapes.upkeep.Ingested) -> None:
@@ -144,12 +139,13 @@ def add_upkeep(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_upkeep(args: argparse.Namespace, client: Client) -> None:
+def run_upkeep(_: argparse.Namespace, client: Client) -> Shown:
     """Show the schedule."""
     status = client.upkeep()
-    if args.json:
-        show_answer(client.answered)
-        return
+    return lambda: _show_schedule(status)
+
+
+def _show_schedule(status: shapes.upkeep.UpkeepStatus) -> None:
     now = time.time()
     if status.schedules:
         head = ("run", f"times ({status.zone})", "last", "next", "")

@@ -164,6 +164,12 @@ def add_options(
             parser.add_argument(*own.pop("flags", flags), dest=name, **{**settings, **own})
 
 
+def add_page(parser: Any, most: int) -> None:
+    """Add `--limit` and `--offset` of a list that shows `most` at once."""
+    limit = {"default": most, "help": f"maximum number of results (default {most})"}
+    add_options(parser, FILTERS, ("limit", "offset"), limit=limit, offset={"default": 0})
+
+
 def given(args: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
     """The values of the options that were given."""
     found = ((name, getattr(args, name, None)) for name in names)

@@ -13,7 +13,7 @@ from ..client import Client, DaemonUnreachable
 from ..client.wording import ago, moment, number_of, size
 from .arguments import say
 from .sync import phase_of
-from .terminal import show_answer, show_rows, span, visible
+from .terminal import Shown, show_answer, show_rows, span, visible
 
 _WATCH_SECONDS: Final = 2.0
 _HEAD: Final = (
@@ -153,12 +153,13 @@ def _share(used: float, limit: float) -> str:
     return f"{used / limit:.0%} full" if limit else size(used)
 
 
-def run_agents(args: argparse.Namespace, client: Client) -> None:
+def run_agents(_: argparse.Namespace, client: Client) -> Shown:
     """List the agents."""
     agents = client.agents()
-    if args.json:
-        show_answer(client.answered)
-        return
+    return lambda: _show_list(agents)
+
+
+def _show_list(agents: shapes.agents.AgentList) -> None:
     if not agents.results:
         say("no agent has a memory yet")
         return

@@ -11,7 +11,7 @@ from .arguments import WrongUsage, one_text, say, stdin_once, text_of
 from .database import add_database, database_of, patience, synced
 from .memories import short
 from .options import FIELDS, add_options, fields_of
-from .terminal import show_answer, show_json, visible
+from .terminal import Shown, show_json, visible
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +75,7 @@ def add_update(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_update(args: argparse.Namespace, client: Client) -> None:
+def run_update(args: argparse.Namespace, client: Client) -> Shown:
     """Change the fields that were given.
 
     Raises:
@@ -92,9 +92,6 @@ def run_update(args: argparse.Namespace, client: Client) -> None:
     if not changes:
         raise WrongUsage("nothing to change: give at least one field, such as --text")
     updated = client.update(args.id, **changes)
-    if args.json:
-        show_answer(client.answered)
-    else:
-        print("updated", short(updated.id))
-        if updated.warning is not UNSET:
-            say(updated.warning)
+    if updated.warning is not UNSET and not args.json:
+        say(updated.warning)
+    return f"updated {short(updated.id)}"

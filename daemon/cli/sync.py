@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from .. import shapes
 from ..client import ApiError, Client
 from ..client.wording import ago, moment, names_of, number_of
 from .arguments import WrongUsage, say
 from .database import PATIENCE_SECONDS, add_database, database_of
-from .terminal import show_answer, show_json, show_rows, visible
+from .terminal import Shown, show_json, show_rows, visible
 
 
 def add_sync(parser: argparse.ArgumentParser) -> None:
@@ -20,16 +19,13 @@ def add_sync(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--now", action="store_true", help="send and receive now, and wait for it")
 
 
-def run_sync(args: argparse.Namespace, client: Client) -> None:
+def run_sync(args: argparse.Namespace, client: Client) -> Shown:
     """Replicate now, or show the state of it."""
     client.timeout = PATIENCE_SECONDS
-    answer: Any = client.sync() if args.now else client.sync_status()
-    if args.json:
-        show_answer(client.answered)
-    elif args.now:
-        print(_told(answer))
-    else:
-        show_rows(_rows(answer, time.time()))
+    if args.now:
+        return _told(client.sync())
+    status = client.sync_status()
+    return lambda: show_rows(_rows(status, time.time()))
 
 
 def phase_of(status: shapes.sync.ReplicationStatus, now: float) -> str:
@@ -153,30 +149,24 @@ def add_devices(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_devices(args: argparse.Namespace, client: Client) -> None:
+def run_devices(args: argparse.Namespace, client: Client) -> Shown:
     """List them, or do what an option says."""
     client.timeout = PATIENCE_SECONDS
     if args.retire is not None:
-        answer: Any = client.retire_device(args.retire)
-        told = f"retired {answer.name} ({answer.id})"
-    elif args.rejoin:
-        answer = client.rejoin()
-        told = "this device was not retired"
-        if answer.rejoined:
-            told = f"rejoined: sent {answer.sent:,}, received {answer.received:,}"
-    else:
-        answer, told = client.devices(), ""
-    if args.json:
-        show_answer(client.answered)
-    elif told:
-        print(visible(told))
-    elif answer.results:
-        _show_devices(answer.results)
-    else:
-        say("no device has replicated yet")
+        retired = client.retire_device(args.retire)
+        return f"retired {retired.name} ({retired.id})"
+    if args.rejoin:
+        done = client.rejoin()
+        counts = f"rejoined: sent {done.sent:,}, received {done.received:,}"
+        return counts if done.rejoined else "this device was not retired"
+    devices = client.devices().results
+    return lambda: _show_devices(devices)
 
 
 def _show_devices(devices: list[shapes.sync.DeviceView]) -> None:
+    if not devices:
+        say("no device has replicated yet")
+        return
     now = time.time()
     head = ("device", "name", "first contact", "last contact", "rows behind", "")
     show_rows([head, *(_device(device, now) for device in devices)])
