@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import ClassVar, Final, NamedTuple
 
@@ -59,8 +59,8 @@ class FindScreen(Dialog[Found]):
     def __init__(self) -> None:
         super().__init__()
         self._found: list[Found] = []
-        self._settings: list[Found] | None = None
-        self._categories: list[Found] | None = None
+        # All settings and categories, once they were read.
+        self._known: dict[Callable[[Client], list[Found]], list[Found]] = {}
 
     def compose(self) -> ComposeResult:
         """The line and the list."""
@@ -107,8 +107,8 @@ class FindScreen(Dialog[Found]):
         found = await asyncio.gather(
             self._ask(lambda client: _memories(client, words)),
             self._ask(lambda client: _chunks(client, words)),
-            self._known_settings(words),
-            self._known_categories(words),
+            self._fitting(_settings, words),
+            self._fitting(_categories, words),
         )
         self._list([one for group in found for one in group] + near)
 
@@ -117,15 +117,12 @@ class FindScreen(Dialog[Found]):
             return await self.app.calls.run(function, 30.0)
         return []
 
-    async def _known_settings(self, words: str) -> list[Found]:
-        if self._settings is None:
-            self._settings = await self._ask(_settings)
-        return _fitting(self._settings, words)
-
-    async def _known_categories(self, words: str) -> list[Found]:
-        if self._categories is None:
-            self._categories = await self._ask(_categories)
-        return _fitting(self._categories, words)
+    async def _fitting(self, read: Callable[[Client], list[Found]], words: str) -> list[Found]:
+        if not self._known.get(read):
+            self._known[read] = await self._ask(read)
+        wanted = words.lower().split()
+        fits = [one for one in self._known[read] if all(w in one.text.lower() for w in wanted)]
+        return fits[:_OTHERS]
 
     def _list(self, found: list[Found]) -> None:
         self._found = found
@@ -170,9 +167,3 @@ def _categories(client: Client) -> list[Found]:
         for path, node in nodes.items()
         if path != "root" and isinstance(node, dict)
     ]
-
-
-def _fitting(known: Sequence[Found], words: str) -> list[Found]:
-    wanted = words.lower().split()
-    fits = [one for one in known if all(word in one.text.lower() for word in wanted)]
-    return fits[:_OTHERS]

@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.timer import Timer
-from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from thermocline.daemon.client import Client
@@ -30,7 +29,7 @@ _AT_ONCE: Final = 500
 _PAUSE_SECONDS: Final = 0.15
 
 
-class FilesView(FilteredView):
+class FilesView(FilteredView[Any]):
     """A list at the left or above, the file at the right or below."""
 
     DEFAULT_CSS = """
@@ -93,24 +92,14 @@ class FilesView(FilteredView):
                 )
             yield FilePane()
 
-    @property
-    def table(self) -> PagedTable[Any]:
-        """The list."""
-        return self.query_one(PagedTable)
-
-    def first_focus(self) -> Widget:
-        """The list."""
-        return self.table
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Which keys mean something here."""
-        if action == "remove" and self.mode != "paths":
-            return False
-        if action == "chunk" and self.open is None:
-            return False
-        if action == "back" and self.mode == "files" and not self.has_class("-open"):
-            return False
-        return super().check_action(action, parameters)
+        possible = {
+            "remove": self.mode == "paths",
+            "chunk": self.open is not None,
+            "back": self.mode != "files" or self.has_class("-open"),
+        }
+        return possible.get(action, True) and super().check_action(action, parameters)
 
     # What is shown
 

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from textual import events
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Input
 
+from ..widgets.paged import PagedTable
 from .view import View
+
+T = TypeVar("T")
 
 _PAUSE_SECONDS: Final = 0.15
 
 
-class FilteredView(View):
-    """A subclass yields an `Input`, and binds `filter` and `leave_filter`."""
+class FilteredView(View, Generic[T]):
+    """A subclass yields an `Input` and one table, and binds `filter` and `leave_filter`."""
 
     DEFAULT_CSS = """
-    FilteredView { layout: vertical; }
     FilteredView Input, FilteredView Input:focus {
         border: none; height: 1; padding: 0 1; background: $boost; display: none;
     }
@@ -27,6 +30,15 @@ class FilteredView(View):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self._typing: Timer | None = None
+
+    @property
+    def table(self) -> PagedTable[T]:
+        """The table."""
+        return self.query_one(PagedTable)
+
+    def first_focus(self) -> Widget:
+        """The table."""
+        return self.table
 
     @property
     def line(self) -> Input:

@@ -17,7 +17,6 @@ from textual.widgets import OptionList, Static
 from thermocline.daemon.client import Client
 from thermocline.daemon.client.wording import size
 
-from ..text import part_of
 from ..widgets.choices import Choices
 from ..widgets.gauge import Gauge, bar
 from . import hot_entries
@@ -33,7 +32,6 @@ class HotView(View):
     """The tab."""
 
     DEFAULT_CSS = """
-    HotView { layout: vertical; }
     HotView > Gauge { margin: 0 1; }
     HotView > Horizontal { height: 1fr; margin-top: 1; }
     HotView Choices { width: 1fr; height: 1fr; }
@@ -96,8 +94,7 @@ class HotView(View):
         found = await self.call(Client.hot)
         if found is None:
             return
-        share = found.size_bytes / found.max_bytes
-        self.query_one(Gauge).set(share, part_of(found.size_bytes, found.max_bytes))
+        self.query_one(Gauge).set_bytes(found.size_bytes, found.max_bytes)
         self._draw(list(hot_entries.entries_of(found.state)), found.max_bytes)
 
     def _draw(self, entries: list[Entry], most: int) -> None:
@@ -114,7 +111,7 @@ class HotView(View):
             drawn.append(head)
             for entry in found:
                 lines.append(entry)
-                line = hot_entries.line_of(entry, self.shown, self.paint, self.app.now())
+                line = hot_entries.line_of(entry, self)
                 drawn.append(line)
             full, empty = bar(used / most, _BAR)
             sizes.append(f"{title:<13}").append(full, self.paint("primary"))
@@ -185,7 +182,7 @@ class HotView(View):
         if entry.section == MEMORY:
             await self._unpin(entry)
             return
-        line = hot_entries.line_of(entry, self.shown, self.paint, self.app.now())
+        line = hot_entries.line_of(entry, self)
         effects = (line, "", "It is no longer in the agent's context.")
         if await self.app.confirm("Remove this entry", *effects, word="remove"):
             await self.do(partial(hot_entries.remove, entry=entry))

@@ -9,7 +9,6 @@ from typing import ClassVar, Final, NamedTuple
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from thermocline.daemon.client.wording import moment, number_of
@@ -60,7 +59,7 @@ def line_of(event: FeedEvent) -> str:
     )
 
 
-class LogView(FilteredView):
+class LogView(FilteredView[FeedEvent]):
     """The table; it follows the newest event while the cursor is on it, unless it is paused."""
 
     DEFAULT_CSS = """
@@ -101,18 +100,9 @@ class LogView(FilteredView):
         )
 
     @property
-    def table(self) -> PagedTable[FeedEvent]:
-        """The table."""
-        return self.query_one(PagedTable)
-
-    @property
     def following(self) -> bool:
         """Whether the cursor is on the newest event."""
         return self.table.cursor >= self.table.total - 1
-
-    def first_focus(self) -> Widget:
-        """The table."""
-        return self.table
 
     async def update(self) -> None:
         """Add what has happened since."""

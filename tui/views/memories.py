@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
-from rich.style import Style
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from thermocline.daemon.client import Client
@@ -39,7 +37,7 @@ _ORDERS: Final = {
 }
 
 
-class MemoriesView(FilteredView):
+class MemoriesView(FilteredView[MemoryView]):
     """The tab."""
 
     DEFAULT_CSS = """
@@ -80,7 +78,7 @@ class MemoriesView(FilteredView):
         yield PagedTable[MemoryView](
             memory_columns.listed(self),
             lambda memory: memory.id,
-            brief=memory_columns.brief(self),
+            brief=lambda memory: memory_columns.brief(memory, self),
             two_lines_below=70,
             empty="no memories yet: a adds one",
         )
@@ -89,18 +87,9 @@ class MemoriesView(FilteredView):
             yield Static(id="why")
 
     @property
-    def table(self) -> PagedTable[MemoryView]:
-        """The table."""
-        return self.query_one(PagedTable)
-
-    @property
     def memory(self) -> MemoryView | None:
         """The memory under the cursor."""
         return self.table.here
-
-    def first_focus(self) -> Widget:
-        """The table."""
-        return self.table
 
     def copied(self) -> str:
         """The text under the cursor."""
@@ -197,13 +186,11 @@ class MemoriesView(FilteredView):
             why.update("", layout=False)
             return
         text = self.shown(memory.text[:4000], keep="\n")
-        memory_text.mark(
-            text, memory_text.words_of(memory), self.paint("accent") + Style(underline=True)
-        )
+        memory_text.mark(text, memory_text.words_of(memory), self)
         said.update(text, layout=False)
-        facts = memory_text.facts(memory, self.shown, self.paint, self.app.now())
+        facts = memory_text.facts(memory, self)
         if isinstance(memory, HitView):
-            why.update(memory_text.explained(memory, self.paint, 42), layout=False)
+            why.update(memory_text.explained(memory, self, 42), layout=False)
         else:
             why.update(memory_text.lined(facts), layout=False)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rich.text import Text
@@ -14,7 +13,7 @@ from thermocline.daemon.shapes.recall import HitView
 from ..text import one_line
 from ..widgets.gauge import bar
 from ..widgets.paged import PAGE, Column, PagedTable
-from .memory_text import age, grade, grade_cell, head_of, short, tier_cell, type_word
+from .memory_text import age, grade, head_of, short, tier_of, type_word
 
 if TYPE_CHECKING:
     from .view import View
@@ -44,90 +43,79 @@ def _page(client: Client, filters: dict[str, Any], page: int) -> MemoryPage:
 
 def listed(view: View) -> Columns:
     """The columns of the list."""
-    make = _Cells(view)
     return [
-        Column("Importance", 14, make.grade, "importance", least=_ALL),
-        Column("Importance", 10, make.word, "importance", least=60, most=_ALL - 1),
-        Column("Score", 5, make.score, "score", right=True, least=90),
-        Column("Tier", 8, make.tier, "score", least=50),
-        Column("Type", 6, make.type, "type", least=_ALL),
-        Column("Category", 14, make.category, "category", least=60),
-        Column("Subject", 10, make.subject, "subject", least=_ALL),
-        Column("Text", 0, make.text),
-        Column("Uses", 5, make.uses, "uses", least=_ALL, right=True),
-        Column("Age", 6, make.age, "age", right=True),
+        Column("Importance", 14, lambda one: _grade(one, view), "importance", least=_ALL),
+        Column(
+            "Importance", 10, lambda one: _word(one, view), "importance", least=60, most=_ALL - 1
+        ),
+        Column("Score", 5, lambda one: short(one.score), "score", right=True, least=90),
+        Column("Tier", 8, lambda one: tier_of(one, view), "score", least=50),
+        Column("Type", 6, lambda one: type_word(one.type), "type", least=_ALL),
+        Column(
+            "Category", 14, lambda one: _category(one, view), "category", least=60, keep_end=True
+        ),
+        Column(
+            "Subject",
+            10,
+            lambda one: view.shown(one_line(one.subject[:200])),
+            "subject",
+            least=_ALL,
+        ),
+        Column("Text", 0, lambda one: _text(one, view)),
+        Column("Uses", 5, _uses, "uses", least=_ALL, right=True),
+        Column("Age", 6, lambda one: _age(one, view), "age", right=True),
     ]
 
 
 def found(view: View) -> Columns:
     """The columns of what a search finds."""
-    make = _Cells(view)
     return [
-        Column("Relevance", 11, make.relevance),
-        Column("Importance", 10, make.word, "importance", least=_ALL),
-        Column("Tier", 8, make.tier, least=_ALL),
-        Column("Category", 14, make.category, "category", least=70),
-        Column("Text", 0, make.text),
-        Column("Age", 6, make.age, "age", right=True),
+        Column("Relevance", 11, lambda one: _relevance(one, view)),
+        Column("Importance", 10, lambda one: _word(one, view), "importance", least=_ALL),
+        Column("Tier", 8, lambda one: tier_of(one, view), least=_ALL),
+        Column(
+            "Category", 14, lambda one: _category(one, view), "category", least=70, keep_end=True
+        ),
+        Column("Text", 0, lambda one: _text(one, view)),
+        Column("Age", 6, lambda one: _age(one, view), "age", right=True),
     ]
 
 
-def brief(view: View) -> Callable[[MemoryView], tuple[Text, Text]]:
+def brief(memory: MemoryView, view: View) -> tuple[Text, Text]:
     """A row of two lines: its text, and its facts."""
-    make = _Cells(view)
-
-    def lines(memory: MemoryView) -> tuple[Text, Text]:
-        first = make.relevance(memory) if isinstance(memory, HitView) else make.word(memory)
-        second = Text().append_text(first).append(" ").append_text(make.tier(memory)).append("  ")
-        second.append(age(memory.created_at, view.app.now()), "dim").append("  ")
-        second.append(view.shown(memory.category).plain, "dim")
-        return make.text(memory), second
-
-    return lines
+    first = _relevance(memory, view) if isinstance(memory, HitView) else _word(memory, view)
+    facts = first.append(" ").append_text(tier_of(memory, view)).append("  ")
+    facts.append_text(_age(memory, view)).append("  ").append_text(_category(memory, view))
+    return _text(memory, view), facts
 
 
-class _Cells:
-    """What each column shows of a memory."""
+def _word(memory: MemoryView, view: View) -> Text:
+    word, color = grade(memory.importance)
+    return Text(f"{word:<9}", view.paint(color))
 
-    def __init__(self, view: View) -> None:
-        self._view = view
-        self._paint = view.paint
 
-    def grade(self, memory: MemoryView) -> Text:
-        return grade_cell(memory, self._paint)
+def _grade(memory: MemoryView, view: View) -> Text:
+    return _word(memory, view).append(f" {short(memory.importance)}")
 
-    def word(self, memory: MemoryView) -> Text:
-        word, color = grade(memory.importance)
-        return Text(f"{word:<9}", self._paint(color))
 
-    def score(self, memory: MemoryView) -> Text:
-        return Text(short(memory.score))
+def _category(memory: MemoryView, view: View) -> Text:
+    return Text(view.shown(memory.category).plain, "dim")
 
-    def tier(self, memory: MemoryView) -> Text:
-        return tier_cell(memory, self._paint)
 
-    def type(self, memory: MemoryView) -> Text:
-        return Text(type_word(memory.type))
+def _text(memory: MemoryView, view: View) -> Text:
+    narrow = view.size.width < _ALL or isinstance(memory, HitView)
+    return head_of(memory, view, subject=narrow)
 
-    def category(self, memory: MemoryView) -> Text:
-        """The end of the path, which says most."""
-        path = self._view.shown(memory.category)
-        return Text(f"…{path.plain[-13:]}", "dim") if len(path) > 14 else Text(path.plain, "dim")
 
-    def subject(self, memory: MemoryView) -> Text:
-        return self._view.shown(one_line(memory.subject[:200]))
+def _uses(memory: MemoryView) -> Text:
+    return Text(f"{memory.access_count:,}" if memory.access_count else "", "dim")
 
-    def text(self, memory: MemoryView) -> Text:
-        narrow = self._view.size.width < _ALL or isinstance(memory, HitView)
-        return head_of(memory, self._view.shown, self._paint, subject=narrow)
 
-    def uses(self, memory: MemoryView) -> Text:
-        return Text(f"{memory.access_count:,}" if memory.access_count else "", "dim")
+def _age(memory: MemoryView, view: View) -> Text:
+    return Text(age(memory.created_at, view.app.now()), "dim")
 
-    def age(self, memory: MemoryView) -> Text:
-        return Text(age(memory.created_at, self._view.app.now()), "dim")
 
-    def relevance(self, memory: MemoryView) -> Text:
-        value = memory.relevance if isinstance(memory, HitView) else 0.0
-        full, empty = bar(value, 6)
-        return Text(full, self._paint("accent")).append(empty, "dim").append(f" {value:.2f}")
+def _relevance(memory: MemoryView, view: View) -> Text:
+    value = memory.relevance if isinstance(memory, HitView) else 0.0
+    full, empty = bar(value, 6)
+    return Text(full, view.paint("accent")).append(empty, "dim").append(f" {value:.2f}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final
 
 from rich.console import Group
-from rich.style import Style
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
@@ -139,25 +138,24 @@ class MemoryDetail(Dialog[None]):
     # Drawing
 
     def _draw(self) -> None:
-        shown, memory, now = self._view.shown, self.memory, self.app.now()
+        view, memory = self._view, self.memory
         box = self.query_one(VerticalScroll)
         box.border_title = Text("Memory ").append(memory.id[:8])
         # A long text takes a moment to lay out, and rarely changes.
         if self._drawn != (drawn := (memory.text, self.app.hide_texts)):
             self._drawn = drawn
-            text = shown(memory.text, keep="\n\t")
-            style = self._view.paint("accent") + Style(underline=True)
-            memory_text.mark(text, memory_text.words_of(memory), style)
+            text = view.shown(memory.text, keep="\n\t")
+            memory_text.mark(text, memory_text.words_of(memory), view)
             self.query_one("#text", Static).update(text)
         self.query_one("#why").display = isinstance(memory, HitView)
         if isinstance(memory, HitView):
-            bars = memory_text.explained(memory, self._view.paint, self.size.width - 8)
-            more = memory_text.lined(memory_text.reasons(memory, shown))
+            bars = memory_text.explained(memory, view, self.size.width - 8)
+            more = memory_text.lined(memory_text.reasons(memory, view))
             self.query_one("#why", Static).update(Group(bars, more))
-        facts = memory_text.lined(memory_text.facts(memory, shown, self._view.paint, now))
+        facts = memory_text.lined(memory_text.facts(memory, view))
         self.query_one("#known", Static).update(facts)
         device = self._versions.device
-        origin = memory_text.provenance(memory, device if isinstance(device, str) else "", shown)
+        origin = memory_text.provenance(memory, device if isinstance(device, str) else "", view)
         self.query_one("#from", Static).update(memory_text.lined(origin))
         self._fill("versions", [self._version(n) for n in range(len(self._versions.results))])
         self._fill("merged", [self._merged_line(one) for one in self._merged])

@@ -13,7 +13,6 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
-from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from thermocline.daemon.client import Client
@@ -36,7 +35,7 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 }
 
 
-class SettingsView(FilteredView):
+class SettingsView(FilteredView[ConfigKey]):
     """The table, with the setting that is selected explained beside or below it.
 
     A search selects a setting by its dotted key.
@@ -84,15 +83,6 @@ class SettingsView(FilteredView):
             )
             with VerticalScroll(id="about", can_focus=False):
                 yield Static()
-
-    @property
-    def table(self) -> PagedTable[ConfigKey]:
-        """The table."""
-        return self.query_one(PagedTable)
-
-    def first_focus(self) -> Widget:
-        """The table."""
-        return self.table
 
     async def update(self) -> None:
         """Read all settings."""

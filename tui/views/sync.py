@@ -14,7 +14,7 @@ from textual.containers import Container, VerticalScroll
 from textual.widgets import Static
 
 from thermocline.daemon.client import Client
-from thermocline.daemon.client.wording import ago, names_of, number_of
+from thermocline.daemon.client.wording import names_of, number_of
 from thermocline.daemon.shapes.history import VersionView
 from thermocline.daemon.shapes.sync import DeviceView, SyncRound, SyncStatus
 
@@ -84,7 +84,7 @@ class SyncView(PartsView):
             with self.panel("rounds"):
                 yield PagedTable[SyncRound](
                     [
-                        Column("When", 10, lambda one: self._ago(one.at)),
+                        Column("When", 10, lambda one: self.ago(one.at)),
                         Column("Sent", 4, lambda one: _or_dash(one.sent), right=True),
                         Column("Came", 4, lambda one: _or_dash(one.received), right=True),
                         Column("Lost", 4, _lost, least=64, right=True),
@@ -98,7 +98,7 @@ class SyncView(PartsView):
             with self.panel("conflicts"):
                 yield PagedTable[VersionView](
                     [
-                        Column("When", 10, lambda one: self._ago(one.at)),
+                        Column("When", 10, lambda one: self.ago(one.at)),
                         Column("Fields", 10, lambda one: plain(", ".join(one.replaced)), least=56),
                         Column("Lost value", 0, self._lost_value),
                     ],
@@ -112,7 +112,7 @@ class SyncView(PartsView):
                 yield PagedTable[DeviceView](
                     [
                         Column("Device", 0, self._device),
-                        Column("Seen", 10, lambda one: self._ago(one.last_at)),
+                        Column("Seen", 10, lambda one: self.ago(one.last_at)),
                         Column("State", 14, _state),
                         Column("Id", 12, lambda one: plain(one.id), least=64),
                     ],
@@ -123,16 +123,15 @@ class SyncView(PartsView):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Which keys mean something here."""
-        if action == "take_back" and not (self.part == "conflicts" and self._conflicts):
-            return False
-        if action == "retire" and not (self.part == "devices" and self._devices):
-            return False
-        if action == "rejoin" and not (self.status is not None and self.status.error == "retired"):
-            return False
         replicates = self.status is None or self.status.replica != "none"
-        if action in ("sync", "rehearse") and not replicates:
-            return False
-        return super().check_action(action, parameters)
+        possible = {
+            "take_back": self.part == "conflicts" and self._conflicts,
+            "retire": self.part == "devices" and self._devices,
+            "rejoin": self.status is not None and self.status.error == "retired",
+            "sync": replicates,
+            "rehearse": replicates,
+        }
+        return bool(possible.get(action, True)) and super().check_action(action, parameters)
 
     # What is shown
 
@@ -188,7 +187,7 @@ class SyncView(PartsView):
     def tick(self) -> None:
         """Draw the state."""
         if self.status is not None and self.is_on_screen:
-            rows = list(self._facts(self.status, self.app.now()))
+            rows = list(self._facts(self.status))
             height = self.app.size.height
             # An error comes first, with its remedy.
             most = 2 if height < 16 else 4 if height < _ALL_FACTS_HEIGHT else len(rows)
@@ -197,8 +196,8 @@ class SyncView(PartsView):
             for spark in self.query(Spark):
                 spark.display = height >= _ALL_FACTS_HEIGHT
 
-    def _facts(self, status: SyncStatus, now: float) -> Iterator[tuple[str, str | Text]]:
-        yield "state", self._phase(status, now)
+    def _facts(self, status: SyncStatus) -> Iterator[tuple[str, str | Text]]:
+        yield "state", self._phase(status)
         if status.message:
             yield "why", plain(status.message)
         if status.hint:
@@ -207,22 +206,22 @@ class SyncView(PartsView):
             return
         yield "to send", _queued(status.outbox) or "✓ nothing"
         done = f"sent {status.sent:,}, received {status.received:,} since the start"
-        yield "success", f"{ago(status.last_success, now)}; {done}"
+        yield "success", f"{self.ago(status.last_success)}; {done}"
         for note in status.notes[:3]:
             yield "left out", Text(f"! {plain(note)}", self.paint("warning"))
         if status.away:
             yield "away", Text(f"! not seen for 90 days: {plain(', '.join(status.away))}")
-        yield "restore", self._proof(status, now)
+        yield "restore", self._proof(status)
         yield "replica", plain(f"{status.url or 'not known yet'} ({status.configured_by})")
         yield "device", plain(f"{status.device.name} ({status.device.id})")
 
-    def _phase(self, status: SyncStatus, now: float) -> Text:
+    def _phase(self, status: SyncStatus) -> Text:
         mark, color, words = "✓", "success", "up to date"
         if status.replica == "none":
             mark, color, words = "○", "warning", "none: set sync.url to have a replica"
         elif status.phase == "waiting":
-            due = ago(max(status.next_try or now, now), now)
-            mark, color, words = "!", "warning", f"cannot be reached, next try {due}"
+            words = f"cannot be reached, next try {self.due(status.next_try)}"
+            mark, color = "!", "warning"
         elif status.phase == "stopped":
             mark, color, words = "✗", "error", "STOPPED until somebody fixes it"
         elif status.phase == "working":
@@ -230,25 +229,19 @@ class SyncView(PartsView):
         elif status.last_success is None:
             mark, color, words = "○", "secondary", "no round yet"
         elif status.queued:
-            mark, color, words = (
-                "○",
-                "secondary",
-                number_of(status.queued, "row waits", "rows wait"),
-            )
+            words = number_of(status.queued, "row waits", "rows wait")
+            mark, color = "○", "secondary"
         return Text(f"{mark} {words}", self.paint(color, bold=True))
 
-    def _proof(self, status: SyncStatus, now: float) -> Text:
+    def _proof(self, status: SyncStatus) -> Text:
         found = status.verification
         if found is None:
             return Text("○ not rehearsed yet: v does it")
-        when = f"{number_of(found.rows, 'row', 'rows')}, {ago(found.at, now)}"
+        when = f"{number_of(found.rows, 'row', 'rows')}, {self.ago(found.at)}"
         if found.verified:
             return Text(f"✓ would bring back everything: {when}", self.paint("success"))
         faults = plain("; ".join(found.faults))
         return Text(f"✗ WOULD NOT WORK: {faults} ({when})", self.paint("error", bold=True))
-
-    def _ago(self, when: float | None) -> str:
-        return ago(when, self.app.now())
 
     def _result(self, one: SyncRound) -> Text:
         result = Text()

@@ -19,7 +19,6 @@ from thermocline.daemon.shapes.memory import MemoryView
 from thermocline.daemon.shapes.tree import TreeView as Categories
 
 from ..dialogs.form import Field
-from ..text import part_of
 from ..widgets.gauge import Gauge
 from ..widgets.paged import Column, PagedTable
 from . import categories, memory_columns
@@ -35,7 +34,6 @@ class TreeView(View):
     """The tab."""
 
     DEFAULT_CSS = """
-    TreeView { layout: vertical; }
     TreeView #limits {
         layout: grid; grid-size: 2; grid-rows: 1; grid-gutter: 0 3; height: auto; padding: 0 1;
         margin-bottom: 1;
@@ -164,14 +162,10 @@ class TreeView(View):
 
     def _limits(self, tree: Categories, rows: list[Category]) -> None:
         widest = max((one.children for one in rows), default=0)
-        self._gauge("nodes", tree.nodes, tree.max_nodes)
-        size = part_of(tree.size_bytes, tree.max_size_bytes)
-        self.query_one("#size", Gauge).set(tree.size_bytes / tree.max_size_bytes, size)
-        self._gauge("levels", tree.depth, tree.max_depth)
-        self._gauge("children", widest, tree.max_children)
-
-    def _gauge(self, name: str, used: int, limit: int) -> None:
-        self.query_one(f"#{name}", Gauge).set(used / limit, f"{used} of {limit}")
+        self.query_one("#nodes", Gauge).set_count(tree.nodes, tree.max_nodes)
+        self.query_one("#size", Gauge).set_bytes(tree.size_bytes, tree.max_size_bytes)
+        self.query_one("#levels", Gauge).set_count(tree.depth, tree.max_depth)
+        self.query_one("#children", Gauge).set_count(widest, tree.max_children)
 
     async def _read_filed(self) -> None:
         category, table = self.category, self.filed

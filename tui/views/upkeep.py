@@ -15,7 +15,7 @@ from textual.containers import Container
 from textual.widgets import Static
 
 from thermocline.daemon.client import Client
-from thermocline.daemon.client.wording import ago, number_of
+from thermocline.daemon.client.wording import number_of
 from thermocline.daemon.shapes.status import ModelStatus, PurposeUsage
 from thermocline.daemon.shapes.upkeep import (
     Running,
@@ -30,7 +30,7 @@ from ..widgets.facts import Facts
 from ..widgets.gauge import Gauge, bar
 from ..widgets.paged import Column, PagedTable
 from .parts import PartsView
-from .run_words import facts_of, seconds_of, told
+from .run_words import budget_of, facts_of, seconds_of, told
 
 _LABEL: Final = 8
 # The runs that a person can start, with what they do.
@@ -40,6 +40,16 @@ RUNS: Final = {
     "monthly": "that, rebuild the tree of categories",
     "full": "all of it",
     "notes": "only read the daily notes",
+}
+
+
+# The states of the model in words, and their colours.
+_STATES: Final = {
+    "off": ("○ none is configured: rules do everything", "secondary"),
+    "ready": ("✓ ready", "success"),
+    "failing": ("✗ FAILING: rules stand in", "error"),
+    "spent": ("! today's budget is spent: rules stand in", "warning"),
+    "missing": ("✗ litellm is not installed: rules stand in", "error"),
 }
 
 
@@ -83,7 +93,7 @@ class UpkeepView(PartsView):
                     [
                         Column("Job", 8, lambda one: one.name),
                         Column("When", 11, _when, least=56),
-                        Column("Last", 10, lambda one: ago(one.last, self.app.now())),
+                        Column("Last", 10, lambda one: self.ago(one.last)),
                         Column(
                             "Took", 7, lambda one: seconds_of(one.seconds), least=70, right=True
                         ),
@@ -96,7 +106,7 @@ class UpkeepView(PartsView):
             with self.panel("runs"):
                 yield PagedTable[UpkeepRun](
                     [
-                        Column("When", 10, lambda one: ago(one.at, self.app.now())),
+                        Column("When", 10, lambda one: self.ago(one.at)),
                         Column("Run", 11, lambda one: "try " * _tried(one) + one.mode),
                         Column(
                             "Took", 7, lambda one: seconds_of(one.seconds), least=44, right=True
@@ -179,16 +189,16 @@ class UpkeepView(PartsView):
             brief = standing.brief
             if brief.error:
                 mark = self.paint("error", bold=True)
-                text.append(f"✗ {brief.last} failed {ago(brief.last_at, now)}", mark)
+                text.append(f"✗ {brief.last} failed {self.ago(brief.last_at)}", mark)
                 text.append(f": {plain(brief.error)}")
             elif brief.last is None:
                 text.append("○ nothing has run yet")
             else:
                 text.append("✓ ", self.paint("success"))
-                text.append(f"{brief.last} ran {ago(brief.last_at, now)}")
+                text.append(f"{brief.last} ran {self.ago(brief.last_at)}")
             if brief.next is not None:
-                due = brief.next_at or now
-                soon = "as soon as possible" if due <= now else ago(due, now)
+                late = (brief.next_at or now) <= now
+                soon = "as soon as possible" if late else self.ago(brief.next_at)
                 text.append(f"; {brief.next} runs {soon}", "dim")
         self.query_one("#now", Static).update(text)
 
@@ -216,7 +226,7 @@ class UpkeepView(PartsView):
         now = self.app.now()
         if one.next is None:
             return "on request"
-        return "now" if one.next <= now else ago(one.next, now)
+        return "now" if one.next <= now else self.ago(one.next)
 
     def _last_result(self, one: Schedule) -> Text:
         if one.error:
@@ -257,28 +267,16 @@ class UpkeepView(PartsView):
         model = status.llm
         self.query_one("#purposes Facts", Facts).set(self._model(model))
         budget = self.query_one("#purposes Gauge", Gauge)
-        spent, limits = model.today, model.limits
-        budget.display = model.state != "off" and bool(limits.cost or limits.tokens)
-        if limits.cost:
-            budget.set(spent.cost / limits.cost, f"${spent.cost:.2f} of ${limits.cost:.2f} today")
-        elif limits.tokens:
-            share = f"{spent.tokens:,} of {limits.tokens:,} tokens today"
-            budget.set(spent.tokens / limits.tokens, share)
+        share, words = budget_of(model)
+        budget.display = model.state != "off" and share is not None
+        budget.set(share, words)
         asked = "" if model.state == "off" else "it was not asked since the daemon started"
         self.rows("purposes").empty = Text(asked)
         self.rows("purposes").fill([*model.purposes.items()])
 
     def _model(self, model: ModelStatus) -> Iterator[tuple[str, str | Text]]:
-        words = {
-            "off": "○ none is configured: rules do everything",
-            "ready": "✓ ready",
-            "failing": "✗ FAILING: rules stand in",
-            "spent": "! today's budget is spent: rules stand in",
-            "missing": "✗ litellm is not installed: rules stand in",
-        }
-        colors = {"ready": "success", "failing": "error", "missing": "error", "spent": "warning"}
-        color = colors.get(model.state, "secondary")
-        yield "state", Text(words.get(model.state, model.state), self.paint(color, bold=True))
+        words, color = _STATES.get(model.state, (model.state, "secondary"))
+        yield "state", Text(words, self.paint(color, bold=True))
         if model.state == "off":
             return
         spent = model.today

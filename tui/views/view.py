@@ -13,6 +13,7 @@ from textual.css.query import NoMatches
 from textual.widget import Widget
 
 from thermocline.daemon.client import Client, ClientError
+from thermocline.daemon.client.wording import ago
 
 from ..calls import USUAL_SECONDS, Done
 from ..dialogs.form import Field, FormScreen
@@ -52,7 +53,7 @@ class View(Widget):
     - `self.app.flash("text", "warning")` shows a line for some seconds: a `note`, a `warning` or a
       `failure`.
     - `self.app.agent` is the agent's name or None for the daemon's default, `self.app.now()` the
-      time; show times with `ago(when, self.app.now())` of `..text`, never with `time.time()`.
+      time; show times with `self.ago(when)`, never with `time.time()`.
     - `self.app.hide_texts` and `self.app.read_only` are what they say; the former is taken care
       of by `self.shown`, the latter by `WRITES`.
 
@@ -191,6 +192,15 @@ class View(Widget):
     def paint(self, name: str, *, bold: bool = False) -> Style:
         """A colour of the theme."""
         return paint(self.app, name, bold=bold)
+
+    def ago(self, when: float | None) -> str:
+        """A time in words, as seen from now."""
+        return ago(when, self.app.now())
+
+    def due(self, when: float | None) -> str:
+        """A coming time in words: now, if it has passed or is not known."""
+        now = self.app.now()
+        return ago(max(when or now, now), now)
 
     def shown(self, text: str, *, keep: str = "") -> Text:
         """Stored text for the screen: escaped, secrets masked, dots while texts are hidden."""

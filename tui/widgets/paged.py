@@ -22,6 +22,7 @@ T = TypeVar("T")
 PAGE: Final = 100
 _GAP: Final = 2
 _MARK: Final = 2
+_LEAST: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +330,9 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
         width = self.size.width
         shown = [column for column in self.columns if column.least <= width <= column.most]
         fixed = sum(column.width + _GAP for column in shown if column.width)
-        rest = max(8, width - _MARK - fixed - _GAP * sum(not one.width for one in shown))
+        rest = width - _MARK - fixed - _GAP * sum(not one.width for one in shown)
+        # The gap after the last column is given up first.
+        rest = rest if rest >= _LEAST else max(4, rest + _GAP)
         return [(column, column.width or rest) for column in shown]
 
     def _style(self, name: str) -> Style:
