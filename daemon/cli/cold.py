@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..client import Client
-from .arguments import WrongUsage, say, stdin_once, text_of
+from .arguments import WrongUsage, say, text_of
 from .database import PATIENCE_SECONDS, add_database, database_of, patience
 from .list import tell_rest
 from .memories import record, show_list
@@ -31,7 +31,6 @@ def run_cold(args: argparse.Namespace, client: Client) -> Shown | None:
     Raises:
         WrongUsage: a page of another database, which has none.
     """
-    stdin_once(args.query, args.token_file)
     database, query = database_of(args), args.query or ""
     client.timeout = PATIENCE_SECONDS if args.init else patience(database)
     if database and args.offset:

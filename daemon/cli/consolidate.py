@@ -11,7 +11,7 @@ from msgspec import UNSET
 from .. import shapes
 from ..client import Client
 from ..client.wording import ago, moment, number_of
-from .arguments import WrongUsage, say, stdin_once, whole
+from .arguments import WrongUsage, say, whole
 from .database import add_database, database_of, synced
 from .memories import short
 from .options import given
@@ -51,7 +51,6 @@ def add_consolidate(parser: argparse.ArgumentParser) -> None:
 
 def run_consolidate(args: argparse.Namespace, client: Client) -> Shown:
     """Run it, and print what was done."""
-    stdin_once(args.token_file)
     database = database_of(args)
     client.timeout = _PATIENCE_SECONDS
     model = given(args, ("llm_endpoint",))
@@ -104,7 +103,6 @@ def run_ingest_daily(args: argparse.Namespace, client: Client) -> Shown:
     """
     if args.days is not None and args.days < 1:
         raise WrongUsage("--days: expected 1 or more")
-    stdin_once(args.token_file)
     database = database_of(args)
     client.timeout = _PATIENCE_SECONDS
     request = given(args, ("days", "llm_endpoint"))
@@ -146,15 +144,14 @@ def run_upkeep(_: argparse.Namespace, client: Client) -> Shown:
 
 
 def _show_schedule(status: shapes.upkeep.UpkeepStatus) -> None:
-    now = time.time()
     if status.schedules:
         head = ("run", f"times ({status.zone})", "last", "next", "")
-        show_rows([head, *(_row(schedule, now) for schedule in status.schedules)])
+        show_rows([head, *map(_row, status.schedules)])
     else:
         print("nothing is scheduled: see upkeep.* in the configuration")
     if running := status.running:
         done = f", {running.step} done" if running.step else ""
-        print(f"running: {running.mode}, started {ago(running.since, now)}{visible(done)}")
+        print(f"running: {running.mode}, started {ago(running.since)}{visible(done)}")
 
 
 def _when(seconds: float | None) -> str:
@@ -166,13 +163,13 @@ def _when(seconds: float | None) -> str:
     return time.strftime("%b %d %H:%M" if this_year else "%b %d %H:%M %Y", local)
 
 
-def _row(schedule: shapes.upkeep.Schedule, now: float) -> tuple[str, ...]:
+def _row(schedule: shapes.upkeep.Schedule) -> tuple[str, ...]:
     seconds, every = schedule.seconds, schedule.every
     took = "" if seconds is None else f"took {seconds:.1f} s"
     return (
         schedule.name,
         schedule.cron or ("" if every is None else f"every {every / 86_400:g} days"),
-        moment(schedule.last, now),
+        moment(schedule.last),
         "by hand" if schedule.next is None else _when(schedule.next),
         f"FAILED: {schedule.error}" if schedule.error else took,
     )

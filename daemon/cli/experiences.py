@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -196,10 +195,8 @@ _ACTIONS: Final[Mapping[str, tuple[tuple[str, ...], frozenset[str], _Do]]] = {
 
 
 def _show_rows(found: Iterable[shapes.experiences.ExperienceView]) -> None:
-    now = time.time()
     show_rows(
-        (one.id, f"{one.weight:.2f}", one.type, ago(one.last_used_at, now), one.intent)
-        for one in found
+        (one.id, f"{one.weight:.2f}", one.type, ago(one.last_used_at), one.intent) for one in found
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from typing import get_args
 
 from .. import shapes
@@ -74,10 +73,9 @@ def entity_row(one: shapes.graph.EntityView) -> tuple[str, ...]:
 
 
 def _show(graph: list[shapes.graph.EntityView]) -> None:
-    now = time.time()
     for one in graph:
         also = f", also {', '.join(one.aliases)}" if one.aliases else ""
-        known = f"first named {ago(one.first_seen, now)}, last {ago(one.last_seen, now)}"
+        known = f"first named {ago(one.first_seen)}, last {ago(one.last_seen)}"
         mentions = number_of(one.mention_count, "memory", "memories")
         print(visible(f"{one.name} ({one.type}{also}): {mentions}, {known}"))
         if one.memories:
@@ -88,7 +86,7 @@ def _show(graph: list[shapes.graph.EntityView]) -> None:
                 link.relation,
                 link.target,
                 f"{link.strength:g}",
-                f"first {ago(link.since, now)}",
+                f"first {ago(link.since)}",
                 " ".join(short(memory) for memory in link.memories),
             )
             for link in one.relations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from typing import Any
 
 from .. import shapes
@@ -34,11 +33,10 @@ def add_history(parser: argparse.ArgumentParser) -> None:
 def run_history(args: argparse.Namespace, client: Client) -> Shown:
     """Show the versions, the latest first."""
     versions = client.history(args.id, kind=args.kind, conflicts=args.conflicts, limit=args.limit)
-    now = time.time()
     return lambda: show_rows(
         (
             str(one.number),
-            ago(one.at, now),
+            ago(one.at),
             one.why or "edited",
             visible(one.writer) or f"on {one.device[:8]}",
             f"{one.kind} {short(visible(one.id))}",

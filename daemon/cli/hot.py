@@ -8,7 +8,7 @@ from typing import Final
 
 from ..client import Client
 from ..client.wording import size
-from .arguments import json_of, say, stdin_once, text_of
+from .arguments import json_of, say, text_of
 from .database import add_database, database_of, patience, synced
 from .terminal import Shown, show_json, visible
 
@@ -38,7 +38,6 @@ def add_hot(parser: argparse.ArgumentParser) -> None:
 def run_hot(args: argparse.Namespace, client: Client) -> Shown | None:
     """Show it, or do what an option says."""
     key, text = args.update or ("", "null")
-    stdin_once(text, args.token_file)
     value = json_of(text_of(text), f"--update {key}")
     database = database_of(args)
     client.timeout = patience(database)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -60,7 +59,7 @@ def _status(_: argparse.Namespace, client: Client) -> Shown:
 
 
 def _show_status(stats: shapes.files.FilesStats) -> None:
-    now, state = time.time(), stats.state
+    state = stats.state
     behind = f"{number_of(state.to_read, 'file', 'files')} to read" if state.to_read else "behind"
     left_out = f", {stats.left_out:,} left out: index list --left-out" if stats.left_out else ""
     show_rows(
@@ -70,7 +69,7 @@ def _show_status(stats: shapes.files.FilesStats) -> None:
             ("index", size(stats.index_bytes)),
             ("state", behind if state.dirty else "in step with the files"),
             ("watching", "yes" if state.watching else "no: looked at now and then"),
-            ("last sync", ago(state.last_sync_at, now) if state.last_sync_at else "not yet"),
+            ("last sync", ago(state.last_sync_at) if state.last_sync_at else "not yet"),
         ]
     )
     if stats.paths:
@@ -101,10 +100,9 @@ def _list(args: argparse.Namespace, client: Client) -> Shown:
     page = client.files_list(args.what or "", left_out=args.left_out, **options)
 
     def show() -> None:
-        now = time.time()
         show_rows(
             (
-                moment(file.modified_at, now) if file.modified_at else "",
+                moment(file.modified_at) if file.modified_at else "",
                 size(file.size),
                 file.reason or number_of(file.chunks, "chunk", "chunks"),
                 file.path,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 
 from .. import shapes
 from ..client import Client
@@ -53,6 +52,5 @@ def run_kv(args: argparse.Namespace, client: Client) -> Shown:
 
 
 def _show(page: shapes.pairs.PairPage, offset: int) -> None:
-    now = time.time()
-    show_rows((pair.key, moment(pair.updated_at, now), pair.value) for pair in page.results)
+    show_rows((pair.key, moment(pair.updated_at), pair.value) for pair in page.results)
     tell_rest(len(page.results), page.total, offset)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from typing import Final
 
 from .. import shapes
@@ -76,10 +75,9 @@ def run_sessions(args: argparse.Namespace, client: Client) -> Shown:
 
 
 def _show_page(page: shapes.sessions.SessionPage, offset: int) -> None:
-    now = time.time()
     show_rows(
         (
-            *(one.id, one.status, moment(one.last_active_at, now)),
+            *(one.id, one.status, moment(one.last_active_at)),
             *(number_of(one.answers, "answer", "answers"), one.name or one.category),
         )
         for one in page.sessions
@@ -88,17 +86,15 @@ def _show_page(page: shapes.sessions.SessionPage, offset: int) -> None:
 
 
 def _show_used(page: shapes.sessions.UsedPage, offset: int) -> None:
-    now = time.time()
     for one in page.answers:
-        show_rows([(one.id, moment(one.at, now), one.via, one.query)])
+        show_rows([(one.id, moment(one.at), one.via, one.query)])
         show_rows(("", item.source, item.id, item.hash) for item in one.used)
     tell_rest(len(page.answers), page.total, offset)
 
 
 def _show_replayed(replayed: shapes.sessions.Replayed) -> None:
-    now = time.time()
     for one in replayed.answers:
-        show_rows([(one.id, moment(one.at, now), one.via, one.query)])
+        show_rows([(one.id, moment(one.at), one.via, one.query)])
         show_rows(("", item.change, item.source, item.id) for item in one.used)
     of = number_of(replayed.total, "thing", "things")
     print(f"{replayed.changed} of {of} changed since")

@@ -7,7 +7,7 @@ import argparse
 from msgspec import UNSET
 
 from ..client import Client
-from .arguments import WrongUsage, one_text, say, stdin_once, text_of
+from .arguments import WrongUsage, one_text, say, text_of
 from .database import add_database, database_of, patience, synced
 from .memories import short
 from .options import FIELDS, add_options, fields_of
@@ -30,7 +30,6 @@ def add_store(parser: argparse.ArgumentParser) -> None:
 def run_store(args: argparse.Namespace, client: Client) -> None:
     """Store it, and print its id."""
     text = one_text(args.words, args.text, "--text")
-    stdin_once(text, args.data, args.token_file)
     text, fields, database = text_of(text), fields_of(args), database_of(args)
     client.timeout = patience(database)
     stored = client.store(text, **fields)
@@ -81,7 +80,6 @@ def run_update(args: argparse.Namespace, client: Client) -> Shown:
     Raises:
         WrongUsage: no field was given.
     """
-    stdin_once(args.text, args.data)
     changes = fields_of(args)
     if args.text is not None:
         changes["text"] = text_of(args.text)

@@ -25,14 +25,15 @@ def run_sync(args: argparse.Namespace, client: Client) -> Shown:
     if args.now:
         return _told(client.sync())
     status = client.sync_status()
-    return lambda: show_rows(_rows(status, time.time()))
+    return lambda: show_rows(_rows(status))
 
 
-def phase_of(status: shapes.sync.ReplicationStatus, now: float) -> str:
+def phase_of(status: shapes.sync.ReplicationStatus) -> str:
     """What replication is doing, in a few words; in capitals where the user must act."""
     if status.replica == "none":
         return "off"
     if status.phase == "waiting":
+        now = time.time()
         return f"waiting, next try {ago(max(status.next_try or now, now), now)}"
     if status.phase == "stopped":
         return "STOPPED until it is fixed"
@@ -53,9 +54,9 @@ def _told(synced: shapes.sync.Synced) -> str:
     return f"{text}: nothing to do" if nothing else text
 
 
-def _rows(status: shapes.sync.SyncStatus, now: float) -> Iterator[tuple[str, str]]:
+def _rows(status: shapes.sync.SyncStatus) -> Iterator[tuple[str, str]]:
     yield "replica", _place(status)
-    yield "state", phase_of(status, now)
+    yield "state", phase_of(status)
     if status.message:
         yield "", status.message
     if status.hint:
@@ -72,9 +73,9 @@ def _rows(status: shapes.sync.SyncStatus, now: float) -> Iterator[tuple[str, str
     if status.away:
         yield "away", f"not seen for 90 days: {', '.join(status.away)}"
     if status.replica != "none":
-        yield "last success", _succeeded(status.last_success, now)
+        yield "last success", _succeeded(status.last_success)
         yield "since start", _counted(status)
-        yield "restore", _verified(status.verification, now)
+        yield "restore", _verified(status.verification)
     yield "device", f"{status.device.name} ({status.device.id})"
 
 
@@ -92,15 +93,15 @@ def _queued(kinds: Mapping[str, int]) -> str:
     return ", ".join(named) or "nothing"
 
 
-def _succeeded(last: float | None, now: float) -> str:
-    return "none since the daemon started" if last is None else ago(last, now)
+def _succeeded(last: float | None) -> str:
+    return "none since the daemon started" if last is None else ago(last)
 
 
-def _verified(last: shapes.sync.Verification | None, now: float) -> str:
+def _verified(last: shapes.sync.Verification | None) -> str:
     """The result of the last check that a restore would work."""
     if last is None:
         return "not verified yet"
-    when = ago(last.at, now)
+    when = ago(last.at)
     if last.verified:
         return f"{last.rows:,} rows verified {when}"
     return f"FAILED {when}: {'; '.join(last.faults)}"
@@ -167,24 +168,23 @@ def _show_devices(devices: list[shapes.sync.DeviceView]) -> None:
     if not devices:
         say("no device has replicated yet")
         return
-    now = time.time()
     head = ("device", "name", "first contact", "last contact", "rows behind", "")
-    show_rows([head, *(_device(device, now) for device in devices)])
+    show_rows([head, *map(_device, devices)])
 
 
-def _device(device: shapes.sync.DeviceView, now: float) -> tuple[str, ...]:
+def _device(device: shapes.sync.DeviceView) -> tuple[str, ...]:
     return (
         device.id,
         device.name,
-        moment(device.first_at, now),
-        ago(device.last_at, now),
+        moment(device.first_at),
+        ago(device.last_at),
         "-" if device.behind is None else f"{device.behind:,}",
-        _note(device, now),
+        _note(device),
     )
 
 
-def _note(device: shapes.sync.DeviceView, now: float) -> str:
+def _note(device: shapes.sync.DeviceView) -> str:
     notes = ["this device"] if device.this else []
     if device.retired_at is not None:
-        notes.append(f"retired {ago(device.retired_at, now)}")
+        notes.append(f"retired {ago(device.retired_at)}")
     return ", ".join(notes)
