@@ -16,10 +16,6 @@ from .options import given, refuse
 from .terminal import Shown, show_answer, show_rows, visible
 
 _TYPES: Final = ("tool_chain", "user_preference", "task_solution", "error_recovery")
-_OPTIONS: Final = (
-    "type", "solution", "tag", "user", "success", "weight", "min_weight", "conversation",
-    "dry_run", "limit", "offset",
-)  # fmt: skip
 
 
 def add_experiences(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +58,7 @@ def run_experiences(args: argparse.Namespace, client: Client) -> Shown:
     refuse(len(words) < len(names), f"{args.action} needs {' and '.join(names)}")
     more = words[len(names) : len(names) + 1]
     refuse(bool(more), f"{args.action} takes no word {more[0]!r:.40}" if more else "")
-    fields = given(args, _OPTIONS)
+    fields = given(args, frozenset[str]().union(*(one[1] for one in _ACTIONS.values())))
     for name in fields.keys() - options:
         refuse(True, f"{args.action} takes no --{name.replace('_', '-')}")
     return do(client, [text_of(word) for word in words], fields)

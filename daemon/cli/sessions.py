@@ -96,5 +96,4 @@ def _show_replayed(replayed: shapes.sessions.Replayed) -> None:
     for one in replayed.answers:
         show_rows([(one.id, moment(one.at), one.via, one.query)])
         show_rows(("", item.change, item.source, item.id) for item in one.used)
-    of = number_of(replayed.total, "thing", "things")
-    print(f"{replayed.changed} of {of} changed since")
+    print(f"{replayed.changed} of {number_of(replayed.total, 'thing', 'things')} changed since")
