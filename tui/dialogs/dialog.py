@@ -28,7 +28,9 @@ class Dialog(ModalScreen[T | None]):
         border: round $primary; padding: 0 1; background: $surface;
     }
     Dialog Input, Dialog Input:focus { border: none; height: 1; padding: 0 1; background: $boost; }
-    Dialog OptionList { border: none; padding: 0; height: auto; background: $surface; }
+    Dialog OptionList, Dialog OptionList:focus {
+        border: none; padding: 0; height: auto; background: $surface;
+    }
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave it")]
     if TYPE_CHECKING:

@@ -1,8 +1,4 @@
-"""The categories as they are shown, and their changes.
-
-They are shown in the order of the tree, with the counts of all below each. A change runs on a
-thread.
-"""
+"""The categories in the order of the tree, with the counts of all below each; and adding them."""
 
 from __future__ import annotations
 
@@ -11,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from thermocline.daemon.client import Client
-from thermocline.daemon.client.wording import number_of
 from thermocline.daemon.shapes.tree import TreeView
 
 from ..calls import Done
@@ -105,34 +100,7 @@ def add_category(client: Client, path: str, desc: str) -> Done:
     return Done(told, lambda again: again.tree_remove(first))
 
 
-def describe_category(client: Client, path: str, desc: str, before: str) -> Done:
-    """Change the description of a category."""
-    client.tree_add(path, desc)
-    return Done(f"described {path}", lambda again: again.tree_add(path, before))
-
-
-def rename_category(client: Client, path: str, to: str) -> Done:
-    """Rename or move a category with all below it."""
-    client.tree_rename(path, to)
-    return Done(f"renamed it {to}", Client.tree_undo)
-
-
-def remove_categories(client: Client, path: str, gone: Described) -> Done:
-    """Remove a category and those below it, all empty; undoing adds them again."""
-    client.tree_remove(path)
-    return Done(f"removed {path}", lambda again: _restore(again, gone))
-
-
-def prune_categories(client: Client, tree: TreeView) -> Done:
-    """Remove what is empty and long unused; undoing adds it again."""
-    paths = client.tree_prune().paths
-    if not paths:
-        return Done("no category is empty and long unused")
-    gone = described(tree, paths)
-    told = f"pruned {number_of(len(paths), 'category', 'categories')}"
-    return Done(told, lambda again: _restore(again, gone))
-
-
-def _restore(client: Client, gone: Described) -> None:
+def restore(client: Client, gone: Described) -> None:
+    """Add categories again that were removed."""
     for path, desc in gone:
         client.tree_add(path, desc)

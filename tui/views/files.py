@@ -243,7 +243,12 @@ class FilesView(FilteredView[Any]):
         if one.origin != "added":
             self.app.flash(f"{one.path} is watched by the {one.origin}: change that", "warning")
             return
-        await self.do(partial(_unwatch, path=one.path))
+
+        def change(client: Client) -> Done:
+            client.files_remove(one.path)
+            return Done(f"no longer watching {one.path}", lambda again: again.files_add(one.path))
+
+        await self.do(change)
 
     @work
     async def action_look(self) -> None:
@@ -297,11 +302,6 @@ def _watch(client: Client, path: str) -> Done:
     more = "" if added.in_step else f", {added.to_read:,} to read"
     undo = (lambda again: again.files_remove(added.path)) if added.added else None
     return Done(f"{said}: {number_of(added.files, 'file', 'files')}{more}", undo)
-
-
-def _unwatch(client: Client, path: str) -> Done:
-    client.files_remove(path)
-    return Done(f"no longer watching {path}", lambda again: again.files_add(path))
 
 
 def _look(client: Client) -> Done:

@@ -13,7 +13,7 @@ from thermocline.daemon.client import Client
 
 from ..calls import Done
 from ..dialogs.form import Field
-from .memory_changes import graded
+from .memory_actions import graded
 from .memory_text import grade
 
 if TYPE_CHECKING:

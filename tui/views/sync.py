@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import ClassVar, Final
 
 from rich.text import Text
@@ -21,9 +20,9 @@ from thermocline.daemon.shapes.sync import DeviceView, SyncRound, SyncStatus
 from ..calls import LONG_SECONDS, Done
 from ..text import one_line, plain, text_of
 from ..widgets.facts import Facts
-from ..widgets.paged import Column, PagedTable
+from ..widgets.paged import Column
 from ..widgets.spark import Spark
-from .parts import PartsView
+from .parts import Part, PartsView
 
 _LABEL: Final = 9
 _MOST_CONFLICTS: Final = 200
@@ -44,11 +43,6 @@ class SyncView(PartsView):
     SyncView.-beside #conflicts { row-span: 2; }
     SyncView.-beside #conflicts PagedTable { height: auto; max-height: 60%; }
     """
-    PARTS: ClassVar[Mapping[str, str]] = {
-        "rounds": "Rounds",
-        "conflicts": "Conflicts",
-        "devices": "Devices",
-    }
     # Rounds raise no event.
     WATCHES: ClassVar[frozenset[str]] = frozenset({""})
     WRITES: ClassVar[frozenset[str]] = frozenset(
@@ -80,46 +74,47 @@ class SyncView(PartsView):
             yield Facts(_LABEL)
             yield Spark("outbox", label_columns=_LABEL, id="outbox")
             yield Spark("latency", unit=" ms", label_columns=_LABEL, id="latency")
-        with Container(id="parts"):
-            with self.panel("rounds"):
-                yield PagedTable[SyncRound](
-                    [
-                        Column("When", 10, lambda one: self.ago(one.at)),
-                        Column("Sent", 4, lambda one: _or_dash(one.sent), right=True),
-                        Column("Came", 4, lambda one: _or_dash(one.received), right=True),
-                        Column("Lost", 4, _lost, least=64, right=True),
-                        Column("Took", 8, _took, least=50, right=True),
-                        Column("Result", 0, self._result),
-                    ],
-                    lambda one: one.at,
-                    empty="no round since the daemon started",
-                    opens=False,
-                )
-            with self.panel("conflicts"):
-                yield PagedTable[VersionView](
-                    [
-                        Column("When", 10, lambda one: self.ago(one.at)),
-                        Column("Fields", 10, lambda one: plain(", ".join(one.replaced)), least=56),
-                        Column("Lost value", 0, self._lost_value),
-                    ],
-                    lambda one: str(one.number),
-                    empty="no value was lost: no two devices changed the same field",
-                    opens=False,
-                )
-                with VerticalScroll(id="detail", can_focus=False):
-                    yield Static()
-            with self.panel("devices"):
-                yield PagedTable[DeviceView](
-                    [
-                        Column("Device", 0, self._device),
-                        Column("Seen", 10, lambda one: self.ago(one.last_at)),
-                        Column("State", 14, _state),
-                        Column("Id", 12, lambda one: plain(one.id), least=64),
-                    ],
-                    lambda one: one.id,
-                    empty="no device has replicated yet",
-                    opens=False,
-                )
+        yield self.boxes()
+
+    def parts(self) -> Mapping[str, Part]:
+        """Past rounds, lost values, and devices."""
+        return {
+            "rounds": Part(
+                "Rounds",
+                [
+                    Column("When", 10, lambda one: self.ago(one.at)),
+                    Column("Sent", 4, lambda one: _or_dash(one.sent), right=True),
+                    Column("Came", 4, lambda one: _or_dash(one.received), right=True),
+                    Column("Lost", 4, _lost, least=64, right=True),
+                    Column("Took", 8, _took, least=50, right=True),
+                    Column("Result", 0, self._result),
+                ],
+                lambda one: one.at,
+                "no round since the daemon started",
+            ),
+            "conflicts": Part(
+                "Conflicts",
+                [
+                    Column("When", 10, lambda one: self.ago(one.at)),
+                    Column("Fields", 10, lambda one: plain(", ".join(one.replaced)), least=56),
+                    Column("Lost value", 0, self._lost_value),
+                ],
+                lambda one: str(one.number),
+                "no value was lost: no two devices changed the same field",
+                below=[VerticalScroll(Static(), id="detail", can_focus=False)],
+            ),
+            "devices": Part(
+                "Devices",
+                [
+                    Column("Device", 0, self._device),
+                    Column("Seen", 10, lambda one: self.ago(one.last_at)),
+                    Column("State", 14, _state),
+                    Column("Id", 12, lambda one: plain(one.id), least=64),
+                ],
+                lambda one: one.id,
+                "no device has replicated yet",
+            ),
+        }
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Which keys mean something here."""
@@ -143,8 +138,12 @@ class SyncView(PartsView):
         if status is None:
             return
         before, self.status = self.status, status
-        if before is None or before.lost_values != status.lost_values or not self._conflicts:
-            await self._read_conflicts(status.lost_values)
+        if not status.lost_values:
+            self._conflicts = []
+        elif before is None or before.lost_values != status.lost_values or not self._conflicts:
+            options = {"conflicts": True, "limit": _MOST_CONFLICTS}
+            found = await self.call(lambda client: client.history(None, **options))
+            self._conflicts = [*found.results] if found is not None else self._conflicts
         now = self.app.now()
         answers = status.phase in ("idle", "working") and status.last_success is not None
         if answers and now - self._asked >= _DEVICES_SECONDS:
@@ -157,16 +156,6 @@ class SyncView(PartsView):
             self.query_one("#latency", Spark).values = tuple(live.sync_ms)
         self.draw()
 
-    async def _read_conflicts(self, lost: int) -> None:
-        if not lost:
-            self._conflicts = []
-            return
-        found = await self.call(
-            lambda client: client.history(conflicts=True, limit=_MOST_CONFLICTS)
-        )
-        if found is not None:
-            self._conflicts = [*found.results]
-
     def draw(self) -> None:
         """Draw what was read."""
         if self.status is None:
@@ -175,12 +164,8 @@ class SyncView(PartsView):
         self.rows("rounds").fill(self.status.rounds)
         self.rows("conflicts").fill(self._conflicts)
         self.rows("devices").fill(self._devices)
-        self.name_parts(
-            {
-                "conflicts": f" {len(self._conflicts)}" if self._conflicts else "",
-                "devices": f" {len(self._devices)}" if self._devices else "",
-            }
-        )
+        counts = {"conflicts": len(self._conflicts), "devices": len(self._devices)}
+        self.name_parts({part: f" {count}" for part, count in counts.items() if count})
         self._draw_detail()
         self.refresh_bindings()
 
@@ -300,21 +285,27 @@ class SyncView(PartsView):
         """Restore into a temporary folder, and compare."""
         self.app.flash("rehearsing: restoring into a temporary folder", seconds=LONG_SECONDS)
         found = await self.call(Client.verify, patience=LONG_SECONDS)
-        if found is not None:
+        if found is not None and found.verified:
             rows = number_of(found.rows, "row", "rows")
-            if found.verified:
-                told = f"a restore would bring back {rows}; it took {found.seconds:.1f} s"
-                self.app.did(Done(told))
-            else:
-                self.app.flash(f"a restore would fail: {'; '.join(found.faults)}", "failure")
+            told = f"a restore would bring back {rows}; it took {found.seconds:.1f} s"
+            self.app.did(Done(told))
+        elif found is not None:
+            self.app.flash(f"a restore would fail: {'; '.join(found.faults)}", "failure")
         self.refresh_data()
 
     @work
     async def action_take_back(self) -> None:
         """Put the value that lost into force again."""
         one: VersionView | None = self.rows("conflicts").here
-        if one is not None:
-            await self.do(partial(_take_back, one=one))
+        if one is None:
+            return
+
+        def change(client: Client) -> Done:
+            which = {"id": one.id, "kind": one.kind}
+            client.undo(**which, number=one.number)
+            return Done("the lost value is in force", lambda again: again.undo(**which))
+
+        await self.do(change)
 
     @work
     async def action_retire(self) -> None:
@@ -329,8 +320,13 @@ class SyncView(PartsView):
         if one.this:
             effects.append("It is this device: its replication stops until it is used again.")
         title = Text.assemble("Retire ", self.shown(one.name))
+
+        def change(client: Client) -> Done:
+            client.retire_device(one.id)
+            return Done(f"retired {one.name}", Client.rejoin if one.this else None)
+
         if await self.app.confirm(title, *effects, word="retire"):
-            await self._do(partial(_retire, one=one))
+            await self._do(change)
 
     @work
     async def action_rejoin(self) -> None:
@@ -345,11 +341,8 @@ class SyncView(PartsView):
 
     async def show(self, what: str) -> None:
         """Show a part by its name, or a conflict by its number."""
-        if what in self.PARTS:
-            self.action_part(what)
-        elif what:
-            self.action_part("conflicts")
-            self.rows("conflicts").select(what)
+        await super().show(what if what in self._parts else "conflicts")
+        self.rows("conflicts").select(what)
 
     def copied(self) -> str:
         """The lost value under the cursor, the device's id, or the round's error."""
@@ -367,17 +360,6 @@ def _sync(client: Client) -> Done:
     if done.conflicts:
         words += f"; {number_of(done.conflicts, 'value', 'values')} lost a conflict"
     return Done(words)
-
-
-def _take_back(client: Client, one: VersionView) -> Done:
-    which = {"id": one.id, "kind": one.kind}
-    client.undo(**which, number=one.number)
-    return Done("the lost value is in force", lambda again: again.undo(**which))
-
-
-def _retire(client: Client, one: DeviceView) -> Done:
-    client.retire_device(one.id)
-    return Done(f"retired {one.name}", Client.rejoin if one.this else None)
 
 
 def _rejoin(client: Client) -> Done:

@@ -18,11 +18,12 @@ from thermocline.daemon.client.wording import number_of
 from thermocline.daemon.shapes.memory import MemoryView
 from thermocline.daemon.shapes.tree import TreeView as Categories
 
+from ..calls import Done
 from ..dialogs.form import Field
 from ..widgets.gauge import Gauge
 from ..widgets.paged import Column, PagedTable
-from . import categories, memory_columns
-from .categories import ROOT, Category, categories_of, described
+from . import memory_columns
+from .categories import ROOT, Category, add_category, categories_of, described, restore
 from .memory_detail import MemoryDetail
 from .memory_text import age
 from .view import View
@@ -221,7 +222,7 @@ class TreeView(View):
 
         async def save(values: dict[str, str]) -> None:
             path, desc = values["path"].strip().strip("/"), values["desc"].strip()
-            await self.change(partial(categories.add_category, path=path, desc=desc))
+            await self.change(partial(add_category, path=path, desc=desc))
 
         await self.enter("Add a category", fields, save)
 
@@ -236,8 +237,13 @@ class TreeView(View):
         async def save(values: dict[str, str]) -> None:
             if not (desc := values["desc"].strip()):
                 raise ValueError("say in a few words what belongs there")
-            change = categories.describe_category
-            await self.change(partial(change, path=one.path, desc=desc, before=one.desc))
+
+            def change(client: Client) -> Done:
+                client.tree_add(one.path, desc)
+                told = f"described {one.path}"
+                return Done(told, lambda again: again.tree_add(one.path, one.desc))
+
+            await self.change(change)
 
         await self.enter(Text.assemble("Describe ", self.shown(one.path)), fields, save)
 
@@ -250,8 +256,13 @@ class TreeView(View):
 
         async def save(values: dict[str, str]) -> None:
             to = values["to"].strip().strip("/")
+
+            def change(client: Client) -> Done:
+                client.tree_rename(one.path, to)
+                return Done(f"renamed it {to}", Client.tree_undo)
+
             if to != one.path:
-                await self.change(partial(categories.rename_category, path=one.path, to=to))
+                await self.change(change)
 
         title = Text.assemble("Rename ", self.shown(one.path))
         note = f"{number_of(one.count, 'memory goes', 'memories go')} along, and all below it."
@@ -269,16 +280,32 @@ class TreeView(View):
             return
         gone = described(tree, [p for p in tree.tree if f"{p}/".startswith(f"{one.path}/")])
         effects = (self.shown(one.path), f"{number_of(len(gone), 'category', 'categories')} go.")
+
+        def change(client: Client) -> Done:
+            client.tree_remove(one.path)
+            return Done(f"removed {one.path}", lambda again: restore(again, gone))
+
         if await self.app.confirm("Remove this category", *effects, word="remove"):
-            await self.do(partial(categories.remove_categories, path=one.path, gone=gone))
+            await self.do(change)
 
     @work
     async def action_prune(self) -> None:
         """Remove all categories that are empty and long unused."""
         tree = self._tree
+        if tree is None:
+            return
         effects = ("Removes every category without memories that was not used for long.",)
-        if tree is not None and await self.app.confirm("Prune the tree", *effects, word="prune"):
-            await self.do(partial(categories.prune_categories, tree=tree))
+
+        def change(client: Client) -> Done:
+            paths = client.tree_prune().paths
+            if not paths:
+                return Done("no category is empty and long unused")
+            gone = described(tree, paths)
+            told = f"pruned {number_of(len(paths), 'category', 'categories')}"
+            return Done(told, lambda again: restore(again, gone))
+
+        if await self.app.confirm("Prune the tree", *effects, word="prune"):
+            await self.do(change)
 
     def _chosen(self) -> Category | None:
         one = self.category

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final, TypeAlias, cast
 
 from msgspec import UNSET
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container
 from textual.widgets import Static
 
 from thermocline.daemon.client import Client
@@ -28,10 +27,12 @@ from ..calls import LONG_SECONDS, Done
 from ..text import plain, span
 from ..widgets.facts import Facts
 from ..widgets.gauge import Gauge, bar
-from ..widgets.paged import Column, PagedTable
-from .parts import PartsView
+from ..widgets.paged import Column
+from .parts import Part, PartsView
 from .run_words import budget_of, facts_of, seconds_of, told
 
+# What the model was used for, by the name of the purpose.
+Used: TypeAlias = tuple[str, PurposeUsage]
 _LABEL: Final = 8
 # The runs that a person can start, with what they do.
 RUNS: Final = {
@@ -64,11 +65,6 @@ class UpkeepView(PartsView):
     UpkeepView.-beside #purposes { column-span: 2; }
     UpkeepView.-beside #runs PagedTable { height: auto; max-height: 60%; }
     """
-    PARTS: ClassVar[Mapping[str, str]] = {
-        "schedules": "Schedules",
-        "runs": "Runs",
-        "purposes": "Model",
-    }
     # Runs and the model's calls are seen in the status too.
     WATCHES: ClassVar[frozenset[str]] = frozenset({""})
     WRITES: ClassVar[frozenset[str]] = frozenset({"run"})
@@ -87,73 +83,56 @@ class UpkeepView(PartsView):
     def compose(self) -> ComposeResult:
         """What runs now, and the three parts."""
         yield Static(id="now")
-        with Container(id="parts"):
-            with self.panel("schedules"):
-                yield PagedTable[Schedule](
-                    [
-                        Column("Job", 8, lambda one: one.name),
-                        Column("When", 11, _when, least=56),
-                        Column("Last", 10, lambda one: self.ago(one.last)),
-                        Column(
-                            "Took", 7, lambda one: seconds_of(one.seconds), least=70, right=True
-                        ),
-                        Column("Next", 10, self._next),
-                        Column("Result", 0, self._last_result),
-                    ],
-                    lambda one: one.name,
-                    empty="nothing is scheduled: the agent has no memory yet",
-                )
-            with self.panel("runs"):
-                yield PagedTable[UpkeepRun](
-                    [
-                        Column("When", 10, lambda one: self.ago(one.at)),
-                        Column("Run", 11, lambda one: "try " * _tried(one) + one.mode),
-                        Column(
-                            "Took", 7, lambda one: seconds_of(one.seconds), least=44, right=True
-                        ),
-                        Column("Result", 0, self._result),
-                    ],
-                    lambda one: one.at,
-                    empty="no run since the daemon started: r runs one",
-                    opens=False,
-                )
-                yield Static(id="result")
-            with self.panel("purposes"):
-                yield Facts(_LABEL)
-                yield Gauge("budget", label_columns=_LABEL)
-                yield PagedTable[tuple[str, PurposeUsage]](
-                    [
-                        Column("Purpose", 0, lambda row: plain(row[0])),
-                        Column("Calls", 6, lambda row: f"{row[1].calls:,}", right=True),
-                        Column("Cached", 6, lambda row: f"{row[1].cached:,}", least=48, right=True),
-                        Column("Failed", 6, lambda row: _failed(row[1]), right=True),
-                        Column("Tokens", 15, lambda row: _tokens(row[1]), least=72, right=True),
-                        Column("Cost", 8, lambda row: f"${row[1].cost:.4f}", right=True),
-                        Column(
-                            "p50",
-                            7,
-                            lambda row: seconds_of(row[1].p50_seconds),
-                            least=76,
-                            right=True,
-                        ),
-                        Column(
-                            "p95",
-                            7,
-                            lambda row: seconds_of(row[1].p95_seconds),
-                            least=86,
-                            right=True,
-                        ),
-                        Column(
-                            "Last failure",
-                            16,
-                            lambda row: plain(row[1].last_error or "-"),
-                            least=104,
-                        ),
-                    ],
-                    lambda row: row[0],
-                    empty="",
-                    opens=False,
-                )
+        yield self.boxes()
+
+    def parts(self) -> Mapping[str, Part]:
+        """Schedules, past runs, and the model by purpose."""
+        return {
+            "schedules": Part(
+                "Schedules",
+                [
+                    Column("Job", 8, lambda one: one.name),
+                    Column("When", 11, _when, least=56),
+                    Column("Last", 10, lambda one: self.ago(one.last)),
+                    Column("Took", 7, lambda one: seconds_of(one.seconds), least=70, right=True),
+                    Column("Next", 10, self._next),
+                    Column("Result", 0, self._last_result),
+                ],
+                lambda one: one.name,
+                "nothing is scheduled: the agent has no memory yet",
+                opens=True,
+            ),
+            "runs": Part(
+                "Runs",
+                [
+                    Column("When", 10, lambda one: self.ago(one.at)),
+                    Column("Run", 11, lambda one: "try " * _tried(one) + one.mode),
+                    Column("Took", 7, lambda one: seconds_of(one.seconds), least=44, right=True),
+                    Column("Result", 0, self._result),
+                ],
+                lambda one: one.at,
+                "no run since the daemon started: r runs one",
+                below=[Static(id="result")],
+            ),
+            # Its rows are names with what was used.
+            "purposes": Part(
+                "Model",
+                [
+                    Column("Purpose", 0, lambda row: plain(row[0])),
+                    Column("Calls", 6, lambda row: f"{row[1].calls:,}", right=True),
+                    Column("Cached", 6, lambda row: f"{row[1].cached:,}", least=48, right=True),
+                    Column("Failed", 6, _failed, right=True),
+                    Column("Tokens", 15, _tokens, least=72, right=True),
+                    Column("Cost", 8, lambda row: f"${row[1].cost:.4f}", right=True),
+                    Column("p50", 7, _seconds("p50_seconds"), least=76, right=True),
+                    Column("p95", 7, _seconds("p95_seconds"), least=86, right=True),
+                    Column("Last failure", 16, _last_error, least=104),
+                ],
+                lambda row: row[0],
+                "",
+                above=[Facts(_LABEL), Gauge("budget", label_columns=_LABEL)],
+            ),
+        }
 
     # What is shown
 
@@ -354,11 +333,6 @@ class UpkeepView(PartsView):
         else:
             self.app.did(Done(words))
 
-    async def show(self, what: str) -> None:
-        """Show a part by its name."""
-        if what in self.PARTS:
-            self.action_part(what)
-
     def copied(self) -> str:
         """What is said of the run under the cursor."""
         return cast("Text", self.query_one("#result", Static).content).plain
@@ -377,9 +351,17 @@ def _tried(one: UpkeepRun) -> bool:
     return one.result is not None and one.result.dry_run
 
 
-def _failed(one: PurposeUsage) -> str:
-    return f"! {one.errors:,}" if one.errors else "-"
+def _failed(row: Used) -> str:
+    return f"! {row[1].errors:,}" if row[1].errors else "-"
 
 
-def _tokens(one: PurposeUsage) -> str:
-    return f"{one.tokens_in:,} → {one.tokens_out:,}"
+def _tokens(row: Used) -> str:
+    return f"{row[1].tokens_in:,} → {row[1].tokens_out:,}"
+
+
+def _seconds(name: str) -> Callable[[Used], str]:
+    return lambda row: seconds_of(getattr(row[1], name))
+
+
+def _last_error(row: Used) -> str:
+    return plain(row[1].last_error or "-")
