@@ -196,6 +196,26 @@ async def test_the_search_finds_a_memory_a_setting_and_a_tab(daemon: Daemon) -> 
         await ready(app)
 
 
+async def test_in_a_low_window_the_search_shows_what_is_typed_and_the_result_under_the_cursor(
+    daemon: Daemon,
+) -> None:
+    app = ThermoclineApp(daemon.client)
+    async with app.run_test(size=(60, 16)) as pilot:
+        await ready(app)
+        await pilot.press("ctrl+f", *"sync")
+        screen = app.screen
+        assert isinstance(screen, FindScreen)
+        await until(
+            lambda: {"setting", "tab"} <= {one.kind for one in screen._found},
+            "both kinds are found",
+        )
+        await pilot.press("up")
+        await pilot.pause()
+        lines = [strip.text for strip in screen._compositor.render_strips()]
+        assert "sync " in lines[2]
+        assert any("Sync: the replica" in line for line in lines)
+
+
 async def test_what_is_selected_is_copied_to_the_terminal(daemon: Daemon) -> None:
     app = ThermoclineApp(daemon.client, tab="settings")
     async with app.run_test(size=SIZE) as pilot:

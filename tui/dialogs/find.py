@@ -50,6 +50,7 @@ class FindScreen(Dialog[Found]):
     DEFAULT_CSS = """
     FindScreen { align: center top; }
     FindScreen > VerticalScroll { width: 90; max-height: 90%; margin-top: 1; padding: 0; }
+    FindScreen Input { dock: top; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down", "move(1)", "Next", show=False, priority=True),
