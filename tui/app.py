@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
 from rich.text import Text
 from textual import work
@@ -18,34 +18,24 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widgets import ContentSwitcher
 
-from thermocline.daemon.client import ApiError, Client, ClientError
+from thermocline.daemon.client import Client, ClientError
 
-from .calls import Calls
+from .calls import LONG_SECONDS, Calls, Done
 from .dialogs.agents import AgentsScreen
-from .dialogs.choose import ChooseScreen
-from .dialogs.confirm import ConfirmScreen
 from .dialogs.find import FindScreen
-from .dialogs.jump import JumpScreen
-from .dialogs.keys import KeysScreen, keys_of
+from .dialogs.page import KeysScreen
+from .dialogs.questions import ChooseScreen, ConfirmScreen, JumpScreen
 from .feed import Feed, FeedEvent, Snapshot
 from .remembered import Remembered, recalled, remember
-from .text import plain
+from .text import plain, why
 from .themes import DEFAULT_THEME, THEMES
 from .views import TABS, VIEWS, Tab
-from .views.view import PATIENCE_SECONDS, View
+from .views.view import View
 from .widgets.absent import Absent
 from .widgets.flash import Flash, Kind
 from .widgets.frame import Head, Keys, TabBar
 
 _UNDO_SECONDS: Final = 60.0
-
-
-class Undo(NamedTuple):
-    """The last action, how to undo it, and until when."""
-
-    text: str
-    action: Callable[[Client], object]
-    until: float
 
 
 class ThermoclineApp(App[None]):
@@ -127,7 +117,9 @@ class ThermoclineApp(App[None]):
         self._state = state
         self._last = recalled(state) if state is not None else Remembered()
         self._tab = next((name for name in (tab, self._last.tab) if name in TABS), VIEWS[0].name)
-        self._undo: Undo | None = None
+        # The last change that can be undone, and until when.
+        self._undo: Done | None = None
+        self._undo_until = 0.0
         self.agent = agent
         self.read_only = read_only
         self.now = now
@@ -249,7 +241,7 @@ class ThermoclineApp(App[None]):
     def _tick(self) -> None:
         if not self.snapshot.connected:
             self._draw_head()
-        if self._undo is not None and self.now() > self._undo.until:
+        if self._undo is not None and self.now() > self._undo_until:
             self._undo = None
             self.refresh_bindings()
 
@@ -262,17 +254,16 @@ class ThermoclineApp(App[None]):
 
     def failed(self, error: ClientError) -> None:
         """Show why a call did not succeed."""
-        hint = error.hint if isinstance(error, ApiError) else None
-        self.flash(f"{error}; {hint}" if hint else str(error), "failure")
+        self.flash(why(error), "failure")
 
-    def did(self, text: str, undo: Callable[[Client], object] | None = None) -> None:
-        """Say what was done; for a minute `u` undoes it by calling `undo` on a thread."""
-        self._undo = None
-        if undo is not None:
-            self._undo = Undo(text, undo, self.now() + _UNDO_SECONDS)
-            self.flash(f"{text}; u undoes it", seconds=10.0)
+    def did(self, done: Done) -> None:
+        """Say what was done; for a minute `u` undoes it, on a thread, if that is possible."""
+        if done.undo is not None:
+            self._undo, self._undo_until = done, self.now() + _UNDO_SECONDS
+            self.flash(f"{done.text}; u undoes it", seconds=10.0)
         else:
-            self.flash(text)
+            self._undo = None
+            self.flash(done.text)
         self.refresh_bindings()
         self.feed.refresh()
 
@@ -284,7 +275,7 @@ class ThermoclineApp(App[None]):
             *effects: what that means, a line each.
             word: what is to be typed, the same as the verb where there is one.
         """
-        return await self.push_screen_wait(ConfirmScreen(title, effects, word))
+        return await self.push_screen_wait(ConfirmScreen(title, effects, word)) is True
 
     async def choose_from(
         self, title: str, choices: Sequence[tuple[str, str]], chosen: str | None = None
@@ -300,16 +291,16 @@ class ThermoclineApp(App[None]):
     @work
     async def action_undo(self) -> None:
         """Undo the last action."""
-        undo, self._undo = self._undo, None
-        if undo is None:
+        done, self._undo = self._undo, None
+        if done is None or done.undo is None:
             return
         self.refresh_bindings()
         try:
-            await self.calls.run(undo.action, PATIENCE_SECONDS)
+            await self.calls.run(done.undo, LONG_SECONDS)
         except ClientError as error:
             self.failed(error)
         else:
-            self.flash(f"undone: {undo.text}")
+            self.flash(f"undone: {done.text}")
         self.feed.refresh()
         if self.view is not None:
             self.view.refresh_data()
@@ -361,11 +352,13 @@ class ThermoclineApp(App[None]):
         agents = self.snapshot.status.agents if self.snapshot.status is not None else {}
         words = [*TABS, *(f"agent {plain(name)}" for name in agents)]
         word = await self.push_screen_wait(JumpScreen(words))
+        if not word:
+            return
         if word in TABS:
             await self.action_tab(word)
         elif word.startswith("agent "):
             self.show_agent(word.removeprefix("agent ").strip())
-        elif word:
+        else:
             self.flash(f"nothing is called {word!r}", "warning")
 
     @work
@@ -385,7 +378,7 @@ class ThermoclineApp(App[None]):
 
     def action_keys(self) -> None:
         """Show every key that is valid now."""
-        self.push_screen(KeysScreen(keys_of(self.screen, self)))
+        self.push_screen(KeysScreen(self.screen, self))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Every action of the palette: the view's, the app's, tabs and themes."""

@@ -6,16 +6,27 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from thermocline.daemon.client import ApiError, Client
 
 T = TypeVar("T")
+Undo: TypeAlias = Callable[[Client], object]
 
+# How long the daemon may take for what is usually quick, and for what may take minutes.
+USUAL_SECONDS: Final = 30.0
+LONG_SECONDS: Final = 600.0
 # What reads although it has a body, and is therefore sent with POST.
 _READS: Final = frozenset(
     {"/api/recall", "/api/context", "/api/files/search", "/api/files/get", "/api/validate"}
 )
+
+
+class Done(NamedTuple):
+    """A change that was made: what was done, in words, and what undoes it."""
+
+    text: str
+    undo: Undo | None = None
 
 
 class ReadOnlyClient(Client):
@@ -45,7 +56,7 @@ class Calls:
         self._idle: list[Client] = []
         self._closed = False
 
-    async def run(self, function: Callable[[Client], T], patience: float) -> T:
+    async def run(self, function: Callable[[Client], T], patience: float = USUAL_SECONDS) -> T:
         """What `function` returns or raises; if the caller is cancelled, it runs to its end.
 
         Args:

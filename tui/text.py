@@ -10,6 +10,7 @@ import json
 import re
 from typing import Final
 
+from thermocline.daemon.client import ApiError
 from thermocline.daemon.client.wording import size
 
 # Control characters, half characters, and what is invisible or turns the direction of writing.
@@ -79,6 +80,12 @@ def part_of(used: float, limit: float) -> str:
     """A number of bytes against its limit: `4.7 of 5 KB`."""
     have, most = size(used), size(limit).replace(".0 ", " ")
     return f"{have.removesuffix(most[most.rindex(' ') :])} of {most}"
+
+
+def why(error: Exception) -> str:
+    """An error, and where known what to do about it."""
+    hint = error.hint if isinstance(error, ApiError) else None
+    return f"{error}; {hint}" if hint else str(error)
 
 
 def _escaped(character: str) -> str:

@@ -42,7 +42,7 @@ class Parser(argparse.ArgumentParser):
         """The arguments; options may stand anywhere, and `-gate` is a text: options have `--`.
 
         Raises:
-            WrongUsage: they are wrong.
+            WrongUsage: they are wrong, or `-` stands for more than one value.
             SystemExit: after `--help`.
         """
         end = words.index("--") if "--" in words else len(words)
@@ -52,6 +52,9 @@ class Parser(argparse.ArgumentParser):
         args = parse([*marked, *words[end:]])
         for name, value in vars(args).items():
             setattr(args, name, _unmarked(value))
+        given = [one for value in vars(args).values() for one in _listed(value)]
+        if given.count("-") > 1:
+            raise WrongUsage("only one value can be read from standard input")
         return args
 
 
@@ -64,6 +67,10 @@ def _unmarked(value: Any) -> Any:
     if isinstance(value, list):
         return [_unmarked(each) for each in value]
     return value.removeprefix(_MARK) if isinstance(value, str) else value
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def wants_json(words: list[str]) -> bool:
@@ -152,16 +159,6 @@ def text_in(name: str) -> str:
         return decoded(read_stdin(), "standard input")
     with open(name, "rb") as file:  # noqa: PTH123 - pathlib is a tenth of a command's time
         return decoded(file.read(), name)
-
-
-def stdin_once(*values: str | None) -> None:
-    """Refuse to read standard input for two values.
-
-    Raises:
-        WrongUsage: more than one of them is `-`.
-    """
-    if values.count("-") > 1:
-        raise WrongUsage("only one value can be read from standard input")
 
 
 def read_stdin() -> bytes:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 
 from ..client import Client
-from .arguments import WrongUsage, say, stdin_once, text_of
+from .arguments import WrongUsage, say, text_of
 from .database import PATIENCE_SECONDS, add_database, database_of, patience
 from .list import tell_rest
 from .memories import record, show_list
-from .options import FILTERS, add_options
-from .terminal import show_answer, show_json
+from .options import add_page
+from .terminal import Shown, show_json
 
 
 def add_cold(parser: argparse.ArgumentParser) -> None:
@@ -20,30 +20,25 @@ def add_cold(parser: argparse.ArgumentParser) -> None:
     one.add_argument(
         "--init", action="store_true", help="create the replica's tables where they are missing"
     )
-    limit = {"default": 10, "help": "maximum number of results (default 10)"}
-    add_options(parser, FILTERS, ("limit", "offset"), limit=limit, offset={"default": 0})
+    add_page(parser, 10)
     add_database(parser)
     parser.epilog = "With --db-url it searches that database instead of this device."
 
 
-def run_cold(args: argparse.Namespace, client: Client) -> None:
+def run_cold(args: argparse.Namespace, client: Client) -> Shown | None:
     """Search it, or create the tables.
 
     Raises:
         WrongUsage: a page of another database, which has none.
     """
-    stdin_once(args.query, args.token_file)
     database, query = database_of(args), args.query or ""
     client.timeout = PATIENCE_SECONDS if args.init else patience(database)
     if database and args.offset:
         raise WrongUsage("--offset: not available with --db-url, which returns the best matches")
     if args.init:
         client.cold_init(**database)
-        if args.json:
-            show_answer(client.answered)
-        else:
-            print("the archive is ready")
-    elif database:
+        return "the archive is ready"
+    if database:
         found = client.cold_search(text_of(query), args.limit, **database).results
         if args.json:
             show_json([record(memory, "search_method", "relevance") for memory in found])
@@ -58,3 +53,4 @@ def run_cold(args: argparse.Namespace, client: Client) -> None:
         else:
             show_list(page.results)
             tell_rest(len(page.results), page.total, args.offset)
+    return None

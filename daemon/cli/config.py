@@ -12,6 +12,7 @@ from ..client import ApiError, Client, DaemonUnreachable
 from ..client.wording import number_of
 from ..errors import ConfigInvalid
 from .arguments import WrongUsage
+from .options import DAEMON, add_options
 from .terminal import show_json, visible
 
 _COLUMN = 44
@@ -24,18 +25,10 @@ def add_config(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="only check; if there are errors, list them all and exit with 2",
     )
-    parser.add_argument(
-        "--config", metavar="FILE", help="a configuration file that overrides the others"
+    change = (
+        "change one key, such as hot.max_bytes=4096; with --check only check it; may be repeated"
     )
-    parser.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        dest="sets",
-        action="append",
-        default=[],
-        help="change one key, such as hot.max_bytes=4096; with --check only check it;"
-        " may be repeated",
-    )
+    add_options(parser, DAEMON, ("config", "sets"), sets={"help": change})
     parser.add_argument(
         "--unset",
         metavar="KEY",

@@ -11,10 +11,11 @@ from msgspec import UNSET
 from .. import shapes
 from ..client import Client
 from ..client.wording import ago, moment, number_of
-from .arguments import WrongUsage, say, stdin_once, whole
+from .arguments import WrongUsage, say, whole
 from .database import add_database, database_of, synced
 from .memories import short
-from .terminal import show_answer, show_rows, visible
+from .options import given
+from .terminal import Shown, show_rows, visible
 
 MODES: Final = ("quick", "daily", "monthly", "full")
 # A hundred thousand memories take a minute, and a model takes its time.
@@ -48,22 +49,18 @@ def add_consolidate(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_consolidate(args: argparse.Namespace, client: Client) -> None:
+def run_consolidate(args: argparse.Namespace, client: Client) -> Shown:
     """Run it, and print what was done."""
-    stdin_once(args.token_file)
     database = database_of(args)
     client.timeout = _PATIENCE_SECONDS
-    model = {"llm_endpoint": args.llm_endpoint} if args.llm_endpoint else {}
+    model = given(args, ("llm_endpoint",))
     done = client.consolidate(args.mode, dry_run=args.dry_run, **model)
     if not args.dry_run:
         synced(client, database)
-    if args.json:
-        show_answer(client.answered)
-    else:
-        _show_done(done)
     for name in ("ingest_error", "model_error"):
         if trouble := getattr(done, name):
             say(visible(str(trouble)))
+    return lambda: _show_done(done)
 
 
 def _show_done(done: shapes.upkeep.Consolidated) -> None:
@@ -98,7 +95,7 @@ def add_ingest_daily(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_ingest_daily(args: argparse.Namespace, client: Client) -> None:
+def run_ingest_daily(args: argparse.Namespace, client: Client) -> Shown:
     """Store the facts of the notes, and print the new ones.
 
     Raises:
@@ -106,22 +103,18 @@ def run_ingest_daily(args: argparse.Namespace, client: Client) -> None:
     """
     if args.days is not None and args.days < 1:
         raise WrongUsage("--days: expected 1 or more")
-    stdin_once(args.token_file)
     database = database_of(args)
     client.timeout = _PATIENCE_SECONDS
-    request = {"days": args.days, "dry_run": args.dry_run, "llm_endpoint": args.llm_endpoint}
-    done = client.ingest(**{name: value for name, value in request.items() if value})
+    request = given(args, ("days", "llm_endpoint"))
+    done = client.ingest(**request, dry_run=args.dry_run)
     if not args.dry_run:
         synced(client, database)
-    if args.json:
-        show_answer(client.answered)
-    else:
-        _show_ingested(done)
     for note in done.files:
         if note.why:
             say(visible(f"did not read {note.file}: {note.why}"))
     if done.model_error:
         say(visible(f"by rules, without a model: {done.model_error}"))
+    return lambda: _show_ingested(done)
 
 
 def _show_ingested(done: shapes.upkeep.Ingested) -> None:
@@ -144,21 +137,21 @@ def add_upkeep(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_upkeep(args: argparse.Namespace, client: Client) -> None:
+def run_upkeep(_: argparse.Namespace, client: Client) -> Shown:
     """Show the schedule."""
     status = client.upkeep()
-    if args.json:
-        show_answer(client.answered)
-        return
-    now = time.time()
+    return lambda: _show_schedule(status)
+
+
+def _show_schedule(status: shapes.upkeep.UpkeepStatus) -> None:
     if status.schedules:
         head = ("run", f"times ({status.zone})", "last", "next", "")
-        show_rows([head, *(_row(schedule, now) for schedule in status.schedules)])
+        show_rows([head, *map(_row, status.schedules)])
     else:
         print("nothing is scheduled: see upkeep.* in the configuration")
     if running := status.running:
         done = f", {running.step} done" if running.step else ""
-        print(f"running: {running.mode}, started {ago(running.since, now)}{visible(done)}")
+        print(f"running: {running.mode}, started {ago(running.since)}{visible(done)}")
 
 
 def _when(seconds: float | None) -> str:
@@ -170,13 +163,13 @@ def _when(seconds: float | None) -> str:
     return time.strftime("%b %d %H:%M" if this_year else "%b %d %H:%M %Y", local)
 
 
-def _row(schedule: shapes.upkeep.Schedule, now: float) -> tuple[str, ...]:
+def _row(schedule: shapes.upkeep.Schedule) -> tuple[str, ...]:
     seconds, every = schedule.seconds, schedule.every
     took = "" if seconds is None else f"took {seconds:.1f} s"
     return (
         schedule.name,
         schedule.cron or ("" if every is None else f"every {every / 86_400:g} days"),
-        moment(schedule.last, now),
+        moment(schedule.last),
         "by hand" if schedule.next is None else _when(schedule.next),
         f"FAILED: {schedule.error}" if schedule.error else took,
     )

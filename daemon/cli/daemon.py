@@ -6,22 +6,12 @@ import argparse
 
 from ..client import Client
 from ..runtime.quick_start import quick_start
+from .options import DAEMON, add_options
 
 
 def add_daemon(parser: argparse.ArgumentParser) -> None:
     """Add the options of `daemon`."""
-    parser.add_argument("--state-dir", metavar="DIR", help="where the memories are kept")
-    parser.add_argument(
-        "--config", metavar="FILE", help="a configuration file that overrides the others"
-    )
-    parser.add_argument(
-        "--set",
-        dest="sets",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="set one key of the configuration, such as warm.max_kb=100; may be repeated",
-    )
+    add_options(parser, DAEMON, DAEMON)
     parser.add_argument("--welcome", action="store_true", help="show what to try first")
 
 

@@ -61,10 +61,12 @@ def patience(database: dict[str, str]) -> float:
 def synced(client: Client, database: dict[str, str], *, critical: bool = False) -> bool:
     """Send the changes now, if the named database is the agent's replica; whether that was done.
 
-    Another database is left alone, with a warning: replication goes to the configured one.
+    Another database is left alone, with a warning: replication goes to the configured one. The
+    answer that the client got before stays its last one.
     """
     if not database:
         return False
+    answered = client.answered
     try:
         if not _is_replica(client, database):
             say(
@@ -76,6 +78,8 @@ def synced(client: Client, database: dict[str, str], *, critical: bool = False) 
     except ClientError as error:
         say(visible(f"done here, but not in the database: {error}"))
         return False
+    finally:
+        client.answered = answered
 
 
 def _is_replica(client: Client, database: dict[str, Any]) -> bool:

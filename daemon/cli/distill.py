@@ -76,8 +76,6 @@ def _texts(args: argparse.Namespace) -> list[tuple[str, str]]:
         raise WrongUsage("give a text once: as a word, with --text or with --file")
     if given:
         return [("", text_of(given[0]))]
-    if args.files.count("-") > 1:
-        raise WrongUsage("only one --file can be read from standard input")
     return [(name, text_in(name)) for name in args.files]
 
 

@@ -9,12 +9,13 @@ from typing import Any
 
 from ..client import Client
 from ..client.wording import number_of
+from .options import DAEMON, add_options
 from .terminal import show_json, visible
 
 
 def add_doctor(parser: argparse.ArgumentParser) -> None:
     """Add the options of `doctor`."""
-    parser.add_argument("--state-dir", metavar="DIR", help="where the memories are kept")
+    add_options(parser, DAEMON, ("state_dir",))
     parser.epilog = (
         "Works with and without a running daemon, and changes nothing. For the service of the\n"
         "system run it with sudo.\n\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -13,28 +12,10 @@ from ..client.wording import ago, number_of
 from .arguments import WrongUsage, json_of, number, say, text_in, text_of, whole
 from .list import tell_rest
 from .observe import said_in, say_skipped
-from .options import refuse
-from .terminal import show_answer, show_rows, visible
+from .options import given, refuse
+from .terminal import Shown, show_answer, show_rows, visible
 
 _TYPES: Final = ("tool_chain", "user_preference", "task_solution", "error_recovery")
-# The words that each action takes, and the options; `limit` and `offset` have no other meaning.
-_ACTIONS: Final[Mapping[str, tuple[tuple[str, ...], frozenset[str]]]] = {
-    "list": ((), frozenset({"type", "user", "min_weight", "limit", "offset"})),
-    "search": (("TEXT",), frozenset({"tag", "limit"})),
-    "add": (("INTENT",), frozenset({"type", "solution", "tag", "user", "success", "weight"})),
-    "show": (("ID",), frozenset()),
-    "use": (("ID",), frozenset()),
-    "delete": (("ID",), frozenset()),
-    "prune": ((), frozenset({"min_weight", "dry_run"})),
-    "stats": ((), frozenset()),
-    "observe": (("FILE",), frozenset({"conversation", "user"})),
-    "prefer": (("CATEGORY", "VALUE"), frozenset({"user"})),
-    "preferences": ((), frozenset({"user", "limit", "offset"})),
-}
-_OPTIONS: Final = (
-    "type", "solution", "tag", "user", "success", "weight", "min_weight", "conversation",
-    "dry_run", "limit", "offset",
-)  # fmt: skip
 
 
 def add_experiences(parser: argparse.ArgumentParser) -> None:
@@ -70,28 +51,24 @@ def add_experiences(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_experiences(args: argparse.Namespace, client: Client) -> None:
+def run_experiences(args: argparse.Namespace, client: Client) -> Shown:
     """Do what the first word says."""
-    names, options = _ACTIONS[args.action]
+    names, options, do = _ACTIONS[args.action]
     words = args.words
     refuse(len(words) < len(names), f"{args.action} needs {' and '.join(names)}")
     more = words[len(names) : len(names) + 1]
     refuse(bool(more), f"{args.action} takes no word {more[0]!r:.40}" if more else "")
-    given = {name: getattr(args, name) for name in _OPTIONS if getattr(args, name) is not None}
-    for name in given.keys() - options:
+    fields = given(args, frozenset[str]().union(*(one[1] for one in _ACTIONS.values())))
+    for name in fields.keys() - options:
         refuse(True, f"{args.action} takes no --{name.replace('_', '-')}")
-    shown = _DO[args.action](client, [text_of(word) for word in words], given)
-    if args.json:
-        show_answer(client.answered)
-    else:
-        shown()
+    return do(client, [text_of(word) for word in words], fields)
 
 
-_Show = Callable[[], None]
 _Given = dict[str, Any]
+_Do = Callable[[Client, list[str], _Given], Shown]
 
 
-def _list(client: Client, _: list[str], given: _Given) -> _Show:
+def _list(client: Client, _: list[str], given: _Given) -> Shown:
     page = client.experiences(**given)
 
     def show() -> None:
@@ -101,7 +78,7 @@ def _list(client: Client, _: list[str], given: _Given) -> _Show:
     return show
 
 
-def _search(client: Client, words: list[str], given: _Given) -> _Show:
+def _search(client: Client, words: list[str], given: _Given) -> Shown:
     found = client.similar_experiences(words[0], given.get("tag", ()), given.get("limit", 5))
 
     def show() -> None:
@@ -112,7 +89,7 @@ def _search(client: Client, words: list[str], given: _Given) -> _Show:
     return show
 
 
-def _add(client: Client, words: list[str], given: _Given) -> _Show:
+def _add(client: Client, words: list[str], given: _Given) -> Shown:
     for name in ("type", "solution"):
         refuse(name not in given, f"add needs --{name}")
     fields = {"tag": "tags", "success": "success_score"}
@@ -129,22 +106,21 @@ def _add(client: Client, words: list[str], given: _Given) -> _Show:
     return show
 
 
-def _show_one(client: Client, words: list[str], _: _Given) -> _Show:
+def _show_one(client: Client, words: list[str], _: _Given) -> Shown:
     client.experience(words[0])
     return lambda: show_answer(client.answered)
 
 
-def _use(client: Client, words: list[str], _: _Given) -> _Show:
+def _use(client: Client, words: list[str], _: _Given) -> Shown:
     used = client.use_experience(words[0])
-    return lambda: print(f"used {used.use_count} times, weight {used.weight:.2f}")
+    return f"used {used.use_count} times, weight {used.weight:.2f}"
 
 
-def _delete(client: Client, words: list[str], _: _Given) -> _Show:
-    gone = client.delete_experience(words[0])
-    return lambda: print("deleted", visible(gone.deleted))
+def _delete(client: Client, words: list[str], _: _Given) -> Shown:
+    return f"deleted {client.delete_experience(words[0]).deleted}"
 
 
-def _prune(client: Client, _: list[str], given: _Given) -> _Show:
+def _prune(client: Client, _: list[str], given: _Given) -> Shown:
     report = client.prune_experiences(**given)
 
     def show() -> None:
@@ -156,7 +132,7 @@ def _prune(client: Client, _: list[str], given: _Given) -> _Show:
     return show
 
 
-def _stats(client: Client, _: list[str], __: _Given) -> _Show:
+def _stats(client: Client, _: list[str], __: _Given) -> Shown:
     found = client.experience_stats()
 
     def show() -> None:
@@ -167,7 +143,7 @@ def _stats(client: Client, _: list[str], __: _Given) -> _Show:
     return show
 
 
-def _observe(client: Client, words: list[str], given: _Given) -> _Show:
+def _observe(client: Client, words: list[str], given: _Given) -> Shown:
     refuse("conversation" not in given, "observe needs --conversation")
     user = {"userId": given["user"]} if "user" in given else {}
     told = client.observe_experiences(given["conversation"], **said_in(text_in(words[0])), **user)
@@ -180,13 +156,12 @@ def _observe(client: Client, words: list[str], given: _Given) -> _Show:
     return show
 
 
-def _prefer(client: Client, words: list[str], given: _Given) -> _Show:
+def _prefer(client: Client, words: list[str], given: _Given) -> Shown:
     made = client.prefer(words[0], words[1], given.get("user", ""))
-    line = f"{made.category}: {made.value} (confidence {made.confidence:.2f})"
-    return lambda: print(visible(line))
+    return f"{made.category}: {made.value} (confidence {made.confidence:.2f})"
 
 
-def _preferences(client: Client, _: list[str], given: _Given) -> _Show:
+def _preferences(client: Client, _: list[str], given: _Given) -> Shown:
     page = client.preferences(**given)
 
     def show() -> None:
@@ -199,26 +174,25 @@ def _preferences(client: Client, _: list[str], given: _Given) -> _Show:
     return show
 
 
-_DO: Final[Mapping[str, Callable[[Client, list[str], _Given], _Show]]] = {
-    "list": _list,
-    "search": _search,
-    "add": _add,
-    "show": _show_one,
-    "use": _use,
-    "delete": _delete,
-    "prune": _prune,
-    "stats": _stats,
-    "observe": _observe,
-    "prefer": _prefer,
-    "preferences": _preferences,
+# Of each action: its words, the options it takes, and what does it.
+_ACTIONS: Final[Mapping[str, tuple[tuple[str, ...], frozenset[str], _Do]]] = {
+    "list": ((), frozenset({"type", "user", "min_weight", "limit", "offset"}), _list),
+    "search": (("TEXT",), frozenset({"tag", "limit"}), _search),
+    "add": (("INTENT",), frozenset({"type", "solution", "tag", "user", "success", "weight"}), _add),
+    "show": (("ID",), frozenset(), _show_one),
+    "use": (("ID",), frozenset(), _use),
+    "delete": (("ID",), frozenset(), _delete),
+    "prune": ((), frozenset({"min_weight", "dry_run"}), _prune),
+    "stats": ((), frozenset(), _stats),
+    "observe": (("FILE",), frozenset({"conversation", "user"}), _observe),
+    "prefer": (("CATEGORY", "VALUE"), frozenset({"user"}), _prefer),
+    "preferences": ((), frozenset({"user", "limit", "offset"}), _preferences),
 }
 
 
 def _show_rows(found: Iterable[shapes.experiences.ExperienceView]) -> None:
-    now = time.time()
     show_rows(
-        (one.id, f"{one.weight:.2f}", one.type, ago(one.last_used_at, now), one.intent)
-        for one in found
+        (one.id, f"{one.weight:.2f}", one.type, ago(one.last_used_at), one.intent) for one in found
     )
 
 

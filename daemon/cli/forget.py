@@ -6,7 +6,7 @@ import argparse
 
 from ..client import ApiError, Client
 from ..client.wording import number_of
-from .arguments import WrongUsage, say, stdin_once, text_of
+from .arguments import WrongUsage, say, text_of
 from .database import PATIENCE_SECONDS
 from .memories import headline, short
 from .terminal import show_answer, show_json, show_rows, visible
@@ -80,7 +80,6 @@ def _forget_each(args: argparse.Namespace, client: Client) -> int:
 
 
 def _forget_matching(args: argparse.Namespace, client: Client) -> None:
-    stdin_once(args.query)
     query = None if args.query is None else text_of(args.query)
     found = client.forget_matching(
         category=args.category, query=query, secrets=args.secrets, dry_run=not args.yes

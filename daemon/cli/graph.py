@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from typing import get_args
 
 from .. import shapes
@@ -12,7 +11,7 @@ from ..client.wording import ago, number_of
 from .arguments import say, text_of, whole
 from .memories import short
 from .options import refuse
-from .terminal import show_answer, show_rows, visible
+from .terminal import Shown, show_rows, visible
 
 _TYPES = get_args(shapes.graph.EntityKind)
 
@@ -37,34 +36,24 @@ def add_graph(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_graph(args: argparse.Namespace, client: Client) -> None:
+def run_graph(args: argparse.Namespace, client: Client) -> Shown:
     """Show an entity or the best known, or change one."""
     changing = args.type is not None or args.alias or args.no_alias
     refuse(args.name is None and bool(changing), "--type, --alias and --no-alias need a NAME")
     refuse(args.name is None and args.depth is not None, "--depth needs a NAME")
     refuse(args.name is not None and args.limit is not None, "--limit takes no NAME")
     if args.name is None:
-        graph = client.graph(limit=args.limit or 20)
-        if args.json:
-            show_answer(client.answered)
-        elif graph.graph:
-            show_rows(entity_row(one) for one in graph.graph)
-        else:
-            say("no memory names anybody or anything yet")
-        return
+        best = client.graph(limit=args.limit or 20).graph
+        nobody = "no memory names anybody or anything yet"
+        return lambda: show_rows(map(entity_row, best)) if best else say(nobody)
     name = text_of(args.name)
     if changing:
         _change(client, name, args)
         if args.json:
-            show_answer(client.answered)
-            return
+            return ""
     graph = client.graph(name, 2 if args.depth is None else args.depth)
-    if args.json:
-        show_answer(client.answered)
-    elif graph.graph:
-        _show(graph.graph)
-    else:
-        say(visible(graph.message or f"no memory names '{name}'"))
+    unknown = graph.message or f"no memory names '{name}'"
+    return lambda: _show(graph.graph) if graph.graph else say(visible(unknown))
 
 
 def _change(client: Client, name: str, args: argparse.Namespace) -> None:
@@ -84,10 +73,9 @@ def entity_row(one: shapes.graph.EntityView) -> tuple[str, ...]:
 
 
 def _show(graph: list[shapes.graph.EntityView]) -> None:
-    now = time.time()
     for one in graph:
         also = f", also {', '.join(one.aliases)}" if one.aliases else ""
-        known = f"first named {ago(one.first_seen, now)}, last {ago(one.last_seen, now)}"
+        known = f"first named {ago(one.first_seen)}, last {ago(one.last_seen)}"
         mentions = number_of(one.mention_count, "memory", "memories")
         print(visible(f"{one.name} ({one.type}{also}): {mentions}, {known}"))
         if one.memories:
@@ -98,7 +86,7 @@ def _show(graph: list[shapes.graph.EntityView]) -> None:
                 link.relation,
                 link.target,
                 f"{link.strength:g}",
-                f"first {ago(link.since, now)}",
+                f"first {ago(link.since)}",
                 " ".join(short(memory) for memory in link.memories),
             )
             for link in one.relations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from typing import Any
 
 from .. import shapes
@@ -12,8 +11,8 @@ from ..client import Client
 from ..client.wording import ago
 from .arguments import whole
 from .memories import short
-from .options import refuse
-from .terminal import cut, show_answer, show_rows, visible
+from .options import given, refuse
+from .terminal import Shown, cut, show_rows, visible
 
 _KIND_HELP = (
     "what ID is: memory (default), pair, hot, category, note, entity, experience or session"
@@ -31,17 +30,13 @@ def add_history(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "Each line shows the fields that a change replaced, with their earlier values."
 
 
-def run_history(args: argparse.Namespace, client: Client) -> None:
+def run_history(args: argparse.Namespace, client: Client) -> Shown:
     """Show the versions, the latest first."""
     versions = client.history(args.id, kind=args.kind, conflicts=args.conflicts, limit=args.limit)
-    if args.json:
-        show_answer(client.answered)
-        return
-    now = time.time()
-    show_rows(
+    return lambda: show_rows(
         (
             str(one.number),
-            ago(one.at, now),
+            ago(one.at),
             one.why or "edited",
             visible(one.writer) or f"on {one.device[:8]}",
             f"{one.kind} {short(visible(one.id))}",
@@ -67,13 +62,19 @@ def add_undo(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("id", nargs="?", metavar="ID", help="undo the last change of this memory")
     add("--kind", default="memory", help=_KIND_HELP)
-    add("--to", type=whole, metavar="NUMBER", help="a version, numbered by thermocline history")
+    add(
+        "--to",
+        dest="number",
+        type=whole,
+        metavar="NUMBER",
+        help="a version, numbered by thermocline history",
+    )
     add("--by", metavar="WRITER", help="undo all changes of a writer, such as uid:1000")
     add("--since", metavar="TIME", help="with --by: 2h, 7d, or a date and time")
     add("--dry-run", action="store_true", help="change nothing, and show what would be put back")
 
 
-def run_undo(args: argparse.Namespace, client: Client) -> None:
+def run_undo(args: argparse.Namespace, client: Client) -> Shown:
     """Restore versions; that is an ordinary change, which can be undone.
 
     Raises:
@@ -81,14 +82,8 @@ def run_undo(args: argparse.Namespace, client: Client) -> None:
     """
     refuse((args.id is None) == (args.by is None), "name a memory, or a writer with --by")
     refuse(args.by is not None and args.since is None, "--by needs --since, such as --since 2h")
-    request = {"id": args.id, "number": args.to, "by": args.by, "since": args.since}
-    request = {name: value for name, value in request.items() if value is not None}
+    request = given(args, ("id", "number", "by", "since"))
     undone = client.undo(**request, kind=args.kind, dry_run=args.dry_run)
-    if args.json:
-        show_answer(client.answered)
-        return
     verb = "put back" if undone.done else "would put back"
-    for row in undone.results:
-        print(f"{verb} {row.kind} {short(visible(row.id))}")
-    if not undone.results:
-        print("nothing to put back")
+    lines = [f"{verb} {row.kind} {short(visible(row.id))}" for row in undone.results]
+    return lambda: print("\n".join(lines) or "nothing to put back")

@@ -8,9 +8,9 @@ from typing import Final
 
 from ..client import Client
 from ..client.wording import size
-from .arguments import json_of, say, stdin_once, text_of
+from .arguments import json_of, say, text_of
 from .database import add_database, database_of, patience, synced
-from .terminal import show_answer, show_json, visible
+from .terminal import Shown, show_json, visible
 
 _KEYS: Final = "identity, owner_profile, lesson, event, task or project"
 
@@ -35,10 +35,9 @@ def add_hot(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_hot(args: argparse.Namespace, client: Client) -> None:
+def run_hot(args: argparse.Namespace, client: Client) -> Shown | None:
     """Show it, or do what an option says."""
     key, text = args.update or ("", "null")
-    stdin_once(text, args.token_file)
     value = json_of(text_of(text), f"--update {key}")
     database = database_of(args)
     client.timeout = patience(database)
@@ -46,28 +45,29 @@ def run_hot(args: argparse.Namespace, client: Client) -> None:
         updated = client.hot_update(key, value)
         for warning in updated.warnings or ():
             say(visible(warning))
-        _changed(client, f"updated {key}", database, as_json=args.json)
-    elif args.remove:
+        return _changed(args, client, f"updated {key}", database)
+    if args.remove:
         client.hot_remove(*args.remove)
         key, name = args.remove
-        _changed(client, f"removed {name} from {key}", database, as_json=args.json)
-    elif args.rebuild:
+        return _changed(args, client, f"removed {name} from {key}", database)
+    if args.rebuild:
         rebuilt = client.hot_rebuild()
-        if args.json:
-            show_answer(client.answered)
-        else:
-            sizes = f"({size(rebuilt.size_bytes)} of {size(rebuilt.max_bytes)})"
-            print("wrote", visible(rebuilt.output), sizes)
-    elif args.json:
+        sizes = f"({size(rebuilt.size_bytes)} of {size(rebuilt.max_bytes)})"
+        return f"wrote {rebuilt.output} {sizes}"
+    if args.json:
         show_json(client.hot().state)
     else:
         print(visible(client.hot_markdown(), keep="\n\t").rstrip("\n"))
+    return None
 
 
-def _changed(client: Client, told: str, database: dict[str, str], *, as_json: bool) -> None:
-    answer = json.loads(client.answered)
-    done = {"cold_synced": synced(client, database, critical=True)} if database else {}
-    if as_json:
-        show_json({**answer, **done})
-    else:
-        print(visible(told))
+def _changed(
+    args: argparse.Namespace, client: Client, told: str, database: dict[str, str]
+) -> Shown | None:
+    if not database:
+        return told
+    done = {"cold_synced": synced(client, database, critical=True)}
+    if not args.json:
+        return told
+    show_json({**json.loads(client.answered), **done})
+    return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from .. import shapes
@@ -13,10 +13,9 @@ from ..client.wording import ago, moment, number_of, size
 from .arguments import say, text_of
 from .database import PATIENCE_SECONDS
 from .list import tell_rest
-from .options import FILTERS, add_options, refuse
-from .terminal import show_answer, show_rows, visible
+from .options import FILTERS, add_options, given, refuse
+from .terminal import Shown, show_rows, visible
 
-_ACTIONS: Final = ("status", "add", "remove", "list", "search", "sync")
 _NEEDS: Final = {"add": "PATH", "remove": "PATH", "search": "QUERY"}
 
 
@@ -28,7 +27,7 @@ def add_index(parser: argparse.ArgumentParser) -> None:
         " search QUERY [--limit N] | sync]"
     )
     add = parser.add_argument
-    add("action", nargs="?", default="status", choices=_ACTIONS, help="default: status")
+    add("action", nargs="?", default="status", choices=[*_DO], help="default: status")
     add("what", nargs="?", metavar="PATH|QUERY", help="a path; for list, its first characters")
     limit = {"help": "maximum number of results (default: 50 files, 6 chunks)"}
     add_options(parser, FILTERS, ("limit", "offset"), limit=limit)
@@ -38,7 +37,7 @@ def add_index(parser: argparse.ArgumentParser) -> None:
     parser.epilog = 'example:\n  thermocline index add ~/docs\n  thermocline index search "backup"'
 
 
-def run_index(args: argparse.Namespace, client: Client) -> None:
+def run_index(args: argparse.Namespace, client: Client) -> Shown:
     """Do what the first word says."""
     action, what = args.action, args.what
     needed = _NEEDS.get(action)
@@ -51,22 +50,16 @@ def run_index(args: argparse.Namespace, client: Client) -> None:
     refuse(args.limit is not None and action not in {"list", "search"}, "--limit: list or search")
     # Reading a large folder takes minutes.
     client.timeout = PATIENCE_SECONDS
-    {
-        "status": _status,
-        "add": _add,
-        "remove": _remove,
-        "list": _list,
-        "search": _search,
-        "sync": _sync,
-    }[action](args, client)
+    return _DO[action](args, client)
 
 
-def _status(args: argparse.Namespace, client: Client) -> None:
+def _status(_: argparse.Namespace, client: Client) -> Shown:
     stats = client.files_stats()
-    if args.json:
-        show_answer(client.answered)
-        return
-    now, state = time.time(), stats.state
+    return lambda: _show_status(stats)
+
+
+def _show_status(stats: shapes.files.FilesStats) -> None:
+    state = stats.state
     behind = f"{number_of(state.to_read, 'file', 'files')} to read" if state.to_read else "behind"
     left_out = f", {stats.left_out:,} left out: index list --left-out" if stats.left_out else ""
     show_rows(
@@ -76,84 +69,83 @@ def _status(args: argparse.Namespace, client: Client) -> None:
             ("index", size(stats.index_bytes)),
             ("state", behind if state.dirty else "in step with the files"),
             ("watching", "yes" if state.watching else "no: looked at now and then"),
-            ("last sync", ago(state.last_sync_at, now) if state.last_sync_at else "not yet"),
+            ("last sync", ago(state.last_sync_at) if state.last_sync_at else "not yet"),
         ]
     )
     if stats.paths:
         print()
         show_rows(
-            (path.origin, visible(path.path), "not on this device" if path.missing else "")
+            (path.origin, path.path, "not on this device" if path.missing else "")
             for path in stats.paths
         )
 
 
-def _add(args: argparse.Namespace, client: Client) -> None:
+def _add(args: argparse.Namespace, client: Client) -> Shown:
     added = client.files_add(_path(args.what))
-    if args.json:
-        show_answer(client.answered)
-        return
-    print("watching" if added.added else "was watched already:", visible(added.path))
+    watching = f"{'watching' if added.added else 'was watched already:'} {visible(added.path)}"
     if added.in_step:
-        print(f"{number_of(added.files, 'file', 'files')} in the index")
+        state = f"{number_of(added.files, 'file', 'files')} in the index"
     else:
         left = f", {number_of(added.to_read, 'file', 'files')} left" if added.to_read else ""
-        print(f"still reading{left}; see: thermocline index status")
+        state = f"still reading{left}; see: thermocline index status"
+    return lambda: print(f"{watching}\n{state}")
 
 
-def _remove(args: argparse.Namespace, client: Client) -> None:
-    removed = client.files_remove(_path(args.what))
-    if args.json:
-        show_answer(client.answered)
-    else:
-        print("no longer watching", visible(removed.path))
+def _remove(args: argparse.Namespace, client: Client) -> Shown:
+    return f"no longer watching {client.files_remove(_path(args.what)).path}"
 
 
-def _list(args: argparse.Namespace, client: Client) -> None:
+def _list(args: argparse.Namespace, client: Client) -> Shown:
     options = {"limit": args.limit or 50, "offset": args.offset or 0}
     page = client.files_list(args.what or "", left_out=args.left_out, **options)
-    if args.json:
-        show_answer(client.answered)
-        return
-    now = time.time()
-    show_rows(
-        (
-            moment(file.modified_at, now) if file.modified_at else "",
-            size(file.size),
-            visible(file.reason) if file.reason else number_of(file.chunks, "chunk", "chunks"),
-            visible(file.path),
-            visible(file.title),
+
+    def show() -> None:
+        show_rows(
+            (
+                moment(file.modified_at) if file.modified_at else "",
+                size(file.size),
+                file.reason or number_of(file.chunks, "chunk", "chunks"),
+                file.path,
+                file.title,
+            )
+            for file in page.results
         )
-        for file in page.results
-    )
-    tell_rest(len(page.results), page.total, args.offset or 0)
-    if not page.total:
-        say("no files" if not args.left_out else "nothing is left out")
+        tell_rest(len(page.results), page.total, args.offset or 0)
+        if not page.total:
+            say("no files" if not args.left_out else "nothing is left out")
+
+    return show
 
 
-def _search(args: argparse.Namespace, client: Client) -> None:
-    options = {"max_results": args.limit, "min_score": args.min_score, "session": args.session}
-    given = {name: value for name, value in options.items() if value is not None}
-    found = client.files_search(text_of(args.what), **given)
-    if args.json:
-        show_answer(client.answered)
-    else:
-        show_chunks(found.chunks)
+def _search(args: argparse.Namespace, client: Client) -> Shown:
+    options = given(args, ("min_score", "session"))
+    if args.limit is not None:
+        options["max_results"] = args.limit
+    found = client.files_search(text_of(args.what), **options)
     if found.auto_synced is False:
         say("some files are still being read: thermocline index status")
     if not found.chunks:
         say(found.why or "nothing found")
+    return lambda: show_chunks(found.chunks)
 
 
-def _sync(args: argparse.Namespace, client: Client) -> None:
+def _sync(_: argparse.Namespace, client: Client) -> Shown:
     done = client.files_sync()
-    if args.json:
-        show_answer(client.answered)
-        return
-    print(
+    return (
         f"{done.added:,} added, {done.updated:,} updated, {done.moved:,} moved,"
         f" {done.removed:,} removed; {number_of(done.files, 'file', 'files')},"
         f" {number_of(done.chunks, 'chunk', 'chunks')}"
     )
+
+
+_DO: Final[Mapping[str, Callable[[argparse.Namespace, Client], Shown]]] = {
+    "status": _status,
+    "add": _add,
+    "remove": _remove,
+    "list": _list,
+    "search": _search,
+    "sync": _sync,
+}
 
 
 def show_chunks(chunks: list[shapes.files.FoundChunk]) -> None:
@@ -161,8 +153,8 @@ def show_chunks(chunks: list[shapes.files.FoundChunk]) -> None:
     show_rows(
         (
             f"{chunk.score:.2f}",
-            visible(chunk.id),
-            visible(chunk.heading),
+            chunk.id,
+            chunk.heading,
             " ".join(chunk.text.split()),
         )
         for chunk in chunks

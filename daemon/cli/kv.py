@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import time
-from typing import Any
 
+from .. import shapes
 from ..client import Client
 from ..client.wording import moment
 from .arguments import say, text_of
 from .list import tell_rest
-from .options import FILTERS, add_options, refuse
-from .terminal import show_answer, show_rows, show_text, visible
+from .options import add_page, refuse
+from .terminal import Shown, show_rows, show_text
 
 _ACTIONS = ("list", "get", "set", "delete")
 
@@ -27,12 +26,11 @@ def add_kv(parser: argparse.ArgumentParser) -> None:
     add("action", nargs="?", default="list", choices=_ACTIONS, help="default: list")
     add("key", nargs="?", metavar="KEY", help="the key; for list, its first characters")
     add("value", nargs="?", metavar="VALUE", help="for set; - reads it from stdin")
-    limit = {"default": 50, "help": "maximum number of results (default 50)"}
-    add_options(parser, FILTERS, ("limit", "offset"), limit=limit, offset={"default": 0})
+    add_page(parser, 50)
     parser.epilog = "example:\n  thermocline kv set timezone Europe/Vienna"
 
 
-def run_kv(args: argparse.Namespace, client: Client) -> None:
+def run_kv(args: argparse.Namespace, client: Client) -> Shown:
     """Do what the first word says."""
     action, key, value = args.action, args.key, args.value
     refuse(action != "list" and key is None, f"{action} needs a KEY")
@@ -40,25 +38,19 @@ def run_kv(args: argparse.Namespace, client: Client) -> None:
     refuse(action != "set" and value is not None, f"{action} takes no VALUE, got {value!r:.40}")
     if action == "list":
         pairs = client.kv_list(key or "", args.limit, args.offset)
-        if args.json:
-            show_answer(client.answered)
-            return
-        now = time.time()
-        show_rows((p.key, moment(p.updated_at, now), p.value) for p in pairs.results)
-        tell_rest(len(pairs.results), pairs.total, args.offset)
-        return
-    answer: Any
+        return lambda: _show(pairs, args.offset)
     if action == "get":
-        answer = client.kv_get(key)
-    elif action == "set":
-        answer = client.kv_set(key, text_of(value))
-    else:
-        answer = client.kv_delete(key)
-    if args.json:
-        show_answer(client.answered)
-    elif action == "get":
-        show_text(answer.value)
-    else:
-        print("set" if action == "set" else "deleted", visible(key))
-        if getattr(answer, "warning", None):
-            say(answer.warning)
+        found = client.kv_get(key)
+        return lambda: show_text(found.value)
+    if action == "delete":
+        client.kv_delete(key)
+        return f"deleted {key}"
+    stored = client.kv_set(key, text_of(value))
+    if stored.warning and not args.json:
+        say(stored.warning)
+    return f"set {key}"
+
+
+def _show(page: shapes.pairs.PairPage, offset: int) -> None:
+    show_rows((pair.key, moment(pair.updated_at), pair.value) for pair in page.results)
+    tell_rest(len(page.results), page.total, offset)

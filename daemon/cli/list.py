@@ -9,7 +9,7 @@ from ..client import Client
 from .arguments import one_text, say
 from .memories import headline, record, short, show_list, show_one
 from .options import FILTERS, add_options, given
-from .terminal import show_answer, show_json, show_rows, visible
+from .terminal import Shown, show_json, show_rows, visible
 
 
 def add_get(parser: argparse.ArgumentParser) -> None:
@@ -17,13 +17,10 @@ def add_get(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="its id, or at least its first 4 characters")
 
 
-def run_get(args: argparse.Namespace, client: Client) -> None:
+def run_get(args: argparse.Namespace, client: Client) -> Shown:
     """Show all of a memory."""
     memory = client.get(args.id)
-    if args.json:
-        show_answer(client.answered)
-    else:
-        show_one(memory)
+    return lambda: show_one(memory)
 
 
 def add_list(parser: argparse.ArgumentParser) -> None:
@@ -33,14 +30,15 @@ def add_list(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "example:\n  thermocline list --category projects --tag urgent --order score"
 
 
-def run_list(args: argparse.Namespace, client: Client) -> None:
+def run_list(args: argparse.Namespace, client: Client) -> Shown:
     """List memories, a line each."""
     page = client.list(**given(args, shapes.memory.ListQuery.__struct_fields__))
-    if args.json:
-        show_answer(client.answered)
-    else:
+
+    def show() -> None:
         show_list(page.results)
         tell_rest(len(page.results), page.total, args.offset or 0)
+
+    return show
 
 
 def tell_rest(shown: int, total: int, offset: int) -> None:
@@ -60,11 +58,11 @@ def add_search_url(parser: argparse.ArgumentParser) -> None:
     add_options(parser, FILTERS, ("limit",), limit=limit)
 
 
-def run_search_url(args: argparse.Namespace, client: Client) -> None:
+def run_search_url(args: argparse.Namespace, client: Client) -> Shown | None:
     """Find the memories that mention a URL, or list all URLs, the highest score first."""
     if args.words is None and args.url is None:
-        _list_urls(args, client)
-        return
+        page = client.urls(50 if args.limit is None else args.limit)
+        return lambda: _list_urls(page)
     url = one_text(args.words, args.url, "--url")
     found = client.search_url(url, 5 if args.limit is None else args.limit)
     if args.json:
@@ -74,13 +72,10 @@ def run_search_url(args: argparse.Namespace, client: Client) -> None:
         show_list(found)
     else:
         say("nothing found")
+    return None
 
 
-def _list_urls(args: argparse.Namespace, client: Client) -> None:
-    page = client.urls(50 if args.limit is None else args.limit)
-    if args.json:
-        show_answer(client.answered)
-        return
+def _list_urls(page: shapes.memory.UrlPage) -> None:
     for url in page.results:
         print(visible(url.url))
         show_rows(

@@ -13,7 +13,7 @@ from ..errors import ConfigInvalid, ThermoclineError, Unavailable
 from ..runtime.version import VERSION
 from .arguments import VALUED, Parser, WrongUsage, add_common, say, wants_json
 from .failures import explained
-from .terminal import show_json, visible
+from .terminal import show_json, show_result, visible
 from .verbs import VERBS, module_of
 
 DONE: Final = 0
@@ -75,7 +75,11 @@ def _run(words: Sequence[str], *, as_json: bool) -> int:
         return DONE
     args.json = as_json
     with Client(args.socket, args.agent) as client:
-        return getattr(module, f"run_{name}")(args, client) or DONE
+        result = getattr(module, f"run_{name}")(args, client)
+        if result is None or isinstance(result, int):
+            return result or DONE
+        show_result(result, client.answered, as_json=as_json)
+        return DONE
 
 
 def _no_options(_: Parser) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -33,11 +32,10 @@ def record(memory: shapes.memory.MemoryView, *more: str) -> dict[str, Any]:
 
 def show_list(memories: Sequence[shapes.memory.MemoryView]) -> None:
     """Print memories, a line each."""
-    now = time.time()
     show_rows(
         (
             short(memory.id),
-            moment(memory.created_at, now),
+            moment(memory.created_at),
             memory.tier,
             f"{memory.importance:.2f}",
             memory.category,
@@ -67,7 +65,6 @@ def show_one(memory: shapes.memory.MemoryView) -> None:
 
 
 def _details(memory: shapes.memory.MemoryView) -> Iterator[tuple[str, str]]:
-    now = time.time()
     yield "id", memory.id
     original = memory.original_category
     yield "category", memory.category + (f" (filed under {original})" if original else "")
@@ -83,19 +80,19 @@ def _details(memory: shapes.memory.MemoryView) -> Iterator[tuple[str, str]]:
             yield kind[:-1], found
     if memory.data is not None:
         yield "data", json.dumps(memory.data, ensure_ascii=False)
-    yield from _times(memory, now)
+    yield from _times(memory)
     yield from _named(memory, ("merged_into", "superseded_by", "writer"))
 
 
-def _times(memory: shapes.memory.MemoryView, now: float) -> Iterator[tuple[str, str]]:
-    yield "created", moment(memory.created_at, now)
+def _times(memory: shapes.memory.MemoryView) -> Iterator[tuple[str, str]]:
+    yield "created", moment(memory.created_at)
     if memory.updated_at != memory.created_at:
-        yield "updated", moment(memory.updated_at, now)
+        yield "updated", moment(memory.updated_at)
     if memory.access_count:
-        last = moment(memory.last_accessed_at, now)
+        last = moment(memory.last_accessed_at)
         yield "used", f"{memory.access_count} times, last {last}"
     if memory.expires_at is not None:
-        yield "expires", moment(memory.expires_at, now)
+        yield "expires", moment(memory.expires_at)
 
 
 def _named(memory: shapes.memory.MemoryView, keys: Iterable[str]) -> Iterator[tuple[str, str]]:

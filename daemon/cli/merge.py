@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
+from .. import shapes
 from ..client import Client
 from .database import PATIENCE_SECONDS
 from .memories import short
-from .terminal import show_answer, show_rows, visible
+from .terminal import Shown, show_rows
 
 _DOES: Final = {"duplicate": "merged into", "contradiction": "superseded by"}
 
@@ -24,14 +25,10 @@ def add_merge(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_merge(args: argparse.Namespace, client: Client) -> None:
+def run_merge(args: argparse.Namespace, client: Client) -> Shown:
     """Merge the two."""
     merged = client.merge(args.id, args.into)
-    if args.json:
-        show_answer(client.answered)
-    else:
-        retired, kept = merged.retired.id, merged.kept.id
-        print("merged", short(visible(retired)), "into", short(visible(kept)))
+    return f"merged {short(merged.retired.id)} into {short(merged.kept.id)}"
 
 
 def add_unmerge(parser: argparse.ArgumentParser) -> None:
@@ -39,15 +36,11 @@ def add_unmerge(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="the memory that was merged into another")
 
 
-def run_unmerge(args: argparse.Namespace, client: Client) -> None:
+def run_unmerge(args: argparse.Namespace, client: Client) -> Shown:
     """Undo a merge."""
     unmerged = client.unmerge(args.id)
-    if args.json:
-        show_answer(client.answered)
-        return
-    kept = unmerged.kept
-    origin = f" from {short(visible(kept.id))}" if kept else ""
-    print(f"unmerged {short(visible(unmerged.restored.id))}{origin}")
+    origin = f" from {short(unmerged.kept.id)}" if unmerged.kept else ""
+    return f"unmerged {short(unmerged.restored.id)}{origin}"
 
 
 def add_tidy(parser: argparse.ArgumentParser) -> None:
@@ -61,14 +54,15 @@ def add_tidy(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_tidy(args: argparse.Namespace, client: Client) -> None:
+def run_tidy(args: argparse.Namespace, client: Client) -> Shown:
     """Tidy up, and print what was done."""
     # A hundred thousand memories take half a minute on a small machine.
     client.timeout = PATIENCE_SECONDS
     tidied = client.tidy(dry_run=args.dry_run)
-    if args.json:
-        show_answer(client.answered)
-        return
+    return lambda: _show(tidied, "" if args.dry_run else "d")
+
+
+def _show(tidied: shapes.memory.Tidied, past: str) -> None:
     show_rows(
         (
             short(pair.older),
@@ -82,8 +76,7 @@ def run_tidy(args: argparse.Namespace, client: Client) -> None:
     if named < counted:
         print(f"and {counted - named} more")
     print(
-        f"{'would merge' if args.dry_run else 'merged'} {tidied.merged}, "
-        f"supersede{'' if args.dry_run else 'd'} {tidied.superseded}, "
-        f"archive{'' if args.dry_run else 'd'} {tidied.archived} "
+        f"{'merged' if past else 'would merge'} {tidied.merged}, "
+        f"supersede{past} {tidied.superseded}, archive{past} {tidied.archived} "
         f"of {tidied.examined} memories"
     )

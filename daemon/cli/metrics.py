@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -59,7 +58,7 @@ def _rows(metrics: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
 
 def _value(name: str, value: Any) -> str:
     if name == "last_consolidation" and isinstance(value, (int, float)):
-        return moment(value, time.time()) if value else "never"
+        return moment(value) if value else "never"
     if isinstance(value, float) and not value.is_integer():
         return f"{value:.6g}"
     return value if isinstance(value, str) else json.dumps(value)

@@ -16,7 +16,7 @@ from .database import PATIENCE_SECONDS
 from .local_models import local_model
 from .memories import headline, short
 from .options import refuse
-from .terminal import show_answer, show_rows, visible
+from .terminal import Shown, show_rows, visible
 
 
 def add_observe(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +40,7 @@ def add_observe(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_observe(args: argparse.Namespace, client: Client) -> None:
+def run_observe(args: argparse.Namespace, client: Client) -> Shown:
     """Report the conversation, and show what is kept of it."""
     asks = args.llm or args.llm_endpoint or args.rules
     refuse(args.turns and (args.later or args.end or asks), "--turns stands alone")
@@ -49,12 +49,8 @@ def run_observe(args: argparse.Namespace, client: Client) -> None:
     talk = said_in(text_in(args.file))
     if args.turns:
         stored = client.turns(args.conversation, **talk)
-        if args.json:
-            show_answer(client.answered)
-        else:
-            print("stored", number_of(len(stored.stored), "turn", "turns"))
         say_skipped(stored.skipped)
-        return
+        return f"stored {number_of(len(stored.stored), 'turn', 'turns')}"
     client.timeout = PATIENCE_SECONDS
     options: dict[str, Any] = {"end": args.end, "wait": not args.later}
     if args.rules:
@@ -64,13 +60,10 @@ def run_observe(args: argparse.Namespace, client: Client) -> None:
     elif args.llm:
         options |= {"llm": True} | local_model(client)
     observed = client.observe(args.conversation, None, **talk, **options)
-    if args.json:
-        show_answer(client.answered)
-    else:
-        _show(observed)
     say_skipped(observed.skipped)
     if observed.why:
         say(visible(f"by rules, without a model: {observed.why}"))
+    return lambda: _show(observed)
 
 
 def said_in(text: str) -> dict[str, Any]:

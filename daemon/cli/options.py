@@ -135,6 +135,21 @@ FILTERS: Final[Table] = {
     "now": _row("--now", metavar="TIME", help="the time to which words like yesterday refer"),
 }
 
+# What a daemon is started with; other verbs look at the same.
+DAEMON: Final[Table] = {
+    "state_dir": _row("--state-dir", metavar="DIR", help="where the memories are kept"),
+    "config": _row(
+        "--config", metavar="FILE", help="a configuration file that overrides the others"
+    ),
+    "sets": _row(
+        "--set",
+        metavar="KEY=VALUE",
+        default=[],
+        help="set one key of the configuration, such as warm.max_kb=100; may be repeated",
+        **_REPEATED,
+    ),
+}
+
 DATABASE: Final[Table] = {
     "db_url": _row("--db-url", metavar="URL", help="libsql:// or https://; default: as configured"),
     "token_file": _row(
@@ -153,7 +168,7 @@ def add_options(
 
     Args:
         parser: a parser, or a group of its options.
-        table: `FIELDS`, `FILTERS` or `DATABASE`.
+        table: `FIELDS`, `FILTERS`, `DAEMON` or `DATABASE`.
         names: the fields of the request.
         **changed: settings of single options that differ from the table.
     """
@@ -162,6 +177,12 @@ def add_options(
         if name in wanted:
             own = dict(changed.get(name, {}))
             parser.add_argument(*own.pop("flags", flags), dest=name, **{**settings, **own})
+
+
+def add_page(parser: Any, most: int) -> None:
+    """Add `--limit` and `--offset` of a list that shows `most` at once."""
+    limit = {"default": most, "help": f"maximum number of results (default {most})"}
+    add_options(parser, FILTERS, ("limit", "offset"), limit=limit, offset={"default": 0})
 
 
 def given(args: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:

@@ -6,16 +6,19 @@ import argparse
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 
+from .. import shapes
 from ..client import Client
 from ..client.wording import number_of
 from .arguments import say, text_in, text_of
 from .list import tell_rest
-from .options import FILTERS, add_options, refuse
-from .terminal import show_answer, show_rows, show_text, visible
+from .options import add_page, given, refuse
+from .terminal import Shown, show_rows, show_text, visible
 
 _TYPES: Final = ("failure", "success", "insight")
+# Options by another name than that of the field that they fill.
+_NAMES: Final = {"what": "action", "tags": "tag"}
 _OUTCOMES: Final = ("resolved", "unresolved", "informational")
 
 
@@ -36,19 +39,18 @@ def add_reflect(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_reflect(args: argparse.Namespace, client: Client) -> None:
+def run_reflect(args: argparse.Namespace, client: Client) -> Shown:
     """List reflections, or add one."""
     if args.do == "list":
         _no_words(args, "context", "what")
         page = client.reflections(type=args.type, limit=args.limit, offset=args.offset)
         rows = ((_day(one.ts), one.type, one.text) for one in page.results)
-        _show_page(args, client, rows, len(page.results), page.total)
-        return
+        return _page(rows, len(page.results), page.total, args.offset)
     _needs(args, "type", "context")
     lesson = text_of(args.text)
     made = client.reflect(type=args.type, context=args.context, lesson=lesson, action=args.what)
-    said = f"{made.context}: {made.lesson}" + (f" → {made.action}" if made.action else "")
-    _tell(args, client, f"added: {said}", made.warning)
+    _warn(made.warning)
+    return f"added: {made.context}: {made.lesson}" + (f" → {made.action}" if made.action else "")
 
 
 def add_episode(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +58,7 @@ def add_episode(parser: argparse.ArgumentParser) -> None:
     _add_words(parser, ("list", "add"), "TEXT", "what it came to; - reads it from stdin")
     add = parser.add_argument
     add("--outcome", choices=_OUTCOMES, help="with add informational if left out")
-    add("--tag", action="append", metavar="TAG", help="may be repeated")
+    add("--tag", dest="tags", action="append", metavar="TAG", help="may be repeated")
     add("--user", metavar="NAME", help="with whom it was")
     parser.usage = (
         "thermocline episode [list [--outcome OUTCOME] [--limit N] [--offset N]] |"
@@ -68,19 +70,18 @@ def add_episode(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_episode(args: argparse.Namespace, client: Client) -> None:
+def run_episode(args: argparse.Namespace, client: Client) -> Shown:
     """List episodes, or add one."""
     if args.do == "list":
-        _no_words(args, "tag", "user")
+        _no_words(args, "tags", "user")
         page = client.episodes(outcome=args.outcome, limit=args.limit, offset=args.offset)
         rows = ((_day(one.ts), one.outcome, one.text) for one in page.results)
-        _show_page(args, client, rows, len(page.results), page.total)
-        return
+        return _page(rows, len(page.results), page.total, args.offset)
     _needs(args)
-    fields = {"outcome": args.outcome, "tags": args.tag, "user": args.user}
-    given = {name: value for name, value in fields.items() if value is not None}
-    made = client.add_episode(summary=text_of(args.text), **given)
-    _tell(args, client, f"added: {made.summary}", made.warning)
+    fields = given(args, ("outcome", "tags", "user"))
+    made = client.add_episode(summary=text_of(args.text), **fields)
+    _warn(made.warning)
+    return f"added: {made.summary}"
 
 
 def add_skill(parser: argparse.ArgumentParser) -> None:
@@ -99,25 +100,21 @@ def add_skill(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_skill(args: argparse.Namespace, client: Client) -> None:
+def run_skill(args: argparse.Namespace, client: Client) -> Shown:
     """List skills, show or add one."""
     if args.do == "list":
         _no_words(args, "description", "file")
         page = client.skills(args.limit, args.offset)
         rows = ((one.id, one.description) for one in page.results)
-        _show_page(args, client, rows, len(page.results), page.total)
-    elif args.do == "show":
+        return _page(rows, len(page.results), page.total, args.offset)
+    if args.do == "show":
         refuse(args.text is None, "show needs an ID")
         found = client.skill(args.text)
-        if args.json:
-            show_answer(client.answered)
-        else:
-            show_text((found.text or "").rstrip("\n"))
-    else:
-        _needs(args, "description", name="an ID")
-        text = "" if args.file is None else text_in(args.file)
-        made = client.add_skill(id=args.text, description=args.description, text=text)
-        _tell(args, client, f"{'added' if made.added else 'replaced'} {made.path}")
+        return lambda: show_text((found.text or "").rstrip("\n"))
+    _needs(args, "description", name="an ID")
+    text = "" if args.file is None else text_in(args.file)
+    made = client.add_skill(id=args.text, description=args.description, text=text)
+    return f"{'added' if made.added else 'replaced'} {made.path}"
 
 
 def add_knowledge(parser: argparse.ArgumentParser) -> None:
@@ -125,24 +122,25 @@ def add_knowledge(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fold", action="store_true", help="propose what could go, line by line")
 
 
-def run_knowledge(args: argparse.Namespace, client: Client) -> None:
+def run_knowledge(args: argparse.Namespace, client: Client) -> Shown:
     """Show it, or propose lines to drop."""
     client.timeout = max(client.timeout, 60.0) if args.fold else client.timeout
     found = client.knowledge(fold=args.fold)
-    if args.json:
-        show_answer(client.answered)
-        return
-    if not args.fold:
+    return lambda: _show(found, fold=args.fold)
+
+
+def _show(found: shapes.own_files.KnowledgeView, *, fold: bool) -> None:
+    if not fold:
         show_text(found.text.rstrip("\n"))
-    for fold in found.folds or ():
-        print(visible(f"{found.path}:{fold.line}: {fold.text} ({fold.why})"))
+    for one in found.folds or ():
+        print(visible(f"{found.path}:{one.line}: {one.text} ({one.why})"))
     if found.folded:
         print("in fewer words:")
         for line in found.folded:
             print(visible(f"- {line}"))
     if found.warning:
         say(visible(found.warning))
-    elif args.fold:
+    elif fold:
         lines = number_of(found.lines, "line", "lines")
         say(f"nothing to fold: {lines} of {found.max_lines}")
 
@@ -152,8 +150,7 @@ def _add_words(
 ) -> None:
     parser.add_argument("do", nargs="?", default="list", choices=actions, help="default: list")
     parser.add_argument("text", nargs="?", metavar=name, help=told)
-    limit = {"default": 50, "help": "maximum number of results (default 50)"}
-    add_options(parser, FILTERS, ("limit", "offset"), limit=limit, offset={"default": 0})
+    add_page(parser, 50)
 
 
 def _needs(args: argparse.Namespace, *options: str, name: str = "a TEXT") -> None:
@@ -165,33 +162,20 @@ def _needs(args: argparse.Namespace, *options: str, name: str = "a TEXT") -> Non
 def _no_words(args: argparse.Namespace, *options: str) -> None:
     refuse(args.text is not None, f"list takes no word, got {args.text!r:.40}")
     for option in options:
-        given = getattr(args, option) is not None
-        refuse(given, f"list takes no --{'action' if option == 'what' else option}")
+        refuse(getattr(args, option) is not None, f"list takes no --{_NAMES.get(option, option)}")
 
 
-def _show_page(
-    args: argparse.Namespace,
-    client: Client,
-    rows: Iterable[Sequence[str]],
-    count: int,
-    total: int,
-) -> None:
-    if args.json:
-        show_answer(client.answered)
-        return
-    show_rows(rows)
-    tell_rest(count, total, args.offset)
+def _page(rows: Iterable[Sequence[str]], count: int, total: int, offset: int) -> Shown:
+    def show() -> None:
+        show_rows(rows)
+        tell_rest(count, total, offset)
+
+    return show
 
 
-def _tell(
-    args: argparse.Namespace, client: Client, told: str, warning: str | UnsetType = UNSET
-) -> None:
+def _warn(warning: str | UnsetType) -> None:
     if warning:
         say(visible(warning))
-    if args.json:
-        show_answer(client.answered)
-    else:
-        print(visible(told))
 
 
 def _day(ts: str) -> str:

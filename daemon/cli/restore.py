@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,7 +15,7 @@ from ..client.wording import moment, names_of, number_of, size
 from ..runtime.places import default_state_dir
 from .arguments import number, say
 from .database import token_of
-from .options import DATABASE, add_options, refuse
+from .options import DAEMON, DATABASE, add_options, refuse
 from .terminal import show_answer, show_json, show_rows, span, visible
 
 if TYPE_CHECKING:  # importing it loads what no other verb needs
@@ -48,11 +47,9 @@ def add_restore(parser: argparse.ArgumentParser) -> None:
         f" (default {_WAIT_SECONDS:.0f} in a terminal, else no limit)",
     )  # fmt: skip
     add("--verify", action="store_true", help="have the daemon verify that a restore would work")
-    add("--config", metavar="FILE", help="a file that overrides the usual ones")
-    add(
-        "--set", dest="sets", metavar="KEY=VALUE", action="append", default=[],
-        help="set one key of the configuration; may be repeated",
-    )  # fmt: skip
+    sets = {"help": "set one key of the configuration; may be repeated"}
+    config = {"help": "a file that overrides the usual ones"}
+    add_options(parser, DAEMON, ("config", "sets"), config=config, sets=sets)
     parser.epilog = (
         "Without --agent-id all agents of the database are restored. To resume an interrupted\n"
         "restore, repeat the command. The daemon must not run, except for --verify.\n"
@@ -221,7 +218,7 @@ def _show_measured(measured: Sequence[Measured]) -> None:
 def _rows_of_file(restored: Restored) -> Iterator[tuple[str, str]]:
     yield ("would restore" if restored.dry_run else "restored"), visible(restored.agent)
     archived = restored.archived
-    made = moment(archived.made_at, time.time())
+    made = moment(archived.made_at)
     yield "backed up", f"{made}, agent {archived.agent}, device {archived.device}"
     for name, count in archived.counts.items():
         yield names_of(name)[1], f"{count:,}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -12,7 +11,7 @@ import msgspec
 from .. import shapes
 from ..client import Client
 from ..client.wording import moment
-from .arguments import WrongUsage, one_text, say, stdin_once, text_of
+from .arguments import WrongUsage, one_text, say, text_of
 from .database import PATIENCE_SECONDS, add_database, database_of, patience, synced
 from .graph import entity_row
 from .index import show_chunks
@@ -51,7 +50,6 @@ def add_retrieve(parser: argparse.ArgumentParser) -> None:
 def run_retrieve(args: argparse.Namespace, client: Client) -> None:
     """Search, and show the best matches."""
     text = one_text(args.words, args.query, "--query")
-    stdin_once(text, args.token_file)
     query, database = text_of(text), database_of(args)
     fields = {*shapes.recall.RecallBody.__struct_fields__} & {*FILTERS}
     options = given(args, fields) | _model_of(args)
@@ -111,12 +109,11 @@ def _show(recall: shapes.recall.Recalled, *, explain: bool) -> None:
 
 
 def _rows(results: Sequence[shapes.recall.HitView]) -> list[tuple[str, ...]]:
-    now = time.time()
     return [
         (
             f"{found.relevance:.2f}",
             short(found.id),
-            moment(found.created_at, now),
+            moment(found.created_at),
             found.category,
             headline(found),
         )

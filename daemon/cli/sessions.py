@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import time
 from typing import Final
 
 from .. import shapes
 from ..client import Client
 from ..client.wording import moment, number_of
 from .list import tell_rest
-from .options import FILTERS, add_options, refuse
-from .terminal import show_answer, show_rows, visible
+from .options import add_page, refuse
+from .terminal import Shown, show_answer, show_rows
 
 _ACTIONS: Final = ("list", "start", "show", "archive", "reopen", "used", "replay")
 _OF_START: Final = ("category", "path", "conversation", "user")
@@ -28,8 +27,7 @@ def add_sessions(parser: argparse.ArgumentParser) -> None:
     add("--user", metavar="NAME", help="start: whose it is")
     add("--status", choices=("active", "archived"), help="list only these")
     add("--answer", metavar="ID", help="used, replay: this answer alone")
-    limit = {"default": 50, "help": "maximum number of results (default 50)"}
-    add_options(parser, FILTERS, ("limit", "offset"), limit=limit, offset={"default": 0})
+    add_page(parser, 50)
     parser.usage = (
         "thermocline sessions [list [--status active|archived]]"
         " | start [NAME] [--category PATH] [--path PATH]..."
@@ -44,7 +42,7 @@ def add_sessions(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_sessions(args: argparse.Namespace, client: Client) -> None:
+def run_sessions(args: argparse.Namespace, client: Client) -> Shown:
     """Do what the first word says."""
     action, what = args.action, args.what
     refuse(action == "list" and what is not None, f"list takes no word {what!r:.40}")
@@ -57,51 +55,29 @@ def run_sessions(args: argparse.Namespace, client: Client) -> None:
     paged = {"limit": args.limit, "offset": args.offset}
     if action == "list":
         page = client.sessions(status=args.status, **paged)
-        if not args.json:
-            _show_page(page, args.offset)
-    elif answers:
-        which = {"answer": args.answer, **paged}
-        if action == "used":
-            used = client.session_used(what, **which)
-            if not args.json:
-                _show_used(used, args.offset)
-        else:
-            replayed = client.replay_session(what, **which)
-            if not args.json:
-                _show_replayed(replayed)
-    else:
-        _change(args, client)
-    if args.json:
-        show_answer(client.answered)
-
-
-def _change(args: argparse.Namespace, client: Client) -> None:
-    if args.action == "start":
-        given = {"name": args.what, "category": args.category, "paths": args.path}
-        given |= {"conversation": args.conversation, "user": args.user}
-        made = client.start_session(**{k: value for k, value in given.items() if value is not None})
-        if not args.json:
-            print(made.id)
-        return
-    calls = {
-        "show": client.session,
-        "archive": client.archive_session,
-        "reopen": client.reopen_session,
-    }
-    found = calls[args.action](args.what)
-    if args.json:
-        return
-    if args.action == "show":
-        show_answer(client.answered)
-    else:
-        print(found.status, visible(found.id))
+        return lambda: _show_page(page, args.offset)
+    if action == "used":
+        used = client.session_used(what, answer=args.answer, **paged)
+        return lambda: _show_used(used, args.offset)
+    if action == "replay":
+        replayed = client.replay_session(what, answer=args.answer, **paged)
+        return lambda: _show_replayed(replayed)
+    if action == "start":
+        fields = {"name": what, "category": args.category, "paths": args.path}
+        fields |= {"conversation": args.conversation, "user": args.user}
+        return client.start_session(**{k: v for k, v in fields.items() if v is not None}).id
+    if action == "show":
+        client.session(what)
+        return lambda: show_answer(client.answered)
+    change = client.archive_session if action == "archive" else client.reopen_session
+    found = change(what)
+    return f"{found.status} {found.id}"
 
 
 def _show_page(page: shapes.sessions.SessionPage, offset: int) -> None:
-    now = time.time()
     show_rows(
         (
-            *(one.id, one.status, moment(one.last_active_at, now)),
+            *(one.id, one.status, moment(one.last_active_at)),
             *(number_of(one.answers, "answer", "answers"), one.name or one.category),
         )
         for one in page.sessions
@@ -110,17 +86,14 @@ def _show_page(page: shapes.sessions.SessionPage, offset: int) -> None:
 
 
 def _show_used(page: shapes.sessions.UsedPage, offset: int) -> None:
-    now = time.time()
     for one in page.answers:
-        show_rows([(one.id, moment(one.at, now), one.via, one.query)])
+        show_rows([(one.id, moment(one.at), one.via, one.query)])
         show_rows(("", item.source, item.id, item.hash) for item in one.used)
     tell_rest(len(page.answers), page.total, offset)
 
 
 def _show_replayed(replayed: shapes.sessions.Replayed) -> None:
-    now = time.time()
     for one in replayed.answers:
-        show_rows([(one.id, moment(one.at, now), one.via, one.query)])
+        show_rows([(one.id, moment(one.at), one.via, one.query)])
         show_rows(("", item.change, item.source, item.id) for item in one.used)
-    of = number_of(replayed.total, "thing", "things")
-    print(f"{replayed.changed} of {of} changed since")
+    print(f"{replayed.changed} of {number_of(replayed.total, 'thing', 'things')} changed since")

@@ -13,7 +13,7 @@ from ..client import Client, DaemonUnreachable
 from ..client.wording import ago, moment, number_of, size
 from .arguments import say
 from .sync import phase_of
-from .terminal import show_answer, show_rows, span, visible
+from .terminal import Shown, show_answer, show_rows, span, visible
 
 _WATCH_SECONDS: Final = 2.0
 _HEAD: Final = (
@@ -64,9 +64,8 @@ def _show(status: shapes.status.Status, answered: bytes, args: argparse.Namespac
 
 
 def _show_problems(problems: Sequence[shapes.status.Problem]) -> None:
-    now = time.time()
     for problem in problems:
-        since = f"(since {moment(problem.since, now)})"
+        since = f"(since {moment(problem.since)})"
         print(f"PROBLEM {visible(problem.code)}: {visible(problem.message)} {since}")
         if hint := problem.hint:
             print(f"  {visible(hint)}")
@@ -111,7 +110,6 @@ def dollars(amount: float) -> str:
 
 
 def _show_agents(agents: Mapping[str, shapes.status.AgentStatus]) -> None:
-    now = time.time()
     rows = [_HEAD]
     for name, agent in agents.items():
         rows.append(
@@ -125,8 +123,8 @@ def _show_agents(agents: Mapping[str, shapes.status.AgentStatus]) -> None:
                 f"{agent.kv:,}",
                 f"{agent.index.watched_files:,}" + " (behind)" * agent.index.dirty,
                 size(agent.database_bytes),
-                phase_of(agent.sync, now),
-                _upkeep(agent.upkeep, now),
+                phase_of(agent.sync),
+                _upkeep(agent.upkeep),
                 _noted(agent),
             )
         )
@@ -139,26 +137,27 @@ def _noted(agent: shapes.status.AgentStatus) -> str:
     return conflicts or ("writing files" if agent.faces_pending else "")
 
 
-def _upkeep(brief: shapes.upkeep.UpkeepBrief, now: float) -> str:
+def _upkeep(brief: shapes.upkeep.UpkeepBrief) -> str:
     if brief.running:
         return f"{brief.running} now"
     if brief.error:
         return f"{brief.last} FAILED"
     if brief.last:
-        return f"{brief.last}, {ago(brief.last_at, now)}"
-    return f"{brief.next}, {ago(brief.next_at, now)}" if brief.next else "none"
+        return f"{brief.last}, {ago(brief.last_at)}"
+    return f"{brief.next}, {ago(brief.next_at)}" if brief.next else "none"
 
 
 def _share(used: float, limit: float) -> str:
     return f"{used / limit:.0%} full" if limit else size(used)
 
 
-def run_agents(args: argparse.Namespace, client: Client) -> None:
+def run_agents(_: argparse.Namespace, client: Client) -> Shown:
     """List the agents."""
     agents = client.agents()
-    if args.json:
-        show_answer(client.answered)
-        return
+    return lambda: _show_list(agents)
+
+
+def _show_list(agents: shapes.agents.AgentList) -> None:
     if not agents.results:
         say("no agent has a memory yet")
         return

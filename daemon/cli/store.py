@@ -7,11 +7,11 @@ import argparse
 from msgspec import UNSET
 
 from ..client import Client
-from .arguments import WrongUsage, one_text, say, stdin_once, text_of
+from .arguments import WrongUsage, one_text, say, text_of
 from .database import add_database, database_of, patience, synced
 from .memories import short
 from .options import FIELDS, add_options, fields_of
-from .terminal import show_answer, show_json, visible
+from .terminal import Shown, show_json, visible
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,6 @@ def add_store(parser: argparse.ArgumentParser) -> None:
 def run_store(args: argparse.Namespace, client: Client) -> None:
     """Store it, and print its id."""
     text = one_text(args.words, args.text, "--text")
-    stdin_once(text, args.data, args.token_file)
     text, fields, database = text_of(text), fields_of(args), database_of(args)
     client.timeout = patience(database)
     stored = client.store(text, **fields)
@@ -75,13 +74,12 @@ def add_update(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_update(args: argparse.Namespace, client: Client) -> None:
+def run_update(args: argparse.Namespace, client: Client) -> Shown:
     """Change the fields that were given.
 
     Raises:
         WrongUsage: no field was given.
     """
-    stdin_once(args.text, args.data)
     changes = fields_of(args)
     if args.text is not None:
         changes["text"] = text_of(args.text)
@@ -92,9 +90,6 @@ def run_update(args: argparse.Namespace, client: Client) -> None:
     if not changes:
         raise WrongUsage("nothing to change: give at least one field, such as --text")
     updated = client.update(args.id, **changes)
-    if args.json:
-        show_answer(client.answered)
-    else:
-        print("updated", short(updated.id))
-        if updated.warning is not UNSET:
-            say(updated.warning)
+    if updated.warning is not UNSET and not args.json:
+        say(updated.warning)
+    return f"updated {short(updated.id)}"

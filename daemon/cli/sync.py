@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from .. import shapes
 from ..client import ApiError, Client
 from ..client.wording import ago, moment, names_of, number_of
 from .arguments import WrongUsage, say
 from .database import PATIENCE_SECONDS, add_database, database_of
-from .terminal import show_answer, show_json, show_rows, visible
+from .terminal import Shown, show_json, show_rows, visible
 
 
 def add_sync(parser: argparse.ArgumentParser) -> None:
@@ -20,23 +19,21 @@ def add_sync(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--now", action="store_true", help="send and receive now, and wait for it")
 
 
-def run_sync(args: argparse.Namespace, client: Client) -> None:
+def run_sync(args: argparse.Namespace, client: Client) -> Shown:
     """Replicate now, or show the state of it."""
     client.timeout = PATIENCE_SECONDS
-    answer: Any = client.sync() if args.now else client.sync_status()
-    if args.json:
-        show_answer(client.answered)
-    elif args.now:
-        print(_told(answer))
-    else:
-        show_rows(_rows(answer, time.time()))
+    if args.now:
+        return _told(client.sync())
+    status = client.sync_status()
+    return lambda: show_rows(_rows(status))
 
 
-def phase_of(status: shapes.sync.ReplicationStatus, now: float) -> str:
+def phase_of(status: shapes.sync.ReplicationStatus) -> str:
     """What replication is doing, in a few words; in capitals where the user must act."""
     if status.replica == "none":
         return "off"
     if status.phase == "waiting":
+        now = time.time()
         return f"waiting, next try {ago(max(status.next_try or now, now), now)}"
     if status.phase == "stopped":
         return "STOPPED until it is fixed"
@@ -57,9 +54,9 @@ def _told(synced: shapes.sync.Synced) -> str:
     return f"{text}: nothing to do" if nothing else text
 
 
-def _rows(status: shapes.sync.SyncStatus, now: float) -> Iterator[tuple[str, str]]:
+def _rows(status: shapes.sync.SyncStatus) -> Iterator[tuple[str, str]]:
     yield "replica", _place(status)
-    yield "state", phase_of(status, now)
+    yield "state", phase_of(status)
     if status.message:
         yield "", status.message
     if status.hint:
@@ -76,9 +73,9 @@ def _rows(status: shapes.sync.SyncStatus, now: float) -> Iterator[tuple[str, str
     if status.away:
         yield "away", f"not seen for 90 days: {', '.join(status.away)}"
     if status.replica != "none":
-        yield "last success", _succeeded(status.last_success, now)
+        yield "last success", _succeeded(status.last_success)
         yield "since start", _counted(status)
-        yield "restore", _verified(status.verification, now)
+        yield "restore", _verified(status.verification)
     yield "device", f"{status.device.name} ({status.device.id})"
 
 
@@ -96,15 +93,15 @@ def _queued(kinds: Mapping[str, int]) -> str:
     return ", ".join(named) or "nothing"
 
 
-def _succeeded(last: float | None, now: float) -> str:
-    return "none since the daemon started" if last is None else ago(last, now)
+def _succeeded(last: float | None) -> str:
+    return "none since the daemon started" if last is None else ago(last)
 
 
-def _verified(last: shapes.sync.Verification | None, now: float) -> str:
+def _verified(last: shapes.sync.Verification | None) -> str:
     """The result of the last check that a restore would work."""
     if last is None:
         return "not verified yet"
-    when = ago(last.at, now)
+    when = ago(last.at)
     if last.verified:
         return f"{last.rows:,} rows verified {when}"
     return f"FAILED {when}: {'; '.join(last.faults)}"
@@ -153,48 +150,41 @@ def add_devices(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_devices(args: argparse.Namespace, client: Client) -> None:
+def run_devices(args: argparse.Namespace, client: Client) -> Shown:
     """List them, or do what an option says."""
     client.timeout = PATIENCE_SECONDS
     if args.retire is not None:
-        answer: Any = client.retire_device(args.retire)
-        told = f"retired {answer.name} ({answer.id})"
-    elif args.rejoin:
-        answer = client.rejoin()
-        told = "this device was not retired"
-        if answer.rejoined:
-            told = f"rejoined: sent {answer.sent:,}, received {answer.received:,}"
-    else:
-        answer, told = client.devices(), ""
-    if args.json:
-        show_answer(client.answered)
-    elif told:
-        print(visible(told))
-    elif answer.results:
-        _show_devices(answer.results)
-    else:
-        say("no device has replicated yet")
+        retired = client.retire_device(args.retire)
+        return f"retired {retired.name} ({retired.id})"
+    if args.rejoin:
+        done = client.rejoin()
+        counts = f"rejoined: sent {done.sent:,}, received {done.received:,}"
+        return counts if done.rejoined else "this device was not retired"
+    devices = client.devices().results
+    return lambda: _show_devices(devices)
 
 
 def _show_devices(devices: list[shapes.sync.DeviceView]) -> None:
-    now = time.time()
+    if not devices:
+        say("no device has replicated yet")
+        return
     head = ("device", "name", "first contact", "last contact", "rows behind", "")
-    show_rows([head, *(_device(device, now) for device in devices)])
+    show_rows([head, *map(_device, devices)])
 
 
-def _device(device: shapes.sync.DeviceView, now: float) -> tuple[str, ...]:
+def _device(device: shapes.sync.DeviceView) -> tuple[str, ...]:
     return (
         device.id,
         device.name,
-        moment(device.first_at, now),
-        ago(device.last_at, now),
+        moment(device.first_at),
+        ago(device.last_at),
         "-" if device.behind is None else f"{device.behind:,}",
-        _note(device, now),
+        _note(device),
     )
 
 
-def _note(device: shapes.sync.DeviceView, now: float) -> str:
+def _note(device: shapes.sync.DeviceView) -> str:
     notes = ["this device"] if device.this else []
     if device.retired_at is not None:
-        notes.append(f"retired {ago(device.retired_at, now)}")
+        notes.append(f"retired {ago(device.retired_at)}")
     return ", ".join(notes)

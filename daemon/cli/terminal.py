@@ -6,11 +6,13 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
+# The result of a verb for people: a line, or what prints it.
+Shown: TypeAlias = str | Callable[[], object]
 # Control characters, line separators, and what turns the direction of writing or is
 # half a character: everything by which a stored text could act on a terminal.
 _ACTING: Final = (
@@ -43,6 +45,16 @@ def show_text(text: str) -> None:
 def show_answer(answered: bytes, *, one_line: bool = False) -> None:
     """Print the daemon's JSON with all its fields, also those that this release does not know."""
     show_json(json.loads(answered), one_line=one_line)
+
+
+def show_result(shown: Shown, answered: bytes, *, as_json: bool) -> None:
+    """Print what a verb returned, or the daemon's answer in its place if JSON was asked for."""
+    if as_json:
+        show_answer(answered)
+    elif isinstance(shown, str):
+        print(visible(shown))
+    else:
+        shown()
 
 
 def show_json(value: Any, *, one_line: bool = False) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from ..client import ApiError, Client
 from ..client.wording import number_of
 from .arguments import say
-from .terminal import show_answer, show_json, visible
+from .terminal import Shown, show_json, visible
 
 
 def add_tree(parser: argparse.ArgumentParser) -> None:
@@ -27,10 +26,10 @@ def add_tree(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--undo", action="store_true", help="undo the last rebuild or renaming")
 
 
-def run_tree(args: argparse.Namespace, client: Client) -> None:
+def run_tree(args: argparse.Namespace, client: Client) -> Shown | None:
     """Show it, or do what an option says."""
     try:
-        _run(args, client)
+        return _run(args, client)
     except ApiError as error:
         # EvoClaw answers so where it refuses a path, and ends with success.
         path, done = (args.add[0], "added") if args.add else (args.remove, "removed")
@@ -41,38 +40,36 @@ def run_tree(args: argparse.Namespace, client: Client) -> None:
             show_json({"path": path, done: False})
         else:
             print(visible(f"not {done}: {path}"))
+        return None
 
 
-def _run(args: argparse.Namespace, client: Client) -> None:
+def _run(args: argparse.Namespace, client: Client) -> Shown | None:
     if args.add is not None:
-        added = client.tree_add(*args.add)
-        told = f"{'added' if added.made else 'already there:'} {added.path}"
-        _show(client, told, args, only=("path", "added"))
-    elif args.remove is not None:
-        removed = client.tree_remove(args.remove)
-        _show(client, f"removed {removed.path}", args)
-    elif args.rename is not None:
+        return _add(args, client)
+    if args.remove is not None:
+        return f"removed {client.tree_remove(args.remove).path}"
+    if args.rename is not None:
         renamed = client.tree_rename(*args.rename)
         refiled = number_of(renamed.memories, "memory", "memories")
-        _show(client, f"renamed {renamed.path} to {renamed.to}; {refiled} refiled", args)
+        told = f"renamed {renamed.path} to {renamed.to}; {refiled} refiled"
     elif args.prune:
-        pruned = client.tree_prune()
-        _show(client, f"pruned {number_of(pruned.pruned, 'category', 'categories')}", args)
+        told = f"pruned {number_of(client.tree_prune().pruned, 'category', 'categories')}"
     elif args.undo:
         undone = client.tree_undo()
         changes = number_of(len(undone.changes), "change", "changes")
         told = f"undid {changes} of the tree; memories filed as before: {undone.memories:,}"
-        _show(client, told, args)
     elif args.json:
         client.tree()
-        show_answer(client.answered)
+        told = ""
     else:
-        print(visible(client.tree_text(), keep="\n").rstrip("\n"))
+        text = client.tree_text().rstrip("\n")
+        return lambda: print(visible(text, keep="\n"))
+    return told
 
 
-def _show(client: Client, told: str, args: argparse.Namespace, only: tuple[str, ...] = ()) -> None:
+def _add(args: argparse.Namespace, client: Client) -> Shown | None:
+    added = client.tree_add(*args.add)
     if args.json:
-        answer = json.loads(client.answered)
-        show_json({name: answer[name] for name in only or answer})
-    else:
-        print(visible(told))
+        show_json({"path": added.path, "added": added.added})
+        return None
+    return f"{'added' if added.made else 'already there:'} {added.path}"

@@ -85,5 +85,10 @@ _MODULES: Final = {
 
 
 def module_of(verb: str) -> str:
-    """The module with a verb's `run_VERB` and, if it has options, `add_VERB`."""
+    """The module with a verb's `run_VERB` and, if it has options, `add_VERB`.
+
+    `run_VERB(args, client)` returns what a person reads: a line, or a function that prints it. With
+    `--json` the daemon's answer is printed in its place. A verb with another output prints it by
+    itself, and returns None or an exit code.
+    """
     return "." + _MODULES.get(verb, verb.replace("-", "_"))

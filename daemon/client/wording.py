@@ -34,10 +34,14 @@ def number_of(number: float, one: str, several: str) -> str:
     return f"{number:,.0f} {one if number == 1 else several}"
 
 
-def ago(seconds: float | None, now: float) -> str:
-    """A time as its distance from now, in its largest unit: `3 min ago`, `in 2 h`, `never`."""
+def ago(seconds: float | None, now: float | None = None) -> str:
+    """A time as its distance from now, in its largest unit: `3 min ago`, `in 2 h`, `never`.
+
+    Without a `now` the clock says it.
+    """
     if seconds is None:
         return "never"
+    now = time.time() if now is None else now
     distance = abs(now - seconds)
     if distance < 1:
         return "now"
@@ -46,10 +50,11 @@ def ago(seconds: float | None, now: float) -> str:
     return f"{text} ago" if seconds < now else f"in {text}"
 
 
-def moment(seconds: float | None, now: float) -> str:
-    """A local time as in `ls -l`: with the hour while it is near, else with the year."""
+def moment(seconds: float | None, now: float | None = None) -> str:
+    """A local time as in `ls -l`: with the hour while it is near, else with the year; see `ago`."""
     if seconds is None:
         return "never"
+    now = time.time() if now is None else now
     near = -_DAY < now - seconds < 180 * _DAY
     return time.strftime("%b %d %H:%M" if near else "%b %d  %Y", time.localtime(seconds))
 

@@ -67,6 +67,13 @@ def test_evoclaws_options_and_fields_are_there(shell: Shell, note: Callable[[str
     assert outcome["ingested_facts"] == 2
 
 
+def test_a_database_named_for_the_call_leaves_the_answer_in_json_as_it_is(shell: Shell) -> None:
+    named = ("--db-url", "https://db.example.org", "--token-file", "-")
+    ran = shell.json("consolidate", *named, stdin=b"token")
+    assert (ran["mode"], "devices" in ran) == ("quick", False)
+    assert "facts_stored" in shell.json("ingest-daily", *named, stdin=b"token")
+
+
 def test_a_dry_run_says_what_would_be_done(shell: Shell, note: Callable[[str], Path]) -> None:
     note(NOTE)
     out, _ = shell.run("consolidate", "--mode", "daily", "--dry-run")

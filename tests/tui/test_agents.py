@@ -24,8 +24,8 @@ async def test_agents_are_listed_with_their_sizes_and_another_is_shown(daemon: D
     async with terminal(daemon, "upkeep", "ana") as term:
         await term.press("ctrl+a")
         await term.see("● ana", "ben", "open", " KB")
-        table = term.app.screen.query_one("Rows")
-        assert table.selected == "ana"
+        table = term.app.screen.query_one("PagedTable")
+        assert table.here.id == "ana"
         table.select("ben")
         await term.press("enter")
         await term.until(lambda: term.app.agent == "ben", "another agent is shown")

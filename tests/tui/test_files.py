@@ -114,7 +114,7 @@ async def test_a_path_is_added_and_removed_and_both_are_undone(
         await term.until(lambda: watched() == {"docs"}, "it is undone")
         await term.press("w")
         await term.see("Watched path", "✓ there")
-        term.view.query_one("Rows").select(str(tmp_path / "docs"))
+        term.view.query_one("PagedTable").select(str(tmp_path / "docs"))
         await term.press("x")
         await term.until(lambda: watched() == set(), "it is no longer watched")
         await term.hear("no longer watching")

@@ -14,20 +14,21 @@ from daemon_process import Daemon, until
 pytest.importorskip("textual")
 
 from textual.pilot import Pilot
-from textual.widgets import DataTable, Input, Static
+from textual.widgets import Input, Static
 
 from thermocline.daemon.client import ApiError, Client
 from thermocline.tui.app import ThermoclineApp
-from thermocline.tui.calls import ReadOnlyClient
-from thermocline.tui.dialogs.confirm import ConfirmScreen
+from thermocline.tui.calls import Done, ReadOnlyClient
 from thermocline.tui.dialogs.find import FindScreen
-from thermocline.tui.dialogs.keys import KeysScreen
-from thermocline.tui.dialogs.setting import SettingScreen
+from thermocline.tui.dialogs.form import FormScreen
+from thermocline.tui.dialogs.page import KeysScreen
+from thermocline.tui.dialogs.questions import ConfirmScreen
 from thermocline.tui.remembered import Remembered, recalled, remember
 from thermocline.tui.views import TABS, VIEWS
 from thermocline.tui.widgets.absent import Absent
 from thermocline.tui.widgets.flash import Flash
 from thermocline.tui.widgets.frame import Head, Keys
+from thermocline.tui.widgets.paged import PagedTable
 
 SIZE = (100, 30)
 
@@ -140,7 +141,7 @@ async def test_digits_show_tabs_whose_every_key_is_in_its_help_and_in_the_palett
             assert bound <= palette
             await pilot.press("question_mark")
             assert isinstance(app.screen, KeysScreen)
-            helped = {words for _, keys in app.screen._groups for _, words in keys}
+            helped = {words for _, keys in app.screen.groups for _, words in keys}
             assert bound <= helped
             await pilot.press("escape")
 
@@ -177,6 +178,26 @@ async def test_the_search_finds_a_memory_a_setting_and_a_tab(daemon: Daemon) -> 
         await ready(app)
 
 
+async def test_in_a_low_window_the_search_shows_what_is_typed_and_the_result_under_the_cursor(
+    daemon: Daemon,
+) -> None:
+    app = ThermoclineApp(daemon.client)
+    async with app.run_test(size=(60, 16)) as pilot:
+        await ready(app)
+        await pilot.press("ctrl+f", *"sync")
+        screen = app.screen
+        assert isinstance(screen, FindScreen)
+        await until(
+            lambda: {"setting", "tab"} <= {one.kind for one in screen._found},
+            "both kinds are found",
+        )
+        await pilot.press("up")
+        await pilot.pause()
+        lines = [strip.text for strip in screen._compositor.render_strips()]
+        assert "sync " in lines[2]
+        assert any("Sync: the replica" in line for line in lines)
+
+
 # Caution
 
 
@@ -206,14 +227,14 @@ async def test_undo_is_offered_for_a_minute(daemon: Daemon) -> None:
     with daemon.client() as client:
         kept = client.store("to be undone").id
     async with opened(app) as pilot:
-        app.did("stored it", lambda client: client.forget(kept))
+        app.did(Done("stored it", lambda client: client.forget(kept)))
         await pilot.pause()
         assert "u Undo" in row_of(app, Keys)
         await pilot.press("u")
         await until(lambda: flashed(app) == "undone: stored it", "it is undone")
         with daemon.client() as client, pytest.raises(ApiError, match="no memory"):
             client.get(kept)
-        app.did("did more", lambda client: client.status())
+        app.did(Done("did more", lambda client: client.status()))
         clock[0] += 61
         app._tick()
         await pilot.pause()
@@ -228,7 +249,7 @@ async def test_read_only_offers_no_change_and_sends_none(daemon: Daemon) -> None
         assert "READ-ONLY" in row_of(app, Head)
         assert "Edit" not in row_of(app, Keys)
         await pilot.press("e", "enter")
-        assert not isinstance(app.screen, SettingScreen)
+        assert not isinstance(app.screen, FormScreen)
     with ReadOnlyClient(str(daemon.socket)) as client:
         assert client.recall("anything", reinforce=False).took_ms >= 0
         with pytest.raises(ApiError, match="read-only"):
@@ -260,7 +281,7 @@ async def test_a_setting_is_edited_live_and_its_faults_are_shown_before_it_is_wr
         line.value = "4096"
         await pilot.press("enter")
         await until(lambda: value() == 4096, "it is written")
-        await until(lambda: not isinstance(app.screen, SettingScreen), "the line is closed")
+        await until(lambda: not isinstance(app.screen, FormScreen), "the line is closed")
         await pilot.press("u")
         await until(lambda: value() == 5120, "it is undone")
 
@@ -272,12 +293,12 @@ async def test_settings_are_filtered_as_it_is_typed_and_the_selected_one_is_copi
     async with opened(app) as pilot:
         await pilot.press("y")
         assert app.clipboard == "hot.max_bytes=5120"
-        table = app.screen.query_one("SettingsView DataTable", DataTable)
-        everything = table.row_count
+        table = app.screen.query_one("SettingsView PagedTable", PagedTable)
+        everything = table.total
         await pilot.press("slash", *"half_life")
-        await until(lambda: 0 < table.row_count < everything, "few are left")
+        await until(lambda: 0 < table.total < everything, "few are left")
         await pilot.press("enter", "escape")
-        await until(lambda: table.row_count == everything, "all are back")
+        await until(lambda: table.total == everything, "all are back")
 
 
 # The log
@@ -286,7 +307,7 @@ async def test_settings_are_filtered_as_it_is_typed_and_the_selected_one_is_copi
 async def test_the_log_shows_what_happens_pauses_and_filters(daemon: Daemon) -> None:
     app = ThermoclineApp(daemon.client, tab="log")
     async with opened(app) as pilot:
-        table = app.screen.query_one("LogView DataTable", DataTable)
+        table = app.screen.query_one("LogView PagedTable", PagedTable)
         state = app.screen.query_one("LogView #state", Static)
         with daemon.client() as client:
             first = client.store("seen at once")
@@ -297,7 +318,7 @@ async def test_the_log_shows_what_happens_pauses_and_filters(daemon: Daemon) -> 
         await pilot.press("space")
         await until(lambda: second.id in (app.view.copied() if app.view else ""), "it is there")
         await pilot.press("slash", *second.id)
-        await until(lambda: table.row_count == 1, "one fits")
+        await until(lambda: table.total == 1, "one fits")
         await pilot.press("enter", "escape", "l", "l", "l")
         await until(lambda: "only failures" in str(state.content), "the level is told")
 

@@ -86,10 +86,8 @@ async def test_what_waits_is_counted_by_kind_and_sent_on_request(laptop: Daemon)
             await term.see("✓ up to date", "✓ nothing", "laptop (this one)")
             status = client.sync_status()
             assert (status.queued, status.rounds[0].sent > 2) == (0, True)
-            table, sent = term.view.rows("rounds"), str(status.rounds[0].sent)
-            await term.until(
-                lambda: str(table.get_row_at(0)[1]).strip() == sent, "the round is shown"
-            )
+            table, sent = term.view.rows("rounds"), status.rounds[0].sent
+            await term.until(lambda: table.rows[0].sent == sent, "the round is shown")
 
 
 async def test_a_conflict_shows_both_values_and_the_lost_one_is_put_into_force(

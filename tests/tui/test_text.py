@@ -7,8 +7,8 @@ import pytest
 pytest.importorskip("textual")
 
 from thermocline.daemon.client.wording import ago, size
-from thermocline.tui.dialogs.setting import fault, value_of
 from thermocline.tui.text import masked, part_of, plain, span
+from thermocline.tui.views.settings import fault, value_of
 from thermocline.tui.widgets.gauge import bar
 from thermocline.tui.widgets.spark import bars, fitted, number, top_of
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
@@ -20,11 +18,7 @@ from thermocline.daemon.client import Client, ClientError
 
 from ..text import one_line, plain
 from ..views import VIEWS
-
-if TYPE_CHECKING:
-    from textual import getters
-
-    from ..app import ThermoclineApp
+from .dialog import Dialog
 
 # From the last letter to the question.
 _PAUSE_SECONDS: Final = 0.2
@@ -50,42 +44,29 @@ class Found(NamedTuple):
     stored: bool = False
 
 
-class FindScreen(ModalScreen[Found | None]):
+class FindScreen(Dialog[Found]):
     """The line and what it finds, best first of each kind."""
 
     DEFAULT_CSS = """
     FindScreen { align: center top; }
-    FindScreen > Vertical {
-        width: 90; max-width: 100%; height: auto; max-height: 90%; margin-top: 1;
-        border: round $primary; background: $surface;
-    }
-    FindScreen Input { border: none; height: 1; padding: 0 1; background: $boost; }
-    FindScreen OptionList { border: none; height: auto; max-height: 100%; background: $surface; }
+    FindScreen > VerticalScroll { width: 90; max-height: 90%; margin-top: 1; padding: 0; }
+    FindScreen Input { dock: top; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Leave it"),
         Binding("down", "move(1)", "Next", show=False, priority=True),
         Binding("up", "move(-1)", "Previous", show=False, priority=True),
     ]
-    if TYPE_CHECKING:
-        app = getters.app(ThermoclineApp)
 
     def __init__(self) -> None:
         super().__init__()
         self._found: list[Found] = []
-        self._settings: list[Found] | None = None
-        self._categories: list[Found] | None = None
+        # All settings and categories, once they were read.
+        self._known: dict[Callable[[Client], list[Found]], list[Found]] = {}
 
     def compose(self) -> ComposeResult:
         """The line and the list."""
-        with Vertical() as box:
-            box.border_title = " Find "
-            yield Input(placeholder="memories, files, categories, settings")
-            yield OptionList()
-
-    def on_mount(self) -> None:
-        """Focus the line."""
-        self.query_one(Input).focus()
+        line = Input(placeholder="memories, files, categories, settings")
+        yield self.box("Find", line, OptionList())
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Search as it is typed."""
@@ -127,8 +108,8 @@ class FindScreen(ModalScreen[Found | None]):
         found = await asyncio.gather(
             self._ask(lambda client: _memories(client, words)),
             self._ask(lambda client: _chunks(client, words)),
-            self._known_settings(words),
-            self._known_categories(words),
+            self._fitting(_settings, words),
+            self._fitting(_categories, words),
         )
         self._list([one for group in found for one in group] + near)
 
@@ -137,15 +118,12 @@ class FindScreen(ModalScreen[Found | None]):
             return await self.app.calls.run(function, 30.0)
         return []
 
-    async def _known_settings(self, words: str) -> list[Found]:
-        if self._settings is None:
-            self._settings = await self._ask(_settings)
-        return _fitting(self._settings, words)
-
-    async def _known_categories(self, words: str) -> list[Found]:
-        if self._categories is None:
-            self._categories = await self._ask(_categories)
-        return _fitting(self._categories, words)
+    async def _fitting(self, read: Callable[[Client], list[Found]], words: str) -> list[Found]:
+        if not self._known.get(read):
+            self._known[read] = await self._ask(read)
+        wanted = words.lower().split()
+        fits = [one for one in self._known[read] if all(w in one.text.lower() for w in wanted)]
+        return fits[:_OTHERS]
 
     def _list(self, found: list[Found]) -> None:
         self._found = found
@@ -190,9 +168,3 @@ def _categories(client: Client) -> list[Found]:
         for path, node in nodes.items()
         if path != "root" and isinstance(node, dict)
     ]
-
-
-def _fitting(known: Sequence[Found], words: str) -> list[Found]:
-    wanted = words.lower().split()
-    fits = [one for one in known if all(word in one.text.lower() for word in wanted)]
-    return fits[:_OTHERS]

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
 from textual.suggester import SuggestFromList
+from textual.widget import Widget
 from textual.widgets import Input, Label, Static, TextArea
 
-Values: TypeAlias = Mapping[str, str]
+from thermocline.daemon.client import ClientError
+
+from ..text import plain, why
+from .dialog import Dialog
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,42 +43,36 @@ class Field:
     told: Callable[[str], str] | None = None
 
 
-class FormScreen(ModalScreen[bool]):
+class FormScreen(Dialog[bool]):
     """The form; True once `save` accepted the values.
 
     Args:
         title: what is entered.
         fields: from the top down.
-        save: takes the values; returns why it cannot, or "".
+        save: takes the values; a `ValueError` or an error of the daemon says why it cannot.
         notes: lines below the fields.
     """
 
     DEFAULT_CSS = """
-    FormScreen { align: center middle; }
-    FormScreen > VerticalScroll {
-        width: 76; max-width: 100%; height: auto; max-height: 100%;
-        border: round $primary; padding: 0 1; background: $surface;
-    }
-    FormScreen Label { color: $text-muted; width: 1fr; height: 1; }
-    FormScreen Input { border: none; height: 1; padding: 0 1; background: $panel; }
-    FormScreen Input:focus { border: none; background: $primary-muted; }
+    FormScreen > VerticalScroll { width: 76; }
+    FormScreen Label { color: $text-muted; width: 1fr; height: auto; }
+    FormScreen Input { background: $panel; }
     FormScreen TextArea { border: none; padding: 0 1; background: $panel; }
-    FormScreen TextArea:focus { background: $primary-muted; border: none; }
+    FormScreen Input:focus, FormScreen TextArea:focus {
+        background: $primary-muted; border: none;
+    }
     FormScreen #notes { color: $text-muted; margin-top: 1; height: auto; }
     FormScreen #fault { color: $text-error; text-style: bold; height: auto; display: none; }
     FormScreen #keys { color: $text-muted; margin-top: 1; }
     Screen.-low FormScreen #notes, FormScreen.-low #keys { margin-top: 0; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "save", "Save", priority=True),
-        Binding("escape", "leave", "Leave it"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+s", "save", "Save", priority=True)]
 
     def __init__(
         self,
         title: str | Text,
         fields: Sequence[Field],
-        save: Callable[[dict[str, str]], Awaitable[str]],
+        save: Callable[[dict[str, str]], Awaitable[object]],
         *notes: str,
     ) -> None:
         super().__init__()
@@ -89,36 +85,33 @@ class FormScreen(ModalScreen[bool]):
 
     def compose(self) -> ComposeResult:
         """A label and an entry for each field."""
-        with VerticalScroll(can_focus=False) as box:
-            box.border_title = Text.assemble(self._title)
-            for field in self._fields:
-                yield Label(id=f"label-{field.name}")
-                if field.lines > 1:
-                    area = TextArea(field.value, id=f"field-{field.name}", tab_behavior="focus")
-                    area.styles.height = field.lines
-                    yield area
-                else:
-                    words = SuggestFromList(field.words) if field.words else None
-                    yield Input(
-                        field.value,
-                        field.about,
-                        suggester=words,
-                        select_on_focus=False,
-                        id=f"field-{field.name}",
-                    )
-            yield Static("\n".join(self._notes), id="notes", markup=False)
-            yield Static(id="fault")
-            yield Static(
-                "[b]ctrl+s[/b] save   [b]tab[/b] next field   [b]esc[/b] leave it", id="keys"
-            )
+        keys = "[b]ctrl+s[/b] save   [b]tab[/b] next field   [b]esc[/b] leave it"
+        yield self.box(
+            self._title,
+            *(widget for field in self._fields for widget in self._entry(field)),
+            Static(Text("\n".join(self._notes)), id="notes"),
+            Static(id="fault"),
+            Static(keys, id="keys"),
+        )
+
+    @staticmethod
+    def _entry(field: Field) -> Iterator[Widget]:
+        name = f"field-{field.name}"
+        yield Label(id=f"label-{field.name}")
+        if field.lines > 1:
+            area = TextArea(field.value, id=name, tab_behavior="focus")
+            area.styles.height = field.lines
+            yield area
+        else:
+            words = SuggestFromList(field.words) if field.words else None
+            yield Input(field.value, field.about, suggester=words, select_on_focus=False, id=name)
 
     def on_mount(self) -> None:
         """The first empty field can be filled in at once, else the first."""
         self.query_one("#notes").display = bool(self._notes)
         self._tell()
         first = next((one for one in self._fields if not one.value), self._fields[0])
-        entry = self.query_one(f"#field-{first.name}")
-        entry.focus()
+        self.query_one(f"#field-{first.name}").focus()
 
     @property
     def values(self) -> dict[str, str]:
@@ -156,27 +149,27 @@ class FormScreen(ModalScreen[bool]):
             return
         self._saving = True
         try:
-            fault = await self._save(self.values)
+            await self._save(self.values)
+        except (ValueError, ClientError) as error:
+            self._fault(why(error))
+            self.app.bell()
+        else:
+            self.dismiss(True)
         finally:
             self._saving = False
-        if not fault:
-            self.dismiss(True)
-            return
-        self._fault(fault)
-        self.app.bell()
 
     def action_leave(self) -> None:
         """Close it; only a second escape discards what was entered."""
         before = {field.name: field.value for field in self._fields}
         if self._leaving or self.values == before:
-            self.dismiss(False)
+            super().action_leave()
             return
         self._leaving = True
         self._fault("not saved: escape again to leave it, ctrl+s to save it")
 
     def _fault(self, text: str) -> None:
         line = self.query_one("#fault", Static)
-        line.update(Text(text))
+        line.update(Text(f"✗ {plain(text)}"))
         line.display = True
         line.scroll_visible(animate=False)
 

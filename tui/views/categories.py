@@ -1,8 +1,4 @@
-"""The categories as they are shown, and their changes.
-
-They are shown in the order of the tree, with the counts of all below each. A change runs on a
-thread, and returns what takes it back.
-"""
+"""The categories in the order of the tree, with the counts of all below each; and adding them."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from typing import Any, Final
 from thermocline.daemon.client import Client
 from thermocline.daemon.shapes.tree import TreeView
 
-from .memory_changes import Undo
+from ..calls import Done
 
 ROOT: Final = "root"
 # Paths with their descriptions.
@@ -90,44 +86,21 @@ def described(tree: TreeView, paths: Sequence[str]) -> Described:
     return [(path, str(tree.tree[path]["desc"])) for path in sorted(paths) if path in tree.tree]
 
 
-def add_category(client: Client, path: str, desc: str) -> Undo:
+def add_category(client: Client, path: str, desc: str) -> Done:
     """Add a category; undoing removes it, with the parents that came with it."""
     known = client.tree().tree
-    before = str(known[path]["desc"]) if path in known else ""
     added = client.tree_add(path, desc)
+    told = f"added {path}"
     if not added.made:
-        return lambda again: again.tree_add(path, before)
+        before = str(known[path]["desc"]) if path in known else ""
+        return Done(told, lambda again: again.tree_add(path, before))
     steps = added.path.split("/")
     paths = ["/".join(steps[:end]) for end in range(1, len(steps) + 1)]
     first = next((one for one in paths if one not in known), added.path)
-    return lambda again: again.tree_remove(first)
+    return Done(told, lambda again: again.tree_remove(first))
 
 
-def describe_category(client: Client, path: str, desc: str, before: str) -> Undo:
-    """Change the description of a category."""
-    client.tree_add(path, desc)
-    return lambda again: again.tree_add(path, before)
-
-
-def rename_category(client: Client, path: str, to: str) -> Undo:
-    """Rename or move a category with all below it."""
-    client.tree_rename(path, to)
-    return Client.tree_undo
-
-
-def remove_categories(client: Client, path: str, gone: Described) -> Undo:
-    """Remove a category and those below it, all empty; undoing adds them again."""
-    client.tree_remove(path)
-    return lambda again: _restore(again, gone)
-
-
-def prune_categories(client: Client, tree: TreeView) -> tuple[list[str], Undo]:
-    """Remove what is empty and long unused; undoing adds it again."""
-    pruned = client.tree_prune()
-    gone = described(tree, pruned.paths)
-    return pruned.paths, lambda again: _restore(again, gone)
-
-
-def _restore(client: Client, gone: Described) -> None:
+def restore(client: Client, gone: Described) -> None:
+    """Add categories again that were removed."""
     for path, desc in gone:
         client.tree_add(path, desc)

@@ -1,66 +1,100 @@
-"""The lists of the view of files: their columns, and how each row is shown."""
+"""The lists of the view of files: their columns, and the line above them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Final, Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 from rich.style import Style
 from rich.text import Text
 
 from thermocline.daemon.client.wording import ago, number_of, size
-from thermocline.daemon.shapes.files import FilesStats, FileView, FoundChunk, WatchedPath
+from thermocline.daemon.shapes.files import FilesStats
 
 from ..text import plain
-from ..widgets.rows import Column
+from ..widgets.paged import Column
 
 Mode: TypeAlias = Literal["files", "problems", "paths", "found"]
-COLUMNS: Final[dict[Mode, tuple[Column, ...]]] = {
-    "files": (
-        Column("File", keep_end=True),
-        Column("Chunks", 6, right=True),
-        Column("Lines", 7, least=62, right=True),
-        Column("Size", 9, least=70, right=True),
-        Column("Changed", 10, least=44, right=True),
-    ),
-    "problems": (Column("File", 24, keep_end=True), Column("Not indexed because")),
-    "paths": (
-        Column("Watched path", keep_end=True),
-        Column("By", 9),
-        Column("State", 8),
-    ),
-    "found": (
-        Column("Score", 5, right=True),
-        Column("Where", 26, keep_end=True),
-        Column("Heading"),
-    ),
-}
-EMPTY: Final[dict[Mode, str]] = {
-    "files": "no file is watched: a adds a folder",
-    "problems": "every watched file is indexed",
-    "paths": "nothing is watched: a adds a folder",
-    "found": "no part of a file answers",
-}
-TITLES: Final[dict[Mode, str]] = {
-    "files": "Files",
-    "problems": "Not indexed",
-    "paths": "Watched",
-    "found": "Found",
-}
-Row: TypeAlias = tuple[str, list[Text | str]]
-Shown: TypeAlias = Callable[[str], Text]
-Short: TypeAlias = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class FileList:
+    """One list: its title, what is said when it has no row, and its columns."""
+
+    title: str
+    empty: str
+    columns: Sequence[Column[Any]]
+
+
+def lists_of(
+    short: Callable[[str], str], shown: Callable[[str], Text], now: Callable[[], float]
+) -> Mapping[Mode, FileList]:
+    """The lists; a path below what is watched is shown as `short` makes it."""
+
+    def file(one: Any) -> Text:
+        return shown(short(one.path))
+
+    return {
+        "files": FileList(
+            "Files",
+            "no file is watched: a adds a folder",
+            [
+                Column("File", 0, file, keep_end=True),
+                # A file that is not indexed has a mark in place of the number.
+                Column(
+                    "Chunks", 6, lambda one: "!" if one.reason else f"{one.chunks:,}", right=True
+                ),
+                Column("Lines", 7, lambda one: f"{one.lines:,}", least=62, right=True),
+                Column("Size", 9, lambda one: size(one.size), least=70, right=True),
+                Column(
+                    "Changed", 10, lambda one: ago(one.modified_at, now()), least=44, right=True
+                ),
+            ],
+        ),
+        "problems": FileList(
+            "Not indexed",
+            "every watched file is indexed",
+            [
+                Column("File", 24, file, keep_end=True),
+                Column("Not indexed because", 0, lambda one: plain(one.reason)),
+            ],
+        ),
+        "paths": FileList(
+            "Watched",
+            "nothing is watched: a adds a folder",
+            [
+                Column("Watched path", 0, lambda one: shown(one.path), keep_end=True),
+                Column("By", 9, lambda one: one.origin),
+                Column("State", 9, lambda one: "! missing" if one.missing else "✓ there"),
+            ],
+        ),
+        "found": FileList(
+            "Found",
+            "no part of a file answers",
+            [
+                Column("Score", 5, lambda one: f"{one.score:.2f}", right=True),
+                Column(
+                    "Where",
+                    26,
+                    lambda one: shown(f"{short(one.path)}:{one.start_line}"),
+                    keep_end=True,
+                ),
+                Column("Heading", 0, lambda one: shown(one.heading or one.text)),
+            ],
+        ),
+    }
 
 
 def state_line(
-    stats: FilesStats, mode: Mode, shown: int, total: int, style: Callable[[str], Style]
+    stats: FilesStats, mode: Mode, title: str, shown: int, total: int, style: Callable[[str], Style]
 ) -> Text:
     """How much is indexed, and what is wrong with it; `shown` of `total` rows are in the list."""
     line = Text(no_wrap=True, overflow="ellipsis")
     if mode == "files" and total > shown:
         line.append(f"first {shown} of {number_of(total, 'file', 'files')}, / searches  ")
     elif mode != "files":
-        line.append(f"{TITLES[mode]} {shown}", "bold").append(" of ")
+        line.append(f"{title} {shown}", "bold").append(" of ")
     line.append(f"{number_of(stats.files, 'file', 'files')}, ")
     line.append(f"{number_of(stats.chunks, 'chunk', 'chunks')}")
     if stats.state.to_read:
@@ -76,48 +110,3 @@ def state_line(
     if stats.paths and not stats.state.watching:
         line.append(", ! hears of no changes", style("warning"))
     return line.append(f", index {size(stats.index_bytes)}")
-
-
-def file_rows(files: Iterable[FileView], short: Short, shown: Shown, now: float) -> list[Row]:
-    """All files; those not indexed have a mark in place of the number of chunks."""
-    return [
-        (
-            one.path,
-            [
-                shown(short(one.path)),
-                f"{one.chunks:,}" if not one.reason else "!",
-                f"{one.lines:,}",
-                size(one.size),
-                ago(one.modified_at, now),
-            ],
-        )
-        for one in files
-    ]
-
-
-def problem_rows(files: Iterable[FileView], short: Short, shown: Shown) -> list[Row]:
-    """Files that are not indexed, and why."""
-    return [(one.path, [shown(short(one.path)), plain(one.reason)]) for one in files]
-
-
-def path_rows(paths: Iterable[WatchedPath], shown: Shown) -> list[Row]:
-    """What is watched, and by which origin."""
-    return [
-        (one.path, [shown(one.path), one.origin, "! missing" if one.missing else "✓ there"])
-        for one in paths
-    ]
-
-
-def found_rows(found: Iterable[FoundChunk], short: Short, shown: Shown) -> list[Row]:
-    """What answers a search, best first."""
-    return [
-        (
-            one.id,
-            [
-                f"{one.score:.2f}",
-                shown(f"{short(one.path)}:{one.start_line}"),
-                shown(one.heading or one.text),
-            ],
-        )
-        for one in found
-    ]

@@ -2,58 +2,41 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from functools import partial
+from typing import Any, ClassVar, Final
 
-from rich.style import Style
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.timer import Timer
-from textual.widget import Widget
-from textual.widgets import DataTable, Input, Static
+from textual.widgets import Input, Static
 
-from thermocline.daemon.client import Client, ClientError
+from thermocline.daemon.client import Client
 from thermocline.daemon.client.wording import number_of
-from thermocline.daemon.shapes.files import FilesStats, FileView, FoundChunk
+from thermocline.daemon.shapes.files import FilesStats, FileView, FoundChunk, WatchedPath
 
-from ..dialogs.form import Field, FormScreen
+from ..calls import LONG_SECONDS, Done
+from ..dialogs.form import Field
 from ..text import plain
-from ..widgets.paint import paint
-from ..widgets.rows import Rows
-from .file_lists import (
-    COLUMNS,
-    EMPTY,
-    Mode,
-    Row,
-    file_rows,
-    found_rows,
-    path_rows,
-    problem_rows,
-    state_line,
-)
+from ..widgets.paged import PagedTable
+from .file_lists import Mode, lists_of, state_line
 from .file_pane import FilePane, OpenFile
-from .view import PATIENCE_SECONDS, View
+from .filtered import FilteredView
 
 _AT_ONCE: Final = 500
 _PAUSE_SECONDS: Final = 0.15
 
 
-class FilesView(View):
+class FilesView(FilteredView[Any]):
     """A list at the left or above, the file at the right or below."""
 
     DEFAULT_CSS = """
-    FilesView { layout: vertical; }
     FilesView #state { height: 1; padding: 0 1; color: $secondary; }
     FilesView #body { layout: horizontal; height: 1fr; }
     FilesView #list { width: 1fr; }
     FilesView FilePane { width: 1fr; margin-left: 1; }
-    FilesView #query, FilesView #query:focus {
-        height: 1; border: none; padding: 0 1; background: $panel;
-    }
-    FilesView #query { display: none; }
-    FilesView.-searching #query { display: block; }
     Screen.-normal FilesView #body { layout: vertical; }
     Screen.-normal FilesView #list, Screen.-narrow FilesView #list { width: 1fr; }
     Screen.-normal FilesView FilePane, Screen.-narrow FilesView FilePane {
@@ -84,11 +67,11 @@ class FilesView(View):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.mode: Mode = "files"
+        self._lists = lists_of(self._short, self.shown, self._now)
         self._stats: FilesStats | None = None
-        self._files: list[FileView] = []
-        self._found: list[FoundChunk] = []
+        # What is listed: files, watched paths, or what a search found, of how many.
+        self._listed: list[Any] = []
         self._total = 0
-        self._typed: Timer | None = None
         self._moved: Timer | None = None
         self._agent: str | None = None
 
@@ -103,23 +86,20 @@ class FilesView(View):
         yield Static(id="state")
         with Container(id="body"):
             with Vertical(id="list"):
-                yield Input(placeholder="search the watched files", id="query")
-                yield Rows(*COLUMNS["files"], empty="reading ...", id="rows")
+                yield Input(placeholder="search the watched files")
+                yield PagedTable[Any](
+                    self._lists["files"].columns, _key_of, empty="reading ...", id="rows"
+                )
             yield FilePane()
-
-    def first_focus(self) -> Widget:
-        """The list."""
-        return self.query_one(Rows)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Which keys mean something here."""
-        if action == "remove" and self.mode != "paths":
-            return False
-        if action == "chunk" and self.open is None:
-            return False
-        if action == "back" and self.mode == "files" and not self.has_class("-open"):
-            return False
-        return super().check_action(action, parameters)
+        possible = {
+            "remove": self.mode == "paths",
+            "chunk": self.open is not None,
+            "back": self.mode != "files" or self.has_class("-open"),
+        }
+        return possible.get(action, True) and super().check_action(action, parameters)
 
     # What is shown
 
@@ -129,82 +109,64 @@ class FilesView(View):
             self._agent = self.app.agent
             self.query_one(FilePane).close("")
         self._stats = await self.call(Client.files_stats) or self._stats
-        if self.mode == "found":
-            await self._search()
-        else:
-            await self._list()
-        self._draw_state()
+        await self._list()
+        if self._stats is not None:
+            title, shown = self._lists[self.mode].title, self.table.total
+            line = state_line(self._stats, self.mode, title, shown, self._total, self.paint)
+            self.query_one("#state", Static).update(line)
         if self.open is None:
             await self._preview()
         else:
             await self._open_file(self.open.path, self.open.line)
 
     async def _list(self) -> None:
-        if self.mode in ("files", "problems"):
-            left_out = self.mode == "problems"
+        mode, query = self.mode, self.typed
+        empty = self._lists[mode].empty
+        if mode == "paths":
+            self._listed = [*self._stats.paths] if self._stats is not None else []
+        elif mode == "found" and not query:
+            self._listed, empty = [], "type what to search for"
+        elif mode == "found":
+            found = await self.call(lambda client: client.files_search(query, max_results=50))
+            if found is None:
+                return
+            self._listed = [*found.chunks]
+        else:
+            left_out = mode == "problems"
             page = await self.call(
                 lambda client: client.files_list(limit=_AT_ONCE, left_out=left_out)
             )
             if page is None:
                 return
-            self._files, self._total = page.results, page.total
-        self._draw_rows()
-
-    async def _search(self) -> None:
-        query = self.query_one("#query", Input).value.strip()
-        if query:
-            found = await self.call(lambda client: client.files_search(query, max_results=50))
-            if found is None:
-                return
-            self._found = found.chunks
-            self._total = len(found.chunks)
-        else:
-            self._found, self._total = [], 0
-        self._draw_rows(EMPTY["found"] if query else "type what to search for")
-
-    def _draw_rows(self, empty: str = "") -> None:
-        rows = self.query_one(Rows)
-        rows.lay_out(*COLUMNS[self.mode], empty=empty or EMPTY[self.mode])
-        rows.fill(self._list_rows())
+            self._listed, self._total = [*page.results], page.total
+        self.table.columns = self._lists[mode].columns
+        self.table.empty = Text(empty)
+        self.table.fill(self._listed)
         self.refresh_bindings()
-
-    def _list_rows(self) -> list[Row]:
-        if self.mode == "paths":
-            return path_rows(self._stats.paths if self._stats is not None else (), self.shown)
-        if self.mode == "found":
-            return found_rows(self._found, self._short, self.shown)
-        if self.mode == "problems":
-            return problem_rows(self._files, self._short, self.shown)
-        return file_rows(self._files, self._short, self.shown, self.app.now())
-
-    def _draw_state(self) -> None:
-        if self._stats is not None:
-            shown = self.query_one(Rows).count
-            line = state_line(self._stats, self.mode, shown, self._total, self._style)
-            self.query_one("#state", Static).update(line)
 
     async def _preview(self) -> None:
         """Show what is under the cursor beside the list."""
-        rows = self.query_one(Rows)
-        key = rows.selected
-        if self.mode == "paths" or not key:
-            self.query_one(FilePane).close("")
-        elif self.mode == "found":
-            hit = next((one for one in self._found if one.id == key), None)
-            if hit is not None:
-                await self._open_file(hit.path, hit.start_line)
+        one = self.table.here
+        if isinstance(one, FoundChunk):
+            await self._open_file(one.path, one.start_line)
+        elif isinstance(one, FileView):
+            await self._open_file(one.path, 1)
         else:
-            await self._open_file(key, 1)
+            self.query_one(FilePane).close("")
         self.refresh_bindings()
 
     async def _open_file(self, path: str, line: int) -> None:
-        reason = next((one.reason for one in self._files if one.path == path), "")
+        files = (one for one in self._listed if isinstance(one, FileView))
+        reason = next((one.reason for one in files if one.path == path), "")
         pane = self.query_one(FilePane)
         if reason:
             pane.close(Text(f"It is not indexed: {plain(reason)}"))
             return
-        query = self.query_one("#query", Input).value if self.mode == "found" else ""
+        query = self.typed if self.mode == "found" else ""
         await pane.open(path, line, self.shown(self._short(path)), query)
+
+    def _now(self) -> float:
+        return self.app.now()
 
     def _short(self, path: str) -> str:
         """A path below what is watched, from there on."""
@@ -212,39 +174,26 @@ class FilesView(View):
         root = max((one for one in roots if path.startswith(f"{one}/")), key=len, default="")
         return path[len(root.rpartition("/")[0]) + 1 :] if root else path
 
-    def _style(self, name: str) -> Style:
-        return paint(self.app, name)
-
     # Keys
 
-    def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
+    def on_paged_table_moved(self) -> None:
         """Show what is under the cursor, once the cursor stays there."""
-        event.stop()
         if self._moved is not None:
             self._moved.stop()
         self._moved = self.set_timer(_PAUSE_SECONDS, self._preview_now)
 
-    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
-        """Enter or a click: go into the file."""
-        event.stop()
+    def on_paged_table_chosen(self) -> None:
+        """Enter or a second click: go into the file."""
         self.action_open()
 
-    def on_input_changed(self, event: Input.Changed) -> None:
+    def redraw(self) -> None:
         """Search while it is typed."""
-        event.stop()
-        if self._typed is not None:
-            self._typed.stop()
-        self._typed = self.set_timer(_PAUSE_SECONDS, self.refresh_data)
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter goes to the results."""
-        event.stop()
-        self.query_one(Rows).focus()
+        self.refresh_data()
 
     @work
     async def action_open(self) -> None:
         """Read the file under the cursor."""
-        if self.mode == "paths" or not self.query_one(Rows).selected:
+        if self.mode == "paths" or self.table.here is None:
             return
         self.add_class("-open")
         await self._preview()
@@ -256,7 +205,7 @@ class FilesView(View):
             self.remove_class("-open")
         elif self.mode != "files":
             self._change_mode("files")
-        self.query_one(Rows).focus()
+        self.table.focus()
         self.refresh_bindings()
 
     def action_mode(self, mode: Mode) -> None:
@@ -266,9 +215,8 @@ class FilesView(View):
     def action_search(self) -> None:
         """Search the chunks of all files."""
         self._change_mode("found")
-        query = self.query_one("#query", Input)
-        query.focus()
-        query.action_select_all()
+        self.action_filter()
+        self.line.action_select_all()
 
     @work
     async def action_chunk(self, step: int) -> None:
@@ -279,51 +227,34 @@ class FilesView(View):
     async def action_add(self) -> None:
         """Watch another folder or file."""
 
-        async def save(values: dict[str, str]) -> str:
-            try:
-                added = await self.app.calls.run(
-                    lambda client: client.files_add(values["path"].strip()), PATIENCE_SECONDS
-                )
-            except ClientError as error:
-                return plain(str(error))
-            said = f"watching {added.path}" if added.added else f"{added.path} was watched before"
-            more = "" if added.in_step else f", {added.to_read:,} to read"
-            self.app.did(
-                f"{said}: {number_of(added.files, 'file', 'files')}{more}",
-                undo=(lambda client: client.files_remove(added.path)) if added.added else None,
-            )
-            return ""
+        async def save(values: dict[str, str]) -> None:
+            await self.change(partial(_watch, path=values["path"].strip()), LONG_SECONDS)
 
         fields = [Field("path", "Path on the daemon's machine", "", "such as /home/me/notes")]
         note = "Markdown and text files in it are indexed, and found by recall."
-        if await self.app.push_screen_wait(
-            FormScreen("Watch a folder or file", fields, save, note)
-        ):
-            self.refresh_data()
+        await self.enter("Watch a folder or file", fields, save, note)
 
     @work
     async def action_remove(self) -> None:
         """Stop watching the path under the cursor."""
-        path = self.query_one(Rows).selected
-        one = next((one for one in self._stats.paths if one.path == path), None)  # type: ignore[union-attr]
-        if one is None:
+        one = self.table.here
+        if not isinstance(one, WatchedPath):
             return
         if one.origin != "added":
-            self.app.flash(f"{path} is watched by the {one.origin}: change that", "warning")
+            self.app.flash(f"{one.path} is watched by the {one.origin}: change that", "warning")
             return
-        if await self.call(Client.files_remove, path) is not None:
-            self.app.did(f"no longer watching {path}", undo=lambda client: client.files_add(path))
-            self.refresh_data()
+
+        def change(client: Client) -> Done:
+            client.files_remove(one.path)
+            return Done(f"no longer watching {one.path}", lambda again: again.files_add(one.path))
+
+        await self.do(change)
 
     @work
     async def action_look(self) -> None:
         """Look at every file now."""
         self.app.flash("looking at every file", seconds=60)
-        done = await self.call_long(Client.files_sync)
-        if done is not None:
-            changed = f"{done.added} added, {done.updated} changed, {done.removed} removed"
-            self.app.did(f"looked at {number_of(done.files, 'file', 'files')}: {changed}")
-            self.refresh_data()
+        await self.do(_look, LONG_SECONDS)
 
     async def show(self, what: str) -> None:
         """Open a file, `PATH` or `PATH:LINE-LINE`, as search results name it."""
@@ -331,7 +262,7 @@ class FilesView(View):
         start = lines.partition("-")[0]
         found = (path, int(start)) if path and start.isdigit() else (what, 1)
         self._change_mode("files")
-        self.query_one(Rows).select(found[0])
+        self.table.select(found[0])
         self.add_class("-open")
         await self._open_file(*found)
         self.query_one(FilePane).focus()
@@ -339,26 +270,41 @@ class FilesView(View):
     def copied(self) -> str:
         """The path, with the line of the chunk where a file is open."""
         if self.open is None:
-            return self.query_one(Rows).selected
+            return "" if self.table.here is None else str(_key_of(self.table.here))
         return f"{self.open.path}:{self.open.line}"
 
     def _change_mode(self, mode: Mode) -> None:
         self.mode = mode
         self.query_one(FilePane).close("")
         self.remove_class("-open")
-        self.set_class(mode == "found", "-searching")
-        if mode == "found":
-            self._found, self._total = [], 0
-        else:
-            self._files = [] if mode == "problems" else self._files
-            self.query_one(Rows).focus()
+        self._listed = []
+        if mode != "found":
+            self.line.remove_class("-open")
+            self.table.focus()
         self.refresh_data()
 
     @work(exclusive=True, group="preview")
     async def _preview_now(self) -> None:
         if not self.app.is_running:
             return
-        rows = self.query_one(Rows)
-        here = self.open is not None and self.mode != "found" and self.open.path == rows.selected
-        if not here:
+        one = self.table.here
+        if self.open is None or not isinstance(one, FileView) or self.open.path != one.path:
             await self._preview()
+
+
+def _key_of(one: FileView | WatchedPath | FoundChunk) -> str:
+    return one.id if isinstance(one, FoundChunk) else one.path
+
+
+def _watch(client: Client, path: str) -> Done:
+    added = client.files_add(path)
+    said = f"watching {added.path}" if added.added else f"{added.path} was watched before"
+    more = "" if added.in_step else f", {added.to_read:,} to read"
+    undo = (lambda again: again.files_remove(added.path)) if added.added else None
+    return Done(f"{said}: {number_of(added.files, 'file', 'files')}{more}", undo)
+
+
+def _look(client: Client) -> Done:
+    done = client.files_sync()
+    changed = f"{done.added} added, {done.updated} changed, {done.removed} removed"
+    return Done(f"looked at {number_of(done.files, 'file', 'files')}: {changed}")

@@ -6,7 +6,6 @@ from functools import partial
 from itertools import groupby
 from typing import ClassVar, Final
 
-from rich.style import Style
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
@@ -15,18 +14,14 @@ from textual.containers import Horizontal
 from textual.widget import Widget
 from textual.widgets import OptionList, Static
 
-from thermocline.daemon.client import Client, ClientError
+from thermocline.daemon.client import Client
 from thermocline.daemon.client.wording import size
 
-from ..dialogs.form import FormScreen
-from ..text import part_of
 from ..widgets.choices import Choices
 from ..widgets.gauge import Gauge, bar
-from ..widgets.paint import paint
 from . import hot_entries
 from .hot_entries import MEMORY, OTHER, SECTIONS, Entry
 from .memory_actions import MemoryActions
-from .memory_changes import Undo
 from .memory_detail import MemoryDetail
 from .view import View
 
@@ -37,7 +32,6 @@ class HotView(View):
     """The tab."""
 
     DEFAULT_CSS = """
-    HotView { layout: vertical; }
     HotView > Gauge { margin: 0 1; }
     HotView > Horizontal { height: 1fr; margin-top: 1; }
     HotView Choices { width: 1fr; height: 1fr; }
@@ -51,8 +45,6 @@ class HotView(View):
         Binding("a", "add", "Add"),
         Binding("e", "edit", "Edit"),
         Binding("d", "remove", "Remove"),
-        Binding("j", "cursor(1)", "Down", show=False),
-        Binding("k", "cursor(-1)", "Up", show=False),
     ]
 
     def __init__(self, name: str) -> None:
@@ -102,8 +94,7 @@ class HotView(View):
         found = await self.call(Client.hot)
         if found is None:
             return
-        share = found.size_bytes / found.max_bytes
-        self.query_one(Gauge).set(share, part_of(found.size_bytes, found.max_bytes))
+        self.query_one(Gauge).set_bytes(found.size_bytes, found.max_bytes)
         self._draw(list(hot_entries.entries_of(found.state)), found.max_bytes)
 
     def _draw(self, entries: list[Entry], most: int) -> None:
@@ -114,16 +105,16 @@ class HotView(View):
         for title, group in groupby(entries, lambda entry: entry.title):
             found = list(group)
             used = sum(entry.size for entry in found)
-            head = Text().append(f" {title} ", self._paint("primary", bold=True))
+            head = Text().append(f" {title} ", self.paint("primary", bold=True))
             head.append(f"{len(found)}, {size(used)}")
             lines.append(None)
             drawn.append(head)
             for entry in found:
                 lines.append(entry)
-                line = hot_entries.line_of(entry, self.shown, self._paint, self.app.now())
+                line = hot_entries.line_of(entry, self)
                 drawn.append(line)
             full, empty = bar(used / most, _BAR)
-            sizes.append(f"{title:<13}").append(full, self._paint("primary"))
+            sizes.append(f"{title:<13}").append(full, self.paint("primary"))
             sizes.append(empty, "dim").append(f" {size(used):>8}\n")
         if not entries:
             lines, drawn = [None], [Text("  nothing yet: a adds an entry")]
@@ -147,16 +138,6 @@ class HotView(View):
         )
         near = min(known, key=lambda number: abs(number - (at or 0)))
         self.options.highlighted = next(same, near)
-
-    def _paint(self, name: str, *, bold: bool = False) -> Style:
-        return paint(self.app, name, bold=bold)
-
-    def action_cursor(self, by: int) -> None:
-        """Up or down."""
-        if by > 0:
-            self.options.action_cursor_down()
-        else:
-            self.options.action_cursor_up()
 
     # Changes
 
@@ -201,13 +182,10 @@ class HotView(View):
         if entry.section == MEMORY:
             await self._unpin(entry)
             return
-        line = hot_entries.line_of(entry, self.shown, self._paint, self.app.now())
+        line = hot_entries.line_of(entry, self)
         effects = (line, "", "It is no longer in the agent's context.")
-        if not await self.app.confirm("Remove this entry", *effects, word="remove"):
-            return
-        undo = await self.call(partial(hot_entries.remove, entry=entry))
-        if undo is not None:
-            self._did("removed 1 entry", undo)
+        if await self.app.confirm("Remove this entry", *effects, word="remove"):
+            await self.do(partial(hot_entries.remove, entry=entry))
 
     async def _unpin(self, entry: Entry) -> None:
         memory = await self.call(Client.get, entry.name)
@@ -217,27 +195,11 @@ class HotView(View):
             self.app.flash("it is hot by its score; enter opens it, d there forgets it", "warning")
 
     async def _form(self, section: str, entry: Entry | None) -> None:
-        async def save(values: dict[str, str]) -> str:
-            try:
-                new = hot_entries.entered(section, values, entry)
-            except ValueError as error:
-                return str(error)
-            if new == entry:
-                return ""
-            change = partial(hot_entries.put, entry=new, before=entry)
-            try:
-                warnings, undo = await self.app.calls.run(change, 30.0)
-            except ClientError as error:
-                return str(error)
-            told = "added 1 entry" if entry is None else "changed 1 entry"
-            self._did("; ".join((told, *warnings)), undo)
-            return ""
+        async def save(values: dict[str, str]) -> None:
+            new = hot_entries.entered(section, values, entry)
+            if new != entry:
+                await self.change(partial(hot_entries.put, entry=new, before=entry))
 
         what = next(words for key, _, words in SECTIONS if key == section)
         title = f"{'Add' if entry is None else 'Edit'} {what}"
-        fields = hot_entries.fields_for(section, entry)
-        await self.app.push_screen_wait(FormScreen(title, fields, save))
-
-    def _did(self, told: str, undo: Undo) -> None:
-        self.app.did(told, undo)
-        self.refresh_data()
+        await self.enter(title, hot_entries.fields_for(section, entry), save)

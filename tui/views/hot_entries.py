@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from rich.text import Text
 
 from thermocline.daemon.client import Client
-from thermocline.daemon.client.wording import ago
 
+from ..calls import Done
 from ..dialogs.form import Field
-from .memory_changes import Undo, graded
-from .memory_text import Paint, Shown, grade
+from .memory_actions import graded
+from .memory_text import grade
+
+if TYPE_CHECKING:
+    from .view import View
 
 Json: TypeAlias = Any
 
@@ -97,30 +100,32 @@ def entries_of(state: dict[str, Json]) -> Iterator[Entry]:
             yield Entry(OTHER, name, value)
 
 
-def line_of(entry: Entry, shown: Shown, paint: Paint, now: float) -> Text:
+def line_of(entry: Entry, view: View) -> Text:
     """An entry in one line."""
     value, line = entry.value, Text()
     if entry.section in {*_NAMED, OTHER}:
-        line.append_text(shown(entry.name)).append(": ")
+        line.append_text(view.shown(entry.name)).append(": ")
         line.stylize("dim")
-        return line.append_text(shown(readable(value)))
+        return line.append_text(view.shown(readable(value)))
     if entry.section == "project":
-        line.append_text(shown(entry.name)).stylize("bold")
+        line.append_text(view.shown(entry.name)).stylize("bold")
     elif entry.section == "task":
         done = str(value.get("status", "")).lower() in _DONE
-        line.append("✓ " if done else "○ ", paint("success" if done else "warning"))
-        line.append_text(shown(entry.name))
+        line.append("✓ " if done else "○ ", view.paint("success" if done else "warning"))
+        line.append_text(view.shown(entry.name))
     elif entry.section in {"lesson", MEMORY}:
         word, color = grade(_number(value.get("importance"), 0.5))
-        line.append(f"{word:<9} ", paint(color)).append_text(shown(str(value.get("text"))))
+        line.append(f"{word:<9} ", view.paint(color)).append_text(
+            view.shown(str(value.get("text")))
+        )
     else:
-        line.append_text(shown(entry.name))
+        line.append_text(view.shown(entry.name))
     for name in ("status", "description", "category"):
         if value.get(name) and not (entry.section == "task" and name == "description"):
-            line.append("  ").append(shown(readable(value[name])).plain, "dim")
+            line.append("  ").append(view.shown(readable(value[name])).plain, "dim")
     when = _number(value.get("timestamp"), 0.0)
     if when and entry.section == "event":
-        line.append(f"  {ago(when, now)}", "dim")
+        line.append(f"  {view.ago(when)}", "dim")
     return line
 
 
@@ -216,16 +221,17 @@ def _read(text: str) -> Json:
 # Changing, on a thread
 
 
-def put(client: Client, entry: Entry, before: Entry | None) -> tuple[tuple[str, ...], Undo]:
-    """Set an entry in place of another; return the daemon's warnings and what takes it back."""
+def put(client: Client, entry: Entry, before: Entry | None) -> Done:
+    """Set an entry in place of another."""
     warnings = _replace(client, before, entry)
-    return warnings, lambda again: _replace(again, entry, before)
+    told = "added 1 entry" if before is None else "changed 1 entry"
+    return Done("; ".join((told, *warnings)), lambda again: _replace(again, entry, before))
 
 
-def remove(client: Client, entry: Entry) -> Undo:
+def remove(client: Client, entry: Entry) -> Done:
     """Remove an entry; undoing puts it back at the end of its section."""
     client.hot_remove(entry.section, entry.name)
-    return lambda again: _replace(again, None, entry)
+    return Done("removed 1 entry", lambda again: _replace(again, None, entry))
 
 
 def _replace(client: Client, old: Entry | None, new: Entry | None) -> tuple[str, ...]:

@@ -9,21 +9,19 @@ from typing import ClassVar, Final, NamedTuple
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.events import Resize
-from textual.widget import Widget
-from textual.widgets import DataTable, Input, Static
+from textual.widgets import Input, Static
 
 from thermocline.daemon.client.wording import moment, number_of
 
 from ..dialogs.page import PageScreen
 from ..feed import FeedEvent
 from ..text import plain, text_of
-from ..widgets.paint import paint
+from ..widgets.paged import Column, PagedTable
 from .filtered import FilteredView
 
 _ROWS: Final = 1000
-# The oldest rows are removed in batches of this size.
-_SPARE: Final = 500
+# From this width of the table on there is room for the agent.
+_WIDE: Final = 60
 
 
 class Level(NamedTuple):
@@ -61,8 +59,8 @@ def line_of(event: FeedEvent) -> str:
     )
 
 
-class LogView(FilteredView):
-    """The table; it follows the newest event until the cursor is moved up or it is paused."""
+class LogView(FilteredView[FeedEvent]):
+    """The table; it follows the newest event while the cursor is on it, unless it is paused."""
 
     DEFAULT_CSS = """
     LogView #state { height: 1; padding: 0 1; color: $secondary; text-wrap: nowrap; }
@@ -80,104 +78,70 @@ class LogView(FilteredView):
         super().__init__(name)
         self._least = STEP
         self._paused = False
-        self._following = True
+        # How many events of all were looked at, and those of them that are shown.
         self._drawn = 0
-        self._waiting = 0
         self._shown: list[FeedEvent] = []
-        self._wide = True
-        self._columns = self._what = 0
-        self._end = 0
 
     def compose(self) -> ComposeResult:
         """State, filter, table."""
         yield Static(id="state")
         yield Input(placeholder="filter: part of a type, an agent, an id")
-        yield DataTable(cursor_type="row", show_header=True)
-
-    def on_mount(self) -> None:
-        """The columns come with the first drawing."""
-        # It would show the place before the rows that were just added.
-        self._table.styles.scrollbar_size_vertical = (
-            self._table.styles.scrollbar_size_horizontal
-        ) = 0
-        self.redraw()
-
-    def first_focus(self) -> Widget:
-        """The table."""
-        return self._table
+        yield PagedTable[FeedEvent](
+            [
+                Column("", 1, lambda event: self._colored(event, level_of(event).mark)),
+                Column("Time", 8, lambda event: Text(_clock(event.time), "dim")),
+                Column("Type", 20, self._type, least=_WIDE),
+                Column("Type", 16, self._type, most=_WIDE - 1),
+                Column("Agent", 10, lambda event: Text(plain(event.agent), "dim"), least=_WIDE),
+                Column("What", 0, lambda event: self.shown(line_of(event))),
+            ],
+            lambda event: event.id,
+            empty="nothing yet",
+        )
 
     @property
-    def _table(self) -> DataTable[Text]:
-        return self.query_one(DataTable)
+    def following(self) -> bool:
+        """Whether the cursor is on the newest event."""
+        return self.table.cursor >= self.table.total - 1
 
     async def update(self) -> None:
         """Add what has happened since."""
         if not self._paused:
-            self._add_new()
+            new = min(self.app.events_seen - self._drawn, len(self.app.happened))
+            self._add([*self.app.happened][-new:] if new > 0 else [])
         self._tell()
 
     async def show(self, what: str) -> None:
         """Filter by a word."""
         self.action_filter()
-        self.query_one(Input).value = what
+        self.line.value = what
 
     def copied(self) -> str:
         """The selected line."""
-        row = self._table.cursor_row
-        if not 0 <= row < len(self._shown):
+        event = self.table.here
+        if event is None:
             return ""
-        event = self._shown[row]
         return plain(f"{_clock(event.time)}  {event.agent}  {event.type}  {line_of(event)}")
 
-    def _add_new(self) -> None:
-        seen = self.app.events_seen
-        new = min(seen - self._drawn, len(self.app.happened))
-        self._drawn = seen
-        table = self._table
-        if len(self._shown) > _ROWS + _SPARE:
-            self.redraw()
-            return
-        words = self.words
-        events = list(self.app.happened)[-new:] if new > 0 else []
-        for event in events[-_ROWS:]:
-            if self._fits(event, words):
-                self._shown.append(event)
-                table.add_row(*self._cells(event))
-        if events:
-            self._keep_up()
+    def _add(self, events: list[FeedEvent]) -> None:
+        self._drawn = self.app.events_seen
+        words = self.typed.lower().split()
+        self._shown += [event for event in events if self._fits(event, words)]
+        del self._shown[:-_ROWS]
+        follows = self.following
+        self.table.fill(self._shown)
+        if follows:
+            self.table.action_go(-1)
 
     def redraw(self) -> None:
         """Draw all rows again."""
-        table = self._table
-        table.clear(columns=True)
-        # A column that finds its own width by its rows may be too narrow when it is drawn.
-        self._columns = self.size.width
-        self._wide = self._columns >= 60
-        widths = {"": 1, "Time": 8, "Type": 20 if self._wide else 16}
-        if self._wide:
-            widths["Agent"] = 10
-        taken = sum(widths.values()) + 2 * (len(widths) + 1) + 2
-        widths["What"] = max(self._columns - taken, 8)
-        self._what = widths["What"]
-        for name, columns in widths.items():
-            table.add_column(name, width=columns)
-        words = self.words
-        found = [event for event in self.app.happened if self._fits(event, words)]
-        self._shown = found[-_ROWS:]
-        self._drawn = self.app.events_seen
-        for event in self._shown:
-            table.add_row(*self._cells(event))
-        self._keep_up()
+        self._shown = []
+        self._add([*self.app.happened])
         self._tell()
 
-    def _keep_up(self) -> None:
-        if self._following:
-            # Rows that were just added have their place only after the next refresh.
-            self.call_after_refresh(self._to_end)
-
-    def _to_end(self) -> None:
-        if self._shown:
-            self._table.move_cursor(row=len(self._shown) - 1, animate=False)
+    def show_all(self) -> None:
+        """Events of all levels."""
+        self._least = STEP
 
     def _fits(self, event: FeedEvent, words: list[str]) -> bool:
         if LEVELS.index(level_of(event)) < LEVELS.index(self._least):
@@ -185,58 +149,40 @@ class LogView(FilteredView):
         text = f"{event.type} {event.agent} {line_of(event)}".lower() if words else ""
         return all(word in text for word in words)
 
-    def _cells(self, event: FeedEvent) -> list[Text]:
-        level = level_of(event)
-        style = paint(self.app, level.color)
-        cells = [Text(level.mark, style), Text(_clock(event.time), "dim")]
-        cells.append(Text(plain(event.type), style))
-        if self._wide:
-            cells.append(Text(plain(event.agent), "dim"))
-        what = self.shown(line_of(event))
-        what.truncate(self._what, overflow="ellipsis")
-        return [*cells, what]
+    def _type(self, event: FeedEvent) -> Text:
+        return self._colored(event, event.type)
+
+    def _colored(self, event: FeedEvent, text: str) -> Text:
+        return Text(plain(text), self.paint(level_of(event).color))
 
     def _tell(self) -> None:
-        seen = self.app.events_seen
         parts = [number_of(len(self._shown), "event", "events")]
-        if self._least is not STEP:
-            parts.append(
-                f"only {self._least.word} and worse"
-                if self._least is not FAILURE
-                else "only failures"
-            )
+        if self._least is FAILURE:
+            parts.append("only failures")
+        elif self._least is not STEP:
+            parts.append(f"only {self._least.word} and worse")
         if self._paused:
-            parts.append(f"PAUSED, {seen - self._drawn:,} waiting")
+            parts.append(f"PAUSED, {self.app.events_seen - self._drawn:,} waiting")
         else:
-            parts.append("following" if self._following else "not following: f")
+            parts.append("following" if self.following else "not following: f")
         if not self.snapshot.connected:
             parts.append("NO DAEMON")
         self.query_one("#state", Static).update(Text("  ·  ".join(parts)))
 
-    def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
-        """Going up stops following, going to the end follows again."""
-        event.stop()
-        # This event arrives late, when there may be more rows; only a person moves the cursor up.
-        last = len(self._shown) - 1
-        self._following = event.cursor_row >= last or (
-            self._following and event.cursor_row >= self._end
-        )
-        self._end = last
-        self._tell()
+    def on_paged_table_moved(self) -> None:
+        """Say whether it follows."""
+        if self.app.is_running:
+            self._tell()
 
-    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
+    def on_paged_table_chosen(self) -> None:
         """Enter shows all fields of an event."""
-        event.stop()
-        told = self._shown[event.cursor_row]
-        fields = json.dumps(dict(told.data), ensure_ascii=False, indent=2)
-        text = Text(f"{moment(told.time, self.app.now())}  {plain(told.agent)}\n\n", "dim")
+        event = self.table.here
+        if event is None:
+            return
+        fields = json.dumps(dict(event.data), ensure_ascii=False, indent=2)
+        text = Text(f"{moment(event.time, self.app.now())}  {plain(event.agent)}\n\n", "dim")
         text.append_text(self.shown(fields, keep="\n"))
-        self.app.push_screen(PageScreen(Text(f" {plain(told.type)} "), text))
-
-    def on_resize(self, event: Resize) -> None:
-        """In few columns there is no room for the agent."""
-        if event.size.width != self._columns:
-            self.redraw()
+        self.app.push_screen(PageScreen(Text(f" {plain(event.type)} "), text))
 
     # Actions
 
@@ -247,20 +193,14 @@ class LogView(FilteredView):
 
     def action_follow(self) -> None:
         """Go to the newest event, and stay there."""
-        self._following = True
         self._paused = False
-        self._add_new()
-        self._keep_up()
-        self._tell()
+        self.table.action_go(-1)
+        self.refresh_data()
 
     def action_level(self) -> None:
         """Raise the lowest level that is shown, or show all again."""
         self._least = LEVELS[(LEVELS.index(self._least) + 1) % len(LEVELS)]
         self.redraw()
-
-    def show_all(self) -> None:
-        """Events of all levels."""
-        self._least = STEP
 
 
 def _clock(seconds: float) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from rich.console import Group
-from rich.style import Style
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 
 from thermocline.daemon.client import Client, ClientError
@@ -20,17 +18,12 @@ from thermocline.daemon.shapes.history import VersionList
 from thermocline.daemon.shapes.memory import MemoryView
 from thermocline.daemon.shapes.recall import HitView
 
+from ..dialogs.dialog import Dialog
 from ..text import one_line
 from ..widgets.choices import Choices
-from ..widgets.paint import paint
 from . import memory_text
-from .memory_actions import MemoryActions
+from .memory_actions import KEYS, MemoryActions
 from .view import View
-
-if TYPE_CHECKING:
-    from textual import getters
-
-    from ..app import ThermoclineApp
 
 _MERGED: Final = 50
 _VALUE: Final = 160
@@ -45,7 +38,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
 }
 
 
-class MemoryDetail(ModalScreen[None]):
+class MemoryDetail(Dialog[None]):
     """The page.
 
     Args:
@@ -56,8 +49,7 @@ class MemoryDetail(ModalScreen[None]):
     DEFAULT_CSS = """
     MemoryDetail { align: center top; }
     MemoryDetail > VerticalScroll {
-        width: 100%; max-width: 116; height: auto; max-height: 100%; margin: 1 2 2 2;
-        border: round $primary; padding: 0 1; background: $surface;
+        width: 100%; max-width: 116; margin: 1 2 2 2;
     }
     MemoryDetail.-narrow > VerticalScroll, MemoryDetail.-low > VerticalScroll { margin: 0 0 2 0; }
     MemoryDetail #facts {
@@ -73,16 +65,11 @@ class MemoryDetail(ModalScreen[None]):
     MemoryDetail #hint { dock: bottom; color: $text-muted; height: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "dismiss(None)", "Close", key_display="esc"),
-        Binding("e", "edit", "Edit"),
-        Binding("p", "pin", "Pin"),
-        Binding("r", "reinforce", "Reinforce"),
-        Binding("d", "forget", "Forget"),
+        Binding("escape,q", "leave", "Close", key_display="esc"),
+        *KEYS,
         Binding("u", "app.undo", "Undo"),
         Binding("y", "copy", "Copy", show=False),
     ]
-    if TYPE_CHECKING:
-        app = getters.app(ThermoclineApp)
 
     def __init__(self, view: View, memory: MemoryView) -> None:
         super().__init__()
@@ -97,20 +84,18 @@ class MemoryDetail(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """Text, reasons, facts, versions, and what was merged."""
         with VerticalScroll() as box:
-            box.border_title = Text("Memory")
+            box.border_title = "Memory"
             yield Static(id="text")
             yield Static(id="why")
             with Container(id="facts"):
                 yield Static(id="known")
                 yield Static(id="from")
-            yield Static(
-                "Earlier versions: enter puts one back", id="versions-title", classes="title"
-            )
-            yield Choices(id="versions")
-            yield Static(
-                "Merged into it: enter parts them again", id="merged-title", classes="title"
-            )
-            yield Choices(id="merged")
+            for name, title in (
+                ("versions", "Earlier versions: enter puts one back"),
+                ("merged", "Merged into it: enter parts them again"),
+            ):
+                yield Static(title, id=f"{name}-title", classes="title")
+                yield Choices(id=name)
         yield Static(self._hint(), id="hint")
 
     def on_mount(self) -> None:
@@ -144,42 +129,33 @@ class MemoryDetail(ModalScreen[None]):
             self.read()
 
     def _hint(self) -> Text:
-        keys = [("esc", "close")]
-        if not self.app.read_only:
-            write = [
-                ("e", "edit"),
-                ("p", "pin"),
-                ("r", "reinforce"),
-                ("d", "forget"),
-                ("u", "undo"),
-            ]
-            keys = [*write, *keys]
+        changes = [(one.key, one.description.lower()) for one in KEYS] + [("u", "undo")]
         text = Text(" ")
-        for key, words in keys:
-            text.append(key, self._paint("accent", bold=True)).append(f" {words}  ")
+        for key, words in [*([] if self.app.read_only else changes), ("esc", "close")]:
+            text.append(key, self._view.paint("accent", bold=True)).append(f" {words}  ")
         return text
 
     # Drawing
 
     def _draw(self) -> None:
-        shown, memory, now = self._view.shown, self.memory, self.app.now()
+        view, memory = self._view, self.memory
         box = self.query_one(VerticalScroll)
         box.border_title = Text("Memory ").append(memory.id[:8])
         # A long text takes a moment to lay out, and rarely changes.
         if self._drawn != (drawn := (memory.text, self.app.hide_texts)):
             self._drawn = drawn
-            text = shown(memory.text, keep="\n\t")
-            memory_text.mark(text, memory_text.words_of(memory), self._mark())
+            text = view.shown(memory.text, keep="\n\t")
+            memory_text.mark(text, memory_text.words_of(memory), view)
             self.query_one("#text", Static).update(text)
         self.query_one("#why").display = isinstance(memory, HitView)
         if isinstance(memory, HitView):
-            bars = memory_text.explained(memory, self._paint, self.size.width - 8)
-            more = memory_text.lined(memory_text.reasons(memory, shown))
+            bars = memory_text.explained(memory, view, self.size.width - 8)
+            more = memory_text.lined(memory_text.reasons(memory, view))
             self.query_one("#why", Static).update(Group(bars, more))
-        facts = memory_text.lined(memory_text.facts(memory, shown, self._paint, now))
+        facts = memory_text.lined(memory_text.facts(memory, view))
         self.query_one("#known", Static).update(facts)
         device = self._versions.device
-        origin = memory_text.provenance(memory, device if isinstance(device, str) else "", shown)
+        origin = memory_text.provenance(memory, device if isinstance(device, str) else "", view)
         self.query_one("#from", Static).update(memory_text.lined(origin))
         self._fill("versions", [self._version(n) for n in range(len(self._versions.results))])
         self._fill("merged", [self._merged_line(one) for one in self._merged])
@@ -227,17 +203,11 @@ class MemoryDetail(ModalScreen[None]):
         line = Text(f"{merged.id[:8]}  ").append(ago(merged.created_at, self.app.now()), "dim")
         return line.append("  ").append_text(self._view.shown(one_line(merged.text[:400])))
 
-    def _paint(self, name: str, *, bold: bool = False) -> Style:
-        return paint(self.app, name, bold=bold)
-
-    def _mark(self) -> Style:
-        return self._paint("accent") + Style(underline=True)
-
     # Actions
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         """Nothing is changed in a read-only view."""
-        return not (self.app.read_only and action in {"edit", "pin", "reinforce", "forget"})
+        return not (self.app.read_only and action == "memory")
 
     def action_copy(self) -> None:
         """Copy the text."""
@@ -245,25 +215,13 @@ class MemoryDetail(ModalScreen[None]):
         self.app.flash("copied")
 
     @work
-    async def action_edit(self) -> None:
-        """Change it."""
-        self._changed(await self._actions.edit(self.memory))
-
-    @work
-    async def action_pin(self) -> None:
-        """Pin it or not."""
-        self._changed(await self._actions.pin(self.memory))
-
-    @work
-    async def action_reinforce(self) -> None:
-        """Count a use."""
-        self._changed(await self._actions.reinforce(self.memory))
-
-    @work
-    async def action_forget(self) -> None:
-        """Forget it, and close the page."""
-        if await self._actions.forget(self.memory) is not None:
+    async def action_memory(self, action: str) -> None:
+        """Do something with it, see `MemoryActions`; once it is forgotten, close the page."""
+        done = await getattr(self._actions, action)(self.memory)
+        if done and action == "forget":
             self.dismiss(None)
+        else:
+            self._changed(done)
 
     @work
     async def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
@@ -277,8 +235,8 @@ class MemoryDetail(ModalScreen[None]):
             number = self._versions.results[event.option_index].number
             self._changed(await self._actions.put_back(self.memory, number))
 
-    def _changed(self, memory: MemoryView | None) -> None:
-        if memory is not None and self.is_attached:
+    def _changed(self, done: bool) -> None:
+        if done and self.is_attached:
             self.read()
 
 

@@ -1,14 +1,14 @@
 """Memories as texts for the screen: cells of the table, all that is known of one, why it was found.
 
-`shown` is `View.shown` throughout: what was stored goes to the screen through it alone.
+What was stored goes to the screen through `View.shown` alone.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 from msgspec import UNSET
 from rich.style import Style
@@ -22,8 +22,8 @@ from thermocline.daemon.shapes.recall import Explanation, HitView
 from ..text import one_line
 from ..widgets.gauge import bar
 
-Shown: TypeAlias = Callable[..., Text]
-Paint: TypeAlias = Callable[..., Style]
+if TYPE_CHECKING:
+    from .view import View
 
 # From which importance on a memory is called so.
 GRADES: Final = (
@@ -47,16 +47,10 @@ def grade(importance: float) -> tuple[str, str]:
     return next(((word, color) for least, word, color in GRADES if importance >= least), TRIVIAL)
 
 
-def grade_cell(memory: MemoryView, paint: Paint) -> Text:
-    """`Critical .95`, in its colour."""
-    word, color = grade(memory.importance)
-    return Text(f"{word:<9} {short(memory.importance)}", paint(color))
-
-
-def tier_cell(memory: MemoryView, paint: Paint) -> Text:
+def tier_of(memory: MemoryView, view: View) -> Text:
     """`▲ hot`; what is pinned says so."""
     mark, color = _TIERS.get(memory.tier, _FROZEN)
-    return Text(f"{'◆' if memory.pinned else mark} {memory.tier}", paint(color))
+    return Text(f"{'◆' if memory.pinned else mark} {memory.tier}", view.paint(color))
 
 
 def type_word(kind: str) -> str:
@@ -74,19 +68,19 @@ def age(when: float, now: float) -> str:
     return ago(when, now).removesuffix(" ago")
 
 
-def head_of(memory: MemoryView, shown: Shown, paint: Paint, *, subject: bool) -> Text:
+def head_of(memory: MemoryView, view: View, *, subject: bool) -> Text:
     """A memory on one line: the subject in front if it has no column, and what became of it."""
     line = Text()
     if memory.superseded_by:
-        line.append("outdated ", paint("warning"))
+        line.append("outdated ", view.paint("warning"))
     if memory.pinned and isinstance(memory, HitView):
-        line.append("◆ ", paint("accent"))
+        line.append("◆ ", view.paint("accent"))
     if subject and memory.subject:
-        line.append_text(shown(one_line(memory.subject[:_CELL]))).append(": ")
+        line.append_text(view.shown(one_line(memory.subject[:_CELL]))).append(": ")
         line.stylize("bold", 0, len(line))
-    line.append_text(shown(one_line(memory.text[:_CELL])))
+    line.append_text(view.shown(one_line(memory.text[:_CELL])))
     if isinstance(memory, HitView):
-        mark(line, words_of(memory), paint("accent") + Style(underline=True))
+        mark(line, words_of(memory), view)
     return line
 
 
@@ -96,8 +90,9 @@ def words_of(memory: MemoryView) -> tuple[str, ...]:
     return parts.words if isinstance(parts, Explanation) else ()
 
 
-def mark(text: Text, words: Sequence[str], style: Style) -> None:
+def mark(text: Text, words: Sequence[str], view: View) -> None:
     """Mark the words of a question in a text, in any of their forms."""
+    style = view.paint("accent") + Style(underline=True)
     wanted = [_folded(word) for word in words]
     if not wanted:
         return
@@ -124,34 +119,34 @@ def _same(token: str, word: str) -> bool:
     return common >= 4 and common >= max(len(token), len(word)) - 3
 
 
-def explained(hit: HitView, paint: Paint, columns: int) -> Text:
+def explained(hit: HitView, view: View, columns: int) -> Text:
     """Why a hit was found: a bar for the relevance, each part of the order, and each signal."""
     text = Text(no_wrap=True)
-    _bar(text, "relevance", hit.relevance, paint("accent"), columns)
+    _bar(text, "relevance", hit.relevance, view.paint("accent"), columns)
     parts = hit.parts
     if not isinstance(parts, Explanation):
         return text
     for name in _PARTS:
-        _bar(text, name, getattr(parts, name), paint("primary"), columns)
+        _bar(text, name, getattr(parts, name), view.paint("primary"), columns)
     highest = max(parts.signals.values(), default=0.0)
     for name, value in sorted(parts.signals.items(), key=lambda pair: -pair[1]):
-        _bar(text, f"  {name}", value, paint("secondary"), columns, highest or 1.0)
+        _bar(text, f"  {name}", value, view.paint("secondary"), columns, highest or 1.0)
     return text
 
 
-def reasons(hit: HitView, shown: Shown) -> Iterator[tuple[str, Text]]:
+def reasons(hit: HitView, view: View) -> Iterator[tuple[str, Text]]:
     """What else was found of a hit: words, neighbours, category."""
     parts = hit.parts
     if not isinstance(parts, Explanation):
         return
     if parts.words:
-        yield "words", shown(", ".join(parts.words))
+        yield "words", view.shown(", ".join(parts.words))
     if parts.lenders:
         yield "neighbours", Text(", ".join(key[:8] for key in parts.lenders))
     if parts.path:
-        yield "named by", shown(parts.path)
+        yield "named by", view.shown(parts.path)
     if parts.reason:
-        yield "reason", shown(parts.reason)
+        yield "reason", view.shown(parts.reason)
 
 
 def _bar(
@@ -165,30 +160,30 @@ def _bar(
     text.append(f" {value:5.2f}")
 
 
-def facts(memory: MemoryView, shown: Shown, paint: Paint, now: float) -> Iterator[tuple[str, Text]]:
+def facts(memory: MemoryView, view: View) -> Iterator[tuple[str, Text]]:
     """What is known of a memory beside its text, a line each; empty fields are left out."""
     word, color = grade(memory.importance)
-    yield "importance", Text(f"{word} {short(memory.importance)}", paint(color))
-    tier = Text().append_text(tier_cell(memory, paint))
+    yield "importance", Text(f"{word} {short(memory.importance)}", view.paint(color))
+    tier = Text().append_text(tier_of(memory, view))
     tier.append(", pinned" if memory.pinned else "").append(", archived" if memory.archived else "")
     yield "tier", tier
     yield "score", Text(short(memory.score))
-    category = shown(memory.category)
+    category = view.shown(memory.category)
     if memory.original_category:
-        category.append(" (was ").append_text(shown(memory.original_category)).append(")")
+        category.append(" (was ").append_text(view.shown(memory.original_category)).append(")")
     yield "category", category
-    yield "type", Text(f"{memory.type}, ").append_text(shown(memory.event))
+    yield "type", Text(f"{memory.type}, ").append_text(view.shown(memory.event))
     for name in ("subject", "outcome"):
         if value := getattr(memory, name):
-            yield name, shown(value)
+            yield name, view.shown(value)
     if memory.tags:
-        yield "tags", shown(", ".join(memory.tags))
-    yield from _times(memory, now)
+        yield "tags", view.shown(", ".join(memory.tags))
+    yield from _times(memory, view.app.now())
     for name in ("urls", "commands", "paths"):
         for value in getattr(memory.metadata, name):
-            yield name[:-1], shown(value)
+            yield name[:-1], view.shown(value)
     if memory.data is not None:
-        yield "data", shown(str(memory.data)[:2000])
+        yield "data", view.shown(str(memory.data)[:2000])
 
 
 def _times(memory: MemoryView, now: float) -> Iterator[tuple[str, Text]]:
@@ -203,16 +198,16 @@ def _times(memory: MemoryView, now: float) -> Iterator[tuple[str, Text]]:
         yield "expires", _at(memory.expires_at, now)
 
 
-def provenance(memory: MemoryView, device: str, shown: Shown) -> Iterator[tuple[str, Text]]:
+def provenance(memory: MemoryView, device: str, view: View) -> Iterator[tuple[str, Text]]:
     """Where a memory is from: who said it, how it came, who wrote it, and on which device."""
     for name in ("source", "actor", "writer"):
         if value := getattr(memory, name):
-            yield name, shown(value)
+            yield name, view.shown(value)
     if device:
-        yield "device", shown(device)
+        yield "device", view.shown(device)
     if memory.group:
         place = "" if memory.position is None else f", place {memory.position}"
-        yield "conversation", shown(memory.group).append(place)
+        yield "conversation", view.shown(memory.group).append(place)
     for name in ("merged_into", "superseded_by"):
         if value := getattr(memory, name):
             yield name.replace("_", " "), Text(str(value)[:8])

@@ -12,18 +12,19 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from thermocline.daemon.client import Client
-from thermocline.daemon.client.wording import ago, number_of, size
-from thermocline.daemon.shapes.files import FilesStats
+from thermocline.daemon.client.wording import number_of, size
+from thermocline.daemon.shapes.files import FilesStats, IndexState
 from thermocline.daemon.shapes.stats import LiveMetrics, Stats
 from thermocline.daemon.shapes.status import AgentStatus, ModelStatus, Status
 from thermocline.daemon.shapes.sync import SyncStatus
+from thermocline.daemon.shapes.upkeep import UpkeepBrief
 
 from ..health import verdict
-from ..text import part_of, plain, span
-from ..widgets.facts import Facts
+from ..text import plain, span
+from ..widgets.facts import Facts, Rows
 from ..widgets.gauge import Gauge
-from ..widgets.paint import paint
 from ..widgets.spark import Spark
+from .run_words import budget_of
 from .view import View
 
 # Seconds between two readings of numbers that change without an event.
@@ -158,139 +159,117 @@ class OverviewView(View):
         status = self.snapshot.status
         if status is None or not self.is_on_screen:
             return
-        now = self.app.now()
-        self._draw_health(status, now)
+        self._draw_health(status)
         agent = status.agents.get(self.app.agent_name)
+        facts = {"model": self._model(status.llm), "process": self._process(status, agent)}
+        budget = self.query_one("#budget", Gauge)
+        budget.display = status.llm.state != "off"
+        budget.set(*budget_of(status.llm))
         if agent is not None:
-            self._draw_memory(agent)
-            self._draw_replica(agent, now)
-            self._draw_work(agent, now)
-            self._draw_files(agent, now)
-        self._draw_model(status.llm)
-        self._draw_process(status, agent, now)
+            self._draw_gauges(agent)
+            facts["cold"] = iter([("cold", f"{agent.cold:,}, no cap; {agent.warm:,} are warm")])
+            facts["replica"] = self._replica(agent)
+            facts["work"] = self._work(agent.upkeep)
+            facts["files"] = self._indexed(agent.index)
+        for name, rows in facts.items():
+            self.query_one(f"#{name}", Facts).set(rows)
 
-    def _draw_health(self, status: Status, now: float) -> None:
+    def _draw_health(self, status: Status) -> None:
         found = verdict(self.snapshot)
         text = Text()
-        text.append(f"{found.mark} {found.word}", paint(self.app, found.color, bold=True))
+        text.append(f"{found.mark} {found.word}", self.paint(found.color, bold=True))
         if not self.snapshot.connected:
-            text.append(f"; what follows is as of {ago(self.snapshot.at, now)}\n")
+            text.append(f"; what follows is as of {self.ago(self.snapshot.at)}\n")
             text.append(f"  {plain(self.snapshot.trouble)}; this view connects by itself")
         elif not status.problems:
             text.append("  nothing needs you", "dim")
         for problem in status.problems:
-            mark = "✗" if problem.lasting else "!"
-            color = "error" if problem.lasting else "warning"
-            text.append(f"\n{mark} {plain(problem.code)} ", paint(self.app, color, bold=True))
-            text.append(plain(problem.message)).append(f"  {ago(problem.since, now)}", "dim")
+            mark, color = ("✗", "error") if problem.lasting else ("!", "warning")
+            text.append(f"\n{mark} {plain(problem.code)} ", self.paint(color, bold=True))
+            text.append(plain(problem.message)).append(f"  {self.ago(problem.since)}", "dim")
             if problem.hint:
                 text.append(f"\n  → {plain(problem.hint)}")
-        _put(self.query_one("#verdict", Static), text)
+        shown = self.query_one("#verdict", Static)
+        if shown.content != text:
+            shown.update(text)
 
-    def _draw_memory(self, agent: AgentStatus) -> None:
+    def _draw_gauges(self, agent: AgentStatus) -> None:
         hot, warm, tree = (self.query_one(f"#{name}", Gauge) for name in ("hot", "warm", "tree"))
-        hot.set(
-            agent.hot_bytes / agent.hot_max_bytes, part_of(agent.hot_bytes, agent.hot_max_bytes)
-        )
-        warm.set(
-            agent.warm_bytes / agent.warm_max_bytes,
-            part_of(agent.warm_bytes, agent.warm_max_bytes),
-        )
-        most = self._stats.tree.max_nodes if self._stats is not None else 0
-        nodes = f"{agent.tree_nodes} of {most}"
-        tree.set(agent.tree_nodes / most if most else None, nodes)
-        self.query_one("#cold", Facts).set(
-            [("cold", f"{agent.cold:,}, no cap; {agent.warm:,} are warm")]
-        )
+        hot.set_bytes(agent.hot_bytes, agent.hot_max_bytes)
+        warm.set_bytes(agent.warm_bytes, agent.warm_max_bytes)
+        tree.set_count(agent.tree_nodes, self._stats.tree.max_nodes if self._stats else 0)
 
-    def _draw_replica(self, agent: AgentStatus, now: float) -> None:
+    def _replica(self, agent: AgentStatus) -> Rows:
         sync = agent.sync
         phases = {"idle": "in step", "working": "sending and receiving", "stopped": "STOPPED"}
         state = phases.get(sync.phase, sync.phase)
         if sync.replica == "none":
             state = "none, on this device alone"
         elif sync.next_try is not None and sync.phase == "waiting":
-            state = f"next try {ago(max(sync.next_try, now), now)}"
-        rows: list[tuple[str, str | Text]] = [("state", Text(state, "bold"))]
+            state = f"next try {self.due(sync.next_try)}"
+        yield "state", Text(state, "bold")
         if sync.message:
-            rows.append(("why", plain(sync.message)))
+            yield "why", plain(sync.message)
         if sync.hint:
-            rows.append(("", f"→ {plain(sync.hint)}"))
+            yield "", f"→ {plain(sync.hint)}"
         waiting = "nothing waits" if not agent.outbox else number_of(agent.outbox, "row", "rows")
         lost = number_of(agent.conflicts, "conflict", "conflicts")
         if sync.replica != "none":
-            rows.append(("outbox", f"{waiting}, {lost}"))
-            rows.append(("success", ago(sync.last_success, now)))
+            yield "outbox", f"{waiting}, {lost}"
+            yield "success", self.ago(sync.last_success)
         elif agent.conflicts:
-            rows.append(("lost", lost))
+            yield "lost", lost
         proof = self._sync.verification if self._sync is not None else None
         if proof is not None:
             how = "✓ would work" if proof.verified else "✗ WOULD NOT WORK"
-            rows.append(("restore", f"{how}, {ago(proof.at, now)}"))
+            yield "restore", f"{how}, {self.ago(proof.at)}"
         elif sync.replica != "none":
-            rows.append(("restore", "not rehearsed yet"))
-        self.query_one("#replica", Facts).set(rows)
+            yield "restore", "not rehearsed yet"
 
-    def _draw_work(self, agent: AgentStatus, now: float) -> None:
-        upkeep = agent.upkeep
-        last = (
-            "nothing yet" if upkeep.last is None else f"{upkeep.last}, {ago(upkeep.last_at, now)}"
-        )
+    def _work(self, upkeep: UpkeepBrief) -> Rows:
+        if upkeep.running:
+            yield "now", f"{upkeep.running} runs"
         if upkeep.error:
-            last = f"✗ {upkeep.last} FAILED {ago(upkeep.last_at, now)}"
-        due = "none"
-        if upkeep.next is not None and upkeep.next_at is not None:
-            due = f"{upkeep.next}, {ago(max(upkeep.next_at, now), now)}"
-        rows = [("now", f"{upkeep.running} runs")] if upkeep.running else []
-        rows += [("last", last), ("next", due)]
+            yield "last", f"✗ {upkeep.last} FAILED {self.ago(upkeep.last_at)}"
+        elif upkeep.last is None:
+            yield "last", "nothing yet"
+        else:
+            yield "last", f"{upkeep.last}, {self.ago(upkeep.last_at)}"
+        is_due = upkeep.next is not None and upkeep.next_at is not None
+        yield "next", f"{upkeep.next}, {self.due(upkeep.next_at)}" if is_due else "none"
         if upkeep.error:
-            rows.append(("why", plain(upkeep.error)))
-        self.query_one("#work", Facts).set(rows)
+            yield "why", plain(upkeep.error)
 
-    def _draw_model(self, model: ModelStatus) -> None:
+    def _model(self, model: ModelStatus) -> Rows:
         names = ", ".join(dict.fromkeys(one for many in model.models.values() for one in many))
         states = {
             "failing": "FAILING, rules until it answers",
             "spent": "BUDGET SPENT, rules until tomorrow",
             "missing": "litellm IS NOT INSTALLED, rules only",
         }
-        rows = [("model", plain(names) or "none: rules only")]
+        yield "model", plain(names) or "none: rules only"
         if model.state != "off":
-            rows.append(("state", states.get(model.state, model.state)))
-        rows.append(("today", f"{model.today.calls:,} calls, {model.today.tokens:,} tokens"))
-        self.query_one("#model", Facts).set(rows)
-        budget = self.query_one("#budget", Gauge)
-        budget.display = model.state != "off"
-        spent, most = model.today.cost, model.limits.cost
-        if most:
-            budget.set(spent / most, f"${spent:.2f} of ${most:.2f}")
-        else:
-            budget.set(None, f"${spent:.2f} today, no limit")
+            yield "state", states.get(model.state, model.state)
+        yield "today", f"{model.today.calls:,} calls, {model.today.tokens:,} tokens"
 
-    def _draw_files(self, agent: AgentStatus, now: float) -> None:
-        index, files = agent.index, self._files
+    def _indexed(self, index: IndexState) -> Rows:
         watched = number_of(index.watched_files, "file", "files")
-        if files is not None:
-            watched += f", {number_of(files.chunks, 'chunk', 'chunks')}"
-        rows = [("index", watched + ", BEHIND" * index.dirty)]
+        if self._files is not None:
+            watched += f", {number_of(self._files.chunks, 'chunk', 'chunks')}"
+        yield "index", watched + ", BEHIND" * index.dirty
         if index.to_read:
-            rows.append(("to read", f"{index.to_read:,}"))
-        rows.append(("looked", ago(index.last_sync_at, now)))
+            yield "to read", f"{index.to_read:,}"
+        yield "looked", self.ago(index.last_sync_at)
         if not index.watching:
-            rows.append(("", "changes are found by looking"))
-        self.query_one("#files", Facts).set(rows)
+            yield "", "changes are found by looking"
 
-    def _draw_process(self, status: Status, agent: AgentStatus | None, now: float) -> None:
-        up = status.uptime_seconds + (now - self.snapshot.at if self.snapshot.connected else 0.0)
-        disk = size(agent.database_bytes) if agent is not None else "-"
+    def _process(self, status: Status, agent: AgentStatus | None) -> Rows:
+        since = self.app.now() - self.snapshot.at if self.snapshot.connected else 0.0
         agents = number_of(len(status.agents), "agent", "agents")
-        self.query_one("#process", Facts).set(
-            [
-                ("up", f"{span(max(up, 0.0))}, {agents}"),
-                ("memory", f"{size(status.memory_bytes)}, on disk {disk}"),
-                ("version", f"{status.version}, pid {status.pid}, {status.connections} clients"),
-            ]
-        )
+        yield "up", f"{span(max(status.uptime_seconds + since, 0.0))}, {agents}"
+        disk = size(agent.database_bytes) if agent is not None else "-"
+        yield "memory", f"{size(status.memory_bytes)}, on disk {disk}"
+        yield "version", f"{status.version}, pid {status.pid}, {status.connections} clients"
 
     def _draw_live(self, live: LiveMetrics) -> None:
         for key, _, _ in _SPARKS:
@@ -301,8 +280,3 @@ def _panel(*children: Widget, title: str, id: str | None = None) -> Container:  
     made = Container(*children, id=id, classes="panel")
     made.border_title = f" {title} "
     return made
-
-
-def _put(where: Static, text: Text) -> None:
-    if where.content != text:
-        where.update(text)

@@ -1,4 +1,4 @@
-"""What a run of the upkeep did, in words."""
+"""What a run of the upkeep did, and what the model may still cost, in words."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import UNSET
 
 from thermocline.daemon.client.wording import number_of
+from thermocline.daemon.shapes.status import ModelStatus
 from thermocline.daemon.shapes.upkeep import Consolidated
 
 from ..text import plain, span
@@ -58,7 +59,17 @@ def facts_of(done: Consolidated) -> Iterator[tuple[str, str]]:
     yield "took", seconds_of(done.took_ms / 1000)
 
 
-def seconds_of(seconds: float) -> str:
+def budget_of(model: ModelStatus) -> tuple[float | None, str]:
+    """The share of today's budget that is spent (None: there is no limit), and in words."""
+    spent, limits = model.today, model.limits
+    if limits.cost:
+        return spent.cost / limits.cost, f"${spent.cost:.2f} of ${limits.cost:.2f} today"
+    if limits.tokens:
+        return spent.tokens / limits.tokens, f"{spent.tokens:,} of {limits.tokens:,} tokens today"
+    return None, f"${spent.cost:.2f} today, no limit"
+
+
+def seconds_of(seconds: float | None) -> str:
     """A length of time, however short; `-` for none."""
     if not seconds:
         return "-"

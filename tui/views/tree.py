@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from rich.text import Text
 from textual import work
@@ -13,29 +13,19 @@ from textual.containers import Container, Vertical
 from textual.widget import Widget
 from textual.widgets import Static
 
-from thermocline.daemon.client import Client, ClientError
-from thermocline.daemon.client.wording import ago, number_of
-from thermocline.daemon.shapes.memory import MemoryPage, MemoryView
+from thermocline.daemon.client import Client
+from thermocline.daemon.client.wording import number_of
+from thermocline.daemon.shapes.memory import MemoryView
 from thermocline.daemon.shapes.tree import TreeView as Categories
 
-from ..dialogs.form import Field, FormScreen
-from ..text import part_of
+from ..calls import Done
+from ..dialogs.form import Field
 from ..widgets.gauge import Gauge
-from ..widgets.paged import PAGE, Column, PagedTable
+from ..widgets.paged import Column, PagedTable
 from . import memory_columns
-from .categories import (
-    ROOT,
-    Category,
-    add_category,
-    categories_of,
-    describe_category,
-    described,
-    prune_categories,
-    remove_categories,
-    rename_category,
-)
-from .memory_changes import Undo
+from .categories import ROOT, Category, add_category, categories_of, described, restore
 from .memory_detail import MemoryDetail
+from .memory_text import age
 from .view import View
 
 _LABEL: Final = 9
@@ -45,7 +35,6 @@ class TreeView(View):
     """The tab."""
 
     DEFAULT_CSS = """
-    TreeView { layout: vertical; }
     TreeView #limits {
         layout: grid; grid-size: 2; grid-rows: 1; grid-gutter: 0 3; height: auto; padding: 0 1;
         margin-bottom: 1;
@@ -112,18 +101,15 @@ class TreeView(View):
         def count(number: int) -> Text:
             return Text(f"{number:,}", "" if number else "dim")
 
-        return [
-            Column("", "Category", 0, name),
-            Column("", "Warm", 5, lambda one: count(one.warm), right=True),
-            Column("", "Cold", 6, lambda one: count(one.cold), right=True),
-            Column("", "Used", 6, self._used, least=50, right=True),
-        ]
+        def used(one: Category) -> Text:
+            return Text(age(one.last_access, self.app.now()) if one.last_access > 0 else "", "dim")
 
-    def _used(self, one: Category) -> Text:
-        known = one.last_access > 0
-        return Text(
-            ago(one.last_access, self.app.now()).removesuffix(" ago") if known else "", "dim"
-        )
+        return [
+            Column("Category", 0, name),
+            Column("Warm", 5, lambda one: count(one.warm), right=True),
+            Column("Cold", 6, lambda one: count(one.cold), right=True),
+            Column("Used", 6, used, least=50, right=True),
+        ]
 
     def _short_columns(self) -> list[Column[MemoryView]]:
         wanted = {"Tier", "Text", "Age"}
@@ -170,25 +156,17 @@ class TreeView(View):
         if found is None:
             return False
         self._tree = found
-        categories = categories_of(found.tree)
-        self._limits(found, categories)
-        pages = {
-            number // PAGE: categories[number : number + PAGE]
-            for number in range(0, len(categories), PAGE)
-        }
-        self.table.put(len(categories), pages)
+        rows = categories_of(found.tree)
+        self._limits(found, rows)
+        self.table.fill(rows)
         return True
 
-    def _limits(self, tree: Categories, categories: list[Category]) -> None:
-        widest = max((one.children for one in categories), default=0)
-        self._gauge("nodes", tree.nodes, tree.max_nodes)
-        size = part_of(tree.size_bytes, tree.max_size_bytes)
-        self.query_one("#size", Gauge).set(tree.size_bytes / tree.max_size_bytes, size)
-        self._gauge("levels", tree.depth, tree.max_depth)
-        self._gauge("children", widest, tree.max_children)
-
-    def _gauge(self, name: str, used: int, limit: int) -> None:
-        self.query_one(f"#{name}", Gauge).set(used / limit, f"{used} of {limit}")
+    def _limits(self, tree: Categories, rows: list[Category]) -> None:
+        widest = max((one.children for one in rows), default=0)
+        self.query_one("#nodes", Gauge).set_count(tree.nodes, tree.max_nodes)
+        self.query_one("#size", Gauge).set_bytes(tree.size_bytes, tree.max_size_bytes)
+        self.query_one("#levels", Gauge).set_count(tree.depth, tree.max_depth)
+        self.query_one("#children", Gauge).set_count(widest, tree.max_children)
 
     async def _read_filed(self) -> None:
         category, table = self.category, self.filed
@@ -204,14 +182,7 @@ class TreeView(View):
         self.query_one("#about", Static).update(about)
         if not self.query_one("#filed").display:
             return
-        pages: dict[int, list[MemoryView]] = {}
-        total = 0
-        for page in table.wanted():
-            found = await self.call(partial(_page, path=category.path, page=page))
-            if found is None:
-                return
-            pages[page], total = found.results, found.total
-        table.put(total, pages)
+        await memory_columns.read(self, table, category=category.path)
 
     def on_paged_table_moved(self, event: PagedTable.Moved) -> None:
         """Another category has other memories; further pages are read."""
@@ -220,11 +191,7 @@ class TreeView(View):
         if event.table is self.table:
             if self.category is not None and self.category.path != self._filed_of:
                 self.refresh_data()
-        elif any(
-            page * PAGE not in self.filed.rows
-            for page in self.filed.wanted()
-            if page * PAGE < self.filed.total
-        ):
+        elif self.filed.lacks_page:
             self.refresh_data()
 
     async def on_paged_table_chosen(self, event: PagedTable.Chosen) -> None:
@@ -253,11 +220,11 @@ class TreeView(View):
             Field("desc", "What belongs there", "", "one line, which models read"),
         ]
 
-        async def save(values: dict[str, str]) -> str:
+        async def save(values: dict[str, str]) -> None:
             path, desc = values["path"].strip().strip("/"), values["desc"].strip()
-            return await self._try(partial(add_category, path=path, desc=desc), f"added {path}")
+            await self.change(partial(add_category, path=path, desc=desc))
 
-        await self.app.push_screen_wait(FormScreen("Add a category", fields, save))
+        await self.enter("Add a category", fields, save)
 
     @work
     async def action_describe(self) -> None:
@@ -267,16 +234,18 @@ class TreeView(View):
             return
         fields = [Field("desc", "What belongs there", one.desc, "one line, which models read")]
 
-        async def save(values: dict[str, str]) -> str:
+        async def save(values: dict[str, str]) -> None:
             if not (desc := values["desc"].strip()):
-                return "say in a few words what belongs there"
-            return await self._try(
-                partial(describe_category, path=one.path, desc=desc, before=one.desc),
-                f"described {one.path}",
-            )
+                raise ValueError("say in a few words what belongs there")
 
-        title = Text("Describe ").append_text(self.shown(one.path))
-        await self.app.push_screen_wait(FormScreen(title, fields, save))
+            def change(client: Client) -> Done:
+                client.tree_add(one.path, desc)
+                told = f"described {one.path}"
+                return Done(told, lambda again: again.tree_add(one.path, one.desc))
+
+            await self.change(change)
+
+        await self.enter(Text.assemble("Describe ", self.shown(one.path)), fields, save)
 
     @work
     async def action_rename(self) -> None:
@@ -284,19 +253,20 @@ class TreeView(View):
         one = self._chosen()
         if one is None:
             return
-        fields = [Field("to", "New path", one.path)]
 
-        async def save(values: dict[str, str]) -> str:
+        async def save(values: dict[str, str]) -> None:
             to = values["to"].strip().strip("/")
-            if to == one.path:
-                return ""
-            return await self._try(
-                partial(rename_category, path=one.path, to=to), f"renamed it {to}"
-            )
 
-        title = Text("Rename ").append_text(self.shown(one.path))
+            def change(client: Client) -> Done:
+                client.tree_rename(one.path, to)
+                return Done(f"renamed it {to}", Client.tree_undo)
+
+            if to != one.path:
+                await self.change(change)
+
+        title = Text.assemble("Rename ", self.shown(one.path))
         note = f"{number_of(one.count, 'memory goes', 'memories go')} along, and all below it."
-        await self.app.push_screen_wait(FormScreen(title, fields, save, note))
+        await self.enter(title, [Field("to", "New path", one.path)], save, note)
 
     @work
     async def action_remove(self) -> None:
@@ -310,26 +280,32 @@ class TreeView(View):
             return
         gone = described(tree, [p for p in tree.tree if f"{p}/".startswith(f"{one.path}/")])
         effects = (self.shown(one.path), f"{number_of(len(gone), 'category', 'categories')} go.")
+
+        def change(client: Client) -> Done:
+            client.tree_remove(one.path)
+            return Done(f"removed {one.path}", lambda again: restore(again, gone))
+
         if await self.app.confirm("Remove this category", *effects, word="remove"):
-            await self._try_told(
-                partial(remove_categories, path=one.path, gone=gone), f"removed {one.path}"
-            )
+            await self.do(change)
 
     @work
     async def action_prune(self) -> None:
         """Remove all categories that are empty and long unused."""
         tree = self._tree
+        if tree is None:
+            return
         effects = ("Removes every category without memories that was not used for long.",)
-        if tree is None or not await self.app.confirm("Prune the tree", *effects, word="prune"):
-            return
-        found = await self.call(partial(prune_categories, tree=tree))
-        if found is None:
-            return
-        paths, undo = found
-        if paths:
-            self._did(f"pruned {number_of(len(paths), 'category', 'categories')}", undo)
-        else:
-            self.app.flash("no category is empty and long unused")
+
+        def change(client: Client) -> Done:
+            paths = client.tree_prune().paths
+            if not paths:
+                return Done("no category is empty and long unused")
+            gone = described(tree, paths)
+            told = f"pruned {number_of(len(paths), 'category', 'categories')}"
+            return Done(told, lambda again: restore(again, gone))
+
+        if await self.app.confirm("Prune the tree", *effects, word="prune"):
+            await self.do(change)
 
     def _chosen(self) -> Category | None:
         one = self.category
@@ -337,23 +313,3 @@ class TreeView(View):
             self.app.flash("choose a category below the root", "warning")
             return None
         return one
-
-    async def _try(self, change: Any, told: str) -> str:
-        try:
-            undo = await self.app.calls.run(change, 30.0)
-        except ClientError as error:
-            return str(error)
-        self._did(told, undo)
-        return ""
-
-    async def _try_told(self, change: Any, told: str) -> None:
-        if fault := await self._try(change, told):
-            self.app.flash(fault, "failure")
-
-    def _did(self, told: str, undo: Undo) -> None:
-        self.app.did(told, undo)
-        self.refresh_data()
-
-
-def _page(client: Client, path: str, page: int) -> MemoryPage:
-    return client.list(category=path, limit=PAGE, offset=page * PAGE)

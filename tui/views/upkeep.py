@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import ClassVar, Final, cast
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import ClassVar, Final, TypeAlias, cast
 
 from msgspec import UNSET
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container
-from textual.widgets import DataTable, Static
+from textual.widgets import Static
 
 from thermocline.daemon.client import Client
-from thermocline.daemon.client.wording import ago, number_of
+from thermocline.daemon.client.wording import number_of
 from thermocline.daemon.shapes.status import ModelStatus, PurposeUsage
 from thermocline.daemon.shapes.upkeep import (
     Running,
@@ -23,14 +23,16 @@ from thermocline.daemon.shapes.upkeep import (
     UpkeepStatus,
 )
 
+from ..calls import LONG_SECONDS, Done
 from ..text import plain, span
 from ..widgets.facts import Facts
 from ..widgets.gauge import Gauge, bar
-from ..widgets.paint import paint
-from ..widgets.rows import Column, Rows
-from .parts import PartsView
-from .run_words import facts_of, seconds_of, told
+from ..widgets.paged import Column
+from .parts import Part, PartsView
+from .run_words import budget_of, facts_of, seconds_of, told
 
+# What the model was used for, by the name of the purpose.
+Used: TypeAlias = tuple[str, PurposeUsage]
 _LABEL: Final = 8
 # The runs that a person can start, with what they do.
 RUNS: Final = {
@@ -42,23 +44,27 @@ RUNS: Final = {
 }
 
 
+# The states of the model in words, and their colours.
+_STATES: Final = {
+    "off": ("○ none is configured: rules do everything", "secondary"),
+    "ready": ("✓ ready", "success"),
+    "failing": ("✗ FAILING: rules stand in", "error"),
+    "spent": ("! today's budget is spent: rules stand in", "warning"),
+    "missing": ("✗ litellm is not installed: rules stand in", "error"),
+}
+
+
 class UpkeepView(PartsView):
     """Schedules, runs and the model: beside each other, or one at a time."""
 
     DEFAULT_CSS = """
     UpkeepView #now { height: 1; }
     UpkeepView #result { height: auto; max-height: 60%; padding: 0 1; }
-    UpkeepView #runs Rows { height: 1fr; }
     Screen.-low UpkeepView Facts { max-height: 2; }
     UpkeepView.-beside #parts { grid-rows: 3fr 2fr; }
     UpkeepView.-beside #purposes { column-span: 2; }
-    UpkeepView.-beside #runs Rows { height: auto; max-height: 60%; }
+    UpkeepView.-beside #runs PagedTable { height: auto; max-height: 60%; }
     """
-    PARTS: ClassVar[Mapping[str, str]] = {
-        "schedules": "Schedules",
-        "runs": "Runs",
-        "purposes": "Model",
-    }
     # Runs and the model's calls are seen in the status too.
     WATCHES: ClassVar[frozenset[str]] = frozenset({""})
     WRITES: ClassVar[frozenset[str]] = frozenset({"run"})
@@ -77,41 +83,56 @@ class UpkeepView(PartsView):
     def compose(self) -> ComposeResult:
         """What runs now, and the three parts."""
         yield Static(id="now")
-        with Container(id="parts"):
-            with self.panel("schedules"):
-                yield Rows(
-                    Column("Job", 10),
-                    Column("When", 12, least=56),
-                    Column("Last", 10),
-                    Column("Took", 7, least=70, right=True),
-                    Column("Next", 10),
-                    Column("Result"),
-                    empty="nothing is scheduled: the agent has no memory yet",
-                )
-            with self.panel("runs"):
-                yield Rows(
-                    Column("When", 10),
-                    Column("Run", 11),
-                    Column("Took", 7, least=44, right=True),
-                    Column("Result"),
-                    empty="no run since the daemon started: r runs one",
-                )
-                yield Static(id="result")
-            with self.panel("purposes"):
-                yield Facts(_LABEL)
-                yield Gauge("budget", label_columns=_LABEL)
-                yield Rows(
-                    Column("Purpose"),
-                    Column("Calls", 6, right=True),
-                    Column("Cached", 6, least=48, right=True),
-                    Column("Failed", 6, right=True),
-                    Column("Tokens", 15, least=72, right=True),
-                    Column("Cost", 8, right=True),
-                    Column("p50", 7, least=76, right=True),
-                    Column("p95", 7, least=86, right=True),
-                    Column("Last failure", 16, least=104),
-                    empty="",
-                )
+        yield self.boxes()
+
+    def parts(self) -> Mapping[str, Part]:
+        """Schedules, past runs, and the model by purpose."""
+        return {
+            "schedules": Part(
+                "Schedules",
+                [
+                    Column("Job", 8, lambda one: one.name),
+                    Column("When", 11, _when, least=56),
+                    Column("Last", 10, lambda one: self.ago(one.last)),
+                    Column("Took", 7, lambda one: seconds_of(one.seconds), least=70, right=True),
+                    Column("Next", 10, self._next),
+                    Column("Result", 0, self._last_result),
+                ],
+                lambda one: one.name,
+                "nothing is scheduled: the agent has no memory yet",
+                opens=True,
+            ),
+            "runs": Part(
+                "Runs",
+                [
+                    Column("When", 10, lambda one: self.ago(one.at)),
+                    Column("Run", 11, lambda one: "try " * _tried(one) + one.mode),
+                    Column("Took", 7, lambda one: seconds_of(one.seconds), least=44, right=True),
+                    Column("Result", 0, self._result),
+                ],
+                lambda one: one.at,
+                "no run since the daemon started: r runs one",
+                below=[Static(id="result")],
+            ),
+            # Its rows are names with what was used.
+            "purposes": Part(
+                "Model",
+                [
+                    Column("Purpose", 0, lambda row: plain(row[0])),
+                    Column("Calls", 6, lambda row: f"{row[1].calls:,}", right=True),
+                    Column("Cached", 6, lambda row: f"{row[1].cached:,}", least=48, right=True),
+                    Column("Failed", 6, _failed, right=True),
+                    Column("Tokens", 15, _tokens, least=72, right=True),
+                    Column("Cost", 8, lambda row: f"${row[1].cost:.4f}", right=True),
+                    Column("p50", 7, _seconds("p50_seconds"), least=76, right=True),
+                    Column("p95", 7, _seconds("p95_seconds"), least=86, right=True),
+                    Column("Last failure", 16, _last_error, least=104),
+                ],
+                lambda row: row[0],
+                "",
+                above=[Facts(_LABEL), Gauge("budget", label_columns=_LABEL)],
+            ),
+        }
 
     # What is shown
 
@@ -122,16 +143,14 @@ class UpkeepView(PartsView):
 
     def draw(self) -> None:
         """Draw what was read."""
-        standing, now = self.standing, self.app.now()
+        standing = self.standing
         if standing is None:
             return
         self.tick()
         # As they follow each other, what is due first at the top.
         jobs = sorted(standing.schedules, key=lambda one: (one.next is None, one.next or 0.0))
-        self.rows("schedules").fill([(one.name, self._schedule(one, now)) for one in jobs])
-        table = self.rows("runs")
-        rows = [(str(one.at), self._run(one, now)) for one in standing.runs]
-        table.fill(rows, select=rows[0][0] if rows and table.cursor_row <= 0 else None)
+        self.rows("schedules").fill(jobs)
+        self.rows("runs").fill(standing.runs)
         self._draw_model()
         self.name_parts({"schedules": f" {plain(standing.zone)}" if standing.zone else ""})
         self._draw_result()
@@ -148,23 +167,23 @@ class UpkeepView(PartsView):
         else:
             brief = standing.brief
             if brief.error:
-                mark = paint(self.app, "error", bold=True)
-                text.append(f"✗ {brief.last} failed {ago(brief.last_at, now)}", mark)
+                mark = self.paint("error", bold=True)
+                text.append(f"✗ {brief.last} failed {self.ago(brief.last_at)}", mark)
                 text.append(f": {plain(brief.error)}")
             elif brief.last is None:
                 text.append("○ nothing has run yet")
             else:
-                text.append("✓ ", paint(self.app, "success"))
-                text.append(f"{brief.last} ran {ago(brief.last_at, now)}")
+                text.append("✓ ", self.paint("success"))
+                text.append(f"{brief.last} ran {self.ago(brief.last_at)}")
             if brief.next is not None:
-                due = brief.next_at or now
-                soon = "as soon as possible" if due <= now else ago(due, now)
+                late = (brief.next_at or now) <= now
+                soon = "as soon as possible" if late else self.ago(brief.next_at)
                 text.append(f"; {brief.next} runs {soon}", "dim")
         self.query_one("#now", Static).update(text)
 
     def _progress(self, running: Running, now: float) -> Text:
         """How far a run is, by the events of its steps."""
-        text = Text(f"⟳ {plain(running.mode)} ", paint(self.app, "accent", bold=True))
+        text = Text(f"⟳ {plain(running.mode)} ", self.paint("accent", bold=True))
         done, steps = 0, 0
         for event in reversed(self.app.happened):
             if event.agent != self.app.agent_name or event.data.get("mode") != running.mode:
@@ -176,34 +195,33 @@ class UpkeepView(PartsView):
                 break
         if steps:
             full, empty = bar(done / steps, 20)
-            text.append(full, paint(self.app, "primary")).append(empty, "dim")
+            text.append(full, self.paint("primary")).append(empty, "dim")
             text.append(f" step {min(done + 1, steps)} of {steps}")
         if running.step:
             text.append(f", {plain(running.step)} is done")
         return text.append(f", since {span(now - running.since)}")
 
-    def _schedule(self, one: Schedule, now: float) -> list[Text | str]:
-        due = "on request" if one.next is None else "now" if one.next <= now else ago(one.next, now)
-        when = one.cron or ("-" if one.every is None else f"each {span(one.every)}")
-        took = "-" if one.seconds is None else seconds_of(one.seconds)
-        result = Text("-" if one.last is None else "✓ done")
-        if one.error:
-            result = Text("✗ ", paint(self.app, "error", bold=True)).append(plain(one.error))
-        return [one.name, when, ago(one.last, now), took, due, result]
+    def _next(self, one: Schedule) -> str:
+        now = self.app.now()
+        if one.next is None:
+            return "on request"
+        return "now" if one.next <= now else self.ago(one.next)
 
-    def _run(self, one: UpkeepRun, now: float) -> list[Text | str]:
+    def _last_result(self, one: Schedule) -> Text:
+        if one.error:
+            return self._failure(one.error)
+        return Text("-" if one.last is None else "✓ done")
+
+    def _result(self, one: UpkeepRun) -> Text:
         if one.result is None:
-            result = Text("✗ ", paint(self.app, "error", bold=True)).append(plain(one.error))
-        else:
-            result = Text("○ " if one.result.dry_run else "✓ ").append(told(one.result))
-        tried = one.result is not None and one.result.dry_run
-        mode = f"try {one.mode}" if tried else one.mode
-        return [ago(one.at, now), mode, seconds_of(one.seconds), result]
+            return self._failure(one.error)
+        return Text("○ " if _tried(one) else "✓ ").append(told(one.result))
+
+    def _failure(self, error: str) -> Text:
+        return Text("✗ ", self.paint("error", bold=True)).append(plain(error))
 
     def _draw_result(self) -> None:
-        key = self.rows("runs").selected
-        runs = self.standing.runs if self.standing is not None else ()
-        one = next((one for one in runs if str(one.at) == key), None)
+        one: UpkeepRun | None = self.rows("runs").here
         shown = self.query_one("#result", Static)
         shown.display = one is not None and not self.screen.has_class("-low")
         if one is not None:
@@ -228,30 +246,16 @@ class UpkeepView(PartsView):
         model = status.llm
         self.query_one("#purposes Facts", Facts).set(self._model(model))
         budget = self.query_one("#purposes Gauge", Gauge)
-        spent, limits = model.today, model.limits
-        budget.display = model.state != "off" and bool(limits.cost or limits.tokens)
-        if limits.cost:
-            budget.set(spent.cost / limits.cost, f"${spent.cost:.2f} of ${limits.cost:.2f} today")
-        elif limits.tokens:
-            share = f"{spent.tokens:,} of {limits.tokens:,} tokens today"
-            budget.set(spent.tokens / limits.tokens, share)
+        share, words = budget_of(model)
+        budget.display = model.state != "off" and share is not None
+        budget.set(share, words)
         asked = "" if model.state == "off" else "it was not asked since the daemon started"
-        self.rows("purposes").empty = asked
-        self.rows("purposes").fill(
-            [(name, self._purpose(name, one)) for name, one in model.purposes.items()]
-        )
+        self.rows("purposes").empty = Text(asked)
+        self.rows("purposes").fill([*model.purposes.items()])
 
     def _model(self, model: ModelStatus) -> Iterator[tuple[str, str | Text]]:
-        words = {
-            "off": "○ none is configured: rules do everything",
-            "ready": "✓ ready",
-            "failing": "✗ FAILING: rules stand in",
-            "spent": "! today's budget is spent: rules stand in",
-            "missing": "✗ litellm is not installed: rules stand in",
-        }
-        colors = {"ready": "success", "failing": "error", "missing": "error", "spent": "warning"}
-        color = colors.get(model.state, "secondary")
-        yield "state", Text(words.get(model.state, model.state), paint(self.app, color, bold=True))
+        words, color = _STATES.get(model.state, (model.state, "secondary"))
+        yield "state", Text(words, self.paint(color, bold=True))
         if model.state == "off":
             return
         spent = model.today
@@ -264,7 +268,7 @@ class UpkeepView(PartsView):
         for purpose, names in model.models.items():
             yield purpose[:_LABEL], plain(", then ".join(names))
         for name, why in model.resting.items():
-            yield "resting", Text(f"! {plain(name)}: {plain(why)}", paint(self.app, "warning"))
+            yield "resting", Text(f"! {plain(name)}: {plain(why)}", self.paint("warning"))
         cache = model.cache
         asked = cache.hits + cache.misses
         share = f"{cache.hits / asked:.0%} of {asked:,} answered".replace("%", " %")
@@ -277,31 +281,16 @@ class UpkeepView(PartsView):
         died = f", ! {number_of(worker.deaths, 'death', 'deaths')}" if worker.deaths else ""
         yield "worker", f"{running}, {number_of(worker.starts, 'start', 'starts')}{died}"
 
-    def _purpose(self, name: str, one: PurposeUsage) -> list[Text | str]:
-        failed = Text(f"! {one.errors:,}" if one.errors else "-")
-        return [
-            plain(name),
-            f"{one.calls:,}",
-            f"{one.cached:,}",
-            failed,
-            f"{one.tokens_in:,} → {one.tokens_out:,}",
-            f"${one.cost:.4f}",
-            seconds_of(one.p50_seconds),
-            seconds_of(one.p95_seconds),
-            plain(one.last_error or "-"),
-        ]
-
     # Keys
 
-    def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
+    def on_paged_table_moved(self) -> None:
         """Show all of the run under the cursor."""
-        event.stop()
-        self._draw_result()
+        if self.app.is_running:
+            self._draw_result()
 
-    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
+    def on_paged_table_chosen(self) -> None:
         """Enter on a schedule runs it."""
-        event.stop()
-        if self.part == "schedules" and not self.app.read_only:
+        if not self.app.read_only:
             self.action_run()
 
     @work
@@ -316,27 +305,25 @@ class UpkeepView(PartsView):
 
     async def _choose(self, *, dry_run: bool) -> None:
         title = "What would be done by" if dry_run else "Run now"
-        here = self.rows("schedules").selected
-        order = sorted(RUNS, key=lambda name: name != here)
+        here: Schedule | None = self.rows("schedules").here
+        order = sorted(RUNS, key=lambda name: here is None or name != here.name)
         mode = await self.app.choose_from(
             title, [(name, f"{name}: {RUNS[name]}") for name in order]
         )
         if mode is None:
             return
-        self.app.flash(f"{mode} runs", seconds=600)
+        self.app.flash(f"{mode} runs", seconds=LONG_SECONDS)
         if mode == "notes":
             await self._read_notes(dry_run=dry_run)
         else:
-            done = await self.call_long(lambda client: client.consolidate(mode, dry_run=dry_run))
-            if done is not None:
-                self.app.did(f"{mode} {'would do' if dry_run else 'did'}: {told(done)}")
+            await self.do(partial(_run, mode=mode, dry_run=dry_run), LONG_SECONDS)
         if self.is_attached:
-            self.rows("runs").move_cursor(row=0)
+            self.rows("runs").to_top()
             self.action_part("runs")
             self.refresh_data()
 
     async def _read_notes(self, *, dry_run: bool) -> None:
-        done = await self.call_long(lambda client: client.ingest(dry_run=dry_run))
+        done = await self.call(lambda client: client.ingest(dry_run=dry_run), patience=LONG_SECONDS)
         if done is None:
             return
         notes = number_of(done.files_scanned, "note", "notes")
@@ -344,13 +331,37 @@ class UpkeepView(PartsView):
         if done.unread:
             self.app.flash(f"{words}; {done.unread}", "warning")
         else:
-            self.app.did(words)
-
-    async def show(self, what: str) -> None:
-        """Show a part by its name."""
-        if what in self.PARTS:
-            self.action_part(what)
+            self.app.did(Done(words))
 
     def copied(self) -> str:
         """What is said of the run under the cursor."""
         return cast("Text", self.query_one("#result", Static).content).plain
+
+
+def _run(client: Client, mode: str, *, dry_run: bool) -> Done:
+    done = client.consolidate(mode, dry_run=dry_run)
+    return Done(f"{mode} {'would do' if dry_run else 'did'}: {told(done)}")
+
+
+def _when(one: Schedule) -> str:
+    return one.cron or ("-" if one.every is None else f"each {span(one.every)}")
+
+
+def _tried(one: UpkeepRun) -> bool:
+    return one.result is not None and one.result.dry_run
+
+
+def _failed(row: Used) -> str:
+    return f"! {row[1].errors:,}" if row[1].errors else "-"
+
+
+def _tokens(row: Used) -> str:
+    return f"{row[1].tokens_in:,} → {row[1].tokens_out:,}"
+
+
+def _seconds(name: str) -> Callable[[Used], str]:
+    return lambda row: seconds_of(getattr(row[1], name))
+
+
+def _last_error(row: Used) -> str:
+    return plain(row[1].last_error or "-")

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, TypeVarTuple
 
+from rich.style import Style
 from rich.text import Text
+from textual.binding import Binding, BindingType
 from textual.css.query import NoMatches
 from textual.widget import Widget
 
 from thermocline.daemon.client import Client, ClientError
+from thermocline.daemon.client.wording import ago
 
+from ..calls import USUAL_SECONDS, Done
+from ..dialogs.form import Field, FormScreen
 from ..feed import Snapshot
 from ..text import hidden, masked, plain
+from ..widgets.paint import paint
 
 if TYPE_CHECKING:
     from textual import getters
 
     from ..app import ThermoclineApp
 
-P = ParamSpec("P")
 T = TypeVar("T")
-
-PATIENCE_SECONDS = 600.0
+Ts = TypeVarTuple("Ts")
 
 
 class View(Widget):
@@ -43,12 +47,13 @@ class View(Widget):
 
     - `await self.app.confirm("Forget 3 memories", "what will happen", word="forget")` is True
       after the word was typed. Only from a method decorated with `@work`.
-    - `self.app.did("forgot 1 memory", undo=lambda client: client.undo(id=...))` says what was
-      done; for a minute `u` takes it back, on a thread.
+    - `await self.do(change)` runs a function with a client, on a thread. It returns `Done`: what
+      was done, in words, and for a minute `u` runs what undoes it.
+    - `await self.enter("Add", fields, save)` opens a form, whose `save` awaits `self.change`.
     - `self.app.flash("text", "warning")` shows a line for some seconds: a `note`, a `warning` or a
       `failure`.
     - `self.app.agent` is the agent's name or None for the daemon's default, `self.app.now()` the
-      time; show times with `ago(when, self.app.now())` of `..text`, never with `time.time()`.
+      time; show times with `self.ago(when)`, never with `time.time()`.
     - `self.app.hide_texts` and `self.app.read_only` are what they say; the former is taken care
       of by `self.shown`, the latter by `WRITES`.
 
@@ -74,6 +79,12 @@ class View(Widget):
     """
     WATCHES: ClassVar[frozenset[str]] = frozenset()
     WRITES: ClassVar[frozenset[str]] = frozenset()
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "app.simulate_key('down')", "Down", show=False),
+        Binding("k", "app.simulate_key('up')", "Up", show=False),
+        Binding("g", "app.simulate_key('home')", "First", show=False),
+        Binding("G", "app.simulate_key('end')", "Last", show=False),
+    ]
     can_focus = True
     if TYPE_CHECKING:
         app = getters.app(ThermoclineApp)
@@ -127,32 +138,18 @@ class View(Widget):
         return self.updates > 0 and not self._updating
 
     async def call(
-        self, method: Callable[Concatenate[Client, P], T], *args: P.args, **kwargs: P.kwargs
+        self,
+        method: Callable[[Client, *Ts], T],
+        *args: *Ts,
+        patience: float = USUAL_SECONDS,
     ) -> T | None:
         """What a method of the client returns: `await self.call(Client.get, memory_id)`.
 
         It runs on a thread. A failure is shown in the flash line, and the result is None.
         """
-        return await self._called(lambda client: method(client, *args, **kwargs), 30.0)
-
-    async def call_long(
-        self, method: Callable[Concatenate[Client, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T | None:
-        """The same for a call that may take minutes."""
-        return await self._called(lambda client: method(client, *args, **kwargs), PATIENCE_SECONDS)
-
-    def shown(self, text: str, *, keep: str = "") -> Text:
-        """Stored text for the screen: escaped, secrets masked, dots while texts are hidden."""
-        return Text(hidden(text) if self.app.hide_texts else plain(masked(text), keep))
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """Whether an action is possible here; False hides its key."""
-        return not (self.app.read_only and action in self.WRITES)
-
-    async def _called(self, function: Callable[[Client], T], patience: float) -> T | None:
         found, failure = None, None
         try:
-            found = await self.app.calls.run(function, patience)
+            found = await self.app.calls.run(lambda client: method(client, *args), patience)
         except ClientError as error:
             failure = error
         if not self.app.is_running:
@@ -161,6 +158,57 @@ class View(Widget):
         if failure is not None:
             self.app.failed(failure)
         return found
+
+    async def change(
+        self, change: Callable[[Client], Done], patience: float = USUAL_SECONDS
+    ) -> None:
+        """Run a change on a thread, say what was done, and offer to undo it.
+
+        Raises:
+            ClientError: the daemon refuses it, or does not answer.
+        """
+        self.app.did(await self.app.calls.run(change, patience))
+        self.refresh_data()
+
+    async def do(self, change: Callable[[Client], Done], patience: float = USUAL_SECONDS) -> bool:
+        """The same, but a failure is shown in the flash line; whether it was done."""
+        try:
+            await self.change(change, patience)
+        except ClientError as error:
+            self.app.failed(error)
+            return False
+        return True
+
+    async def enter(
+        self,
+        title: str | Text,
+        fields: Sequence[Field],
+        save: Callable[[dict[str, str]], Awaitable[object]],
+        *notes: str,
+    ) -> bool:
+        """Open a form, see `FormScreen`; whether its values were accepted."""
+        return await self.app.push_screen_wait(FormScreen(title, fields, save, *notes)) is True
+
+    def paint(self, name: str, *, bold: bool = False) -> Style:
+        """A colour of the theme."""
+        return paint(self.app, name, bold=bold)
+
+    def ago(self, when: float | None) -> str:
+        """A time in words, as seen from now."""
+        return ago(when, self.app.now())
+
+    def due(self, when: float | None) -> str:
+        """A coming time in words: now, if it has passed or is not known."""
+        now = self.app.now()
+        return ago(max(when or now, now), now)
+
+    def shown(self, text: str, *, keep: str = "") -> Text:
+        """Stored text for the screen: escaped, secrets masked, dots while texts are hidden."""
+        return Text(hidden(text) if self.app.hide_texts else plain(masked(text), keep))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        """Whether an action is possible here; False hides its key."""
+        return not (self.app.read_only and action in self.WRITES)
 
     async def _update(self) -> None:
         try:

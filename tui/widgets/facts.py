@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 from rich.text import Text
 from textual.widgets import Static
+
+Rows: TypeAlias = Iterator[tuple[str, str | Text]]
 
 
 class Facts(Static):

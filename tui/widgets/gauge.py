@@ -8,6 +8,7 @@ from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from ..text import part_of
 from .paint import paint
 
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
@@ -57,6 +58,14 @@ class Gauge(Widget):
         """Show a share of the limit (None: no limit) and its text."""
         self.share = share
         self.detail = detail
+
+    def set_bytes(self, used: float, limit: float) -> None:
+        """Show a number of bytes against its limit."""
+        self.set(used / limit, part_of(used, limit))
+
+    def set_count(self, used: int, limit: int) -> None:
+        """Show a number against its limit; 0: it is not known."""
+        self.set(used / limit if limit else None, f"{used} of {limit}")
 
     def render(self) -> Text:
         """The line."""

@@ -22,6 +22,7 @@ T = TypeVar("T")
 PAGE: Final = 100
 _GAP: Final = 2
 _MARK: Final = 2
+_LEAST: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,28 +30,31 @@ class Column(Generic[T]):
     """One column.
 
     Attributes:
-        key: the sort key; "" if it cannot be sorted by.
         label: its head.
         width: its columns on the screen; 0: the remaining width.
-        cell: its text for a row.
+        cell: its text for a row, on one line; a `str` is not markup.
+        key: the sort key; "" if it cannot be sorted by.
         least, most: the widths of the table at which it is shown.
         right: whether it stands to the right, as numbers do.
+        keep_end: a cell that is too long loses its beginning, as paths do.
     """
 
-    key: str
     label: str
     width: int
-    cell: Callable[[T], Text]
+    cell: Callable[[T], Text | str]
+    key: str = ""
     least: int = 0
     most: int = 10_000
     right: bool = False
+    keep_end: bool = False
 
 
 class PagedTable(ScrollView, Generic[T], can_focus=True):
     """A table of which only the rows on the screen, and a page around them, are loaded.
 
     The owner fills it by `put`, for the pages that `wanted` names; `Moved` says when they may have
-    changed. Below `two_lines_below` columns a row has two lines, those of `brief`.
+    changed. A table of one page is filled at once by `fill`. Below `two_lines_below` columns a row
+    has two lines, those of `brief`.
 
     Args:
         columns: one of them has the width 0.
@@ -58,6 +62,7 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
         brief: both lines of a row where there is little room.
         two_lines_below: the width of the table below which there is.
         empty: what is shown in place of rows.
+        opens: whether Enter and a second click do something.
     """
 
     DEFAULT_CSS = """
@@ -72,12 +77,12 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
         *("paged--head", "paged--cursor", "paged--mark", "paged--dim"),
     }
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Up", show=False),
-        Binding("down,j", "move(1)", "Down", show=False),
+        Binding("up", "move(-1)", "Up", show=False),
+        Binding("down", "move(1)", "Down", show=False),
         Binding("pageup", "page(-1)", "Page up", show=False),
         Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("home,g", "go(0)", "First", show=False),
-        Binding("end,G", "go(-1)", "Last", show=False),
+        Binding("home", "go(0)", "First", show=False),
+        Binding("end", "go(-1)", "Last", show=False),
         Binding("enter", "choose", "Open"),
     ]
     total: reactive[int] = reactive(0)
@@ -118,10 +123,12 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
         brief: Callable[[T], tuple[Text, Text]] | None = None,
         two_lines_below: int = 0,
         empty: str = "nothing here",
+        opens: bool = True,
         id: str | None = None,  # noqa: A002
     ) -> None:
         super().__init__(id=id)
         self.columns = columns
+        self._opens = opens
         self._key_of = key_of
         self._brief = brief
         self._two_lines_below = two_lines_below
@@ -143,6 +150,13 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
         return sorted(
             (page for page in pages if page * PAGE < max(self.total, 1)),
             key=lambda page: page != self.cursor // PAGE,
+        )
+
+    @property
+    def lacks_page(self) -> bool:
+        """Whether a row on the screen is not known yet."""
+        return any(
+            page * PAGE not in self.rows for page in self.wanted() if page * PAGE < self.total
         )
 
     def put(self, total: int, pages: Mapping[int, Sequence[T]]) -> None:
@@ -167,6 +181,10 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
             self._reveal()
         self.refresh()
         self.post_message(self.Moved(self))
+
+    def fill(self, rows: Sequence[T]) -> None:
+        """Show these rows, all there are."""
+        self.put(len(rows), {0: rows})
 
     def select(self, key: Hashable) -> bool:
         """Put the cursor on a known row."""
@@ -194,6 +212,10 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
     def action_go(self, to: int) -> None:
         """The first row, or with -1 the last."""
         self.cursor = 0 if to == 0 else max(0, self.total - 1)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        """Enter has a meaning only where rows are opened."""
+        return self._opens or action != "choose"
 
     def action_choose(self) -> None:
         """Open the row."""
@@ -249,10 +271,10 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
 
     @property
     def _head(self) -> int:
-        return 1 if self.lines == 1 else 0
+        return 1 if self.lines == 1 and self.total else 0
 
     def _measure(self) -> None:
-        height = self.total * self.lines + self._head
+        height = max(self.total * self.lines, 1) + self._head
         self.virtual_size = Size(self.size.width, height)
 
     def _reveal(self) -> None:
@@ -262,9 +284,9 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
             return
         at = self.scroll_offset.y
         if top < at:
-            self.scroll_to(y=top, animate=False)
+            self.scroll_to(y=top, animate=False, force=True)
         elif top + self.lines > at + room:
-            self.scroll_to(y=top + self.lines - room, animate=False)
+            self.scroll_to(y=top + self.lines - room, animate=False, force=True)
 
     def render_line(self, y: int) -> Strip:
         """One line of the screen."""
@@ -288,8 +310,10 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
             text.append_text(_fitted(self._brief(row)[line], width - _MARK))
         else:
             for column, room in self._laid_out():
-                text.append_text(_fitted(column.cell(row), room, right=column.right))
-                text.append(" " * _GAP)
+                cell = column.cell(row)
+                cell = Text(cell) if isinstance(cell, str) else cell
+                keeps = {"right": column.right, "keep_end": column.keep_end}
+                text.append_text(_fitted(cell, room, **keeps)).append(" " * _GAP)
         return self._strip(text, width, base + self._style("paged--cursor") if here else base)
 
     def _head_text(self) -> Text:
@@ -306,7 +330,9 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
         width = self.size.width
         shown = [column for column in self.columns if column.least <= width <= column.most]
         fixed = sum(column.width + _GAP for column in shown if column.width)
-        rest = max(4, width - _MARK - fixed - _GAP * sum(not one.width for one in shown))
+        rest = width - _MARK - fixed - _GAP * sum(not one.width for one in shown)
+        # The gap after the last column is given up first.
+        rest = rest if rest >= _LEAST else max(4, rest + _GAP)
         return [(column, column.width or rest) for column in shown]
 
     def _style(self, name: str) -> Style:
@@ -318,13 +344,16 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
         return strip.apply_style(style)
 
 
-def _fitted(text: Text, room: int, *, right: bool = False) -> Text:
-    """A text padded or cut to a number of columns; a cut one ends with an ellipsis."""
+def _fitted(text: Text, room: int, *, right: bool = False, keep_end: bool = False) -> Text:
+    """A text padded or cut to a number of columns; the cut end has an ellipsis."""
     if room <= 0:
         return Text()
+    if keep_end and cell_len(text.plain) > room:
+        while cell_len(text.plain) >= room:
+            text = text[1:]
+        return Text("…").append_text(text)
     # The first line of a long text is cut before it is measured.
-    cut = text[: room + 1] if len(text) > room + 1 else text
-    cut = cut.copy()
+    cut = text[: room + 1] if len(text) > room + 1 else text.copy()
     cut.truncate(room, overflow="ellipsis")
     blanks = " " * max(0, room - cell_len(cut.plain))
     return Text(blanks).append_text(cut) if right else cut.append(blanks)
