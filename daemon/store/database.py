@@ -7,7 +7,6 @@ import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +17,6 @@ from .schema import COUNTED, Migration
 
 FILE_NAME: Final = "memory.db"
 _AT_ONCE: Final = 500
-_PAGE_SIZE: Final = 2048
 # How long the way back to an earlier release stays.
 _KEPT_SECONDS: Final = 7 * 86_400.0
 _REFUSALS: Final = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
@@ -39,7 +37,7 @@ def connect_writer(path: Path, cache_kb: int) -> sqlite3.Connection:
         db = _connect(path, "mode=rwc", cache_kb)
         # Smaller than SQLite's usual: a store touches some seventeen pages, and each is written.
         # Of a database that is there this changes nothing.
-        db.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
+        db.execute("PRAGMA page_size = 2048")
         db.execute("PRAGMA journal_mode = WAL").fetchone()
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA secure_delete = ON").fetchone()
@@ -118,9 +116,6 @@ def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[Migration])
             can read it.
     """
     found = _schema_version(db, path)
-    if not found and is_blank(db, path):
-        _begin(db, path, tuple(migrations))
-        return
     if found > migrations[-1].version:
         raise Conflict(
             f"cannot open {path}: its schema version is {found}, this release knows "
@@ -141,34 +136,6 @@ def _schema_version(db: sqlite3.Connection, path: Path) -> int:
         return int(db.execute("PRAGMA user_version").fetchone()[0])
     except sqlite3.Error as error:
         raise translate(error, path) from error
-
-
-def is_blank(db: sqlite3.Connection, path: Path) -> bool:
-    """Whether a database has no tables."""
-    try:
-        return not db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
-    except sqlite3.Error as error:
-        raise translate(error, path) from error
-
-
-def _begin(db: sqlite3.Connection, path: Path, migrations: tuple[Migration, ...]) -> None:
-    """Make a database without tables a new one: a copy, which takes a fifth of all statements."""
-    try:
-        with closing(sqlite3.connect(":memory:")) as new:
-            new.deserialize(new_database(migrations))
-            new.backup(db)
-    except sqlite3.Error as error:
-        raise translate(error, path) from error
-
-
-@cache
-def new_database(migrations: tuple[Migration, ...]) -> bytes:
-    """A database of the present schema without rows, as it is on the disk."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
-        db.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
-        for migration in migrations:
-            _apply(db, Path(":memory:"), migration)
-        return db.serialize()
 
 
 def _keep_copy(db: sqlite3.Connection, path: Path, version: int) -> None:

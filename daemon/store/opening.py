@@ -13,7 +13,7 @@ from thermocline.sync import HybridClock
 from ..errors import StoreDamaged
 from ..runtime.problems import Problems
 from . import atomic, documents, state_files
-from .database import FILE_NAME, connect_writer, is_blank, migrate, translate
+from .database import FILE_NAME, connect_writer, migrate, translate
 from .place import Place, Surroundings
 from .schema import MIGRATIONS
 from .settling import read_clock, settle
@@ -76,7 +76,9 @@ def _refuse_blank(place: Place, around: Surroundings) -> None:
     """Refuse a database without tables beside state files: it has lost their content."""
     db = connect_writer(place.database, place.cache_kb)
     try:
-        blank = is_blank(db, place.database)
+        blank = not db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
+    except sqlite3.Error as error:
+        raise translate(error, place.database) from error
     finally:
         db.close()
     if blank and around.importer.is_there(place):
