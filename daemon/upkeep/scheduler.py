@@ -24,6 +24,7 @@ from ..runtime.problems import Problems, unforeseen
 from ..shapes.upkeep import Schedule
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
+from ..store.transaction import Transaction
 from .cron import When, believed, interval_of, next_after, spread
 from .last_runs import Postponed, Run, last_run, put_runs, record, words_of
 
@@ -256,9 +257,8 @@ class Scheduler:
         uses = self._agents.uses(agent)
         read = partial(self._records, jobs)
         runs = await store.read(read)
-        if new := self._first_records(jobs, runs):
-            await store.write(partial(put_runs, runs=new))
-            runs |= new
+        if self._first_records(jobs, runs):
+            runs = await store.write(partial(self._begin_records, jobs))
         unopened = self._retries.get(_Key(agent, jobs[0].name), _Retry(0.0, 0))
         if unopened.failures and not runs.get(jobs[0].name, Run(0.0)).error:
             self._recovered(jobs[0], agent)
@@ -286,6 +286,13 @@ class Scheduler:
 
     def _records(self, jobs: Iterable[Job], db: sqlite3.Connection) -> dict[str, Run]:
         return {job.name: run for job in jobs if (run := last_run(db, job.name)) is not None}
+
+    def _begin_records(self, jobs: Iterable[Job], tx: Transaction) -> dict[str, Run]:
+        # Read again: one of them may have begun at this moment, by a call.
+        runs = self._records(jobs, tx.db)
+        new = self._first_records(jobs, runs)
+        put_runs(tx, new)
+        return runs | new
 
     def _first_records(self, jobs: Iterable[Job], runs: dict[str, Run]) -> dict[str, Run]:
         """Initial records for jobs without a record or with an impossible one."""
