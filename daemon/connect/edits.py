@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from ..errors import InvalidInput
+from ..store import atomic
 from . import jsonc, toml
 
 NAME: Final = "thermocline"
@@ -72,12 +73,12 @@ class Change(msgspec.Struct, frozen=True):
         path = Path(os.path.realpath(self.path))
         copy = _copy_of(path)
         if self.before is not None and not undo and not copy.exists():
-            _write(copy, self.before, _mode(path))
+            atomic.write(copy, self.before.encode(), _mode(path))
         if not self.after or self.after.strip() in {"", "{}"}:
             path.unlink(missing_ok=True)
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _write(path, self.after, _mode(path))
+            atomic.write(path, self.after.encode(), _mode(path))
         if undo and _read(copy) == self.after:
             copy.unlink()
         return copy if copy.exists() else None
@@ -115,21 +116,6 @@ def _mode(path: Path) -> int:
         return stat.S_IMODE(path.stat().st_mode)
     except FileNotFoundError:
         return 0o600
-
-
-def _write(path: Path, text: str, mode: int) -> None:
-    new = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
-        new.replace(path)
-    except BaseException:
-        new.unlink(missing_ok=True)
-        raise
 
 
 def _read(path: Path) -> str | None:
