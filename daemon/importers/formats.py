@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import msgspec
 
-from .found import GivenPath, Reading
+from .found import Document, Found, GivenPath, Reading
 from .systems import (
     basic_memory,
     chatgpt,
@@ -32,13 +32,17 @@ class SystemFormat(msgspec.Struct, frozen=True):
     Attributes:
         about: what PATH is, in a few words.
         detect: whether a path is of this format; changes nothing.
-        read: the entries and the faults, as they are found.
+        entries: what is found; faults are noted.
     """
 
     name: str
     about: str
     detect: Callable[[GivenPath], bool]
-    read: Callable[[GivenPath], Reading]
+    entries: Callable[[GivenPath], Iterator[Found | Document]]
+
+    def read(self, look: GivenPath) -> Reading:
+        """The entries and the faults, as they are found."""
+        return look.reading(self.entries(look))
 
 
 # In the order of detection: a format that could be mistaken for another comes first.

@@ -108,6 +108,11 @@ def moment(value: Json) -> float | None:
         return None
 
 
+def seconds(*given: Json) -> float | None:
+    """The first that is a time, in seconds since the epoch."""
+    return next((found for one in given if (found := moment(one)) is not None), None)
+
+
 def says_nothing(value: Json) -> bool:
     """Whether a time is absent: null, blank, 0, or Go's zero time."""
     if isinstance(value, str):
