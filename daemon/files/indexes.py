@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from ..config.settings import IndexSettings
-from ..runtime.problems import Problems
+from ..runtime.problems import Problems, first_of
 from ..store import watched
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
@@ -207,15 +207,11 @@ class Indexes:
         return changes
 
     def _report(self, state: IndexStanding, agent: str) -> None:
-        if not state.missing:
-            self._problems.clear(_MISSING, agent)
-            return
-        named = ", ".join(state.missing[:_NAMED])
-        more = f" and {len(state.missing) - _NAMED} more" if len(state.missing) > _NAMED else ""
-        self._problems.report(
+        named = first_of(state.missing, _NAMED)
+        self._problems.set(
             _MISSING,
             agent,
-            f"not on this device: {named}{more}",
+            f"not on this device: {named}" if named else None,
             "bring the files here, or `thermocline index remove` the path",
             lasting=False,
         )

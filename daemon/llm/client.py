@@ -250,11 +250,8 @@ class ModelClient:
             self._report("model_keys", failed.message, failed.hint)
             raise failed from error
         self._problems.clear("model_keys", "/llm")
-        if exposed:
-            text = f"every user of this device can read the models' keys in {exposed}"
-            self._report("model_keys_open", text, f"chmod o= {exposed}")
-        else:
-            self._problems.clear("model_keys_open", "/llm")
+        text = f"every user of this device can read the models' keys in {exposed}"
+        self._report("model_keys_open", text if exposed else None, f"chmod o= {exposed}")
         return keys
 
     async def _usable(self, request: _Request, kind: type[T]) -> tuple[str, T, bool]:
@@ -320,9 +317,9 @@ class ModelClient:
         if error.lasting or error.code == "unloaded":
             self._report("model_failing", f"no model can be asked: {error.message}", error.hint)
 
-    def _report(self, code: str, text: str, hint: str | None) -> None:
-        self._reported = self._settings()
-        self._problems.report(code, "/llm", text, hint or "", lasting=False)
+    def _report(self, code: str, text: str | None, hint: str | None) -> None:
+        self._reported = self._settings() if text else self._reported
+        self._problems.set(code, "/llm", text, hint or "", lasting=False)
 
 
 def build_model(

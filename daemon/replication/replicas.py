@@ -300,12 +300,9 @@ class Replicas:
         return {name for name in names if outbox.unsent(self._agents.place(name)[0])}
 
     def _tell_exposed(self, agent: str, loop: Loop | None) -> None:
-        if loop is None or not loop.account.exposed:
-            self._problems.clear(_EXPOSED, agent)
-            return
-        path = loop.account.token_file
-        said = f"every user of this machine can read the token in {path}"
-        self._problems.report(_EXPOSED, agent, said, f"chmod 600 {path}", lasting=False)
+        path = loop.account.token_file if loop is not None and loop.account.exposed else ""
+        said = f"every user of this machine can read the token in {path}" if path else None
+        self._problems.set(_EXPOSED, agent, said, f"chmod 600 {path}", lasting=False)
 
     async def _needed(self, agent: str) -> Loop:
         self._accounts.forget(agent)
