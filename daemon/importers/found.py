@@ -127,7 +127,7 @@ class GivenPath:
             paths = [self.path] if self.head.startswith(sqlite_copy.MAGIC) else []
         for path in paths:
             if path not in self._copies:
-                self._copies[path] = self._open.enter_context(sqlite_copy.Copy(path))
+                self._copies[path] = sqlite_copy.Copy(path, self._open)
         return [self._copies[path] for path in paths]
 
     def fault(self, place: str | Path, why: str, agent: str = "") -> None:

@@ -70,13 +70,13 @@ class ModelReply(msgspec.Struct, Generic[T], frozen=True):
 
     value: T
     model: str
-    tokens_in: int
-    tokens_out: int
-    cost: float | None
-    cached: bool
-    repaired: bool
-    seconds: float
-    cleared: dict[str, int]
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float | None = 0.0
+    cached: bool = False
+    repaired: bool = False
+    seconds: float = 0.0
+    cleared: dict[str, int] = {}
 
 
 class Model(Protocol):

@@ -64,13 +64,11 @@ class Worker:
         try:
             self._say(wire.LitellmLoaded(await self._models.load()))
         except Exception as error:  # noqa: BLE001 - a broken installation fails in its own way
-            why = type(error).__name__ if error.__class__ is not ModuleNotFoundError else ""
+            why = type(error).__name__
+            if isinstance(error, ModuleNotFoundError):
+                why = f"{error.name} is not installed"
             self._loading = None
-            self._say(
-                wire.LitellmLoaded(
-                    None, why or f"{getattr(error, 'name', 'litellm')} is not installed"
-                )
-            )
+            self._say(wire.LitellmLoaded(None, why))
 
     def _answered(self, number: int, task: asyncio.Task[wire.FromWorker]) -> None:
         del self._tasks[number]
