@@ -16,7 +16,7 @@ import msgspec
 from ..config.settings import IndexSettings
 from ..errors import ShuttingDown, StoreDamaged, ThermoclineError
 from ..runtime.problems import Problems
-from ..store import chunk_database, watched
+from ..store import chunk_database, chunk_tables, watched
 from ..store.agent_store import AgentStore
 from ..store.chunk_tables import FileStand
 from ..store.database import translate, translate_os
@@ -314,12 +314,12 @@ class ChunkIndex:
                 counts[change] += 1
                 self._progress()
         if gone:
-            await self._run(partial(database.drop, gone))
+            await self._run(partial(database.use, chunk_tables.drop, sorted(gone)))
             counts["removed"] += len(gone)
-        self._files = await self._run(database.file_count)
+        self._files = await self._run(partial(database.use, chunk_tables.file_count))
         if whole:
             await self._run(partial(database.note_cutting, rules))
-        while await self._run(lambda: database.merge(self.store.now)):
+        while await self._run(partial(database.use, chunk_tables.merge, self.store.now)):
             await self._yield()
 
     def _path_of(self, place: str) -> str | None:

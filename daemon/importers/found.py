@@ -13,7 +13,7 @@ import os
 import re
 import sqlite3
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
@@ -97,7 +97,7 @@ class GivenPath:
         self._open = ExitStack()
         self._copies: dict[Path, sqlite_copy.Copy] = {}
         self._head: bytes | None = None
-        self._stops: list[Path] = []
+        self._stop: Path | None = None
         self._faults: list[ReadFault] = []
 
     def __enter__(self) -> Self:
@@ -136,7 +136,7 @@ class GivenPath:
 
     def reading(self, found: Iterator[Found | Document]) -> Reading:
         """What is found, and the faults noted meanwhile, without those of the detection."""
-        self._faults.clear()
+        self._faults, self._stop = [], None
         for one in found:
             yield from self._noted()
             yield one
@@ -151,8 +151,8 @@ class GivenPath:
         yield from (
             ReadFault(str(path), one.fault) for path, one in self._copies.items() if one.fault
         )
-        for path in self._stops[:1]:
-            why = f"more than {_MOST_FILES:,} files: nothing from {path} on is read"
+        if self._stop is not None:
+            why = f"more than {_MOST_FILES:,} files: nothing from {self._stop} on is read"
             yield ReadFault(str(self.path), why)
 
     def origin(self, system: str, path: Path, table: str = "") -> Origin:
@@ -160,8 +160,21 @@ class GivenPath:
         return Origin(self, system, f"{path}: {table}" if table else str(path), written(path))
 
     def files(self, pattern: str, *inside: str) -> Iterator[Path]:
-        """`files_below` the folder, or one inside it; `faults` names where they stopped."""
-        return files_below(self.path.joinpath(*inside), pattern, self._stops.append)
+        """The files below the folder, or one inside it, whose names match, in order.
+
+        Links are not followed. Of a huge folder, such as a whole home, only the first half million
+        files are examined; `faults` names the next one.
+        """
+        wanted, number = re.compile(pattern), 0
+        for folder, folders, names in os.walk(self.path.joinpath(*inside), followlinks=False):
+            folders.sort()
+            for name in sorted(names):
+                path = Path(folder, name)
+                if (number := number + 1) > _MOST_FILES:
+                    self._stop = path
+                    return
+                if wanted.fullmatch(name):
+                    yield path
 
     def with_tables(self, *tables: str) -> list[sqlite_copy.Copy]:
         """Those databases that have all of these tables."""
@@ -371,26 +384,6 @@ def open_file(path: Path, below: Path) -> Any:
         os.close(handle)
         raise OSError(22, "it is not a regular file", str(path))
     return os.fdopen(handle, "rb")
-
-
-def files_below(
-    top: Path, pattern: str, stops: Callable[[Path], None] = lambda _: None
-) -> Iterator[Path]:
-    """The files below a folder whose names match, in order; links are not followed.
-
-    Of a huge folder, such as a whole home, only the first half million files are examined; `stops`
-    is called with the next one.
-    """
-    wanted, number = re.compile(pattern), 0
-    for folder, folders, names in os.walk(top, followlinks=False):
-        folders.sort()
-        for name in sorted(names):
-            path = Path(folder, name)
-            if (number := number + 1) > _MOST_FILES:
-                stops(path)
-                return
-            if wanted.fullmatch(name):
-                yield path
 
 
 def head_of(path: Path) -> bytes:

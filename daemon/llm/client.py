@@ -49,8 +49,6 @@ _MOST_WINDOWS: Final = 256
 
 
 class _Request(msgspec.Struct, frozen=True):
-    """A running question."""
-
     question: ModelQuestion
     form: ReplyForm
     models: tuple[str, ...]

@@ -46,8 +46,6 @@ def last_verification(db: sqlite3.Connection) -> Verification | None:
 
 
 class _Printed(msgspec.Struct):
-    """The output of the command."""
-
     restored: list[AgentRestored]
     failed: dict[str, dict[str, Any]]
 

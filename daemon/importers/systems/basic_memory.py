@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +25,7 @@ _CHECKBOX: Final = frozenset({"x", "X", " ", "-"})
 
 def detect(look: GivenPath) -> bool:
     """Whether there are notes with a `permalink`."""
-    return any(_has_permalink(path) for path in _notes(look, _LOOKED_AT))
+    return any(_has_permalink(path) for path in islice(_notes(look), _LOOKED_AT))
 
 
 def read(look: GivenPath) -> Iterator[Found]:
@@ -33,14 +34,11 @@ def read(look: GivenPath) -> Iterator[Found]:
         yield from _note(look, path)
 
 
-def _notes(look: GivenPath, most: int | None = None) -> Iterator[Path]:
-    if not look.is_folder:
-        yield from [look.path] if look.path.suffix == ".md" else []
-        return
-    for number, path in enumerate(look.files(_FILES)):
-        if most is not None and number >= most:
-            return
-        yield path
+def _notes(look: GivenPath) -> Iterator[Path]:
+    if look.is_folder:
+        yield from look.files(_FILES)
+    elif look.path.suffix == ".md":
+        yield look.path
 
 
 def _has_permalink(path: Path) -> bool:

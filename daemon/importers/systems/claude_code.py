@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from ...language.turn_text import without_recalled
-from ..found import Found, GivenPath, category, files_below, project_name, spoken_text, tags_of
+from ..found import Found, GivenPath, category, project_name, spoken_text, tags_of
 from ..memory_md import statements
 
 NAME: Final = "claude-code"
 _FILES: Final = r".+\.(?:jsonl|md)"
+_LOOKED_AT: Final = 20
 _TYPES: Final = frozenset({"user", "assistant"})
 _FRONT: Final = re.compile(r"\A---[ \t]*\n.*?\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 # What the program adds as the user: commands and their output.
@@ -24,7 +26,8 @@ def detect(look: GivenPath) -> bool:
     if look.is_folder:
         if (look.path / "projects").is_dir() and look.path.name == ".claude":
             return True
-        return any(_is_transcript(GivenPath(path)) for path in _transcripts(look.path))
+        transcripts = islice(look.files(r".+\.jsonl"), _LOOKED_AT)
+        return any(_is_transcript(GivenPath(path)) for path in transcripts)
     return look.path.suffix == ".jsonl" and _is_transcript(look)
 
 
@@ -36,11 +39,6 @@ def read(look: GivenPath) -> Iterator[Found]:
             yield from _transcript(look, path)
         elif path.parent.name == "memory":
             yield from _memory(look, path)
-
-
-def _transcripts(folder: Path) -> Iterator[Path]:
-    found = files_below(folder, r".+\.jsonl")
-    yield from (path for _, path in zip(range(20), found, strict=False))
 
 
 def _is_transcript(look: GivenPath) -> bool:

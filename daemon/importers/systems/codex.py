@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from ...language.turn_text import without_recalled
-from ..found import Found, GivenPath, category, files_below, project_name, spoken_text, tags_of
+from ..found import Found, GivenPath, category, project_name, spoken_text, tags_of
 from ..memory_md import statements
 
 NAME: Final = "codex"
@@ -26,7 +26,7 @@ def detect(look: GivenPath) -> bool:
     """Whether there are sessions, or its folder of memories."""
     if look.is_folder:
         memories = look.path.name == ".codex" and (look.path / "memories").is_dir()
-        return memories or next(files_below(look.path, _SESSIONS), None) is not None
+        return memories or next(look.files(_SESSIONS), None) is not None
     return any(one.get("type") == "session_meta" for one in look.first_lines())
 
 
