@@ -334,16 +334,14 @@ class ChunkIndex:
     async def _read_roots(self) -> None:
         added = await self.store.read(watched.paths)
         self.roots = roots = roots_of(self._place, {*map(str, self._granted), *added})
-        self._missing = await self._run(
-            partial(missing, [one for one in roots if not one.of_agent])
-        )
+        self._missing = await self._run(partial(missing, roots))
         self._singles = {str(root.top): root_stand(root.top) for root in roots}
 
     def _scan(self, rules: IndexSettings, paths: Iterable[str] | None) -> Scan:
         if paths is None:
             return scan(self.roots, rules, self._never)
         if any(root.name in paths for root in self.roots):
-            self._missing = missing(one for one in self.roots if not one.of_agent)
+            self._missing = missing(self.roots)
         return scan(self.roots, rules, self._never, sorted(paths))
 
     async def _take(

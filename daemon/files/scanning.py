@@ -163,8 +163,8 @@ def root_stand(top: Path) -> FileStand | None:
 
 
 def missing(roots: Iterable[IndexRoot]) -> list[str]:
-    """The places of roots that do not exist."""
-    return [str(root.top) for root in roots if not root.top.exists()]
+    """The places of roots that do not exist, without the agent's own."""
+    return [str(root.top) for root in roots if not root.of_agent and not root.top.exists()]
 
 
 def _look(  # noqa: C901

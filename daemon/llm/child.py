@@ -60,7 +60,9 @@ class Child:
 
     def __init__(self, process: asyncio.subprocess.Process, setup: wire.Setup) -> None:
         loop = asyncio.get_running_loop()
-        self._process = process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process, self._in, self._out = process, process.stdin, process.stdout
         self._waiting: dict[int, asyncio.Future[wire.Answered]] = {}
         self._ready: asyncio.Future[None] = loop.create_future()
         self._loaded: asyncio.Future[str] | None = None
@@ -147,11 +149,9 @@ class Child:
         """
         if isinstance(message, wire.Setup):
             self.setup = message
-        pipe = self._process.stdin
-        assert pipe is not None
         try:
-            pipe.write(wire.line(message))
-            await pipe.drain()
+            self._in.write(wire.line(message))
+            await self._in.drain()
         except (OSError, RuntimeError):
             # The exit code is only known after its exit.
             with contextlib.suppress(TimeoutError):
@@ -184,8 +184,7 @@ class Child:
     async def leave(self, *, at_once: bool = False) -> None:
         """End the process: close its input, then kill it if necessary. Running requests fail."""
         self._leaving = True
-        if self._process.stdin is not None:
-            self._process.stdin.close()
+        self._in.close()
         if not at_once:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._ended.wait(), _LEAVING_SECONDS)
@@ -203,10 +202,8 @@ class Child:
         if self.ended:
             self._waiting.pop(number, None)
             return
-        pipe = self._process.stdin
-        assert pipe is not None
         with contextlib.suppress(OSError, RuntimeError):
-            pipe.write(wire.line(wire.Cancel(number)))
+            self._in.write(wire.line(wire.Cancel(number)))
         asyncio.get_running_loop().call_later(grace, self._must_have_answered, number)
 
     def _must_have_answered(self, number: int) -> None:
@@ -214,11 +211,9 @@ class Child:
             self.kill()
 
     async def _read(self) -> None:
-        out = self._process.stdout
-        assert out is not None
         # A line that is too long or not a message ends the process.
         with contextlib.suppress(OSError, ValueError, msgspec.MsgspecError):
-            while data := await out.readline():
+            while data := await self._out.readline():
                 self._take(wire.FROM_WORKER.decode(data))
         try:
             await asyncio.wait_for(self._process.wait(), _ENDING_SECONDS)

@@ -5,14 +5,13 @@ Callers fall back to rules on `ModelUnavailable`.
 
 from __future__ import annotations
 
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar, get_args
 
 import msgspec
 
-PURPOSES: Final = (
-    *("distil", "observe", "episode", "tree", "merge", "rebuild", "ingest"),
-    "compact",
-)
+from ..config.kinds import Purpose
+
+PURPOSES: Final[tuple[str, ...]] = get_args(Purpose)
 
 T = TypeVar("T")
 
