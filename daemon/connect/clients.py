@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from .edits import NAME, Edit, Launch, chosen, hooks, listed, member, replacement, table
+from .edits import NAME, Edit, Launch, hooks, listed, member, replacement, table
 
 _SECONDS: Final = 10
 PLUGINS: Final = Path(__file__).with_name("plugins")
@@ -192,7 +192,7 @@ def _openclaw_plugin(where: Where, launch: Launch) -> list[Edit]:
     return [
         listed(path, ("plugins", "load", "paths"), str(PLUGINS / "openclaw"), _PLUGIN_MARK),
         member(path, ("plugins", "entries", NAME), entry),
-        chosen(path, ("plugins", "slots", "memory"), NAME),
+        member(path, ("plugins", "slots", "memory"), NAME, shared=True),
     ]
 
 

@@ -131,13 +131,17 @@ def _read(path: Path) -> str | None:
     return text
 
 
-def member(path: Path, keys: Sequence[str], value: Any) -> Edit:
-    """A member of a JSON file."""
-    return Edit(
-        path,
-        lambda text: text if _at(text, keys) == value else jsonc.put(text, keys, value),
-        lambda text: jsonc.remove(text, keys),
-    )
+def member(path: Path, keys: Sequence[str], value: Any, *, shared: bool = False) -> Edit:
+    """A member of a JSON file; of a `shared` one, only our own value is removed."""
+
+    def leave(text: str) -> str:
+        is_ours = not shared or _at(text, keys) == value
+        return jsonc.remove(text, keys) if is_ours else text
+
+    def enter(text: str) -> str:
+        return text if _at(text, keys) == value else jsonc.put(text, keys, value)
+
+    return Edit(path, enter, leave)
 
 
 def table(path: Path, name: str, values: Mapping[str, Any]) -> Edit:
@@ -150,15 +154,6 @@ def table(path: Path, name: str, values: Mapping[str, Any]) -> Edit:
         return text if found == values else toml.put(text, name, values)
 
     return Edit(path, enter, lambda text: toml.remove(text, name))
-
-
-def chosen(path: Path, keys: Sequence[str], value: str) -> Edit:
-    """A value that names one of several programs; only our own is removed."""
-    return Edit(
-        path,
-        lambda text: text if _at(text, keys) == value else jsonc.put(text, keys, value),
-        lambda text: jsonc.remove(text, keys) if _at(text, keys) == value else text,
-    )
 
 
 def listed(path: Path, keys: Sequence[str], value: str, mark: str) -> Edit:

@@ -109,11 +109,18 @@ def _without(text: str, node: _Node, gone: _Member) -> str:
         return text[: gone.start] + text[comma + 1 :].lstrip(" ")
     if number:
         comma = _skip(text, node.members[number - 1].node.end)
-        return text[:comma] + text[comma + 1 : gone.start].rstrip() + text[end:]
+        return _joined(text[:comma] + text[comma + 1 : gone.start], text[end:])
     opened = node.start + 1
     if text[opened : gone.start].strip():
-        return text[: gone.start].rstrip() + text[end:]
+        return _joined(text[: gone.start], text[end:])
     return text[:opened] + text[comma:]
+
+
+def _joined(before: str, after: str) -> str:
+    """Both parts of a text, so that a comment at the end of the first does not hide the second."""
+    before = before.rstrip()
+    hides = "//" in before.rpartition("\n")[2] and not _REST.match(after)
+    return f"{before}\n{after}" if hides else before + after
 
 
 def _inserted(text: str, node: _Node, key: str, value: Any) -> str:

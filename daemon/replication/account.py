@@ -262,8 +262,7 @@ def _token(
 
 def _credential(env: Mapping[str, str]) -> Path | None:
     """The token file passed by the service manager, if there is one."""
-    directory = env.get("CREDENTIALS_DIRECTORY")
-    if not directory:
+    if not (directory := env.get("CREDENTIALS_DIRECTORY")):
         return None
     path = Path(directory) / _TOKEN_NAME
     try:
