@@ -26,6 +26,7 @@ from ..memory.records import ENTITIES, OBSERVED, USER_STATED, Json, Metadata
 from ..runtime.project import project_of
 from ..store import atomic
 from . import sqlite_copy
+from .values import reason
 
 LARGEST_FILE: Final = 64 << 20
 _MOST_FILES: Final = 500_000
@@ -401,10 +402,3 @@ def written(path: Path) -> float:
         return max(0.0, path.lstat().st_mtime)
     except OSError:
         return 0.0
-
-
-def reason(error: Exception, path: Path) -> str:
-    """Why a file could not be read, without its path."""
-    if isinstance(error, ThermoclineError):
-        return error.message.removeprefix(f"cannot read {path}: ")
-    return f"cannot be read ({getattr(error, 'strerror', None) or error})"

@@ -23,9 +23,8 @@ from ..store.duplicates import find_same
 from ..store.memory_table import index_new
 from ..store.opening import LARGEST
 from . import hot_file, memory_md, metrics_file, tree_file, warm_file
-from .found import reason
 from .intake import THERE, ImportReport, Intake
-from .values import Parsed, unexpected
+from .values import Parsed, reason, unexpected
 
 Format: TypeAlias = Literal["hot", "warm", "tree", "metrics", "memory-md", "rows"]
 

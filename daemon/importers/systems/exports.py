@@ -10,8 +10,9 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeAlias
 
-from ..found import GivenPath, open_file, reason
+from ..found import GivenPath, open_file
 from ..json_stream import CutOff, elements
+from ..values import reason
 
 _FILES: Final = re.compile(r"conversations(?:-\d+)?\.json")
 _ZIP: Final = b"PK\x03\x04"

@@ -9,7 +9,8 @@ from typing import BinaryIO, Final
 
 from ...errors import ThermoclineError
 from .. import state_files
-from ..found import Document, GivenPath, open_file, reason
+from ..found import Document, GivenPath, open_file
+from ..values import reason
 
 NAME: Final = "jsonl"
 _GZIP: Final = b"\x1f\x8b"
