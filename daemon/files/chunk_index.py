@@ -77,6 +77,7 @@ class ChunkIndex:
 
     Attributes:
         folders: the folders to watch; the watcher sets `watching`.
+        since: the monotonic time since which work is waiting, or None.
         in_step: set while the index matches the files, as far as is known.
         scan_seconds: the duration of the last scan of everything.
     """
@@ -116,7 +117,7 @@ class ChunkIndex:
         self._paths: set[str] = set()
         self._whole = True
         self._in_force: IndexSettings | None = None
-        self._since: float | None = time.monotonic()
+        self.since: float | None = time.monotonic()
         self._rescanned = float("-inf")
         self._singles: dict[str, FileStand | None] = {}
         self._missing: list[str] = []
@@ -161,11 +162,6 @@ class ChunkIndex:
         below = root.below(path)
         return (root.top, below) if below else (root.top.parent, root.top.name)
 
-    @property
-    def since(self) -> float | None:
-        """The monotonic time since which work is waiting, or None."""
-        return self._since
-
     def doubt(self) -> None:
         """Scan everything again, since changes may have been missed."""
         self._whole = True
@@ -195,7 +191,7 @@ class ChunkIndex:
 
     def begin(self) -> None:
         """Start an update if work is waiting and no update is running."""
-        if self._since is None or time.monotonic() < self._not_before:
+        if self.since is None or time.monotonic() < self._not_before:
             return
         if self._task is None or self._task.done():
             name = f"index of {self._place.agent}"
@@ -227,8 +223,8 @@ class ChunkIndex:
 
     def _dirty(self) -> None:
         self.in_step.clear()
-        if self._since is None:
-            self._since = time.monotonic()
+        if self.since is None:
+            self.since = time.monotonic()
 
     async def _bring(self) -> None:
         """Update the index; a failure is reported, and the update repeated later."""
@@ -262,10 +258,10 @@ class ChunkIndex:
 
     async def _bring_all(self) -> None:
         counts = {"added": 0, "updated": 0, "moved": 0, "removed": 0}
-        while self._since is not None:
+        while self.since is not None:
             whole = self._whole or len(self._paths) > _MANY
             paths, self._paths = self._paths, set()
-            self._whole, self._since = False, None
+            self._whole, self.since = False, None
             try:
                 await self._step(paths, counts, whole=whole)
             except BaseException:

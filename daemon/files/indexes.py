@@ -155,12 +155,10 @@ class Indexes:
             for index in self._indexes.values():
                 index.changed(changes)
                 index.tick()
-                since = index.since
-                if since is None:
-                    continue
-                if at_once or not changes or now - since >= debounce:
-                    index.begin()
-                waiting = True
+                if index.since is not None:
+                    waiting = True
+                    if at_once or not changes or now - index.since >= debounce:
+                        index.begin()
             return waiting
 
     async def _follow(self) -> None:
