@@ -87,8 +87,6 @@ def is_section(kind: Any) -> bool:
 
 
 class _Checker:
-    """Checks one layer and collects its faults."""
-
     def __init__(self, source: str) -> None:
         self.source = source
         self.faults: list[Fault] = []

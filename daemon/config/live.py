@@ -111,16 +111,14 @@ class LiveSettings:
         configure(self.settings.log.level, self.settings.log.format)
         if applied:
             _log.info("took over: %s", ", ".join(applied), extra={"action": "config_reloaded"})
-        if needs_restart:
-            problems.report(
-                "restart_needed",
-                "/configuration",
-                f"changed, but in force only after a restart: {', '.join(needs_restart)}",
-                "restart the daemon",
-                lasting=False,
-            )
-        else:
-            problems.clear("restart_needed", "/configuration")
+        text = f"changed, but in force only after a restart: {', '.join(needs_restart)}"
+        problems.set(
+            "restart_needed",
+            "/configuration",
+            text if needs_restart else None,
+            "restart the daemon",
+            lasting=False,
+        )
         return applied, needs_restart
 
     def _stamps(self) -> dict[Path, tuple[int, int, int] | None]:

@@ -36,15 +36,12 @@ def translated(document: Pairs) -> Pairs:
 
     Keys that are not profClaw's stay as they are.
     """
-    return Pairs(_entries(document))
-
-
-def _entries(document: Pairs) -> Iterator[tuple[str, Json]]:
-    for name, value in document:
-        if name in {_SECTION, _THEIRS} and isinstance(value, Pairs) and _is_theirs(value):
-            yield _SECTION, Pairs(_settings(value))
-        else:
-            yield name, value
+    return Pairs(
+        (_SECTION, Pairs(_settings(value)))
+        if name in {_SECTION, _THEIRS} and isinstance(value, Pairs) and _is_theirs(value)
+        else (name, value)
+        for name, value in document
+    )
 
 
 def _is_theirs(block: Pairs) -> bool:

@@ -17,37 +17,12 @@ from ..memory.scoring import Scoring
 from ..memory.tree_nodes import TreeLimits
 from ..memory.warm import WarmLimits
 from ..shapes.recall import Preset
-from .kinds import (
-    AccountName,
-    AgentChoices,
-    AgentId,
-    BaseUrl,
-    CategoryPath,
-    Count,
-    Cron,
-    FileMode,
-    FilePath,
-    Globs,
-    HostNames,
-    Json,
-    KeyPath,
-    ModelName,
-    ModelNames,
-    Provider,
-    Purpose,
-    RemoteUrl,
-    Role,
-    Schedule,
-    Share,
-    ShortText,
-    Timeout,
-    Weight,
-)
+from . import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-ROLES: Final[tuple[Role, ...]] = get_args(Role)
+ROLES: Final[tuple[kinds.Role, ...]] = get_args(kinds.Role)
 EVERY_AGENT: Final = "*"
 # Used once, at the start. All other keys are looked up whenever they are needed.
 AT_START: Final = {
@@ -78,9 +53,9 @@ class Cold(msgspec.Struct, frozen=True, kw_only=True):
 class Sync(msgspec.Struct, frozen=True, kw_only=True):
     """The replica: its place, and when changes are sent and received."""
 
-    url: RemoteUrl | None = None
-    token_file: FilePath | None = None
-    device_name: ShortText | None = None
+    url: kinds.RemoteUrl | None = None
+    token_file: kinds.FilePath | None = None
+    device_name: kinds.ShortText | None = None
     critical_seconds: Annotated[float, Meta(ge=0.05, le=3_600)] = 1.0
     change_seconds: Annotated[float, Meta(ge=0.05, le=86_400)] = 30.0
     poll_seconds: Annotated[float, Meta(ge=0.1, le=86_400)] = 30.0
@@ -92,7 +67,7 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
 class Distillation(msgspec.Struct, frozen=True, kw_only=True):
     """How texts are condensed."""
 
-    aggression: Share = 0.7
+    aggression: kinds.Share = 0.7
     max_distilled_bytes: Annotated[int, Meta(ge=16, le=65_536)] = 100
     mode: Literal["rule", "llm"] = "rule"
 
@@ -100,10 +75,10 @@ class Distillation(msgspec.Struct, frozen=True, kw_only=True):
 class UpkeepTimes(msgspec.Struct, frozen=True, kw_only=True):
     """The schedules of upkeep."""
 
-    quick: Cron | None = "0 */3 * * *"
-    daily: Cron | None = "0 0 * * *"
-    monthly: Cron | None = "0 0 1 * *"
-    merging: Cron | None = "0 3 * * *"
+    quick: kinds.Cron | None = "0 */3 * * *"
+    daily: kinds.Cron | None = "0 0 * * *"
+    monthly: kinds.Cron | None = "0 0 1 * *"
+    merging: kinds.Cron | None = "0 3 * * *"
     jitter_seconds: Annotated[float, Meta(ge=0, le=3_600)] = 120.0
 
 
@@ -112,15 +87,15 @@ class Ingest(msgspec.Struct, frozen=True, kw_only=True):
 
     days: Annotated[int, Meta(ge=1, le=366)] = 2
     max_note_kb: Annotated[int, Meta(ge=1, le=65_536)] = 1_024
-    categories: dict[ShortText, CategoryPath] = {}
+    categories: dict[kinds.ShortText, kinds.CategoryPath] = {}
 
 
 class Consolidation(msgspec.Struct, frozen=True, kw_only=True):
     """EvoClaw's schedules of three upkeep steps; None: that of the run to which a step belongs."""
 
-    warm_eviction: Schedule | None = None
-    tree_prune: Schedule | None = None
-    tree_rebuild: Schedule | None = None
+    warm_eviction: kinds.Schedule | None = None
+    tree_prune: kinds.Schedule | None = None
+    tree_rebuild: kinds.Schedule | None = None
 
 
 class Merging(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,14 +115,14 @@ class Socket(msgspec.Struct, frozen=True, kw_only=True):
         group: the name or numeric id of the group that owns the socket; None: the daemon's.
     """
 
-    path: FilePath | None = None
-    mode: FileMode = "0660"
-    group: AccountName | None = None
-    max_connections: Count = 256
+    path: kinds.FilePath | None = None
+    mode: kinds.FileMode = "0660"
+    group: kinds.AccountName | None = None
+    max_connections: kinds.Count = 256
     max_body_bytes: Annotated[int, Meta(ge=1_024, le=67_108_864)] = 1_048_576
-    header_timeout_seconds: Timeout = 10.0
-    body_timeout_seconds: Timeout = 30.0
-    idle_timeout_seconds: Timeout = 75.0
+    header_timeout_seconds: kinds.Timeout = 10.0
+    body_timeout_seconds: kinds.Timeout = 30.0
+    idle_timeout_seconds: kinds.Timeout = 75.0
     drain_seconds: Annotated[float, Meta(ge=0, le=60)] = 4.0
 
     @property
@@ -160,8 +135,8 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of one call."""
 
     max_text_bytes: Annotated[int, Meta(ge=1, le=16_777_216)] = 65_536
-    max_batch: Count = 500
-    max_list: Count = 500
+    max_batch: kinds.Count = 500
+    max_list: kinds.Count = 500
     query_seconds: Annotated[float, Meta(ge=0.001, le=3_600)] = 10.0
 
 
@@ -177,7 +152,7 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How long agents stay open, when their files are written, and how much history is kept."""
 
     idle_close_seconds: Annotated[float, Meta(ge=1, le=604_800)] = 300.0
-    max_open_agents: Count = 16
+    max_open_agents: kinds.Count = 16
     readers_per_agent: Annotated[int, Meta(ge=1, le=64)] = 2
     face_delay_seconds: Annotated[float, Meta(ge=0.01, le=60)] = 0.25
     face_check_seconds: Annotated[float, Meta(ge=0.05, le=3_600)] = 2.0
@@ -193,9 +168,9 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
 class Weights(msgspec.Struct, frozen=True):
     """The relative weights of the parts of the relevance."""
 
-    match: Weight = 1.0
-    recency: Weight = 2.0
-    importance: Weight = 0.0
+    match: kinds.Weight = 1.0
+    recency: kinds.Weight = 2.0
+    importance: kinds.Weight = 0.0
 
 
 class Tuning(msgspec.Struct, frozen=True, kw_only=True):
@@ -203,11 +178,11 @@ class Tuning(msgspec.Struct, frozen=True, kw_only=True):
 
     limit: Annotated[int, Meta(ge=1, le=100)] = 5
     preset: Preset | None = None
-    decay_per_day: Share = 0.05
+    decay_per_day: kinds.Share = 0.05
     weights: Weights = Weights()
-    min_relevance: Share = 0.2
-    candidates: Count = 80
-    common_word_share: Share = 0.02
+    min_relevance: kinds.Share = 0.2
+    candidates: kinds.Count = 80
+    common_word_share: kinds.Share = 0.02
     hybrid_deadline_ms: Annotated[int, Meta(ge=1, le=60_000)] = 1_500
 
 
@@ -221,25 +196,25 @@ class Observe(msgspec.Struct, frozen=True, kw_only=True):
 class ModelTimeouts(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds that one answer of a model may take, by purpose."""
 
-    distil: Timeout = 15.0
-    observe: Timeout = 30.0
-    episode: Timeout = 15.0
-    tree: Timeout = 15.0
-    merge: Timeout = 30.0
-    rebuild: Timeout = 60.0
-    ingest: Timeout = 30.0
-    compact: Timeout = 30.0
+    distil: kinds.Timeout = 15.0
+    observe: kinds.Timeout = 30.0
+    episode: kinds.Timeout = 15.0
+    tree: kinds.Timeout = 15.0
+    merge: kinds.Timeout = 30.0
+    rebuild: kinds.Timeout = 60.0
+    ingest: kinds.Timeout = 30.0
+    compact: kinds.Timeout = 30.0
 
 
 class Llm(msgspec.Struct, frozen=True, kw_only=True):
     """The models and their budget. Their keys are not part of the configuration."""
 
-    model: ModelName | None = None
-    models: dict[Purpose, ModelNames] = {}
-    api_base: BaseUrl | None = None
-    api_bases: dict[Provider, BaseUrl] = {}
-    key_file: FilePath | None = None
-    endpoint_hosts: HostNames = ()
+    model: kinds.ModelName | None = None
+    models: dict[kinds.Purpose, kinds.ModelNames] = {}
+    api_base: kinds.BaseUrl | None = None
+    api_bases: dict[kinds.Provider, kinds.BaseUrl] = {}
+    key_file: kinds.FilePath | None = None
+    endpoint_hosts: kinds.HostNames = ()
     daily_tokens: Annotated[int, Meta(ge=0, le=1_000_000_000_000)] = 1_000_000
     daily_cost: Annotated[float, Meta(ge=0, le=1_000_000)] = 0.0
     min_chars: Annotated[int, Meta(ge=0, le=1_000_000)] = 200
@@ -265,8 +240,8 @@ class Grant(msgspec.Struct, frozen=True):
     whole, so that no agents of an earlier one remain under a higher role.
     """
 
-    role: Role
-    agents: AgentChoices
+    role: kinds.Role
+    agents: kinds.AgentChoices
 
     def covers(self, agent: str) -> bool:
         """Whether the grant applies to `agent`."""
@@ -279,8 +254,8 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     The keys are names or numeric ids, not looked up here: an account may be created later.
     """
 
-    users: dict[AccountName, Grant] = {}
-    groups: dict[AccountName, Grant] = {}
+    users: dict[kinds.AccountName, Grant] = {}
+    groups: dict[kinds.AccountName, Grant] = {}
 
 
 class AgentFolder(msgspec.Struct, frozen=True, kw_only=True):
@@ -291,8 +266,8 @@ class AgentFolder(msgspec.Struct, frozen=True, kw_only=True):
         paths: folders and files that are indexed beside the workspace.
     """
 
-    workspace: FilePath | None = None
-    paths: tuple[FilePath, ...] = ()
+    workspace: kinds.FilePath | None = None
+    paths: tuple[kinds.FilePath, ...] = ()
 
 
 class IndexSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -307,10 +282,10 @@ class IndexSettings(msgspec.Struct, frozen=True, kw_only=True):
     overlap_chars: Annotated[int, Meta(ge=0, le=50_000)] = 200
     split_on_headings: bool = True
     max_results: Annotated[int, Meta(ge=1, le=100)] = 6
-    min_score: Share = 0.1
+    min_score: kinds.Share = 0.1
     search_wait_ms: Annotated[int, Meta(ge=0, le=60_000)] = 2_000
-    include: Globs = ("**/*.md", "**/*.mdx", "**/*.txt")
-    exclude: Globs = ("node_modules/**", "dist/**", ".git/**")
+    include: kinds.Globs = ("**/*.md", "**/*.mdx", "**/*.txt")
+    exclude: kinds.Globs = ("node_modules/**", "dist/**", ".git/**")
     gitignore: bool = False
     max_file_kb: Annotated[int, Meta(ge=1, le=65_536)] = 1_024
 
@@ -325,7 +300,7 @@ class Log(msgspec.Struct, frozen=True, kw_only=True):
 class Reloading(msgspec.Struct, frozen=True, kw_only=True):
     """How the configuration's files are watched."""
 
-    check_seconds: Timeout = 5.0
+    check_seconds: kinds.Timeout = 5.0
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
@@ -345,7 +320,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 class Settings(Rules, frozen=True, kw_only=True):
     """The whole configuration, complete and valid."""
 
-    agent_id: AgentId = "default"
+    agent_id: kinds.AgentId = "default"
     sync: Sync = Sync()
     distillation: Distillation = Distillation()
     upkeep: UpkeepTimes = UpkeepTimes()
@@ -357,7 +332,7 @@ class Settings(Rules, frozen=True, kw_only=True):
     limits: CallLimits = CallLimits()
     quotas: Quotas = Quotas()
     access: Access = Access()
-    agents: dict[AgentId, AgentFolder] = {}
+    agents: dict[kinds.AgentId, AgentFolder] = {}
     log: Log = Log()
     config: Reloading = Reloading()
 
@@ -367,22 +342,24 @@ class Settings(Rules, frozen=True, kw_only=True):
         return self.cold.backend != "none"
 
 
-def at_start(path: KeyPath) -> bool:
+def at_start(path: kinds.KeyPath) -> bool:
     """Whether a change of a key takes effect only when the daemon starts."""
     return _among(path, AT_START)
 
 
-def for_owners(path: KeyPath) -> bool:
+def for_owners(path: kinds.KeyPath) -> bool:
     """Whether only root and the daemon's own user may change a key, or a section."""
     return _among(path, OWNERS)
 
 
-def _among(path: KeyPath, keys: Mapping[str, tuple[str, ...] | None]) -> bool:
+def _among(path: kinds.KeyPath, keys: Mapping[str, tuple[str, ...] | None]) -> bool:
     names = keys.get(path[0], ())
     return names is None or (bool(names) and (len(path) == 1 or path[1] in names))
 
 
-def leaves(node: Json, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Json]]:
+def leaves(
+    node: kinds.Json, path: kinds.KeyPath = ()
+) -> Iterator[tuple[kinds.KeyPath, kinds.Json]]:
     """Every value of a tree of structs and dicts with its path, in order.
 
     A grant is one value; so is an empty dict, so that it can be shown.

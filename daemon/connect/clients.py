@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from .edits import NAME, Edit, Launch, chosen, hooks, listed, member, replacement, table
+from .edits import NAME, Edit, Launch, hooks, listed, member, replacement, table
 
 _SECONDS: Final = 10
 PLUGINS: Final = Path(__file__).with_name("plugins")
@@ -33,6 +33,14 @@ class Where(msgspec.Struct, frozen=True):
         """The folder of configuration by the XDG rules."""
         given = self.env.get("XDG_CONFIG_HOME", "")
         return Path(given) if given.startswith("/") else self.home / ".config"
+
+    def inside(self, name: str, own: Path) -> Path:
+        """A folder in the project, or the user's own."""
+        return self.project / name if self.project else own
+
+    def agents_md(self) -> Path | None:
+        """The instructions of the project, for all programs; a user has none."""
+        return self.project / "AGENTS.md" if self.project else None
 
     def moved(self, variable: str, default: str) -> Path:
         """A program's folder, or the folder that an environment variable names."""
@@ -100,12 +108,8 @@ def _claude_server(where: Where, launch: Launch) -> list[Edit]:
 
 
 def _claude_hooks(where: Where, launch: Launch) -> list[Edit]:
-    folder = where.project / ".claude" if where.project else _claude(where)
+    folder = where.inside(".claude", _claude(where))
     return [hooks(folder / "settings.json", _claude_events(launch))]
-
-
-def _claude_instructions(where: Where) -> Path:
-    return where.project / "CLAUDE.md" if where.project else _claude(where) / "CLAUDE.md"
 
 
 def _desktop(where: Where) -> Path:
@@ -119,12 +123,12 @@ def _codex(where: Where) -> Path:
 
 
 def _codex_server(where: Where, launch: Launch) -> list[Edit]:
-    folder = where.project / ".codex" if where.project else _codex(where)
+    folder = where.inside(".codex", _codex(where))
     return [table(folder / "config.toml", f"mcp_servers.{NAME}", _stdio(launch))]
 
 
 def _codex_hooks(where: Where, launch: Launch) -> list[Edit]:
-    folder = where.project / ".codex" if where.project else _codex(where)
+    folder = where.inside(".codex", _codex(where))
     return [hooks(folder / "hooks.json", _claude_events(launch))]
 
 
@@ -188,7 +192,7 @@ def _openclaw_plugin(where: Where, launch: Launch) -> list[Edit]:
     return [
         listed(path, ("plugins", "load", "paths"), str(PLUGINS / "openclaw"), _PLUGIN_MARK),
         member(path, ("plugins", "entries", NAME), entry),
-        chosen(path, ("plugins", "slots", "memory"), NAME),
+        member(path, ("plugins", "slots", "memory"), NAME, shared=True),
     ]
 
 
@@ -207,7 +211,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
         _claude,
         _claude_server,
         _claude_hooks,
-        _claude_instructions,
+        lambda where: (where.project or _claude(where)) / "CLAUDE.md",
         projects=True,
     ),
     "claude-desktop": Program(
@@ -244,7 +248,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
             lambda where: (where.project or where.home) / ".cursor" / "mcp.json", "mcpServers"
         ),
         _cursor_hooks,
-        instructions=lambda where: where.project / "AGENTS.md" if where.project else None,
+        instructions=Where.agents_md,
         projects=True,
     ),
     "vscode": Program(
@@ -252,15 +256,11 @@ PROGRAMS: Final[Mapping[str, Program]] = {
         ("code", "codium"),
         lambda where: where.config() / "Code",
         _json_server(
-            lambda where: (
-                where.project / ".vscode" / "mcp.json"
-                if where.project
-                else where.config() / "Code" / "User" / "mcp.json"
-            ),
+            lambda where: where.inside(".vscode", where.config() / "Code/User") / "mcp.json",
             "servers",
             type="stdio",
         ),
-        instructions=lambda where: where.project / "AGENTS.md" if where.project else None,
+        instructions=Where.agents_md,
         projects=True,
     ),
     "opencode": Program(
@@ -276,10 +276,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
         ("zed", "zeditor"),
         lambda where: where.config() / "zed",
         _json_server(
-            lambda where: (
-                (where.project / ".zed" if where.project else where.config() / "zed")
-                / "settings.json"
-            ),
+            lambda where: where.inside(".zed", where.config() / "zed") / "settings.json",
             "context_servers",
             source="custom",
             env={},

@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from ..errors import InvalidInput
+from ..store import atomic
 from . import jsonc, toml
 
 NAME: Final = "thermocline"
@@ -72,12 +73,12 @@ class Change(msgspec.Struct, frozen=True):
         path = Path(os.path.realpath(self.path))
         copy = _copy_of(path)
         if self.before is not None and not undo and not copy.exists():
-            _write(copy, self.before, _mode(path))
+            atomic.write(copy, self.before.encode(), _mode(path))
         if not self.after or self.after.strip() in {"", "{}"}:
             path.unlink(missing_ok=True)
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _write(path, self.after, _mode(path))
+            atomic.write(path, self.after.encode(), _mode(path))
         if undo and _read(copy) == self.after:
             copy.unlink()
         return copy if copy.exists() else None
@@ -117,21 +118,6 @@ def _mode(path: Path) -> int:
         return 0o600
 
 
-def _write(path: Path, text: str, mode: int) -> None:
-    new = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
-        new.replace(path)
-    except BaseException:
-        new.unlink(missing_ok=True)
-        raise
-
-
 def _read(path: Path) -> str | None:
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -145,13 +131,17 @@ def _read(path: Path) -> str | None:
     return text
 
 
-def member(path: Path, keys: Sequence[str], value: Any) -> Edit:
-    """A member of a JSON file."""
-    return Edit(
-        path,
-        lambda text: text if _at(text, keys) == value else jsonc.put(text, keys, value),
-        lambda text: jsonc.remove(text, keys),
-    )
+def member(path: Path, keys: Sequence[str], value: Any, *, shared: bool = False) -> Edit:
+    """A member of a JSON file; of a `shared` one, only our own value is removed."""
+
+    def leave(text: str) -> str:
+        is_ours = not shared or _at(text, keys) == value
+        return jsonc.remove(text, keys) if is_ours else text
+
+    def enter(text: str) -> str:
+        return text if _at(text, keys) == value else jsonc.put(text, keys, value)
+
+    return Edit(path, enter, leave)
 
 
 def table(path: Path, name: str, values: Mapping[str, Any]) -> Edit:
@@ -164,15 +154,6 @@ def table(path: Path, name: str, values: Mapping[str, Any]) -> Edit:
         return text if found == values else toml.put(text, name, values)
 
     return Edit(path, enter, lambda text: toml.remove(text, name))
-
-
-def chosen(path: Path, keys: Sequence[str], value: str) -> Edit:
-    """A value that names one of several programs; only our own is removed."""
-    return Edit(
-        path,
-        lambda text: text if _at(text, keys) == value else jsonc.put(text, keys, value),
-        lambda text: jsonc.remove(text, keys) if _at(text, keys) == value else text,
-    )
 
 
 def listed(path: Path, keys: Sequence[str], value: str, mark: str) -> Edit:

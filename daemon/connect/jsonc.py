@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -25,11 +25,22 @@ class Malformed(ValueError):
     """The text is not JSON; the message names the line."""
 
 
+class _Node(msgspec.Struct, frozen=True):
+    """A value, its place in the text, and the members of an object."""
+
+    start: int
+    end: int
+    value: Any
+    members: tuple[_Member, ...] = ()
+
+    def member(self, key: str) -> _Member | None:
+        return next((one for one in self.members if one.key == key), None)
+
+
 class _Member(msgspec.Struct, frozen=True):
     key: str
     start: int
-    value: int
-    end: int
+    node: _Node
 
 
 def load(text: str) -> Any:
@@ -41,10 +52,10 @@ def load(text: str) -> Any:
     start = _skip(text, 0)
     if start == len(text):
         return {}
-    end = _value_end(text, start)
-    if _skip(text, end) != len(text):
-        raise _malformed(text, _skip(text, end))
-    return _decoded(text, start)
+    node = _node(text, start)
+    if (end := _skip(text, node.end)) != len(text):
+        raise _malformed(text, end)
+    return node.value
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
@@ -56,18 +67,16 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
     """
     if _skip(text, 0) == len(text):
         text = "{}\n"
-    at = _skip(text, 0)
+    node, indent = _node(text, _skip(text, 0)), ""
     for number, key in enumerate(path):
-        members = [*_members(text, at)]
-        found = next((one for one in members if one.key == key), None)
-        rest = path[number + 1 :]
+        if not isinstance(node.value, dict):
+            raise _malformed(text, node.start)
+        found, rest = node.member(key), path[number + 1 :]
         if found is None:
-            return _inserted(text, at, members, key, _nested(rest, value))
-        if not rest:
-            rendered = _rendered(value, _indent_of(text, found.start), _step(text))
-            return text[: found.value] + rendered + text[found.end :]
-        at = found.value
-    return text
+            return _inserted(text, node, key, _nested(rest, value))
+        node, indent = found.node, _indent_of(text, found.start)
+    rendered = _rendered(value, indent, _step(text))
+    return text[: node.start] + rendered + text[node.end :]
 
 
 def remove(text: str, path: Sequence[str]) -> str:
@@ -76,59 +85,60 @@ def remove(text: str, path: Sequence[str]) -> str:
     Raises:
         Malformed: the text is not JSON with comments.
     """
-    at = _skip(text, 0)
-    ways: list[tuple[list[_Member], _Member]] = []
+    if (start := _skip(text, 0)) == len(text):
+        return text
+    node = _node(text, start)
+    ways: list[tuple[_Node, _Member]] = []
     for key in path:
-        if at >= len(text) or text[at] != "{":
+        if (found := node.member(key)) is None:
             return text
-        members = [*_members(text, at)]
-        found = next((one for one in members if one.key == key), None)
-        if found is None:
-            return text
-        ways.append((members, found))
-        at = found.value
-    while len(ways) > 1 and len(ways[-1][0]) == 1:
+        ways.append((node, found))
+        node = found.node
+    while len(ways) > 1 and len(ways[-1][0].members) == 1:
         ways.pop()
     return _without(text, *ways[-1])
 
 
-def _without(text: str, members: list[_Member], gone: _Member) -> str:
-    number = members.index(gone)
-    comma = _skip(text, gone.end)
+def _without(text: str, node: _Node, gone: _Member) -> str:
+    number, end = node.members.index(gone), gone.node.end
+    comma = _skip(text, end)
     if text[comma] == ",":
         start, line = text.rfind("\n", 0, gone.start) + 1, _REST.match(text, comma + 1)
         if line is not None and not text[start : gone.start].strip(" \t"):
             return text[:start] + text[line.end() :]
         return text[: gone.start] + text[comma + 1 :].lstrip(" ")
     if number:
-        comma = _skip(text, members[number - 1].end)
-        return text[:comma] + text[comma + 1 : gone.start].rstrip() + text[gone.end :]
-    opened = text.rindex("{", 0, gone.start)
-    if text[opened + 1 : gone.start].strip():
-        return text[: gone.start].rstrip() + text[gone.end :]
-    return text[: opened + 1] + text[comma:]
+        comma = _skip(text, node.members[number - 1].node.end)
+        return _joined(text[:comma] + text[comma + 1 : gone.start], text[end:])
+    opened = node.start + 1
+    if text[opened : gone.start].strip():
+        return _joined(text[: gone.start], text[end:])
+    return text[:opened] + text[comma:]
 
 
-def _inserted(text: str, at: int, members: list[_Member], key: str, value: Any) -> str:
-    step = _step(text)
-    outer = _indent_of(text, at)
-    if members:
-        inner = _indent_of(text, members[0].start)
-        last = members[-1].end
-        comma = _skip(text, last)
-        behind = comma + 1 if text[comma] == "," else last
-        # A comment behind the last member stays there.
-        remark = _REMARK.match(text, behind)
-        end = remark.end() if remark else behind
-        is_line = "\n" in text[at:last] or (remark is not None and "//" in remark[0])
-        gap = f"\n{inner}" if is_line else " "
-        member = f"{json.dumps(key)}: {_rendered(value, inner, step)}"
-        return text[:last] + "," + text[behind:end] + gap + member + text[end:]
-    inner = outer + step
+def _joined(before: str, after: str) -> str:
+    """Both parts of a text, so that a comment at the end of the first does not hide the second."""
+    before = before.rstrip()
+    hides = "//" in before.rpartition("\n")[2] and not _REST.match(after)
+    return f"{before}\n{after}" if hides else before + after
+
+
+def _inserted(text: str, node: _Node, key: str, value: Any) -> str:
+    step, outer = _step(text), _indent_of(text, node.start)
+    inner = _indent_of(text, node.members[0].start) if node.members else outer + step
     member = f"{json.dumps(key)}: {_rendered(value, inner, step)}"
-    closed = text.index("}", _skip(text, at + 1))
-    before = text[:closed].rstrip()
-    return f"{before}\n{inner}{member}\n{outer}{text[closed:]}"
+    if not node.members:
+        before = text[: node.end - 1].rstrip()
+        return f"{before}\n{inner}{member}\n{outer}{text[node.end - 1 :]}"
+    last = node.members[-1].node.end
+    comma = _skip(text, last)
+    behind = comma + 1 if text[comma] == "," else last
+    # A comment behind the last member stays there.
+    remark = _REMARK.match(text, behind)
+    end = remark.end() if remark else behind
+    is_line = "\n" in text[node.start : last] or (remark is not None and "//" in remark[0])
+    gap = f"\n{inner}" if is_line else " "
+    return text[:last] + "," + text[behind:end] + gap + member + text[end:]
 
 
 def _nested(keys: Sequence[str], value: Any) -> Any:
@@ -159,71 +169,45 @@ def _indent_of(text: str, at: int) -> str:
     return text[start : start + len(text[start:at]) - len(text[start:at].lstrip(" \t"))]
 
 
-def _members(text: str, at: int) -> Iterator[_Member]:
-    if text[at : at + 1] != "{":
-        raise _malformed(text, at)
-    at = _skip(text, at + 1)
-    while text[at : at + 1] != "}":
-        key = _STRING.match(text, at)
-        if key is None:
+def _node(text: str, at: int) -> _Node:
+    """The value at a place, with everything in it."""
+    closing = {"{": "}", "[": "]"}.get(text[at : at + 1])
+    if closing is None:
+        found = _STRING.match(text, at) or _PLAIN.match(text, at)
+        if found is None:
             raise _malformed(text, at)
-        colon = _skip(text, key.end())
-        if text[colon : colon + 1] != ":":
-            raise _malformed(text, colon)
-        value = _skip(text, colon + 1)
-        end = _value_end(text, value)
-        yield _Member(json.loads(key[0]), at, value, end)
-        at = _skip(text, end)
+        return _Node(at, found.end(), _decoded(text, at, found[0]))
+    start, at = at, _skip(text, at + 1)
+    members: list[_Member] = []
+    while text[at : at + 1] != closing:
+        begin, key = at, ""
+        if closing == "}":
+            key, at = _key(text, at)
+        node = _node(text, at)
+        members.append(_Member(key, begin, node))
+        at = _skip(text, node.end)
         if text[at : at + 1] == ",":
             at = _skip(text, at + 1)
-        elif text[at : at + 1] != "}":
+        elif text[at : at + 1] != closing:
             raise _malformed(text, at)
+    if closing == "]":
+        return _Node(start, at + 1, [one.node.value for one in members])
+    value = {one.key: one.node.value for one in members}
+    return _Node(start, at + 1, value, tuple(members))
 
 
-def _items(text: str, at: int) -> Iterator[tuple[int, int]]:
-    at = _skip(text, at + 1)
-    while text[at : at + 1] != "]":
-        end = _value_end(text, at)
-        yield at, end
-        at = _skip(text, end)
-        if text[at : at + 1] == ",":
-            at = _skip(text, at + 1)
-        elif text[at : at + 1] != "]":
-            raise _malformed(text, at)
+def _key(text: str, at: int) -> tuple[str, int]:
+    """The key of a member, and the place of its value."""
+    found = _STRING.match(text, at)
+    colon = _skip(text, found.end()) if found else at
+    if found is None or text[colon : colon + 1] != ":":
+        raise _malformed(text, colon)
+    return str(_decoded(text, at, found[0])), _skip(text, colon + 1)
 
 
-def _value_end(text: str, at: int) -> int:
-    first = text[at : at + 1]
-    if first == "{":
-        last = at + 1
-        for member in _members(text, at):
-            last = member.end
-        return text.index("}", _after(text, last)) + 1
-    if first == "[":
-        last = at + 1
-        for _, last in _items(text, at):  # noqa: B007 - the end of the last one
-            pass
-        return text.index("]", _after(text, last)) + 1
-    found = _STRING.match(text, at) if first == '"' else _PLAIN.match(text, at)
-    if found is None:
-        raise _malformed(text, at)
-    return found.end()
-
-
-def _after(text: str, at: int) -> int:
-    """Behind a value, its comma and the comments that follow."""
-    at = _skip(text, at)
-    return _skip(text, at + 1) if text[at : at + 1] == "," else at
-
-
-def _decoded(text: str, at: int) -> Any:
-    first = text[at : at + 1]
-    if first == "{":
-        return {one.key: _decoded(text, one.value) for one in _members(text, at)}
-    if first == "[":
-        return [_decoded(text, start) for start, _ in _items(text, at)]
+def _decoded(text: str, at: int, token: str) -> Any:
     try:
-        return json.loads(text[at : _value_end(text, at)])
+        return json.loads(token)
     except ValueError as error:
         raise _malformed(text, at) from error
 

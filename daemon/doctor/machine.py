@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -103,7 +104,7 @@ def inotify(exam: Exam) -> Iterator[Symptom]:
     except (OSError, ValueError):
         yield Symptom("warning", "the limits of inotify cannot be read", "changes are polled")
         return
-    folders = sum(_count(path) for path in watched(exam))
+    folders = sum(1 for path in watched(exam) for _ in islice(os.walk(path), _MOST_FOLDERS))
     if folders > watches * 0.8:
         wanted = max(2 * folders, 65_536)
         yield Symptom(
@@ -133,15 +134,6 @@ def watched(exam: Exam) -> list[Path]:
         with suppress(sqlite3.Error, OSError), closing(connect_look(path)) as db:
             found.update(dict.fromkeys(paths(db)))
     return [Path(path) for path in found]
-
-
-def _count(top: Path) -> int:
-    count = 0
-    for _ in os.walk(top):
-        count += 1
-        if count >= _MOST_FOLDERS:
-            break
-    return count
 
 
 def _existing(path: Path) -> Path:

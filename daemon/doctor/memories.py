@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+from ..runtime.problems import first_of
 from ..store.database import connect_look
 from ..store.schema import MIGRATIONS
 from .exam import UNIT, Exam, Symptom
@@ -33,7 +34,7 @@ def permissions(exam: Exam) -> Iterator[Symptom]:
         yield Symptom("warning", text, f"chmod 700 {top}")
     strange = [path for path in _near(top) if path.lstat().st_uid != found.st_uid]
     if strange:
-        owner, names = _user(found.st_uid), _names(strange)
+        owner, names = _user(found.st_uid), first_of([*map(str, strange)], _NAMED)
         text = f"not {owner}'s, whose daemon cannot write them: {names}"
         yield Symptom("failure", text, f"chown -R {owner}: {top}")
     elif os.getuid() not in (0, found.st_uid):
@@ -85,7 +86,8 @@ def set_aside(exam: Exam) -> Iterator[Symptom]:
     left = [path for place in places for path in place.glob("*") if _ASIDE.search(path.name)]
     if left:
         size = sum(_size(path) for path in left) / 1e6
-        text = f"{len(left)} set aside ({size:,.1f} MB): {_names(left)}"
+        names = first_of([*map(str, left)], _NAMED)
+        text = f"{len(left)} set aside ({size:,.1f} MB): {names}"
         yield Symptom("warning", text, "look into them, then delete them")
     else:
         yield Symptom("ok", "nothing was set aside")
@@ -114,11 +116,6 @@ def _near(top: Path) -> Iterator[Path]:
     """The files of the state folder and of each agent, without those in the folders below."""
     for pattern in ("*", "agents/*", "agents/*/*"):
         yield from top.glob(pattern)
-
-
-def _names(found: list[Path]) -> str:
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    return ", ".join(map(str, found[:_NAMED])) + more
 
 
 def _size(path: Path) -> int:

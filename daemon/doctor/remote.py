@@ -16,9 +16,10 @@ from thermocline.sync import SqlStatement, SyncError
 
 from ..config import Settings
 from ..errors import ThermoclineError
-from ..llm.keys import is_open, key_file, read_keys
+from ..llm.keys import key_file, read_keys
 from ..replication.account import Account, account_of
 from ..replication.database import as_ours, connect
+from ..runtime.places import readable_by_all
 from .exam import Exam, Symptom
 
 _SECONDS: Final = 10.0
@@ -125,7 +126,7 @@ def model(exam: Exam) -> Iterator[Symptom]:
     except ThermoclineError as error:
         yield Symptom("failure", error.message, error.hint or "")
     else:
-        if keys is not None and is_open(keys):
+        if keys is not None and readable_by_all(keys):
             text = f"every user of this device can read the models' keys in {keys}"
             yield Symptom("warning", text, f"chmod 600 {keys}")
     bases = {*llm.api_bases.values(), *([llm.api_base] if llm.api_base else [])}

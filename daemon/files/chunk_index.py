@@ -16,7 +16,7 @@ import msgspec
 from ..config.settings import IndexSettings
 from ..errors import ShuttingDown, StoreDamaged, ThermoclineError
 from ..runtime.problems import Problems
-from ..store import chunk_database, watched
+from ..store import chunk_database, chunk_tables, watched
 from ..store.agent_store import AgentStore
 from ..store.chunk_tables import FileStand
 from ..store.database import translate, translate_os
@@ -78,6 +78,7 @@ class ChunkIndex:
 
     Attributes:
         folders: the folders to watch; the watcher sets `watching`.
+        since: the monotonic time since which work is waiting, or None.
         in_step: set while the index matches the files, as far as is known.
         scan_seconds: the duration of the last scan of everything.
     """
@@ -117,7 +118,7 @@ class ChunkIndex:
         self._paths: set[str] = set()
         self._whole = True
         self._in_force: IndexSettings | None = None
-        self._since: float | None = time.monotonic()
+        self.since: float | None = time.monotonic()
         self._rescanned = float("-inf")
         self._singles: dict[str, FileStand | None] = {}
         self._ticked = float("-inf")
@@ -163,11 +164,6 @@ class ChunkIndex:
         below = root.below(path)
         return (root.top, below) if below else (root.top.parent, root.top.name)
 
-    @property
-    def since(self) -> float | None:
-        """The monotonic time since which work is waiting, or None."""
-        return self._since
-
     def doubt(self) -> None:
         """Scan everything again, since changes may have been missed."""
         self._whole = True
@@ -204,7 +200,7 @@ class ChunkIndex:
 
     def begin(self) -> None:
         """Start an update if work is waiting and no update is running."""
-        if self._since is None or time.monotonic() < self._not_before:
+        if self.since is None or time.monotonic() < self._not_before:
             return
         if self._task is None or self._task.done():
             name = f"index of {self._place.agent}"
@@ -236,8 +232,8 @@ class ChunkIndex:
 
     def _dirty(self) -> None:
         self.in_step.clear()
-        if self._since is None:
-            self._since = time.monotonic()
+        if self.since is None:
+            self.since = time.monotonic()
 
     async def _bring(self) -> None:
         """Update the index; a failure is reported, and the update repeated later."""
@@ -271,10 +267,10 @@ class ChunkIndex:
 
     async def _bring_all(self) -> None:
         counts = {"added": 0, "updated": 0, "moved": 0, "removed": 0}
-        while self._since is not None:
+        while self.since is not None:
             whole = self._whole or len(self._paths) > _MANY
             paths, self._paths = self._paths, set()
-            self._whole, self._since = False, None
+            self._whole, self.since = False, None
             try:
                 await self._step(paths, counts, whole=whole)
             except BaseException:
@@ -323,12 +319,12 @@ class ChunkIndex:
                 counts[change] += 1
                 self._progress()
         if gone:
-            await self._run(partial(database.drop, gone))
+            await self._run(partial(database.use, chunk_tables.drop, sorted(gone)))
             counts["removed"] += len(gone)
-        self._files = await self._run(database.file_count)
+        self._files = await self._run(partial(database.use, chunk_tables.file_count))
         if whole:
             await self._run(partial(database.note_cutting, rules))
-        while await self._run(lambda: database.merge(self.store.now)):
+        while await self._run(partial(database.use, chunk_tables.merge, self.store.now)):
             await self._yield()
 
     def _path_of(self, place: str) -> str | None:
@@ -343,16 +339,14 @@ class ChunkIndex:
     async def _read_roots(self) -> None:
         added = await self.store.read(watched.paths)
         self.roots = roots = roots_of(self._place, {*map(str, self._granted), *added})
-        self._missing = await self._run(
-            partial(missing, [one for one in roots if not one.of_agent])
-        )
+        self._missing = await self._run(partial(missing, roots))
         self._singles = {str(root.top): root_stand(root.top) for root in roots}
 
     def _scan(self, rules: IndexSettings, paths: Iterable[str] | None) -> Scan:
         if paths is None:
             return scan(self.roots, rules, self._never)
         if any(root.name in paths for root in self.roots):
-            self._missing = missing(one for one in self.roots if not one.of_agent)
+            self._missing = missing(self.roots)
         return scan(self.roots, rules, self._never, sorted(paths))
 
     async def _take(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from ..config.settings import IndexSettings
 from ..store import chunk_database, chunk_tables
@@ -14,6 +14,7 @@ from ..store.chunk_tables import FileContent, FileStand
 from ..store.place import Place
 from .file_content import ReadFile, content_of, signature, text_of
 
+T = TypeVar("T")
 _CUTTING: Final = "cutting"
 _UNKNOWN: Final = FileStand(-1, -1, -1, -1)
 
@@ -80,21 +81,13 @@ class IndexDatabase:
         chunk_tables.put(db, path, file.stand, content, now)
         return "added" if was is None else "updated"
 
-    def drop(self, paths: Iterable[str]) -> None:
-        """Remove files from the index."""
-        chunk_tables.drop(self._open(), sorted(paths))
-
-    def file_count(self) -> int:
-        """The number of indexed files."""
-        return chunk_tables.file_count(self._open())
+    def use(self, work: Callable[..., T], *args: object) -> T:
+        """Call one of the functions of `chunk_tables`."""
+        return work(self._open(), *args)
 
     def note_cutting(self, rules: IndexSettings) -> None:
         """Note that all files are cut under these rules."""
         chunk_tables.note(self._open(), _CUTTING, signature(rules))
-
-    def merge(self, now: float) -> bool:
-        """Do a part of the full-text index's upkeep; whether there is more to do."""
-        return chunk_tables.merge(self._open(), now)
 
     def close(self) -> None:
         """Close the database, until it is used again."""

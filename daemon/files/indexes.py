@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from ..config.settings import IndexSettings
-from ..runtime.problems import Problems
+from ..runtime.problems import Problems, first_of
 from ..store import watched
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
@@ -155,12 +155,10 @@ class Indexes:
             for index in self._indexes.values():
                 index.changed(changes)
                 index.tick(at_once=at_once)
-                since = index.since
-                if since is None:
-                    continue
-                if at_once or not changes or now - since >= debounce:
-                    index.begin()
-                waiting = True
+                if index.since is not None:
+                    waiting = True
+                    if at_once or not changes or now - index.since >= debounce:
+                        index.begin()
             return waiting
 
     async def _follow(self) -> None:
@@ -207,15 +205,11 @@ class Indexes:
         return changes
 
     def _report(self, state: IndexStanding, agent: str) -> None:
-        if not state.missing:
-            self._problems.clear(_MISSING, agent)
-            return
-        named = ", ".join(state.missing[:_NAMED])
-        more = f" and {len(state.missing) - _NAMED} more" if len(state.missing) > _NAMED else ""
-        self._problems.report(
+        named = first_of(state.missing, _NAMED)
+        self._problems.set(
             _MISSING,
             agent,
-            f"not on this device: {named}{more}",
+            f"not on this device: {named}" if named else None,
             "bring the files here, or `thermocline index remove` the path",
             lasting=False,
         )

@@ -131,14 +131,11 @@ class OwnFiles:
 
     def _report(self, agent: str, read: Sequence[OwnPart], left: Sequence[str]) -> None:
         for one in read:
-            if one.name == "knowledge" and one.lines > own_files.KNOWLEDGE_LINES:
-                self._problems.report(_LONG, agent, long_warning(one.lines), lasting=False)
-            elif one.name == "knowledge":
-                self._problems.clear(_LONG, agent)
-        if left:
-            self._problems.report(_UNREADABLE, agent, "; ".join(left), lasting=False)
-        else:
-            self._problems.clear(_UNREADABLE, agent)
+            if one.name == "knowledge":
+                is_long = one.lines > own_files.KNOWLEDGE_LINES
+                text = long_warning(one.lines) if is_long else None
+                self._problems.set(_LONG, agent, text, lasting=False)
+        self._problems.set(_UNREADABLE, agent, "; ".join(left), lasting=False)
 
 
 def long_warning(lines: int) -> str:

@@ -163,8 +163,8 @@ def root_stand(top: Path) -> FileStand | None:
 
 
 def missing(roots: Iterable[IndexRoot]) -> list[str]:
-    """The places of roots that do not exist."""
-    return [str(root.top) for root in roots if not root.top.exists()]
+    """The places of roots that do not exist, without the agent's own."""
+    return [str(root.top) for root in roots if not root.of_agent and not root.top.exists()]
 
 
 def _look(  # noqa: C901
@@ -220,8 +220,7 @@ def _note(path: str, found: os.stat_result, result: Scan) -> None:
         result.present[path] = stand_of(found)
     else:
         result.present[path] = _NOWHERE
-        is_link = stat.S_ISLNK(found.st_mode)
-        result.reasons[path] = "a link" if is_link else "neither a file nor a folder"
+        result.reasons[path] = walker.kind(found.st_mode)
 
 
 def stand_of(found: os.stat_result) -> FileStand:

@@ -178,28 +178,22 @@ class _Walk:
 
     def _one(self, parent: int, name: str, path: str, depth: int) -> Generator[Found, None, None]:
         found = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        if stat.S_ISDIR(found.st_mode):
-            yield from self._folder(parent, name, path, depth)
+        if stat.S_ISDIR(found.st_mode) and depth == _DEPTH:
+            yield Skipped(path, f"it is over {_DEPTH} folders deep")
+        elif stat.S_ISDIR(found.st_mode):
+            with _closed(os.open(name, _FOLDER, dir_fd=parent)) as handle:
+                yield from self.entered(handle, path, depth + 1)
         elif not stat.S_ISREG(found.st_mode):
-            yield Skipped(path, _kind(found.st_mode))
+            yield Skipped(path, kind(found.st_mode))
         elif self._wanted is None or self._wanted(path, found):
             yield from _file(parent, name, path)
-
-    def _folder(
-        self, parent: int, name: str, path: str, depth: int
-    ) -> Generator[Found, None, None]:
-        if depth == _DEPTH:
-            yield Skipped(path, f"it is over {_DEPTH} folders deep")
-            return
-        with _closed(os.open(name, _FOLDER, dir_fd=parent)) as handle:
-            yield from self.entered(handle, path, depth + 1)
 
 
 def _file(parent: int, name: str, path: str) -> Generator[Found, None, None]:
     with _closed(os.open(name, _FILE, dir_fd=parent)) as handle:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
-            yield Skipped(path, _kind(found.st_mode))
+            yield Skipped(path, kind(found.st_mode))
         elif name == _SECRET:
             yield Skipped(path, "it holds a token: keep it elsewhere")
         else:
@@ -215,7 +209,8 @@ def _closed(handle: int) -> Iterator[int]:
             os.close(handle)
 
 
-def _kind(mode: int) -> str:
+def kind(mode: int) -> str:
+    """What is neither a regular file nor a folder, in words."""
     return "a link" if stat.S_ISLNK(mode) else "neither a file nor a folder"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from ..memory.workspace import FOLDER
-from ..runtime.problems import Problems, unforeseen
+from ..runtime.problems import Problems, first_of, unforeseen
 from ..store import notes
 from ..store.agent_store import AgentStore
 from ..store.database import translate_os
@@ -95,15 +95,11 @@ class Workspaces:
         return seen.left
 
     def _report(self, agent: str, top: Path, left: Sequence[Left | Skipped]) -> None:
-        if not left:
-            self._problems.clear(_LEFT_OUT, agent)
-            return
-        named = "; ".join(f"{one.path} ({one.why})" for one in left[:_NAMED])
-        more = f"; and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
-        self._problems.report(
+        named = first_of([f"{one.path} ({one.why})" for one in left], _NAMED, "; ")
+        self._problems.set(
             _LEFT_OUT,
             agent,
-            f"not every file in {top} is replicated: {named}{more}",
+            f"not every file in {top} is replicated: {named}" if left else None,
             "make them smaller, or keep a copy elsewhere; `thermocline backup` holds them",
             lasting=False,
         )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from ..memory.records import Json, Memory
-from . import hot_file, tree_file, warm_file
+from . import state_files, warm_file
 from .intake import ImportReport, Intake
 from .values import count, moment
 
@@ -49,16 +49,11 @@ def take_critical(intake: Intake, critical: Mapping[str, Json]) -> None:
     entries = 0
     # Entries without a time get the same one at each import.
     at = moment(critical.get("timestamp")) or 0.0
-    if (given := critical.get("tree_nodes")) is not None:
-        tree = tree_file.parse(given, at)
-        intake.categories(tree.found)
-        intake.report.note("critical_state.tree_nodes", *tree.faults)
-        entries += len(tree.found)
-    if (given := critical.get("hot_state")) is not None:
-        state = hot_file.parse(given, at)
-        intake.hot(state.found)
-        intake.report.note("critical_state.hot_state", *state.faults)
-        entries += 1
+    parts: dict[str, state_files.Format] = {"tree_nodes": "tree", "hot_state": "hot"}
+    for key, format_ in parts.items():
+        if (given := critical.get(key)) is not None:
+            name = f"critical_state.{key}"
+            entries += state_files.take_document(given, format_, intake, name, at)
     unknown = sorted(critical.keys() - _KNOWN)
     intake.report.note("critical_state", *(f"unknown key '{name}'" for name in unknown))
     intake.report.read.append({"table": "critical_state", "entries": entries})

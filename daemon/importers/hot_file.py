@@ -55,8 +55,6 @@ def parse(document: Json, now: float) -> Parsed[HotState]:
 
 
 class _Reader:
-    """One document being read."""
-
     def __init__(self, document: Item, now: float, faults: list[str]) -> None:
         self.faults = faults
         self._now = now

@@ -10,7 +10,7 @@ from typing import BinaryIO, Final
 from ..memory.records import Json
 
 _PIECE: Final = 1 << 20
-LONGEST: Final = 64 << 20
+_LONGEST: Final = 64 << 20
 _BETWEEN: Final = " \t\r\n,"
 
 
@@ -18,12 +18,11 @@ class CutOff(ValueError):
     """The list ends early, or something in it is not JSON; the message says where."""
 
 
-def elements(file: BinaryIO, longest: int = LONGEST) -> Iterator[Json]:
+def elements(file: BinaryIO) -> Iterator[Json]:
     """Each element of the list; memory is only needed for the longest one.
 
     Raises:
-        CutOff: the file is not a list, is incomplete, or an element is longer than `longest`
-            characters.
+        CutOff: the file is not a list, is incomplete, or an element is longer than 64 MiB.
     """
     decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
     buffer, number = decode(file.read(_PIECE)).lstrip(), 0
@@ -40,8 +39,9 @@ def elements(file: BinaryIO, longest: int = LONGEST) -> Iterator[Json]:
             return
         if is_whole:
             raise CutOff(f"it is cut off, or not JSON, after {number} elements")
-        if len(buffer) > longest:
-            raise CutOff(f"element {number + 1} is not JSON, or longer than {longest:,} characters")
+        if len(buffer) > _LONGEST:
+            why = f"is not JSON, or longer than {_LONGEST:,} characters"
+            raise CutOff(f"element {number + 1} {why}")
         # At least doubled: an incomplete element is read again from its start.
         piece = file.read(max(_PIECE, len(buffer)))
         is_whole = not piece

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 MAGIC: Final = b"SQLite format 3\0"
 _BESIDE: Final = ("-wal", "-journal")
@@ -21,7 +21,11 @@ _LARGEST: Final = 1 << 36
 
 
 class Copy:
-    """A copy of a database in a temporary folder, made on the first read, removed with the context.
+    """A copy of a database in a temporary folder, made on the first read.
+
+    Args:
+        path: of the original.
+        end: closes and removes the copy.
 
     Attributes:
         path: of the original.
@@ -29,24 +33,18 @@ class Copy:
         fault: why it cannot be opened, or "".
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, end: ExitStack) -> None:
         self.path = path
         self.fault = ""
         self.tables: dict[str, set[str]] = {}
         self._db: sqlite3.Connection | None = None
-        self._open = ExitStack()
+        self._end = end
         # Without its log: enough to detect the format of most databases.
         uri = f"{path.as_uri()}?mode=ro&immutable=1"
         with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(uri, uri=True)) as db:
             self.tables = _schema(db)
         if not self.tables:
             self._copy()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._open.close()
 
     def rows(self, table: str, order: str = "rowid") -> Iterator[dict[str, Any]]:
         """The rows of a table, columns by name; empty if there is no such table.
@@ -66,11 +64,11 @@ class Copy:
         target: str | Path = ":memory:"
         try:
             folder = tempfile.TemporaryDirectory(prefix="thermocline-import-")
-            target = _copied(self.path, Path(self._open.enter_context(folder)))
+            target = _copied(self.path, Path(self._end.enter_context(folder)))
             _pad(target)
         except OSError as error:
             self.fault = f"cannot be read ({error.strerror or error})"
-        db = self._db = self._open.enter_context(closing(sqlite3.connect(target)))
+        db = self._db = self._end.enter_context(closing(sqlite3.connect(target)))
         db.row_factory = sqlite3.Row
         db.text_factory = lambda found: found.decode(errors="replace")
         try:

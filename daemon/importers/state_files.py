@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, TypeAlias, get_args
 
 from thermocline.sync import Row
 
-from ..errors import Conflict, InvalidInput, ThermoclineError, TooLarge
+from ..errors import InvalidInput, ThermoclineError
 from ..memory.hot.document import TOP_KEYS
+from ..memory.records import Json
 from ..store import atomic, row_lines
 from ..store.documents import HOT_FILE, METRICS_FILE, STORED_METRICS, TREE_FILE, WARM_FILE
 from ..store.duplicates import find_same
@@ -24,7 +24,7 @@ from ..store.memory_table import index_new
 from ..store.opening import LARGEST
 from . import hot_file, memory_md, metrics_file, tree_file, warm_file
 from .intake import THERE, ImportReport, Intake
-from .values import unexpected
+from .values import Parsed, reason, unexpected
 
 Format: TypeAlias = Literal["hot", "warm", "tree", "metrics", "memory-md", "rows"]
 
@@ -49,11 +49,8 @@ def read_file(path: Path, intake: Intake, *, below: Path | None) -> None:
         content, stood = atomic.read(path, LARGEST, below=below)
     except FileNotFoundError:
         return
-    except (Conflict, TooLarge) as error:
-        intake.report.note(str(path), error.message.removeprefix(f"cannot read {path}: "))
-        return
-    except OSError as error:
-        intake.report.note(str(path), f"cannot be read ({error.strerror or error})")
+    except (OSError, ThermoclineError) as error:
+        intake.report.note(str(path), reason(error, path))
         return
     try:
         take(content, path.name, intake, written_at=stood.st_mtime, shown=str(path))
@@ -93,8 +90,32 @@ def take(
         intake.report.note(shown, *faults)
         entries = len(memories)
     else:
-        entries = _entries(_json(content), format_, intake, shown, written_at)
+        document = _json(content)
+        if not isinstance(document, (list, dict) if format_ == "warm" else dict):
+            wanted = "a list or an object" if format_ == "warm" else "an object"
+            raise InvalidInput(unexpected(wanted, document))
+        entries = take_document(document, format_, intake, shown, written_at)
     intake.report.read.append({"file": shown, "format": format_, "entries": entries})
+
+
+def take_document(
+    document: Json, format_: Format, intake: Intake, name: str, written_at: float
+) -> int:
+    """Import a JSON document; return the number of its entries."""
+    parse, apply = _JSON_FORMATS[format_]
+    more = {"max_depth": intake.tx.rules.tree.max_depth} if format_ == "warm" else {}
+    parsed = parse(document, written_at, **more)
+    apply(intake, parsed.found)
+    intake.report.note(name, *parsed.faults)
+    return 1 if format_ == "hot" else len(parsed.found)
+
+
+_JSON_FORMATS: Final[dict[Format, tuple[Callable[..., Parsed[Any]], Callable[..., None]]]] = {
+    "hot": (hot_file.parse, Intake.hot),
+    "warm": (warm_file.parse, Intake.memories),
+    "tree": (tree_file.parse, Intake.categories),
+    "metrics": (metrics_file.parse, Intake.counters),
+}
 
 
 def format_of(content: bytes, name: str, given: Format | None = None) -> Format:
@@ -175,40 +196,8 @@ def _text(content: bytes) -> str:
         raise InvalidInput(f"it is not UTF-8 (byte {error.start})") from error
 
 
-def _json(content: bytes) -> Any:
+def _json(content: bytes) -> Json:
     try:
         return json.loads(_text(content))
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"it is not JSON: {error}") from error
-
-
-def _entries(document: Any, format_: Format, intake: Intake, name: str, written_at: float) -> int:
-    """Import a JSON document; return the number of its entries."""
-    note = partial(intake.report.note, name)
-    if format_ == "warm":
-        _expect(document, list, dict)
-        warm = warm_file.parse(document, written_at, max_depth=intake.tx.rules.tree.max_depth)
-        intake.memories(warm.found)
-        note(*warm.faults)
-        return len(warm.found)
-    _expect(document, dict)
-    if format_ == "hot":
-        hot = hot_file.parse(document, written_at)
-        intake.hot(hot.found)
-        note(*hot.faults)
-        return 1
-    if format_ == "tree":
-        tree = tree_file.parse(document, written_at)
-        intake.categories(tree.found)
-        note(*tree.faults)
-        return len(tree.found)
-    metrics = metrics_file.parse(document, written_at)
-    intake.counters(metrics.found)
-    note(*metrics.faults)
-    return len(metrics.found)
-
-
-def _expect(document: Any, *types: type) -> None:
-    if not isinstance(document, types):
-        wanted = " or ".join("a list" if one is list else "an object" for one in types)
-        raise InvalidInput(unexpected(wanted, document))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -26,33 +27,21 @@ _MEMORY: Final = "memory"
 _FOLDERS_AT_MOST: Final = 1000
 
 
-class Root(msgspec.Struct, frozen=True):
-    """A folder that may have state files of one agent.
-
-    Attributes:
-        below: the folder below which other users may write, and links are not followed.
-    """
-
-    folder: Path
-    below: Path
-
-
 class TakeOver:
     """Fills the database of an agent from existing files; see `place.Importer`."""
 
     def is_there(self, place: Place) -> bool:
         """Whether there are state files to take over, in the folder or the workspace."""
-        return any(
-            _exists(root.folder / name) for root in _roots(place) for name in state_files.FILES
-        )
+        return any(_has_files(folder) for folder, _ in _roots(place))
 
     def take_over(self, tx: Transaction, place: Place, damaged: Path | None) -> dict[str, Any]:
         """Apply all that can be read: the database before the files, which may be older."""
         intake = Intake(tx)
         if damaged is not None:
             salvage(damaged, intake)
-        for root in _roots(place):
-            take_folder(root, intake)
+        for folder, below in _roots(place):
+            for name in state_files.FILES:
+                state_files.read_file(folder / name, intake, below=below)
         for path in sorted(place.folder.glob(f"*.{TOO_LARGE}-*")):
             intake.report.note(str(path), f"set aside: it has more than {LARGEST:,} bytes")
         _free_hidden(tx)
@@ -74,24 +63,6 @@ class TakeOver:
         return report
 
 
-def take_folder(root: Root, intake: Intake) -> None:
-    """Take the state files of one folder."""
-    for name in state_files.FILES:
-        state_files.read_file(root.folder / name, intake, below=root.below)
-
-
-def roots_of(top: Path, agent: str) -> list[Root]:
-    """Where state files of an agent may be in a folder or workspace named by the caller.
-
-    A workspace keeps those of the agent `default` in `memory/` itself, and those of other agents in
-    subfolders.
-    """
-    top = top.resolve()
-    memory = top / _MEMORY
-    places = [top, memory, memory / agent] if agent == _DEFAULT else [top, memory / agent]
-    return [Root(place, top) for place in places if place.is_dir()]
-
-
 def others(top: Path, agent: str) -> Iterator[tuple[str, Path]]:
     """The other agents with a folder in a workspace, and those folders."""
     memory = top / _MEMORY
@@ -104,18 +75,25 @@ def others(top: Path, agent: str) -> Iterator[tuple[str, Path]]:
             name = check_agent(folder.name)
         except InvalidInput:
             continue
-        if name != agent and any(_exists(folder / file) for file in state_files.FILES):
+        if name != agent and _has_files(folder):
             yield name, folder
 
 
-def _roots(place: Place) -> list[Root]:
-    """The authoritative place first; a workspace given as the folder is the agent's alone."""
+def _roots(place: Place) -> list[tuple[Path, Path]]:
+    """Each folder that may have state files, the authoritative one first.
+
+    With each the folder below which other users may write, and links are not followed. A workspace
+    given as the folder is the agent's alone; another keeps the files of `default` in `memory/`
+    itself, and those of other agents in subfolders.
+    """
     folder = place.folder.resolve()
     own = (folder, folder / _MEMORY, folder / _MEMORY / place.agent)
-    found = [Root(one, folder) for one in own if one.is_dir()]
+    found = [(one, folder) for one in own]
     if place.workspace is not None:
-        found += roots_of(place.workspace, place.agent)[1:]
-    return found
+        top = place.workspace.resolve()
+        found += [(top / _MEMORY, top)] if place.agent == _DEFAULT else []
+        found.append((top / _MEMORY / place.agent, top))
+    return [(one, below) for one, below in found if one.is_dir()]
 
 
 def _free_hidden(tx: Transaction) -> None:
@@ -128,9 +106,5 @@ def _free_hidden(tx: Transaction) -> None:
         memory_rows.come_back(tx, memory_rows.there(tx, key))
 
 
-def _exists(path: Path) -> bool:
-    try:
-        path.lstat()
-    except OSError:
-        return False
-    return True
+def _has_files(folder: Path) -> bool:
+    return any(os.path.lexists(folder / name) for name in state_files.FILES)

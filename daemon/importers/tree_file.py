@@ -88,8 +88,6 @@ def _joined(above: str, path: str) -> str:
 
 
 class _Reader:
-    """Collects nodes and faults."""
-
     def __init__(self, now: float) -> None:
         self.now = now
         self.nodes: dict[str, Node] = {}

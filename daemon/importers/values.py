@@ -6,11 +6,12 @@ Nothing here raises, whatever JSON it is given, and no fault quotes the content 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 import msgspec
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, ThermoclineError
 from ..memory.checks import TIME_END, check_time, shown
 from ..memory.hot.state import number
 from ..memory.records import Json
@@ -108,6 +109,11 @@ def moment(value: Json) -> float | None:
         return None
 
 
+def seconds(*given: Json) -> float | None:
+    """The first that is a time, in seconds since the epoch."""
+    return next((found for one in given if (found := moment(one)) is not None), None)
+
+
 def says_nothing(value: Json) -> bool:
     """Whether a time is absent: null, blank, 0, or Go's zero time."""
     if isinstance(value, str):
@@ -143,3 +149,10 @@ def unknown_keys(found: Mapping[str, int]) -> list[str]:
     if len(found) > _KEYS_NAMED:
         lines.append(f"and {len(found) - _KEYS_NAMED} more unknown keys")
     return lines
+
+
+def reason(error: Exception, path: Path) -> str:
+    """Why a file could not be read, without its path."""
+    if isinstance(error, ThermoclineError):
+        return error.message.removeprefix(f"cannot read {path}: ")
+    return f"cannot be read ({getattr(error, 'strerror', None) or error})"

@@ -182,28 +182,22 @@ class UsageCounts:
         return self._purposes.setdefault(purpose, _Counts())
 
 
-class _Counts:
-    def __init__(self) -> None:
-        self.calls = self.errors = self.cached = self.repaired = 0
-        self.tokens_in = self.tokens_out = 0
-        self.cost = 0.0
-        self.seconds: deque[float] = deque(maxlen=_LATEST)
-        self.last_error: str | None = None
+class _Counts(msgspec.Struct):
+    calls: int = 0
+    errors: int = 0
+    cached: int = 0
+    repaired: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float = 0.0
+    last_error: str | None = None
+    seconds: deque[float] = msgspec.field(default_factory=lambda: deque(maxlen=_LATEST))
 
     def shown(self) -> PurposeUsage:
-        ranked = sorted(self.seconds)
-        return PurposeUsage(
-            calls=self.calls,
-            errors=self.errors,
-            cached=self.cached,
-            repaired=self.repaired,
-            tokens_in=self.tokens_in,
-            tokens_out=self.tokens_out,
-            cost=round(self.cost, 6),
-            p50_seconds=_percentile(ranked, 0.5),
-            p95_seconds=_percentile(ranked, 0.95),
-            last_error=self.last_error,
-        )
+        counts = msgspec.structs.asdict(self) | {"cost": round(self.cost, 6)}
+        ranked = sorted(counts.pop("seconds"))
+        p50, p95 = _percentile(ranked, 0.5), _percentile(ranked, 0.95)
+        return PurposeUsage(**counts, p50_seconds=p50, p95_seconds=p95)
 
 
 def _percentile(ranked: list[float], share: float) -> float:

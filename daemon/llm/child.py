@@ -11,23 +11,8 @@ from typing import Final
 
 import msgspec
 
+from . import wire
 from .failures import CallFailed
-from .wire import (
-    FROM_WORKER,
-    LONGEST_LINE,
-    Answered,
-    Ask,
-    Cancel,
-    Failed,
-    FromWorker,
-    LitellmLoaded,
-    Load,
-    Ready,
-    Setup,
-    ToWorker,
-    Window,
-    line,
-)
 
 # The variables that the process inherits: for programs, certificates and proxies, never keys.
 _PASSED_ON: Final = frozenset(
@@ -73,10 +58,12 @@ class Child:
         setup: the last setup sent to it.
     """
 
-    def __init__(self, process: asyncio.subprocess.Process, setup: Setup) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, setup: wire.Setup) -> None:
         loop = asyncio.get_running_loop()
-        self._process = process
-        self._waiting: dict[int, asyncio.Future[Answered]] = {}
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process, self._in, self._out = process, process.stdin, process.stdout
+        self._waiting: dict[int, asyncio.Future[wire.Answered]] = {}
         self._ready: asyncio.Future[None] = loop.create_future()
         self._loaded: asyncio.Future[str] | None = None
         self._ended = asyncio.Event()
@@ -89,7 +76,7 @@ class Child:
 
     @classmethod
     async def start(
-        cls, command: Sequence[str], env: Mapping[str, str], setup: Setup, seconds: float
+        cls, command: Sequence[str], env: Mapping[str, str], setup: wire.Setup, seconds: float
     ) -> Child:
         """Start the process, and wait until it is set up.
 
@@ -106,7 +93,7 @@ class Child:
                 cwd="/",
                 # Ctrl-C in a terminal must not reach it.
                 start_new_session=True,
-                limit=LONGEST_LINE,
+                limit=wire.LONGEST_LINE,
             )
         except OSError as error:
             raise CallFailed("died", f"cannot start the models' process: {error}") from error
@@ -148,32 +135,30 @@ class Child:
         """
         if self._loaded is None:
             self._loaded = asyncio.get_running_loop().create_future()
-            await self.tell(Load())
+            await self.tell(wire.Load())
         try:
             return await asyncio.wait_for(asyncio.shield(self._loaded), seconds)
         except TimeoutError:
             raise CallFailed("starting", f"litellm was not loaded in {seconds:.0f} s") from None
 
-    async def tell(self, message: ToWorker) -> None:
+    async def tell(self, message: wire.ToWorker) -> None:
         """Send a message.
 
         Raises:
             CallFailed: the process has ended.
         """
-        if isinstance(message, Setup):
+        if isinstance(message, wire.Setup):
             self.setup = message
-        pipe = self._process.stdin
-        assert pipe is not None
         try:
-            pipe.write(line(message))
-            await pipe.drain()
+            self._in.write(wire.line(message))
+            await self._in.drain()
         except (OSError, RuntimeError):
             # The exit code is only known after its exit.
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._ended.wait(), _LEAVING_SECONDS)
             raise self._gone() from None
 
-    async def ask(self, ask: Ask | Window, grace: float) -> Answered:
+    async def ask(self, ask: wire.Ask | wire.Window, grace: float) -> wire.Answered:
         """Send a request and wait for its answer.
 
         Cancelling cancels the request in the process, too. A process that does not confirm that
@@ -184,7 +169,7 @@ class Child:
         """
         if self.ended:
             raise self._gone()
-        answer: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[wire.Answered] = asyncio.get_running_loop().create_future()
         self._waiting[ask.number] = answer
         try:
             await self.tell(ask)
@@ -199,8 +184,7 @@ class Child:
     async def leave(self, *, at_once: bool = False) -> None:
         """End the process: close its input, then kill it if necessary. Running requests fail."""
         self._leaving = True
-        if self._process.stdin is not None:
-            self._process.stdin.close()
+        self._in.close()
         if not at_once:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._ended.wait(), _LEAVING_SECONDS)
@@ -218,10 +202,8 @@ class Child:
         if self.ended:
             self._waiting.pop(number, None)
             return
-        pipe = self._process.stdin
-        assert pipe is not None
         with contextlib.suppress(OSError, RuntimeError):
-            pipe.write(line(Cancel(number)))
+            self._in.write(wire.line(wire.Cancel(number)))
         asyncio.get_running_loop().call_later(grace, self._must_have_answered, number)
 
     def _must_have_answered(self, number: int) -> None:
@@ -229,12 +211,10 @@ class Child:
             self.kill()
 
     async def _read(self) -> None:
-        out = self._process.stdout
-        assert out is not None
         # A line that is too long or not a message ends the process.
         with contextlib.suppress(OSError, ValueError, msgspec.MsgspecError):
-            while data := await out.readline():
-                self._take(FROM_WORKER.decode(data))
+            while data := await self._out.readline():
+                self._take(wire.FROM_WORKER.decode(data))
         try:
             await asyncio.wait_for(self._process.wait(), _ENDING_SECONDS)
         except TimeoutError:
@@ -249,19 +229,19 @@ class Child:
                 future.exception()
         self._waiting.clear()
 
-    def _take(self, message: FromWorker) -> None:
+    def _take(self, message: wire.FromWorker) -> None:
         match message:
-            case Ready():
+            case wire.Ready():
                 if not self._ready.done():
                     self._ready.set_result(None)
-            case LitellmLoaded(version=version, why=why):
+            case wire.LitellmLoaded(version=version, why=why):
                 self._take_loaded(version, why)
-            case Answered(number=number) | Failed(number=number):
+            case wire.Answered(number=number) | wire.Failed(number=number):
                 future = self._waiting.pop(number, None)
                 self.answered += 1
                 if future is None or future.done():
                     return
-                if isinstance(message, Answered):
+                if isinstance(message, wire.Answered):
                     future.set_result(message)
                 else:
                     future.set_exception(

@@ -15,6 +15,7 @@ import msgspec
 from ..config.settings import Llm
 from ..errors import ConfigInvalid, ModelUnavailable, ThermoclineError
 from ..language.secrets import Cleared
+from ..runtime.places import readable_by_all
 from ..runtime.problems import Problems
 from ..shapes.status import CacheState, ModelState, ModelStatus
 from .addresses import is_named
@@ -22,7 +23,7 @@ from .budget import FILE, Budget, UsageCounts, Write
 from .cache import Cache, Cached, key_of
 from .calls import Cost, Failover, MeteredCalls
 from .failures import CallFailed
-from .keys import Keys, is_open, key_file, read_keys
+from .keys import Keys, key_file, read_keys
 from .model import PURPOSES, ModelQuestion, ModelReply
 from .questions import Prompts, Quoting, read_prompts
 from .replies import UnreadableReply, form_of, read
@@ -48,8 +49,6 @@ _MOST_WINDOWS: Final = 256
 
 
 class _Request(msgspec.Struct, frozen=True):
-    """A running question."""
-
     question: ModelQuestion
     form: ReplyForm
     models: tuple[str, ...]
@@ -205,7 +204,7 @@ class ModelClient:
         key = key_of(models, question, form.words)
         if (known := self._cache.get(key)) is not None:
             value = msgspec.json.decode(known.value, type=kind)
-            return _model_reply(value, known.model, Cost(), cached=True)
+            return ModelReply(value, known.model, cached=True)
         if not models:
             raise CallFailed("off", f"no model is configured for {purpose}")
         setup = await self._prepared(endpoint)
@@ -217,7 +216,8 @@ class ModelClient:
         async with asyncio.timeout(until - self._clock()):
             model, value, repaired = await self._usable(request, kind)
         self._cache.put(key, Cached(model, msgspec.json.encode(value)))
-        return _model_reply(value, model, cost, repaired=repaired)
+        spent = (cost.tokens_in, cost.tokens_out, cost.dollars)
+        return ModelReply(value, model, *spent, repaired=repaired)
 
     async def _prepared(self, endpoint: str | None) -> Setup | None:
         """The setup for the process; None for a caller's own endpoint.
@@ -241,7 +241,7 @@ class ModelClient:
     async def _keys(self, settings: Llm) -> Keys:
         def found() -> tuple[Keys, str]:
             path = key_file(settings.key_file, self._env)
-            return read_keys(path), str(path) if path is not None and is_open(path) else ""
+            return read_keys(path), str(path) if path is not None and readable_by_all(path) else ""
 
         try:
             keys, exposed = await asyncio.to_thread(found)
@@ -250,11 +250,8 @@ class ModelClient:
             self._report("model_keys", failed.message, failed.hint)
             raise failed from error
         self._problems.clear("model_keys", "/llm")
-        if exposed:
-            text = f"every user of this device can read the models' keys in {exposed}"
-            self._report("model_keys_open", text, f"chmod o= {exposed}")
-        else:
-            self._problems.clear("model_keys_open", "/llm")
+        text = f"every user of this device can read the models' keys in {exposed}"
+        self._report("model_keys_open", text if exposed else None, f"chmod o= {exposed}")
         return keys
 
     async def _usable(self, request: _Request, kind: type[T]) -> tuple[str, T, bool]:
@@ -320,9 +317,9 @@ class ModelClient:
         if error.lasting or error.code == "unloaded":
             self._report("model_failing", f"no model can be asked: {error.message}", error.hint)
 
-    def _report(self, code: str, text: str, hint: str | None) -> None:
-        self._reported = self._settings()
-        self._problems.report(code, "/llm", text, hint or "", lasting=False)
+    def _report(self, code: str, text: str | None, hint: str | None) -> None:
+        self._reported = self._settings() if text else self._reported
+        self._problems.set(code, "/llm", text, hint or "", lasting=False)
 
 
 def build_model(
@@ -382,19 +379,3 @@ def _explained(error: Exception, seconds: float) -> tuple[str, ModelUnavailable]
             why = f"the model's reply cannot be used, even after a second attempt: {error}"
             return "unreadable", ModelUnavailable(why)
     return "timeout", ModelUnavailable(f"no model answered within {seconds:.1f} s")
-
-
-def _model_reply(
-    value: T, model: str, cost: Cost, *, cached: bool = False, repaired: bool = False
-) -> ModelReply[T]:
-    return ModelReply(
-        value=value,
-        model=model,
-        tokens_in=cost.tokens_in,
-        tokens_out=cost.tokens_out,
-        cost=cost.dollars,
-        cached=cached,
-        repaired=repaired,
-        seconds=0.0,
-        cleared={},
-    )

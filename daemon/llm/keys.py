@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -39,16 +38,6 @@ def key_file(named: str | None, env: Mapping[str, str]) -> Path | None:
         except OSError as error:
             raise _unread(path, error) from error
     return None
-
-
-def is_open(path: Path) -> bool:
-    """Whether every user of the device can read a file. Blocking."""
-    try:
-        real = path.resolve()
-        reachable = all(folder.stat().st_mode & stat.S_IXOTH for folder in real.parents)
-        return reachable and bool(real.stat().st_mode & stat.S_IROTH)
-    except OSError:
-        return False
 
 
 def read_keys(path: Path | None) -> Keys:

@@ -5,14 +5,13 @@ Callers fall back to rules on `ModelUnavailable`.
 
 from __future__ import annotations
 
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar, get_args
 
 import msgspec
 
-PURPOSES: Final = (
-    *("distil", "observe", "episode", "tree", "merge", "rebuild", "ingest"),
-    "compact",
-)
+from ..config.kinds import Purpose
+
+PURPOSES: Final[tuple[str, ...]] = get_args(Purpose)
 
 T = TypeVar("T")
 
@@ -70,13 +69,13 @@ class ModelReply(msgspec.Struct, Generic[T], frozen=True):
 
     value: T
     model: str
-    tokens_in: int
-    tokens_out: int
-    cost: float | None
-    cached: bool
-    repaired: bool
-    seconds: float
-    cleared: dict[str, int]
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float | None = 0.0
+    cached: bool = False
+    repaired: bool = False
+    seconds: float = 0.0
+    cleared: dict[str, int] = {}
 
 
 class Model(Protocol):

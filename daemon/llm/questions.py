@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -111,14 +111,11 @@ class Quoting:
 
     def _kept(self, name: str, text: str) -> str:
         """Digits derived from this text that do not occur in it."""
-        return next(marker for marker in self._made_of(name, text) if marker not in text)
-
-    def _made_of(self, name: str, text: str) -> Iterator[str]:
-        content = f"{name}\n{text}".encode("utf-8", "replace")
-        while True:
+        made, content = "", f"{name}\n{text}".encode("utf-8", "replace")
+        while made[:_DIGITS] in text:
             made = hmac.new(self._secret, content, hashlib.sha256).hexdigest()
-            yield made[:_DIGITS]
             content = made.encode()
+        return made[:_DIGITS]
 
 
 def quoted(name: str, text: str, marker: str) -> str:

@@ -15,24 +15,9 @@ import threading
 from pathlib import Path
 from typing import Final
 
+from . import wire
 from .failures import CallFailed
 from .litellm_calls import LiteLlm
-from .wire import (
-    LONGEST_LINE,
-    TO_WORKER,
-    Answered,
-    Ask,
-    Cancel,
-    Failed,
-    FromWorker,
-    LitellmLoaded,
-    Load,
-    Ready,
-    Setup,
-    ToWorker,
-    Window,
-    line,
-)
 
 # Limits the memory that an endless answer can take.
 _MOST_MEMORY: Final = 768 << 20
@@ -52,47 +37,47 @@ class Worker:
         form = Path(__file__).with_name("prompts").joinpath("form.txt").read_text("utf-8")
         self._form = form.strip()
         self._models = LiteLlm(self._form)
-        self._tasks: dict[int, asyncio.Task[FromWorker]] = {}
+        self._tasks: dict[int, asyncio.Task[wire.FromWorker]] = {}
         self._loading: asyncio.Task[None] | None = None
         self._set_up = False
 
-    def take(self, message: ToWorker) -> None:
+    def take(self, message: wire.ToWorker) -> None:
         """Start handling a message."""
         match message:
-            case Setup():
+            case wire.Setup():
                 self._models.set_up(message)
                 if not self._set_up:
                     self._set_up = True
-                    self._say(Ready(os.getpid()))
-            case Load():
+                    self._say(wire.Ready(os.getpid()))
+            case wire.Load():
                 self._loading = self._loading or asyncio.create_task(self._load())
-            case Ask(number=number):
+            case wire.Ask(number=number):
                 self._tasks[number] = begun = asyncio.create_task(self._answer(message))
                 begun.add_done_callback(lambda done: self._answered(number, done))
-            case Window(number=number, model=model):
-                self._say(Answered(number, str(self._models.window(model) or ""), "stop"))
-            case Cancel(number=number):
+            case wire.Window(number=number, model=model):
+                self._say(wire.Answered(number, str(self._models.window(model) or ""), "stop"))
+            case wire.Cancel(number=number):
                 if (task := self._tasks.get(number)) is not None:
                     task.cancel()
 
     async def _load(self) -> None:
         try:
-            self._say(LitellmLoaded(await self._models.load()))
+            self._say(wire.LitellmLoaded(await self._models.load()))
         except Exception as error:  # noqa: BLE001 - a broken installation fails in its own way
-            why = type(error).__name__ if error.__class__ is not ModuleNotFoundError else ""
+            why = type(error).__name__
+            if isinstance(error, ModuleNotFoundError):
+                why = f"{error.name} is not installed"
             self._loading = None
-            self._say(
-                LitellmLoaded(None, why or f"{getattr(error, 'name', 'litellm')} is not installed")
-            )
+            self._say(wire.LitellmLoaded(None, why))
 
-    def _answered(self, number: int, task: asyncio.Task[FromWorker]) -> None:
+    def _answered(self, number: int, task: asyncio.Task[wire.FromWorker]) -> None:
         del self._tasks[number]
         if task.cancelled():
-            self._say(Failed(number, "cancelled", "the request was cancelled"))
+            self._say(wire.Failed(number, "cancelled", "the request was cancelled"))
         else:
             self._say(task.result())
 
-    async def _answer(self, ask: Ask) -> FromWorker:
+    async def _answer(self, ask: wire.Ask) -> wire.FromWorker:
         try:
             async with asyncio.timeout(ask.seconds):
                 if ask.endpoint is None:
@@ -101,17 +86,19 @@ class Worker:
 
                 return await ask_endpoint(ask, self._form)
         except CallFailed as error:
-            return Failed(ask.number, error.code, error.message, error.retry_after)
+            return wire.Failed(ask.number, error.code, error.message, error.retry_after)
         except TimeoutError:
             who = ask.endpoint or ask.model
-            return Failed(ask.number, "timeout", f"{who} did not answer in {ask.seconds:.1f} s")
+            return wire.Failed(
+                ask.number, "timeout", f"{who} did not answer in {ask.seconds:.1f} s"
+            )
         except MemoryError:
-            return Failed(ask.number, "too_large", "the answer does not fit into memory")
+            return wire.Failed(ask.number, "too_large", "the answer does not fit into memory")
         except Exception as error:  # noqa: BLE001 - one request must not take the others with it
-            return Failed(ask.number, "nonsense", f"cannot ask: {type(error).__name__}")
+            return wire.Failed(ask.number, "nonsense", f"cannot ask: {type(error).__name__}")
 
-    def _say(self, message: FromWorker) -> None:
-        data = memoryview(line(message))
+    def _say(self, message: wire.FromWorker) -> None:
+        data = memoryview(wire.line(message))
         try:
             while data:
                 data = data[os.write(self._out, data) :]
@@ -132,8 +119,8 @@ async def _serve(given: int, out: int) -> None:
     def read() -> None:
         # A separate thread notices the end even while the loop is busy.
         with os.fdopen(given, "rb") as lines, contextlib.suppress(Exception):
-            while data := lines.readline(LONGEST_LINE):
-                loop.call_soon_threadsafe(worker.take, TO_WORKER.decode(data))
+            while data := lines.readline(wire.LONGEST_LINE):
+                loop.call_soon_threadsafe(worker.take, wire.TO_WORKER.decode(data))
         os._exit(0)
 
     threading.Thread(target=read, name="requests", daemon=True).start()

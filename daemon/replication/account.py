@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import stat
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ import msgspec
 from ..config.kinds import RemoteUrl
 from ..config.settings import Settings
 from ..errors import ConfigInvalid, ThermoclineError
+from ..runtime.places import readable_by_all
 
 CREDENTIALS_FILE: Final = "turso-credentials.json"
 # The source of an account that a caller names.
@@ -123,7 +123,7 @@ def account_of(
     if opened is None:
         return Account(named[0], None, named[1])
     token, path = opened
-    return Account(named[0], token, named[1], str(path), _is_open_to_all(path))
+    return Account(named[0], token, named[1], str(path), readable_by_all(path))
 
 
 class Known(msgspec.Struct):
@@ -262,8 +262,7 @@ def _token(
 
 def _credential(env: Mapping[str, str]) -> Path | None:
     """The token file passed by the service manager, if there is one."""
-    directory = env.get("CREDENTIALS_DIRECTORY")
-    if not directory:
+    if not (directory := env.get("CREDENTIALS_DIRECTORY")):
         return None
     path = Path(directory) / _TOKEN_NAME
     try:
@@ -273,16 +272,6 @@ def _credential(env: Mapping[str, str]) -> Path | None:
             f"cannot access {path}: {error.strerror}",
             hint="let the user of this process enter that folder",
         ) from error
-
-
-def _is_open_to_all(path: Path) -> bool:
-    """Whether the modes of the file and of every folder above it let anybody read it."""
-    path = path.absolute()
-    try:
-        on_the_way = all(folder.stat().st_mode & stat.S_IXOTH for folder in path.parents)
-        return on_the_way and bool(path.stat().st_mode & stat.S_IROTH)
-    except OSError:
-        return False
 
 
 def _credentials(folder: Path, workspace: Path | None) -> tuple[_Credentials, Path] | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -58,10 +59,8 @@ class Databases:
         """
         async with self._connecting:
             if account not in self.in_use:
-                try:
+                with our_errors(account):
                     remote = await self._connect(account)
-                except SyncError as error:
-                    raise as_ours(error, account) from error
                 self.in_use[account] = Database(account, remote)
             return self.in_use[account]
 
@@ -94,6 +93,15 @@ async def connect(account: Account, threads: Executor | None = None) -> Remote:
     token = account.token.reveal() if account.token is not None else None
     remote: Remote = await turso.connect(account.url, token)
     return remote
+
+
+@contextmanager
+def our_errors(account: Account | None = None) -> Iterator[None]:
+    """Raise the daemon's errors in place of the replica's."""
+    try:
+        yield
+    except SyncError as error:
+        raise as_ours(error, account) from error
 
 
 def as_ours(error: SyncError, account: Account | None = None) -> ThermoclineError:

@@ -166,12 +166,9 @@ class Loop:
             said = f"replicating '{self.agent}': {state.notes[-1]}"
             hint = "`thermocline sync` shows the last rows left out, with the reasons"
             self._problems.report(_LEFT_OUT, self.agent, said, hint, lasting=False)
-        if state.away:
-            said = f"not seen for 90 days: {', '.join(state.away[:10])}"
-            hint = "retire a device that will not come back: `thermocline devices --retire`"
-            self._problems.report(_AWAY, self.agent, said, hint, lasting=False)
-        else:
-            self._problems.clear(_AWAY, self.agent)
+        said = f"not seen for 90 days: {', '.join(state.away[:10])}" if state.away else ""
+        hint = "retire a device that will not come back: `thermocline devices --retire`"
+        self._problems.set(_AWAY, self.agent, said, hint, lasting=False)
 
     def _report(self, what: str, code: str, message: str, hint: str) -> None:
         said = f"replication of '{self.agent}' {what}: {message}"

@@ -16,7 +16,6 @@ from thermocline.sync import (
     Replica,
     SchemaMissing,
     SqlStatement,
-    SyncError,
     foreign,
     merge,
     schema,
@@ -27,7 +26,7 @@ from ..store import apply
 from ..store.agent_store import AgentStore
 from ..store.kinds import URGENT, kind_of
 from .account import Account
-from .database import Connect, as_ours
+from .database import Connect, our_errors
 
 T = TypeVar("T")
 _MOST_TRIES: Final = 5
@@ -88,14 +87,12 @@ class OtherDatabases:
         return await self._ask(account, lambda remote: foreign.read(remote, agent))
 
     async def _ask(self, account: Account, question: Callable[[Remote], Awaitable[T]]) -> T:
-        try:
+        with our_errors(account):
             remote = await self._connect(account)
             try:
                 return await question(remote)
             finally:
                 await remote.close()
-        except SyncError as error:
-            raise as_ours(error, account) from error
 
 
 async def search(remote: Remote, agent: str, words: list[str], limit: int) -> list[FoundThere]:

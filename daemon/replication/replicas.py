@@ -34,7 +34,7 @@ from ..store import outbox
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from .account import Account, Accounts
-from .database import Connect, Databases, as_ours
+from .database import Connect, Databases, our_errors
 from .discovery import ACCOUNT_PROBLEM, HOME, Discovery
 from .loop import Loop
 
@@ -171,10 +171,8 @@ class Replicas:
             ThermoclineError: the memory cannot be used, or the replica cannot be reached.
         """
         loop = await self._needed(agent)
-        try:
+        with our_errors(loop.account):
             tally = await loop.replicator.sync(urgent_only=urgent_only)
-        except SyncError as error:
-            raise as_ours(error, loop.account) from error
         if tally.copied:
             await self._take_other_id()
             return await self.sync(agent, urgent_only=urgent_only)
@@ -196,14 +194,12 @@ class Replicas:
             ThermoclineError: the account is not usable, or the replica does not answer.
         """
         loop = await self._needed(agent)
-        try:
+        with our_errors(loop.account):
             try:
                 return await question(loop.replica)
             except SchemaMissing:
                 await loop.replica.prepare(time.time())
                 return await question(loop.replica)
-        except SyncError as error:
-            raise as_ours(error, loop.account) from error
 
     def status(self, agent: str) -> ReplicationStatus:
         """The state of an agent's replication, as far as known without opening its memory."""
@@ -300,12 +296,9 @@ class Replicas:
         return {name for name in names if outbox.unsent(self._agents.place(name)[0])}
 
     def _tell_exposed(self, agent: str, loop: Loop | None) -> None:
-        if loop is None or not loop.account.exposed:
-            self._problems.clear(_EXPOSED, agent)
-            return
-        path = loop.account.token_file
-        said = f"every user of this machine can read the token in {path}"
-        self._problems.report(_EXPOSED, agent, said, f"chmod 600 {path}", lasting=False)
+        path = loop.account.token_file if loop is not None and loop.account.exposed else ""
+        said = f"every user of this machine can read the token in {path}" if path else None
+        self._problems.set(_EXPOSED, agent, said, f"chmod 600 {path}", lasting=False)
 
     async def _needed(self, agent: str) -> Loop:
         self._accounts.forget(agent)

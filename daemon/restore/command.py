@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from thermocline.sync import SyncError, Waiting
+from thermocline.sync import Waiting
 
 from ..config import load
 from ..config.kinds import RemoteUrl
@@ -27,7 +27,7 @@ from ..replication.account import (
     complete,
     without_token,
 )
-from ..replication.database import as_ours, connect
+from ..replication.database import connect, our_errors
 from .join import Joiner, Measured, Outcome, RestoreRequest
 from .unpack import Restored, restore_file
 
@@ -88,10 +88,8 @@ async def _with(
     settings: Settings,
     work: Callable[[Joiner], Awaitable[T]],
 ) -> T:
-    try:
+    with our_errors():
         remote = await connect(account)
-    except SyncError as error:
-        raise as_ours(error) from error
     progress = Progress()
     progress.say(f"asking {account.url}")
     joiner = Joiner(

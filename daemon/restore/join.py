@@ -33,7 +33,7 @@ from ..config.settings import Rules
 from ..errors import DiskFull, NotFound, ReadOnly, StoreDamaged, ThermoclineError
 from ..memory.checks import is_agent
 from ..replication.account import CREDENTIALS_FILE
-from ..replication.database import as_ours
+from ..replication.database import as_ours, our_errors
 from ..store import apply, atomic, outbox
 from ..store.database import translate_os
 from . import digests
@@ -167,10 +167,8 @@ class Joiner:
             NotFound: there is nothing to restore.
             ThermoclineError: the replica cannot be asked.
         """
-        try:
+        with our_errors():
             return [await self._measure(name) for name in await self._names()]
-        except SyncError as error:
-            raise as_ours(error) from error
 
     async def join(self) -> Outcome:
         """Restore. A failure of one agent does not stop the other restores.
@@ -183,10 +181,8 @@ class Joiner:
         """
         state_dir = self._request.state_dir
         try:
-            with locked(state_dir, "a restore"):
+            with our_errors(), locked(state_dir, "a restore"):
                 return await self._join_all()
-        except SyncError as error:
-            raise as_ours(error) from error
         except OSError as error:
             raise translate_os(error, state_dir) from error
 

@@ -46,8 +46,6 @@ def last_verification(db: sqlite3.Connection) -> Verification | None:
 
 
 class _Printed(msgspec.Struct):
-    """The output of the command."""
-
     restored: list[AgentRestored]
     failed: dict[str, dict[str, Any]]
 
@@ -90,16 +88,11 @@ class Verifier:
             differing = await self._replicas.ask(agent, lambda r: digests.compare(r, store))
             found = _verification(printed, differing, time.monotonic() - began)
             await store.write(lambda tx: noted.write(tx, _KEY, found))
-        if found.verified:
-            self._problems.clear(_PROBLEM, agent)
-        else:
-            self._problems.report(
-                _PROBLEM,
-                agent,
-                f"a restore of '{agent}' would differ from the memory in use:"
-                f" {'; '.join(found.faults)}",
-                "take a backup; `thermocline restore --verify` compares again",
-            )
+        why = (
+            f"a restore of '{agent}' would differ from the memory in use: {'; '.join(found.faults)}"
+        )
+        hint = "take a backup; `thermocline restore --verify` compares again"
+        self._problems.set(_PROBLEM, agent, None if found.verified else why, hint)
         return found
 
     def _folder(self, database: Path) -> Path:

@@ -6,10 +6,12 @@ Strings, not paths: importing pathlib would take a tenth of a command's time.
 from __future__ import annotations
 
 import os
+import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 _SOCKET = "thermocline.sock"
 _SYSTEM = "/run/thermocline"
@@ -34,6 +36,16 @@ def socket_places(env: Mapping[str, str], *, root: bool) -> list[str]:
         places.append(f"{runtime}/thermocline/{_SOCKET}")
     system, state = f"{_SYSTEM}/{_SOCKET}", f"{_user_state(env)}/thermocline/{_SOCKET}"
     return [*places, system, state] if root else [*places, state, system]
+
+
+def readable_by_all(path: Path) -> bool:
+    """Whether every user of the device can read a file. Blocking."""
+    try:
+        real = path.resolve()
+        reachable = all(folder.stat().st_mode & stat.S_IXOTH for folder in real.parents)
+        return reachable and bool(real.stat().st_mode & stat.S_IROTH)
+    except OSError:
+        return False
 
 
 def default_socket(env: Mapping[str, str]) -> str:

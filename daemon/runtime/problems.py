@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from ..shapes.status import Problem
@@ -21,6 +21,12 @@ def unforeseen(error: BaseException) -> tuple[str, str]:
     Its message is left out, since it may quote memories.
     """
     return type(error).__name__, "".join(traceback.format_tb(error.__traceback__))
+
+
+def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:
+    """The first `most` names, and the number of the others."""
+    more = between.replace(", ", " ") + f"and {len(names) - most} more" if len(names) > most else ""
+    return between.join(names[:most]) + more
 
 
 class Problems:
@@ -56,6 +62,15 @@ class Problems:
             gone = self._standing.pop((code, subject), None)
         if gone is not None:
             _log.info("problem is over: %s", gone.message, extra={"action": f"{code}_over"})
+
+    def set(
+        self, code: str, subject: str, message: str | None, hint: str = "", *, lasting: bool = True
+    ) -> None:
+        """Add a problem, or remove it if there is no message."""
+        if message:
+            self.report(code, subject, message, hint, lasting=lasting)
+        else:
+            self.clear(code, subject)
 
     def forget(self, agent: str) -> None:
         """Remove the problems of an agent that no longer exists."""

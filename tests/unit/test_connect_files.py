@@ -105,6 +105,20 @@ def test_a_path_through_a_value_that_is_no_object_is_refused() -> None:
         jsonc.put('{"a": 1}', ("a", "b"), 2)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ['{ // see {\n  "a": 1\n}\n', '{ // c\n "a": 1}', '{\n  "b": [1], // {\n  "a": 1}'],
+)
+def test_a_removal_beside_a_comment_does_not_leave_a_broken_file(text: str) -> None:
+    kept = {key: value for key, value in jsonc.load(text).items() if key != "a"}
+    assert jsonc.load(jsonc.remove(text, ("a",))) == kept
+
+
+def test_a_key_with_an_invalid_escape_is_named_with_its_line() -> None:
+    with pytest.raises(jsonc.Malformed, match="line 2"):
+        jsonc.load('{\n"\\x": 1}')
+
+
 TOML = '''# mine
 model = "o"
 

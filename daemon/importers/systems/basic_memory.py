@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from ...memory.records import Json
-from ..found import (
-    Found,
-    GivenPath,
-    Origin,
-    ReadFault,
-    Reading,
-    category,
-    head_of,
-    tags_of,
-    text_of,
-    written,
-)
+from ..found import Found, GivenPath, category, entity, head_of, tags_of
 
 NAME: Final = "basic-memory"
 _FILES: Final = r".+\.md"
@@ -35,43 +25,36 @@ _CHECKBOX: Final = frozenset({"x", "X", " ", "-"})
 
 def detect(look: GivenPath) -> bool:
     """Whether there are notes with a `permalink`."""
-    return any(_has_permalink(path) for path in _notes(look, _LOOKED_AT))
+    return any(_has_permalink(path) for path in islice(_notes(look), _LOOKED_AT))
 
 
-def read(look: GivenPath) -> Reading:
+def read(look: GivenPath) -> Iterator[Found]:
     """Each observation, relation and paragraph as a memory; those of a note are a group."""
-    below = look.path if look.is_folder else look.path.parent
     for path in _notes(look):
-        text = text_of(path, below)
-        if isinstance(text, ReadFault):
-            yield text
-        else:
-            yield from _note(path, str(path.relative_to(below)), text)
+        yield from _note(look, path)
 
 
-def _notes(look: GivenPath, most: int | None = None) -> Iterator[Path]:
-    if not look.is_folder:
-        yield from [look.path] if look.path.suffix == ".md" else []
-        return
-    for number, path in enumerate(look.files(_FILES)):
-        if most is not None and number >= most:
-            return
-        yield path
+def _notes(look: GivenPath) -> Iterator[Path]:
+    if look.is_folder:
+        yield from look.files(_FILES)
+    elif look.path.suffix == ".md":
+        yield look.path
 
 
 def _has_permalink(path: Path) -> bool:
     return "permalink" in _front(head_of(path).decode(errors="replace"))[0]
 
 
-def _note(path: Path, name: str, text: str) -> Iterator[Found | ReadFault]:
+def _note(look: GivenPath, path: Path) -> Iterator[Found]:
+    text, origin = look.text(path), look.origin(NAME, path)
     fields, begin = _front(text)
-    origin = Origin(NAME, written(path))
-    permalink = str(fields.get("permalink") or name.removesuffix(".md"))
+    name = str(path.relative_to(look.below)).removesuffix(".md")
+    permalink = str(fields.get("permalink") or name)
     title = str(fields.get("title") or permalink)
     common = {
         "category": category(NAME, *permalink.split("/")[:-1]),
-        "group": permalink[:200],
-        "subject": title[:500],
+        "group": permalink,
+        "subject": title,
         "created_at": fields.get("created") or fields.get("created_at"),
     }
     tags = tags_of(fields.get("tags"))
@@ -79,11 +62,11 @@ def _note(path: Path, name: str, text: str) -> Iterator[Found | ReadFault]:
     start = begin
     lines = text.splitlines()
 
-    def told() -> Iterator[Found | ReadFault]:
+    def told() -> Iterator[Found]:
         said = "\n".join(paragraph).strip()
         paragraph.clear()
         key = f"{permalink}\0{said}"
-        yield from origin.memory(str(path), key, said, **common, tags=tags, position=start)
+        yield from origin.memory(key, said, **common, tags=tags, position=start)
 
     for number, line in enumerate([*lines[begin:], ""], begin + 1):
         bare = line.strip()
@@ -92,28 +75,24 @@ def _note(path: Path, name: str, text: str) -> Iterator[Found | ReadFault]:
             yield from told()
             said, own = _without_marks(found[2])
             yield from origin.memory(
-                str(path), f"{permalink}\0{bare}", said, **common,
+                f"{permalink}\0{bare}", said, **common,
                 tags=[*dict.fromkeys([*own, *tags])], position=number, data={"kind": found[1]},
             )  # fmt: skip
         elif link:
             yield from told()
             relation = (link[1] or link[2] or "relates to").strip()
             target = link[3].split("|")[0].strip()
+            about = entity(title, relation=relation.lower(), target=target)
             yield from origin.memory(
-                str(path), f"{permalink}\0{bare}", f"{title} {relation.replace('_', ' ')} {target}",
+                f"{permalink}\0{bare}", f"{title} {relation.replace('_', ' ')} {target}",
                 **common, tags=["relation", *tags], position=number,
-                entities=[_entity(title, relation, target), {"name": target, "type": "concept"}],
+                entities=[about, entity(target)],
             )  # fmt: skip
         elif not bare or bare.startswith("#"):
             yield from told()
         else:
             start = start if paragraph else number
             paragraph.append(line.rstrip())
-
-
-def _entity(title: str, relation: str, target: str) -> dict[str, Json]:
-    link = {"relation": relation.lower()[:120], "target": target[:120]}
-    return {"name": title[:120], "type": "concept", "relations": [link]}
 
 
 def _without_marks(text: str) -> tuple[str, list[str]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from ...memory.records import Json
-from ..found import GivenPath, Origin, ReadFault, Reading, spoken_text
+from ..found import Found, GivenPath, Origin, spoken_text
+from ..values import seconds
 from . import exports
-from .tables import seconds
 
 NAME: Final = "chatgpt"
 _SAID: Final = frozenset({"text", "multimodal_text"})
@@ -18,30 +19,26 @@ def detect(look: GivenPath) -> bool:
     return exports.begins_with(look, "mapping")
 
 
-def read(look: GivenPath) -> Reading:
+def read(look: GivenPath) -> Iterator[Found]:
     """What user and assistant said, along the branch that was shown last."""
-    origin = Origin(NAME, look.stat.st_mtime)
-    for one in exports.conversations(look):
-        if isinstance(one, ReadFault):
-            yield one
-            continue
-        place, number, conversation = one
+    for place, number, conversation in exports.conversations(look):
+        origin = Origin(look, NAME, place, look.stat.st_mtime)
         mapping = conversation.get("mapping")
         if not isinstance(mapping, dict):
-            yield ReadFault(place, f"conversation {number}: it has no mapping")
+            look.fault(place, f"conversation {number}: it has no mapping")
             continue
         shown, why = _shown(mapping, conversation.get("current_node"))
         if why:
-            yield ReadFault(place, f"conversation {number}: {why}")
+            look.fault(place, f"conversation {number}: {why}")
         group = str(
             conversation.get("conversation_id") or conversation.get("id") or f"{place} {number}"
         )
         for position, key in enumerate(shown):
             message = mapping[key]["message"]
             yield from origin.turn(
-                place, f"{group}/{message.get('id') or key}", _text(message),
+                f"{group}/{message.get('id') or key}", _text(message),
                 role=_field(message, "author", "role"), group=group, position=position,
-                subject=str(conversation.get("title") or "")[:500],
+                subject=conversation.get("title"),
                 created_at=seconds(message.get("create_time"), conversation.get("create_time")),
                 updated_at=seconds(message.get("update_time")),
             )  # fmt: skip

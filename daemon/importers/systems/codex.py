@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from ...language.turn_text import without_recalled
-from ..found import (
-    GivenPath,
-    Origin,
-    ReadFault,
-    Reading,
-    category,
-    files_below,
-    lines_of,
-    project_name,
-    spoken_text,
-    tags_of,
-    text_of,
-    written,
-)
+from ..found import Found, GivenPath, category, project_name, spoken_text, tags_of
 from ..memory_md import statements
 
 NAME: Final = "codex"
@@ -38,30 +26,26 @@ def detect(look: GivenPath) -> bool:
     """Whether there are sessions, or its folder of memories."""
     if look.is_folder:
         memories = look.path.name == ".codex" and (look.path / "memories").is_dir()
-        return memories or next(files_below(look.path, _SESSIONS), None) is not None
+        return memories or next(look.files(_SESSIONS), None) is not None
     return any(one.get("type") == "session_meta" for one in look.first_lines())
 
 
-def read(look: GivenPath) -> Reading:
+def read(look: GivenPath) -> Iterator[Found]:
     """Each message of a session, and each statement of the memory files."""
     if not look.is_folder:
-        yield from _session(look.path, look.path.parent)
+        yield from _session(look, look.path)
         return
     for name in _MEMORIES:
         path = look.path / "memories" / name
         if path.exists():
-            yield from _memory(path, look.path)
+            yield from _memory(look, path)
     for path in look.files(_SESSIONS):
-        yield from _session(path, look.path)
+        yield from _session(look, path)
 
 
-def _session(path: Path, below: Path) -> Reading:
-    origin, session, project, position = Origin(NAME, written(path)), path.stem, "", 0
-    for line in lines_of(path, below):
-        if isinstance(line, ReadFault):
-            yield line
-            continue
-        number, fields = line
+def _session(look: GivenPath, path: Path) -> Iterator[Found]:
+    origin, session, project, position = look.origin(NAME, path), path.stem, "", 0
+    for number, fields in look.lines(path):
         payload = fields.get("payload")
         if not isinstance(payload, dict):
             continue
@@ -75,23 +59,17 @@ def _session(path: Path, below: Path) -> Reading:
         if not text.strip() or text.lstrip().startswith(_ADDED):
             continue
         found = origin.turn(
-            str(path), f"{session}/{fields.get('ordinal', number)}", text,
-            group=f"{project}/{session}", role=str(payload.get("role") or ""), position=position,
+            f"{session}/{fields.get('ordinal', number)}", text,
+            group=f"{project}/{session}", role=payload.get("role"), position=position,
             tags=tags_of(project), created_at=fields.get("timestamp"),
         )  # fmt: skip
         for one in found:
             yield one
-            position += not isinstance(one, ReadFault)
+            position += 1
 
 
-def _memory(path: Path, below: Path) -> Reading:
-    text = text_of(path, below)
-    if isinstance(text, ReadFault):
-        yield text
-        return
-    origin = Origin(NAME, written(path))
-    for _, heading, said in statements(text):
-        yield from origin.memory(
-            str(path), f"memories/{said}", said, category=category(NAME, *heading.split("/")),
-            importance=0.7,
-        )  # fmt: skip
+def _memory(look: GivenPath, path: Path) -> Iterator[Found]:
+    origin = look.origin(NAME, path)
+    for _, heading, said in statements(look.text(path)):
+        place = category(NAME, *heading.split("/"))
+        yield from origin.memory(f"memories/{said}", said, category=place, importance=0.7)

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from ...errors import InvalidInput, ThermoclineError
-from ...store import atomic
+from ...errors import InvalidInput
 from .. import evoclaw_database, state_files, takeover
-from ..found import LARGEST_FILE, Document, Found, GivenPath, ReadFault, Reading, reason
+from ..found import LARGEST_FILE, Document, Found, GivenPath, Reading
 from ..sqlite_copy import Copy
-from .tables import table_rows
 
 NAME: Final = "evoclaw"
 _DEFAULT: Final = "default"
@@ -30,17 +28,17 @@ def detect(look: GivenPath) -> bool:
     return any(_own_tables(one) for one in look.databases())
 
 
-def read(look: GivenPath) -> Reading:
+def read(look: GivenPath) -> Iterator[Found | Document]:
     """The state files of all agents as documents, and the rows of the tables."""
     for copy in look.databases():
-        yield from _database(copy)
+        yield from _database(look, copy)
     if not look.is_folder:
         if not look.databases():
-            yield from _document(look.path, look.path.parent, "")
+            yield from _document(look, look.path, "")
         return
     for agent in _agents(look):
         for path in _files(look, agent):
-            yield from _document(path, look.path, agent)
+            yield from _document(look, path, agent)
 
 
 def _agents(look: GivenPath) -> list[str]:
@@ -65,20 +63,16 @@ def _is_state_file(look: GivenPath) -> bool:
     return True
 
 
-def state_file(look: GivenPath, format_: str) -> Iterator[Document | ReadFault]:
+def state_file(look: GivenPath, format_: str) -> Reading:
     """A file whose format was named."""
-    return _document(look.path, look.path.parent, "", format_)
+    return look.reading(_document(look, look.path, "", format_))
 
 
 def _document(
-    path: Path, below: Path, agent: str, format_: str | None = None
-) -> Iterator[Document | ReadFault]:
-    try:
-        content, found = atomic.read(path, LARGEST_FILE, below=below)
-    except (OSError, ThermoclineError) as error:
-        yield ReadFault(str(path), reason(error, path), agent)
-    else:
-        yield Document(path, content, found.st_mtime, format_, agent)
+    look: GivenPath, path: Path, agent: str, format_: str | None = None
+) -> Iterator[Document]:
+    if (found := look.content(path, agent)) is not None:
+        yield Document(path, *found, format_, agent)
 
 
 def _own_tables(copy: Copy) -> bool:
@@ -88,25 +82,18 @@ def _own_tables(copy: Copy) -> bool:
     )
 
 
-def _database(copy: Copy) -> Reading:
+def _database(look: GivenPath, copy: Copy) -> Iterator[Found | Document]:
     for table in _TABLES:
-        for row in table_rows(copy, table):
-            if isinstance(row, ReadFault):
-                yield row
-                continue
+        for row in look.rows(copy, table):
             fields = evoclaw_database.record({"table": table, **row})
             agent = str(row.get("agent_id") or "")
             if str(fields["text"]).strip():
                 yield Found(f"{copy.path}: {table}", fields, agent=agent)
-    for row in table_rows(copy, _CRITICAL):
-        if isinstance(row, ReadFault):
-            yield row
-            continue
-        place = f"{copy.path}: {_CRITICAL}"
+    for row in look.rows(copy, _CRITICAL):
         try:
             state = json.loads(row.get("data") or "{}")
         except (ValueError, RecursionError):
-            yield ReadFault(place, "its data is not JSON")
+            look.fault(f"{copy.path}: {_CRITICAL}", "its data is not JSON")
             continue
         for key, name in (("tree_nodes", "tree"), ("hot_state", "hot")):
             if isinstance(state, dict) and state.get(key) is not None:

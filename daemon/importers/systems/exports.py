@@ -8,35 +8,35 @@ import zipfile
 import zlib
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, TypeAlias
 
-from ...errors import ThermoclineError
-from ..found import GivenPath, ReadFault, open_file, reason
+from ..found import GivenPath, open_file
 from ..json_stream import CutOff, elements
+from ..values import reason
 
 _FILES: Final = re.compile(r"conversations(?:-\d+)?\.json")
 _ZIP: Final = b"PK\x03\x04"
 _DAMAGED: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+# The place of its file, its number there, and its fields.
+Conversation: TypeAlias = tuple[str, int, dict[str, Any]]
 # More than any export has: a larger one is an attack.
 _MOST_BYTES: Final = 32 << 30
 
 
-def conversations(
-    look: GivenPath,
-) -> Generator[tuple[str, int, dict[str, Any]] | ReadFault, None, None]:
+def conversations(look: GivenPath) -> Generator[Conversation, None, None]:
     """Each conversation with the place of its file and its number there.
 
     A member of a zip is read as a stream, and never written anywhere, whatever its name.
     """
     if look.head.startswith(_ZIP):
-        yield from _zipped(look.path)
+        yield from _zipped(look)
         return
     for path in _paths(look):
         try:
             with open_file(path, path.parent) as file:
-                yield from _listed(file, str(path))
-        except (OSError, ThermoclineError) as error:
-            yield ReadFault(str(path), reason(error, path))
+                yield from _listed(look, file, str(path))
+        except OSError as error:
+            look.fault(path, reason(error, path))
 
 
 def begins_with(look: GivenPath, field: str) -> bool:
@@ -45,7 +45,7 @@ def begins_with(look: GivenPath, field: str) -> bool:
         return False
     with contextlib.closing(conversations(look)) as found:
         first = next(found, None)
-    return isinstance(first, tuple) and field in first[2]
+    return first is not None and field in first[2]
 
 
 def others_in(look: GivenPath) -> list[str]:
@@ -62,7 +62,8 @@ def _paths(look: GivenPath) -> list[Path]:
     return sorted(one for one in look.path.iterdir() if _FILES.fullmatch(one.name))
 
 
-def _zipped(path: Path) -> Iterator[tuple[str, int, dict[str, Any]] | ReadFault]:
+def _zipped(look: GivenPath) -> Iterator[Conversation]:
+    path = look.path
     try:
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
@@ -70,23 +71,23 @@ def _zipped(path: Path) -> Iterator[tuple[str, int, dict[str, Any]] | ReadFault]
                 if not _FILES.fullmatch(name):
                     continue
                 if member.file_size > _MOST_BYTES:
-                    yield ReadFault(f"{path}: {name}", f"unpacks to {member.file_size:,} bytes")
+                    look.fault(f"{path}: {name}", f"unpacks to {member.file_size:,} bytes")
                     continue
                 with archive.open(member) as file:
-                    yield from _listed(file, f"{path}: {name}")  # type: ignore[arg-type]
+                    yield from _listed(look, file, f"{path}: {name}")  # type: ignore[arg-type]
     except (*_DAMAGED, OSError) as error:
-        yield ReadFault(str(path), f"the zip is damaged ({error})")
+        look.fault(path, f"the zip is damaged ({error})")
 
 
-def _listed(file: BinaryIO, place: str) -> Iterator[tuple[str, int, dict[str, Any]] | ReadFault]:
+def _listed(look: GivenPath, file: BinaryIO, place: str) -> Iterator[Conversation]:
     number = 0
     try:
         for number, one in enumerate(elements(file), 1):
             if isinstance(one, dict):
                 yield place, number, one
             else:
-                yield ReadFault(place, f"conversation {number} is not an object")
+                look.fault(place, f"conversation {number} is not an object")
     except CutOff as error:
-        yield ReadFault(place, str(error))
+        look.fault(place, str(error))
     except _DAMAGED as error:
-        yield ReadFault(place, f"damaged after {number} conversations ({error})")
+        look.fault(place, f"damaged after {number} conversations ({error})")

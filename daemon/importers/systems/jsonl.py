@@ -9,7 +9,8 @@ from typing import BinaryIO, Final
 
 from ...errors import ThermoclineError
 from .. import state_files
-from ..found import Document, GivenPath, ReadFault, Reading, open_file, reason
+from ..found import Document, GivenPath, open_file
+from ..values import reason
 
 NAME: Final = "jsonl"
 _GZIP: Final = b"\x1f\x8b"
@@ -24,7 +25,7 @@ def detect(look: GivenPath) -> bool:
     return look.head.startswith(_GZIP) or state_files.are_rows(look.head, whole=whole)
 
 
-def read(look: GivenPath) -> Reading:
+def read(look: GivenPath) -> Iterator[Document]:
     """The lines in parts; those of an archive after all its checksums were verified."""
     try:
         if not look.head.startswith(_GZIP):
@@ -39,9 +40,9 @@ def read(look: GivenPath) -> Reading:
                 yield from _parts(look.path, file)
         prefix = f"{archive.WORKSPACE}/"
         if files := sum(entry.path.startswith(prefix) for entry in found.files):
-            yield ReadFault(str(look.path), f"{files} files of its workspace")
+            look.fault(look.path, f"{files} files of its workspace")
     except (OSError, ThermoclineError) as error:
-        yield ReadFault(str(look.path), reason(error, look.path))
+        look.fault(look.path, reason(error, look.path))
 
 
 def _parts(path: Path, file: BinaryIO) -> Iterator[Document]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 from ...memory.records import Json
-from ..found import GivenPath, Origin, ReadFault, Reading, category, lines_of
+from ..found import Found, GivenPath, category, entity
 
 NAME: Final = "mcp-memory"
 _TYPES: Final = {
@@ -27,46 +28,40 @@ def detect(look: GivenPath) -> bool:
     return bool(lines) and all(_is_ours(one) for one in lines if one) and any(lines)
 
 
-def read(look: GivenPath) -> Reading:
+def read(look: GivenPath) -> Iterator[Found]:
     """Each observation and each relation as a memory that names its entities."""
-    path = look.path
-    origin = Origin(NAME, look.stat.st_mtime)
+    path, origin = look.path, look.origin(NAME, look.path)
+    # The kinds of the entities so far, by their names.
     kinds: dict[str, str] = {}
-    for line in lines_of(path, path.parent):
-        if isinstance(line, ReadFault):
-            yield line
-            continue
-        number, fields = line
+    for number, fields in look.lines(path):
         if not _is_ours(fields):
-            yield ReadFault(str(path), f"line {number}: neither an entity nor a relation")
+            look.fault(path, f"line {number}: neither an entity nor a relation")
         elif fields["type"] == "entity":
             name, kind = str(fields["name"]), str(fields.get("entityType") or "")
-            kinds[name] = kind
+            kinds[name] = _TYPES.get(kind.lower(), "concept")
             observations = fields.get("observations")
             if not isinstance(observations, list):
-                yield ReadFault(str(path), f"line {number}: 'observations' is not a list")
+                look.fault(path, f"line {number}: 'observations' is not a list")
                 continue
             for position, text in enumerate(observations):
                 if not isinstance(text, str):
-                    yield ReadFault(str(path), f"line {number}: an observation is not text")
+                    look.fault(path, f"line {number}: an observation is not text")
                     continue
                 yield from origin.memory(
-                    str(path), f"{name}\0{text}", text, subject=name[:500],
+                    f"{name}\0{text}", text, subject=name,
                     category=category("entities", kind), tags=[kind] if kind else [],
-                    entities=[_entity(name, kind)],
+                    entities=[entity(name, kinds[name])],
                     data={"entity": name, "place": position},
                 )  # fmt: skip
         else:
             one, other = str(fields["from"]), str(fields["to"])
             relation = str(fields["relationType"])
             said = f"{one} {relation.replace('_', ' ')} {other}"
-            told = _entity(one, kinds.get(one, "")) | {
-                "relations": [{"relation": relation.lower()[:120], "target": other[:120]}]
-            }
+            told = entity(one, kinds.get(one, ""), relation=relation.lower(), target=other)
             yield from origin.memory(
-                str(path), f"{one}\0{relation}\0{other}", said,
-                category="entities/relations", tags=["relation"], subject=one[:500],
-                entities=[told, _entity(other, kinds.get(other, ""))],
+                f"{one}\0{relation}\0{other}", said,
+                category="entities/relations", tags=["relation"], subject=one,
+                entities=[told, entity(other, kinds.get(other, ""))],
             )  # fmt: skip
 
 
@@ -75,7 +70,3 @@ def _is_ours(fields: dict[str, Json]) -> bool:
         return isinstance(fields.get("name"), str)
     wanted = ("from", "to", "relationType")
     return fields.get("type") == "relation" and all(isinstance(fields.get(n), str) for n in wanted)
-
-
-def _entity(name: str, kind: str) -> dict[str, Any]:
-    return {"name": name[:120], "type": _TYPES.get(kind.lower(), "concept")}

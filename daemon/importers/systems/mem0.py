@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from ...memory.records import Json
-from ..found import GivenPath, Origin, ReadFault, Reading, category
+from ..found import Found, GivenPath, category
 
 NAME: Final = "mem0"
 _OWN: Final = frozenset({"category", "categories", "tags"})
@@ -18,14 +19,13 @@ def detect(look: GivenPath) -> bool:
     return bool(_results(look.document()))
 
 
-def read(look: GivenPath) -> Reading:
+def read(look: GivenPath) -> Iterator[Found]:
     """Each memory under its id; a run is a group."""
-    place = str(look.path)
-    origin = Origin(NAME, look.stat.st_mtime)
+    origin = look.origin(NAME, look.path)
     for number, one in enumerate(_results(look.document())):
         text = one.get("memory") if isinstance(one, dict) else None
         if not isinstance(text, str) or not text.strip():
-            yield ReadFault(place, f"result {number + 1}: it has no 'memory'")
+            look.fault(look.path, f"result {number + 1}: it has no 'memory'")
             continue
         given = one.get("metadata")
         metadata = given if isinstance(given, dict) else {}
@@ -34,9 +34,9 @@ def read(look: GivenPath) -> Reading:
         user = one.get("user_id") or one.get("agent_id") or ""
         rest = {name: value for name, value in metadata.items() if name not in _OWN}
         yield from origin.memory(
-            place, str(one.get("id") or text), text,
-            category=category(first or NAME), actor=str(one.get("actor_id") or user)[:200],
-            group=str(one.get("run_id") or "")[:200], tags=metadata.get("tags"),
+            str(one.get("id") or text), text,
+            category=category(first or NAME), actor=one.get("actor_id") or user,
+            group=one.get("run_id"), tags=metadata.get("tags"),
             created_at=one.get("created_at"), updated_at=one.get("updated_at"),
             data={"metadata": rest} if rest else None,
         )  # fmt: skip

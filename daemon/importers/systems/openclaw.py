@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from ..found import GivenPath, Origin, ReadFault, Reading, category, text_of, written
+from ..found import Found, GivenPath, category
 from ..memory_md import statements
-from .tables import seconds
+from ..values import seconds
 
 NAME: Final = "openclaw"
 _USER, _MEMORY = "USER.md", "MEMORY.md"
@@ -26,32 +27,28 @@ def detect(look: GivenPath) -> bool:
     )
 
 
-def read(look: GivenPath) -> Reading:
+def read(look: GivenPath) -> Iterator[Found]:
     """Each statement of USER.md as a preference, and those of MEMORY.md and of the notes."""
     for name in (_USER, _MEMORY):
         path = look.path / name
         if path.is_file():
-            yield from _page(path, look.path)
+            yield from _page(look, path)
     for path in look.files(r".+\.md", "memory"):
-        yield from _page(path, look.path)
+        yield from _page(look, path)
 
 
-def _page(path: Path, below: Path) -> Reading:
-    text = text_of(path, below)
-    if isinstance(text, ReadFault):
-        yield text
-        return
-    name = str(path.relative_to(below))
-    origin, dated = Origin(NAME, written(path)), _NOTE.fullmatch(path.name)
-    for number, heading, said in statements(text):
+def _page(look: GivenPath, path: Path) -> Iterator[Found]:
+    name = str(path.relative_to(look.path))
+    origin, dated = look.origin(NAME, path), _NOTE.fullmatch(path.name)
+    for number, heading, said in statements(look.text(path)):
         if _BLANK.fullmatch(said):
             continue  # An empty form.
         parts = [] if heading == "general" else heading.split("/")
         first = "user" if path.name == _USER else "notes" if dated else "memory"
         yield from origin.memory(
-            str(path), f"{name}/{said}", said, category=category(first, *parts[:2]),
+            f"{name}/{said}", said, category=category(first, *parts[:2]),
             event="preference_learned" if path.name == _USER else None,
             importance=0.8 if path.name == _USER else None, type="episodic" if dated else None,
-            group=name[:200] if dated else None, position=number if dated else None,
+            group=name if dated else None, position=number if dated else None,
             created_at=seconds(dated[1]) if dated else None,
         )  # fmt: skip

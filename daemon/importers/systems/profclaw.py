@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from ...memory.records import Json
-from ..found import Found, GivenPath, Origin, ReadFault, Reading, category, tags_of
+from ..found import Found, GivenPath, Origin, category, tags_of
 from ..sqlite_copy import Copy
-from .tables import seconds, table_rows
+from ..values import seconds
 
 NAME: Final = "profclaw"
 _TYPES: Final = frozenset({"tool_chain", "user_preference", "task_solution", "error_recovery"})
@@ -21,27 +22,28 @@ def detect(look: GivenPath) -> bool:
     return bool(_copies(look))
 
 
-def read(look: GivenPath) -> Reading:
+def read(look: GivenPath) -> Iterator[Found]:
     """Each chunk as a memory of its file, and each experience as an experience."""
     for copy in _copies(look):
-        origin = Origin(NAME, copy.path.stat().st_mtime)
-        for row in table_rows(copy, "memory_chunks"):
-            if isinstance(row, ReadFault):
-                yield row
-                continue
+        origin = look.origin(NAME, copy.path, "memory_chunks")
+        for row in look.rows(copy, "memory_chunks"):
             path = str(row.get("path") or "")
             chat = path.startswith("chat://")
             yield from origin.memory(
-                f"{copy.path}: memory_chunks", f"chunk/{path}/{row.get('id')}", row.get("text"),
+                f"chunk/{path}/{row.get('id')}", row.get("text"),
                 category="conversations/profclaw" if chat else category("notes", Path(path).name),
-                type="episodic" if chat else None, group=path.removeprefix("chat://")[:200],
+                type="episodic" if chat else None, group=path.removeprefix("chat://"),
                 position=row.get("start_line"), created_at=seconds(row.get("created_at")),
                 updated_at=seconds(row.get("updated_at")),
                 data={"lines": [row.get("start_line"), row.get("end_line")]},
             )  # fmt: skip
         if copy.tables.get("experiences", set()) >= _EXPERIENCE:
-            for row in table_rows(copy, "experiences", "created_at"):
-                yield row if isinstance(row, ReadFault) else _experience(origin, copy, row)
+            origin = look.origin(NAME, copy.path, "experiences")
+            for row in look.rows(copy, "experiences", "created_at"):
+                if str(row.get("type")) in _TYPES and str(row.get("intent") or "").strip():
+                    yield _experience(origin, row)
+                else:
+                    look.fault(origin.place, f"{row.get('id')}: it has no known type, or no intent")
 
 
 def _copies(look: GivenPath) -> list[Copy]:
@@ -52,17 +54,13 @@ def _copies(look: GivenPath) -> list[Copy]:
     ]
 
 
-def _experience(origin: Origin, copy: Copy, row: dict[str, Any]) -> Found | ReadFault:
-    place, kind = f"{copy.path}: experiences", str(row.get("type"))
-    intent = str(row.get("intent") or "").strip()
-    if kind not in _TYPES or not intent:
-        return ReadFault(place, f"{row.get('id')}: it has no known type, or no intent")
+def _experience(origin: Origin, row: dict[str, Any]) -> Found:
     created = seconds(row.get("created_at")) or origin.written_at
     used = seconds(row.get("last_used_at")) or created
     fields = {
         "id": origin.id(f"experience/{row.get('id')}"),
-        "type": kind,
-        "intent": intent[:4000],
+        "type": str(row["type"]),
+        "intent": str(row["intent"]).strip()[:4000],
         "solution": _json(row.get("solution")),
         "success_score": _share(row.get("success_score")),
         "tags": tags_of(row.get("tags")),
@@ -73,7 +71,7 @@ def _experience(origin: Origin, copy: Copy, row: dict[str, Any]) -> Found | Read
         "use_count": row["use_count"] if isinstance(row.get("use_count"), int) else 1,
         "weight": _share(row.get("weight")),
     }
-    return Found(place, fields, is_experience=True)
+    return Found(origin.place, fields, is_experience=True)
 
 
 def _share(value: Json) -> float:

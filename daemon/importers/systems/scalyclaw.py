@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any, Final
 
 from thermocline.sync import Clocks, Row, stamp_at
@@ -12,9 +13,9 @@ from ...errors import InvalidInput
 from ...memory.expiry import parse_expiry
 from ...memory.names import name_key
 from ...store.row_lines import line_of
-from ..found import Document, GivenPath, Origin, ReadFault, Reading, category, tags_of
+from ..found import Document, Found, GivenPath, category, entity, tags_of
 from ..sqlite_copy import Copy
-from .tables import seconds, table_rows
+from ..values import seconds
 
 NAME: Final = "scalyclaw"
 _COLUMNS: Final = frozenset({"subject", "content", "consolidated_into"})
@@ -25,37 +26,34 @@ def detect(look: GivenPath) -> bool:
     return bool(_copies(look))
 
 
-def read(look: GivenPath) -> Reading:
+def read(look: GivenPath) -> Iterator[Found | Document]:
     """Each memory with its entities; a consolidated one is merged into its replacement.
 
     Entities were also named by deleted memories: rows have the number and the times of those
     mentions.
     """
     for copy in _copies(look):
-        origin, place = Origin(NAME, copy.path.stat().st_mtime), f"{copy.path}: memories"
+        origin = look.origin(NAME, copy.path, "memories")
         try:
             named, alone = _entities(copy)
             counted = _counted(copy)
         except sqlite3.DatabaseError as error:
             named, alone, counted = {}, 0, b""
-            yield ReadFault(str(copy.path), f"the entities cannot be read ({error})")
+            look.fault(copy.path, f"the entities cannot be read ({error})")
         if alone:
             why = f"{alone} relations are not read: no memory states them"
-            yield ReadFault(f"{copy.path}: memory_relations", why)
-        for row in table_rows(copy, "memories", "created_at"):
-            if isinstance(row, ReadFault):
-                yield row
-                continue
+            look.fault(f"{copy.path}: memory_relations", why)
+        for row in look.rows(copy, "memories", "created_at"):
             created = seconds(row.get("created_at"))
             expires = _expires(row.get("ttl"), created)
             if isinstance(expires, str):
-                yield ReadFault(place, f"{row.get('id')}: ttl {expires}")
+                look.fault(origin.place, f"{row.get('id')}: ttl {expires}")
             into = row.get("consolidated_into")
             yield from origin.memory(
-                place, str(row.get("id")), row.get("content"),
-                subject=str(row.get("subject") or "")[:500], type=row.get("type"),
+                str(row.get("id")), row.get("content"),
+                subject=row.get("subject"), type=row.get("type"),
                 category=category(NAME, row.get("type")), tags=tags_of(row.get("tags")),
-                source=str(row.get("source") or NAME)[:200], importance=_importance(row),
+                source=row.get("source") or NAME, importance=_importance(row),
                 access_count=row.get("access_count"), entities=named.get(str(row.get("id"))),
                 merged_into=origin.id(str(into)) if into else None,
                 expires_at=expires if isinstance(expires, float) else None,
@@ -63,7 +61,7 @@ def read(look: GivenPath) -> Reading:
                 last_accessed_at=seconds(row.get("last_accessed_at")),
             )  # fmt: skip
         if counted:
-            yield Document(copy.path, counted, copy.path.stat().st_mtime, "rows")
+            yield Document(copy.path, counted, origin.written_at, "rows")
 
 
 def _copies(look: GivenPath) -> list[Copy]:
@@ -92,10 +90,10 @@ def _entities(copy: Copy) -> tuple[dict[str, list[dict[str, Any]]], int]:
     found: dict[str, dict[str, dict[str, Any]]] = {}
     alone = 0
 
-    def named(memory: str, entity: str) -> dict[str, Any]:
-        row = entities[entity]
-        one = {"name": str(row.get("name"))[:120], "type": row.get("entity_type") or "concept"}
-        return found.setdefault(memory, {}).setdefault(entity, one)
+    def named(memory: str, key: str) -> dict[str, Any]:
+        row = entities[key]
+        one = entity(row.get("name"), row.get("entity_type"))
+        return found.setdefault(memory, {}).setdefault(key, one)
 
     for row in copy.rows("memory_entity_mentions"):
         if str(row.get("entity_id")) in entities:
