@@ -42,14 +42,14 @@ def numeric(token: Token, end: int, today: Today) -> Reading | None:
     match token.form:
         case "iso" | "ymd":
             named = _month(*figures) if len(figures) == 2 else _whole_day(*figures)
-            return _reading(end, named, today)
+            return reading_of(named, end, today)
         case "dmy":
             return _day_and_month(token.text, figures, end, today)
         case "years":
             return _years(figures[0], figures[1], end)
         case "han" | "dm" as form:
             named = _of_any_year(*figures) if form == "dm" else _han(token.text, figures)
-            return _reading(end, named, today)
+            return reading_of(named, end, today)
         case "ago":
             count, unit = _counted(token.text, figures)
             return ago(count, unit, end, today)
@@ -69,7 +69,8 @@ def _month(year: int, month: int) -> NamedDay | None:
     return NamedDay(year, month) if 1 <= month <= 12 else None
 
 
-def _reading(end: int, named: NamedDay | None, today: Today) -> Reading | None:
+def reading_of(named: NamedDay | None, end: int, today: Today) -> Reading | None:
+    """The latest such time that has begun; None if the calendar has none."""
     period = days.choose(named, today.day, "latest") if named else None
     if named is None or period is None:
         return None
