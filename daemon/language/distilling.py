@@ -199,7 +199,7 @@ def without(everything: Metadata, taken: Iterable[Metadata]) -> Metadata:
         had = frozenset(chain.from_iterable(getattr(one, name) for one in known))
         return tuple(value for value in getattr(everything, name) if value not in had)
 
-    return Metadata(left("urls"), left("commands"), left("paths"))
+    return Metadata(*map(left, Metadata.__struct_fields__))
 
 
 def topics_of(

@@ -43,9 +43,10 @@ def merge(older: Memory, newer: Memory, share: float = SHARE_OF_OLDER) -> Memory
         importance=min(1.0, newer.importance + share * older.importance),
         pinned=newer.pinned or older.pinned,
         metadata=Metadata(
-            urls=_union(newer.metadata.urls, older.metadata.urls, REFERENCES),
-            commands=_union(newer.metadata.commands, older.metadata.commands, REFERENCES),
-            paths=_union(newer.metadata.paths, older.metadata.paths, REFERENCES),
+            *(
+                _union(getattr(newer.metadata, name), getattr(older.metadata, name), REFERENCES)
+                for name in Metadata.__struct_fields__
+            )
         ),
         data=older.data if newer.data is None else newer.data,
         expires_at=_later_expiry(newer.expires_at, older.expires_at),

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import asdict
 
 from .records import DEFAULT_EVENT, Memory
 from .scoring import DAY, Scoring, score, score_of, tier_of
@@ -138,7 +139,6 @@ def _worth(entry: WarmEntry, now: float, scoring: Scoring) -> tuple[bool, float,
 
 
 def _record(memory: Memory, value: float, tier: str) -> dict[str, Any]:
-    metadata = memory.metadata
     fields: dict[str, Any] = {
         "id": memory.id,
         "text": memory.text,
@@ -147,11 +147,7 @@ def _record(memory: Memory, value: float, tier: str) -> dict[str, Any]:
         "created_at": memory.created_at,
         "access_count": memory.access_count,
         "score": value,
-        "metadata": {
-            "urls": list(metadata.urls),
-            "commands": list(metadata.commands),
-            "paths": list(metadata.paths),
-        },
+        "metadata": {name: list(found) for name, found in asdict(memory.metadata).items()},
         "tier": tier,
     }
     if memory.updated_at != memory.created_at:
