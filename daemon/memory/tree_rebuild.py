@@ -116,7 +116,7 @@ def apply(
         now: the last access of created categories.
         placed: the categories of the memories that operations move.
     """
-    work = _Work(tree, limits, now, dict(placed or {}))
+    work = _Work(dict(tree), limits, now, dict(placed or {}))
     for number, operation in enumerate(operations):
         try:
             if number >= MOST_OPERATIONS:
@@ -140,19 +140,16 @@ def fits(nodes: Tree, limits: TreeLimits) -> str | None:
     return None
 
 
-class _Work:
+class _Work(msgspec.Struct):
     """The tree while operations are applied. Each operation leaves it consistent."""
 
-    def __init__(
-        self, tree: Tree, limits: TreeLimits, now: float, placed: dict[str, Placed]
-    ) -> None:
-        self.nodes = dict(tree)
-        self.limits = limits
-        self.now = now
-        self.placed = placed
-        self.steps: list[Relabel | Move] = []
-        self.done: list[TreeChange] = []
-        self.refused: list[RefusedChange] = []
+    nodes: dict[str, Node]
+    limits: TreeLimits
+    now: float
+    placed: dict[str, Placed]
+    steps: list[Relabel | Move] = []
+    done: list[TreeChange] = []
+    refused: list[RefusedChange] = []
 
     def do(self, operation: TreeChange) -> None:
         """Apply one operation; a failure changes nothing.
