@@ -107,14 +107,9 @@ def apply(
 ) -> Rebuilt:
     """Apply the operations in order, and refuse invalid ones.
 
-    A tree within its limits stays within them.
-
-    Args:
-        tree: the tree as it is.
-        operations: the operations; those after the first `MOST_OPERATIONS` are refused.
-        limits: the limits of the tree.
-        now: the last access of created categories.
-        placed: the categories of the memories that operations move.
+    A tree within its limits stays within them. Operations after the first `MOST_OPERATIONS` are
+    refused. Created categories count as used `now`; `placed` are the categories of the memories
+    that operations move.
     """
     work = _Work(dict(tree), limits, now, dict(placed or {}))
     for number, operation in enumerate(operations):
