@@ -114,37 +114,29 @@ def _set(section: str, state: HotState, given: Item, _now: float) -> HotState:
 
 def _learn(state: HotState, given: Item, now: float) -> HotState:
     text = _text(given)
-    older, others = _split(state.lessons, "text", text)
+    older, others = _split(state.lessons, text)
     category = _first(given, older, "category", DEFAULT_LESSON_CATEGORY)
     importance = _first(given, older, "importance", DEFAULT_LESSON_IMPORTANCE)
-    lesson = {
-        **_ordered(older, given, "text", "category", "importance", "timestamp"),
-        "text": text,
-        "category": check_category(_as_text(category, "category")),
-        "importance": check_importance(_as_number(importance, "importance")),
-        "timestamp": _time(given, now),
-    }
+    lesson = _entry(
+        given,
+        older,
+        now,
+        text=text,
+        category=check_category(_as_text(category, "category")),
+        importance=check_importance(_as_number(importance, "importance")),
+    )
     return msgspec.structs.replace(state, lessons=(*others, lesson))
 
 
 def _happen(state: HotState, given: Item, now: float) -> HotState:
-    event = {
-        **_ordered({}, given, "text", "timestamp"),
-        "text": _text(given),
-        "timestamp": _time(given, now),
-    }
+    event = _entry(given, {}, now, text=_text(given))
     return msgspec.structs.replace(state, events=(*state.events, event))
 
 
 def _take_on(state: HotState, given: Item, now: float) -> HotState:
     text = _text(given)
-    older, others = _split(state.tasks, "text", text)
-    task = {
-        **_ordered(older, given, "text", "status", "timestamp"),
-        "text": text,
-        "status": _status(given) or DEFAULT_TASK_STATUS,
-        "timestamp": _time(given, now),
-    }
+    older, others = _split(state.tasks, text)
+    task = _entry(given, older, now, text=text, status=_status(given) or DEFAULT_TASK_STATUS)
     return msgspec.structs.replace(state, tasks=(*others, task))
 
 
@@ -164,15 +156,16 @@ def _work_on(state: HotState, given: Item, _now: float) -> HotState:
     return msgspec.structs.replace(state, projects=projects if known else (*projects, changes))
 
 
-def _split(items: tuple[Item, ...], by: str, text: str) -> tuple[Item, tuple[Item, ...]]:
+def _split(items: tuple[Item, ...], text: str) -> tuple[Item, tuple[Item, ...]]:
     """The entry with that text, or an empty one, and the other entries."""
-    older = next((item for item in items if _stripped(item.get(by)) == text), {})
-    return older, tuple(item for item in items if _stripped(item.get(by)) != text)
+    older = next((item for item in items if _stripped(item.get("text")) == text), {})
+    return older, tuple(item for item in items if _stripped(item.get("text")) != text)
 
 
-def _ordered(older: Item, given: Item, *first: str) -> Item:
-    """All keys of both, with those of `first` at the beginning, which the caller fills in."""
-    return {**dict.fromkeys(first), **older, **given}
+def _entry(given: Item, older: Item, now: float, **checked: Json) -> Item:
+    """All keys of both, with the checked values at the beginning, and then the time."""
+    first = {**checked, "timestamp": _time(given, now)}
+    return {**dict.fromkeys(first), **older, **given, **first}
 
 
 def _first(given: Item, older: Item, key: str, default: Json) -> Json:
