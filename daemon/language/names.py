@@ -156,14 +156,12 @@ def _is_person(  # noqa: PLR0911 - one clue after the other
     before = found[at - 1].group().casefold() if at else ""
     around = [word.group().casefold() for word in found[max(0, at - 7) : at + length + 3]]
     if length == 1 and first in words("technologies") and first not in known:
-        return _speaks_of_person(text, start, end, before)
+        return before in words("titles") or _relates(before) or _is_introduced(text, start, end)
     if is_given_name(first) or first in known or text[start:end].casefold() in known:
         return first not in words("also_words") or _within_sentence(text, start)
     if before in words("titles") or (_relates(before) and not _relates(first)):
         return True
-    if compiled(_OWN).search(text, max(0, start - 20), start) or compiled(_PERSONAL).match(
-        text, end
-    ):
+    if _is_introduced(text, start, end):
         return True
     # Things can have names, too: only a person counts.
     if before in words("naming") and any(
@@ -178,14 +176,10 @@ def _is_person(  # noqa: PLR0911 - one clue after the other
     )
 
 
-def _speaks_of_person(text: str, start: int, end: int, before: str) -> bool:
-    """Whether the words around a name show that it is a person's."""
-    return (
-        before in words("titles")
-        or _relates(before)
-        or compiled(_OWN).search(text, max(0, start - 20), start) is not None
-        or compiled(_PERSONAL).match(text, end) is not None
-    )
+def _is_introduced(text: str, start: int, end: int) -> bool:
+    """Whether the words beside a name show that it is a person's."""
+    own = compiled(_OWN).search(text, max(0, start - 20), start)
+    return (own or compiled(_PERSONAL).match(text, end)) is not None
 
 
 def _relates(word: str) -> bool:
