@@ -43,11 +43,7 @@ def show(tree: Tree, warm_total: int, cold_total: int, limits: TreeLimits) -> st
 
     `Nodes` counts the root, as the limit does; `Size` is that of `prompt`.
     """
-    lines = [
-        "Memory Tree Index",
-        "=" * 50,
-        f"📂 Root (warm:{warm_total}, cold:{cold_total})",
-    ]
+    lines = ["Memory Tree Index", "=" * 50, f"📂 Root (warm:{warm_total}, cold:{cold_total})"]
     for path in _in_order(tree):
         node = tree[path]
         indent = "  " * level(path)

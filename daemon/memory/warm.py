@@ -68,10 +68,7 @@ def record_size(memory: Memory) -> int:
     """
     uses = max(memory.access_count, _MANY_USES)
     longest = msgspec.structs.replace(
-        memory,
-        access_count=uses,
-        last_accessed_at=_LONGEST_TIME,
-        archived_at=None,
+        memory, access_count=uses, last_accessed_at=_LONGEST_TIME, archived_at=None
     )
     whole_digits = len(str(1 + _HIGHEST_BOOST * uses))
     score_width = whole_digits + 1 + _SCORE_DECIMALS

@@ -38,35 +38,13 @@ _LATER: Final = 60.0
 # The weights, fitted on the collections for development; no collection has the first three.
 # `tests/benchmarks/fit_signals.py` evaluates and changes them with held-out conversations.
 WEIGHTS: Final = {
-    "phrase": 6.0,
-    "category": 1.0,
-    "reasoned": 6.0,
-    "own": 3.0,
-    "turn_own": -0.9,
-    "around": 2.0,
-    "context": 2.0,
-    "kin": 2.8,
-    "path": 3.5,
-    "first": 0.8,
-    "feedback": 0.6,
-    "coverage": 0.8,
-    "group": 0.4,
-    "filed": 1.5,
-    "older": -2.5,
-    "superseded": -2.5,
-    "actor": 3.0,
-    "subject": 3.5,
-    "day": 2.5,
-    "date": 2.0,
-    "when": 1.4,
-    "answer": 1.2,
-    "addresses": -0.3,
-    "names": 0.3,
-    "name": 1.2,
-    "number": 1.0,
-    "details": 0.3,
-    "opens": 0.6,
-}
+    "phrase": 6.0, "category": 1.0, "reasoned": 6.0,
+    "own": 3.0, "turn_own": -0.9, "around": 2.0, "context": 2.0, "kin": 2.8, "path": 3.5,
+    "first": 0.8, "feedback": 0.6, "coverage": 0.8, "group": 0.4, "filed": 1.5,
+    "older": -2.5, "superseded": -2.5, "actor": 3.0, "subject": 3.5, "day": 2.5, "date": 2.0,
+    "when": 1.4, "answer": 1.2, "addresses": -0.3, "names": 0.3, "name": 1.2, "number": 1.0,
+    "details": 0.3, "opens": 0.6,
+}  # fmt: skip
 # The signals that need the text are measured for this many of the best by their words.
 _READ: Final = 40
 _OF_TEXT: Final = (
