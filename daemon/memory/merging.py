@@ -49,7 +49,9 @@ def merge(older: Memory, newer: Memory, share: float = SHARE_OF_OLDER) -> Memory
             )
         ),
         data=older.data if newer.data is None else newer.data,
-        expires_at=_later_expiry(newer.expires_at, older.expires_at),
+        expires_at=None
+        if newer.expires_at is None or older.expires_at is None
+        else max(newer.expires_at, older.expires_at),
     )
 
 
@@ -101,7 +103,3 @@ def _union(first: Iterable[str], second: Iterable[str], limit: int) -> tuple[str
     """Both in order without repeats; `limit` applies only to items of the second."""
     kept = tuple(first)
     return tuple(dict.fromkeys((*kept, *second)))[: max(limit, len(kept))]
-
-
-def _later_expiry(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else max(one, other)
