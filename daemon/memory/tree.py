@@ -77,7 +77,7 @@ def remove(tree: Tree, path: str) -> dict[str, Node]:
         raise InvalidInput("cannot remove the root of the tree", field="path")
     if path not in tree:
         raise NotFound(f"the tree has no category '{path}'", field="path")
-    gone = branch(tree, path)
+    gone = set(branch(tree, path))
     filed = sum(tree[below].warm_count + tree[below].cold_count for below in gone)
     if filed:
         raise Conflict(
