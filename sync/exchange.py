@@ -16,16 +16,7 @@ import msgspec
 
 from .failures import Refused, RowTooLarge, SchemaMissing, TryLater
 from .local import Link, Local, Pending, Received
-from .replica import (
-    MOST_BYTES,
-    MOST_ROWS,
-    Device,
-    Page,
-    Poll,
-    Replica,
-    Unreadable,
-    size_of,
-)
+from .replica import MOST_BYTES, MOST_ROWS, Device, Page, Poll, Replica, Unreadable, size_of
 
 PAGE_ROWS: Final = 2000
 _PAGES_AHEAD: Final = 4

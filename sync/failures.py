@@ -144,20 +144,10 @@ _BY_BODY_CODE: Final = {
 }
 # By status, or else by its hundreds. Other answers do not come from a database.
 _BY_STATUS: Final = {
-    401: "unauthorized",
-    403: "forbidden",
-    404: "not_found",
-    408: "timeout",
-    413: "too_large",
-    425: "server",
-    429: "throttled",
-    501: "bad_request",
-    505: "bad_request",
-    511: "not_json",
-    2: "not_json",
-    3: "not_json",
-    5: "server",
-}
+    401: "unauthorized", 403: "forbidden", 404: "not_found", 408: "timeout", 413: "too_large",
+    425: "server", 429: "throttled", 501: "bad_request", 505: "bad_request", 511: "not_json",
+    2: "not_json", 3: "not_json", 5: "server",
+}  # fmt: skip
 # By the class of an exception or of its ancestors; the first that fits.
 _BY_EXCEPTION: Final = (
     # A connection that breaks during the TLS handshake is not a failure of trust.

@@ -35,16 +35,10 @@ _PRAGMAS: Final = (
     "PRAGMA cell_size_check = ON",
 )
 _BY_ERRNO: Final = {
-    errno.ENOSPC: "disk_full",
-    errno.EDQUOT: "disk_full",
-    errno.EACCES: "forbidden",
-    errno.EPERM: "forbidden",
-    errno.EROFS: "forbidden",
-    errno.ENOTDIR: "not_found",
-    errno.EISDIR: "not_found",
-    errno.EEXIST: "not_found",
-    errno.ELOOP: "not_found",
-    errno.ENAMETOOLONG: "not_found",
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "disk_full"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "forbidden"),
+    **dict.fromkeys((errno.ENOTDIR, errno.EISDIR, errno.EEXIST), "not_found"),
+    **dict.fromkeys((errno.ELOOP, errno.ENAMETOOLONG), "not_found"),
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from .failures import RowTooLarge
-from .remote import Remote, SqlStatement, Value
+from .remote import Remote, Value, rows_of
 
 # Its first release had no agents.
 NAMELESS: Final = "default"
@@ -52,7 +52,7 @@ async def read(remote: Remote, agent: str) -> Foreign:
     memories: list[dict[str, Value]] = []
     for table, columns in tables.items():
         if "agent_id" in columns:
-            rows = await _rows(remote, f"SELECT DISTINCT agent_id FROM {table}")
+            rows = await rows_of(remote, f"SELECT DISTINCT agent_id FROM {table}")
             agents.update(name for (name,) in rows if isinstance(name, str) and name)
         else:
             agents.add(NAMELESS)
@@ -64,7 +64,7 @@ async def read(remote: Remote, agent: str) -> Foreign:
 async def _tables(remote: Remote) -> dict[str, set[str]]:
     """The columns of each existing table, without our views of these names."""
     names = ", ".join(f"'{name}'" for name in (*_TABLES, _CRITICAL))
-    rows = await _rows(
+    rows = await rows_of(
         remote,
         "SELECT m.name, c.name FROM sqlite_schema AS m, pragma_table_info(m.name) AS c"
         f" WHERE m.type = 'table' AND m.name IN ({names})",
@@ -89,7 +89,7 @@ async def _memories(
     after, limit = "", _MOST_ROWS
     while True:
         try:
-            rows = await _rows(remote, sql, agent, after, limit)
+            rows = await rows_of(remote, sql, agent, after, limit)
         except RowTooLarge:
             if limit == 1:
                 raise
@@ -109,14 +109,9 @@ async def _critical(
 ) -> dict[str, Any] | None:
     if _CRITICAL not in tables:
         return None
-    rows = await _rows(remote, f"SELECT data FROM {_CRITICAL} WHERE agent_id = ?1", agent)
+    rows = await rows_of(remote, f"SELECT data FROM {_CRITICAL} WHERE agent_id = ?1", agent)
     try:
         found = msgspec.json.decode(str(rows[0][0])) if rows else None
     except (msgspec.DecodeError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
-
-
-async def _rows(remote: Remote, sql: str, *args: Value) -> tuple[tuple[Value, ...], ...]:
-    [result] = await remote.batch([SqlStatement(sql, args)])
-    return result.rows

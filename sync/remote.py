@@ -62,6 +62,12 @@ class Remote(Protocol):
         """Close the connection after the running batch. May be called twice."""
 
 
+async def rows_of(remote: Remote, sql: str, *args: Value) -> tuple[tuple[Value, ...], ...]:
+    """The rows of one statement; raises as `Remote.batch`."""
+    [result] = await remote.batch([SqlStatement(sql, args)])
+    return result.rows
+
+
 def check(statements: Sequence[SqlStatement]) -> None:
     """Refuse values that no remote can store, before anything is sent.
 

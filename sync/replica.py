@@ -17,7 +17,7 @@ from . import schema
 from .clock import COUNTER_BITS, TOO_HIGH
 from .failures import RowTooLarge, SchemaMissing
 from .local import Pending, Received
-from .remote import Remote, SqlStatement, Value, whole
+from .remote import Remote, SqlStatement, Value, rows_of, whole
 from .rows import decode_row, digest
 
 # The most that one push carries, in rows and in bytes of JSON; one row alone may be larger.
@@ -246,7 +246,8 @@ class Replica:
             device,
             cursor,
         )
-        return [msgspec.convert(dict(zip(_DEVICE, row, strict=True)), DeviceRecord) for row in rows]
+        fields = DeviceRecord.__struct_fields__
+        return [msgspec.convert(dict(zip(fields, row, strict=True)), DeviceRecord) for row in rows]
 
     async def away(self, now: float) -> list[str]:
         """The names of devices in use that were absent for so long that tombstones may go."""
@@ -299,8 +300,7 @@ class Replica:
         return Page((), tuple(Unreadable(str(k), str(i), str(v), reason) for k, i, v in rows), seq)
 
     async def _ask(self, sql: str, *args: Value) -> tuple[tuple[Value, ...], ...]:
-        [result] = await self.remote.batch([SqlStatement(sql, (self.agent, *args))])
-        return result.rows
+        return await rows_of(self.remote, sql, self.agent, *args)
 
 
 class Polls:
@@ -324,7 +324,7 @@ class Polls:
                 begun = clock()
                 rows: tuple[tuple[Value, ...], ...] = ()
                 with suppress(SchemaMissing):
-                    rows = (await self._remote.batch([SqlStatement(_POLL)]))[0].rows
+                    rows = await rows_of(self._remote, _POLL)
                 self._found = {str(name): Poll(whole(seq), str(ep)) for name, seq, ep in rows}
                 self._at = begun
             return self._found
@@ -343,9 +343,6 @@ def size_of(one: Pending) -> int:
         return 70 + len(msgspec.json.encode(written))
     except (ValueError, TypeError, RecursionError):
         raise ValueError("it cannot be written as JSON") from None
-
-
-_DEVICE: Final = ("id", "name", "first_at", "last_at", "retired_at", "behind")
 
 
 def _json(value: object) -> str:

@@ -22,7 +22,8 @@ _STOPPED_SECONDS: Final = 3600.0
 _SIGN_SECONDS: Final = 3600.0
 # The clock may have been wrong, and may be corrected soon.
 _STOPPED_TLS_SECONDS: Final = 300.0
-_COUNTS: Final = ("sent", "received", "refused", "conflicts", "set_aside")
+_ROUND_COUNTS: Final = ("sent", "received", "refused", "conflicts")
+_COUNTS: Final = (*_ROUND_COUNTS, "set_aside")
 _NO_ERROR: Final = {"error": "", "message": "", "hint": "", "next_try": None}
 
 
@@ -233,13 +234,7 @@ class Replicator:
                 if isinstance(error, SyncError):
                     self._note(started, error=error.code, message=error.message)
                 raise
-            self._note(
-                started,
-                sent=tally.sent,
-                received=tally.received,
-                refused=tally.refused,
-                conflicts=tally.conflicts,
-            )
+            self._note(started, **{name: getattr(tally, name) for name in _ROUND_COUNTS})
             if tally.signed:
                 self._signed_at = clock
             self._succeeded(tally)

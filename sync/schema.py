@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from .failures import Refused, SchemaMissing
-from .remote import Remote, SqlStatement, whole
+from .remote import Remote, SqlStatement, rows_of, whole
 
 VERSION: Final = 1
 # The memories of all agents, with the columns that EvoClaw gives them.
@@ -139,7 +139,7 @@ async def prepare(remote: Remote, now: float) -> None:
 async def version(remote: Remote) -> int:
     """The version of the remote's tables; 0: it has none."""
     try:
-        [result] = await remote.batch([SqlStatement("SELECT max(version) FROM schema_version")])
+        [(found,)] = await rows_of(remote, "SELECT max(version) FROM schema_version")
     except SchemaMissing:
         return 0
-    return whole(result.rows[0][0])
+    return whole(found)

@@ -22,7 +22,7 @@ import msgspec
 
 from ..memory.similarity import exact_key
 from .normal_form import Statement, read
-from .vocabulary import each, either, pairs, words
+from .vocabulary import compiled, each, either, pairs, words
 
 Relation: TypeAlias = Literal["duplicate", "contradiction", "unrelated"]
 
@@ -164,7 +164,7 @@ def _denied_ending(older: Statement, newer: Statement) -> str | None:
     """A denial by the ending of the verb, as in Japanese and Korean."""
     if older.text.isascii() or newer.text.isascii():
         return None
-    ends, particles = _denied_endings()
+    ends, particles = compiled("{~denied_ending}"), compiled("{~particles}")
     denied = [bool(ends.search(one.text.rstrip("。."))) for one in (older, newer)]
     if denied[0] == denied[1]:
         return None
@@ -173,14 +173,6 @@ def _denied_ending(older: Statement, newer: Statement) -> str | None:
     changed = ("".join(parts.older), "".join(parts.newer))
     ending = len(parts.before) >= 2 and all(_ENDINGS.fullmatch(part) for part in changed)
     return _denies(denied[1]) if ending else None
-
-
-@cache
-def _denied_endings() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    return (
-        re.compile(either("denied_ending", spaced=False)),
-        re.compile(either("particles", spaced=False)),
-    )
 
 
 def _denies(newer_denies: bool) -> str:

@@ -7,14 +7,13 @@ folded sentence, which bounds the time.
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import Final, Literal, TypeAlias, get_args
 
 from ..memory.metadata import extract
 from ..memory.records import Outcome
 from ..memory.similarity import fold
 from .names import is_given_name, people
-from .vocabulary import categories, cue, either, not_topics, table, words
+from .vocabulary import categories, compiled, cue, not_topics, table, words
 
 Signal: TypeAlias = Literal[
     "question", "greeting", "request", "offer", "hedge", "decision", "solution", "correction",
@@ -44,21 +43,27 @@ _MANY_WORDS: Final = 8
 _TOO_MANY_WORDS: Final = 45
 _NAME: Final = r"(?P<name>[^\W\d_][\w'’-]{0,40}(?: [A-ZÀ-Þ][\w'’-]{1,40}){0,2})"
 _UNSPACED_NAME: Final = r"(?P<unspaced>[\u4e00-\u9fff]{1,4}?)(?=就|吧|[,，。.!！\s]|$)"
-_CLAUSE: Final = re.compile(r"[,;:.!?。，；！、→—](?:\s+|$)|(?<=[。，；！、])|\s[-–—→]+\s")
+_CLAUSES: Final = r"[,;:.!?。，；！、→—](?:\s+|$)|(?<=[。，；！、])|\s[-–—→]+\s|\s(?:{turn})\s"
+_OPENING: Final = r"\A(?:(?:{opening})[, ]+)+(?=\S)"
+_GREETING: Final = (
+    r"(?:(?:{greeting}|{~greeting})"
+    r"(?:[\s,.!?…~:)('-]+|$|(?=[。！？])[。！？]+)(?:[a-zà-ÿ]{2,12}[!.,?]*$)?)+"
+)
+_ONLY_CALLED: Final = rf"(?i:{{just}}) {_NAME} (?i:{{is_fine}})\b"
 _NEARBY: Final = 40
 
 
 def signals_of(sentence: str) -> frozenset[Signal]:
     """All signals of one sentence; none for a plain statement."""
     folded = fold(sentence[:_LONGEST])
-    said = _opening().sub("", folded, count=1) or folded
+    said = compiled(_OPENING).sub("", folded, count=1) or folded
     found: set[Signal] = {name for name in _SEARCHED if cue(name).search(said)}
     # What was "not fixed" or "if it was fixed" was not done.
     if found & {"decision", "solution", "report"}:
         found -= _undone(said, found)
     if _QUESTION_MARK.search(folded):
         found.add("question")
-    if len(folded) <= _LONGEST_GREETING and _greeting().fullmatch(folded):
+    if len(folded) <= _LONGEST_GREETING and compiled(_GREETING).fullmatch(folded):
         found.add("greeting")
     if cue("request").match(said) and not cue("standing_request").search(folded):
         found.add("request")
@@ -91,7 +96,7 @@ def outcome_of(statements: list[str]) -> Outcome:
     for statement in statements:
         folded = fold(statement[:_LONGEST])
         conditional = cue("conditional").search(folded) is not None
-        for clause in [folded] if conditional else _clauses().split(folded):
+        for clause in [folded] if conditional else compiled(_CLAUSES).split(folded):
             if last == "negative" and cue("decided").search(clause):
                 last = None
             last = _told(clause, conditional) or last
@@ -122,7 +127,7 @@ def names_told(text: str) -> dict[str, str]:
     """The names that a speaker gives: `name` and `preferred_name`, or the `agent_name`."""
     text = text[:_LONGEST]
     found: dict[str, str] = {}
-    only = _only_called().match(text)
+    only = compiled(_ONLY_CALLED).match(text)
     called = only["name"] if only else _name_after("called", text)
     name = _name_after("named", text)
     if not name and (met := _introduced("intro").search(text)):
@@ -181,7 +186,7 @@ def is_injected(text: str) -> bool:
 def is_acknowledgement(text: str) -> bool:
     """Whether an answer only confirms that something was understood."""
     folded = fold(text[:_LONGEST])
-    return cue("acknowledged").match(_opening().sub("", folded, count=1)) is not None
+    return cue("acknowledged").match(compiled(_OPENING).sub("", folded, count=1)) is not None
 
 
 def matters_of(text: str) -> tuple[str, ...]:
@@ -208,24 +213,6 @@ def category_of(text: str, *, preference: bool) -> str | None:
     folded = fold(text[:_LONGEST])
     about = (name for name, told in categories().items() if told.search(folded))
     return "health" if health else next(about, None)
-
-
-@cache
-def _opening() -> re.Pattern[str]:
-    return re.compile(rf"\A(?:(?:{either('opening')})[, ]+)+(?=\S)")
-
-
-@cache
-def _greeting() -> re.Pattern[str]:
-    known = f"{either('greeting')}|{either('greeting', spaced=False)}"
-    return re.compile(
-        rf"(?:(?:{known})(?:[\s,.!?…~:)('-]+|$|(?=[。！？])[。！？]+)(?:[a-zà-ÿ]{{2,12}}[!.,?]*$)?)+"
-    )
-
-
-@cache
-def _clauses() -> re.Pattern[str]:
-    return re.compile(rf"{_CLAUSE.pattern}|\s(?:{either('turn')})\s")
 
 
 def _undone(said: str, found: set[Signal]) -> set[Signal]:
@@ -301,24 +288,12 @@ def _says(name: str, text: str) -> bool:
     return cue(name).search(fold(text[:_LONGEST])) is not None
 
 
-@cache
-def _naming(name: str) -> re.Pattern[str]:
-    return re.compile(
-        rf"\b(?i:{either(name)}) {_NAME}|(?:{either(name, spaced=False)}){_UNSPACED_NAME}"
-    )
-
-
-@cache
 def _introduced(name: str) -> re.Pattern[str]:
-    return re.compile(rf"\b(?i:{either(name)}) {_NAME}(?=[,.!;]|$| (?i:{either('and')})\b)")
-
-
-@cache
-def _only_called() -> re.Pattern[str]:
-    return re.compile(rf"(?i:{either('just')}) {_NAME} (?i:{either('is_fine')})\b")
+    return compiled(rf"\b(?i:{{{name}}}) {_NAME}(?=[,.!;]|$| (?i:{{and}})\b)")
 
 
 def _name_after(name: str, text: str) -> str:
-    match = _naming(name).search(text)
+    names = compiled(rf"\b(?i:{{{name}}}) {_NAME}|(?:{{~{name}}}){_UNSPACED_NAME}")
+    match = names.search(text)
     found = (match["name"] or match["unspaced"]) if match else ""
     return "" if found.casefold() in not_topics() else found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cache
 from itertools import chain
 from typing import Final
 
@@ -18,7 +17,7 @@ from .cues import NEUTRAL, ONGOING, emotion_of, is_of_self, outcome_of, signals_
 from .names import people
 from .sentences import json_bytes, printable, shortened, utf8_bytes
 from .statements import SaidSentence, statements, worth_keeping
-from .vocabulary import cue, either, not_topics, table, words
+from .vocabulary import compiled, cue, not_topics, table, words
 
 MAX_BYTES: Final = 100
 SUMMARY_BYTES: Final = 30
@@ -41,6 +40,12 @@ _WORD: Final = re.compile(r"[^\W_](?:[\w+#]|[.'’-](?=[^\W_]))*")
 _UNSPACED: Final = re.compile("[\u30a1-\u30ff\u4e00-\u9fff\u3005]{2,8}|[\u0e00-\u0e7f]{2,24}")
 _ANY_UNSPACED: Final = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u4e00-\u9fff]"
+)
+_CONTRAST: Final = r"(?i)[,;]?\s(?:{contrast})\s"
+# A verb of doing, or the words after "to do", up to the end of the clause.
+_ACTION: Final = (
+    r"(?i)(?<![\w'’])(?:(?:{to_do}) (?!be\b|have\b)|(?=(?:{action})\b))(?P<phrase>\w.*?)"
+    r"(?=[,;:!?。，；！？\n()\[\]\"“”—]|\.(?:\s|$)|$|\s[-–]+\s|\s(?:{explains}|{turn})\b)"
 )
 
 
@@ -166,7 +171,7 @@ def fitted(distilled: Distilled, max_bytes: int) -> Distilled:
     """
     if distilled_size(distilled) <= max_bytes:
         return distilled
-    clauses = _contrast().split(distilled.fact)
+    clauses = compiled(_CONTRAST).split(distilled.fact)
     fact = max(clauses, key=lambda clause: worth(clause, signals_of(clause)))
     if json_bytes(fact) >= _CLAUSE_BYTES:
         distilled = replace(distilled, fact=fact)
@@ -194,7 +199,7 @@ def without(everything: Metadata, taken: Iterable[Metadata]) -> Metadata:
         had = frozenset(chain.from_iterable(getattr(one, name) for one in known))
         return tuple(value for value in getattr(everything, name) if value not in had)
 
-    return Metadata(left("urls"), left("commands"), left("paths"))
+    return Metadata(*map(left, Metadata.__struct_fields__))
 
 
 def topics_of(
@@ -225,7 +230,7 @@ def actions_of(statements: Iterable[str]) -> tuple[str, ...]:
     """
     found: dict[str, None] = {}
     for statement in statements:
-        for match in _action().finditer(statement[:_LONGEST]):
+        for match in compiled(_ACTION).finditer(statement[:_LONGEST]):
             before = fold(statement[max(0, match.start() - 24) : match.start()])
             phrase = shortened(match["phrase"].rstrip(" .…"), _ACTION_CHARS, len, mark="")
             if not cue("undone").search(before) and " " in phrase:
@@ -307,9 +312,9 @@ def _topic_words(text: str) -> Iterator[str]:
     for match in _WORD.finditer(" ".join(one for one in chunks if not _REFERENCE.search(one))):
         word = match.group().lower()
         if not word.isascii() and _ANY_UNSPACED.search(word):
-            yield from _UNSPACED.findall(_grammar().sub(" ", word))
+            yield from _UNSPACED.findall(compiled("{~grammar}").sub(" ", word))
         else:
-            word = re.sub(either("noun_ends", spaced=False), "", word)
+            word = compiled("{~noun_ends}").sub("", word)
             word = word.removesuffix("'s").removesuffix("’s")
             if _is_topic(word):
                 yield word
@@ -321,24 +326,3 @@ def _is_topic(word: str) -> bool:
     letters = sum(map(str.isalpha, word))
     short = len(word) >= 2 and (not word.isascii() or word in words("short_topics"))
     return letters * 2 >= len(word) and (short or len(word) in _TOPIC_CHARS)
-
-
-@cache
-def _grammar() -> re.Pattern[str]:
-    return re.compile(either("grammar", spaced=False))
-
-
-@cache
-def _contrast() -> re.Pattern[str]:
-    return re.compile(rf"[,;]?\s(?:{either('contrast')})\s", re.IGNORECASE)
-
-
-@cache
-def _action() -> re.Pattern[str]:
-    """A verb of doing, or the words after "to do", up to the end of the clause."""
-    return re.compile(
-        rf"(?<![\w'’])(?:(?:{either('to_do')}) (?!be\b|have\b)|(?=(?:{either('action')})\b))"
-        rf"(?P<phrase>\w.*?)(?=[,;:!?。，；！？\n()\[\]\"“”—]|\.(?:\s|$)|$|\s[-–]+\s"
-        rf"|\s(?:{either('explains')}|{either('turn')})\b)",
-        re.IGNORECASE,
-    )

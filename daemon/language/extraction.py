@@ -14,21 +14,8 @@ import msgspec
 from msgspec.structs import replace
 
 from ..memory.records import OBSERVED, USER_STATED, Type
-from .cues import (
-    Signal,
-    category_of,
-    introduced_as,
-    is_acknowledgement,
-    is_health,
-    is_injected,
-    is_lasting,
-    is_reminder,
-    is_standing,
-    matters_of,
-    names_told,
-    signals_of,
-    worth,
-)
+from . import cues
+from .cues import Signal, signals_of, worth
 from .distilling import topics_of
 from .names import Mention, mentions, people
 from .sentences import sentences, shortened, utf8_bytes
@@ -168,7 +155,7 @@ def _without_injected(said: Sequence[SaidSentence]) -> Iterator[SaidSentence]:
     """The statements of each turn up to an instruction to the model."""
     injected: set[int] = set()
     for statement in said:
-        if is_injected(statement.said):
+        if cues.is_injected(statement.said):
             injected.add(statement.place)
         if statement.place not in injected:
             yield statement
@@ -181,7 +168,7 @@ def _met(said: Sequence[SaidSentence]) -> dict[str, str]:
         if one.role == "agent":
             replies[one.place] = f"{replies.get(one.place, '')} {one.said}".strip()
     asked = ((one, replies.get(one.place + 1, "")) for one in said if one.role == "user")
-    found = {one.said: introduced_as(one.said, reply) for one, reply in asked if reply}
+    found = {one.said: cues.introduced_as(one.said, reply) for one, reply in asked if reply}
     return {sentence: name for sentence, name in found.items() if name}
 
 
@@ -196,11 +183,11 @@ def _raised(
     if statement.role != "user":
         return statement
     signals = statement.signals
-    if is_lasting(statement.said) or statement.said in met:
-        lasting: Signal = "commitment" if is_reminder(statement.said) else "preference"
+    if cues.is_lasting(statement.said) or statement.said in met:
+        lasting: Signal = "commitment" if cues.is_reminder(statement.said) else "preference"
         signals = (signals - {"request", "hedge", "greeting"}) | {lasting}
         return replace(statement, signals=signals, worth=statement.worth + _LASTING)
-    if is_health(statement.said):
+    if cues.is_health(statement.said):
         return replace(statement, worth=statement.worth + _LASTING)
     if (among or not statement.speaker) and not signals & _ASIDE and not confirms(statement):
         about = _OF_NAMED * (statement.said.split(maxsplit=1)[0] in named)
@@ -209,7 +196,7 @@ def _raised(
 
 
 def _matters(text: str) -> bool:
-    return is_lasting(text) or is_health(text)
+    return cues.is_lasting(text) or cues.is_health(text)
 
 
 def _corrected(
@@ -280,7 +267,7 @@ def _is_stated(statement: SaidSentence) -> bool:
     if "request" in signals and not _tells_by_the_way(statement):
         return False
     if statement.role == "agent":
-        if is_acknowledgement(statement.said) or not signals & _FROM_AGENTS:
+        if cues.is_acknowledgement(statement.said) or not signals & _FROM_AGENTS:
             return False
         # "Look at the error in the log" is advice.
         return bool(signals & _FROM_AGENTS - {"error"}) or "request" not in signals_of(
@@ -318,13 +305,15 @@ def _observation(statement: SaidSentence, turn: Turn, name: str = "") -> Observa
     profile = _told_in(statement.said) if statement.role == "user" and not turn.actor else {}
     if name and not turn.actor:
         profile.setdefault("name", name)
-    matters = dict.fromkeys((kind, *matters_of(statement.said), *(["name"] * bool(name)), *topics))
+    matters = dict.fromkeys(
+        (kind, *cues.matters_of(statement.said), *(["name"] * bool(name)), *topics)
+    )
     return Observation(
         type="episodic" if done else "procedural" if kind in _HOW_TO else "semantic",
         event="task_completed" if done else _EVENTS[kind],
         subject=_subject(statement, persons, topics, speaker),
         text=shortened(_LEAD_IN.sub("", statement.text), _MOST_BYTES, utf8_bytes),
-        tags=tuple(matters),
+        tags=tuple(dict.fromkeys(matters)),
         importance=max(_importance(statement, kind), NAMED if name else 0.0),
         source=USER_STATED if statement.role == "user" else OBSERVED,
         entities=named,
@@ -333,32 +322,32 @@ def _observation(statement: SaidSentence, turn: Turn, name: str = "") -> Observa
         at=turn.at,
         category="owner"
         if name
-        else category_of(statement.text, preference=kind == "preference") or "",
+        else cues.category_of(statement.text, preference=kind == "preference") or "",
         profile=profile,
     )
 
 
 def _importance(statement: SaidSentence, kind: Kind) -> float:
     """The importance of the kind, or more for what must not be forgotten."""
-    least = HEALTHY if is_health(statement.text) else 0.0
+    least = HEALTHY if cues.is_health(statement.text) else 0.0
     if statement.role == "user":
-        named = bool(names_told(statement.said))
-        least = max(least, NAMED if named else STANDS if is_lasting(statement.said) else 0.0)
+        named = bool(cues.names_told(statement.said))
+        least = max(least, NAMED if named else STANDS if cues.is_lasting(statement.said) else 0.0)
     return max(IMPORTANCE[kind], least)
 
 
 def profile_of(turn: Turn) -> dict[str, str]:
     """What a turn says about the owner; see `Observation.profile`."""
     told: dict[str, str] = {}
-    if turn.role == "user" and not turn.actor and not is_injected(turn.text):
+    if turn.role == "user" and not turn.actor and not cues.is_injected(turn.text):
         for sentence in sentences(without_cited(turn).text[:MOST_CHARS]):
             told |= _told_in(sentence)
     return told
 
 
 def _told_in(sentence: str) -> dict[str, str]:
-    told = names_told(sentence)
-    if is_standing(sentence) and not is_health(sentence):
+    told = cues.names_told(sentence)
+    if cues.is_standing(sentence) and not cues.is_health(sentence):
         told["preference"] = shortened(_LEAD_IN.sub("", sentence), _PREFERENCE_BYTES, utf8_bytes)
     return told
 

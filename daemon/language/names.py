@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from .vocabulary import either, not_topics, relations, words
+from .vocabulary import compiled, not_topics, relations, words
 
 EntityType: TypeAlias = Literal[
     "person", "project", "technology", "place", "organization", "concept"
@@ -31,6 +31,10 @@ _PROJECT: Final = re.compile(
     r"|\b(?:[Tt]he|our|[Mm]y|their) (?P<app>[A-Z][\w-]{2,}) (?:project|repo|repository|app)\b"
     r"|(?<![\w/.:-])(?P<repo>[a-z][\w-]{1,38}/[A-Za-z][\w.-]{1,60})(?= repo)"
 )
+# What comes before or after a name that is a person's.
+_OWN: Final = r"\b(?i:{own_name}|{named}|{called}) $"
+_PERSONAL: Final = r"(?i:\s+(?:{personal})|['’]s (?:{owned}))\b"
+_HONORED: Final = "([\u4e00-\u9fff]{1,4}|[\u30a0-\u30ff]{2,8})(?:{~honorific})"
 
 
 class MentionedRelation(msgspec.Struct, frozen=True):
@@ -57,7 +61,7 @@ def people(text: str, known: Collection[str] = ()) -> tuple[str, ...]:
     """
     found = dict.fromkeys(_names(text, frozenset(name.casefold() for name in known)))
     if not text.isascii():
-        found.update(dict.fromkeys(match[1] for match in _honored().finditer(text)))
+        found.update(dict.fromkeys(match[1] for match in compiled(_HONORED).finditer(text)))
     return tuple(name for name in found if not _part_of_another(name, found))
 
 
@@ -152,12 +156,12 @@ def _is_person(  # noqa: PLR0911 - one clue after the other
     before = found[at - 1].group().casefold() if at else ""
     around = [word.group().casefold() for word in found[max(0, at - 7) : at + length + 3]]
     if length == 1 and first in words("technologies") and first not in known:
-        return _speaks_of_person(text, start, end, before)
+        return before in words("titles") or _relates(before) or _is_introduced(text, start, end)
     if is_given_name(first) or first in known or text[start:end].casefold() in known:
         return first not in words("also_words") or _within_sentence(text, start)
     if before in words("titles") or (_relates(before) and not _relates(first)):
         return True
-    if _own().search(text, max(0, start - 20), start) or _personal().match(text, end):
+    if _is_introduced(text, start, end):
         return True
     # Things can have names, too: only a person counts.
     if before in words("naming") and any(
@@ -172,14 +176,10 @@ def _is_person(  # noqa: PLR0911 - one clue after the other
     )
 
 
-def _speaks_of_person(text: str, start: int, end: int, before: str) -> bool:
-    """Whether the words around a name show that it is a person's."""
-    return (
-        before in words("titles")
-        or _relates(before)
-        or _own().search(text, max(0, start - 20), start) is not None
-        or _personal().match(text, end) is not None
-    )
+def _is_introduced(text: str, start: int, end: int) -> bool:
+    """Whether the words beside a name show that it is a person's."""
+    own = compiled(_OWN).search(text, max(0, start - 20), start)
+    return (own or compiled(_PERSONAL).match(text, end)) is not None
 
 
 def _relates(word: str) -> bool:
@@ -195,7 +195,7 @@ def _subject(text: str, named: tuple[str, ...], speaker: str) -> str:
     """The person that a statement is about: at its beginning, else its speaker."""
     for name in named:
         at = text.find(name)
-        if at == 0 or _own().search(text, max(0, at - 20), at):
+        if at == 0 or compiled(_OWN).search(text, max(0, at - 20), at):
             return name
     first, second, *_ = *re.findall(r"[^\W\d_]+", text[:200].casefold())[:2], "", ""
     # "My sister uses it" is not about who says so.
@@ -228,16 +228,6 @@ def _is_technology(name: str) -> bool:
 
 
 @cache
-def _own() -> re.Pattern[str]:
-    return re.compile(rf"\b(?i:{either('own_name')}|{either('named')}|{either('called')}) $")
-
-
-@cache
-def _personal() -> re.Pattern[str]:
-    return re.compile(rf"(?i:\s+(?:{either('personal')})|['’]s (?:{either('owned')}))\b")
-
-
-@cache
 def _kin() -> re.Pattern[str]:
     return re.compile(
         rf"\b(?:(?i:{'|'.join(sorted(_mine()))})|(?P<owner>[A-Z][\w-]*\w)['’]s?)"
@@ -245,9 +235,3 @@ def _kin() -> re.Pattern[str]:
         r" (?:(?:is|heißt|ist) |(?:is )?(?:called |named ))?"
         r"(?P<name>[A-Z][\w-]*\w)"
     )
-
-
-@cache
-def _honored() -> re.Pattern[str]:
-    after = either("honorific", spaced=False)
-    return re.compile(f"([\u4e00-\u9fff]{{1,4}}|[\u30a0-\u30ff]{{2,8}})(?:{after})")

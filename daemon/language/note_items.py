@@ -41,17 +41,16 @@ class Item(msgspec.Struct, frozen=True):
     children: tuple[Item, ...]
 
 
-class _Draft:
+class _Draft(msgspec.Struct):
     """An item while its lines are being read."""
 
-    def __init__(self, kind: Kind, line: int, indent: int, headings: tuple[str, ...]) -> None:
-        self.kind = kind
-        self.line = line
-        self.indent = indent
-        self.headings = headings
-        self.words: list[str] = []
-        self.code: list[str] = []
-        self.children: list[_Draft] = []
+    kind: Kind
+    line: int
+    indent: int
+    headings: tuple[str, ...]
+    words: list[str] = []
+    code: list[str] = []
+    children: list[_Draft] = []
 
     def finished(self) -> Item:
         children = tuple(child.finished() for child in self.children)

@@ -20,16 +20,8 @@ import msgspec
 from ..memory.records import ENTITIES, NOTE, Json, Memory, outranks
 from ..memory.scoring import DAY
 from ..memory.similarity import exact_key, jaccard, words
-from .comparison import (
-    UNRELATED,
-    Judgement,
-    claim_of,
-    judge,
-    judge_statements,
-    opposites,
-    value_slot,
-    without_ending,
-)
+from . import comparison
+from .comparison import UNRELATED, Judgement
 from .normal_form import Statement, read
 
 Key: TypeAlias = tuple[Hashable, ...]
@@ -75,7 +67,7 @@ def find_pairs(memories: Sequence[Memory]) -> list[RelatedPair]:
     found: dict[int, RelatedPair] = {}
     candidates = {pair for bucket in buckets.values() for pair in _neighbours(bucket)}
     for i, j in candidates:
-        judgement = judge_statements(statements[i], statements[j])
+        judgement = comparison.judge_statements(statements[i], statements[j])
         if _related(ordered[i], ordered[j], judgement):
             if judgement.relation == "contradiction" and outranks(ordered[i], ordered[j]):
                 i, j = j, i  # noqa: PLW2901 - the statement stays
@@ -114,7 +106,7 @@ def judge_pair(older: Memory, newer: Memory) -> Judgement:
     """The relation of two memories by the rules of `find_pairs`, in either order of time."""
     if not _eligible(older) or not _eligible(newer):
         return UNRELATED
-    judgement = judge(older.text, newer.text)
+    judgement = comparison.judge(older.text, newer.text)
     return judgement if _related(older, newer, judgement) else UNRELATED
 
 
@@ -178,14 +170,14 @@ def _keys(statement: Statement) -> Iterator[Key]:
         return
     yield ("core", *statement.core)
     yield ("opposite", *_without_opposites(statement))
-    slot = value_slot(statement.words)
+    slot = comparison.value_slot(statement.words)
     if slot is not None:
         yield ("slot", *statement.words[:slot])
-    claim = claim_of(statement)
+    claim = comparison.claim_of(statement)
     if claim is not None:
         yield ("claim", claim.attribute, *claim.subject)
     if not statement.text.isascii():
-        yield ("ending", without_ending(statement.text))
+        yield ("ending", comparison.without_ending(statement.text))
         yield ("beginning", *statement.words[:1])
 
 
@@ -201,7 +193,7 @@ def _without_opposites(statement: Statement) -> Iterable[str]:
 @cache
 def _opposites() -> tuple[frozenset[str], re.Pattern[str]]:
     """The words with an opposite, and a pattern for those of unspaced scripts."""
-    every = opposites()
+    every = comparison.opposites()
     apart = sorted(" ".join(word) for word in every if word[0] > "\u3000" and len(word) < 3)
     return every, re.compile("|".join(apart))
 

@@ -151,24 +151,20 @@ def assigned() -> re.Pattern[str]:
     )
 
 
-def assigned_unspaced() -> re.Pattern[str]:
-    """The same in scripts without blanks, where text directly follows the value."""
-    name, says = either("secret_name", spaced=False), either("secret_is", spaced=False)
-    return re.compile(
-        rf"(?P<before>(?:{name})\s?(?:{says})\s?)(?P<value>(?=[!-~]{{0,64}}[0-9])[!-~]{{4,256}})"
-    )
-
-
-def phrase() -> re.Pattern[str]:
-    """Secrets of several words or of digits alone, which only their name identifies."""
-    says = rf"(?:(?i: (?:{either('secret_is')}))|\s?[:=])"
-    return re.compile(
-        rf"(?P<before>\b(?i:(?:seed|recovery|backup) (?:phrase|words)|mnemonic){says}\s*)"
-        r"(?P<words>(?:[a-z]{3,8}\s){11,23}[a-z]{3,8}\b)"
-        rf"|(?P<before_code>\b(?i:(?:recovery|backup|rescue) codes?){says}?\s+)"
-        r"(?P<code>(?=[a-z-]{0,24}[0-9])[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{4,12}){1,7})"
-        rf"|(?P<before_pin>\bPIN(?:(?i: code)|{says})\s?)(?P<pin>[0-9]{{4,8}})(?![\w.-])"
-    )
+# The same in scripts without blanks, where text directly follows the value.
+ASSIGNED_UNSPACED: Final = (
+    r"(?P<before>(?:{~secret_name})\s?(?:{~secret_is})\s?)"
+    r"(?P<value>(?=[!-~]{0,64}[0-9])[!-~]{4,256})"
+)
+_SAYS: Final = r"(?:(?i: (?:{secret_is}))|\s?[:=])"
+# Secrets of several words or of digits alone, which only their name identifies.
+PHRASE: Final = (
+    rf"(?P<before>\b(?i:(?:seed|recovery|backup) (?:phrase|words)|mnemonic){_SAYS}\s*)"
+    r"(?P<words>(?:[a-z]{3,8}\s){11,23}[a-z]{3,8}\b)"
+    rf"|(?P<before_code>\b(?i:(?:recovery|backup|rescue) codes?){_SAYS}?\s+)"
+    r"(?P<code>(?=[a-z-]{0,24}[0-9])[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{4,12}){1,7})"
+    rf"|(?P<before_pin>\bPIN(?:(?i: code)|{_SAYS})\s?)(?P<pin>[0-9]{{4,8}})(?![\w.-])"
+)
 
 
 def is_card(written: str) -> bool:

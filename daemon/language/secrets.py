@@ -16,27 +16,8 @@ import msgspec
 from msgspec.structs import replace
 
 from ..memory.records import Json, Memory, Metadata
-from .secret_patterns import (
-    CARD,
-    COOKIE,
-    FLAG,
-    HEADER,
-    IBAN,
-    IN_URL,
-    IN_XML,
-    PLACEHOLDER,
-    PRIVATE_KEY,
-    QUERY,
-    SHAPES,
-    SPOKEN,
-    USER_IN_URL,
-    assigned,
-    assigned_unspaced,
-    is_card,
-    is_iban,
-    phrase,
-)
-from .vocabulary import each
+from . import secret_patterns as forms
+from .vocabulary import compiled, each
 
 _KINDS: Final = {
     **dict.fromkeys(("webhook", "discord", "telegram"), "url_password"),
@@ -183,11 +164,11 @@ def _assigned(match: re.Match[str]) -> str:
 
 
 def _in_xml(match: re.Match[str]) -> str:
-    return "" if PLACEHOLDER.match(match["value"]) else "password"
+    return "" if forms.PLACEHOLDER.match(match["value"]) else "password"
 
 
 def _is_secret(value: str, name: str, match: re.Match[str]) -> bool:
-    if PLACEHOLDER.match(value) or (value.isdigit() and len(value) < 4):
+    if forms.PLACEHOLDER.match(value) or (value.isdigit() and len(value) < 4):
         return False
     if "=" in match["how"]:
         return name[0] == "p" or not (value.isdigit() or _is_variable(value, match))
@@ -219,7 +200,7 @@ def _is_unlike_prose(value: str, match: re.Match[str]) -> bool:
 
 def _flag(match: re.Match[str]) -> str:
     value = match["quoted"] or match["bare"]
-    if PLACEHOLDER.match(value) or value.startswith(("-", "id=", "type=", "source=")):
+    if forms.PLACEHOLDER.match(value) or value.startswith(("-", "id=", "type=", "source=")):
         return ""
     return "token" if "token" in match["before"].lower() else "password"
 
@@ -232,21 +213,25 @@ _NAMING: Final = ("pass", "token", "secret", "key")
 def _rules() -> tuple[tuple[re.Pattern[str], _Judge, tuple[str, ...]], ...]:
     named = (*_NAMING, "pw", "psk", *each("secret_name"), *each("secret_name", spaced=False))
     return (
-        (PRIVATE_KEY, lambda _: "private_key", ()),
-        (SHAPES, _shape, ()),
-        (IN_URL, _in_url, ("@",)),
-        (USER_IN_URL, _in_url, ("@",)),
-        (QUERY, lambda match: "token" * _is_varied(match["value"]), ()),
-        (COOKIE, lambda _: "token", ("cookie",)),
-        (HEADER, _header, (*_NAMING, "bearer", "basic", "authorization")),
-        (assigned(), _assigned, named),
-        (assigned_unspaced(), lambda _: "password", ()),
-        (SPOKEN, _in_xml, named),
-        (IN_XML, _in_xml, ()),
-        (phrase(), lambda _: "password", ("phrase", "words", "mnemonic", "code", "pin")),
-        (FLAG, _flag, (*_NAMING, "login", "mysql", "curl")),
-        (CARD, lambda match: "credit_card" * is_card(match.group()), ()),
-        (IBAN, lambda match: "iban" * is_iban(match.group()), ()),
+        (forms.PRIVATE_KEY, lambda _: "private_key", ()),
+        (forms.SHAPES, _shape, ()),
+        (forms.IN_URL, _in_url, ("@",)),
+        (forms.USER_IN_URL, _in_url, ("@",)),
+        (forms.QUERY, lambda match: "token" * _is_varied(match["value"]), ()),
+        (forms.COOKIE, lambda _: "token", ("cookie",)),
+        (forms.HEADER, _header, (*_NAMING, "bearer", "basic", "authorization")),
+        (forms.assigned(), _assigned, named),
+        (compiled(forms.ASSIGNED_UNSPACED), lambda _: "password", ()),
+        (forms.SPOKEN, _in_xml, named),
+        (forms.IN_XML, _in_xml, ()),
+        (
+            compiled(forms.PHRASE),
+            lambda _: "password",
+            ("phrase", "words", "mnemonic", "code", "pin"),
+        ),
+        (forms.FLAG, _flag, (*_NAMING, "login", "mysql", "curl")),
+        (forms.CARD, lambda match: "credit_card" * forms.is_card(match.group()), ()),
+        (forms.IBAN, lambda match: "iban" * forms.is_iban(match.group()), ()),
     )
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Final
 
 import msgspec
 
-from .vocabulary import either, not_topics, words
+from .vocabulary import compiled, not_topics, words
 
 MARK: Final = "…"
 Measure = Callable[[str], int]
@@ -27,6 +26,9 @@ _LAST_TOKEN: Final = re.compile(r"[^\s(\[\"'“]{1,12}$")
 # A line at least this long that ends in the middle of a sentence was wrapped by an editor.
 _WRAPPED: Final = 40
 _LEAD_INS: Final = 3
+_LEAD_IN: Final = r"(?i)(?:{lead_in})\s+"
+_FILLER: Final = r"\b(?:{filler}) (?=[a-z])"
+_CLAUSE_END: Final = r"[,;:](?=\s)|\s[-–—]\s|—|[，、；：]|\s(?=(?:{explains})\s)"
 _CLOSING: Final = " .!。！;,"
 # A clause that fills a smaller share of the room says too little by itself.
 _WORTH_KEEPING: Final = 0.6
@@ -56,15 +58,14 @@ def plain(sentence: str, aggression: float = 0.7) -> str:
 
     `aggression` is 0 to 1: lead-ins are removed from 0.2 on, filler words from 0.5 on.
     """
-    lead_in, filler = _surrounding()
     text = sentence
     for _ in range(_LEAD_INS if aggression >= 0.2 else 0):
-        lead = lead_in.match(text)
+        lead = compiled(_LEAD_IN).match(text)
         if lead is None or len(text) - lead.end() < 8:
             break
         text = text[lead.end() :]
     if aggression >= 0.5:
-        text = filler.sub("", text)
+        text = compiled(_FILLER).sub("", text)
     text = text.strip().rstrip(_CLOSING) or sentence
     begins = re.match(r"[^\W\d_]+", text)
     if not sentence.startswith(text) and begins and begins.group() in not_topics():
@@ -90,7 +91,7 @@ def shortened(text: str, room: int, measure: Measure = json_bytes, mark: str = M
     """
     if measure(text) <= room:
         return text
-    for match in reversed(list(_clause_ends().finditer(text))):
+    for match in reversed(list(compiled(_CLAUSE_END).finditer(text))):
         clause = text[: match.start()].rstrip()
         if measure(clause) > room:
             continue
@@ -99,20 +100,6 @@ def shortened(text: str, room: int, measure: Measure = json_bytes, mark: str = M
             return whole
         break
     return _to_word(text, room, measure, mark)
-
-
-@cache
-def _surrounding() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """The patterns of lead-ins and of filler words."""
-    return (
-        re.compile(rf"(?:{either('lead_in')})\s+", re.IGNORECASE),
-        re.compile(rf"\b(?:{either('filler')}) (?=[a-z])"),
-    )
-
-
-@cache
-def _clause_ends() -> re.Pattern[str]:
-    return re.compile(rf"[,;:](?=\s)|\s[-–—]\s|—|[，、；：]|\s(?=(?:{either('explains')})\s)")
 
 
 def _blocks(text: str) -> Iterator[str]:

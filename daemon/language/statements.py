@@ -16,9 +16,10 @@ from .cues import WORD, Signal, is_of_self, outcome_of, signals_of, worth
 from .normal_form import negations
 from .sentences import plain, printable, sentences
 from .speech import Role, Utterance, utterances
-from .vocabulary import cue, either, not_topics
+from .vocabulary import compiled, cue, not_topics
 from .vocabulary import words as language_words
 
+_INSTEAD: Final = r"(?i)(?P<new>.{1,300}?)[,;]? (?:{instead}) (?P<old>[^,;。]{1,60})[.!。]?$"
 # The minimum worth of a kept statement: without aggression a plain sentence with a few content
 # words; with the default a sentence that also states, reports or names something.
 _LEAST_WORTH: Final = 0.6
@@ -141,7 +142,7 @@ def correction_of(said: str, earlier: Sequence[str]) -> Correction | None:
 
     A correction may consist of the value alone: "sorry, at 4, not 3".
     """
-    found = _instead().match(said) or re.match(either("replaced", spaced=False), said)
+    found = compiled(_INSTEAD).match(said) or compiled("{~replaced}").match(said)
     if found is None:
         return None
     new, old = _value(found["new"]), _value(found["old"])
@@ -279,17 +280,9 @@ def _gist(text: str) -> object:
 
 
 def _corrects(newer: SaidSentence, older: SaidSentence) -> bool:
-    instead = _instead().match(newer.text)
+    instead = compiled(_INSTEAD).match(newer.text)
     text = instead["new"] if instead else newer.text
     return judge(older.text, text).relation == "contradiction"
-
-
-@cache
-def _instead() -> re.Pattern[str]:
-    return re.compile(
-        rf"(?P<new>.{{1,300}}?)[,;]? (?:{either('instead')}) (?P<old>[^,;。]{{1,60}})[.!。]?$",
-        re.IGNORECASE,
-    )
 
 
 def _value(part: str) -> str:

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -19,6 +19,7 @@ from ..memory.stop_words import STOP_WORDS
 
 FOLDER = Path(__file__).with_name("lexicon")
 _REFERENCE: Final = re.compile(r"\{([a-z_]+)\}")
+_INSERTED: Final = re.compile(r"\{(?P<unspaced>~?)(?P<name>[a-z_]+)\}")
 
 
 class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -102,10 +103,12 @@ def relations() -> Mapping[str, Mapping[str, str]]:
 
 
 @cache
-def each(name: str, *, spaced: bool = True) -> tuple[str, ...]:
+def each(
+    name: str, *, spaced: bool = True, of: Literal["cues", "about"] = "cues"
+) -> tuple[str, ...]:
     """The cues of a name of all languages that part words with blanks, or of all others."""
     chosen = (language for language in languages() if language.spaced == spaced)
-    return tuple(_whole(one, cue) for one in chosen for cue in one.cues.get(name, ()))
+    return tuple(_whole(one, cue) for one in chosen for cue in getattr(one, of).get(name, ()))
 
 
 @cache
@@ -115,35 +118,32 @@ def either(name: str, *, spaced: bool = True) -> str:
 
 
 @cache
-def cue(name: str) -> re.Pattern[str]:
+def compiled(template: str) -> re.Pattern[str]:
+    """`template` with `either` in place of each `{name}`, of unspaced languages for `{~name}`."""
+    return re.compile(
+        _INSERTED.sub(lambda found: either(found["name"], spaced=not found["unspaced"]), template)
+    )
+
+
+@cache
+def cue(name: str, of: Literal["cues", "about"] = "cues") -> re.Pattern[str]:
     """An expression that finds any cue of a name in folded text.
 
     Raises:
         KeyError: no language has a cue of that name.
     """
-    return _expression(name, either(name), either(name, spaced=False))
+    spaced, unspaced = ("|".join(each(name, spaced=spaced, of=of)) for spaced in (True, False))
+    parts = [rf"(?<!\w)(?:{spaced})(?!\w)" if spaced else "", unspaced]
+    if not any(parts):
+        raise KeyError(name)
+    return re.compile("|".join(filter(None, parts)))
 
 
 @cache
 def categories() -> Mapping[str, re.Pattern[str]]:
     """For each category of `about`, the pattern of statements that belong there."""
     names = dict.fromkeys(name for language in languages() for name in language.about)
-    return {
-        name: _expression(name, *("|".join(_about(name, spaced=s)) for s in (True, False)))
-        for name in names
-    }
-
-
-def _about(name: str, *, spaced: bool) -> list[str]:
-    chosen = (language for language in languages() if language.spaced == spaced)
-    return [_whole(one, told) for one in chosen for told in one.about.get(name, ())]
-
-
-def _expression(name: str, spaced: str, unspaced: str) -> re.Pattern[str]:
-    parts = [rf"(?<!\w)(?:{spaced})(?!\w)" if spaced else "", unspaced]
-    if not any(parts):
-        raise KeyError(name)
-    return re.compile("|".join(filter(None, parts)))
+    return {name: cue(name, "about") for name in names}
 
 
 def _whole(language: Language, expression: str) -> str:

@@ -136,20 +136,17 @@ def check_tags(tags: Iterable[str], *, field: str = "tags") -> tuple[str, ...]:
         InvalidInput: more than 32, or one with a NUL or no valid Unicode.
         TooLarge: one is longer than 64 characters.
     """
-    clean = (check_short(tag, f"{field}[{i}]", TAG_CHARS) for i, tag in enumerate(tags))
-    unique = tuple(dict.fromkeys(tag for tag in clean if tag))
-    if len(unique) > TAGS:
-        raise InvalidInput(f"give at most {TAGS} different tags (got {len(unique)})", field=field)
-    return unique
+    return _check_list(tags, field, TAG_CHARS, TAGS, "different tags")
 
 
 def check_metadata(metadata: Metadata, *, field: str = "metadata") -> Metadata:
     """The references that a caller gives: at most 64 of a kind, each at most 2,048 characters."""
-    return Metadata(
-        urls=_check_references(metadata.urls, f"{field}.urls"),
-        commands=_check_references(metadata.commands, f"{field}.commands"),
-        paths=_check_references(metadata.paths, f"{field}.paths"),
+    given = msgspec.structs.asdict(metadata)
+    lists = (
+        _check_list(found, f"{field}.{name}", REFERENCE_CHARS, REFERENCES)
+        for name, found in given.items()
     )
+    return Metadata(*lists)
 
 
 def check_data(data: Json, limit_bytes: int = DATA_BYTES, *, field: str = "data") -> Json:
@@ -263,14 +260,16 @@ def _data_fault(data: Json) -> str | None:
     return None
 
 
-def _check_references(references: Iterable[str], field: str) -> tuple[str, ...]:
-    clean = (
-        check_short(reference, f"{field}[{i}]", REFERENCE_CHARS)
-        for i, reference in enumerate(references)
-    )
-    unique = tuple(dict.fromkeys(reference for reference in clean if reference))
-    if len(unique) > REFERENCES:
-        raise InvalidInput(f"give at most {REFERENCES} '{field}' (got {len(unique)})", field=field)
+def _check_list(
+    values: Iterable[str], field: str, limit_chars: int, limit: int, what: str = ""
+) -> tuple[str, ...]:
+    """The values, stripped, without blank and duplicate ones."""
+    clean = (check_short(value, f"{field}[{i}]", limit_chars) for i, value in enumerate(values))
+    unique = tuple(dict.fromkeys(filter(None, clean)))
+    if len(unique) > limit:
+        raise InvalidInput(
+            f"give at most {limit} {what or repr(field)} (got {len(unique)})", field=field
+        )
     return unique
 
 

@@ -43,12 +43,15 @@ def merge(older: Memory, newer: Memory, share: float = SHARE_OF_OLDER) -> Memory
         importance=min(1.0, newer.importance + share * older.importance),
         pinned=newer.pinned or older.pinned,
         metadata=Metadata(
-            urls=_union(newer.metadata.urls, older.metadata.urls, REFERENCES),
-            commands=_union(newer.metadata.commands, older.metadata.commands, REFERENCES),
-            paths=_union(newer.metadata.paths, older.metadata.paths, REFERENCES),
+            *(
+                _union(getattr(newer.metadata, name), getattr(older.metadata, name), REFERENCES)
+                for name in Metadata.__struct_fields__
+            )
         ),
         data=older.data if newer.data is None else newer.data,
-        expires_at=_later_expiry(newer.expires_at, older.expires_at),
+        expires_at=None
+        if newer.expires_at is None or older.expires_at is None
+        else max(newer.expires_at, older.expires_at),
     )
 
 
@@ -100,7 +103,3 @@ def _union(first: Iterable[str], second: Iterable[str], limit: int) -> tuple[str
     """Both in order without repeats; `limit` applies only to items of the second."""
     kept = tuple(first)
     return tuple(dict.fromkeys((*kept, *second)))[: max(limit, len(kept))]
-
-
-def _later_expiry(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else max(one, other)

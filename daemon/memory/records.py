@@ -138,6 +138,9 @@ class Distilled(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...] = ()
 
 
+OmissionKind: TypeAlias = Literal["url", "command", "next_step"]
+
+
 class Omission(msgspec.Struct, frozen=True):
     """Something that is missing in a note.
 
@@ -148,7 +151,7 @@ class Omission(msgspec.Struct, frozen=True):
         suggestion: what to write, and on which line.
     """
 
-    kind: Literal["url", "command", "next_step"]
+    kind: OmissionKind
     message: str
     line: int
     suggestion: str

@@ -20,9 +20,11 @@ from .tree_nodes import (
     Tree,
     TreeLimits,
     ancestors,
+    branch,
     children,
     depth,
-    is_within,
+    grow,
+    joined,
     level,
     one_line,
     parent,
@@ -57,12 +59,8 @@ def add(tree: Tree, path: str, desc: str, now: float, limits: TreeLimits) -> dic
     """
     path = check_category(path, limits.max_depth, field="path")
     grown = with_parents(tree)
-    if path == ROOT:
-        return grown
-    for step in (*ancestors(path), path):
-        grown.setdefault(step, Node(desc=title(step), last_access=now))
-    if described := one_line(desc):
-        grown[path] = msgspec.structs.replace(grown[path], desc=described)
+    if path != ROOT:
+        grow(grown, path, desc, now)
     return grown
 
 
@@ -79,15 +77,15 @@ def remove(tree: Tree, path: str) -> dict[str, Node]:
         raise InvalidInput("cannot remove the root of the tree", field="path")
     if path not in tree:
         raise NotFound(f"the tree has no category '{path}'", field="path")
-    branch = {below for below in tree if is_within(below, path)}
-    filed = sum(tree[below].warm_count + tree[below].cold_count for below in branch)
+    gone = set(branch(tree, path))
+    filed = sum(tree[below].warm_count + tree[below].cold_count for below in gone)
     if filed:
         raise Conflict(
             f"cannot remove '{path}': {filed} memories are filed in it or below it",
             field="path",
             hint="file them elsewhere or forget them first",
         )
-    return {below: node for below, node in tree.items() if below not in branch}
+    return {below: node for below, node in tree.items() if below not in gone}
 
 
 def prune(
@@ -219,7 +217,7 @@ class _Work:
         if not siblings:
             del self.children[above]
         if above != ROOT:
-            self.nodes[above] = _joined(self.nodes[above], node)
+            self.nodes[above] = joined(self.nodes[above], node)
         self.merges[path] = above
         return above
 
@@ -229,12 +227,3 @@ class _Work:
         for path, above in reversed(self.merges.items()):
             ends[path] = ends.get(above, above)
         return FittedTree(tree=self.nodes, merges=tuple((path, ends[path]) for path in self.merges))
-
-
-def _joined(parent_node: Node, child: Node) -> Node:
-    return msgspec.structs.replace(
-        parent_node,
-        warm_count=parent_node.warm_count + child.warm_count,
-        cold_count=parent_node.cold_count + child.cold_count,
-        last_access=max(parent_node.last_access, child.last_access),
-    )

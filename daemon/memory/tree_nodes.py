@@ -84,6 +84,29 @@ def depth(tree: Tree) -> int:
     return max(map(level, tree), default=0)
 
 
+def joined(node: Node, other: Node) -> Node:
+    """`node` with the memories of `other`, and the later access of both."""
+    return msgspec.structs.replace(
+        node,
+        warm_count=node.warm_count + other.warm_count,
+        cold_count=node.cold_count + other.cold_count,
+        last_access=max(node.last_access, other.last_access),
+    )
+
+
+def grow(nodes: dict[str, Node], path: str, desc: str, now: float) -> None:
+    """Add `path` and its missing parents, used `now`; a non-blank `desc` replaces the old one."""
+    for step in (*ancestors(path), path):
+        nodes.setdefault(step, Node(desc=title(step), last_access=now))
+    if described := one_line(desc):
+        nodes[path] = msgspec.structs.replace(nodes[path], desc=described)
+
+
+def branch(paths: Iterable[str], path: str) -> list[str]:
+    """`path` and everything below it."""
+    return [one for one in paths if is_within(one, path)]
+
+
 def children(paths: Iterable[str]) -> dict[str, list[str]]:
     """The sorted children of every path that has any; the top level is under `root`."""
     found: dict[str, list[str]] = {}

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from ..errors import Conflict, InvalidInput, ThermoclineError
 from .checks import check_category
@@ -19,9 +20,10 @@ from .tree_nodes import (
     Node,
     Tree,
     TreeLimits,
-    ancestors,
+    branch,
     children,
-    is_within,
+    grow,
+    joined,
     one_line,
     title,
 )
@@ -105,16 +107,11 @@ def apply(
 ) -> Rebuilt:
     """Apply the operations in order, and refuse invalid ones.
 
-    A tree within its limits stays within them.
-
-    Args:
-        tree: the tree as it is.
-        operations: the operations; those after the first `MOST_OPERATIONS` are refused.
-        limits: the limits of the tree.
-        now: the last access of created categories.
-        placed: the categories of the memories that operations move.
+    A tree within its limits stays within them. Operations after the first `MOST_OPERATIONS` are
+    refused. Created categories count as used `now`; `placed` are the categories of the memories
+    that operations move.
     """
-    work = _Work(tree, limits, now, dict(placed or {}))
+    work = _Work(dict(tree), limits, now, dict(placed or {}))
     for number, operation in enumerate(operations):
         try:
             if number >= MOST_OPERATIONS:
@@ -138,19 +135,16 @@ def fits(nodes: Tree, limits: TreeLimits) -> str | None:
     return None
 
 
-class _Work:
+class _Work(msgspec.Struct):
     """The tree while operations are applied. Each operation leaves it consistent."""
 
-    def __init__(
-        self, tree: Tree, limits: TreeLimits, now: float, placed: dict[str, Placed]
-    ) -> None:
-        self.nodes = dict(tree)
-        self.limits = limits
-        self.now = now
-        self.placed = placed
-        self.steps: list[Relabel | Move] = []
-        self.done: list[TreeChange] = []
-        self.refused: list[RefusedChange] = []
+    nodes: dict[str, Node]
+    limits: TreeLimits
+    now: float
+    placed: dict[str, Placed]
+    steps: list[Relabel | Move] = []
+    done: list[TreeChange] = []
+    refused: list[RefusedChange] = []
 
     def do(self, operation: TreeChange) -> None:
         """Apply one operation; a failure changes nothing.
@@ -193,23 +187,19 @@ class _Work:
     def _make(self, path: str, summary: str, *, fresh: bool = False) -> None:
         if path == ROOT or (fresh and path in self.nodes):
             raise Conflict(f"the category '{path}' is already there")
-        for step in (*ancestors(path), path):
-            self.nodes.setdefault(step, Node(desc=title(step), last_access=self.now))
-        if described := one_line(summary):
-            self.nodes[path] = msgspec.structs.replace(self.nodes[path], desc=described)
+        grow(self.nodes, path, summary, self.now)
 
     def _describe(self, path: str, summary: str) -> None:
-        described = one_line(summary)
-        if path == ROOT or not described:
+        if path == ROOT or not one_line(summary):
             raise InvalidInput(f"cannot use this description of '{path}'")
-        self.nodes[path] = msgspec.structs.replace(self.nodes[path], desc=described)
+        grow(self.nodes, path, summary, self.now)
 
     def _remove(self, path: str) -> None:
-        branch = self._branch(path)
-        filed = sum(self.nodes[one].warm_count + self.nodes[one].cold_count for one in branch)
+        gone = branch(self.nodes, path)
+        filed = sum(self.nodes[one].warm_count + self.nodes[one].cold_count for one in gone)
         if path == ROOT or filed:
             raise Conflict(f"cannot remove '{path}': {filed} memories are filed there")
-        for one in branch:
+        for one in gone:
             del self.nodes[one]
 
     def _relocate(self, path: str, operation: TreeChange) -> list[Relabel | Move]:
@@ -222,16 +212,18 @@ class _Work:
         elif target == ROOT or target in self.nodes:
             raise Conflict(f"the category '{target}' is already there")
         steps: list[Relabel | Move] = []
-        for one in sorted(self._branch(path)):
+        for one in sorted(branch(self.nodes, path)):
             new = self._path(_below(target, one.removeprefix(path)))
             node = self.nodes.pop(one)
             if new != ROOT:
                 fresh = new not in self.nodes
                 self._make(new, node.desc if fresh and node.desc != title(one) else "")
-                self.nodes[new] = _joined(self.nodes[new], node, fresh=fresh)
+                self.nodes[new] = joined(self.nodes[new], node)
+                if fresh:
+                    self.nodes[new] = replace(self.nodes[new], last_access=node.last_access)
             steps.append(Relabel(one, new))
-        if operation.type == "rename" and (described := one_line(operation.summary)):
-            self.nodes[target] = msgspec.structs.replace(self.nodes[target], desc=described)
+        if operation.type == "rename":
+            grow(self.nodes, target, operation.summary, self.now)
         return steps
 
     def _move(self, path: str, operation: TreeChange) -> Move:
@@ -246,18 +238,15 @@ class _Work:
         self._make(target, operation.summary if target not in self.nodes else "")
         cold = sum(self.placed[key].archived for key in ids)
         moved = Node(desc="", warm_count=len(ids) - cold, cold_count=cold)
-        self.nodes[target] = _joined(self.nodes[target], moved)
+        self.nodes[target] = joined(self.nodes[target], moved)
         if path != ROOT:
             left = self.nodes[path]
-            self.nodes[path] = msgspec.structs.replace(
+            self.nodes[path] = replace(
                 left,
                 warm_count=max(0, left.warm_count - moved.warm_count),
                 cold_count=max(0, left.cold_count - moved.cold_count),
             )
         return Move(ids, path, target)
-
-    def _branch(self, path: str) -> list[str]:
-        return [one for one in self.nodes if is_within(one, path)]
 
     def _follow(self, steps: Sequence[Relabel | Move]) -> None:
         for step in steps:
@@ -272,13 +261,3 @@ class _Work:
 def _below(target: str, rest: str) -> str:
     """`target` with the relative path `rest`; of a child of the root its name."""
     return (rest.lstrip("/") or ROOT) if target == ROOT else f"{target}{rest}"
-
-
-def _joined(node: Node, other: Node, *, fresh: bool = False) -> Node:
-    last = other.last_access if fresh else max(node.last_access, other.last_access)
-    return msgspec.structs.replace(
-        node,
-        warm_count=node.warm_count + other.warm_count,
-        cold_count=node.cold_count + other.cold_count,
-        last_access=last,
-    )

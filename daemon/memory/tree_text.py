@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import msgspec
+
 from .tree_nodes import DESC_CHARS, ROOT, Node, Tree, TreeLimits, children, level, title
 
 SCHEMA_VERSION: Final = "2.0"
@@ -41,11 +43,7 @@ def show(tree: Tree, warm_total: int, cold_total: int, limits: TreeLimits) -> st
 
     `Nodes` counts the root, as the limit does; `Size` is that of `prompt`.
     """
-    lines = [
-        "Memory Tree Index",
-        "=" * 50,
-        f"📂 Root (warm:{warm_total}, cold:{cold_total})",
-    ]
+    lines = ["Memory Tree Index", "=" * 50, f"📂 Root (warm:{warm_total}, cold:{cold_total})"]
     for path in _in_order(tree):
         node = tree[path]
         indent = "  " * level(path)
@@ -77,13 +75,8 @@ def document(tree: Tree, warm_total: int, cold_total: int) -> dict[str, Any]:
 
 
 def _entry(node: Node, child_paths: list[str]) -> dict[str, Any]:
-    return {
-        "desc": node.desc,
-        "warm_count": node.warm_count,
-        "cold_count": node.cold_count,
-        "last_access": int(node.last_access),
-        "children": child_paths,
-    }
+    whole = msgspec.structs.asdict(node)
+    return whole | {"last_access": int(node.last_access), "children": child_paths}
 
 
 def said_of(path: str, node: Node) -> str:

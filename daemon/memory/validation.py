@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from .metadata import extract
-from .records import Omission
+from .records import Omission, OmissionKind
 
 # The distance of a link or command from its word in characters, extended to whole lines.
 NEARBY: Final = 250
@@ -60,51 +60,6 @@ _SENTENCE_START: Final = re.compile(
     r"[.!?。](?:\s+|$)|\n|(?:^|(?<=\n))[ \t]*(?:[-*+]|\d+[.)])[ \t]+(?:\[.\][ \t]+)?"
 )
 _COMMANDS: Final = re.compile(r"`[^`\n]{2,}`|^[ \t]*\$ \S|^[ \t]*(?:```|~~~)", re.MULTILINE)
-
-
-def validate(text: str) -> list[Omission]:
-    """The omissions of the note `text`, once for each tool, action and kind of decision.
-
-    Ordered as tools, actions, decisions; their number is the exit code of the command.
-    """
-    words = _SPAN.sub(_blank, _FENCE.sub(_blank, text))
-    return [*_tools(text, words), *_actions(text, words), *_decisions(text, words)]
-
-
-def _blank(match: re.Match[str]) -> str:
-    return re.sub(r"[^\n]", " ", match.group())
-
-
-def _tools(text: str, words: str) -> Iterator[Omission]:
-    for mentions in _grouped(
-        _TOOL.finditer(words), lambda match: match.group().casefold()
-    ).values():
-        name = mentions[0].group()
-        if any(extract(_around(text, match)).urls for match in mentions):
-            continue
-        line = _line(text, mentions[0].start())
-        yield Omission(
-            "url",
-            f"Tool '{name}' mentioned without URL/documentation link",
-            line,
-            f"line {line}: add the URL of {name} or of its documentation",
-        )
-
-
-def _actions(text: str, words: str) -> Iterator[Omission]:
-    found = (match for match in _ACTION.finditer(words) if _is_done(words, match))
-    for action, mentions in _grouped(found, lambda match: match.lastgroup or "").items():
-        if any(_COMMANDS.search(_around(text, match)) for match in mentions):
-            continue
-        line = _line(text, mentions[0].start())
-        yield Omission(
-            "command",
-            f"Action '{action}' mentioned without command example",
-            line,
-            f"line {line}: add the command in back quotes, such as `{_EXAMPLES[action]}`",
-        )
-
-
 _EXAMPLES: Final[Mapping[str, str]] = {
     "download": "curl -LO https://…",
     "install": "pip install …",
@@ -114,19 +69,47 @@ _EXAMPLES: Final[Mapping[str, str]] = {
 }
 
 
-def _decisions(text: str, words: str) -> Iterator[Omission]:
-    found = (match for match in _DECISION.finditer(words) if not _asked(words, match))
-    for mentions in _grouped(found, lambda match: match.group().casefold()).values():
-        first = mentions[0]
-        if any(_NEXT_STEP.search(_around(words, match)) for match in mentions):
-            continue
-        line = _line(text, first.start())
-        yield Omission(
-            "next_step",
-            f"Decision near '{_snippet(text, first)}...' may lack implementation details",
-            line,
-            f"line {line}: say what follows from it: the next step, who takes it, by when",
-        )
+def validate(text: str) -> list[Omission]:
+    """The omissions of the note `text`, once for each tool, action and kind of decision.
+
+    Ordered as tools, actions, decisions; their number is the exit code of the command.
+    """
+    words = _SPAN.sub(_blank, _FENCE.sub(_blank, text))
+    tools = _grouped(_TOOL.finditer(words), lambda match: match.group().casefold())
+    done = (match for match in _ACTION.finditer(words) if _is_done(words, match))
+    actions = _grouped(done, lambda match: match.lastgroup or "")
+    made = (match for match in _DECISION.finditer(words) if not _asked(words, match))
+    decisions = _grouped(made, lambda match: match.group().casefold())
+    found: list[Omission] = []
+    for mentions in tools.values():
+        if not any(extract(_around(text, match)).urls for match in mentions):
+            name = mentions[0].group()
+            message = f"Tool '{name}' mentioned without URL/documentation link"
+            what = f"add the URL of {name} or of its documentation"
+            found.append(_omission(text, "url", mentions[0], message, what))
+    for action, mentions in actions.items():
+        if not any(_COMMANDS.search(_around(text, match)) for match in mentions):
+            message = f"Action '{action}' mentioned without command example"
+            what = f"add the command in back quotes, such as `{_EXAMPLES[action]}`"
+            found.append(_omission(text, "command", mentions[0], message, what))
+    for mentions in decisions.values():
+        if not any(_NEXT_STEP.search(_around(words, match)) for match in mentions):
+            near = _snippet(text, mentions[0])
+            message = f"Decision near '{near}...' may lack implementation details"
+            what = "say what follows from it: the next step, who takes it, by when"
+            found.append(_omission(text, "next_step", mentions[0], message, what))
+    return found
+
+
+def _omission(
+    text: str, kind: OmissionKind, match: re.Match[str], message: str, what: str
+) -> Omission:
+    line = text.count("\n", 0, match.start()) + 1
+    return Omission(kind, message, line, f"line {line}: {what}")
+
+
+def _blank(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", match.group())
 
 
 def _grouped(
@@ -163,7 +146,3 @@ def _snippet(text: str, match: re.Match[str]) -> str:
         start = end.end()
     line = text[start : start + max(_SNIPPET_CHARS, match.end() - start)]
     return line.split("\n", 1)[0].strip()
-
-
-def _line(text: str, place: int) -> int:
-    return text.count("\n", 0, place) + 1

@@ -7,30 +7,18 @@ from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import asdict
 
-from .records import DEFAULT_EVENT, Memory
+from .records import Memory
 from .scoring import DAY, Scoring, score, score_of, tier_of
 
-# The fields of a record beyond EvoClaw's, left out if they have these values.
-_FURTHER: Final = {
-    "type": "semantic",
-    "event": DEFAULT_EVENT,
-    "subject": "",
-    "outcome": "",
-    "original_category": "",
-    "tags": (),
-    "source": "",
-    "actor": "",
-    "group": "",
-    "position": None,
-    "pinned": False,
-    "data": None,
-    "last_accessed_at": None,
-    "expires_at": None,
-    "merged_into": None,
-    "superseded_by": None,
-    "writer": "",
-}
+# The fields of a record beyond EvoClaw's, left out if they have the default of `Memory`.
+_FURTHER: Final = (
+    "type", "event", "subject", "outcome", "original_category", "tags", "source", "actor", "group",
+    "position", "pinned", "data", "last_accessed_at", "expires_at", "merged_into", "superseded_by",
+    "writer",
+)  # fmt: skip
+_DEFAULTS: Final = {field.name: field.default for field in msgspec.structs.fields(Memory)}
 _SCORE_DECIMALS: Final = 6
 _LONGEST_TIER: Final = "frozen"
 _LONGEST_TIME: Final = 1_234_567_890.1234567
@@ -80,10 +68,7 @@ def record_size(memory: Memory) -> int:
     """
     uses = max(memory.access_count, _MANY_USES)
     longest = msgspec.structs.replace(
-        memory,
-        access_count=uses,
-        last_accessed_at=_LONGEST_TIME,
-        archived_at=None,
+        memory, access_count=uses, last_accessed_at=_LONGEST_TIME, archived_at=None
     )
     whole_digits = len(str(1 + _HIGHEST_BOOST * uses))
     score_width = whole_digits + 1 + _SCORE_DECIMALS
@@ -138,7 +123,6 @@ def _worth(entry: WarmEntry, now: float, scoring: Scoring) -> tuple[bool, float,
 
 
 def _record(memory: Memory, value: float, tier: str) -> dict[str, Any]:
-    metadata = memory.metadata
     fields: dict[str, Any] = {
         "id": memory.id,
         "text": memory.text,
@@ -147,17 +131,13 @@ def _record(memory: Memory, value: float, tier: str) -> dict[str, Any]:
         "created_at": memory.created_at,
         "access_count": memory.access_count,
         "score": value,
-        "metadata": {
-            "urls": list(metadata.urls),
-            "commands": list(metadata.commands),
-            "paths": list(metadata.paths),
-        },
+        "metadata": {name: list(found) for name, found in asdict(memory.metadata).items()},
         "tier": tier,
     }
     if memory.updated_at != memory.created_at:
         fields["updated_at"] = memory.updated_at
-    for name, default in _FURTHER.items():
+    for name in _FURTHER:
         value_of = getattr(memory, name)
-        if value_of != default:
+        if value_of != _DEFAULTS[name]:
             fields[name] = list(value_of) if name == "tags" else value_of
     return fields

@@ -317,10 +317,7 @@ SOURCE_OF: Final = {one.name: one.source for one in SECTIONS if one.source}
 
 
 def read_block(
-    db: sqlite3.Connection,
-    asked: Asked,
-    max_tokens: int,
-    cost: Callable[[Shown], int],
+    db: sqlite3.Connection, asked: Asked, max_tokens: int, cost: Callable[[Shown], int]
 ) -> tuple[list[Filled], list[str]]:
     """The sections with content, in order, within `max_tokens` as `cost` measures them.
 

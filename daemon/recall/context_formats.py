@@ -7,7 +7,7 @@ other formats are as those systems write them; only their closing mark is remove
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -106,34 +106,38 @@ _TINYCLAW_REFLECTIONS: Final = 10
 _TINYCLAW_EPISODES: Final = 3
 
 
+def _part(title: str, lines: Iterable[str]) -> str:
+    """A heading with its lines; "" without lines."""
+    text = "\n".join(lines)
+    return f"## {title}\n{text}" if text else ""
+
+
 def _tinyclaw(reading: BlockReading) -> str:
     """TinyClaw's block, which precedes a message; "" if it would be empty."""
     db, message = reading.db, reading.asked.query.lower()
-    sections: list[str] = []
-    part = own_entries.part(db, own_entries.KNOWLEDGE)
-    if text := own_files.knowledge_text(part.text):
-        sections.append(f"## Knowledge\n{text}")
-    lines = [
+    knowledge = own_files.knowledge_text(own_entries.part(db, own_entries.KNOWLEDGE).text)
+    reflections = (
         f"- [{one.item.type}] {one.item.context}: {one.item.lesson}"
         + (f" → {one.item.action}" if one.item.action else "")
         for one in own_entries.last_lines(db, "reflections", _TINYCLAW_REFLECTIONS)
         if isinstance(one.item, Reflection)
-    ]
-    if lines:
-        sections.append("\n".join(("## Recent Reflections", *lines)))
-    if lines := [f"- [{one.outcome}] {one.text}" for one in _episodes_for(reading, message)]:
-        sections.append("\n".join(("## Relevant Past Conversations", *lines)))
-    skills = [
+    )
+    episodes = (f"- [{one.outcome}] {one.text}" for one in _episodes_for(reading, message))
+    skills = (
         f"### {one.id}\n{one.item.text}"
         for one in own_entries.every(db, "skills")
         if isinstance(one.item, Skill) and one.item.text and _is_about(one.item, message)
-    ]
-    if skills:
-        sections.append("\n".join(("## Relevant Skills", *skills)))
-    if not sections:
+    )
+    sections = (
+        _part("Knowledge", [knowledge]),
+        _part("Recent Reflections", reflections),
+        _part("Relevant Past Conversations", episodes),
+        _part("Relevant Skills", skills),
+    )
+    if not any(sections):
         return ""
     # Escaped so that no text can end the block.
-    inside = "\n\n".join(sections).replace(_MARK, "[\\/MEMORY]")
+    inside = "\n\n".join(filter(None, sections)).replace(_MARK, "[\\/MEMORY]")
     return f"[MEMORY]\n{inside}\n{_MARK}"
 
 
@@ -166,19 +170,19 @@ _LABELS: Final = {"correction": "⚠️ Correction", "preference_learned": "⭐ 
 def _tiny_claw(reading: BlockReading) -> str:
     """Tiny Claw's context; "" if it would be empty."""
     db, now = reading.db, reading.asked.now
-    sections: list[str] = []
     hits = _ranked(reading, "tinyclaw", _RELEVANT, "memory", "pair")
-    if hits:
-        sections += ["\n## Relevant Memories", *map(_tiny_claw_line, hits)]
     wanted = selecting.Filters(min_importance=_IMPORTANT_FROM)
     newest = selecting.newest(db, wanted, limit=_IMPORTANT, now=now)
-    if newest:
-        lines = (f"{_LABELS.get(one.event, '📌 Note')}: {one.text}" for one in newest)
-        sections += ["\n## Important Context", *lines]
     pairs, _ = key_values.page(db, "", _FACTS, 0)
-    if pairs:
-        sections += ["\n## Stored Facts", *(f"- {one.key}: {one.value}" for one in pairs)]
-    return "\n".join(sections)
+    sections = (
+        _part("Relevant Memories", map(_tiny_claw_line, hits)),
+        _part(
+            "Important Context",
+            (f"{_LABELS.get(one.event, '📌 Note')}: {one.text}" for one in newest),
+        ),
+        _part("Stored Facts", (f"- {one.key}: {one.value}" for one in pairs)),
+    )
+    return "".join(f"\n{section}\n" for section in sections if section)[:-1]
 
 
 def _tiny_claw_line(hit: Hit) -> str:
@@ -216,18 +220,15 @@ def _scalyclaw(reading: BlockReading) -> str:
     if len(reading.asked.query) < _SCALYCLAW_LEAST:
         return ""
     hits = _ranked(reading, "scalyclaw", _SCALYCLAW_MEMORIES, "memory")
-    sections: list[str] = []
-    if hits:
-        lines = (_scalyclaw_line(hit.memory) for hit in hits)
-        sections.append("\n".join(("## Relevant Memories", *lines)))
     shown = [hit.memory.id for hit in hits]
     known = entities.known(
         reading.db, reading.asked.query, shown, _SCALYCLAW_ENTITIES, reading.asked.now
     )
-    if known:
-        lines = (_scalyclaw_entity(one) for one in known)
-        sections.append("\n".join(("## Known Entities", *lines)))
-    return "\n\n".join(sections)
+    sections = (
+        _part("Relevant Memories", (_scalyclaw_line(hit.memory) for hit in hits)),
+        _part("Known Entities", map(_scalyclaw_entity, known)),
+    )
+    return "\n\n".join(filter(None, sections))
 
 
 def _scalyclaw_line(memory: Memory) -> str:
@@ -238,9 +239,7 @@ def _scalyclaw_line(memory: Memory) -> str:
 
 def _scalyclaw_entity(one: entities.Entity) -> str:
     related = ", ".join(f"{r.relation} {r.target}" for r in one.relations)
-    return (
-        f"- **{one.name}** ({one.type}: {related})" if related else f"- **{one.name}** ({one.type})"
-    )
+    return f"- **{one.name}** ({one.type}{f': {related}' if related else ''})"
 
 
 _EVOCLAW_BYTES: Final = 3_072
@@ -262,7 +261,7 @@ def _evoclaw(reading: BlockReading) -> str:
     parts = [
         markdown.body(document, asked.local),
         trees.show(nodes, *tree_rows.totals(db), asked.rules.tree) if nodes else "",
-        "\n".join(("## Retrieved Memories", *lines)) if lines else "",
+        _part("Retrieved Memories", lines),
     ]
     return "\n\n".join(filter(None, parts))
 

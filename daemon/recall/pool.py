@@ -73,16 +73,9 @@ def gather(  # noqa: PLR0913 - what is searched, and how wide
 ) -> Pool:
     """The best `limit` of each source by the weight of their words that pass the filters.
 
-    Args:
-        db: a read connection.
-        postings: the postings of the query's words.
-        extra: keys that something other than a word names, such as a category.
-        filters: conditions that all candidates satisfy.
-        sources: the sources to search.
-        now: the time.
-        limit: maximum number of memories by words; for other sources times their depth.
-        least: the minimum of that limit for any source.
-        neighbours: whether to include the neighbours of the best, which may have no such word.
+    `limit` is that of memories: other sources have it times their depth, but at least `least`.
+    `extra` are keys that something other than a word names, such as a category. With `neighbours`
+    the neighbours of the best are included, which may have no such word.
     """
     weighed = _weighed(postings)
     extra = set(extra)

@@ -111,10 +111,7 @@ class Query(msgspec.Struct, frozen=True):
 
 
 def parse(
-    text: str,
-    now: float | None = None,
-    local: dt.tzinfo = dt.UTC,
-    people: Collection[str] = (),
+    text: str, now: float | None = None, local: dt.tzinfo = dt.UTC, people: Collection[str] = ()
 ) -> Query:
     """Read a query; any text is valid.
 

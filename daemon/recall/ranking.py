@@ -97,7 +97,9 @@ def rank_as(
             if parts is not None:
                 relevance = parts.relevance * entry.source.weight
                 ranked.append(Ranked(at, relevance, parts.match, parts.recency, parts.importance))
-    return _ordered(pool, ranked)
+    entries = pool.entries
+    ranked.sort(key=lambda one: (-one.relevance, -entries[one.at].created_at, -entries[one.at].key))
+    return ranked
 
 
 def rank_by_tree(
@@ -163,11 +165,3 @@ _JUDGES: Final[dict[Preset, Callable[[Candidate, float, float, float], Parts | N
 def _recency(entry: Candidate, now: float, decay: float) -> float:
     used = max(entry.created_at, entry.last_accessed_at or 0.0)
     return math.exp(-decay * max(0.0, now - used) / DAY)
-
-
-def _ordered(pool: Pool, ranked: Sequence[Ranked]) -> list[Ranked]:
-    def key(found: Ranked) -> tuple[float, float, int]:
-        entry = pool.entries[found.at]
-        return -found.relevance, -entry.created_at, -entry.key
-
-    return sorted(ranked, key=key)

@@ -182,13 +182,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def recall(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Answer:
-    """Answer a request from one snapshot of the database.
-
-    Args:
-        db: a read connection.
-        request: the query and its limits.
-        tuning: the number of candidates, and how fast relevance fades.
-    """
+    """Answer a request from one snapshot of the database, over a read connection."""
     looked = look(db, request, tuning)
     ranked = _ranked(looked.pool, looked.signals, looked.paths, request, tuning.decay_per_day)
     ranked, unlikely = _likely(looked, ranked, request, tuning)

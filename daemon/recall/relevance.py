@@ -91,14 +91,8 @@ def relevance(
 ) -> Callable[[int], float]:
     """Returns a function from the index of a candidate to the likelihood that it answers.
 
-    Args:
-        query: the query.
-        postings: the postings of its words.
-        pool: the candidates.
-        terms: the terms of each candidate.
-        own: the BM25 of each candidate.
-        filed: for each category, the query's terms in it, with their weights.
-        columns: the signals.
+    `terms` and `own` are the terms and the BM25 of each candidate, `columns` their signals, and
+    `filed` the query's terms in each category, with their weights.
     """
     if query.of_time:
         return lambda _: _OF_TIME

@@ -16,20 +16,13 @@ import msgspec
 from ..memory.scoring import DAY, YEAR
 from ..memory.stemming import terms_of
 from ..memory.tree_nodes import is_within
+from . import question as forms
 from .dates import Span
 from .pool import Pool
 from .postings import Postings
 from .presets import shares_of_best
 from .query import Query
-from .question import (
-    Question,
-    addresses,
-    enumerates,
-    is_question,
-    names_number,
-    names_time,
-    proper_names,
-)
+from .question import Question
 from .relevance import relevance
 from .sources import Candidate
 from .word_scores import K1, LITTLE, WordScores
@@ -45,35 +38,13 @@ _LATER: Final = 60.0
 # The weights, fitted on the collections for development; no collection has the first three.
 # `tests/benchmarks/fit_signals.py` evaluates and changes them with held-out conversations.
 WEIGHTS: Final = {
-    "phrase": 6.0,
-    "category": 1.0,
-    "reasoned": 6.0,
-    "own": 3.0,
-    "turn_own": -0.9,
-    "around": 2.0,
-    "context": 2.0,
-    "kin": 2.8,
-    "path": 3.5,
-    "first": 0.8,
-    "feedback": 0.6,
-    "coverage": 0.8,
-    "group": 0.4,
-    "filed": 1.5,
-    "older": -2.5,
-    "superseded": -2.5,
-    "actor": 3.0,
-    "subject": 3.5,
-    "day": 2.5,
-    "date": 2.0,
-    "when": 1.4,
-    "answer": 1.2,
-    "addresses": -0.3,
-    "names": 0.3,
-    "name": 1.2,
-    "number": 1.0,
-    "details": 0.3,
-    "opens": 0.6,
-}
+    "phrase": 6.0, "category": 1.0, "reasoned": 6.0,
+    "own": 3.0, "turn_own": -0.9, "around": 2.0, "context": 2.0, "kin": 2.8, "path": 3.5,
+    "first": 0.8, "feedback": 0.6, "coverage": 0.8, "group": 0.4, "filed": 1.5,
+    "older": -2.5, "superseded": -2.5, "actor": 3.0, "subject": 3.5, "day": 2.5, "date": 2.0,
+    "when": 1.4, "answer": 1.2, "addresses": -0.3, "names": 0.3, "name": 1.2, "number": 1.0,
+    "details": 0.3, "opens": 0.6,
+}  # fmt: skip
 # The signals that need the text are measured for this many of the best by their words.
 _READ: Final = 40
 _OF_TEXT: Final = (
@@ -116,17 +87,11 @@ def measure(
     reasoned: Mapping[str, float] | None = None,
     filed: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Signals:
-    """Measure every signal of every entry.
+    """Measure every signal of every entry; `question` is the form of `query`.
 
-    Args:
-        query: the query.
-        question: its form.
-        postings: the postings of its words.
-        pool: the candidates.
-        categories: the categories that the query names, with their match, 0 to 1.
-        read: returns the texts of candidates by key.
-        reasoned: the categories that a model named, with their relevance, 0 to 1.
-        filed: for each category, the query's terms in it, with their weights.
+    `categories` are those that the query names, with their match, 0 to 1; `reasoned` those that a
+    model named, with their relevance; `filed` has the query's terms in each category, with their
+    weights. `read` returns the texts of candidates by key.
     """
     words = WordScores(postings, pool, filed or {})
     entries = pool.entries
@@ -194,20 +159,24 @@ def _read(
     texts = read(pool.entries[at].key for at in needed)
     for at in best:
         entry, text = pool.entries[at], texts.get(pool.entries[at].key, "")
-        names = proper_names(text, people) if entry.is_turn or question.asks_name else 0.0
-        columns["when"][at] = float(question.asks_when and names_time(text))
+        names = forms.proper_names(text, people) if entry.is_turn or question.asks_name else 0.0
+        columns["when"][at] = float(question.asks_when and forms.names_time(text))
         columns["name"][at] = names * question.asks_name
-        columns["number"][at] = float(question.asks_number and names_number(text))
+        columns["number"][at] = float(question.asks_number and forms.names_number(text))
         if not entry.is_turn:
             # The form of a turn shows whether it says something; that of a fact shows nothing.
             continue
         asker = before[at]
-        if asker >= 0 and words.own[asker] and is_question(texts.get(pool.entries[asker].key, "")):
+        if (
+            asker >= 0
+            and words.own[asker]
+            and forms.is_question(texts.get(pool.entries[asker].key, ""))
+        ):
             columns["answer"][at] = words.own[asker] / words.total * (1 + K1)
         if question.one and entry.actor == question.one:
-            columns["addresses"][at] = addresses(text)
+            columns["addresses"][at] = forms.addresses(text)
         columns["names"][at] = names
-        columns["details"][at] = enumerates(text)
+        columns["details"][at] = forms.enumerates(text)
         columns["opens"][at] = float(entry.position is not None and entry.position < 2)
     return columns
 

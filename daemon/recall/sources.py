@@ -31,6 +31,7 @@ from ..store.selecting import Filters
 
 # An SQL condition and its arguments.
 Condition: TypeAlias = tuple[str, Sequence[Any]]
+Passes: TypeAlias = Callable[[Filters, float], Condition | None]
 _BITS: Final = 4
 # The characters of a text's hash that identify a version.
 _HASH: Final = 16
@@ -103,7 +104,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     columns: str
     text: str
     beside: str = ""
-    passes: Callable[[Filters, float], Condition | None]
+    passes: Passes
     show: Callable[[sqlite3.Connection, Sequence[int]], Mapping[int, Any]]
     count: Callable[[sqlite3.Connection], int]
     id: str = "id"
@@ -182,6 +183,11 @@ def _passes_as_memory(filters: Filters, now: float) -> Condition | None:
 def _passes_unfiltered(filters: Filters, _: float) -> Condition | None:
     """For sources without any field that a filter could match."""
     return ("true", ()) if filters == Filters() else None
+
+
+def _passes_if(condition: str, argument: Callable[[float], float]) -> Passes:
+    """For sources without such a field, but with a condition of the time."""
+    return lambda filters, now: (condition, (argument(now),)) if filters == Filters() else None
 
 
 def _pairs(db: sqlite3.Connection) -> int:
@@ -275,12 +281,6 @@ CHUNKS: Final = Source(
 )
 
 
-def _passes_unfaded(filters: Filters, now: float) -> Condition | None:
-    if filters != Filters():
-        return None
-    return "whole_at >= ?", (whole_at(FADED, now),)
-
-
 EXPERIENCES: Final = Source(
     name="experience",
     table="experiences",
@@ -299,7 +299,7 @@ EXPERIENCES: Final = Source(
         "(SELECT data ->> '$.intent' || (data -> '$.solution') FROM rows"
         " WHERE kind = 'experience' AND rows.id = experiences.id)"
     ),
-    passes=_passes_unfaded,
+    passes=_passes_if("whole_at >= ?", partial(whole_at, FADED)),
     show=experiences.at_rows,
     count=experiences.count,
     depth=0.25,
@@ -329,19 +329,13 @@ SKILLS: Final = _own("skill", "skills")
 OWN: Final = (REFLECTIONS, EPISODES, SKILLS)
 
 
-def _passes_remembered(filters: Filters, now: float) -> Condition | None:
-    if filters != Filters():
-        return None
-    return "(mentions > 1 OR updated_at > ?)", (now - entities.FADES_AFTER,)
-
-
 ENTITIES: Final = Source(
     name="entity",
     table="entities",
     index=entity_rows.INDEX,
     columns=_columns("entities", entity_rows.INDEX, length="length(text)", access_count="mentions"),
     text="text",
-    passes=_passes_remembered,
+    passes=_passes_if("(mentions > 1 OR updated_at > ?)", lambda now: now - entities.FADES_AFTER),
     show=entity_rows.at_rows,
     count=entity_rows.count,
     # The memories that mention an entity say more than its name.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -17,39 +18,28 @@ PART_CHARACTERS: Final = 16_000
 # Small values that are removed together share a statement of up to this many characters.
 GROUP_CHARACTERS: Final = 2_000
 
-_LABELS: Final[dict[Section, str]] = {
-    "identity": "Agent identity",
-    "owner_profile": "Owner profile",
-    "project": "Project",
-    "extra": "Hot state",
-    "context": "Active context",
-}
-_CATEGORIES: Final[dict[Section, str]] = {
-    "identity": "identity",
-    "owner_profile": "owner",
-    "project": "projects",
-    "event": "events",
-    "task": "tasks",
-    "lesson": "lessons",
-    "extra": "context",
-    "context": "context",
-}
-_IMPORTANCES: Final[dict[Section, float]] = {
-    "identity": 0.7,
-    "owner_profile": 0.7,
-    "project": 0.6,
-    "event": 0.5,
-    "task": 0.5,
-    "extra": 0.5,
-    "context": 0.5,
-}
 
-# The keys whose values are in the statement or its fields without the name of the key.
-_TOLD: Final[dict[Section, frozenset[str]]] = {
-    "project": frozenset({"name", "description"}),
-    "event": frozenset({"text", "timestamp"}),
-    "task": frozenset({"text", "timestamp"}),
-    "lesson": frozenset({"text", "timestamp", "category", "importance"}),
+class _Kind(msgspec.Struct, frozen=True):
+    """The fields of a section's statements.
+
+    `told` are the keys whose values are in the statement or its fields without the key's name.
+    """
+
+    label: str
+    category: str
+    importance: float
+    told: frozenset[str] = frozenset()
+
+
+_KINDS: Final[dict[Section, _Kind]] = {
+    "identity": _Kind("Agent identity", "identity", 0.7),
+    "owner_profile": _Kind("Owner profile", "owner", 0.7),
+    "project": _Kind("Project", "projects", 0.6, frozenset({"name", "description"})),
+    "event": _Kind("", "events", 0.5, frozenset({"text", "timestamp"})),
+    "task": _Kind("Task", "tasks", 0.5, frozenset({"text", "timestamp"})),
+    "lesson": _Kind("", "lessons", 0.5, frozenset({"text", "timestamp", "category", "importance"})),
+    "extra": _Kind("Hot state", "context", 0.5),
+    "context": _Kind("Active context", "context", 0.5),
 }
 
 
@@ -73,8 +63,8 @@ class Displaced(msgspec.Struct, frozen=True):
 
 def displaced_entry(section: Section, entry: Item) -> Iterator[Displaced]:
     """The statements of a project, event, task or lesson."""
-    category = _lesson_category(entry) if section == "lesson" else _CATEGORIES[section]
-    importance = importance_of(entry) if section == "lesson" else _IMPORTANCES[section]
+    category = _lesson_category(entry) if section == "lesson" else _KINDS[section].category
+    importance = importance_of(entry) if section == "lesson" else _KINDS[section].importance
     for text in _parts(_sentence(section, entry)):
         yield Displaced(
             section=section,
@@ -92,23 +82,23 @@ def displaced_values(
 
     `name` is the name of the project, for values of a project.
     """
-    label = f"{_LABELS[section]} {name}".rstrip()
+    kind = _KINDS[section]
+    label = f"{kind.label} {name}".rstrip()
     for group in _groups(f"{key}: {_plain(value)}" for key, value in values):
         for text in _parts(f"{label}, {group}"):
-            yield Displaced(section, text, _CATEGORIES[section], _IMPORTANCES[section], None)
+            yield Displaced(section, text, kind.category, kind.importance, None)
 
 
 def _lesson_category(lesson: Item) -> str:
-    category = lesson.get("category")
-    try:
-        return check_category(category) if isinstance(category, str) else _CATEGORIES["lesson"]
-    except InvalidInput:
-        return _CATEGORIES["lesson"]
+    with suppress(InvalidInput):
+        if isinstance(category := lesson.get("category"), str):
+            return check_category(category)
+    return _KINDS["lesson"].category
 
 
 def _sentence(section: Section, entry: Item) -> str:
     rest = ", ".join(
-        f"{key}: {_plain(value)}" for key, value in entry.items() if key not in _TOLD[section]
+        f"{key}: {_plain(value)}" for key, value in entry.items() if key not in _KINDS[section].told
     )
     return _head(section, entry) + (f" ({rest})" if rest else "")
 

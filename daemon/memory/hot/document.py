@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from ..records import Json, Memory
-from .state import HotLimits, HotState, Item, importance_of
+from .state import HotLimits, HotState, Item, Section, importance_of
 
 SCHEMA_VERSION: Final = "2.0"
 HOT_MEMORIES: Final = "hot_memories"
@@ -19,6 +19,8 @@ TOP_KEYS: Final = frozenset(
     }
 )  # fmt: skip
 CONTEXT_KEYS: Final = frozenset({"projects", "events", "tasks"})
+# The known keys beside the unknown values of these sections.
+RESERVED: Final[dict[Section, frozenset[str]]] = {"extra": TOP_KEYS, "context": CONTEXT_KEYS}
 
 
 def document(state: HotState, promoted: Sequence[Memory], limits: HotLimits) -> Item:

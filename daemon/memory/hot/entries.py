@@ -9,8 +9,8 @@ from typing import Final, TypeAlias, cast, get_args
 import msgspec
 
 from ..records import Json
-from .document import CONTEXT_KEYS, TOP_KEYS
-from .state import HotState, Item, Section, number
+from .document import RESERVED
+from .state import LISTS, OBJECTS, HotState, Item, Section, number
 from .values import Cleaning
 
 EntryKey: TypeAlias = tuple[str, str]
@@ -18,8 +18,6 @@ EntryKey: TypeAlias = tuple[str, str]
 _Rank: TypeAlias = tuple[int, float, str]
 
 _SECTIONS: Final = frozenset(get_args(Section))
-# The sections that are lists, and the required key of their entries.
-_NAMED_BY: Final = {"project": "name", "event": "text", "task": "text", "lesson": "text"}
 _FIRST: Final[_Rank] = (-1, float("inf"), "")
 
 
@@ -65,20 +63,13 @@ def from_entries(found: Mapping[tuple[str, str], Entry]) -> HotState:
     for (section, key), entry in sorted(found.items(), key=_rank):
         if section in sections:
             sections[section].append((key, entry.value))
-    listed = {
-        section: tuple(cast(Item, value) for _, value in sections[section] if type(value) is dict)
-        for section in _NAMED_BY
-    }
-    return HotState(
-        identity=dict(sections["identity"]),
-        owner_profile=dict(sections["owner_profile"]),
-        projects=listed["project"],
-        events=listed["event"],
-        tasks=listed["task"],
-        lessons=listed["lesson"],
-        extra={key: value for key, value in sections["extra"] if key not in TOP_KEYS},
-        context={key: value for key, value in sections["context"] if key not in CONTEXT_KEYS},
-    )
+    fields: dict[str, Json] = {section: dict(sections[section]) for section in OBJECTS}
+    for section, (field, _) in LISTS.items():
+        values = (value for _, value in sections[section])
+        fields[field] = tuple(value for value in values if type(value) is dict)
+    for section, reserved in RESERVED.items():
+        fields[section] = {k: v for k, v in fields[section].items() if k not in reserved}
+    return HotState(**fields)
 
 
 def is_entry(section: str, value: Json) -> bool:
@@ -89,10 +80,9 @@ def is_entry(section: str, value: Json) -> bool:
     cleaning.clean(value, section, depth=1)
     if cleaning.faults:
         return False
-    by = _NAMED_BY.get(section)
-    if by is None:
+    if section in OBJECTS:
         return True
-    name = value.get(by) if isinstance(value, dict) else None
+    name = value.get(LISTS[cast(Section, section)][1]) if isinstance(value, dict) else None
     return isinstance(name, str) and bool(name.strip())
 
 
@@ -119,18 +109,12 @@ def diff(old: Mapping[EntryKey, Entry], new: Mapping[EntryKey, Entry]) -> Change
 
 def named(state: HotState) -> Iterator[tuple[Section, Item]]:
     """The sections that are objects."""
-    yield "identity", state.identity
-    yield "owner_profile", state.owner_profile
-    yield "extra", state.extra
-    yield "context", state.context
+    return ((section, getattr(state, section)) for section in OBJECTS)
 
 
 def listed(state: HotState) -> Iterator[tuple[Section, tuple[Item, ...]]]:
     """The sections that are lists."""
-    yield "project", state.projects
-    yield "event", state.events
-    yield "task", state.tasks
-    yield "lesson", state.lessons
+    return ((section, getattr(state, field)) for section, (field, _) in LISTS.items())
 
 
 def _keyed(section: Section, items: tuple[Item, ...]) -> Iterator[tuple[str, Item]]:
@@ -146,7 +130,7 @@ def _keyed(section: Section, items: tuple[Item, ...]) -> Iterator[tuple[str, Ite
 
 
 def _key(section: Section, item: Item) -> str:
-    name = item.get("name" if section == "project" else "text")
+    name = item.get(LISTS[section][1])
     if not isinstance(name, str):
         return _hash(msgspec.json.encode(item, order="sorted"))
     if section == "project":

@@ -12,17 +12,15 @@ import msgspec
 from ...errors import TooLarge
 from ..records import Json
 from .displaced import Displaced, displaced_entry, displaced_values
-from .document import CONTEXT_KEYS, TOP_KEYS, document, document_size
+from .document import RESERVED, document, document_size
 from .entries import listed, named
 from .shortening import FLOOR, shortened, texts, water_level
-from .state import HotLimits, HotState, Item, Section, importance_of, is_finished
+from .state import LISTS, HotLimits, HotState, Item, Section, importance_of, is_finished
 from .update import checked
 
 # A section, and the index in its list or the key in its object.
 _Ref: TypeAlias = tuple[Section, int | str]
 
-# The values of these sections are beside other keys, so each has a comma.
-_RESERVED: Final[Mapping[Section, frozenset[str]]] = {"extra": TOP_KEYS, "context": CONTEXT_KEYS}
 _NAMED: Final[tuple[Section, ...]] = ("extra", "context", "owner_profile", "identity")
 # One value may take 1/N of the state, by the key of its update, and at least `_ALWAYS` bytes.
 _SHARES: Final = {
@@ -259,7 +257,8 @@ class _Packing:
     def remove(self, ref: _Ref) -> None:
         """Remove an entry."""
         section = ref[0]
-        comma = section in _RESERVED or self._members[section] > 1
+        # The values of these sections are beside other keys.
+        comma = section in RESERVED or self._members[section] > 1
         self.size -= _cost(ref, self.items.pop(ref)) + comma
         self._members[section] -= 1
 
@@ -270,22 +269,13 @@ class _Packing:
 
     def state(self) -> HotState:
         """The state of the remaining entries."""
-        return HotState(
-            identity=self._named("identity"),
-            owner_profile=self._named("owner_profile"),
-            projects=self._listed("project"),
-            events=self._listed("event"),
-            tasks=self._listed("task"),
-            lessons=self._listed("lesson"),
-            extra=self._named("extra"),
-            context=self._named("context"),
-        )
-
-    def _named(self, section: Section) -> Item:
-        return {str(key): value for (_, key), value in self.of(section).items()}
-
-    def _listed(self, section: Section) -> tuple[Item, ...]:
-        return tuple(self.of(section).values())
+        fields: dict[str, Json] = {
+            section: {str(key): value for (_, key), value in self.of(section).items()}
+            for section in _NAMED
+        }
+        for section, (field, _) in LISTS.items():
+            fields[field] = tuple(self.of(section).values())
+        return HotState(**fields)
 
 
 def _cost(ref: _Ref, value: Json) -> int:
@@ -296,7 +286,7 @@ def _cost(ref: _Ref, value: Json) -> int:
 
 def _items(state: HotState) -> Iterator[tuple[_Ref, Json]]:
     for section, values in named(state):
-        reserved = _RESERVED.get(section, frozenset())
+        reserved = RESERVED.get(section, frozenset())
         for key, value in values.items():
             if key not in reserved:
                 yield (section, key), value

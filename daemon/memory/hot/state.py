@@ -16,6 +16,15 @@ Section: TypeAlias = Literal[
 Item: TypeAlias = dict[str, Json]
 Quota: TypeAlias = Annotated[int, Meta(ge=0, le=10_000)]
 
+# The sections that are objects, each the field of a state; and those that are lists, with their
+# field and the key that names an entry.
+OBJECTS: Final[tuple[Section, ...]] = ("identity", "owner_profile", "extra", "context")
+LISTS: Final[dict[Section, tuple[str, str]]] = {
+    "project": ("projects", "name"),
+    "event": ("events", "text"),
+    "task": ("tasks", "text"),
+    "lesson": ("lessons", "text"),
+}
 DEFAULT_LESSON_CATEGORY: Final = "general"
 DEFAULT_TASK_STATUS: Final = "pending"
 # The importance of a lesson without one, as in EvoClaw.

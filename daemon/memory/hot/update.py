@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from functools import partial
+from typing import Final, TypeAlias, cast
 
 import msgspec
 
@@ -18,10 +19,10 @@ from ..checks import (
     shown,
 )
 from ..records import Json
-from .state import DEFAULT_LESSON_CATEGORY, DEFAULT_TASK_STATUS, HotState, Item
+from .state import DEFAULT_LESSON_CATEGORY, DEFAULT_TASK_STATUS, LISTS, HotState, Item, Section
 from .values import Cleaning
 
-T = TypeVar("T")
+_Change: TypeAlias = Callable[[HotState, Item, float], HotState]
 
 VALUE_BYTES: Final = 16_384
 NAME_CHARACTERS: Final = 200
@@ -41,7 +42,7 @@ def update(state: HotState, key: str, value: Json, now: float) -> HotState:
         InvalidInput: no such key, or a value of the wrong shape.
         TooLarge: the value has more than 16 KiB as JSON.
     """
-    change = _change(_UPDATES, key, "update")
+    change = _change(key, "update")
     given = checked(key, value)
     return change(state, given, now)
 
@@ -56,9 +57,10 @@ def remove(state: HotState, key: str, name: str) -> HotState:
         InvalidInput: no such key.
         NotFound: no such entry.
     """
-    field, by = _change(_PLACES, key, "remove from")
+    _change(key, "remove from")
+    field, by = LISTS.get(cast(Section, key), (key, ""))
     held = getattr(state, field)
-    if by is None:
+    if not by:
         kept: Json = {other: value for other, value in held.items() if other != name}
     else:
         kept = tuple(item for item in held if _stripped(item.get(by)) != name.strip())
@@ -71,13 +73,13 @@ def remove(state: HotState, key: str, name: str) -> HotState:
     return msgspec.structs.replace(state, **{field: kept})
 
 
-def _change(table: dict[str, T], key: str, verb: str) -> T:
-    if key not in table:
+def _change(key: str, verb: str) -> _Change:
+    if key not in _UPDATES:
         raise InvalidInput(
-            f"cannot {verb} {shown(key)}: the keys of the hot state are {', '.join(table)}",
+            f"cannot {verb} {shown(key)}: the keys of the hot state are {', '.join(_UPDATES)}",
             field="key",
         )
-    return table[key]
+    return _UPDATES[key]
 
 
 def checked(key: str, value: Json) -> Item:
@@ -102,56 +104,39 @@ def checked(key: str, value: Json) -> Item:
     return value
 
 
-def _set_identity(state: HotState, given: Item, _now: float) -> HotState:
-    return msgspec.structs.replace(state, identity=_merged(state.identity, given, "identity"))
-
-
-def _set_profile(state: HotState, given: Item, _now: float) -> HotState:
-    profile = _merged(state.owner_profile, given, "owner_profile")
-    return msgspec.structs.replace(state, owner_profile=profile)
-
-
-def _merged(held: Item, given: Item, section: str) -> Item:
+def _set(section: str, state: HotState, given: Item, _now: float) -> HotState:
     for name in given:
         if not name.strip():
             raise InvalidInput(f"give each value of {section} a name: one is blank", field=section)
         check_short(name, section, NAME_CHARACTERS)
-    return {**held, **given}
+    return msgspec.structs.replace(state, **{section: {**getattr(state, section), **given}})
 
 
 def _learn(state: HotState, given: Item, now: float) -> HotState:
     text = _text(given)
-    older, others = _split(state.lessons, "text", text)
+    older, others = _split(state.lessons, text)
     category = _first(given, older, "category", DEFAULT_LESSON_CATEGORY)
     importance = _first(given, older, "importance", DEFAULT_LESSON_IMPORTANCE)
-    lesson = {
-        **_ordered(older, given, "text", "category", "importance", "timestamp"),
-        "text": text,
-        "category": check_category(_as_text(category, "category")),
-        "importance": check_importance(_as_number(importance, "importance")),
-        "timestamp": _time(given, now),
-    }
+    lesson = _entry(
+        given,
+        older,
+        now,
+        text=text,
+        category=check_category(_as_text(category, "category")),
+        importance=check_importance(_as_number(importance, "importance")),
+    )
     return msgspec.structs.replace(state, lessons=(*others, lesson))
 
 
 def _happen(state: HotState, given: Item, now: float) -> HotState:
-    event = {
-        **_ordered({}, given, "text", "timestamp"),
-        "text": _text(given),
-        "timestamp": _time(given, now),
-    }
+    event = _entry(given, {}, now, text=_text(given))
     return msgspec.structs.replace(state, events=(*state.events, event))
 
 
 def _take_on(state: HotState, given: Item, now: float) -> HotState:
     text = _text(given)
-    older, others = _split(state.tasks, "text", text)
-    task = {
-        **_ordered(older, given, "text", "status", "timestamp"),
-        "text": text,
-        "status": _status(given) or DEFAULT_TASK_STATUS,
-        "timestamp": _time(given, now),
-    }
+    older, others = _split(state.tasks, text)
+    task = _entry(given, older, now, text=text, status=_status(given) or DEFAULT_TASK_STATUS)
     return msgspec.structs.replace(state, tasks=(*others, task))
 
 
@@ -171,15 +156,16 @@ def _work_on(state: HotState, given: Item, _now: float) -> HotState:
     return msgspec.structs.replace(state, projects=projects if known else (*projects, changes))
 
 
-def _split(items: tuple[Item, ...], by: str, text: str) -> tuple[Item, tuple[Item, ...]]:
+def _split(items: tuple[Item, ...], text: str) -> tuple[Item, tuple[Item, ...]]:
     """The entry with that text, or an empty one, and the other entries."""
-    older = next((item for item in items if _stripped(item.get(by)) == text), {})
-    return older, tuple(item for item in items if _stripped(item.get(by)) != text)
+    older = next((item for item in items if _stripped(item.get("text")) == text), {})
+    return older, tuple(item for item in items if _stripped(item.get("text")) != text)
 
 
-def _ordered(older: Item, given: Item, *first: str) -> Item:
-    """All keys of both, with those of `first` at the beginning, which the caller fills in."""
-    return {**dict.fromkeys(first), **older, **given}
+def _entry(given: Item, older: Item, now: float, **checked: Json) -> Item:
+    """All keys of both, with the checked values at the beginning, and then the time."""
+    first = {**checked, "timestamp": _time(given, now)}
+    return {**dict.fromkeys(first), **older, **given, **first}
 
 
 def _first(given: Item, older: Item, key: str, default: Json) -> Json:
@@ -226,22 +212,13 @@ def _stripped(value: Json) -> Json:
     return value.strip() if isinstance(value, str) else value
 
 
-_UPDATES: Final[dict[str, Callable[[HotState, Item, float], HotState]]] = {
-    "identity": _set_identity,
-    "owner_profile": _set_profile,
+_UPDATES: Final[dict[str, _Change]] = {
+    "identity": partial(_set, "identity"),
+    "owner_profile": partial(_set, "owner_profile"),
     "lesson": _learn,
     "event": _happen,
     "task": _take_on,
     "project": _work_on,
-}
-# The field of each key's entries, and the key that names an entry; None for an object.
-_PLACES: Final[dict[str, tuple[str, str | None]]] = {
-    "identity": ("identity", None),
-    "owner_profile": ("owner_profile", None),
-    "lesson": ("lessons", "text"),
-    "event": ("events", "text"),
-    "task": ("tasks", "text"),
-    "project": ("projects", "name"),
 }
 _EXAMPLES: Final = {
     "identity": '{"agent_name": "Alex"}',

@@ -114,11 +114,9 @@ def _is_a_name(phrase: Tokens, names: frozenset[str]) -> bool:
     *cues, last = phrase
     if last.text not in names or (last.text not in MONTHS and last.text not in WEEKDAYS):
         return False
-    return len(cues) <= 1 and not (cues and _is_sure(cues[0]))
-
-
-def _is_sure(cue: Token) -> bool:
-    return cue.text in _SURE_CUES or cue.kind == "number"
+    return not cues or (
+        len(cues) == 1 and cues[0].text not in _SURE_CUES and cues[0].kind != "number"
+    )
 
 
 def _spans(reading: Reading, text: str, position: int, local: dt.tzinfo) -> list[Span]:

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from . import days
+from . import days, words
 from .days import Period
 from .named import named
 from .reading import Reading, Today, Tokens, word_at
 from .relative import count_at, relative, weekday
 from .units import distant, moved
-from .words import (
-    AFTER,
-    ARTICLES,
-    BEFORE,
-    EARLY,
-    LATE,
-    MIDDLE,
-    NTH,
-    OF,
-    PREPOSITIONS,
-    UNITS,
-    WEEKDAYS,
-)
 
 
 def moment(tokens: Tokens, at: int, today: Today, cue: str = "") -> Reading | None:
@@ -28,10 +15,10 @@ def moment(tokens: Tokens, at: int, today: Today, cue: str = "") -> Reading | No
 
     `cue` is the preposition before `at`, when the caller has read one.
     """
-    if word_at(tokens, at) in PREPOSITIONS:
+    if word_at(tokens, at) in words.PREPOSITIONS:
         cue = tokens[at].text
         at += 1
-    article = word_at(tokens, at) in ARTICLES
+    article = word_at(tokens, at) in words.ARTICLES
     if article:
         at += 1
     return (
@@ -47,7 +34,7 @@ def moment(tokens: Tokens, at: int, today: Today, cue: str = "") -> Reading | No
 
 def _anchor(tokens: Tokens, at: int, today: Today) -> Reading | None:
     """The time that another time is relative to."""
-    article = word_at(tokens, at) in ARTICLES
+    article = word_at(tokens, at) in words.ARTICLES
     at += article
     return (
         relative(tokens, at, today, article=article)
@@ -61,27 +48,29 @@ def _beside(tokens: Tokens, at: int, today: Today) -> Reading | None:
     count, vague, unit_at = count_at(tokens, at) or (0, False, at)
     word = word_at(tokens, unit_at)
     side = word_at(tokens, unit_at + 1)
-    if (word not in UNITS and (count or word not in WEEKDAYS)) or side not in BEFORE | AFTER:
+    if (
+        word not in words.UNITS and (count or word not in words.WEEKDAYS)
+    ) or side not in words.BEFORE | words.AFTER:
         return None
     anchor = _anchor(tokens, unit_at + 2, today)
     if anchor is None:
         return None
-    direction = -1 if side in BEFORE else 1
+    direction = -1 if side in words.BEFORE else 1
     found = tuple(
         period
         for beside in anchor.periods
         if (period := _next_to(beside, word, count * direction, direction))
     )
-    exact = anchor.exact and not vague and (count == 0 or UNITS.get(word) == "day")
+    exact = anchor.exact and not vague and (count == 0 or words.UNITS.get(word) == "day")
     return Reading(anchor.end, found, exact) if found else None
 
 
 def _next_to(period: Period, word: str, count: int, direction: int) -> Period | None:
     edge = period.first if direction < 0 else period.after - 1
-    if word in WEEKDAYS:
-        ahead = (WEEKDAYS[word] - days.weekday(edge)) % 7
+    if word in words.WEEKDAYS:
+        ahead = (words.WEEKDAYS[word] - days.weekday(edge)) % 7
         return days.one_day(edge + (ahead - 7 if direction < 0 else ahead or 7))
-    unit = UNITS[word]
+    unit = words.UNITS[word]
     if unit == "weekend":
         return _weekend_beside(period, direction)
     then = moved(unit, count or direction, edge)
@@ -111,11 +100,13 @@ def _weekend_beside(period: Period, direction: int) -> Period:
 def _part(tokens: Tokens, at: int, today: Today) -> Reading | None:
     """A third of a longer time: "early May", "mid-2022", "the end of last year"."""
     word = word_at(tokens, at)
-    which = next((i for i, words in enumerate((EARLY, MIDDLE, LATE)) if word in words), None)
+    which = next(
+        (i for i, part in enumerate((words.EARLY, words.MIDDLE, words.LATE)) if word in part), None
+    )
     if which is None:
         return None
     at += 1
-    if (at < len(tokens) and tokens[at].kind == "dash") or word_at(tokens, at) in OF:
+    if (at < len(tokens) and tokens[at].kind == "dash") or word_at(tokens, at) in words.OF:
         at += 1
     whole = _anchor(tokens, at, today)
     if whole is None or any(period.after - period.first < 7 for period in whole.periods):
@@ -125,10 +116,10 @@ def _part(tokens: Tokens, at: int, today: Today) -> Reading | None:
 
 def _nth(tokens: Tokens, at: int, today: Today) -> Reading | None:
     """One of several units: "first week of May", "last Friday of June 2023"."""
-    number = NTH.get(word_at(tokens, at))
+    number = words.NTH.get(word_at(tokens, at))
     word = word_at(tokens, at + 1)
-    known = UNITS.get(word) in {"day", "week", "weekend"} or word in WEEKDAYS
-    if number is None or not known or word_at(tokens, at + 2) not in OF | {"in"}:
+    known = words.UNITS.get(word) in {"day", "week", "weekend"} or word in words.WEEKDAYS
+    if number is None or not known or word_at(tokens, at + 2) not in words.OF | {"in"}:
         return None
     whole = _anchor(tokens, at + 3, today)
     if whole is None:
@@ -138,12 +129,12 @@ def _nth(tokens: Tokens, at: int, today: Today) -> Reading | None:
 
 
 def _nth_in(period: Period, number: int, word: str) -> Period:
-    unit = UNITS.get(word, "")
+    unit = words.UNITS.get(word, "")
     if unit in {"day", "week"}:
         length = 1 if unit == "day" else 7
         first = period.first + length * (number - 1) if number > 0 else period.after - length
         return Period(first, first + length)
-    weekday, length = (5, 2) if unit == "weekend" else (WEEKDAYS[word], 1)
+    weekday, length = (5, 2) if unit == "weekend" else (words.WEEKDAYS[word], 1)
     first = period.first + (weekday - days.weekday(period.first)) % 7 + 7 * (number - 1)
     if number < 0:
         end = period.after - length
@@ -153,8 +144,8 @@ def _nth_in(period: Period, number: int, word: str) -> Period:
 
 def _unit_of(tokens: Tokens, at: int, today: Today) -> Reading | None:
     """The unit of the calendar that a day is in: "the week of 9 June 2023"."""
-    unit = UNITS.get(word_at(tokens, at))
-    if unit not in {"week", "weekend", "month"} or word_at(tokens, at + 1) not in OF:
+    unit = words.UNITS.get(word_at(tokens, at))
+    if unit not in {"week", "weekend", "month"} or word_at(tokens, at + 1) not in words.OF:
         return None
     anchor = _anchor(tokens, at + 2, today)
     if anchor is None:

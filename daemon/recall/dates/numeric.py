@@ -41,15 +41,14 @@ def numeric(token: Token, end: int, today: Today) -> Reading | None:
     figures = [int(run) for run in _DIGITS.findall(token.text)[:3]]
     match token.form:
         case "iso" | "ymd":
-            named = _month(*figures) if len(figures) == 2 else _whole_day(*figures)
-            return _reading(end, named, today)
+            return reading_of(_date(*figures), end, today)
         case "dmy":
             return _day_and_month(token.text, figures, end, today)
         case "years":
             return _years(figures[0], figures[1], end)
         case "han" | "dm" as form:
-            named = _of_any_year(*figures) if form == "dm" else _han(token.text, figures)
-            return _reading(end, named, today)
+            named = _date(None, *figures[::-1]) if form == "dm" else _han(token.text, figures)
+            return reading_of(named, end, today)
         case "ago":
             count, unit = _counted(token.text, figures)
             return ago(count, unit, end, today)
@@ -57,19 +56,12 @@ def numeric(token: Token, end: int, today: Today) -> Reading | None:
             return _near(token.text, end, today.day)
 
 
-def _whole_day(year: int, month: int, day: int) -> NamedDay | None:
+def _date(year: int | None, month: int, day: int | None = None) -> NamedDay | None:
     return NamedDay(year, month, day=day) if 1 <= month <= 12 else None
 
 
-def _of_any_year(day: int, month: int) -> NamedDay | None:
-    return NamedDay(None, month, day=day) if 1 <= month <= 12 and 1 <= day <= 31 else None
-
-
-def _month(year: int, month: int) -> NamedDay | None:
-    return NamedDay(year, month) if 1 <= month <= 12 else None
-
-
-def _reading(end: int, named: NamedDay | None, today: Today) -> Reading | None:
+def reading_of(named: NamedDay | None, end: int, today: Today) -> Reading | None:
+    """The latest such time that has begun; None if the calendar has none."""
     period = days.choose(named, today.day, "latest") if named else None
     if named is None or period is None:
         return None
@@ -101,10 +93,10 @@ def _years(first: int, last: int, end: int) -> Reading | None:
 
 def _han(text: str, figures: list[int]) -> NamedDay | None:
     if "年" not in text and "년" not in text:
-        return _of_any_year(figures[1], figures[0])
+        return _date(None, *figures)
     if len(figures) == 1:
         return NamedDay(figures[0], 1, 12)
-    return _month(*figures) if len(figures) == 2 else _whole_day(*figures)
+    return _date(*figures)
 
 
 def _counted(text: str, figures: list[int]) -> tuple[int, str]:

@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from . import days
+from . import days, words
 from .days import FIRST_DAY, LAST_DAY, NamedDay, Period
 from .moments import moment
 from .reading import Reading, Today, Tokens, past_article, word_at
-from .words import (
-    AFTER,
-    AND,
-    BEFORE,
-    BETWEEN,
-    FROM,
-    GERMAN_VOR,
-    MONTHS,
-    SINCE,
-    TO,
-    UNTIL,
-)
 
 _ONWARDS = frozenset({"on", "onward", "onwards"})
 
@@ -25,9 +13,9 @@ _ONWARDS = frozenset({"on", "onward", "onwards"})
 def time_span(tokens: Tokens, today: Today) -> Reading | None:
     """The time that begins at the first token."""
     word = word_at(tokens, 0)
-    if word in BETWEEN | FROM and (found := _from_to(tokens, today, word)):
+    if word in words.BETWEEN | words.FROM and (found := _from_to(tokens, today, word)):
         return found
-    if word in SINCE | BEFORE | AFTER | UNTIL | {GERMAN_VOR} and (
+    if word in words.SINCE | words.BEFORE | words.AFTER | words.UNTIL | {words.GERMAN_VOR} and (
         found := _open(tokens, today, word)
     ):
         return found
@@ -35,7 +23,7 @@ def time_span(tokens: Tokens, today: Today) -> Reading | None:
 
 
 def _open(tokens: Tokens, today: Today, word: str) -> Reading | None:
-    if word == GERMAN_VOR and (counted := moment(tokens, 0, today)):
+    if word == words.GERMAN_VOR and (counted := moment(tokens, 0, today)):
         return counted
     found = moment(tokens, 1, today, cue=word)
     if found is None:
@@ -44,21 +32,21 @@ def _open(tokens: Tokens, today: Today, word: str) -> Reading | None:
 
 
 def _side(word: str, period: Period) -> Period:
-    if word in SINCE:
+    if word in words.SINCE:
         return Period(period.first, LAST_DAY + 1)
-    if word in AFTER:
+    if word in words.AFTER:
         return Period(period.after, LAST_DAY + 1)
-    return Period(FIRST_DAY, period.after if word in UNTIL else period.first)
+    return Period(FIRST_DAY, period.after if word in words.UNTIL else period.first)
 
 
 def _from_to(tokens: Tokens, today: Today, word: str) -> Reading | None:
     """The time of "between X and Y", "from X to Y", "from X on", or of X alone."""
-    links = AND | TO if word in BETWEEN else TO
+    links = words.AND | words.TO if word in words.BETWEEN else words.TO
     lower = moment(tokens, 1, today, cue=word)
     link_at = lower.end if lower else _after_a_day(tokens)
     if _links(tokens, link_at, links) and (upper := moment(tokens, link_at + 1, today, cue=word)):
         return _joined(lower or _day_of(tokens, upper), upper)
-    if lower is None or word in BETWEEN:
+    if lower is None or word in words.BETWEEN:
         return None
     if word_at(tokens, lower.end) in _ONWARDS:
         after = tuple(Period(period.first, LAST_DAY + 1) for period in lower.periods)
@@ -68,9 +56,9 @@ def _from_to(tokens: Tokens, today: Today, word: str) -> Reading | None:
 
 def _to(tokens: Tokens, today: Today) -> Reading | None:
     """The time of "X to Y" and "X – Y", if both are named in the calendar."""
-    cue = "from" if word_at(tokens, 0) in MONTHS and _links(tokens, 1, TO) else ""
+    cue = "from" if word_at(tokens, 0) in words.MONTHS and _links(tokens, 1, words.TO) else ""
     lower = moment(tokens, 0, today, cue)
-    if lower is None or lower.named is None or not _links(tokens, lower.end, TO):
+    if lower is None or lower.named is None or not _links(tokens, lower.end, words.TO):
         return None
     upper = moment(tokens, lower.end + 1, today, cue="to")
     return _joined(lower, upper) if upper and upper.named else None

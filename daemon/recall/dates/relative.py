@@ -4,31 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import days
+from . import days, words
 from .days import Lean, NamedDay, Period
 from .named import year_at
 from .reading import Reading, Today, Tokens, number_at, word_at
 from .units import ago, distant, moved
-from .words import (
-    AGO,
-    COUNTS,
-    DAYS_FROM_TODAY,
-    DOUBTFUL_WEEKDAYS,
-    FROM_NOW,
-    GERMAN_VOR,
-    LAST,
-    MONTHS,
-    NEXT,
-    OF,
-    ROLLING,
-    SEASONS,
-    THIS,
-    TRAILING_LAST,
-    TRAILING_NEXT,
-    UNITS,
-    VAGUE_COUNTS,
-    WEEKDAYS,
-)
 
 _PARTS_OF_TODAY: Final = frozenset({"morning", "afternoon", "evening", "night"})
 
@@ -36,10 +16,10 @@ _PARTS_OF_TODAY: Final = frozenset({"morning", "afternoon", "evening", "night"})
 def relative(tokens: Tokens, at: int, today: Today, *, article: bool = False) -> Reading | None:
     """The time relative to today at `at`; `article` is whether "the" precedes it."""
     word = word_at(tokens, at)
-    if word in DAYS_FROM_TODAY:
-        return Reading(at + 1, (days.one_day(today.day + DAYS_FROM_TODAY[word]),))
+    if word in words.DAYS_FROM_TODAY:
+        return Reading(at + 1, (days.one_day(today.day + words.DAYS_FROM_TODAY[word]),))
     if lean := _lean(word):
-        return _leaning(tokens, at + 1, today, lean, rolling=word in ROLLING or article)
+        return _leaning(tokens, at + 1, today, lean, rolling=word in words.ROLLING or article)
     return (
         _beside_today(tokens, at, today)
         or _counted(tokens, at, today)
@@ -48,11 +28,11 @@ def relative(tokens: Tokens, at: int, today: Today, *, article: bool = False) ->
 
 
 def _lean(word: str) -> Lean | None:
-    if word in LAST or word in ROLLING:
+    if word in words.LAST or word in words.ROLLING:
         return "last"
-    if word in THIS:
+    if word in words.THIS:
         return "this"
-    return "next" if word in NEXT else None
+    return "next" if word in words.NEXT else None
 
 
 _STEPS: Final[dict[Lean, int]] = {"latest": 0, "last": -1, "this": 0, "next": 1}
@@ -63,11 +43,13 @@ def _leaning(tokens: Tokens, at: int, today: Today, lean: Lean, *, rolling: bool
     if many := count_at(tokens, at):
         return _span_of(tokens, many, today, lean)
     word = word_at(tokens, at)
-    if word in UNITS:
-        return _leaning_unit(UNITS[word], at + 1, today.day, lean, rolling=rolling)
-    if word in WEEKDAYS:
-        return Reading(at + 1, (_weekday_of(WEEKDAYS[word], today.day, lean),), lean != "next")
-    if word in MONTHS or word in SEASONS:
+    if word in words.UNITS:
+        return _leaning_unit(words.UNITS[word], at + 1, today.day, lean, rolling=rolling)
+    if word in words.WEEKDAYS:
+        return Reading(
+            at + 1, (_weekday_of(words.WEEKDAYS[word], today.day, lean),), lean != "next"
+        )
+    if word in words.MONTHS or word in words.SEASONS:
         return _calendar(tokens, at, today, lean)
     if word in _PARTS_OF_TODAY and lean in {"last", "this"}:
         return Reading(at + 1, (days.one_day(today.day + _STEPS[lean]),))
@@ -87,7 +69,7 @@ def _leaning_unit(unit: str, end: int, today: int, lean: Lean, *, rolling: bool)
 def _calendar(tokens: Tokens, at: int, today: Today, lean: Lean) -> Reading | None:
     word = tokens[at].text
     year = year_at(tokens, at + 1, today)
-    month, length = (MONTHS[word], 1) if word in MONTHS else (SEASONS[word], 3)
+    month, length = (words.MONTHS[word], 1) if word in words.MONTHS else (words.SEASONS[word], 3)
     which = NamedDay(year[0] if year else None, month, length)
     period = days.choose(which, today.day, lean)
     return Reading(year[1] if year else at + 1, (period,), length == 1) if period else None
@@ -98,12 +80,12 @@ def count_at(tokens: Tokens, at: int) -> tuple[int, bool, int] | None:
     if number := number_at(tokens, at):
         return number, False, at + 1
     word = word_at(tokens, at)
-    if word in {"a", "ein", "une", "un", "unos"} and word_at(tokens, at + 1) in VAGUE_COUNTS:
+    if word in {"a", "ein", "une", "un", "unos"} and word_at(tokens, at + 1) in words.VAGUE_COUNTS:
         at, word = at + 1, word_at(tokens, at + 1)
-    if word in VAGUE_COUNTS:
-        end = at + 2 if word_at(tokens, at + 1) in OF else at + 1
-        return VAGUE_COUNTS[word], True, end
-    return (COUNTS[word], False, at + 1) if word in COUNTS else None
+    if word in words.VAGUE_COUNTS:
+        end = at + 2 if word_at(tokens, at + 1) in words.OF else at + 1
+        return words.VAGUE_COUNTS[word], True, end
+    return (words.COUNTS[word], False, at + 1) if word in words.COUNTS else None
 
 
 def _span_of(
@@ -111,7 +93,7 @@ def _span_of(
 ) -> Reading | None:
     """The time of "the last 3 weeks", today included, and "the next 3 weeks", from today on."""
     count, vague, at = many
-    unit = UNITS.get(word_at(tokens, at))
+    unit = words.UNITS.get(word_at(tokens, at))
     if unit is None or lean == "this":
         return None
     reach = _rolling(count + vague, unit, at + 1, today.day, -1 if lean == "next" else 1)
@@ -151,20 +133,20 @@ def _beside_today(tokens: Tokens, at: int, today: Today) -> Reading | None:
 def _counted(tokens: Tokens, at: int, today: Today) -> Reading | None:
     """A count from now: "2 weeks ago", "vor 3 Tagen", "hace dos semanas", "3 days from now"."""
     start = at
-    if word_at(tokens, at) in {GERMAN_VOR, "hace"}:
+    if word_at(tokens, at) in {words.GERMAN_VOR, "hace"}:
         start = at + 1
     elif tuple(word_at(tokens, at + offset) for offset in range(3)) == ("il", "y", "a"):
         start = at + 3
     many = count_at(tokens, start)
-    unit = UNITS.get(word_at(tokens, many[2])) if many else None
+    unit = words.UNITS.get(word_at(tokens, many[2])) if many else None
     if many is None or unit is None:
         return None
     count, vague, end = many[0], many[1], many[2] + 1
     if start > at:
         return ago(count, unit, end, today, vague=vague)
-    if word_at(tokens, end) in AGO:
+    if word_at(tokens, end) in words.AGO:
         return ago(count, unit, end + 1, today, vague=vague)
-    if word_at(tokens, end) in FROM_NOW:
+    if word_at(tokens, end) in words.FROM_NOW:
         return ago(-count, unit, end + 1, today, vague=vague)
     if (word_at(tokens, end), word_at(tokens, end + 1)) == ("from", "now"):
         return ago(-count, unit, end + 2, today, vague=vague)
@@ -174,8 +156,8 @@ def _counted(tokens: Tokens, at: int, today: Today) -> Reading | None:
 def _trailing(tokens: Tokens, at: int, today: Today) -> Reading | None:
     """An adjective after its noun: "la semaine dernière", "el mes pasado", "lundi prochain"."""
     after = word_at(tokens, at + 1)
-    if after in TRAILING_LAST or after in TRAILING_NEXT:
-        lean: Lean = "last" if after in TRAILING_LAST else "next"
+    if after in words.TRAILING_LAST or after in words.TRAILING_NEXT:
+        lean: Lean = "last" if after in words.TRAILING_LAST else "next"
         found = _leaning(tokens[: at + 1], at, today, lean, rolling=False)
         return Reading(at + 2, found.periods, found.exact) if found else None
     return None
@@ -184,6 +166,6 @@ def _trailing(tokens: Tokens, at: int, today: Today) -> Reading | None:
 def weekday(tokens: Tokens, at: int, today: Today) -> Reading | None:
     """A weekday alone is the latest there was, today included."""
     word = word_at(tokens, at)
-    if word not in WEEKDAYS or word in DOUBTFUL_WEEKDAYS:
+    if word not in words.WEEKDAYS or word in words.DOUBTFUL_WEEKDAYS:
         return None
-    return Reading(at + 1, (_weekday_of(WEEKDAYS[word], today.day, "latest"),), exact=False)
+    return Reading(at + 1, (_weekday_of(words.WEEKDAYS[word], today.day, "latest"),), exact=False)
