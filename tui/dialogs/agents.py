@@ -93,9 +93,9 @@ class AgentsScreen(Dialog[str]):
         done = await self._ask(lambda client: client.forget_agent(agent))
         if done is not None:
             behind = f"; the replica was not told: {done.why}" if done.replica == "behind" else ""
-            self.app.did(Done(f"forgot {agent}{behind}"))
             if agent == self.app.agent_name:
                 self.app.show_agent("default")
+            self.app.did(Done(f"forgot {agent}{behind}"))
         await self._read()
 
     async def _ask(self, question: Callable[[Client], T]) -> T | None:

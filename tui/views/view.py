@@ -145,17 +145,18 @@ class View(Widget):
     ) -> T | None:
         """What a method of the client returns: `await self.call(Client.get, memory_id)`.
 
-        It runs on a thread. A failure is shown in the flash line, and the result is None.
+        It runs on a thread. A failure is shown in the flash line, unless another agent is shown by
+        then, and the result is None.
         """
-        found, failure = None, None
+        found, failure, calls = None, None, self.app.calls
         try:
-            found = await self.app.calls.run(lambda client: method(client, *args), patience)
+            found = await calls.run(lambda client: method(client, *args), patience)
         except ClientError as error:
             failure = error
         if not self.app.is_running:
             # The view was closed meanwhile: its widgets are gone, one after the other.
             raise asyncio.CancelledError
-        if failure is not None:
+        if failure is not None and calls is self.app.calls:
             self.app.failed(failure)
         return found
 
