@@ -55,7 +55,7 @@ async def search(scope: Scope, body: shapes.FileSearch) -> shapes.FilesFound:
         await sessions.record(scope, store, session, "files", body.query, used)
     return shapes.FilesFound(
         query=body.query,
-        chunks=found_chunks(answer.chunks),
+        chunks=found_chunks(answer.hits),
         searched=answer.searched[CHUNKS.name],
         took_ms=round((time.perf_counter() - started) * 1000, 3),
         auto_synced=UNSET if synced is None else synced,
@@ -211,9 +211,9 @@ def found_chunks(hits: Sequence[Hit]) -> list[shapes.FoundChunk]:
     return [
         view_of(
             shapes.FoundChunk,
-            hit.chunk,
-            start_line=hit.chunk.first_line,
-            end_line=hit.chunk.last_line,
+            hit.item,
+            start_line=hit.item.first_line,
+            end_line=hit.item.last_line,
             score=round(hit.relevance, 6),
         )
         for hit in hits

@@ -54,7 +54,7 @@ async def change(scope: Scope, name: str, body: EntityChanges) -> EntityView:
 
 def found_entity(hit: Hit) -> FoundEntity:
     """An entity that answers a query."""
-    found = entity_view(hit.entity)
+    found = entity_view(hit.item)
     return view_of(FoundEntity, found, relevance=round(hit.relevance, 6), words=hit.words)
 
 

@@ -62,7 +62,7 @@ async def find(scope: Scope, asked: shapes.RecallArguments) -> shapes.RecalledIt
     results = _merged(best, others)[: asked.limit]
     for one in results:
         one.text = _shortened(one.text)
-    return shapes.RecalledItems(results=results, why=answer.why, doubt=answer.doubt)
+    return shapes.RecalledItems(results=results, why=answer.why)
 
 
 async def keep(scope: Scope, asked: shapes.RememberArguments) -> shapes.Remembered:

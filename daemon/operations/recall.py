@@ -70,13 +70,16 @@ async def ask(scope: Scope, body: shapes.RecallBody) -> shapes.Recalled:
             store, read, seconds=scope.settings.limits.query_seconds
         )
         if body.reinforce and scope.leaves_traces:
-            chars = sum(len(hit.memory.text) for hit in answer.hits)
-            store.note_answer([hit.memory.id for hit in answer.hits], chars)
+            chars = sum(len(hit.memory.text) for hit in answer.of(MEMORIES.name))
+            store.note_answer([hit.memory.id for hit in answer.of(MEMORIES.name)], chars)
         await sessions.record(scope, store, session, "recall", body.query, used)
     took_ms = round((time.perf_counter() - started) * 1000, 3)
     scope.daemon.minutes.note_recall(scope.agent, took_ms)
     return shapes.Recalled(
-        results=[hit_view(scope, hit, request.now, explain=body.explain) for hit in answer.hits],
+        results=[
+            hit_view(scope, hit, request.now, explain=body.explain)
+            for hit in answer.of(MEMORIES.name)
+        ],
         searched=shapes.SearchCounts(
             answer.searched[MEMORIES.name],
             answer.searched[PAIRS.name],
@@ -90,26 +93,25 @@ async def ask(scope: Scope, body: shapes.RecallBody) -> shapes.Recalled:
         key_values=[
             view_of(
                 shapes.FoundPair,
-                hit.pair,
-                id=f"kv:{hit.pair.key}",
+                hit.item,
+                id=f"kv:{hit.item.key}",
                 relevance=round(hit.relevance, 6),
                 words=hit.words,
             )
-            for hit in answer.pairs
+            for hit in answer.of(PAIRS.name)
         ],
-        chunks=found_chunks(answer.chunks),
+        chunks=found_chunks(answer.of(CHUNKS.name)),
         entries=_entries(answer, request.limit),
-        experiences=[found_view(hit, request.now) for hit in answer.experiences],
-        entities=[found_entity(hit) for hit in answer.entities],
+        experiences=[found_view(hit, request.now) for hit in answer.of(EXPERIENCES.name)],
+        entities=[found_entity(hit) for hit in answer.of(ENTITIES.name)],
         understood=_understood(answer) if body.explain else UNSET,
         why=(answer.why if store.exists else _NO_AGENT.format(scope.agent)) or UNSET,
-        doubt=answer.doubt or UNSET,
         llm=_by_model(reasoning),
     )
 
 
 def _entries(answer: Answer, limit: int) -> list[shapes.FoundEntry]:
-    hits = [(source.name, hit) for source in OWN for hit in answer.found[source.name]]
+    hits = [(source.name, hit) for source in OWN for hit in answer.of(source.name)]
     hits.sort(key=lambda one: one[1].relevance, reverse=True)
     return [_entry(name, hit) for name, hit in hits[:limit]]
 

@@ -204,8 +204,7 @@ class ByModel(Struct):
 class Recalled(Struct, omit_defaults=True):
     """The hits, best first. `why` explains an empty answer in a sentence.
 
-    `doubt` says that no hit is likely to answer, if the question is too long to be certain. `llm`
-    is present in modes with a model, `understood` with an explanation.
+    `llm` is present in modes with a model, `understood` with an explanation.
     """
 
     results: list[HitView]

@@ -92,11 +92,10 @@ class RecalledItem(Struct, kw_only=True, omit_defaults=True):
 
 
 class RecalledItems(Struct, kw_only=True):
-    """The best first. `why` says why there is nothing, `doubt` that nothing may fit."""
+    """The best first. `why` says why there is nothing."""
 
     results: list[RecalledItem]
     why: str | UnsetType = UNSET
-    doubt: str | UnsetType = UNSET
 
 
 class RememberArguments(Struct, kw_only=True, forbid_unknown_fields=True):
