@@ -281,7 +281,7 @@ class IndexSettings(msgspec.Struct, frozen=True, kw_only=True):
     overlap_chars: Annotated[int, Meta(ge=0, le=50_000)] = 200
     split_on_headings: bool = True
     max_results: Annotated[int, Meta(ge=1, le=100)] = 6
-    min_score: kinds.Share = 0.1
+    min_score: kinds.Share = 0.0
     search_wait_ms: Annotated[int, Meta(ge=0, le=60_000)] = 2_000
     include: kinds.Globs = ("**/*.md", "**/*.mdx", "**/*.txt")
     exclude: kinds.Globs = ("node_modules/**", "dist/**", ".git/**")
