@@ -339,7 +339,7 @@ def _hits(
                 item=items[one.at],
                 ranked=one,
                 sure=sure,
-                outdated=entry.superseded,
+                outdated=bool(entry.superseded),
                 method=method if reasoned is None else "llm-tree",
                 words=words,
                 path=path if reasoned is None else reasoned.path,
