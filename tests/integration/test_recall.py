@@ -427,6 +427,26 @@ def test_a_call_counts_once_what_it_returned_and_nothing_if_told_so(
     assert sum(expected) == 3
 
 
+def test_a_use_is_a_sure_result_once_an_hour(call: Any, eventually: Any) -> None:
+    grown_up(call)
+    door, harbour = (
+        call.store(text)["id"]
+        for text in ("the lantern hangs beside the door", "the harbour closes at nine")
+    )
+
+    def uses(memory: str) -> int:
+        return int(call.ok("GET", f"/api/memory/{memory}")["access_count"])
+
+    unsure = asked(call, "quarterly harbour subscription invoices overdue", reinforce=True)
+    assert (unsure["confidence"], unsure["results"][0]["id"]) == ("unsure", harbour)
+    for _ in range(3):
+        asked(call, "what hangs beside the door?", reinforce=True)
+        eventually(lambda: uses(door) == 1, "a sure result counts as used")
+    metrics = "/api/metrics"
+    eventually(lambda: call.ok("GET", metrics)["retrieval_count"] == 4, "all answers are counted")
+    assert (uses(door), uses(harbour)) == (1, 0)
+
+
 def test_scalyclaws_search_takes_the_same_way(shelf: Any) -> None:
     found = shelf.ok("GET", "/api/memory/search?q=lantern&topK=20&tags=red,tall")["results"]
     assert [memory["content"] for memory in found] == ["project lantern"]
