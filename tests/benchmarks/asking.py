@@ -70,7 +70,7 @@ class Asked:
 
 def load(wire: Wire, collection: Collection, *, apart: bool = False) -> dict[str, str]:
     """Store a collection; its keys by the ids that the daemon gave."""
-    query = {"agent": collection.agent}
+    query: dict[str, object] = {"agent": collection.agent}
     bodies = list(collection.memories.values())
     ids: list[str] = []
     if apart:

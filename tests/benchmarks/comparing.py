@@ -35,6 +35,7 @@ from thermocline.daemon.store import selecting
 from thermocline.daemon.store.database import connect_reader
 from thermocline.daemon.store.selecting import Filters
 
+_DAY = 86_400.0
 _STRUCTURE = {"actor", "group", "position", "created_at", "category", "tags"}
 _BEFORE = (
     "Hi again, I hope your morning is going well. It has been quite a week here, to be honest, and"
@@ -73,12 +74,18 @@ def _collection(entry: dict[str, Any]) -> Collection:
             text=asked["text"],
             right=frozenset(asked["right"]),
             kind=asked["kind"],
-            origin=entry["name"],
             before=asked.get("before"),
         )
         for asked in entry["questions"]
     )
-    return Collection(name=entry["name"], memories=memories, questions=questions)
+    # The day after the last memory, so that ages do not depend on when the benchmark runs.
+    times = [memory["created_at"] for memory in memories.values() if "created_at" in memory]
+    return Collection(
+        name=entry["name"],
+        memories=memories,
+        questions=questions,
+        asked_at=max(times) + _DAY if times else None,
+    )
 
 
 def among(known: Collection, talks: Sequence[Collection]) -> Collection:
@@ -105,7 +112,7 @@ def text_alone(known: Collection) -> Collection:
         key: {name: value for name, value in memory.items() if name not in left_out}
         for key, memory in known.memories.items()
     }
-    return replace(known, memories=bare)
+    return replace(known, memories=bare, asked_at=known.asked_at if timed else None)
 
 
 class InProcess:
@@ -182,7 +189,7 @@ def certainty(
     """
     texts = json.loads(unanswerable.read_text(encoding="utf-8"))
     questions = [
-        Question(text=text, right=frozenset(), kind=kind, origin=collection.name)
+        Question(text=text, right=frozenset(), kind=kind)
         for kind, of_kind in texts.items()
         for text in of_kind
     ]

@@ -10,6 +10,7 @@ some facts. The person `sealed` is read only for a final figure: nothing of it i
 from __future__ import annotations
 
 import json
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -117,7 +118,6 @@ def read(path: Path) -> Person:
                 text=entry["text"],
                 right=frozenset(entry["right"]),
                 kind=entry["kind"],
-                origin=entry["language"],
             )
             for entry in document["questions"]
         ),
@@ -147,7 +147,7 @@ def _corrected(
         memories[older] = {"text": entry["older"], "created_at": at - _GAPS[gap]}
         memories[newer] = {"text": entry["newer"], "created_at": at}
         questions += [
-            _question(entry["question"], "corrections", right={newer}, stale={older}),
+            _question(entry["question"], "now", right={newer}, stale={older}),
             _question(entry["before"], "before", right={older}, stale={newer}),
         ]
     name = f"{facts.name} corrected after {gap}"
@@ -166,7 +166,7 @@ def _alike(facts: Collection, entries: Sequence[Mapping[str, str]], now: float) 
 
 
 def _question(text: str, kind: str, right: set[str], stale: Iterable[str] = ()) -> Question:
-    return Question(text=text, right=frozenset(right), stale=frozenset(stale), kind=kind, origin="")
+    return Question(text=text, right=frozenset(right), stale=frozenset(stale), kind=kind)
 
 
 def measure(wire: Wire, person: Person) -> Measured:
@@ -177,7 +177,7 @@ def measure(wire: Wire, person: Person) -> Measured:
     for ranker, outcomes in answers.items():
         _count_answers(measured, ranker, outcomes)
     _count_certainty(measured, answers[_OURS])
-    _note(measured, person.facts, answers[_OURS], lambda outcome: outcome.any(5), "not in five")
+    _note_answers(measured, person.facts, answers[_OURS])
     for gap, corrected in person.corrected.items():
         _count_corrections(measured, gap, corrected, _answers(wire, corrected))
     _count_alike(measured, person.alike, _answers(wire, person.alike))
@@ -219,15 +219,23 @@ def _count_certainty(measured: Measured, outcomes: Sequence[Outcome]) -> None:
         measured.count(f"answers of confidence {confidence}", _OURS, of_answers)
 
 
+def _note_answers(measured: Measured, facts: Collection, outcomes: Sequence[Outcome]) -> None:
+    answerable = [outcome for outcome in outcomes if outcome.question.right]
+    in_five = [outcome for outcome in answerable if outcome.any(5)]
+    _note(measured, facts, answerable, lambda outcome: outcome.any(5), "not in five")
+    _note(measured, facts, in_five, lambda outcome: outcome.any(1), "not first")
+    unanswerable = _of(outcomes, *_UNANSWERED)
+    _note(measured, facts, unanswerable, lambda outcome: not outcome.sure, "said to be sure")
+
+
 def _count_corrections(
     measured: Measured, gap: str, corrected: Collection, answers: Mapping[str, list[Outcome]]
 ) -> None:
-    for kind in ("corrections", "before"):
+    for kind in ("now", "before"):
+        row = f"corrected after {gap}, {kind}"
         for ranker, outcomes in answers.items():
-            of_kind = _of(outcomes, kind)
-            measured.count(f"{kind} after {gap}", ranker, map(_is_better, of_kind))
-        why = f"{kind} after {gap}"
-        _note(measured, corrected, _of(answers[_OURS], kind), _is_better, why)
+            measured.count(row, ranker, map(_is_better, _of(outcomes, kind)))
+        _note(measured, corrected, _of(answers[_OURS], kind), _is_better, row)
 
 
 def _is_better(outcome: Outcome) -> bool:
@@ -250,20 +258,26 @@ def _is_both(outcome: Outcome) -> bool:
 
 
 def _count_contexts(measured: Measured, wire: Wire, person: Person) -> None:
-    others = {
-        f"other {place}": body
-        for place, body in enumerate(Corpus().memories(_OTHERS, person.facts.asked_at or 0.0))
+    """A context is read at the daemon's own time, so all was told as long before that."""
+    now = time.time()
+    later = now - (person.facts.asked_at or now)
+    facts = {
+        key: body | {"created_at": body["created_at"] + later}
+        for key, body in person.facts.memories.items()
     }
+    others = {str(place): body for place, body in enumerate(Corpus().memories(_OTHERS, now))}
+    alone = replace(person.facts, name=f"{person.facts.name} alone", memories=facts)
     crowd = replace(person.facts, name=f"{person.facts.name} among others", memories=others)
     load(wire, crowd)
-    load(wire, replace(crowd, memories=person.facts.memories), apart=True)
-    titles = {person.facts.agent: "contexts", crowd.agent: f"contexts among {_OTHERS:,} others"}
+    load(wire, replace(crowd, memories=facts), apart=True)
+    load(wire, alone, apart=True)
+    titles = {alone.agent: "contexts", crowd.agent: f"contexts among {_OTHERS:,} others"}
     for agent, title in titles.items():
         complete: list[bool] = []
         for text, needs in person.contexts:
             missing = _missing(wire, agent, text, needs)
             complete.append(not missing)
-            measured.failures += [f"{title}: {text} - {need}" for need in missing]
+            measured.failures += [f"{title}: {text}\n    = {need}" for need in missing]
         measured.count(title, _OURS, complete)
 
 
@@ -287,7 +301,7 @@ def _note(
     """Keep what went wrong, with the texts that came first and should have."""
     for outcome in outcomes:
         question = outcome.question
-        if not question.right or is_right(outcome):
+        if is_right(outcome):
             continue
         wanted = (collection.memories[key]["text"] for key in sorted(question.right))
         first = (collection.memories[key]["text"] for key in outcome.keys[:_SHOWN])

@@ -119,8 +119,8 @@ def test_each_sort_of_everyday_question_is_counted_beside_the_baselines(everyday
     assert counts["dates among five"]["fts5"] == [1, 1]
     assert counts["unanswered, said to be sure"] == {"thermocline": [0, 1]}
     for gap in ("0 s", "30 s", "1 h", "1 d", "30 d"):
-        assert counts[f"corrections after {gap}"]["thermocline"][1] == 1
-        assert counts[f"before after {gap}"]["thermocline"][1] == 1
+        assert counts[f"corrected after {gap}, now"]["thermocline"][1] == 1
+        assert counts[f"corrected after {gap}, before"]["thermocline"][1] == 1
     assert counts["look-alikes both among five"]["simple ranker"] == [1, 1]
     assert counts["contexts"] == {"thermocline": [1, 1]}
     assert list(made["someone"]["milliseconds"]) == rankers
