@@ -195,10 +195,10 @@ def certainty(
     ]
     answerable = [replace(question, kind="answerable") for question in collection.questions]
     apart = replace(collection, name=f"{collection.name} unanswerable")
-    asked = Asked(wire, apart, limit=5)
+    daemon = Asked(wire, apart, limit=5)
     kinds: dict[str, list[Outcome]] = defaultdict(list)
     for question in (*questions, *(question for question in answerable if question.right)):
-        kinds[question.kind].append(asked.ask(question))
+        kinds[question.kind].append(daemon.ask(question))
     return {
         kind: {
             "questions": len(outcomes),

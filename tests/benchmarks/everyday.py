@@ -28,7 +28,7 @@ from running import Wire, request, with_query
 FOLDER = Path(__file__).with_name("data") / "everyday"
 SEALED = "sealed"
 _OURS = "thermocline"
-_ASKED_FOR = 20
+_LIMIT = 20
 _SHOWN = 3
 _HOUR, _DAY = 3_600.0, 86_400.0
 _GAPS = {"0 s": 0.0, "30 s": 30.0, "1 h": _HOUR, "1 d": _DAY, "30 d": 30 * _DAY}
@@ -72,9 +72,9 @@ class Measured:
     def add(self, other: Measured) -> None:
         """Count what another person gave."""
         for row, by_ranker in other.counts.items():
-            for ranker, (right, asked) in by_ranker.items():
+            for ranker, (right, total) in by_ranker.items():
                 before = self.counts[row].get(ranker, (0, 0))
-                self.counts[row][ranker] = (before[0] + right, before[1] + asked)
+                self.counts[row][ranker] = (before[0] + right, before[1] + total)
         for ranker, outcomes in other.outcomes.items():
             self.outcomes[ranker] += outcomes
 
@@ -188,8 +188,8 @@ def measure(wire: Wire, person: Person) -> Measured:
 
 
 def _answers(wire: Wire, collection: Collection) -> dict[str, list[Outcome]]:
-    asked = rankers(wire, collection, limit=_ASKED_FOR, apart=True)
-    return {ranker: list(map(ask, collection.questions)) for ranker, ask in asked.items()}
+    by_ranker = rankers(wire, collection, limit=_LIMIT, apart=True)
+    return {ranker: list(map(ask, collection.questions)) for ranker, ask in by_ranker.items()}
 
 
 def _count_answers(measured: Measured, ranker: str, outcomes: Sequence[Outcome]) -> None:
@@ -240,7 +240,7 @@ def _count_corrections(
 
 def _is_better(outcome: Outcome) -> bool:
     """Whether the right one of the two is there, and above the other."""
-    return outcome.any(_ASKED_FOR) and not outcome.stale_first
+    return outcome.any(_LIMIT) and not outcome.stale_first
 
 
 def _count_alike(
@@ -312,7 +312,7 @@ def _note(
 def show(name: str, measured: Measured) -> None:
     """Print the figures of a person, or of all."""
     rows: dict[str, dict[str, float | str]] = {
-        row: {ranker: f"{right} of {asked}" for ranker, (right, asked) in by_ranker.items()}
+        row: {ranker: f"{right} of {total}" for ranker, (right, total) in by_ranker.items()}
         for row, by_ranker in measured.counts.items()
     }
     by_ranker = measured.milliseconds()

@@ -60,7 +60,9 @@ class Concepts:
         self._having: dict[str, set[str]] = defaultdict(set)
         for file in sorted(folder.glob("*.txt")):
             for line in file.read_text(encoding="utf-8").splitlines():
-                name, *languages = line.partition("#")[0].split("|")
+                if line.startswith("#"):
+                    continue
+                name, *languages = line.split("|")
                 for words in languages:
                     synonyms, _, members = words.partition(":")[2].partition(">")
                     self._add(self._asking, name.strip(), synonyms)
@@ -75,7 +77,7 @@ class Concepts:
         return self._of(self._having, word)
 
     def _add(self, concepts: dict[str, set[str]], name: str, words: str) -> None:
-        for listed in words.split(","):
+        for listed in re.split("[,;，、；]", words):
             word = listed.strip().lower()
             if word and " " not in word:
                 concepts[word].add(name)
