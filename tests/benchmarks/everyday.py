@@ -305,7 +305,8 @@ def _note(
             continue
         wanted = (collection.memories[key]["text"] for key in sorted(question.right))
         first = (collection.memories[key]["text"] for key in outcome.keys[:_SHOWN])
-        lines = [f"{why}, {question.kind}: {question.text}", *(f"    = {text}" for text in wanted)]
+        label = why if question.kind in why else f"{why}, {question.kind}"
+        lines = [f"{label}: {question.text}", *(f"    = {text}" for text in wanted)]
         measured.failures.append("\n".join([*lines, *(f"    {text}" for text in first)]))
 
 
