@@ -612,7 +612,7 @@ def _day_of_month(tokens: _Tokens, first: int, after: int, today: int | None) ->
         return None
     if last.kind != "J" and not _ends(following):
         return None
-    if last.kind == "d" and part[-2].word not in lexicon().lists["before_day"]:
+    if last.kind == "d" and part[-2 if len(part) > 1 else -1].word not in lexicon().lists["before_day"]:
         return None
     months = (_months(_month_of(today) + distance) for distance in range(-12, 13))
     days = [start + number.value - 1 for start, end in months if start + number.value <= end]

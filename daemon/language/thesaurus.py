@@ -82,6 +82,7 @@ class Thesaurus:
         self.version = 0
         words: dict[str, dict[str, str]] = {}
         self._phrases: dict[str, dict[tuple[str, ...], str]] = {}
+        self._fields: list[tuple[int, str]] = []
         self.names: list[str] = []
         for file in sorted(files):
             content = file.read_bytes()
@@ -89,6 +90,7 @@ class Thesaurus:
             for line in content.decode().splitlines():
                 if line and not line.startswith("#"):
                     self._read(line, words)
+            self._fields.append((FIRST_CODE + 2 * len(self.names), file.stem))
         self._tables = {language: _Table(entries) for language, entries in words.items()}
         self._codes = lru_cache(8_192)(self._codes_of_word)
         self._phrases_from = lru_cache(8_192)(self._phrases_from_word)
@@ -145,6 +147,10 @@ class Thesaurus:
                     at += length - 1
                     break
             at += 1
+
+    def field_of(self, code: str) -> str:
+        """The field of life that a concept belongs to: the name of its file."""
+        return next(field for end, field in self._fields if ord(code) < end)
 
     def _phrases_from_word(self, word: str) -> Sequence[tuple[tuple[str, ...], str]]:
         """The phrases that begin with a form of a word."""

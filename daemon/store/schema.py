@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from . import entity_tables
+from . import entity_tables, introductions
 
 
 class Migration(msgspec.Struct, frozen=True):
@@ -343,7 +343,7 @@ MIGRATIONS: Final = (
         (
             *(*_ROWS, *_COUNTS, *_MEMORIES, *_PEOPLE, *_PAIRS, *_OWN, *_TREE, *_NOTES, *_INDEX),
             *_EXPERIENCES,
-            *(*full_text_tables(FULL_TEXT, COUNTS), *_CONVERSATIONS, *entity_tables.TABLES),
+            *(*full_text_tables(FULL_TEXT, COUNTS), *_CONVERSATIONS, *entity_tables.TABLES, *introductions.TABLE),
         ),
     ),
 )
