@@ -254,7 +254,9 @@ class _LookUp:
                 found = self._matches(every)
                 if found.count:
                     keys = frozenset(found.named(self._budget) or ())
-                    yield Alternative("", share * min(weight, self._weight(word, found.count)), keys)
+                    yield Alternative(
+                        "", share * min(weight, self._weight(word, found.count)), keys
+                    )
 
     def _by_prefix(self, word: Word, found: _Matches, weight: float) -> Iterable[Alternative]:
         text = word.text

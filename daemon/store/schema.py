@@ -343,7 +343,12 @@ MIGRATIONS: Final = (
         (
             *(*_ROWS, *_COUNTS, *_MEMORIES, *_PEOPLE, *_PAIRS, *_OWN, *_TREE, *_NOTES, *_INDEX),
             *_EXPERIENCES,
-            *(*full_text_tables(FULL_TEXT, COUNTS), *_CONVERSATIONS, *entity_tables.TABLES, *introductions.TABLE),
+            *(
+                *full_text_tables(FULL_TEXT, COUNTS),
+                *_CONVERSATIONS,
+                *entity_tables.TABLES,
+                *introductions.TABLE,
+            ),
         ),
     ),
 )
