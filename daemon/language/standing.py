@@ -16,7 +16,7 @@ from .vocabulary import cue
 _LONGEST: Final = 400
 
 
-def is_standing(text: str) -> bool:
+def is_standing_statement(text: str) -> bool:
     """Whether any sentence of a short text holds until somebody takes it back.
 
     Questions, suppositions, reports of the past and attempts to instruct a model are not standing.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from thermocline.daemon.language.standing import is_standing
+from thermocline.daemon.language.standing import is_standing_statement
 
 SET = json.loads((Path(__file__).parent.parent / "data" / "standing.json").read_text("utf-8"))
 HALVES = {
@@ -22,7 +22,9 @@ HALVES = {
 @pytest.mark.parametrize("half", HALVES)
 def test_statements_that_hold_are_told_from_those_that_do_not(half: str) -> None:
     entries = HALVES[half]
-    wrong = [entry for entry in entries if is_standing(entry["text"]) != entry["standing"]]
+    wrong = [
+        entry for entry in entries if is_standing_statement(entry["text"]) != entry["standing"]
+    ]
     missed = [entry["text"] for entry in wrong if entry["standing"]]
     mistaken = [entry["text"] for entry in wrong if not entry["standing"]]
     standing = sum(entry["standing"] for entry in entries)
