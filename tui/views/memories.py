@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 from thermocline.daemon.client import Client
 from thermocline.daemon.client.wording import number_of
 from thermocline.daemon.shapes.memory import MemoryView
-from thermocline.daemon.shapes.recall import HitView, Recalled, Result
+from thermocline.daemon.shapes.recall import HitView, Recalled, RecallResult
 
 from ..dialogs.form import Field
 from ..widgets.paged import PagedTable
@@ -282,7 +282,7 @@ class MemoriesView(FilteredView[MemoryView]):
             await getattr(self._actions, action)(self.memory)
 
 
-def _hit_of(result: Result) -> HitView | None:
+def _hit_of(result: RecallResult) -> HitView | None:
     """A result as the table shows it; None if it is no memory."""
     memory = result.memory
     if not isinstance(memory, MemoryView):
