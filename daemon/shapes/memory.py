@@ -34,8 +34,8 @@ class NewMemory(Struct, kw_only=True, forbid_unknown_fields=True):
     `importance` is 0 to 1, or an integer from 2 to 10, which means tenths; 1 means 0.1 with
     `content`, else 1.0. The types `fact`, `analysis` and `research` are stored as `semantic`,
     `conversation` as `episodic`. `expires` may also be a duration such as `7d`. `event` must not be
-    blank. A `pinned` memory stays hot and in the hot state. A `standing` one is in every context block;
-    left out, it follows from the text.
+    blank. A `pinned` memory stays hot and in the hot state. A `standing` one is in every
+    context block; if it is left out, it follows from the text.
     """
 
     text: Text | UnsetType = UNSET
@@ -114,7 +114,8 @@ class MemoryView(Struct, kw_only=True):
 
     `content` repeats `text` under its other name. `score` and `tier` are those of this moment;
     `archived` tells whether it has left the warm memories. `superseded_by` names a newer memory
-    that contradicts it; `standing` is left out where false. `warning` reports a secret in a memory just stored or changed.
+    that contradicts it; `standing` is left out where false. `warning` reports a secret in a memory
+    just stored or changed.
     """
 
     id: str
