@@ -28,7 +28,8 @@ def merge(older: Memory, newer: Memory, share: float = SHARE_OF_OLDER) -> Memory
     It has the text and times of the newer one, its importance plus a `share` of the older's (at
     most 1), the tags and references of both up to their limits, `pinned` and `standing` of either,
     the later expiry (or none), the older's subject, outcome and data if its own are empty, and the
-    older's source if only that was stated by a user. Uses are not merged here: they follow from `merged_into`.
+    older's source if only that was stated by a user. Uses are not merged here: they follow from
+    `merged_into`.
 
     Raises:
         Conflict: they are the same memory, or one of them is already retired.
