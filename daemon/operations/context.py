@@ -96,7 +96,7 @@ def _made(db: sqlite3.Connection, asked: Asked, body: ContextQuery) -> _Made:
         return _Made(block, False, lines, [])
     inner = replace(asked, max_tokens=body.max_tokens - context_formats.FRAME_TOKENS)
     at, zone = asked.shown_at, asked.local
-    sections = read_block(db, inner, partial(context_formats.cost, now=at, zone=zone))
+    sections = read_block(db, inner, partial(context_formats.written, now=at, zone=zone))
     text = context_formats.thermocline(sections, asked.agent, at, zone)
     made = ContextBlock(format=body.format, tokens=estimated_tokens(text))
     if body.format == "json":

@@ -1,9 +1,10 @@
 """The context block: what an agent reads before its turn, section by section, within a budget.
 
 `SECTIONS` in `context_sections` lists the sections. All read their items from one snapshot, which
-are then cut to the budget. If all living memories fit, all are shown. Else what always holds comes first, up to half of
-the budget; every other section has a floor by its importance, the knowledge then gets what it
-needs, and the other sections share the rest by importance. What is left shows memories by score.
+are then cut to the budget. If all living memories fit, all are shown. Else what always holds comes
+first, up to half of the budget; every other section has a floor by its importance, the knowledge
+then gets what it needs, and the other sections share the rest by importance. What is left shows
+memories by score.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
-import msgspec
+from msgspec.structs import replace
 
+from ..memory.messages import estimated_tokens
 from ..store.selecting import Filters
 from .context_items import LEAST_TOKENS, Filled, Need, Shown, fill, shares
 from .context_reading import Asked, BlockReading
@@ -25,23 +27,26 @@ _FRAME_TOKENS: Final = 12
 _FIRST: Final = 0.5
 _MEMORY_SECTIONS: Final = ("always", "remembered")
 
+Render: TypeAlias = Callable[[Shown], str]
 Cost: TypeAlias = Callable[[Shown], int]
 
 
-def read_block(db: sqlite3.Connection, asked: Asked, cost: Cost) -> list[Filled]:
-    """The sections with content, in order, within `asked.max_tokens` as `cost` measures them."""
+def read_block(db: sqlite3.Connection, asked: Asked, render: Render) -> list[Filled]:
+    """The sections with content, in order, within `asked.max_tokens` as `render` writes them."""
+
+    def cost(item: Shown) -> int:
+        return estimated_tokens(item.rendered or render(item)) + 1
+
     reading = BlockReading(db, asked)
-    read = {one.name: _items(reading, one, cost) for one in SECTIONS if _is_read(one, asked)}
+    read = {one.name: _items(reading, one, render) for one in SECTIONS if _is_read(one, asked)}
     budget = asked.max_tokens
     rest: Sequence[Shown] = ()
     first: dict[str, int] = {}
     if not asked.found:
-        rest = _prepare(read, reading, cost)
+        rest = _prepare(read, reading, render)
         every = _size((*read["always"], *read["remembered"], *rest), cost)
         if reading.ranked.complete and every + _FRAME_TOKENS * 2 <= budget:
-            certain = [
-                msgspec.structs.replace(item, uncertain=False) for item in read["remembered"]
-            ]
+            certain = [replace(item, uncertain=False, rendered="") for item in read["remembered"]]
             read["remembered"], rest = [*certain, *rest], ()
             first = {name: _size(read[name], cost) for name in _MEMORY_SECTIONS}
         else:
@@ -55,36 +60,30 @@ def _is_read(section: Section, asked: Asked) -> bool:
     return bool(section.source) or asked.filters == Filters()
 
 
-def _items(reading: BlockReading, section: Section, cost: Cost) -> list[Shown]:
+def _items(reading: BlockReading, section: Section, render: Render) -> list[Shown]:
     if not section.asks:
-        return _measured(reading, f"context {section.name}", lambda: section.read(reading), cost)
-    items = section.read(reading)
-    return [item for item in items if item.relevance is not None or not reading.asked.found]
+        name = f"context {section.name}"
+        return reading.kept(name, lambda: _rendered(section.read(reading), render))
+    found = reading.asked.found
+    items = (item for item in section.read(reading) if item.relevance is not None or not found)
+    return _rendered(items, render)
 
 
-def _measured(
-    reading: BlockReading, name: str, read: Callable[[], Iterable[Shown]], cost: Cost
-) -> list[Shown]:
-    """Items that depend on no query, with their sizes, which take long to compute."""
-    return reading.kept(
-        f"{name} measured",
-        lambda: [msgspec.structs.replace(item, tokens=cost(item)) for item in read()],
-    )
+def _rendered(items: Iterable[Shown], render: Render) -> list[Shown]:
+    return [replace(item, rendered=render(item)) for item in items]
 
 
-def _prepare(read: dict[str, list[Shown]], reading: BlockReading, cost: Cost) -> list[Shown]:
+def _prepare(read: dict[str, list[Shown]], reading: BlockReading, render: Render) -> list[Shown]:
     """The memories that no other section shows, by score; no memory is shown twice."""
     hits = {item.id: item for item in read["remembered"] if item.relevance is not None}
     read["always"] = [
-        msgspec.structs.replace(item, relevance=hits[item.id].relevance)
-        if item.id in hits
-        else item
+        replace(item, relevance=hits[item.id].relevance) if item.id in hits else item
         for item in read["always"]
     ]
     known = {item.id for item in read["always"]}
     read["remembered"] = [item for item in read["remembered"] if item.id not in known]
     known |= {item.id for item in read["remembered"]}
-    rest = _measured(reading, "context rest", lambda: by_score(reading), cost)
+    rest = reading.kept("context rest", lambda: _rendered(by_score(reading), render))
     return [item for item in rest if item.id not in known]
 
 
@@ -104,7 +103,7 @@ def _rooms(needs: dict[str, Need], first: dict[str, int], budget: int) -> dict[s
 
 
 def _size(items: Iterable[Shown], cost: Cost) -> int:
-    return sum(item.tokens or cost(item) for item in items)
+    return sum(map(cost, items))
 
 
 def _filled(
@@ -123,10 +122,6 @@ def _filled(
         budget: the tokens of all.
         cost: measures an item.
     """
-
-    def measure(item: Shown) -> int:
-        return item.tokens or cost(item)
-
     wanted = {name: _size(items, cost) for name, items in read.items() if items}
     needs = {
         section.name: Need(
@@ -137,7 +132,7 @@ def _filled(
     }
     rooms = _rooms(needs, first, budget)
     filled = {
-        name: fill(name, read[name], room + first.get(name, 0), measure)
+        name: fill(name, read[name], room + first.get(name, 0), cost)
         for name, room in rooms.items()
     }
     used = sum(_FRAME_TOKENS + _size(one.items, cost) for one in filled.values() if one.items)
@@ -146,7 +141,7 @@ def _filled(
         used += _FRAME_TOKENS
     further: list[Shown] = []
     for item in rest:
-        if (tokens := measure(item)) <= budget - used:
+        if (tokens := cost(item)) <= budget - used:
             further.append(item)
             used += tokens
     if further:

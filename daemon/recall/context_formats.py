@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from ..memory.messages import estimated_tokens
 from ..memory.scoring import DAY
@@ -38,13 +38,15 @@ def thermocline(sections: Sequence[Filled], agent: str, now: float, zone: dt.tzi
         first, items = one.items[0], one.items
         if len(items) == 1 and first.rest:
             parts += [f"<{one.name}{_attributes(first, now, zone)}>", _safe(first.whole)]
-        elif all(item.source == first.source and not item.quoted for item in items):
+        elif first.source and all(
+            item.source == first.source and not item.quoted for item in items
+        ):
             parts.append(f'<{one.name} from="{_name(first.source)}">')
-            parts += [
-                written(msgspec.structs.replace(item, source=""), now, zone) for item in items
-            ]
+            alike = (replace(item, source="", rendered="") for item in items)
+            parts += [written(item, now, zone) for item in alike]
         else:
-            parts += [f"<{one.name}>", *(written(item, now, zone) for item in items)]
+            parts.append(f"<{one.name}>")
+            parts += [item.rendered or written(item, now, zone) for item in items]
         parts.append(f"</{one.name}>")
     return "\n".join((*parts, f"</{ELEMENT}>"))
 
@@ -63,11 +65,6 @@ def written(item: Shown, now: float, zone: dt.tzinfo) -> str:
     if item.uncertain:
         details.append("uncertain")
     return f"- {text} ({', '.join(details)})" if details else f"- {text}"
-
-
-def cost(item: Shown, now: float, zone: dt.tzinfo) -> int:
-    """The tokens of an item in our block."""
-    return estimated_tokens(written(item, now, zone)) + 1
 
 
 # The tokens of the block's frame.

@@ -28,7 +28,7 @@ class Shown(msgspec.Struct, frozen=True):
         relevance: to the query, if the query found it.
         uncertain: whether the query found it, but it may not answer.
         replaces: the beginning of the older statement that it contradicts.
-        tokens: its size, if that is known.
+        rendered: as the block writes it, if that is kept.
     """
 
     text: str
@@ -43,7 +43,7 @@ class Shown(msgspec.Struct, frozen=True):
     uncertain: bool = False
     replaces: str = ""
     is_cut: bool = False
-    tokens: int = 0
+    rendered: str = ""
 
     @property
     def whole(self) -> str:
@@ -133,4 +133,4 @@ def _cut_at(item: Shown, pieces: Sequence[str], count: int) -> Shown:
         text = "\n".join((*pieces[:count], f"[cut: it goes on in {item.rest}{line}]"))
     else:
         text = " ".join(pieces[:count]) + " …"
-    return msgspec.structs.replace(item, text=text, is_cut=True, tokens=0)
+    return msgspec.structs.replace(item, text=text, is_cut=True, rendered="")

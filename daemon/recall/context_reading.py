@@ -28,7 +28,7 @@ T = TypeVar("T")
 # Of the memories: those found, and those shown without a query.
 MOST_MEMORIES: Final = 10
 # The results of all sources, and how many of them may be unsure.
-_HITS: Final = 40
+_HITS: Final = 20
 _UNSURE: Final = 3
 _SENTENCES: Final = 6
 # How long what needs no query is kept: ages and scores move by so much.

@@ -54,16 +54,13 @@ class Section(msgspec.Struct, frozen=True):
 
 
 def _always(reading: BlockReading) -> Iterable[Shown]:
-    return _without_hits(reading, "context always items", reading.always)
+    return _without_hits(reading, reading.always)
 
 
-def _without_hits(reading: BlockReading, name: str, memories: Sequence[Memory]) -> Sequence[Shown]:
-    def make() -> Sequence[Shown]:
-        older = context_memories.replaced(reading.db, (memory.id for memory in memories))
-        agent = reading.asked.agent
-        return [shown(memory, agent, older.get(memory.id, "")) for memory in memories]
-
-    return reading.kept(name, make)
+def _without_hits(reading: BlockReading, memories: Sequence[Memory]) -> Sequence[Shown]:
+    older = context_memories.replaced(reading.db, (memory.id for memory in memories))
+    agent = reading.asked.agent
+    return [shown(memory, agent, older.get(memory.id, "")) for memory in memories]
 
 
 def _hot(reading: BlockReading) -> Iterable[Shown]:
@@ -152,7 +149,7 @@ def by_score(reading: BlockReading) -> Sequence[Shown]:
     """All that is known by score, without what always holds."""
     known = {memory.id for memory in reading.always}
     rest = [memory for memory in reading.ranked.memories if memory.id not in known]
-    return _without_hits(reading, "context rest", rest)
+    return _without_hits(reading, rest)
 
 
 def _pairs(reading: BlockReading) -> Iterable[Shown]:
