@@ -30,7 +30,7 @@ _LONGEST_CHAIN: Final = 8
 _LIVING: Final = "superseded_by IS NULL"
 
 
-class Ranked(msgspec.Struct, frozen=True):
+class ScoredMemories(msgspec.Struct, frozen=True):
     """The memories by their score, pinned ones first; `complete` if these are all there are."""
 
     memories: tuple[Memory, ...]
@@ -50,7 +50,7 @@ def standing(db: sqlite3.Connection, filters: Filters, now: float) -> list[Memor
 
 def by_score(
     db: sqlite3.Connection, filters: Filters, scoring: Scoring, now: float, max_tokens: int
-) -> Ranked:
+) -> ScoredMemories:
     """As many memories as fill a block, by score; archived ones, which score less, by age."""
     teach_score(db, now, scoring)
     condition, arguments = where(filters, now)
@@ -70,10 +70,10 @@ def by_score(
         )
         for row, chars in found:
             if room < 0:
-                return Ranked(_loaded(db, rows), complete=False)
+                return ScoredMemories(_loaded(db, rows), complete=False)
             rows.append(row)
             room -= _LEAST_TOKENS + chars // _CHARS_PER_TOKEN
-    return Ranked(_loaded(db, rows), complete=len(rows) < limit)
+    return ScoredMemories(_loaded(db, rows), complete=len(rows) < limit)
 
 
 def is_hot(memory: Memory, scoring: Scoring, now: float) -> bool:
@@ -82,7 +82,7 @@ def is_hot(memory: Memory, scoring: Scoring, now: float) -> bool:
 
 
 def always(
-    standing: Sequence[Memory], ranked: Ranked, scoring: Scoring, now: float
+    standing: Sequence[Memory], ranked: ScoredMemories, scoring: Scoring, now: float
 ) -> list[Memory]:
     """The standing memories, and the first that are pinned or hot."""
     known = {memory.id for memory in standing}

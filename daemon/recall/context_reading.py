@@ -19,7 +19,7 @@ from ..memory.records import Memory
 from ..store.connection import derived
 from ..store.selecting import Filters
 from . import context_memories
-from .context_memories import Ranked
+from .context_memories import ScoredMemories
 from .recall import Answer, Hit, Request, recall
 from .sources import MEMORIES
 
@@ -122,11 +122,11 @@ class BlockReading:
         return [*found.values()]
 
     @cached_property
-    def ranked(self) -> Ranked:
+    def ranked(self) -> ScoredMemories:
         """The memories by score, as far as they may fit."""
         asked = self.asked
         if MEMORIES.passes(asked.filters, asked.now) is None:
-            return Ranked((), complete=False)
+            return ScoredMemories((), complete=False)
         return self.kept(
             "context ranked",
             lambda: context_memories.by_score(

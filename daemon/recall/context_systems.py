@@ -30,7 +30,7 @@ _TINYCLAW_EPISODES: Final = 3
 _TINYCLAW_SKILLS: Final = 3
 
 
-class Part(msgspec.Struct, frozen=True):
+class BlockPart(msgspec.Struct, frozen=True):
     """A part of a block: a heading, or "", with its items."""
 
     title: str
@@ -42,7 +42,7 @@ class Part(msgspec.Struct, frozen=True):
         return f"## {self.title}\n" if self.title else ""
 
 
-class System(msgspec.Struct, frozen=True):
+class BlockFormat(msgspec.Struct, frozen=True):
     """How a system writes its block.
 
     Attributes:
@@ -51,7 +51,7 @@ class System(msgspec.Struct, frozen=True):
         before, after: what surrounds them.
     """
 
-    read: Callable[[BlockReading], Sequence[Part]]
+    read: Callable[[BlockReading], Sequence[BlockPart]]
     between: str = "\n\n"
     before: str = ""
     after: str = ""
@@ -79,11 +79,11 @@ def _cost(item: Shown) -> int:
     return estimated_tokens(item.whole + "\n")
 
 
-def _part(title: str, lines: Iterable[str]) -> Part:
-    return Part(title, [Shown(line) for line in lines])
+def _part(title: str, lines: Iterable[str]) -> BlockPart:
+    return BlockPart(title, [Shown(line) for line in lines])
 
 
-def _tinyclaw(reading: BlockReading) -> Sequence[Part]:
+def _tinyclaw(reading: BlockReading) -> Sequence[BlockPart]:
     """TinyClaw's block precedes a message."""
     db, message = reading.db, reading.asked.query.lower()
     part = own_entries.part(db, own_entries.KNOWLEDGE)
@@ -98,12 +98,12 @@ def _tinyclaw(reading: BlockReading) -> Sequence[Part]:
     episodes = (f"- [{one.outcome}] {one.text}" for one in _episodes_for(reading, message))
     file = own_files.KNOWLEDGE
     parts = (
-        Part("Knowledge", [Shown(knowledge, rest=file, line=line)] if knowledge else []),
+        BlockPart("Knowledge", [Shown(knowledge, rest=file, line=line)] if knowledge else []),
         _part("Recent Reflections", reflections),
         _part("Relevant Past Conversations", episodes),
-        Part("Relevant Skills", _skills_for(reading, message)),
+        BlockPart("Relevant Skills", _skills_for(reading, message)),
     )
-    return [Part(part.title, [*map(_escaped, part.items)]) for part in parts]
+    return [BlockPart(part.title, [*map(_escaped, part.items)]) for part in parts]
 
 
 def _escaped(item: Shown) -> Shown:
@@ -145,7 +145,7 @@ _FACTS: Final = 10
 _LABELS: Final = {"correction": "⚠️ Correction", "preference_learned": "⭐ Preference"}
 
 
-def _tiny_claw(reading: BlockReading) -> Sequence[Part]:
+def _tiny_claw(reading: BlockReading) -> Sequence[BlockPart]:
     db, now = reading.db, reading.asked.now
     hits = _ranked(reading, "tinyclaw", _RELEVANT, "memory", "pair")
     wanted = selecting.Filters(min_importance=_IMPORTANT_FROM)
@@ -191,7 +191,7 @@ _SCALYCLAW_MEMORIES: Final = 7
 _SCALYCLAW_ENTITIES: Final = 5
 
 
-def _scalyclaw(reading: BlockReading) -> Sequence[Part]:
+def _scalyclaw(reading: BlockReading) -> Sequence[BlockPart]:
     """ScalyClaw's addition to its prompt; nothing for a short input."""
     if len(reading.asked.query) < _SCALYCLAW_LEAST:
         return ()
@@ -220,7 +220,7 @@ def _scalyclaw_entity(one: entities.Entity) -> str:
 _EVOCLAW_BYTES: Final = 3_072
 
 
-def _evoclaw(reading: BlockReading) -> Sequence[Part]:
+def _evoclaw(reading: BlockReading) -> Sequence[BlockPart]:
     """EvoClaw's tiers: the hot state, the tree, and up to 3 KB of memories."""
     asked, db = reading.asked, reading.db
     body = markdown.body(hot.document(hot_rows.load(db), (), asked.rules.hot), asked.local)
@@ -235,15 +235,15 @@ def _evoclaw(reading: BlockReading) -> Sequence[Part]:
             lines.append(line)
             room -= size
     return (
-        Part("", [Shown(body, rest="`thermocline hot`")] if body else []),
-        Part("", [Shown(tree, rest="`thermocline tree`")] if tree else []),
+        BlockPart("", [Shown(body, rest="`thermocline hot`")] if body else []),
+        BlockPart("", [Shown(tree, rest="`thermocline tree`")] if tree else []),
         _part("Retrieved Memories", lines),
     )
 
 
 SYSTEMS: Final = {
-    "tinyclaw": System(_tinyclaw, before="[MEMORY]\n", after=f"\n{_MARK}"),
-    "tiny-claw": System(_tiny_claw, between="\n\n", before="\n"),
-    "scalyclaw": System(_scalyclaw),
-    "evoclaw": System(_evoclaw),
+    "tinyclaw": BlockFormat(_tinyclaw, before="[MEMORY]\n", after=f"\n{_MARK}"),
+    "tiny-claw": BlockFormat(_tiny_claw, between="\n\n", before="\n"),
+    "scalyclaw": BlockFormat(_scalyclaw),
+    "evoclaw": BlockFormat(_evoclaw),
 }

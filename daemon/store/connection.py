@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Connection(sqlite3.Connection):
+class ReadingConnection(sqlite3.Connection):
     """A connection that can keep values which it has derived; see `derived`.
 
     Attributes:
@@ -26,7 +26,7 @@ def derived(db: sqlite3.Connection, name: str, state: Hashable, make: Callable[[
 
     It must follow from the main database and `state` alone, and must not be changed.
     """
-    kept = db.kept if isinstance(db, Connection) else None
+    kept = db.kept if isinstance(db, ReadingConnection) else None
     if kept is None:
         return make()
     whole = (db.execute("PRAGMA data_version").fetchone()[0], state)
@@ -37,7 +37,7 @@ def derived(db: sqlite3.Connection, name: str, state: Hashable, make: Callable[[
     return value
 
 
-def connect(path: Path, options: str) -> Connection:
+def connect(path: Path, options: str) -> ReadingConnection:
     """A connection for any thread, without implicit transactions, whose schema has been read.
 
     Args:
@@ -53,7 +53,7 @@ def connect(path: Path, options: str) -> Connection:
         timeout=5.0,
         isolation_level=None,
         check_same_thread=False,
-        factory=Connection,
+        factory=ReadingConnection,
     )
     try:
         db.execute("SELECT 1 FROM sqlite_schema").fetchone()

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ..errors import Conflict, DiskFull, ReadOnly, StoreDamaged, ThermoclineError, Unavailable
 from . import atomic, chunk_database
-from .connection import Connection, connect
+from .connection import ReadingConnection, connect
 from .schema import COUNTED, Migration
 
 FILE_NAME: Final = "memory.db"
@@ -98,7 +98,7 @@ def _standby(path: Path) -> str:
     return "mode=ro&" + ("immutable=1" if unlogged else "readonly_shm=1")
 
 
-def _connect(path: Path, options: str, cache_kb: int) -> Connection:
+def _connect(path: Path, options: str, cache_kb: int) -> ReadingConnection:
     db = connect(path, options)
     db.execute(f"PRAGMA cache_size = -{cache_kb}")
     db.execute("PRAGMA temp_store = MEMORY")

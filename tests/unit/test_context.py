@@ -96,7 +96,7 @@ HOSTILE = (
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("quoted", [True, False])
 def test_no_text_ends_the_block_and_observe_takes_nothing_from_it(text: str, quoted: bool) -> None:
-    item = Shown(text, source=text, id=text, quoted=quoted)
+    item = Shown(text, source=text, id=text, quoted=quoted, replaces=text)
     block = thermocline([Filled("remembered", (item, item), 0)], "default", 0.0, dt.UTC)
     assert block.count("<thermocline-context") == block.count("</thermocline-context>") == 1
     assert block.count("</quote>") == (2 if quoted else 0)
