@@ -118,10 +118,11 @@ def _row(result: shapes.recall.RecallResult) -> tuple[str, ...]:
 
 
 def _record(result: shapes.recall.RecallResult) -> dict[str, Any]:
-    """A result for programs; a memory also has the keys that EvoClaw's tools read."""
+    """A result for programs, with a category; a memory also has the rest of EvoClaw's record."""
     lean = msgspec.structs.replace(
         result, memory=UNSET, pair=UNSET, file=UNSET, entry=UNSET, experience=UNSET, entity=UNSET
     )
     fields: dict[str, Any] = msgspec.to_builtins(lean)
     fields["search_method"] = result.search_method
+    fields["category"] = result.category or result.source
     return record(result.memory) | fields if result.memory else fields

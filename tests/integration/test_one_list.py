@@ -58,6 +58,9 @@ def test_every_way_of_asking_gives_the_same_results_in_the_same_order(workshop: 
     shell = Shell(workshop.path, workshop.agent)
     told = shell.json("retrieve", QUERY, "--limit", "20")
     assert [(one["source"], one["id"]) for one in told] == expected
+    assert {one["category"] for one in told if one["source"] != "memory"} == {
+        source for source, _ in expected if source != "memory"
+    }
     with Client(workshop.path, agent=workshop.agent) as client:
         results = client.recall(QUERY, limit=20).results
     assert [(one.source, one.id) for one in results] == expected

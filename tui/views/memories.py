@@ -171,6 +171,8 @@ class MemoriesView(FilteredView[MemoryView]):
         if self._found is not None:
             hits = f"{total} or more hits" if total >= _HITS else number_of(total, "hit", "hits")
             line.append(hits, "bold").append(f" in {self._found.took_ms:.0f} ms, best first")
+            if self._found.confidence == "unsure":
+                line.append(", nothing certain")
         else:
             line.append(number_of(total, "memory", "memories"), "bold")
             line.append(f" by {self.order}{', turned' if self.reverse else ''}")
