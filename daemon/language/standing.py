@@ -28,13 +28,13 @@ def is_standing_statement(text: str) -> bool:
 
 def _stands(sentence: str) -> bool:
     folded = fold(sentence)
+    is_rule = cue("rule").search(folded) is not None
+    # Most sentences end here, and every store waits for it.
+    if not is_rule and not (
+        cue("vital").search(folded) or cue("identity").search(folded) or names_told(sentence)
+    ):
+        return False
     signals = signals_of(sentence)
     if "question" in signals or cue("bygone").search(folded):
         return False
-    if cue("rule").search(folded):
-        return cue("one_off").search(folded) is None
-    if "hedge" in signals:
-        return False
-    return bool(
-        names_told(sentence) or cue("vital").search(folded) or cue("identity").search(folded)
-    )
+    return cue("one_off").search(folded) is None if is_rule else "hedge" not in signals
