@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,3 +86,12 @@ def test_the_command_line_sets_shows_and_lists_it(shell: Shell) -> None:
     assert RULE in shell.out("list", "--standing")
     shell.out("update", key, "--no-standing")
     assert RULE not in shell.out("list", "--standing")
+
+
+def test_what_is_imported_is_recognised(shell: Shell, tmp_path: Path) -> None:
+    page = tmp_path / "MEMORY.md"
+    page.write_text("# Owner\n\n- I'm allergic to nuts\n- The roof was mended in May\n")
+    shell.out("import", page)
+    listed = shell.out("list", "--standing")
+    assert "allergic to nuts" in listed
+    assert "roof" not in listed
