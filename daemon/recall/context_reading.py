@@ -66,10 +66,22 @@ class BlockReading:
     def kept(self, name: str, make: Callable[[], T]) -> T:
         """`make()`, which depends on no query, kept while database and minute are the same."""
         asked = self.asked
-        state = (asked.shown_at, asked.rules, asked.local, asked.agent, asked.max_tokens)
         if asked.filters != Filters():
             return make()
+        state = (
+            *(asked.shown_at, self._last_expiry),
+            *(asked.rules, asked.local, asked.agent, asked.max_tokens),
+        )
         return derived(self.db, name, state, make)
+
+    @cached_property
+    def _last_expiry(self) -> float | None:
+        """When a memory expired last: it must not be shown for the rest of the minute."""
+        row = self.db.execute(
+            "SELECT max(expires_at) FROM memories WHERE expires_at IS NOT NULL AND expires_at <= ?",
+            (self.asked.now,),
+        ).fetchone()
+        return None if row is None else row[0]
 
     @cached_property
     def answer(self) -> Answer | None:

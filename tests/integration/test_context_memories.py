@@ -195,6 +195,12 @@ def test_a_change_is_in_the_next_block(call: Any) -> None:
     assert "Nova" in text_of(call)
 
 
+def test_an_expired_memory_is_gone_at_once(call: Any, eventually: Any) -> None:
+    call.store("Never open the hatch before the crane is gone", expires=time.time() + 0.5)
+    assert "hatch" in text_of(call)
+    eventually(lambda: "hatch" not in text_of(call), "the memory is not shown", 5)
+
+
 def test_a_session_sees_only_its_category_in_every_section(call: Any) -> None:
     call.store("Never push on Fridays", category="work")
     call.store("Our son can't have nuts", category="home")
