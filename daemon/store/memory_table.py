@@ -49,6 +49,7 @@ INSERT: Final = (
 _BY_ROW: Final = "FROM memories WHERE row > ? ORDER BY row LIMIT ?"
 _TAGS = FIELDS.index("tags")
 _PINNED = FIELDS.index("pinned")
+_STANDING = FIELDS.index("standing")
 _METADATA = FIELDS.index("metadata")
 _DATA = FIELDS.index("data")
 _NO_METADATA = "{}"
@@ -65,6 +66,7 @@ def from_row(row: Sequence[Any]) -> Memory:
     values = list(row)
     tags, metadata = values[_TAGS], values[_METADATA]
     values[_PINNED] = bool(values[_PINNED])
+    values[_STANDING] = bool(values[_STANDING])
     try:
         values[_TAGS] = () if tags == "[]" else tuple(msgspec.json.decode(tags))
         values[_METADATA] = (
