@@ -1,0 +1,284 @@
+"""What a short statement is about: its owners, its topics, its values, and whether it tells a change.
+
+The words are sorted by the tables of the lexicon. "Mum's flight is delayed, lands at 20:15" has the
+owner "mum", the topics "flight" and "land", the number 20:15, and tells a change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import Final
+
+import msgspec
+
+from ..memory.stemming import word_terms
+from .normal_form import Statement, negations, read
+from .vocabulary import compiled, cue, each, not_topics, words
+
+# The tables by the sort of their words; later ones win.
+_SORTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "light": ("light", "copulas", "articles", "helping", "links", "connecting", "now", "titles"),
+    "own": ("self", "ours"),
+    "month": ("months",),
+    "unit": ("units",),
+    "number": ("numbers",),
+    "weekday": ("weekdays",),
+    "daypart": ("dayparts",),
+    "relative": ("relatives",),
+    "single": ("value_nouns", "single_nouns"),
+}
+_NUMBER: Final = re.compile(r"[€$£#]?(\d(?:[\d.,:/-]*\d)?)([^\d\W]{0,3}|[€$£%])")
+_DIGIT: Final = re.compile(r"\d")
+_CLAUSE: Final = re.compile(r"[,;:!?.](?:\s|$)|[,。;!?、]|\s-\s")
+_CJK: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
+_UNSPACED_RUN: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
+_OF: Final = frozenset({"of", "von", "vom", "de", "du", "del", "d'"})
+
+
+class Facets(msgspec.Struct, frozen=True):
+    """The parts of a statement.
+
+    Attributes:
+        statement: its normal form.
+        owners: whose it is, if not the speaker's: relatives, names, words with a possessive ending.
+        own: whether it speaks of the speaker.
+        topics: its content words by their stems, in order, without values and names.
+        single: the stems of nouns of which an owner has one at a time: "rent", "dentist".
+        values: numbers, weekdays, dates and times of day; numbers with a unit by that unit.
+        names: the stems of the words written as names.
+        opening: the stem of the first word, which may be a name in spite of its capital letter.
+        modifiers: for topics, the topic right before: "garage" for "code" in "the garage code".
+        changes: whether it tells of a change: "now", "moved to".
+        ended: the content of each clause that tells of an end: "sold the Golf".
+        past: whether it tells only what was true before.
+    """
+
+    statement: Statement
+    owners: frozenset[str]
+    own: bool
+    topics: dict[str, str]
+    single: frozenset[str]
+    values: dict[str, frozenset[str]]
+    names: frozenset[str]
+    opening: str
+    modifiers: dict[str, str]
+    changes: bool
+    ended: tuple[frozenset[str], ...]
+    past: bool
+
+    @property
+    def content(self) -> frozenset[str]:
+        """The topics and the names."""
+        return self.names.union(self.topics)
+
+
+class _Sorted(msgspec.Struct):
+    """The words of a text by their sorts."""
+
+    owners: set[str] = msgspec.field(default_factory=set)
+    own: bool = False
+    topics: dict[str, str] = msgspec.field(default_factory=dict)
+    single: set[str] = msgspec.field(default_factory=set)
+    values: dict[str, set[str]] = msgspec.field(default_factory=lambda: defaultdict(set))
+    names: set[str] = msgspec.field(default_factory=set)
+    modifiers: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+@lru_cache(512)
+def facets_of(text: str) -> Facets:
+    """The facets of `text`, in time that grows with its length."""
+    statement = read(text)
+    folded = statement.text
+    unspaced = len(_CJK.findall(folded)) * 2 > len(folded)
+    parts = _sort_characters(folded) if unspaced else _sort_words(statement)
+    changes = cue("changes").search(folded) is not None
+    adds = cue("adds").search(folded) is not None
+    ended = tuple(filter(None, (_ended(clause, parts) for clause in _clauses(folded))))
+    return Facets(
+        statement=statement,
+        owners=frozenset(parts.owners),
+        own=parts.own,
+        topics=parts.topics,
+        single=frozenset(parts.single),
+        values={sort: frozenset(found) for sort, found in parts.values.items()},
+        names=frozenset(parts.names - parts.owners),
+        opening=_stem(statement.words[0]) if _opens(statement) else "",
+        modifiers=parts.modifiers,
+        changes=(changes and not adds) or bool(ended),
+        ended=ended,
+        past=not changes and cue("formerly").search(folded) is not None,
+    )
+
+
+def _sort_words(statement: Statement) -> _Sorted:
+    parts = _Sorted()
+    sorts, given = _sorts(), words("given_names")
+    all_words = statement.words
+    nouns_large = not words("nouns_large").isdisjoint(all_words)
+    content = 0
+    for at, whole in enumerate(all_words):
+        word = whole.removesuffix("'s").removesuffix("'")
+        sort = sorts.get(word, "topic")
+        stem = _stem(word)
+        after = all_words[at + 1] if at + 1 < len(all_words) else ""
+        before = all_words[at - 1] if at else ""
+        if sort == "topic" and _tells_change(word):
+            sort = "light"
+        if _DIGIT.search(word):
+            _add_number(parts, word, before, after)
+        elif sort == "own":
+            parts.own = True
+        elif sort == "month":
+            # "may" and "mar" are months only beside a number.
+            if _DIGIT.search(before + after):
+                parts.values["date"].add(word[:3])
+        elif sort in {"weekday", "daypart", "number"}:
+            # "one left", "mondays"
+            parts.values[sort].add(word.removesuffix("s") if sort == "weekday" else word)
+        elif word != whole or _is_genitive(word) or (before in _OF and word in given):
+            parts.owners.add(_owner(word))
+            content += 1
+        elif sort == "relative":
+            parts.owners.add(stem)
+            content += 1
+        elif word in given and not content and not _introduces(all_words[at + 1 : at + 3]):
+            parts.owners.add(stem)
+            content += 1
+        elif sort != "single" and (word in given or (word in statement.names and not nouns_large)):
+            if sort != "light":
+                parts.names.add(stem)
+        elif sort not in {"light", "unit"}:
+            parts.topics.setdefault(stem, word)
+            content += 1
+            if stem in _single_stems():
+                parts.single.add(stem)
+            if _stem(before) in parts.topics:
+                parts.modifiers.setdefault(stem, _stem(before))
+    _join_dates(parts)
+    return parts
+
+
+def _join_dates(parts: _Sorted) -> None:
+    """Make one value of a date's parts, and of a number in blocks."""
+    if "date" in parts.values:
+        parts.values["date"] = {" ".join(sorted(parts.values["date"]))}
+
+
+def _add_number(parts: _Sorted, word: str, before: str, after: str) -> None:
+    match = _NUMBER.fullmatch(word)
+    if match is None:
+        # A code, a version with a letter: "3b", "maple-9".
+        parts.values["number"].add(word)
+        return
+    if before in words("months") or after in words("months"):
+        parts.values["date"].add(match[1])
+        return
+    unit = match[2] or after
+    kind = f"number {unit}" if unit in words("measures") else "number"
+    if unit not in words("units"):
+        parts.values[kind].add(word)
+    elif not _DIGIT.search(before):
+        parts.values[kind].add(match[1].replace(",", "").removesuffix(":00"))
+
+
+def _sort_characters(folded: str) -> _Sorted:
+    """As `_sort_words`, of a text in a script without blanks: the topics are pairs of characters."""
+    parts = _Sorted(own="我" in folded)
+    rest = folded
+    for sort in ("weekday", "daypart", "number"):
+        pattern = compiled(f"{{~value_{sort}}}")
+        parts.values[sort].update(pattern.findall(rest))
+        rest = pattern.sub(" ", rest)
+    parts.values = {sort: found for sort, found in parts.values.items() if found}
+    for relative in each("relative", spaced=False):
+        if relative in rest:
+            parts.owners.add(relative)
+    small = compiled("{~changes}|{~ended}|{~grammar}")
+    for run in _UNSPACED_RUN.findall(small.sub(" ", rest)):
+        for pair in _pairs(run):
+            parts.topics[pair] = pair
+    nouns = words("value_noun_ends")
+    parts.single.update(pair for pair in parts.topics if pair in nouns)
+    return parts
+
+
+def _opens(statement: Statement) -> bool:
+    return bool(statement.words) and statement.text.startswith(statement.words[0])
+
+
+def _stem(word: str) -> str:
+    return next(iter(word_terms(word)), word)
+
+
+@lru_cache(1_024)
+def _tells_change(word: str) -> bool:
+    return any(cue(name).fullmatch(word) is not None for name in ("changes", "ended"))
+
+
+@cache
+def _single_stems() -> frozenset[str]:
+    return frozenset(map(_stem, words("value_nouns") | words("single_nouns")))
+
+
+def _ended(clause: str, parts: _Sorted) -> frozenset[str]:
+    """The content of a clause that tells of an end; empty for other clauses."""
+    if cue("ended").search(clause) is None:
+        return frozenset()
+    instead = compiled(r"(?:{instead_of}) (?:the )?(\w+)").search(clause)
+    rest = instead[1] if instead is not None else cue("ended").sub(" ", clause)
+    found: set[str] = set()
+    for word in rest.split():
+        if _CJK.search(word):
+            found.update(pair for run in _UNSPACED_RUN.findall(word) for pair in _pairs(run))
+        else:
+            found.update(word_terms(word.strip(".,;:!?'\"()")))
+    return frozenset(found & (parts.names | parts.topics.keys()))
+
+
+def _clauses(folded: str) -> list[str]:
+    return [
+        part
+        for clause in _CLAUSE.split(folded)
+        for part in cue("joins").split(clause)
+        if part.strip()
+    ]
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[at : at + 2] for at in range(max(1, len(run) - 1))]
+
+
+def _introduces(following: tuple[str, ...]) -> bool:
+    """Whether "is my manager" follows a name, which is then the value."""
+    return (
+        len(following) == 2
+        and following[0] in words("copulas")
+        and _sorts().get(following[1]) == "own"
+    )
+
+
+def _is_genitive(word: str) -> bool:
+    """Whether a German name has an ending: "Annas", "Opas"."""
+    bare = word[:-1]
+    if not word.endswith("s") or word in words("given_names"):
+        return False
+    return bare in words("given_names") or bare in words("relatives")
+
+
+def _owner(word: str) -> str:
+    bare = word[:-1] if _is_genitive(word) else word
+    return _stem(bare)
+
+
+@cache
+def _sorts() -> dict[str, str]:
+    light = {word: "light" for word in not_topics() | negations()}
+    return light | {
+        word: sort
+        for sort, names in _SORTS.items()
+        for name in names
+        for word in words(name)
+    }

@@ -1,0 +1,220 @@
+"""Decides whether the newer of two statements replaces the older.
+
+It does if both speak of the same attribute of the same subject, and give it different values: in
+the same words ("the gate code is 4711", "the gate code is 9902"), or in others if the newer tells
+of a change ("I sold the Golf"). Sharing words is not enough. Marking a true memory as outdated is
+worse than keeping two, so that doubt decides for keeping both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from .facets import Facets, facets_of
+from .vocabulary import cue, words
+
+# Whether two words mean the same.
+SameMeaning: TypeAlias = Callable[[str, str], bool]
+
+# Longer texts say more than one thing.
+LONGEST: Final = 300
+_SHARE: Final = 0.5
+# Topics that only one of them has.
+_MOST_OTHER: Final = 2
+# Subjects with two states that exclude each other; the cues of each are in the lexicon.
+_STATES: Final = ("meat", "alcohol", "smoking", "marriage")
+
+
+def replaces(older: str, newer: str, same: SameMeaning | None = None) -> str:
+    """Why `newer` replaces `older`, or "".
+
+    `same` decides whether two different words mean the same; by default none do.
+    """
+    if max(len(older), len(newer)) > LONGEST:
+        return ""
+    return judge_facets(facets_of(older), facets_of(newer), same)
+
+
+def judge_facets(older: Facets, newer: Facets, same: SameMeaning | None = None) -> str:
+    """`replaces` for statements whose facets are known."""
+    if _undecided(older, newer) or not _one_subject(older, newer):
+        return ""
+    if state := _other_state(older, newer):
+        return state
+    shared = _shared(older, newer, same)
+    if not shared:
+        return _moved(older, newer) or _bare_value(older, newer)
+    if any(_other_modifier(older, newer, stem, twin) for stem, twin in shared.items()):
+        return ""
+    return (
+        _ended(older, newer)
+        or _denied(older, newer, shared)
+        or _changed(older, newer, shared)
+        or _moved(older, newer)
+    )
+
+
+def _undecided(older: Facets, newer: Facets) -> bool:
+    """Whether one is a question, or the newer a plan, a doubt, or a tale of the past."""
+    if older.statement.asks or newer.statement.asks or newer.past:
+        return True
+    if newer.statement.open or older.statement.open:
+        return True
+    return cue("planned").search(newer.statement.text) is not None
+
+
+def _one_subject(older: Facets, newer: Facets) -> bool:
+    if older.owners and newer.owners:
+        return not older.owners.isdisjoint(newer.owners | newer.names) or not (
+            newer.owners.isdisjoint(older.names)
+        )
+    if older.owners:
+        return not newer.own or not older.owners.isdisjoint(newer.names)
+    if newer.owners:
+        return not older.own or not newer.owners.isdisjoint(older.names | older.topics.keys())
+    return True
+
+
+def _other_state(older: Facets, newer: Facets) -> str:
+    """The reason if the statements name two states that exclude each other."""
+    if bool(older.owners) != bool(newer.owners):
+        return ""
+    texts = (older.statement.text, newer.statement.text)
+    for name in _STATES:
+        without, having = cue(f"without_{name}"), cue(f"having_{name}")
+        was, is_now = (
+            (without.search(text) is not None, having.search(text) is not None and not without.search(text))
+            for text in texts
+        )
+        if was[0] and is_now[1] and newer.changes or was[1] and is_now[0]:
+            return f"{name}: another state"
+    return ""
+
+
+def _shared(older: Facets, newer: Facets, same: SameMeaning | None) -> dict[str, str]:
+    """The content words of the older statement that the newer has too, as stems of both.
+
+    Without words that only describe another thing in each: "kitchen light", "kitchen table".
+    """
+    shared = {stem: stem for stem in older.content & newer.content}
+    if same is not None:
+        free = [stem for stem in newer.topics if stem not in shared]
+        for stem, word in older.topics.items():
+            twin = next((other for other in free if same(word, newer.topics[other])), None)
+            if stem not in shared and twin is not None:
+                shared[stem] = twin
+                free.remove(twin)
+    heads = [
+        {before for head, before in one.modifiers.items() if head not in known}
+        for one, known in ((older, shared.keys()), (newer, set(shared.values())))
+    ]
+    return {
+        stem: twin
+        for stem, twin in shared.items()
+        if stem not in heads[0] or twin not in heads[1]
+    }
+
+
+def _ended(older: Facets, newer: Facets) -> str:
+    """The reason if what the older statement is about has ended."""
+    if older.ended:
+        return ""
+    for gone in newer.ended:
+        met = gone & older.content
+        if 2 * len(met) > len(gone) and 2 * len(met) >= len(older.content):
+            return f"'{' '.join(sorted(met))}' has ended"
+    return ""
+
+
+def _denied(older: Facets, newer: Facets, shared: dict[str, str]) -> str:
+    if bool(older.statement.negations) == bool(newer.statement.negations):
+        return ""
+    left, added = _rest(older, newer, shared)
+    if _differing(older, newer) or older.names != newer.names:
+        return ""
+    same_values = bool(older.values) and older.values == newer.values
+    if not (newer.changes or same_values or len(shared) > 1):
+        return ""
+    if len(left) + len(added) <= (1 if newer.changes else 0):
+        newer_denies = bool(newer.statement.negations)
+        return "the newer denies the older" if newer_denies else "the older denies the newer"
+    return ""
+
+
+def _changed(older: Facets, newer: Facets, shared: dict[str, str]) -> str:
+    """The reason if the newer tells of a change of what both are about."""
+    topics = [stem for stem, twin in shared.items() if stem in older.topics or twin in newer.topics]
+    if not newer.changes or not topics:
+        return ""
+    left, added = _rest(older, newer, shared)
+    coverage = len(shared) / max(1, min(len(older.content), len(newer.content)))
+    differing = _differing(older, newer)
+    single = not older.single.isdisjoint(shared)
+    other_names = bool(older.names and newer.names) and older.names.isdisjoint(newer.names)
+    if differing:
+        if other_names and not single:
+            return ""
+        fits = not left or not added or coverage >= _SHARE
+        return f"another {differing}" if fits else ""
+    if newer.ended and not left and len(topics) > 1:
+        return "what was has ended"
+    if max(len(left), len(added)) > _MOST_OTHER or not (left or older.names or older.values):
+        return ""
+    if bool(cue("located").search(older.statement.text)) != bool(
+        cue("located").search(newer.statement.text)
+    ):
+        return ""
+    may_be_name = topics == [older.opening] == [newer.opening]
+    if single or (coverage >= _SHARE and _first(older) == _first(newer) and not may_be_name):
+        return f"another value of '{topics[0]}'"
+    return ""
+
+
+def _moved(older: Facets, newer: Facets) -> str:
+    """The reason if somebody lives elsewhere now."""
+    if not cue("residence").search(older.statement.text) or newer.statement.negations:
+        return ""
+    if not cue("resettled").search(newer.statement.text) or older.owners != newer.owners:
+        return ""
+    places = [one.content - {_first(one)} if not one.own else one.content for one in (older, newer)]
+    if not newer.changes or _differing(older, newer):
+        return ""
+    return "another home" if places[1] and places[0].isdisjoint(places[1]) else ""
+
+
+def _bare_value(older: Facets, newer: Facets) -> str:
+    """The reason if the newer tells nothing but another value of an owner: "Tim is in 4b now"."""
+    if not newer.changes or not older.owners & newer.owners or newer.content:
+        return ""
+    differing = _differing(older, newer)
+    return f"another {differing}" if differing and len(older.content) <= 1 else ""
+
+
+def _other_modifier(older: Facets, newer: Facets, stem: str, twin: str) -> bool:
+    """Whether a word stands for two things: "garage code", "alarm code"."""
+    one, other = older.modifiers.get(stem), newer.modifiers.get(twin)
+    return one is not None and other is not None and one != other
+
+
+def _first(one: Facets) -> str:
+    return next(iter(one.topics), "")
+
+
+def _rest(
+    older: Facets, newer: Facets, shared: dict[str, str]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """The topics that only the older, and that only the newer has."""
+    return (
+        frozenset(older.topics.keys() - shared.keys()),
+        frozenset(newer.topics.keys() - set(shared.values())),
+    )
+
+
+def _differing(older: Facets, newer: Facets) -> str:
+    """The first sort of value that both have, none in common; "" if there is none."""
+    for sort in ("date", "weekday", "daypart", *sorted(older.values)):
+        one, other = older.values.get(sort), newer.values.get(sort)
+        if one and other and one.isdisjoint(other):
+            return sort
+    return ""
