@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from ..memory.stemming import word_terms
+from ..memory.stop_words import STOP_WORDS
 from .normal_form import Statement, negations, read
 from .vocabulary import compiled, cue, each, not_topics, words
 
@@ -35,6 +36,7 @@ _DIGIT: Final = re.compile(r"\d")
 _CLAUSE: Final = re.compile(r"[,;:!?.](?:\s|$)|[,。;!?、]|\s-\s")
 _CJK: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 _UNSPACED_RUN: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
+_UMLAUT: Final = re.compile("[äöüß]")
 _OF: Final = frozenset({"of", "von", "vom", "de", "du", "del", "d'"})
 
 
@@ -49,6 +51,10 @@ class Facets(msgspec.Struct, frozen=True):
         single: the stems of nouns of which an owner has one at a time: "rent", "dentist".
         values: numbers, weekdays, dates and times of day; numbers with a unit by that unit.
         names: the stems of the words written as names.
+        words: the stems of all words.
+        frame: the stems of small words that may tell which attribute is meant: "starts".
+        labels: whether a number follows its noun at once: "version 2", "code 12".
+        returns: whether it is about the way back.
         opening: the stem of the first word, which may be a name in spite of its capital letter.
         modifiers: for topics, the topic right before: "garage" for "code" in "the garage code".
         changes: whether it tells of a change: "now", "moved to".
@@ -63,6 +69,10 @@ class Facets(msgspec.Struct, frozen=True):
     single: frozenset[str]
     values: dict[str, frozenset[str]]
     names: frozenset[str]
+    words: frozenset[str]
+    frame: frozenset[str]
+    labels: bool
+    returns: bool
     opening: str
     modifiers: dict[str, str]
     changes: bool
@@ -85,6 +95,7 @@ class _Sorted(msgspec.Struct):
     values: dict[str, set[str]] = msgspec.field(default_factory=lambda: defaultdict(set))
     names: set[str] = msgspec.field(default_factory=set)
     modifiers: dict[str, str] = msgspec.field(default_factory=dict)
+    labels: bool = False
 
 
 @lru_cache(512)
@@ -105,6 +116,10 @@ def facets_of(text: str) -> Facets:
         single=frozenset(parts.single),
         values={sort: frozenset(found) for sort, found in parts.values.items()},
         names=frozenset(parts.names - parts.owners),
+        words=frozenset(map(_stem, statement.words)),
+        frame=frozenset(_stem(word) for word in statement.words if _is_framing(word)),
+        labels=parts.labels,
+        returns=not words("returns").isdisjoint(statement.words),
         opening=_stem(statement.words[0]) if _opens(statement) else "",
         modifiers=parts.modifiers,
         changes=(changes and not adds) or bool(ended),
@@ -117,7 +132,7 @@ def _sort_words(statement: Statement) -> _Sorted:
     parts = _Sorted()
     sorts, given = _sorts(), words("given_names")
     all_words = statement.words
-    nouns_large = not words("nouns_large").isdisjoint(all_words)
+    nouns_large = _has_large_nouns(statement)
     content = 0
     for at, whole in enumerate(all_words):
         word = whole.removesuffix("'s").removesuffix("'")
@@ -125,10 +140,13 @@ def _sort_words(statement: Statement) -> _Sorted:
         stem = _stem(word)
         after = all_words[at + 1] if at + 1 < len(all_words) else ""
         before = all_words[at - 1] if at else ""
+        if sort == "relative" and word in words("titles") and sorts.get(before) != "own":
+            sort = "light"
         if sort == "topic" and _tells_change(word):
             sort = "light"
         if _DIGIT.search(word):
             _add_number(parts, word, before, after)
+            parts.labels = parts.labels or _stem(before) in parts.topics
         elif sort == "own":
             parts.own = True
         elif sort == "month":
@@ -203,6 +221,28 @@ def _sort_characters(folded: str) -> _Sorted:
     nouns = words("value_noun_ends")
     parts.single.update(pair for pair in parts.topics if pair in nouns)
     return parts
+
+
+def _has_large_nouns(statement: Statement) -> bool:
+    """Whether capital letters begin all nouns, as in German."""
+    if _UMLAUT.search(statement.text):
+        return True
+    return not (words("nouns_large") - words("was") - words("copulas")).isdisjoint(statement.words)
+
+
+def _is_framing(word: str) -> bool:
+    sort = _sorts().get(word)
+    return sort == "light" and not _is_empty(word)
+
+
+@cache
+def _empty() -> frozenset[str]:
+    tables = ("light", "copulas", "articles", "helping", "links", "connecting", "now", "titles")
+    return frozenset[str]().union(*map(words, tables), STOP_WORDS)
+
+
+def _is_empty(word: str) -> bool:
+    return word in _empty()
 
 
 def _opens(statement: Statement) -> bool:

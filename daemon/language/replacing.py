@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from .facets import Facets, facets_of
-from .vocabulary import cue, words
+from .vocabulary import cue, pairs, words
 
 # Whether two words mean the same.
 SameMeaning: TypeAlias = Callable[[str, str], bool]
@@ -52,6 +52,7 @@ def judge_facets(older: Facets, newer: Facets, same: SameMeaning | None = None) 
         or _denied(older, newer, shared)
         or _changed(older, newer, shared)
         or _moved(older, newer)
+        or _same_frame(older, newer, shared)
     )
 
 
@@ -65,6 +66,8 @@ def _undecided(older: Facets, newer: Facets) -> bool:
 
 
 def _one_subject(older: Facets, newer: Facets) -> bool:
+    if older.returns != newer.returns or _poles_apart(older, newer):
+        return False
     if older.owners and newer.owners:
         return not older.owners.isdisjoint(newer.owners | newer.names) or not (
             newer.owners.isdisjoint(older.names)
@@ -74,6 +77,14 @@ def _one_subject(older: Facets, newer: Facets) -> bool:
     if newer.owners:
         return not older.own or not newer.owners.isdisjoint(older.names | older.topics.keys())
     return True
+
+
+def _poles_apart(older: Facets, newer: Facets) -> bool:
+    """Whether the statements name two ends of one thing: "opens at", "closes at"."""
+    one, other = older.words - newer.words, newer.words - older.words
+    return any(
+        not pole.isdisjoint(one) and not pole.isdisjoint(other) for pole in pairs("poles")
+    )
 
 
 def _other_state(older: Facets, newer: Facets) -> str:
@@ -105,6 +116,7 @@ def _shared(older: Facets, newer: Facets, same: SameMeaning | None) -> dict[str,
             if stem not in shared and twin is not None:
                 shared[stem] = twin
                 free.remove(twin)
+    shared |= _feminine(older, newer, shared)
     heads = [
         {before for head, before in one.modifiers.items() if head not in known}
         for one, known in ((older, shared.keys()), (newer, set(shared.values())))
@@ -112,7 +124,18 @@ def _shared(older: Facets, newer: Facets, same: SameMeaning | None) -> dict[str,
     return {
         stem: twin
         for stem, twin in shared.items()
-        if stem not in heads[0] or twin not in heads[1]
+        if (stem not in heads[0] or twin not in heads[1])
+        and (stem not in older.single or (stem not in heads[0] and twin not in heads[1]))
+    }
+
+
+def _feminine(older: Facets, newer: Facets, shared: dict[str, str]) -> dict[str, str]:
+    """Nouns for a man and a woman of one profession: "jefe", "jefa"; "chef", "chefin"."""
+    return {
+        stem: twin
+        for stem in older.single - shared.keys()
+        for twin in newer.single - set(shared.values())
+        if stem[:-1] == twin[:-1] or stem + "in" == twin or twin + "in" == stem
     }
 
 
@@ -155,8 +178,10 @@ def _changed(older: Facets, newer: Facets, shared: dict[str, str]) -> str:
     if differing:
         if other_names and not single:
             return ""
-        fits = not left or not added or coverage >= _SHARE
-        return f"another {differing}" if fits else ""
+        opens_alike = _first(newer) in shared.values() or _first(newer) in newer.single
+        if left and added and not single:
+            opens_alike = opens_alike and _first(older) in shared and coverage >= _SHARE
+        return f"another {differing}" if opens_alike else ""
     if newer.ended and not left and len(topics) > 1:
         return "what was has ended"
     if max(len(left), len(added)) > _MOST_OTHER or not (left or older.names or older.values):
@@ -166,9 +191,28 @@ def _changed(older: Facets, newer: Facets, shared: dict[str, str]) -> str:
     ):
         return ""
     may_be_name = topics == [older.opening] == [newer.opening]
-    if single or (coverage >= _SHARE and _first(older) == _first(newer) and not may_be_name):
+    opens_alike = _first(older) in shared or _first(newer) in shared.values()
+    if cue("resettled").search(newer.statement.text) and (left or older.names - newer.names):
+        # "was moved to Frankfurt" says nothing of what it is written in.
+        if not (cue("located").search(older.statement.text) or single):
+            return ""
+    if single or (coverage >= _SHARE and opens_alike and not may_be_name):
         return f"another value of '{topics[0]}'"
     return ""
+
+
+def _same_frame(older: Facets, newer: Facets, shared: dict[str, str]) -> str:
+    """The reason if the same words give a noun with one value at a time two numbers."""
+    left, added = _rest(older, newer, shared)
+    if left or added or older.single.isdisjoint(shared) or older.frame != newer.frame:
+        return ""
+    if older.names != newer.names or older.statement.negations != newer.statement.negations:
+        return ""
+    for one in (older, newer):
+        if one.labels or len(one.values) > 1 or not words("was").isdisjoint(one.statement.words):
+            return ""
+    differing = _differing(older, newer)
+    return f"another {differing}" if differing else ""
 
 
 def _moved(older: Facets, newer: Facets) -> str:
@@ -185,10 +229,12 @@ def _moved(older: Facets, newer: Facets) -> str:
 
 def _bare_value(older: Facets, newer: Facets) -> str:
     """The reason if the newer tells nothing but another value of an owner: "Tim is in 4b now"."""
-    if not newer.changes or not older.owners & newer.owners or newer.content:
+    if not newer.changes or newer.content or len(older.content) > 1:
         return ""
     differing = _differing(older, newer)
-    return f"another {differing}" if differing and len(older.content) <= 1 else ""
+    with_unit = older.own and newer.own and " " in differing
+    fits = bool(older.owners & newer.owners) or with_unit
+    return f"another {differing}" if differing and fits else ""
 
 
 def _other_modifier(older: Facets, newer: Facets, stem: str, twin: str) -> bool:
