@@ -22,7 +22,7 @@ from .vocabulary import compiled, cue, each, not_topics, words
 # The tables by the sort of their words; later ones win.
 _SORTS: Final[Mapping[str, tuple[str, ...]]] = {
     "light": ("light", "copulas", "articles", "helping", "links", "connecting", "now", "titles"),
-    "own": ("self", "ours"),
+    "own": ("self", "ours", "own_words"),
     "month": ("months",),
     "unit": ("units",),
     "number": ("numbers",),
@@ -32,10 +32,13 @@ _SORTS: Final[Mapping[str, tuple[str, ...]]] = {
     "single": ("value_nouns", "single_nouns"),
 }
 _NUMBER: Final = re.compile(r"[€$£#]?(\d(?:[\d.,:/-]*\d)?)([^\d\W]{0,3}|[€$£%])")
+_BLOCK: Final = re.compile(r"\+?\d{2,}")
 _DIGIT: Final = re.compile(r"\d")
 _CLAUSE: Final = re.compile(r"[,;:!?.](?:\s|$)|[,。;!?、]|\s-\s")
 _CJK: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 _UNSPACED_RUN: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
+# What somebody is without, or has, at one time; the cues of both are in the lexicon.
+_STATES: Final = ("meat", "alcohol", "smoking", "marriage")
 _UMLAUT: Final = re.compile("[äöüß]")
 _OF: Final = frozenset({"of", "von", "vom", "de", "du", "del", "d'"})
 
@@ -57,9 +60,6 @@ class Facets(msgspec.Struct, frozen=True):
         returns: whether it is about the way back.
         opening: the stem of the first word, which may be a name in spite of its capital letter.
         modifiers: for topics, the topic right before: "garage" for "code" in "the garage code".
-        changes: whether it tells of a change: "now", "moved to".
-        ended: the content of each clause that tells of an end: "sold the Golf".
-        past: whether it tells only what was true before.
     """
 
     statement: Statement
@@ -75,14 +75,53 @@ class Facets(msgspec.Struct, frozen=True):
     returns: bool
     opening: str
     modifiers: dict[str, str]
-    changes: bool
-    ended: tuple[frozenset[str], ...]
-    past: bool
 
     @property
     def content(self) -> frozenset[str]:
         """The topics and the names."""
         return self.names.union(self.topics)
+
+    @property
+    def changes(self) -> bool:
+        """Whether it tells of a change, "now", "moved to", and not of something more, "also"."""
+        return self.tells("changes") and not self.tells("adds")
+
+    @property
+    def open(self) -> bool:
+        """Whether it is a question, a plan, a doubt, or only about what was true before."""
+        if self.statement.asks or self.statement.open or self.tells("planned"):
+            return True
+        return self.tells("formerly") and not self.tells("changes")
+
+    @property
+    def ended(self) -> list[frozenset[str]]:
+        """The content of each clause that tells of an end: "sold the Golf"."""
+        if not self.tells("ended"):
+            return []
+        return [found for clause in _clauses(self.statement.text) if (found := self._ended(clause))]
+
+    @property
+    def states(self) -> dict[str, bool]:
+        """For "meat", "smoking", … whether it tells of being without it, or of having it."""
+        found = {name: False for name in _STATES if self.tells(f"having_{name}")}
+        return found | {name: True for name in _STATES if self.tells(f"without_{name}")}
+
+    def tells(self, name: str) -> bool:
+        """Whether it has a cue of that name."""
+        return _tells(name, self.statement.text)
+
+    def _ended(self, clause: str) -> frozenset[str]:
+        if not _tells("ended", clause):
+            return frozenset()
+        instead = compiled(r"(?:{instead_of}) (?:the )?(\w+)").search(clause)
+        rest = instead[1] if instead is not None else cue("ended").sub(" ", clause)
+        stems: set[str] = set()
+        for word in rest.split():
+            if _CJK.search(word):
+                stems.update(pair for run in _UNSPACED_RUN.findall(word) for pair in _pairs(run))
+            else:
+                stems.update(word_terms(word.strip(".,;:!?'\"()")))
+        return self.content & stems
 
 
 class _Sorted(msgspec.Struct):
@@ -105,9 +144,6 @@ def facets_of(text: str) -> Facets:
     folded = statement.text
     unspaced = len(_CJK.findall(folded)) * 2 > len(folded)
     parts = _sort_characters(folded) if unspaced else _sort_words(statement)
-    changes = cue("changes").search(folded) is not None
-    adds = cue("adds").search(folded) is not None
-    ended = tuple(filter(None, (_ended(clause, parts) for clause in _clauses(folded))))
     return Facets(
         statement=statement,
         owners=frozenset(parts.owners),
@@ -122,9 +158,6 @@ def facets_of(text: str) -> Facets:
         returns=not words("returns").isdisjoint(statement.words),
         opening=_stem(statement.words[0]) if _opens(statement) else "",
         modifiers=parts.modifiers,
-        changes=(changes and not adds) or bool(ended),
-        ended=ended,
-        past=not changes and cue("formerly").search(folded) is not None,
     )
 
 
@@ -135,12 +168,14 @@ def _sort_words(statement: Statement) -> _Sorted:
     nouns_large = _has_large_nouns(statement)
     content = 0
     for at, whole in enumerate(all_words):
-        word = whole.removesuffix("'s").removesuffix("'")
+        word = whole.removesuffix("'s")
+        if len(word) > 3 and word.endswith("s'"):
+            word = word[:-1]
         sort = sorts.get(word, "topic")
         stem = _stem(word)
         after = all_words[at + 1] if at + 1 < len(all_words) else ""
         before = all_words[at - 1] if at else ""
-        if sort == "relative" and word in words("titles") and sorts.get(before) != "own":
+        if sort == "relative" and not _is_relative(word, before):
             sort = "light"
         if sort == "topic" and _tells_change(word):
             sort = "light"
@@ -180,7 +215,7 @@ def _sort_words(statement: Statement) -> _Sorted:
 
 
 def _join_dates(parts: _Sorted) -> None:
-    """Make one value of a date's parts, and of a number in blocks."""
+    """Make one value of a date's parts."""
     if "date" in parts.values:
         parts.values["date"] = {" ".join(sorted(parts.values["date"]))}
 
@@ -194,12 +229,13 @@ def _add_number(parts: _Sorted, word: str, before: str, after: str) -> None:
     if before in words("months") or after in words("months"):
         parts.values["date"].add(match[1])
         return
+    if _BLOCK.fullmatch(word) and _BLOCK.fullmatch(before) and parts.values.get("number"):
+        # A number in blocks is one value, as the phone number 0171 555 1234.
+        parts.values["number"] = {" ".join((*sorted(parts.values["number"]), word))}
+        return
     unit = match[2] or after
     kind = f"number {unit}" if unit in words("measures") else "number"
-    if unit not in words("units"):
-        parts.values[kind].add(word)
-    elif not _DIGIT.search(before):
-        parts.values[kind].add(match[1].replace(",", "").removesuffix(":00"))
+    parts.values[kind].add(match[1].replace(",", "").removesuffix(":00"))
 
 
 def _sort_characters(folded: str) -> _Sorted:
@@ -245,6 +281,11 @@ def _is_empty(word: str) -> bool:
     return word in _empty()
 
 
+@lru_cache(2_048)
+def _tells(name: str, folded: str) -> bool:
+    return cue(name).search(folded) is not None
+
+
 def _opens(statement: Statement) -> bool:
     return bool(statement.words) and statement.text.startswith(statement.words[0])
 
@@ -263,21 +304,6 @@ def _single_stems() -> frozenset[str]:
     return frozenset(map(_stem, words("value_nouns") | words("single_nouns")))
 
 
-def _ended(clause: str, parts: _Sorted) -> frozenset[str]:
-    """The content of a clause that tells of an end; empty for other clauses."""
-    if cue("ended").search(clause) is None:
-        return frozenset()
-    instead = compiled(r"(?:{instead_of}) (?:the )?(\w+)").search(clause)
-    rest = instead[1] if instead is not None else cue("ended").sub(" ", clause)
-    found: set[str] = set()
-    for word in rest.split():
-        if _CJK.search(word):
-            found.update(pair for run in _UNSPACED_RUN.findall(word) for pair in _pairs(run))
-        else:
-            found.update(word_terms(word.strip(".,;:!?'\"()")))
-    return frozenset(found & (parts.names | parts.topics.keys()))
-
-
 def _clauses(folded: str) -> list[str]:
     return [
         part
@@ -289,6 +315,12 @@ def _clauses(folded: str) -> list[str]:
 
 def _pairs(run: str) -> list[str]:
     return [run[at : at + 2] for at in range(max(1, len(run) - 1))]
+
+
+def _is_relative(word: str, before: str) -> bool:
+    """Whether "Frau" is a wife and no title, and "son" no Spanish verb."""
+    sort = _sorts().get(before, "topic") if before else ""
+    return sort == "own" or (word not in words("titles") and sort not in {"topic", "single"})
 
 
 def _introduces(following: tuple[str, ...]) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from .facets import Facets, facets_of
-from .vocabulary import cue, pairs, words
+from .vocabulary import pairs, words
 
 # Whether two words mean the same.
 SameMeaning: TypeAlias = Callable[[str, str], bool]
@@ -22,8 +22,6 @@ LONGEST: Final = 300
 _SHARE: Final = 0.5
 # Topics that only one of them has.
 _MOST_OTHER: Final = 2
-# Subjects with two states that exclude each other; the cues of each are in the lexicon.
-_STATES: Final = ("meat", "alcohol", "smoking", "marriage")
 
 
 def replaces(older: str, newer: str, same: SameMeaning | None = None) -> str:
@@ -38,11 +36,13 @@ def replaces(older: str, newer: str, same: SameMeaning | None = None) -> str:
 
 def judge_facets(older: Facets, newer: Facets, same: SameMeaning | None = None) -> str:
     """`replaces` for statements whose facets are known."""
-    if _undecided(older, newer) or not _one_subject(older, newer):
+    if not _one_subject(older, newer):
+        return ""
+    shared = _shared(older, newer, same)
+    if not shared and not _may_differ_in_all(newer) or older.open or newer.open:
         return ""
     if state := _other_state(older, newer):
         return state
-    shared = _shared(older, newer, same)
     if not shared:
         return _moved(older, newer) or _bare_value(older, newer)
     if any(_other_modifier(older, newer, stem, twin) for stem, twin in shared.items()):
@@ -56,13 +56,9 @@ def judge_facets(older: Facets, newer: Facets, same: SameMeaning | None = None) 
     )
 
 
-def _undecided(older: Facets, newer: Facets) -> bool:
-    """Whether one is a question, or the newer a plan, a doubt, or a tale of the past."""
-    if older.statement.asks or newer.statement.asks or newer.past:
-        return True
-    if newer.statement.open or older.statement.open:
-        return True
-    return cue("planned").search(newer.statement.text) is not None
+def _may_differ_in_all(newer: Facets) -> bool:
+    """Whether the newer may replace a statement that has none of its content words."""
+    return newer.changes or bool(newer.states)
 
 
 def _one_subject(older: Facets, newer: Facets) -> bool:
@@ -91,15 +87,10 @@ def _other_state(older: Facets, newer: Facets) -> str:
     """The reason if the statements name two states that exclude each other."""
     if bool(older.owners) != bool(newer.owners):
         return ""
-    texts = (older.statement.text, newer.statement.text)
-    for name in _STATES:
-        without, having = cue(f"without_{name}"), cue(f"having_{name}")
-        was, is_now = (
-            (without.search(text) is not None, having.search(text) is not None and not without.search(text))
-            for text in texts
-        )
-        if was[0] and is_now[1] and newer.changes or was[1] and is_now[0]:
-            return f"{name}: another state"
+    for name, without in older.states.items():
+        # What somebody had may end unsaid; what one was without begins again with a word.
+        if newer.states.get(name, without) != without and (newer.changes or not without):
+            return f"another state: {name}"
     return ""
 
 
@@ -171,12 +162,16 @@ def _changed(older: Facets, newer: Facets, shared: dict[str, str]) -> str:
     if not newer.changes or not topics:
         return ""
     left, added = _rest(older, newer, shared)
+    single = _is_single(older, newer, shared)
+    if not single and not older.single.isdisjoint(shared) and len(shared) == 1:
+        return ""
     coverage = len(shared) / max(1, min(len(older.content), len(newer.content)))
     differing = _differing(older, newer)
-    single = not older.single.isdisjoint(shared)
     other_names = bool(older.names and newer.names) and older.names.isdisjoint(newer.names)
     if differing:
         if other_names and not single:
+            return ""
+        if not single and coverage < _SHARE:
             return ""
         opens_alike = _first(newer) in shared.values() or _first(newer) in newer.single
         if left and added and not single:
@@ -184,21 +179,37 @@ def _changed(older: Facets, newer: Facets, shared: dict[str, str]) -> str:
         return f"another {differing}" if opens_alike else ""
     if newer.ended and not left and len(topics) > 1:
         return "what was has ended"
+    is_new = bool(added or newer.values or newer.names - older.names)
+    if newer.tells("rescheduled") or not is_new:
+        return ""
     if max(len(left), len(added)) > _MOST_OTHER or not (left or older.names or older.values):
         return ""
-    if bool(cue("located").search(older.statement.text)) != bool(
-        cue("located").search(newer.statement.text)
+    if bool(older.tells("located")) != bool(
+        newer.tells("located")
     ):
         return ""
     may_be_name = topics == [older.opening] == [newer.opening]
     opens_alike = _first(older) in shared or _first(newer) in shared.values()
-    if cue("resettled").search(newer.statement.text) and (left or older.names - newer.names):
+    if newer.tells("resettled") and (left or older.names - newer.names):
         # "was moved to Frankfurt" says nothing of what it is written in.
-        if not (cue("located").search(older.statement.text) or single):
+        if not (older.tells("located") or single):
             return ""
     if single or (coverage >= _SHARE and opens_alike and not may_be_name):
         return f"another value of '{topics[0]}'"
     return ""
+
+
+def _is_single(older: Facets, newer: Facets, shared: dict[str, str]) -> bool:
+    """Whether both name the same noun of which one has one at a time, and little else."""
+    nouns = older.single.intersection(shared)
+    left, added = _rest(older, newer, shared)
+    if not nouns or max(len(left), len(added)) > _MOST_OTHER:
+        return False
+    if len(shared) > 1 or any(
+        older.modifiers.get(noun) == newer.modifiers.get(shared[noun]) for noun in nouns
+    ):
+        return True
+    return len(left) + len(added) <= 1 and older.owners == newer.owners
 
 
 def _same_frame(older: Facets, newer: Facets, shared: dict[str, str]) -> str:
@@ -217,9 +228,13 @@ def _same_frame(older: Facets, newer: Facets, shared: dict[str, str]) -> str:
 
 def _moved(older: Facets, newer: Facets) -> str:
     """The reason if somebody lives elsewhere now."""
-    if not cue("residence").search(older.statement.text) or newer.statement.negations:
+    if not older.tells("residence") or newer.statement.negations:
         return ""
-    if not cue("resettled").search(newer.statement.text) or older.owners != newer.owners:
+    if not newer.tells("resettled") or older.owners != newer.owners:
+        return ""
+    if not (older.owners or (older.own and newer.own)) and not (
+        older.opening and older.opening == newer.opening
+    ):
         return ""
     places = [one.content - {_first(one)} if not one.own else one.content for one in (older, newer)]
     if not newer.changes or _differing(older, newer):
