@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from .facets import Facets, facets_of
-from .vocabulary import pairs, words
+from .facets import Facets, content_terms, facets_of, single_stems
+from .vocabulary import cue, pairs, words
 
 # Whether two words mean the same.
 SameMeaning: TypeAlias = Callable[[str, str], bool]
@@ -20,6 +20,9 @@ SameMeaning: TypeAlias = Callable[[str, str], bool]
 # Longer texts say more than one thing.
 LONGEST: Final = 300
 _SHARE: Final = 0.5
+_MOST_TERMS: Final = 32
+# Cues of texts that may replace one that shares no word with them; `older_NAME` has its words.
+_OF_OTHER_WORDS: Final = ("resettled", "having_meat", "without_alcohol", "having_marriage")
 # Topics that only one of them has.
 _MOST_OTHER: Final = 2
 
@@ -34,6 +37,37 @@ def replaces(older: str, newer: str, same: SameMeaning | None = None) -> str:
     return judge_facets(facets_of(older), facets_of(newer), same)
 
 
+def terms_to_look_up(text: str) -> tuple[list[str], bool]:
+    """The words by which the texts that `text` may replace can be found, and whether any is enough.
+
+    A text that tells of a change may share one word with what it replaces; another text shares
+    the words with which it begins. No words: it replaces nothing.
+    """
+    if len(text) > LONGEST or "?" in text:
+        return [], False
+    terms = list(content_terms(text).values())
+    folded = text.lower()
+    if not any(cue(name).search(folded) for name in ("changes", "ended")):
+        return terms[:2], False
+    for name in _OF_OTHER_WORDS:
+        if cue(name).search(folded):
+            terms += sorted(words(f"older_{name}"))
+    terms += [word for word in folded.split() if word in words("measures")]
+    return terms[:_MOST_TERMS], True
+
+
+def may_be_replaced(older: str, newer: str) -> bool:
+    """Whether enough is shared that `replaces` is worth its time."""
+    if len(older) > LONGEST:
+        return False
+    one, other = content_terms(older), content_terms(newer)
+    shared = one.keys() & other.keys()
+    least = min(len(one), len(other)) if newer.isascii() else 3
+    if 3 * len(shared) >= least or not shared.isdisjoint(single_stems()):
+        return True
+    return any(cue(name).search(newer.lower()) for name in _OF_OTHER_WORDS)
+
+
 def judge_facets(older: Facets, newer: Facets, same: SameMeaning | None = None) -> str:
     """`replaces` for statements whose facets are known."""
     if not _one_subject(older, newer):
@@ -43,7 +77,8 @@ def judge_facets(older: Facets, newer: Facets, same: SameMeaning | None = None) 
         return ""
     if state := _other_state(older, newer):
         return state
-    if not shared:
+    languages = {older.language, newer.language} - {""}
+    if not shared or len(languages) > 1:
         return _moved(older, newer) or _bare_value(older, newer)
     if any(_other_modifier(older, newer, stem, twin) for stem, twin in shared.items()):
         return ""
@@ -145,7 +180,7 @@ def _denied(older: Facets, newer: Facets, shared: dict[str, str]) -> str:
     if bool(older.statement.negations) == bool(newer.statement.negations):
         return ""
     left, added = _rest(older, newer, shared)
-    if _differing(older, newer) or older.names != newer.names:
+    if _differing(older, newer) or older.names != newer.names or _of_other_kinds(older, newer):
         return ""
     same_values = bool(older.values) and older.values == newer.values
     if not (newer.changes or same_values or len(shared) > 1):
@@ -159,28 +194,33 @@ def _denied(older: Facets, newer: Facets, shared: dict[str, str]) -> str:
 def _changed(older: Facets, newer: Facets, shared: dict[str, str]) -> str:
     """The reason if the newer tells of a change of what both are about."""
     topics = [stem for stem, twin in shared.items() if stem in older.topics or twin in newer.topics]
-    if not newer.changes or not topics:
+    if not newer.changes or not topics or older.ended:
         return ""
     left, added = _rest(older, newer, shared)
     single = _is_single(older, newer, shared)
-    if not single and not older.single.isdisjoint(shared) and len(shared) == 1:
+    if not single and len(shared) == 1 and not older.single.isdisjoint(shared):
+        return ""
+    if older.single and older.single.isdisjoint(shared):
         return ""
     coverage = len(shared) / max(1, min(len(older.content), len(newer.content)))
     differing = _differing(older, newer)
     other_names = bool(older.names and newer.names) and older.names.isdisjoint(newer.names)
     if differing:
-        if other_names and not single:
+        other_thing = older.names - newer.content and older.owners.isdisjoint(newer.owners)
+        if other_thing and not single:
             return ""
         if not single and coverage < _SHARE:
             return ""
-        opens_alike = _first(newer) in shared.values() or _first(newer) in newer.single
+        opens_alike = newer.first in shared.values() or newer.first in newer.single
         if left and added and not single:
-            opens_alike = opens_alike and _first(older) in shared and coverage >= _SHARE
+            opens_alike = opens_alike and older.first in shared and coverage >= _SHARE
         return f"another {differing}" if opens_alike else ""
     if newer.ended and not left and len(topics) > 1:
         return "what was has ended"
     is_new = bool(added or newer.values or newer.names - older.names)
     if newer.tells("rescheduled") or not is_new:
+        return ""
+    if _of_other_kinds(older, newer):
         return ""
     if max(len(left), len(added)) > _MOST_OTHER or not (left or older.names or older.values):
         return ""
@@ -189,7 +229,7 @@ def _changed(older: Facets, newer: Facets, shared: dict[str, str]) -> str:
     ):
         return ""
     may_be_name = topics == [older.opening] == [newer.opening]
-    opens_alike = _first(older) in shared or _first(newer) in shared.values()
+    opens_alike = older.first in newer.owners.union(shared) or newer.first in shared.values()
     if newer.tells("resettled") and (left or older.names - newer.names):
         # "was moved to Frankfurt" says nothing of what it is written in.
         if not (older.tells("located") or single):
@@ -236,7 +276,7 @@ def _moved(older: Facets, newer: Facets) -> str:
         older.opening and older.opening == newer.opening
     ):
         return ""
-    places = [one.content - {_first(one)} if not one.own else one.content for one in (older, newer)]
+    places = [one.content - {one.first} if not one.own else one.content for one in (older, newer)]
     if not newer.changes or _differing(older, newer):
         return ""
     return "another home" if places[1] and places[0].isdisjoint(places[1]) else ""
@@ -252,14 +292,22 @@ def _bare_value(older: Facets, newer: Facets) -> str:
     return f"another {differing}" if differing and fits else ""
 
 
+def _of_other_kinds(older: Facets, newer: Facets) -> bool:
+    kinds = [_kinds(one) for one in (older, newer)]
+    return all(kinds) and kinds[0].isdisjoint(kinds[1])
+
+
+def _kinds(one: Facets) -> set[str]:
+    """What sorts of value it has: a name, a number, a weekday, …"""
+    kinds = set(one.values)
+    letters = any(value[:1].isalpha() for value in one.values.get("number", ()))
+    return kinds | {"name"} if one.names or letters else kinds
+
+
 def _other_modifier(older: Facets, newer: Facets, stem: str, twin: str) -> bool:
     """Whether a word stands for two things: "garage code", "alarm code"."""
     one, other = older.modifiers.get(stem), newer.modifiers.get(twin)
     return one is not None and other is not None and one != other
-
-
-def _first(one: Facets) -> str:
-    return next(iter(one.topics), "")
 
 
 def _rest(

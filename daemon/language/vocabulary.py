@@ -48,7 +48,14 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def languages() -> tuple[Language, ...]:
     """All files, in the order of their names."""
-    return tuple(read(file.read_text(encoding="utf-8")) for file in sorted(FOLDER.glob("*.toml")))
+    return tuple(named_languages().values())
+
+
+@cache
+def named_languages() -> Mapping[str, Language]:
+    """All files by their names without the ending, in the order of the names."""
+    files = sorted(FOLDER.glob("*.toml"))
+    return {file.stem: read(file.read_text(encoding="utf-8")) for file in files}
 
 
 def read(text: str) -> Language:

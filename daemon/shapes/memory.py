@@ -111,7 +111,8 @@ class MemoryView(Struct, kw_only=True):
 
     `content` repeats `text` under its other name. `score` and `tier` are those of this moment;
     `archived` tells whether it has left the warm memories. `superseded_by` names a newer memory
-    that contradicts it. `warning` reports a secret in a memory just stored or changed.
+    that contradicts it; `supersedes`, in the answer to a store, the memories that the new one
+    replaces. `warning` reports a secret in a memory just stored or changed.
     """
 
     id: str
@@ -143,6 +144,7 @@ class MemoryView(Struct, kw_only=True):
     score: float
     tier: Tier
     writer: str
+    supersedes: list[str] | UnsetType = UNSET
     warning: str | UnsetType = UNSET
 
 
