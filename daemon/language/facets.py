@@ -40,7 +40,17 @@ _CLAUSE: Final = re.compile(r"[,;:!?.](?:\s|$)|[,。;!?、]|\s-\s")
 _CJK: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 _UNSPACED_RUN: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
 # What somebody is without, or has, at one time; the cues of both are in the lexicon.
-_STATES: Final = ("meat", "alcohol", "smoking", "marriage")
+_STATES: Final = {
+    "meat": ("without_meat", "having_meat"),
+    "alcohol": ("without_alcohol", "having_alcohol"),
+    "smoking": ("without_smoking", "having_smoking"),
+    "marriage": ("without_marriage", "having_marriage"),
+}
+_UNSPACED_VALUES: Final = {
+    "weekday": "{~value_weekday}",
+    "daypart": "{~value_daypart}",
+    "number": "{~value_number}",
+}
 _UMLAUT: Final = re.compile("[äöüß]")
 _OF: Final = frozenset({"of", "von", "vom", "de", "du", "del", "d'"})
 
@@ -109,8 +119,8 @@ class Facets(msgspec.Struct, frozen=True):
     @property
     def states(self) -> dict[str, bool]:
         """For "meat", "smoking", … whether it tells of being without it, or of having it."""
-        found = {name: False for name in _STATES if self.tells(f"having_{name}")}
-        return found | {name: True for name in _STATES if self.tells(f"without_{name}")}
+        found = {name: False for name, (_, having) in _STATES.items() if self.tells(having)}
+        return found | {name: True for name, (without, _) in _STATES.items() if self.tells(without)}
 
     def tells(self, name: str) -> bool:
         """Whether it has a cue of that name."""
@@ -271,8 +281,8 @@ def _sort_characters(folded: str) -> _Sorted:
     """As `_sort_words`, of a text in a script without blanks: the topics are pairs of characters."""
     parts = _Sorted(own="我" in folded)
     rest = folded
-    for sort in ("weekday", "daypart", "number"):
-        pattern = compiled(f"{{~value_{sort}}}")
+    for sort, template in _UNSPACED_VALUES.items():
+        pattern = compiled(template)
         parts.values[sort].update(pattern.findall(rest))
         rest = pattern.sub(" ", rest)
     parts.values = {sort: found for sort, found in parts.values.items() if found}

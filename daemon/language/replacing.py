@@ -22,7 +22,12 @@ LONGEST: Final = 300
 _SHARE: Final = 0.5
 _MOST_TERMS: Final = 32
 # Cues of texts that may replace one that shares no word with them; `older_NAME` has its words.
-_OF_OTHER_WORDS: Final = ("resettled", "having_meat", "without_alcohol", "having_marriage")
+_OF_OTHER_WORDS: Final = {
+    "resettled": "older_resettled",
+    "having_meat": "older_having_meat",
+    "without_alcohol": "older_without_alcohol",
+    "having_marriage": "older_having_marriage",
+}
 # Topics that only one of them has.
 _MOST_OTHER: Final = 2
 
@@ -46,14 +51,20 @@ def terms_to_look_up(text: str) -> tuple[list[str], bool]:
     if len(text) > LONGEST or "?" in text:
         return [], False
     terms = list(content_terms(text).values())
-    folded = text.lower()
-    if not any(cue(name).search(folded) for name in ("changes", "ended")):
+    if not tells_change(text):
         return terms[:2], False
-    for name in _OF_OTHER_WORDS:
+    folded = text.lower()
+    for name, table in _OF_OTHER_WORDS.items():
         if cue(name).search(folded):
-            terms += sorted(words(f"older_{name}"))
+            terms += sorted(words(table))
     terms += [word for word in folded.split() if word in words("measures")]
     return terms[:_MOST_TERMS], True
+
+
+def tells_change(text: str) -> bool:
+    """Whether a short text tells that something is not as it was."""
+    folded = text.lower()
+    return len(text) <= LONGEST and any(cue(name).search(folded) for name in ("changes", "ended"))
 
 
 def may_be_replaced(older: str, newer: str) -> bool:
@@ -106,7 +117,8 @@ def _one_subject(older: Facets, newer: Facets) -> bool:
     if older.owners:
         return not newer.own or not older.owners.isdisjoint(newer.names)
     if newer.owners:
-        return not older.own or not newer.owners.isdisjoint(older.names | older.topics.keys())
+        another = older.own or bool(older.names)
+        return not another or not newer.owners.isdisjoint(older.content)
     return True
 
 
@@ -142,7 +154,6 @@ def _shared(older: Facets, newer: Facets, same: SameMeaning | None) -> dict[str,
             if stem not in shared and twin is not None:
                 shared[stem] = twin
                 free.remove(twin)
-    shared |= _feminine(older, newer, shared)
     heads = [
         {before for head, before in one.modifiers.items() if head not in known}
         for one, known in ((older, shared.keys()), (newer, set(shared.values())))
@@ -152,16 +163,6 @@ def _shared(older: Facets, newer: Facets, same: SameMeaning | None) -> dict[str,
         for stem, twin in shared.items()
         if (stem not in heads[0] or twin not in heads[1])
         and (stem not in older.single or (stem not in heads[0] and twin not in heads[1]))
-    }
-
-
-def _feminine(older: Facets, newer: Facets, shared: dict[str, str]) -> dict[str, str]:
-    """Nouns for a man and a woman of one profession: "jefe", "jefa"; "chef", "chefin"."""
-    return {
-        stem: twin
-        for stem in older.single - shared.keys()
-        for twin in newer.single - set(shared.values())
-        if stem[:-1] == twin[:-1] or stem + "in" == twin or twin + "in" == stem
     }
 
 
@@ -200,7 +201,7 @@ def _changed(older: Facets, newer: Facets, shared: dict[str, str]) -> str:
     single = _is_single(older, newer, shared)
     if not single and len(shared) == 1 and not older.single.isdisjoint(shared):
         return ""
-    if older.single and older.single.isdisjoint(shared):
+    if older.single.isdisjoint(shared) and older.single and not older.labels:
         return ""
     coverage = len(shared) / max(1, min(len(older.content), len(newer.content)))
     differing = _differing(older, newer)

@@ -50,7 +50,14 @@ def mark(tx: Transaction, older: Sequence[Memory], newer: str) -> tuple[Memory, 
 
 
 def find_replaced(tx: Transaction, memory: Memory) -> list[Memory]:
-    """The current memories that a new memory replaces, newest first.
+    """As `replaced_by`, including memories of the same transaction."""
+    if tx.unindexed and terms_to_look_up(memory.text)[0]:
+        index_new(tx)
+    return replaced_by(tx.db, memory)
+
+
+def replaced_by(db: sqlite3.Connection, memory: Memory) -> list[Memory]:
+    """The current memories that a memory replaces, newest first.
 
     Only the texts that share rare words with it are compared, 20 at most. Turns of conversations
     replace nothing and are not replaced, and what was inferred never replaces what a user stated.
@@ -58,13 +65,11 @@ def find_replaced(tx: Transaction, memory: Memory) -> list[Memory]:
     terms, any_of = terms_to_look_up(memory.text) if memory.position is None else ([], False)
     if not terms:
         return []
-    if tx.unindexed:
-        index_new(tx)
-    rows = _with_any(tx.db, terms) if any_of else _with_all(tx.db, terms)
+    rows = _with_any(db, terms) if any_of else _with_all(db, terms)
     found = []
-    for key, text in _texts(tx.db, rows, memory):
+    for key, text in _texts(db, rows, memory):
         if may_be_replaced(text, memory.text):
-            older = fetch(tx.db, key)
+            older = fetch(db, key)
             assert older is not None
             replaced = judge_pair(older, memory).relation == "contradiction"
             if replaced and not outranks(older, memory):

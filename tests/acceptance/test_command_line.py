@@ -191,8 +191,10 @@ def test_update_changes_only_what_is_named(shell: Shell) -> None:
 def test_tidying_shows_what_it_would_do_then_does_it_and_can_be_undone(shell: Shell) -> None:
     stored = [
         shell.json("store", text)["id"]
-        for text in ("Ana likes tea", "The gate code is 1", "Ana likes tea.", "The gate code is 2")
+        for text in ("Ana likes tea", "The gate code is 1", "Ana likes tea.", "The gate is shut")
     ]
+    # A store would mark it at once.
+    shell.run("update", stored[3], "--text", "The gate code is 2")
     ids = [key[:8] for key in stored]
     dry = shell.out("tidy", "--dry-run").splitlines()
     assert dry[0].split()[:4] == [ids[0], "merged", "into", ids[2]]
