@@ -20,7 +20,10 @@ SameMeaning: TypeAlias = Callable[[str, str], bool]
 # Longer texts say more than one thing.
 LONGEST: Final = 300
 _SHARE: Final = 0.5
-_MOST_TERMS: Final = 32
+_MOST_TERMS: Final = 10
+# A longer text that tells of no change has too much else in it.
+_MOST_WORDS: Final = 15
+_MOST_DIFFERENT: Final = 8
 # Cues of texts that may replace one that shares no word with them; `older_NAME` has its words.
 _OF_OTHER_WORDS: Final = {
     "resettled": "older_resettled",
@@ -50,15 +53,16 @@ def terms_to_look_up(text: str) -> tuple[list[str], bool]:
     """
     if len(text) > LONGEST or "?" in text:
         return [], False
-    terms = list(content_terms(text).values())
     if not tells_change(text):
-        return terms[:2], False
+        few = text.count(" ") < _MOST_WORDS
+        return (list(content_terms(text).values())[:2] if few else []), False
+    terms = list(content_terms(text).values())[:_MOST_TERMS]
     folded = text.lower()
     for name, table in _OF_OTHER_WORDS.items():
         if cue(name).search(folded):
             terms += sorted(words(table))
     terms += [word for word in folded.split() if word in words("measures")]
-    return terms[:_MOST_TERMS], True
+    return terms, True
 
 
 def tells_change(text: str) -> bool:
@@ -67,16 +71,36 @@ def tells_change(text: str) -> bool:
     return len(text) <= LONGEST and any(cue(name).search(folded) for name in ("changes", "ended"))
 
 
-def may_be_replaced(older: str, newer: str) -> bool:
-    """Whether enough is shared that `replaces` is worth its time."""
+def may_be_replaced(older: str, newer: str, changing: bool = True) -> bool:
+    """Whether enough is shared that `replaces` is worth its time.
+
+    `changing` is whether the newer tells of a change.
+    """
     if len(older) > LONGEST:
         return False
-    one, other = content_terms(older), content_terms(newer)
-    shared = one.keys() & other.keys()
-    least = min(len(one), len(other)) if newer.isascii() else 3
-    if 3 * len(shared) >= least or not shared.isdisjoint(single_stems()):
+    one, other = content_terms(older).keys(), content_terms(newer).keys()
+    shared = one & other
+    fewer = min(len(one), len(other))
+    if not newer.isascii():
+        # Pairs of characters; words with accents and endings.
+        return 3 * len(shared) >= min(fewer, 3) or _in_other_words(older, newer)
+    differ = len(one ^ other)
+    if not changing:
+        return differ <= _MOST_DIFFERENT // 2
+    if differ <= _MOST_DIFFERENT and (
+        3 * len(shared) >= fewer or not shared.isdisjoint(single_stems())
+    ):
         return True
-    return any(cue(name).search(newer.lower()) for name in _OF_OTHER_WORDS)
+    return 2 * len(shared) > fewer or _in_other_words(older, newer)
+
+
+def _in_other_words(older: str, newer: str) -> bool:
+    """Whether a text may replace one that shares no word with it, such as "vegetarian"."""
+    spoken, folded = older.lower(), newer.lower()
+    return any(
+        any(word in spoken for word in words(table)) and cue(name).search(folded) is not None
+        for name, table in _OF_OTHER_WORDS.items()
+    )
 
 
 def judge_facets(older: Facets, newer: Facets, same: SameMeaning | None = None) -> str:
