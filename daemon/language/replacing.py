@@ -9,6 +9,7 @@ worse than keeping two, so that doubt decides for keeping both.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Final, TypeAlias
 
 from .facets import Facets, content_terms, facets_of, single_stems
@@ -20,9 +21,10 @@ SameMeaning: TypeAlias = Callable[[str, str], bool]
 # Longer texts say more than one thing.
 LONGEST: Final = 300
 _SHARE: Final = 0.5
-_MOST_TERMS: Final = 10
-# A longer text that tells of no change has too much else in it.
-_MOST_WORDS: Final = 15
+_MOST_TERMS: Final = 5
+# Longer texts have too much else in them, those that tell of no change even sooner.
+_MOST_WORDS: Final = 24
+_MOST_WORDS_ALIKE: Final = 12
 _MOST_DIFFERENT: Final = 8
 # Cues of texts that may replace one that shares no word with them; `older_NAME` has its words.
 _OF_OTHER_WORDS: Final = {
@@ -53,16 +55,37 @@ def terms_to_look_up(text: str) -> tuple[list[str], bool]:
     """
     if len(text) > LONGEST or "?" in text:
         return [], False
-    if not tells_change(text):
-        few = text.count(" ") < _MOST_WORDS
-        return (list(content_terms(text).values())[:2] if few else []), False
-    terms = list(content_terms(text).values())[:_MOST_TERMS]
+    blanks = text.count(" ")
+    if blanks >= _MOST_WORDS or not tells_change(text):
+        may_differ = blanks < _MOST_WORDS_ALIKE and _names_a_value(text)
+        return (list(content_terms(text).values())[:2] if may_differ else []), False
+    terms = sorted(content_terms(text).values(), key=_stands_for_others)[:_MOST_TERMS]
     folded = text.lower()
     for name, table in _OF_OTHER_WORDS.items():
         if cue(name).search(folded):
             terms += sorted(words(table))
     terms += [word for word in folded.split() if word in words("measures")]
     return terms, True
+
+
+def _stands_for_others(word: str) -> bool:
+    """Whether a word tells less of the subject than a noun that has one value at a time."""
+    return word not in words("value_nouns") and word not in words("single_nouns")
+
+
+def _names_a_value(text: str) -> bool:
+    """Whether a text may give something a value, or deny it, in the words of another text."""
+    if not text.isascii():
+        return True
+    spoken = text.lower().replace("n't", " not").split()
+    return any(not _openers().isdisjoint((word, word.strip(".,;:!"))) for word in spoken)
+
+
+@cache
+def _openers() -> frozenset[str]:
+    tables = ("copulas", "state_verbs", "value_nouns", "single_nouns", "negations", "claiming")
+    opposites = (word for pair in pairs("opposite_verbs") for word in pair)
+    return frozenset[str]().union(*map(words, tables), opposites)
 
 
 def tells_change(text: str) -> bool:
