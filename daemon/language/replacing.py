@@ -12,7 +12,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final, TypeAlias
 
-from .facets import Facets, content_terms, facets_of, single_stems
+from .facets import Facets, facets_of
+from .sorted_words import content_terms, single_stems
 from .vocabulary import cue, pairs, words
 
 # Whether two words mean the same.
@@ -131,7 +132,8 @@ def judge_facets(older: Facets, newer: Facets, same: SameMeaning | None = None) 
     if not _one_subject(older, newer):
         return ""
     shared = _shared(older, newer, same)
-    if not shared and not _may_differ_in_all(newer) or older.open or newer.open:
+    may_apply = bool(shared) or newer.changes or bool(newer.states)
+    if not may_apply or older.open or newer.open:
         return ""
     if state := _other_state(older, newer):
         return state
@@ -147,11 +149,6 @@ def judge_facets(older: Facets, newer: Facets, same: SameMeaning | None = None) 
         or _moved(older, newer)
         or _same_frame(older, newer, shared)
     )
-
-
-def _may_differ_in_all(newer: Facets) -> bool:
-    """Whether the newer may replace a statement that has none of its content words."""
-    return newer.changes or bool(newer.states)
 
 
 def _one_subject(older: Facets, newer: Facets) -> bool:
@@ -172,9 +169,7 @@ def _one_subject(older: Facets, newer: Facets) -> bool:
 def _poles_apart(older: Facets, newer: Facets) -> bool:
     """Whether the statements name two ends of one thing: "opens at", "closes at"."""
     one, other = older.words - newer.words, newer.words - older.words
-    return any(
-        not pole.isdisjoint(one) and not pole.isdisjoint(other) for pole in pairs("poles")
-    )
+    return any(not pole.isdisjoint(one) and not pole.isdisjoint(other) for pole in pairs("poles"))
 
 
 def _other_state(older: Facets, newer: Facets) -> str:
@@ -242,49 +237,52 @@ def _denied(older: Facets, newer: Facets, shared: dict[str, str]) -> str:
 def _changed(older: Facets, newer: Facets, shared: dict[str, str]) -> str:
     """The reason if the newer tells of a change of what both are about."""
     topics = [stem for stem, twin in shared.items() if stem in older.topics or twin in newer.topics]
-    if not newer.changes or not topics or older.ended:
-        return ""
-    left, added = _rest(older, newer, shared)
     single = _is_single(older, newer, shared)
-    if not single and len(shared) == 1 and not older.single.isdisjoint(shared):
+    only_noun = not single and len(shared) == 1 and not older.single.isdisjoint(shared)
+    # "The alarm code" and "my alarm" are two things.
+    lacks_noun = older.single.isdisjoint(shared) and older.single and not older.labels
+    if not newer.changes or not topics or older.ended or only_noun or lacks_noun:
         return ""
-    if older.single.isdisjoint(shared) and older.single and not older.labels:
-        return ""
-    coverage = len(shared) / max(1, min(len(older.content), len(newer.content)))
-    differing = _differing(older, newer)
-    other_names = bool(older.names and newer.names) and older.names.isdisjoint(newer.names)
-    if differing:
-        other_thing = older.names - newer.content and older.owners.isdisjoint(newer.owners)
-        if other_thing and not single:
-            return ""
-        if not single and coverage < _SHARE:
-            return ""
+    if differing := _differing(older, newer):
+        alike = single or _is_about_the_same(older, newer, shared)
         opens_alike = newer.first in shared.values() or newer.first in newer.single
-        if left and added and not single:
-            opens_alike = opens_alike and older.first in shared and coverage >= _SHARE
-        return f"another {differing}" if opens_alike else ""
-    if newer.ended and not left and len(topics) > 1:
-        return "what was has ended"
-    is_new = bool(added or newer.values or newer.names - older.names)
-    if newer.tells("rescheduled") or not is_new:
+        return f"another {differing}" if alike and opens_alike else ""
+    left, _ = _rest(older, newer, shared)
+    if not _may_be_of_one_kind(older, newer, shared):
         return ""
-    if _of_other_kinds(older, newer):
-        return ""
-    if max(len(left), len(added)) > _MOST_OTHER or not (left or older.names or older.values):
-        return ""
-    if bool(older.tells("located")) != bool(
-        newer.tells("located")
-    ):
-        return ""
+    if newer.tells("resettled") and (left or older.names - newer.names):
+        # "Was moved to Frankfurt" says nothing of what it is written in.
+        return f"another place of '{topics[0]}'" if single or older.tells("located") else ""
     may_be_name = topics == [older.opening] == [newer.opening]
     opens_alike = older.first in newer.owners.union(shared) or newer.first in shared.values()
-    if newer.tells("resettled") and (left or older.names - newer.names):
-        # "was moved to Frankfurt" says nothing of what it is written in.
-        if not (older.tells("located") or single):
-            return ""
-    if single or (coverage >= _SHARE and opens_alike and not may_be_name):
-        return f"another value of '{topics[0]}'"
-    return ""
+    alike = _coverage(older, newer, shared) >= _SHARE and opens_alike and not may_be_name
+    return f"another value of '{topics[0]}'" if single or alike else ""
+
+
+def _is_about_the_same(older: Facets, newer: Facets, shared: dict[str, str]) -> bool:
+    """Whether another number, weekday or date is one of the same thing."""
+    left, added = _rest(older, newer, shared)
+    if older.names - newer.content and older.owners.isdisjoint(newer.owners):
+        return False
+    if left and added and older.first not in shared:
+        return False
+    return _coverage(older, newer, shared) >= _SHARE
+
+
+def _may_be_of_one_kind(older: Facets, newer: Facets, shared: dict[str, str]) -> bool:
+    """Whether the newer has a value, and one that may take the place of the older's."""
+    left, added = _rest(older, newer, shared)
+    if not (added or newer.values or newer.names - older.names):
+        return False
+    if not (left or older.names or older.values) or max(len(left), len(added)) > _MOST_OTHER:
+        return False
+    if newer.tells("rescheduled") or older.tells("located") != newer.tells("located"):
+        return False
+    return not _of_other_kinds(older, newer)
+
+
+def _coverage(older: Facets, newer: Facets, shared: dict[str, str]) -> float:
+    return len(shared) / max(1, min(len(older.content), len(newer.content)))
 
 
 def _is_single(older: Facets, newer: Facets, shared: dict[str, str]) -> bool:
@@ -346,7 +344,7 @@ def _of_other_kinds(older: Facets, newer: Facets) -> bool:
 
 
 def _kinds(one: Facets) -> set[str]:
-    """What sorts of value it has: a name, a number, a weekday, …"""
+    """What sorts of value it has: a name, a number, a weekday and so on."""
     kinds = set(one.values)
     letters = any(value[:1].isalpha() for value in one.values.get("number", ()))
     return kinds | {"name"} if one.names or letters else kinds

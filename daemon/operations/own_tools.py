@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET
 
 from ..language.secrets import secrets_of
-from ..memory.records import DEFAULT_CATEGORY, Memory
+from ..memory.records import Memory
 from ..recall.context_formats import age_of
 from ..shapes import tools as shapes
 from ..shapes.context import ContextQuery
@@ -91,19 +91,15 @@ async def keep_new(scope: Scope, memory: Memory) -> KeptMemory:
     This is decided in the transaction: nothing is stored twice, even by concurrent callers.
     """
     async with scope.store(create=True) as store:
+
         def apply(tx: Transaction) -> KeptMemory:
             index_new(tx)
             same = said_already(tx.db, memory)
             if same is not None:
                 memories.reinforce(tx, [same.id])
                 return KeptMemory(same, same)
-            older = supersession.find_replaced(tx, memory)
-            fields = {}
-            if older and memory.category == DEFAULT_CATEGORY:
-                # The new statement is about the same subject.
-                fields["category"] = older[0].category
-            new = memories.insert(tx, msgspec.structs.replace(memory, **fields))
-            return KeptMemory(new, None, supersession.mark(tx, older, new.id))
+            new = supersession.insert(tx, memory, file_alike=True)
+            return KeptMemory(new.memory, None, new.superseded)
 
         return await store.write(apply)
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import msgspec
 
 from ..language.pairing import judge_pair
-from ..language.replacing import may_be_replaced, terms_to_look_up
-from ..memory.records import Memory, outranks
+from ..language.replacing import LONGEST, may_be_replaced, terms_to_look_up
+from ..language.sorted_words import content_terms
+from ..memory.records import DEFAULT_CATEGORY, Memory, outranks
 from . import memories, merging
 from .memory_rows import fetch
 from .transaction import Transaction
@@ -20,8 +21,6 @@ from .transaction import Transaction
 _COMPARED: Final = 20
 # The newest texts that are read for a word; a word in more is a poor guide.
 _OF_A_WORD: Final = 32
-# Texts of the same transaction are searched for the beginnings of words.
-_PREFIX: Final = 5
 _CURRENT: Final = (
     "position IS NULL AND merged_into IS NULL AND superseded_by IS NULL"
     " AND created_at <= ? AND (expires_at IS NULL OR expires_at > ?)"
@@ -35,49 +34,44 @@ class Inserted(msgspec.Struct, frozen=True):
     superseded: tuple[Memory, ...] = ()
 
 
-def insert(tx: Transaction, memory: Memory) -> Inserted:
+def insert(tx: Transaction, memory: Memory, *, file_alike: bool = False) -> Inserted:
     """Store a new memory; those that it replaces are marked.
+
+    With `file_alike` it goes to the category of what it replaces, if it has only the default one.
 
     Raises:
         Conflict: its id is taken.
     """
-    older = find_replaced(tx, memory)
-    return Inserted(memories.insert(tx, memory), mark(tx, older, memory.id))
+    older = replaced_by(tx.db, memory, tx.new_by_term)
+    if file_alike and older and memory.category == DEFAULT_CATEGORY:
+        memory = msgspec.structs.replace(memory, category=older[0].category)
+    inserted = Inserted(memories.insert(tx, memory), _mark(tx, older, memory.id))
+    if memory.position is None and len(memory.text) <= LONGEST:
+        for stem in content_terms(memory.text):
+            tx.new_by_term.setdefault(stem, []).append(memory.id)
+    return inserted
 
 
-def mark(tx: Transaction, older: Sequence[Memory], newer: str) -> tuple[Memory, ...]:
-    """Mark some memories as superseded by a stored one; return those that were marked."""
+def _mark(tx: Transaction, older: Sequence[Memory], newer: str) -> tuple[Memory, ...]:
     return tuple(one for one in older if merging.supersede(tx, one.id, newer) is not None)
 
 
-def find_replaced(tx: Transaction, memory: Memory) -> list[Memory]:
-    """As `replaced_by`, including new memories of the same transaction.
-
-    They are not indexed yet: the index would be written out for each look-up.
-    """
-    return replaced_by(tx.db, memory, tx.unindexed)
-
-
 def replaced_by(
-    db: sqlite3.Connection, memory: Memory, unindexed: Sequence[Sequence[Any]] = ()
+    db: sqlite3.Connection, memory: Memory, new: Mapping[str, Sequence[str]] = {}
 ) -> list[Memory]:
     """The current memories that a memory replaces, newest first.
 
     Only the texts that share rare words with it are compared, 20 at most. Turns of conversations
     replace nothing and are not replaced, and what was inferred never replaces what a user stated.
+    `new` are the ids of memories that the index does not have yet, by the stems of their words.
     """
     terms, any_of = terms_to_look_up(memory.text) if memory.position is None else ([], False)
     if not terms:
         return []
-    wanted = any if any_of else all
     rows = _with_any(db, terms) if any_of else _with_all(db, terms)
-    rows += [
-        row
-        for row, text, *_ in unindexed
-        if wanted(term[:_PREFIX] in (lower := text.lower()) for term in terms)
-    ]
+    keys = [key for term in terms for stem in content_terms(term) for key in new.get(stem, ())]
     found = []
-    for key, text in _texts(db, rows, memory):
+    for key, text in _texts(db, rows, keys[-_COMPARED:], memory):
         if may_be_replaced(text, memory.text, any_of):
             older = fetch(db, key)
             assert older is not None
@@ -112,11 +106,19 @@ def _matching(db: sqlite3.Connection, words: str) -> list[int]:
     return [row for (row,) in found.fetchall()]
 
 
-def _texts(db: sqlite3.Connection, rows: Sequence[int], newer: Memory) -> list[tuple[str, str]]:
-    if not rows:
+def _texts(
+    db: sqlite3.Connection, rows: Sequence[int], keys: Sequence[str], newer: Memory
+) -> list[tuple[str, str]]:
+    """The ids and texts of memories by their rows or ids, newest first."""
+    if not rows and not keys:
         return []
     return db.execute(
-        f"SELECT id, text FROM memories WHERE row IN (SELECT value FROM json_each(?))"
+        "SELECT id, text FROM memories WHERE (row IN (SELECT value FROM json_each(?))"
+        " OR id IN (SELECT value FROM json_each(?)))"
         f" AND {_CURRENT} AND id <> ? ORDER BY row DESC LIMIT {_COMPARED}",
-        (str(rows), newer.created_at, newer.updated_at, newer.id),
+        (_json(rows), _json(keys), newer.created_at, newer.updated_at, newer.id),
     ).fetchall()
+
+
+def _json(values: Sequence[object]) -> str:
+    return msgspec.json.encode(values).decode()
