@@ -378,6 +378,14 @@ def test_two_edits_of_importance_do_not_look_alike_in_the_history(shell: Shell) 
     assert shell.json("history", "--limit", "1")["results"][0]["replaced"] == ["importance"]
 
 
+def test_a_store_prints_which_memory_the_new_one_replaces(shell: Shell) -> None:
+    old = shell.json("store", "Maya lives in Bonn")["id"]
+    lines = shell.out("store", "Maya moved to Kiel").splitlines()
+    assert lines[1:] == [f"replaces {old[:8]}: Maya lives in Bonn"]
+    new = shell.json("list", "--limit", "1")["results"][0]["id"]
+    assert shell.json("store", "Maya moved to Jena")["supersedes"] == [new]
+
+
 def test_what_is_superseded_or_merged_is_marked_in_plain_lists(shell: Shell) -> None:
     keys = [
         shell.json("store", text)["id"]
