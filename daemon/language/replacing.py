@@ -12,9 +12,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final, TypeAlias
 
+from .comparison import opposites
 from .facets import Facets, facets_of
 from .sorted_words import content_terms, single_stems
-from .vocabulary import cue, pairs, words
+from .vocabulary import compiled, cue, pairs, words
 
 # Whether two words mean the same.
 SameMeaning: TypeAlias = Callable[[str, str], bool]
@@ -59,7 +60,7 @@ def terms_to_look_up(text: str) -> tuple[list[str], bool]:
     blanks = text.count(" ")
     if blanks >= _MOST_WORDS or not tells_change(text):
         may_differ = blanks < _MOST_WORDS_ALIKE and _names_a_value(text)
-        return (list(content_terms(text).values())[:2] if may_differ else []), False
+        return (_terms_before_value(text) if may_differ else []), False
     terms = sorted(content_terms(text).values(), key=_stands_for_others)[:_MOST_TERMS]
     folded = text.lower()
     for name, table in _OF_OTHER_WORDS.items():
@@ -67,6 +68,20 @@ def terms_to_look_up(text: str) -> tuple[list[str], bool]:
             terms += sorted(words(table))
     terms += [word for word in folded.split() if word in words("measures")]
     return terms, True
+
+
+def _terms_before_value(text: str) -> list[str]:
+    """The first words of what a text is about, without names, codes and words with an opposite."""
+    terms = list(content_terms(text).values())
+    plain = [
+        term
+        for at, term in enumerate(terms)
+        if term not in opposites()
+        and not any(map(str.isdigit, term))
+        and (at == 0 or term.capitalize() not in text)
+    ]
+    claims = compiled("{place}|{employer}").search(text.lower()) is not None
+    return (plain or terms)[: 1 if claims else 2]
 
 
 def _stands_for_others(word: str) -> bool:
@@ -85,8 +100,7 @@ def _names_a_value(text: str) -> bool:
 @cache
 def _openers() -> frozenset[str]:
     tables = ("copulas", "state_verbs", "value_nouns", "single_nouns", "negations", "claiming")
-    opposites = (word for pair in pairs("opposite_verbs") for word in pair)
-    return frozenset[str]().union(*map(words, tables), opposites)
+    return opposites().union(*map(words, tables))
 
 
 def tells_change(text: str) -> bool:

@@ -29,6 +29,24 @@ def test_a_store_replaces_what_it_corrects_whatever_the_gap(call: Any, gap: floa
     assert "supersedes" not in call.ok("GET", f"/api/memory/{new['id']}")
 
 
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The gate code of the yard is 4711", "The gate code of the yard is 9902"),
+        ("Anna lives in Bonn", "Anna lives in Kiel"),
+        ("Anna works at Bosch", "Anna works at Siemens"),
+        ("The user likes tea", "The user hates tea"),
+        ("Ben is coming to the party", "Ben is not coming to the party"),
+        ("The default port is 5432", "The default port is 5433"),
+        ("Das Passwort vom Router ist fuchs12", "Das Passwort vom Router ist dachs34"),
+        ("门禁密码是1357", "门禁密码是2468"),
+    ],
+)
+def test_the_same_words_with_another_value_replace_too(call: Any, older: str, newer: str) -> None:
+    old = call.store(older)
+    assert call.store(newer)["supersedes"] == [old["id"]]
+
+
 def test_a_batch_replaces_within_itself_and_before_it(call: Any) -> None:
     first = call.store("The rent is 900 euros")
     texts = ["Rent went up to 950 euros", OLD, NEW, "Ben lives in Bonn"]
