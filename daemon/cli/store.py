@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Final
 
 from msgspec import UNSET
 
@@ -11,7 +12,10 @@ from .arguments import WrongUsage, one_text, say, text_of
 from .database import add_database, database_of, patience, synced
 from .memories import short
 from .options import FIELDS, add_options, fields_of
-from .terminal import Shown, show_json, visible
+from .terminal import Shown, cut, show_json, visible
+
+# The columns of a replaced text that are shown.
+_SHOWN: Final = 80
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +40,9 @@ def run_store(args: argparse.Namespace, client: Client) -> None:
     is_synced = synced(client, database)
     if not args.json:
         print("stored", short(stored.id), "in", visible(stored.category))
+        for key in [] if stored.supersedes is UNSET else stored.supersedes:
+            text = " ".join(client.get(key).text.split())
+            print(f"replaces {short(key)}: {cut(visible(text), _SHOWN)}")
         if stored.warning is not UNSET:
             say(stored.warning)
         return
@@ -46,6 +53,8 @@ def run_store(args: argparse.Namespace, client: Client) -> None:
         "metadata": stored.metadata,
         "cold_synced": is_synced,
     }
+    if stored.supersedes is not UNSET:
+        answer["supersedes"] = stored.supersedes
     if stored.warning is not UNSET:
         answer["warning"] = stored.warning
     show_json(answer, one_line=True)

@@ -89,7 +89,11 @@ async def _read_now(
 
 
 def _tell(scope: Scope, answer: Observed, read: list[Extracted]) -> None:
-    answer.stored = [memory_view(scope, memory) for one in read for memory in one.kept.stored]
+    answer.stored = [
+        memory_view(scope, memory, one.kept.superseded.get(memory.id, ()))
+        for one in read
+        for memory in one.kept.stored
+    ]
     answer.known = list(dict.fromkeys(memory.id for one in read for memory in one.kept.known))
     answer.mode = "llm" if any(one.way == "llm" for one in read) else "rule"
     answer.why = next((one.why for one in read if one.why), UNSET)

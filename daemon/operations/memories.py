@@ -18,7 +18,7 @@ from ..memory.scoring import score_of, tier_of
 from ..shapes import memory as shapes
 from ..shapes.common import MemoryId, Order
 from ..shapes.recall import RecallQuery
-from ..store import memories
+from ..store import memories, supersession
 from ..store.conversations import PATH
 from ..store.selecting import Filters, page, urls
 from ..store.transaction import Transaction
@@ -107,10 +107,10 @@ async def add_batch(scope: Scope, body: shapes.Batch) -> shapes.Stored:
 
 async def _insert(scope: Scope, new: list[Memory]) -> list[shapes.MemoryView]:
     stored = await scope.write(
-        lambda tx: [memories.insert(tx, memory) for memory in new], create=True
+        lambda tx: [supersession.insert(tx, memory) for memory in new], create=True
     )
-    views = [memory_view(scope, memory) for memory in stored]
-    for view, warning in zip(views, await _warnings(stored), strict=True):
+    views = [memory_view(scope, one.memory, one.superseded) for one in stored]
+    for view, warning in zip(views, await _warnings([one.memory for one in stored]), strict=True):
         view.warning = warning
     return views
 

@@ -114,8 +114,9 @@ class MemoryView(Struct, kw_only=True):
 
     `content` repeats `text` under its other name. `score` and `tier` are those of this moment;
     `archived` tells whether it has left the warm memories. `superseded_by` names a newer memory
-    that contradicts it; `standing` is left out where false. `warning` reports a secret in a memory
-    just stored or changed.
+    that contradicts it; `supersedes`, in the answer to a store, the memories that the new one
+    replaces; `standing` is left out where false. `warning` reports a secret in a memory just stored
+    or changed.
     """
 
     id: str
@@ -148,6 +149,7 @@ class MemoryView(Struct, kw_only=True):
     score: float
     tier: Tier
     writer: str
+    supersedes: list[str] | UnsetType = UNSET
     warning: str | UnsetType = UNSET
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..language.normal_form import negations
-from ..language.pairing import judge_pair
+from ..language.pairing import is_duplicate
 from ..memory.indexing import index_text
 from ..memory.records import Memory
 from ..memory.similarity import exact_key
@@ -61,7 +61,7 @@ def said_already(db: sqlite3.Connection, memory: Memory) -> Memory | None:
         same = other.text.strip().lower() == memory.text.strip().lower()
         if same and other.position is None:
             return other
-        if judge_pair(other, memory).relation == "duplicate":
+        if is_duplicate(other, memory):
             return other
     return None
 

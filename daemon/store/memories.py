@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from ..errors import Conflict, NotFound
-from ..language.pairing import judge_pair
+from ..language.pairing import is_duplicate
 from ..memory.records import Memory
 from ..memory.scoring import score_of, tier_of
 from . import merging, rows, tree_rows, uses
@@ -116,7 +116,7 @@ def delete(tx: Transaction, memory: Memory) -> tuple[str, ...]:
     back = tx.db.execute("SELECT id FROM memories WHERE merged_into = ?", (memory.id,)).fetchall()
     for (key,) in back:
         other = msgspec.structs.replace(there(tx, key), merged_into=None)
-        if judge_pair(other, memory).relation == "duplicate":
+        if is_duplicate(other, memory):
             delete(tx, there(tx, key))
     back = tx.db.execute("SELECT id FROM memories WHERE merged_into = ?", (memory.id,)).fetchall()
     rows.write(tx, KIND, memory.id, None)

@@ -16,7 +16,7 @@ import msgspec
 from thermocline.sync import ABSENT, Fields, Row, Stamp, patched, stamps
 
 from ..errors import Conflict
-from ..language.pairing import judge_pair
+from ..language.pairing import is_duplicate, judge_pair
 from ..memory import merging
 from ..memory.records import CONSOLIDATED, Memory
 from . import rows
@@ -88,7 +88,7 @@ def merge_duplicate(tx: Transaction, older: str, newer: str) -> Memory | None:
     first, second = fetch(tx.db, older), _living(tx.db, newer)
     if first is None or second is None or first.id == second.id or first.merged_into is not None:
         return None
-    if judge_pair(first, second).relation != "duplicate" or _is_kept_apart(tx.db, first.id):
+    if not is_duplicate(first, second) or _is_kept_apart(tx.db, first.id):
         return None
     _, kept = merge(tx, first, second)
     return kept
