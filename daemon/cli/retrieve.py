@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET
 
 from .. import shapes
 from ..client import Client
 from ..client.wording import moment
 from .arguments import WrongUsage, one_text, say, text_of
 from .database import PATIENCE_SECONDS, add_database, database_of, patience, synced
-from .graph import entity_row
-from .index import show_chunks
 from .local_models import with_local_model
 from .memories import headline, record, short
 from .options import FILTERS, add_options, given
@@ -58,22 +57,24 @@ def run_retrieve(args: argparse.Namespace, client: Client) -> None:
 
     def search(more: Mapping[str, Any]) -> shapes.recall.Recalled:
         wanted = {**options, **more, "explain": args.explain, "reinforce": not args.no_reinforce}
-        return client.recall(query, **wanted)
+        return client.recall(query, fields="full", **wanted)
 
     by_any = args.llm and not args.llm_endpoint
     recall = with_local_model(client, search) if by_any else search({})
     synced(client, database)
     if recall.llm and recall.llm.why:
         say(visible(f"by keywords, without a model: {recall.llm.why}"))
+    unsure = f"{shapes.recall.NOT_SURE}:" if recall.confidence == "unsure" else ""
     if args.json:
-        extra = ("search_method", "relevance", "parts")
-        chunks = [msgspec.structs.asdict(chunk) for chunk in recall.chunks]
-        show_json([*(record(found, *extra) for found in recall.results), *chunks])
+        if unsure:
+            say(unsure)
+        show_json([*map(_record, recall.results)])
     else:
+        if unsure:
+            print(unsure)
         _show(recall, explain=args.explain)
-    found = (recall.results, recall.key_values, recall.entries, recall.chunks)
-    if not any((*found, recall.experiences, recall.entities)):
-        say(recall.why or "nothing found")
+    if not recall.results:
+        say(visible(recall.why or "nothing found"))
 
 
 def _model_of(args: argparse.Namespace) -> dict[str, str]:
@@ -91,43 +92,34 @@ def _model_of(args: argparse.Namespace) -> dict[str, str]:
 
 
 def _show(recall: shapes.recall.Recalled, *, explain: bool) -> None:
-    rows = _rows(recall.results)
+    rows = [*map(_row, recall.results)]
     if not explain:
         show_rows(rows)
-    for row, found in zip(rows, recall.results, strict=True) if explain else ():
+    for row, result in zip(rows, recall.results, strict=True) if explain else ():
         show_rows([row])
-        show_explained(found)
-    _show_pairs(recall.key_values, explain=explain)
-    show_chunks(recall.chunks)
-    show_rows((f"{one.relevance:.2f}", one.path, one.text) for one in recall.entries)
-    show_rows((f"{one.relevance:.2f}", one.type, one.intent) for one in recall.experiences)
-    show_rows((f"{one.relevance:.2f}", *entity_row(one)) for one in recall.entities)
+        show_explained(result)
     if explain and recall.understood:
         show_understood(recall.understood)
     if explain and recall.llm:
         show_reasoned(recall.llm)
 
 
-def _rows(results: Sequence[shapes.recall.HitView]) -> list[tuple[str, ...]]:
-    return [
-        (
-            f"{found.relevance:.2f}",
-            short(found.id),
-            moment(found.created_at),
-            found.category,
-            headline(found),
-        )
-        for found in results
-    ]
-
-
-def _show_pairs(pairs: Sequence[shapes.recall.FoundPair], *, explain: bool) -> None:
-    show_rows(
-        (
-            f"{pair.relevance:.2f}",
-            pair.id,
-            *([", ".join(pair.words)] if explain else []),
-            pair.value.strip(),
-        )
-        for pair in pairs
+def _row(result: shapes.recall.Result) -> tuple[str, ...]:
+    memory = result.memory
+    return (
+        f"{result.relevance:.2f}",
+        short(result.id) if memory else result.id,
+        moment(result.created_at),
+        result.category or result.source,
+        headline(memory) if memory else " ".join(result.text.split()),
     )
+
+
+def _record(result: shapes.recall.Result) -> dict[str, Any]:
+    """A result for programs; a memory also has the keys that EvoClaw's tools read."""
+    lean = msgspec.structs.replace(
+        result, memory=UNSET, pair=UNSET, file=UNSET, entry=UNSET, experience=UNSET, entity=UNSET
+    )
+    fields: dict[str, Any] = msgspec.to_builtins(lean)
+    fields["search_method"] = result.search_method
+    return record(result.memory) | fields if result.memory else fields

@@ -180,7 +180,6 @@ class Tuning(msgspec.Struct, frozen=True, kw_only=True):
     preset: Preset | None = None
     decay_per_day: kinds.Share = 0.05
     weights: Weights = Weights()
-    min_relevance: kinds.Share = 0.2
     candidates: kinds.Count = 80
     common_word_share: kinds.Share = 0.02
     hybrid_deadline_ms: Annotated[int, Meta(ge=1, le=60_000)] = 1_500
@@ -282,7 +281,7 @@ class IndexSettings(msgspec.Struct, frozen=True, kw_only=True):
     overlap_chars: Annotated[int, Meta(ge=0, le=50_000)] = 200
     split_on_headings: bool = True
     max_results: Annotated[int, Meta(ge=1, le=100)] = 6
-    min_score: kinds.Share = 0.1
+    min_score: kinds.Share = 0.0
     search_wait_ms: Annotated[int, Meta(ge=0, le=60_000)] = 2_000
     include: kinds.Globs = ("**/*.md", "**/*.mdx", "**/*.txt")
     exclude: kinds.Globs = ("node_modules/**", "dist/**", ".git/**")

@@ -15,7 +15,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from ..memory.stop_words import STOP_WORDS
+from ..memory.indexing import fold
+from ..memory.stop_words import ALSO_LEFT_OUT, STOP_WORDS
 
 FOLDER = Path(__file__).with_name("lexicon")
 _REFERENCE: Final = re.compile(r"\{([a-z_]+)\}")
@@ -48,7 +49,29 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def languages() -> tuple[Language, ...]:
     """All files, in the order of their names."""
-    return tuple(read(file.read_text(encoding="utf-8")) for file in sorted(FOLDER.glob("*.toml")))
+    return tuple(_by_name().values())
+
+
+@cache
+def _by_name() -> Mapping[str, Language]:
+    return {file.stem: read(file.read_text("utf-8")) for file in sorted(FOLDER.glob("*.toml"))}
+
+
+@cache
+def grammar(language: str) -> frozenset[str]:
+    """The words of grammar of a language such as `en`, without accents; empty if none are known."""
+    if language == "en":
+        return STOP_WORDS | ALSO_LEFT_OUT
+    known = _by_name().get(language)
+    return frozenset(fold(known.words.get("grammar", "")).split()) if known else frozenset()
+
+
+@cache
+def word_endings(language: str) -> tuple[tuple[str, str], ...]:
+    """The endings of inflected words of a language, with what the base form has instead."""
+    known = _by_name().get(language)
+    pairs = known.words.get("endings", "").split() if known else ()
+    return tuple((ending, base) for ending, _, base in (pair.partition("/") for pair in pairs))
 
 
 def read(text: str) -> Language:

@@ -91,4 +91,4 @@ def _pairs(match: re.Match[str]) -> str:
 def indexed_columns(memory: Memory) -> tuple[str, str, str]:
     """The values of the index's columns `text`, `subject` and `tags` for `memory`."""
     body = f"{memory.text}\n{memory.outcome}" if memory.outcome else memory.text
-    return index_text(body), index_text(memory.subject), index_text(" ".join(memory.tags))
+    return body, memory.subject, " ".join(memory.tags)

@@ -8,6 +8,7 @@ from ..memory.metadata import extract
 from ..memory.records import Memory
 from ..recall.query import parse
 from ..recall.recall import Request, recall
+from ..recall.sources import MEMORIES
 from ..shapes.cold import ColdFound, ColdQuery, ColdSearchBody, DatabaseBody, Initialized
 from ..shapes.memory import MemoryPage
 from ..shapes.recall import HitView
@@ -32,6 +33,8 @@ async def index(scope: Scope, query: ColdQuery) -> MemoryPage:
     end, tuning = query.offset + scope.page_limit(query.limit), scope.settings.recall
     request = Request(
         text=query.query,
+        sources=frozenset({MEMORIES.name}),
+        min_relevance=0.0,
         filters=_ARCHIVED,
         limit=max(tuning.candidates, end),
         weights=tuning.weights,

@@ -62,7 +62,8 @@ async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
             seconds=scope.settings.limits.query_seconds,
         )
         if made.used and scope.leaves_traces:
-            store.note_answer(made.used, len(made.block.text or ""))
+            # Nobody asked for what is in it, so that it does not count as used.
+            store.note_answer((), len(made.block.text or ""))
         await sessions.record(scope, store, session, "context", body.query, made.shown)
     scope.daemon.minutes.note_recall(scope.agent, (time.perf_counter() - started) * 1000)
     if made.lines > own_files.KNOWLEDGE_LINES:

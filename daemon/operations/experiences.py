@@ -89,7 +89,7 @@ async def search(scope: Scope, query: shapes.ExperienceSearch) -> shapes.Similar
     )
     answer = await scope.read(lambda db: recall(db, request, tuning), timed=True)
     asked = frozenset(tag.casefold() for tag in checks.check_tags(query.tags))
-    views = [found_view(hit, scope.now) for hit in answer.experiences]
+    views = [found_view(hit, scope.now) for hit in answer.hits]
     for view in views:
         assert isinstance(view.relevance, float)
         share = overlap(asked, view.tags) if asked else 1.0
@@ -191,7 +191,7 @@ def experience_view(one: Experience, now: float) -> shapes.ExperienceView:
 
 def found_view(hit: Hit, now: float) -> shapes.ExperienceView:
     """An experience that answers a question."""
-    view = experience_view(hit.experience, now)
+    view = experience_view(hit.item, now)
     view.relevance = round(hit.relevance, 6)
     return view
 

@@ -24,7 +24,7 @@ from ..store.selecting import Filters
 from . import sessions
 from .operation import Operation
 from .scope import Scope
-from .views import view_of
+from .views import either, view_of
 
 _ADDING_SECONDS: Final = 2.0
 
@@ -34,7 +34,7 @@ async def search(scope: Scope, body: shapes.FileSearch) -> shapes.FilesFound:
     """Search the watched files."""
     started = time.perf_counter()
     rules, tuning = scope.settings.index, scope.settings.recall
-    least = next((x for x in (body.min_score, body.minScore) if x is not None), rules.min_score)
+    least = either(body.min_score, body.minScore, "min_score", rules.min_score)
     async with scope.store() as store:
         session = await sessions.entered(store, body.session)
         request = Request(
@@ -42,7 +42,7 @@ async def search(scope: Scope, body: shapes.FileSearch) -> shapes.FilesFound:
             filters=sessions.seen(session, Filters()),
             sources=frozenset({CHUNKS.name}),
             limit=body.max_results or body.maxResults or rules.max_results,
-            min_relevance=least,
+            min_relevance=least or None,
             weights=tuning.weights,
             now=scope.now,
             local=scope.zone,
@@ -55,7 +55,7 @@ async def search(scope: Scope, body: shapes.FileSearch) -> shapes.FilesFound:
         await sessions.record(scope, store, session, "files", body.query, used)
     return shapes.FilesFound(
         query=body.query,
-        chunks=found_chunks(answer.chunks),
+        chunks=[found_chunk(hit) for hit in answer.hits],
         searched=answer.searched[CHUNKS.name],
         took_ms=round((time.perf_counter() - started) * 1000, 3),
         auto_synced=UNSET if synced is None else synced,
@@ -206,18 +206,15 @@ async def remove(scope: Scope, query: shapes.PathBody) -> shapes.PathRemoved:
     return shapes.PathRemoved(path)
 
 
-def found_chunks(hits: Sequence[Hit]) -> list[shapes.FoundChunk]:
-    """Chunks as answers show them."""
-    return [
-        view_of(
-            shapes.FoundChunk,
-            hit.chunk,
-            start_line=hit.chunk.first_line,
-            end_line=hit.chunk.last_line,
-            score=round(hit.relevance, 6),
-        )
-        for hit in hits
-    ]
+def found_chunk(hit: Hit) -> shapes.FoundChunk:
+    """A chunk as answers show it."""
+    return view_of(
+        shapes.FoundChunk,
+        hit.item,
+        start_line=hit.item.first_line,
+        end_line=hit.item.last_line,
+        score=round(hit.relevance, 3),
+    )
 
 
 async def _bring(scope: Scope, store: AgentStore, seconds: float) -> bool | None:

@@ -7,8 +7,7 @@ from typing import Any, Final
 from msgspec import UNSET
 
 from ..memory.checks import check_short
-from ..recall.recall import Hit
-from ..shapes.graph import EntityChanges, EntityView, FoundEntity, Graph, GraphQuery, RelationView
+from ..shapes.graph import EntityChanges, EntityView, Graph, GraphQuery, RelationView
 from ..store import entities, entity_rows
 from ..store.entities import Entity
 from .operation import Operation
@@ -50,12 +49,6 @@ async def change(scope: Scope, name: str, body: EntityChanges) -> EntityView:
         key = await store.write(lambda tx: entity_rows.state(tx, name, changes))
         found = await store.read(lambda db: entities.around(db, key, 0, scope.now))
     return entity_view(found[0])
-
-
-def found_entity(hit: Hit) -> FoundEntity:
-    """An entity that answers a query."""
-    found = entity_view(hit.entity)
-    return view_of(FoundEntity, found, relevance=round(hit.relevance, 6), words=hit.words)
 
 
 def entity_view(entity: Entity) -> EntityView:

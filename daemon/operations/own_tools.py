@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec import UNSET
@@ -17,9 +17,8 @@ from ..recall.recall import Request, recall
 from ..recall.sources import MEMORIES
 from ..shapes import tools as shapes
 from ..shapes.context import ContextQuery
-from ..shapes.graph import FoundEntity
 from ..shapes.memory import NewMemory
-from ..shapes.recall import RecallBody, Recalled
+from ..shapes.recall import NOT_SURE, RecallBody, Result
 from ..store import memories, merging
 from ..store.agent_store import AgentStore
 from ..store.duplicates import said_already
@@ -31,7 +30,7 @@ from . import recall as recalling
 from .operation import Run
 from .remembering import remembered
 from .scope import Scope
-from .views import secret_warning
+from .views import secret_warning, view_of
 
 # The number of similar memories among which a new one searches for contradictions.
 _LOOKED_AT: Final = 20
@@ -41,7 +40,7 @@ _CHARS: Final = 2_000
 
 
 async def find(scope: Scope, asked: shapes.RecallArguments) -> shapes.RecalledItems:
-    """Search everything, as one list."""
+    """Search everything."""
     body = RecallBody(
         query=asked.query,
         limit=asked.limit,
@@ -53,16 +52,12 @@ async def find(scope: Scope, asked: shapes.RecallArguments) -> shapes.RecalledIt
         until=asked.until or None,
     )
     answer = await recalling.ask(scope, body)
-    items = _items(answer, scope.now)
-    # The order of the memories says more than the relevance alone; but current ones go before
-    # superseded ones.
-    best = sorted(items[: len(answer.results)], key=lambda one: one.outdated)
-    others = items[len(answer.results) :]
-    others.sort(key=lambda one: one.relevance, reverse=True)
-    results = _merged(best, others)[: asked.limit]
-    for one in results:
-        one.text = _shortened(one.text)
-    return shapes.RecalledItems(results=results, why=answer.why, doubt=answer.doubt)
+    return shapes.RecalledItems(
+        confidence=answer.confidence,
+        note=NOT_SURE if answer.confidence == "unsure" else UNSET,
+        results=[_item(result, scope.now) for result in answer.results],
+        why=answer.why,
+    )
 
 
 async def keep(scope: Scope, asked: shapes.RememberArguments) -> shapes.Remembered:
@@ -143,69 +138,12 @@ async def forget(scope: Scope, asked: shapes.ForgetArguments) -> shapes.Forgotte
     return shapes.ForgottenMemory(done.id, done.deleted, [*(done.unmerged or ())])
 
 
-def _items(answer: Recalled, now: float) -> list[shapes.RecalledItem]:
-    def item(
-        key: str, text: str, source: str, relevance: float, at: float | None = None, **more: Any
-    ) -> shapes.RecalledItem:
-        age = "" if at is None else age_of(at, now)
-        share = round(relevance, 3)
-        return shapes.RecalledItem(
-            id=key, text=text, source=source, relevance=share, age=age, **more
-        )
-
-    found = [
-        item(
-            one.id,
-            f"{one.text} → {one.outcome}" if one.outcome else one.text,
-            " of ".join(filter(None, ("memory", one.actor or one.source))),
-            one.relevance,
-            one.created_at,
-            category=one.category,
-            outdated=one.superseded_by is not None,
-        )
-        for one in answer.results
-    ]
-    found += [
-        item(one.id, f"{one.key}: {one.value}", "pair", one.relevance) for one in answer.key_values
-    ]
-    found += [
-        item(one.id, one.text, f"{one.source} in {one.path}", one.relevance, one.created_at)
-        for one in answer.entries
-    ]
-    for entity in answer.entities:
-        key = entity.memories[0] if entity.memories else ""
-        source = f"{entity.mention_count} memories"
-        found.append(item(key, _known_of(entity), source, entity.relevance, entity.last_seen))
-    for one in answer.experiences:
-        text = f"{one.intent} → {one.solution}" if isinstance(one.solution, str) else one.intent
-        found.append(item(one.id, text, "experience", one.relevance or 0.0, one.last_used_at))
-    for chunk in answer.chunks:
-        source = f"file {chunk.path}, lines {chunk.start_line}-{chunk.end_line}"
-        found.append(item(chunk.id, chunk.text, source, chunk.score))
-    return found
-
-
-def _shortened(text: str) -> str:
-    if len(text) <= _CHARS:
-        return text
-    return f"{text[:_CHARS]} … [cut: {len(text)} characters in all]"
-
-
-def _known_of(entity: FoundEntity) -> str:
-    related = ", ".join(f"{one.relation} {one.target}" for one in entity.relations[:5])
-    return f"{entity.name} ({entity.type}{f': {related}' if related else ''})"
-
-
-def _merged(
-    first: Sequence[shapes.RecalledItem], others: Sequence[shapes.RecalledItem]
-) -> list[shapes.RecalledItem]:
-    """Merge two lists, keeping their orders; the more relevant of the two heads goes first."""
-    waiting, found = [*others], []
-    for one in first:
-        while waiting and waiting[0].relevance > one.relevance:
-            found.append(waiting.pop(0))
-        found.append(one)
-    return [*found, *waiting]
+def _item(result: Result, now: float) -> shapes.RecalledItem:
+    at = result.updated_at if isinstance(result.updated_at, float) else result.created_at
+    text = f"{result.text} → {result.outcome}" if result.outcome else result.text
+    if len(text) > _CHARS:
+        text = f"{text[:_CHARS]} … [cut: {len(text)} characters in all]"
+    return view_of(shapes.RecalledItem, result, text=text, age=age_of(at, now))
 
 
 RUN: Final[Mapping[str, Run]] = {

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from ..recall.recall import Hit
+from ..recall.sources import CHUNKS, MEMORIES
 from ..shapes import profclaw as shapes
 from ..shapes.files import LinesQuery
 from ..shapes.recall import RecallBody
 from ..store.conversations import PATH
 from . import files, memories
 from . import recall as recalling
+from .files import found_chunk
 from .operation import Run
 from .scope import Scope
 from .views import view_of
@@ -18,25 +21,32 @@ from .views import view_of
 # The paths of the agent's own notes in the workspace.
 _NOTES: Final = ("MEMORY.md", "memory/")
 _MEMORY: Final = "memory://"
+# The results among which those of one kind are chosen.
+_MOST: Final = 100
 
 
 async def search(scope: Scope, asked: shapes.ProfSearch) -> shapes.ProfFound:
     """Search chunks and memories; a memory of a conversation has its `chat://` path."""
-    body = RecallBody(query=asked.query, limit=asked.max_results, min_relevance=asked.min_score)
-    answer = await recalling.ask(scope, body)
-    found = [view_of(shapes.ProfChunk, one) for one in answer.chunks]
-    found += [
-        shapes.ProfChunk(one.id, one.path or _MEMORY + one.id, 1, 1, one.text, one.relevance)
-        for one in answer.results
-    ]
-    chosen = [one for one in found if asked.source in {"all", _source(one.path)}]
-    chosen.sort(key=lambda one: one.score, reverse=True)
+    limit = asked.max_results if asked.source == "all" else _MOST
+    least = asked.min_score or None
+    body = RecallBody(query=asked.query, limit=limit, min_relevance=least)
+    done = await recalling.answered(scope, body, (MEMORIES.name, CHUNKS.name))
+    chunks = [_chunk(hit) for hit in done.answer.hits]
+    chosen = [one for one in chunks if asked.source in {"all", _source(one.path)}]
     return shapes.ProfFound(
         query=asked.query,
         method="fts",
         total_candidates=len(chosen),
         chunks=chosen[: asked.max_results],
     )
+
+
+def _chunk(hit: Hit) -> shapes.ProfChunk:
+    if hit.source == CHUNKS.name:
+        return view_of(shapes.ProfChunk, found_chunk(hit))
+    memory = hit.memory
+    path = f"{PATH}{memory.group}" if memory.group else _MEMORY + memory.id
+    return shapes.ProfChunk(memory.id, path, 1, 1, memory.text, round(hit.relevance, 3))
 
 
 async def get(scope: Scope, asked: shapes.ProfGet) -> shapes.ProfLines:

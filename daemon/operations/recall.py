@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator
-from typing import Final
+from collections.abc import Collection
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -12,126 +12,71 @@ from msgspec import UNSET, UnsetType
 from ..config.settings import Weights
 from ..errors import InvalidInput
 from ..memory import checks
+from ..memory.experiences import Experience
 from ..memory.own_files import PATHS, Skill, skill_path
+from ..memory.records import Memory, Pair
 from ..recall.recall import Answer, Hit, Request
-from ..recall.sources import CHUNKS, ENTITIES, EXPERIENCES, MEMORIES, OWN, PAIRS
+from ..recall.sources import MEMORIES
 from ..shapes import recall as shapes
+from ..shapes.memory import MemoryView
 from ..store.agent_store import AgentStore
+from ..store.chunk_tables import IndexedChunk
+from ..store.conversations import PATH
+from ..store.entities import Entity
 from ..store.own_entries import OwnEntry
 from ..store.sessions import Session
 from ..thinking.model_or_rules import AskOptions
 from ..thinking.tree_search import Reasoning, described
 from . import sessions
-from .experiences import found_view
-from .files import found_chunks
-from .graph import found_entity
+from .experiences import experience_view
+from .files import found_chunk
+from .graph import entity_view
 from .memories import filters_of
-from .operation import Operation, Stream
+from .operation import Operation
 from .scope import Scope
-from .views import hit_view, view_of
+from .views import explanation, hit_view, memory_fields, view_of
 
-LINES: Final = "application/x-ndjson"
 _NO_AGENT: Final = (
     "no agent is called '{}' yet: its memory begins with the first thing stored for it"
 )
 
 
-async def ask_in_two(scope: Scope, body: shapes.RecallBody) -> Stream | shapes.Recalled:
-    """Answer twice: at once by words, then with the model; the second answer counts as used."""
-    _check_endpoint(scope, body)
-    if body.mode != "hybrid":
-        return await ask(scope, body)
-    at_once = msgspec.structs.replace(body, mode="keyword", llm_endpoint=None, reinforce=False)
+class Answered(msgspec.Struct, frozen=True):
+    """An answer, how it was reached, and how long that took.
 
-    async def lines() -> AsyncGenerator[bytes, None]:
-        for one in (at_once, body):
-            yield msgspec.json.encode(await ask(scope, one)) + b"\n"
+    Attributes:
+        now: the time that the question refers to.
+        why: the reason for an empty answer, or "".
+    """
 
-    return Stream(lines())
-
-
-async def ask_in_two_by_url(scope: Scope, query: shapes.RecallQuery) -> Stream | shapes.Recalled:
-    """The same for a question in the URL."""
-    return await ask_in_two(scope, _body(query))
+    answer: Answer
+    reasoning: Reasoning | None
+    now: float
+    took_ms: float
+    why: str
 
 
-@Operation("POST", "/api/recall", others={LINES: ask_in_two}, tool="recall")
+@Operation("POST", "/api/recall", tool="recall")
 async def ask(scope: Scope, body: shapes.RecallBody) -> shapes.Recalled:
-    """Recall memories by a question in words."""
-    started = time.perf_counter()
-    _check_endpoint(scope, body)
-    tuning = scope.settings.recall
-    async with scope.store() as store:
-        reasoning = await _reason(scope, store, body)
-        session = await sessions.entered(store, body.session)
-        request = _request(scope, body, reasoning, session)
-        read = sessions.recalling(request, tuning, session, scope.now)
-        answer, used = await scope.daemon.own_files.read(
-            store, read, seconds=scope.settings.limits.query_seconds
-        )
-        if body.reinforce and scope.leaves_traces:
-            chars = sum(len(hit.memory.text) for hit in answer.hits)
-            store.note_answer([hit.memory.id for hit in answer.hits], chars)
-        await sessions.record(scope, store, session, "recall", body.query, used)
-    took_ms = round((time.perf_counter() - started) * 1000, 3)
-    scope.daemon.minutes.note_recall(scope.agent, took_ms)
+    """Recall by a question in words, from all that is stored."""
+    done = await answered(scope, body)
+    answer = done.answer
     return shapes.Recalled(
-        results=[hit_view(scope, hit, request.now, explain=body.explain) for hit in answer.hits],
-        searched=shapes.SearchCounts(
-            answer.searched[MEMORIES.name],
-            answer.searched[PAIRS.name],
-            sum(answer.searched[one.name] for one in OWN),
-            chunks=answer.searched[CHUNKS.name],
-            experiences=answer.searched[EXPERIENCES.name],
-            entities=answer.searched[ENTITIES.name],
-        ),
-        took_ms=took_ms,
+        results=[_result(scope, hit, done.now, body) for hit in answer.hits],
+        confidence=answer.confidence,
+        took_ms=done.took_ms,
         mode=body.mode,
-        key_values=[
-            view_of(
-                shapes.FoundPair,
-                hit.pair,
-                id=f"kv:{hit.pair.key}",
-                relevance=round(hit.relevance, 6),
-                words=hit.words,
-            )
-            for hit in answer.pairs
-        ],
-        chunks=found_chunks(answer.chunks),
-        entries=_entries(answer, request.limit),
-        experiences=[found_view(hit, request.now) for hit in answer.experiences],
-        entities=[found_entity(hit) for hit in answer.entities],
+        searched={name: count for name, count in answer.searched.items() if count},
         understood=_understood(answer) if body.explain else UNSET,
-        why=(answer.why if store.exists else _NO_AGENT.format(scope.agent)) or UNSET,
-        doubt=answer.doubt or UNSET,
-        llm=_by_model(reasoning),
+        why=done.why or UNSET,
+        llm=_by_model(done.reasoning),
     )
 
 
-def _entries(answer: Answer, limit: int) -> list[shapes.FoundEntry]:
-    hits = [(source.name, hit) for source in OWN for hit in answer.found[source.name]]
-    hits.sort(key=lambda one: one[1].relevance, reverse=True)
-    return [_entry(name, hit) for name, hit in hits[:limit]]
-
-
-def _entry(name: str, hit: Hit) -> shapes.FoundEntry:
-    entry: OwnEntry = hit.item
-    item = entry.item
-    return shapes.FoundEntry(
-        source=name,  # type: ignore[arg-type]
-        id=entry.id,
-        text=item.description if isinstance(item, Skill) else item.text,
-        path=skill_path(entry.id) if isinstance(item, Skill) else PATHS[name],
-        created_at=entry.created_at,
-        relevance=round(hit.relevance, 6),
-        words=hit.words,
-    )
-
-
-@Operation("GET", "/api/recall", others={LINES: ask_in_two_by_url})
+@Operation("GET", "/api/recall")
 async def ask_by_url(scope: Scope, query: shapes.RecallQuery) -> shapes.Recalled:
-    """Recall memories by a question in the URL."""
-    return await ask(scope, _body(query))
+    """Recall by a question in the URL."""
+    return await ask(scope, shapes.RecallBody(**msgspec.structs.asdict(query)))
 
 
 @Operation("GET", "/api/memory/search")
@@ -142,11 +87,94 @@ async def search(scope: Scope, query: shapes.SearchQuery) -> shapes.SearchResult
         raise InvalidInput("give the search a 'q' (or 'query')", field="q")
     limit = query.topK or query.limit or 10
     body = shapes.RecallBody(query=text, limit=limit, types=query.type, tags=query.tags)
-    return shapes.SearchResults((await ask(scope, body)).results)
+    done = await answered(scope, body, (MEMORIES.name,))
+    return shapes.SearchResults([hit_view(scope, hit, done.now) for hit in done.answer.hits])
 
 
-def _body(query: shapes.RecallQuery) -> shapes.RecallBody:
-    return shapes.RecallBody(**msgspec.structs.asdict(query))
+async def answered(
+    scope: Scope, body: shapes.RecallBody, sources: Collection[str] | None = None
+) -> Answered:
+    """Answer a question, from some sources or from all; sure memories count as used."""
+    started = time.perf_counter()
+    _check_endpoint(scope, body)
+    tuning = scope.settings.recall
+    async with scope.store() as store:
+        reasoning = await _reason(scope, store, body)
+        session = await sessions.entered(store, body.session)
+        request = _request(scope, body, sources, reasoning, session)
+        read = sessions.recalling(request, tuning, session, scope.now)
+        answer, used = await scope.daemon.own_files.read(
+            store, read, seconds=scope.settings.limits.query_seconds
+        )
+        if body.reinforce and scope.leaves_traces:
+            sure = [hit.id for hit in answer.of(MEMORIES.name) if hit.sure]
+            store.note_answer(sure, sum(len(hit.text) for hit in answer.hits))
+        await sessions.record(scope, store, session, "recall", body.query, used)
+    took_ms = round((time.perf_counter() - started) * 1000, 3)
+    scope.daemon.minutes.note_recall(scope.agent, took_ms)
+    why = answer.why if store.exists else _NO_AGENT.format(scope.agent)
+    return Answered(answer, reasoning, request.now, took_ms, why)
+
+
+def _result(scope: Scope, hit: Hit, now: float, body: shapes.RecallBody) -> shapes.Result:
+    result = shapes.Result(
+        id=hit.id,
+        source=hit.source,  # type: ignore[arg-type]
+        text=hit.text,
+        relevance=round(hit.relevance, 3),
+        sure=hit.sure,
+        outdated=hit.outdated,
+        search_method=hit.method,
+        created_at=0.0,
+    )
+    _add_fields(result, hit.item)
+    if body.fields == "full":
+        _add_record(scope, result, hit, now)
+    if body.explain:
+        result.parts = explanation(hit)
+    return result
+
+
+def _add_fields(result: shapes.Result, item: Any) -> None:
+    """The fields of a result that depend on its source."""
+    match item:
+        case Memory():
+            result.category, result.actor, result.outcome = item.category, item.actor, item.outcome
+            result.path = f"{PATH}{item.group}" if item.group else ""
+            result.expires_at = UNSET if item.expires_at is None else item.expires_at
+            result.created_at, updated_at = item.created_at, item.updated_at
+        case Pair():
+            result.key = item.key
+            result.created_at, updated_at = item.created_at, item.updated_at
+        case IndexedChunk():
+            result.path, result.lines = item.path, (item.first_line, item.last_line)
+            result.created_at = updated_at = item.modified_at
+        case OwnEntry(item=entry):
+            is_skill = isinstance(entry, Skill)
+            result.path = skill_path(item.id) if is_skill else PATHS[result.source]
+            result.created_at = updated_at = item.created_at
+        case Experience():
+            result.created_at, updated_at = item.created_at, item.last_used_at
+        case _:
+            result.created_at, updated_at = item.first_seen, item.last_seen
+    if updated_at != result.created_at:
+        result.updated_at = updated_at
+
+
+def _add_record(scope: Scope, result: shapes.Result, hit: Hit, now: float) -> None:
+    match hit.item:
+        case Memory() as memory:
+            result.memory = MemoryView(**memory_fields(memory, now, scope.settings.scoring))
+        case Pair() as pair:
+            result.pair = pair
+        case IndexedChunk():
+            result.file = found_chunk(hit)
+        case OwnEntry(item=entry):
+            result.entry = msgspec.to_builtins(entry)
+        case Experience() as experience:
+            result.experience = experience_view(experience, now)
+        case Entity() as entity:
+            result.entity = entity_view(entity)
 
 
 def _understood(answer: Answer) -> shapes.Understood:
@@ -162,6 +190,7 @@ def _understood(answer: Answer) -> shapes.Understood:
 def _request(
     scope: Scope,
     body: shapes.RecallBody,
+    sources: Collection[str] | None,
     reasoning: Reasoning | None,
     session: Session | None,
 ) -> Request:
@@ -171,6 +200,7 @@ def _request(
         filters=sessions.seen(
             session, filters_of(scope, body, types=body.types, events=body.events, tags=body.tags)
         ),
+        sources=None if sources is None else frozenset(sources),
         limit=body.limit or tuning.limit,
         max_tokens=body.max_tokens,
         min_relevance=body.min_relevance,

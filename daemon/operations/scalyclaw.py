@@ -12,6 +12,7 @@ from msgspec import UNSET
 
 from ..errors import NotFound, ThermoclineError
 from ..memory.records import CONSOLIDATED, ENTITIES, TYPES
+from ..recall.sources import MEMORIES
 from ..shapes import scalyclaw as shapes
 from ..shapes.graph import Graph, GraphQuery
 from ..shapes.memory import ListQuery, MemoryChanges, MemoryView, NewMemory
@@ -23,7 +24,7 @@ from .operation import Run
 from .own_tools import keep_new
 from .remembering import remembered
 from .scope import Scope
-from .views import view_of
+from .views import hit_view, view_of
 
 _NEWEST: Final = 20
 
@@ -64,7 +65,8 @@ async def search(scope: Scope, asked: shapes.ScalySearch) -> shapes.ScalyResults
             importance=_given(weights.importance),
         ),
     )
-    return shapes.ScalyResults([_shown(one) for one in (await recalling.ask(scope, body)).results])
+    done = await recalling.answered(scope, body, (MEMORIES.name,))
+    return shapes.ScalyResults([_shown(hit_view(scope, hit, done.now)) for hit in done.answer.hits])
 
 
 async def recall(scope: Scope, asked: shapes.ScalyRecall) -> shapes.ScalyResults:

@@ -167,10 +167,7 @@ def recalling(
     def read(db: sqlite3.Connection) -> tuple[Answer, list[Used]]:
         answer = recall(db, request, tuning)
         shown = [
-            (source, hit.pair.key if source == "pair" else hit.item.id)
-            for source, hits in answer.found.items()
-            for hit in hits
-            if session is not None
+            (hit.source, hit.id.removeprefix("kv:")) for hit in answer.hits if session is not None
         ]
         return answer, versions_of(db, shown, now)
 

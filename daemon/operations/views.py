@@ -16,7 +16,6 @@ from ..memory.scoring import Scoring, score_of, tier_of
 from ..recall.recall import Hit
 from ..shapes.memory import MemoryView
 from ..shapes.recall import Explanation, HitView
-from ..store.conversations import PATH
 from .scope import Scope
 
 _DERIVED: Final = {"content", "archived", "score", "tier", "warning"}
@@ -40,19 +39,19 @@ def memory_view(scope: Scope, memory: Memory) -> MemoryView:
     return MemoryView(**memory_fields(memory, scope.now, scope.settings.scoring))
 
 
-def hit_view(scope: Scope, hit: Hit, now: float, *, explain: bool = False) -> HitView:
-    """One hit of an answer; with `explain`, the reasons for its rank."""
-    ranked = hit.ranked
-    view = HitView(
+def hit_view(scope: Scope, hit: Hit, now: float) -> HitView:
+    """A memory among the hits of an answer, with all of its fields."""
+    return HitView(
         **memory_fields(hit.memory, now, scope.settings.scoring),
-        relevance=round(ranked.relevance, 6),
+        relevance=round(hit.relevance, 3),
         search_method=hit.method,
-        path=f"{PATH}{hit.memory.group}" if hit.memory.group else UNSET,
     )
-    if explain:
-        parts = {name: round(getattr(ranked, name), 6) for name in Weights.__struct_fields__}
-        view.parts = view_of(Explanation, hit, **parts)
-    return view
+
+
+def explanation(hit: Hit) -> Explanation:
+    """The reasons for the rank of a hit."""
+    parts = {name: round(getattr(hit.ranked, name), 6) for name in Weights.__struct_fields__}
+    return view_of(Explanation, hit, **parts)
 
 
 def memory_fields(memory: Memory, now: float, scoring: Scoring) -> dict[str, Any]:

@@ -32,6 +32,9 @@ from .sources import CHUNKS, EXPERIENCES, MEMORIES
 # Memories of these actors are the agent's own; those of other actors are quoted.
 _OWN_VOICE: Final = frozenset({"", "assistant"})
 _MEMORIES: Final = 10
+# The results of all sources, and the least relevance of each.
+_HITS: Final = 40
+_LEAST: Final = 0.2
 _SENTENCES: Final = 6
 _REFLECTIONS: Final = 10
 _EPISODES: Final = 3
@@ -78,15 +81,15 @@ class BlockReading:
         request = Request(
             text=self.asked.query,
             filters=self.asked.filters,
-            limit=_MEMORIES,
-            min_relevance=tuning.min_relevance,
+            limit=_HITS,
+            min_relevance=_LEAST,
             weights=tuning.weights,
             scoring=self.asked.rules.scoring,
             now=self.asked.now,
             local=self.asked.local,
         )
         answer = recall(self.db, request, tuning)
-        if self.asked.found and not any(answer.found.values()):
+        if self.asked.found and not answer.hits:
             return self._of_sentences(request) or answer
         return answer
 
@@ -98,18 +101,16 @@ class BlockReading:
         tuning = self.asked.rules.recall
         asked = (msgspec.structs.replace(request, text=one) for one in parts)
         answers = [recall(self.db, one, tuning) for one in asked]
-        found: dict[str, tuple[Hit, ...]] = {}
-        for name in answers[0].found:
-            hits = (hit for answer in answers for hit in answer.found[name])
-            best = sorted(hits, key=lambda hit: hit.relevance, reverse=True)
-            found[name] = tuple({_id_of(hit): hit for hit in reversed(best)}.values())[::-1]
-        return msgspec.structs.replace(answers[0], found=found)
+        every = (hit for answer in answers for hit in answer.hits)
+        best = sorted(every, key=lambda hit: hit.relevance, reverse=True)
+        hits = tuple({(hit.source, hit.id): hit for hit in reversed(best)}.values())[::-1]
+        return msgspec.structs.replace(answers[0], hits=hits)
 
     def hits(self, source: str, limit: int) -> Sequence[Hit]:
         """The best hits of a source of recall; none without a query."""
         if self.answer is None:
             return ()
-        return self.answer.found.get(source, ())[:limit]
+        return self.answer.of(source)[:limit]
 
     @cached_property
     def memories(self) -> Sequence[tuple[Memory, float | None]]:
@@ -130,10 +131,6 @@ class BlockReading:
         if self.asked.filters != Filters():
             return ()
         return hot_rows.promoted(self.db, self.asked.now, self.asked.rules)
-
-
-def _id_of(hit: Hit) -> str:
-    return str(getattr(hit.item, "id", None) or hit.pair.key)
 
 
 Read: TypeAlias = Callable[[BlockReading], Iterable[Shown]]
@@ -244,14 +241,14 @@ def _memories(reading: BlockReading) -> Iterable[Shown]:
 
 def _pairs(reading: BlockReading) -> Iterable[Shown]:
     for hit in reading.hits("pair", _PAIRS):
-        pair = hit.pair
+        pair = hit.item
         text = f"{pair.key}: {pair.value}"
         yield Shown(text, "thermocline kv", pair.updated_at, relevance=hit.relevance)
 
 
 def _experiences(reading: BlockReading) -> Iterable[Shown]:
     for hit in reading.hits("experience", _EXPERIENCES):
-        one = hit.experience
+        one = hit.item
         said = one.solution
         if not isinstance(said, str):
             # The solution of an observed experience may only repeat its intent.
@@ -279,10 +276,10 @@ def _entities(reading: BlockReading) -> Iterable[Shown]:
 def _chunks(reading: BlockReading) -> Iterable[Shown]:
     """Parts of watched files, except the files that other sections show."""
     shown = (own_files.KNOWLEDGE, own_files.SKILL_FOLDER)
-    hits = reading.hits("chunk", _MEMORIES)
-    others = (hit for hit in hits if not any(part in hit.chunk.path for part in shown))
+    hits = reading.hits("file", _MEMORIES)
+    others = (hit for hit in hits if not any(part in hit.item.path for part in shown))
     for hit in islice(others, _CHUNKS):
-        chunk = hit.chunk
+        chunk = hit.item
         yield Shown(
             chunk.text,
             chunk.id,

@@ -187,7 +187,7 @@ def _tiny_claw(reading: BlockReading) -> str:
 
 def _tiny_claw_line(hit: Hit) -> str:
     if not isinstance(hit.item, Memory):
-        return f"🔑 {hit.pair.key}: {hit.pair.value}"
+        return f"🔑 {hit.text}"
     outcome = f" → {hit.memory.outcome}" if hit.memory.outcome else ""
     return f"📝 {hit.memory.text}{outcome}"
 
@@ -199,15 +199,15 @@ def _ranked(reading: BlockReading, preset: Preset, limit: int, *sources: str) ->
         return []
     request = Request(
         text=asked.query,
+        sources=frozenset(sources),
         limit=limit,
+        min_relevance=0.0,
         preset=preset,
         scoring=asked.rules.scoring,
         now=asked.now,
         local=asked.local,
     )
-    found = recall(reading.db, request, asked.rules.recall).found
-    hits = [hit for name in sources for hit in found[name]]
-    return sorted(hits, key=lambda hit: -hit.relevance)[:limit]
+    return [*recall(reading.db, request, asked.rules.recall).hits]
 
 
 _SCALYCLAW_LEAST: Final = 10

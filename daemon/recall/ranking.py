@@ -15,13 +15,14 @@ from ..shapes.recall import Preset
 from .pool import Pool
 from .presets import FADING_PER_DAY, Parts, scalyclaw, tinyclaw
 from .signals import Signals
-from .sources import SOURCES, Candidate, Source
+from .sources import SOURCES, Candidate
 from .tree_search import TreeHit
 
 # The fraction of its relevance that a superseded memory keeps.
 _SUPERSEDED: Final = 0.6
 # Candidates below this fraction of the best score are dropped.
 _LEAST_SHARE: Final = 0.05
+_SURE: Final = 0.2
 
 
 class Ranked(msgspec.Struct, frozen=True):
@@ -127,23 +128,9 @@ def rank_by_tree(
     return [found for _, found in judged]
 
 
-def first_of(
-    pool: Pool, source: Source, ranked: Sequence[Ranked], limit: int, max_tokens: int | None
-) -> list[Ranked]:
-    """The first `limit` of a source, within `max_tokens`; the first one always fits."""
-    first: list[Ranked] = []
-    tokens = 0
-    for one in ranked:
-        entry = pool.entries[one.at]
-        if not source.has(entry.key):
-            continue
-        tokens += -(-entry.length // 4)
-        if max_tokens is not None and tokens > max_tokens and first:
-            break
-        first.append(one)
-        if len(first) == limit:
-            break
-    return first
+def is_sure(relevance: float) -> bool:
+    """Whether a result of this relevance most likely answers."""
+    return relevance >= _SURE
 
 
 def _tinyclaw(entry: Candidate, match: float, now: float, decay: float) -> Parts:

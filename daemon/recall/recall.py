@@ -11,29 +11,31 @@ import msgspec
 
 from ..config.settings import Tuning, Weights
 from ..memory.experiences import Experience
+from ..memory.own_files import Skill
 from ..memory.records import Memory, Pair
 from ..memory.scoring import Scoring
 from ..memory.tree_nodes import is_within
 from ..shapes.recall import Preset
 from ..store import people, tree_rows
-from ..store.chunk_tables import IndexedChunk
 from ..store.entities import Entity
+from ..store.own_entries import OwnEntry
 from ..store.selecting import Filters, teach_score
 from . import pool as pools
 from . import question, tree_search
 from .pool import Pool
-from .postings import Postings, admitted, demands_phrases, knowledge, look_up
+from .postings import Postings, admitted, demands_phrases, look_up
 from .query import MOST_CHARS, Query, parse
-from .ranking import Ranked, first_of, rank, rank_as, rank_by_tree
+from .ranking import Ranked, is_sure, rank, rank_as, rank_by_tree
 from .signals import Signals, measure
-from .sources import CHUNKS, ENTITIES, EXPERIENCES, MEMORIES, PAIRS, SOURCES, Source
+from .sources import MEMORIES, PAIRS, SOURCES, Source
 from .tree_search import Reasoned, TreeHit
 
 Mode: TypeAlias = Literal["keyword", "tree", "llm", "hybrid"]
+Confidence: TypeAlias = Literal["sure", "unsure", "none"]
 
 _PER_CATEGORY: Final = 20
-# While few memories are stored, this fraction of the usual minimum relevance is enough.
-_LEAST_OF_CUT: Final = 0.75
+# The most results of an answer whose first result is not sure.
+_UNSURE: Final = 5
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,11 +43,11 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         sources: the names of the sources to search; None: all.
-        limit: maximum number of results of each source.
-        max_tokens: maximum tokens of text of each source, four characters each; the first hit is
-            always included. None: no limit.
-        min_relevance: minimum relevance of every hit. None: the best hit must reach the configured
-            minimum, unless the question is long.
+        limit: maximum number of results.
+        max_tokens: maximum tokens of text in all, four characters each; the first hit is always
+            included. None: no limit.
+        min_relevance: minimum relevance of every hit. None: no minimum, but at most five hits if
+            the first is not sure.
         now: the time that "last week" is relative to, and that the age of memories is measured at.
         local: the time zone of days in the query.
         reasoned: categories that a model named for the query; their memories are candidates, too.
@@ -82,7 +84,10 @@ class Hit(msgspec.Struct, frozen=True):
     """One result, and why it was found.
 
     Attributes:
+        source: the name of its source.
         item: a memory, or an item of another source.
+        sure: whether it most likely answers the query.
+        outdated: whether a newer memory contradicts it.
         method: `keyword`; `keyword-tree` if only its category matches; `llm-tree` if a model named
             its category; `cold-remote` if it is in the remote database only.
         words: the words of the query that it contains.
@@ -92,8 +97,11 @@ class Hit(msgspec.Struct, frozen=True):
         lenders: the ids of the neighbours whose words count for it.
     """
 
+    source: str
     item: Any
     ranked: Ranked
+    sure: bool
+    outdated: bool
     method: str
     words: tuple[str, ...]
     path: str
@@ -102,33 +110,35 @@ class Hit(msgspec.Struct, frozen=True):
     lenders: tuple[str, ...]
 
     @property
+    def id(self) -> str:
+        """Its id within its source; of a pair `kv:` and the key."""
+        match self.item:
+            case Pair(key=key):
+                return f"kv:{key}"
+            case Entity(key=key):
+                return key
+        return str(self.item.id)
+
+    @property
+    def text(self) -> str:
+        """Its text; of a pair the key and the value, of an entity its name and relations."""
+        match self.item:
+            case Pair(key=key, value=value):
+                return f"{key}: {value}"
+            case Experience(intent=intent, solution=solution):
+                return f"{intent} → {solution}" if isinstance(solution, str) else intent
+            case Entity() as entity:
+                return entity.said
+            case OwnEntry(item=Skill(description=description)):
+                return description
+            case OwnEntry(item=entry):
+                return entry.text
+        return str(self.item.text)
+
+    @property
     def memory(self) -> Memory:
         """The memory."""
         assert isinstance(self.item, Memory)
-        return self.item
-
-    @property
-    def pair(self) -> Pair:
-        """The key-value pair."""
-        assert isinstance(self.item, Pair)
-        return self.item
-
-    @property
-    def experience(self) -> Experience:
-        """The experience."""
-        assert isinstance(self.item, Experience)
-        return self.item
-
-    @property
-    def entity(self) -> Entity:
-        """The entity."""
-        assert isinstance(self.item, Entity)
-        return self.item
-
-    @property
-    def chunk(self) -> IndexedChunk:
-        """The chunk of a file."""
-        assert isinstance(self.item, IndexedChunk)
         return self.item
 
     @property
@@ -138,64 +148,43 @@ class Hit(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """The hits, what was searched, and how the query was read.
+    """The hits of all sources, what was searched, and how the query was read.
 
     Attributes:
-        found: the hits by source, best first.
+        hits: best first.
         searched: the number of items searched, by source.
-        why: the reason why nothing was found, or "".
-        doubt: the reason why no hit may answer a long question, or "".
+        why: the reason why there are no hits, in a sentence, or "".
     """
 
-    found: Mapping[str, tuple[Hit, ...]]
+    hits: tuple[Hit, ...]
     searched: Mapping[str, int]
     query: Query
     common_words: tuple[str, ...]
     tree: tuple[TreeHit, ...]
     why: str
-    doubt: str = ""
 
     @property
-    def hits(self) -> tuple[Hit, ...]:
-        """The memories."""
-        return self.found[MEMORIES.name]
+    def confidence(self) -> Confidence:
+        """`sure` if the first hit is, `unsure` if it is not, `none` without hits."""
+        if not self.hits:
+            return "none"
+        return "sure" if self.hits[0].sure else "unsure"
 
-    @property
-    def pairs(self) -> tuple[Hit, ...]:
-        """The key-value pairs."""
-        return self.found[PAIRS.name]
-
-    @property
-    def experiences(self) -> tuple[Hit, ...]:
-        """The experiences."""
-        return self.found[EXPERIENCES.name]
-
-    @property
-    def entities(self) -> tuple[Hit, ...]:
-        """The people and things that memories mention."""
-        return self.found[ENTITIES.name]
-
-    @property
-    def chunks(self) -> tuple[Hit, ...]:
-        """The chunks of watched files."""
-        return self.found[CHUNKS.name]
+    def of(self, source: str) -> tuple[Hit, ...]:
+        """The hits of one source."""
+        return tuple(hit for hit in self.hits if hit.source == source)
 
 
 def recall(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Answer:
     """Answer a request from one snapshot of the database, over a read connection."""
     looked = look(db, request, tuning)
     ranked = _ranked(looked.pool, looked.signals, looked.paths, request, tuning.decay_per_day)
-    ranked, unlikely = _likely(looked, ranked, request, tuning)
-    found = _hits(db, ranked, looked, request)
+    chosen = _first(ranked, looked, request)
+    hits = _hits(db, chosen, looked, request)
     sources = _sources(request, looked.query)
     searched = {one.name: one.count(db) if one in sources else 0 for one in SOURCES}
-    why = doubt = ""
-    if any(found.values()):
-        doubt = unlikely
-    else:
-        why = unlikely or _why(db, request, tuning, looked.query, looked.postings, searched)
-    common = looked.postings.common
-    return Answer(found, searched, looked.query, common, looked.paths, why, doubt)
+    why = "" if hits else _why(db, request, tuning, looked, ranked, searched)
+    return Answer(hits, searched, looked.query, looked.postings.common, looked.paths, why)
 
 
 def look(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Looked:
@@ -285,64 +274,81 @@ def _ranked(
     return rank(pool, signals, request.weights, request.now, decay, request.limit)
 
 
-def _likely(
-    looked: Looked, ranked: list[Ranked], request: Request, tuning: Tuning
-) -> tuple[list[Ranked], str]:
-    """The candidates that are relevant enough, and why the answer is empty or in doubt, or "".
+def _first(ranked: Sequence[Ranked], looked: Looked, request: Request) -> list[tuple[Ranked, bool]]:
+    """The first results within the limits of the request, each with whether it is sure.
 
-    A long question always keeps its hits: small talk in it lowers every relevance.
+    Without a minimum relevance, few are left if the first is not sure.
     """
-    entries = looked.pool.entries
-    best = max((one.relevance / entries[one.at].source.weight for one in ranked), default=0.0)
-    usual = tuning.min_relevance * max(_LEAST_OF_CUT, knowledge(looked.postings.size))
-    if request.min_relevance is not None:
-        kept = [one for one in ranked if one.relevance >= request.min_relevance]
-        least = request.min_relevance
-    elif request.mode == "tree" or request.preset is not None or best >= usual:
-        return ranked, ""
-    else:
-        kept, least = (ranked if looked.query.long else []), usual
-    if not ranked or (kept and best >= least):
-        return kept, ""
-    return kept, f"nothing found is likely to answer: the best reaches {best:.2f} of {least:.2g}"
+    limit, least = request.limit, request.min_relevance
+    chosen: list[tuple[Ranked, bool]] = []
+    tokens = 0
+    for one in ranked:
+        if least is not None and one.relevance < least:
+            continue
+        sure = _is_sure(one, looked, request)
+        if not chosen and not sure and least is None:
+            limit = min(limit, _UNSURE)
+        tokens += -(-looked.pool.entries[one.at].length // 4)
+        if chosen and request.max_tokens is not None and tokens > request.max_tokens:
+            break
+        chosen.append((one, sure))
+        if len(chosen) == limit:
+            break
+    return chosen
+
+
+def _is_sure(one: Ranked, looked: Looked, request: Request) -> bool:
+    if request.mode != "tree" and request.preset is None:
+        return is_sure(one.relevance)
+    # The relevance of the tree and of presets is on a scale of their own.
+    weight = looked.pool.entries[one.at].source.weight
+    return is_sure(looked.signals.relevance(one.at) * weight)
 
 
 def _hits(
-    db: sqlite3.Connection, ranked: Sequence[Ranked], looked: Looked, request: Request
-) -> dict[str, tuple[Hit, ...]]:
+    db: sqlite3.Connection,
+    chosen: Sequence[tuple[Ranked, bool]],
+    looked: Looked,
+    request: Request,
+) -> tuple[Hit, ...]:
     pool, signals, postings, paths = looked.pool, looked.signals, looked.postings, looked.paths
-    found: dict[str, tuple[Hit, ...]] = {}
+    by_source: dict[str, list[Ranked]] = {}
+    for one, _ in chosen:
+        by_source.setdefault(pool.entries[one.at].source.name, []).append(one)
+    items: dict[int, Any] = {}
+    lenders: dict[int, tuple[str, ...]] = {}
     for source in SOURCES:
-        best = first_of(pool, source, ranked, request.limit, request.max_tokens)
-        rows = [pool.entries[one.at].row for one in best]
-        items = source.show(db, rows) if rows else {}
-        lenders = _lenders(db, source, pool, signals, best) if request.explain else {}
-        hits: list[Hit] = []
-        for one in best:
-            entry = pool.entries[one.at]
-            has = f" {entry.terms} "
-            words = tuple(
-                p.word for p in postings.words if f" {p.term} " in has or entry.key in p.kin
+        best = by_source.get(source.name)
+        if not best:
+            continue
+        shown = source.show(db, [pool.entries[one.at].row for one in best])
+        items |= {one.at: shown[pool.entries[one.at].row] for one in best}
+        if request.explain:
+            lenders |= _lenders(db, source, pool, signals, best)
+    hits: list[Hit] = []
+    for one, sure in chosen:
+        entry = pool.entries[one.at]
+        has = f" {entry.terms} "
+        words = tuple(p.word for p in postings.words if f" {p.term} " in has or entry.key in p.kin)
+        path = next((p.path for p in paths if is_within(entry.category, p.path)), "")
+        reasoned = next((r for r in request.reasoned if is_within(entry.category, r.path)), None)
+        method = "keyword" if words or not path else "keyword-tree"
+        hits.append(
+            Hit(
+                source=entry.source.name,
+                item=items[one.at],
+                ranked=one,
+                sure=sure,
+                outdated=bool(entry.superseded),
+                method=method if reasoned is None else "llm-tree",
+                words=words,
+                path=path if reasoned is None else reasoned.path,
+                reason="" if reasoned is None else reasoned.reason,
+                signals=signals.parts(one.at) if request.explain else {},
+                lenders=lenders.get(one.at, ()),
             )
-            path = next((p.path for p in paths if is_within(entry.category, p.path)), "")
-            reasoned = next(
-                (r for r in request.reasoned if is_within(entry.category, r.path)), None
-            )
-            method = "keyword" if words or not path else "keyword-tree"
-            hits.append(
-                Hit(
-                    item=items[entry.row],
-                    ranked=one,
-                    method=method if reasoned is None else "llm-tree",
-                    words=words,
-                    path=path if reasoned is None else reasoned.path,
-                    reason="" if reasoned is None else reasoned.reason,
-                    signals=signals.parts(one.at) if request.explain else {},
-                    lenders=lenders.get(one.at, ()),
-                )
-            )
-        found[source.name] = tuple(hits)
-    return found
+        )
+    return tuple(hits)
 
 
 def _lenders(
@@ -366,10 +372,14 @@ def _why(  # noqa: PLR0911 - a reason each
     db: sqlite3.Connection,
     request: Request,
     tuning: Tuning,
-    query: Query,
-    postings: Postings,
+    looked: Looked,
+    ranked: Sequence[Ranked],
     searched: Mapping[str, int],
 ) -> str:
+    query, postings = looked.query, looked.postings
+    if ranked:
+        best = max(one.relevance for one in ranked)
+        return f"nothing is as relevant as required: the best reaches {best:.2f}"
     if not any(searched[one.name] for one in SOURCES if one is not PAIRS):
         return "nothing is stored there yet" if request.filters.paths else "nothing is stored yet"
     if query.empty:
@@ -378,7 +388,7 @@ def _why(  # noqa: PLR0911 - a reason each
         return "no category of the tree has a word of the query"
     if request.filters != Filters():
         free = msgspec.structs.replace(request, filters=Filters(), limit=1)
-        if any(recall(db, free, tuning).found.values()):
+        if recall(db, free, tuning).hits:
             return "there are matches, but the filters leave none of them"
     if query.of_time:
         return f"nothing is stored from {query.dates[0].days(request.local)}"

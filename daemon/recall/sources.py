@@ -254,7 +254,7 @@ def _passes_below(filters: Filters, _: float) -> Condition | None:
 
 _MODIFIED: Final = "(SELECT mtime / 1e9 FROM files WHERE id = file)"
 CHUNKS: Final = Source(
-    name="chunk",
+    name="file",
     table="chunks",
     index=chunk_tables.INDEX,
     columns=_columns(

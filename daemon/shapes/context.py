@@ -18,7 +18,7 @@ class ContextQuery(Struct, kw_only=True, forbid_unknown_fields=True):
     applies to `thermocline` and `json`; the other formats are those of the systems they are named
     after, with their own sizes. With a `session` the block is limited to what that session sees,
     and the memories and experiences shown are recorded; a session with a category or paths needs
-    `thermocline` or `json`. Only memories found by a query count as used, and not for a reader.
+    `thermocline` or `json`. Nothing in a block counts as used.
     `found` leaves out everything that the query does not find, for a turn within a conversation; it
     needs `thermocline` or `json`.
     """

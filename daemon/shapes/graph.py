@@ -61,13 +61,6 @@ class EntityView(Struct, rename="camel"):
     memories: list[str] = []
 
 
-class FoundEntity(EntityView, kw_only=True):
-    """An entity that answers a query."""
-
-    relevance: float
-    words: tuple[str, ...]
-
-
 class Graph(Struct):
     """The entity first, then the nearest; if no memory names it, `message` says so."""
 

@@ -21,7 +21,7 @@ class ProfSearch(
 
     query: Annotated[str, Meta(min_length=1, max_length=500)]
     max_results: Annotated[int, Meta(ge=1, le=20)] = 6
-    min_score: Annotated[float, Meta(ge=0, le=1)] = 0.35
+    min_score: Annotated[float, Meta(ge=0, le=1)] = 0.0
     source: Annotated[
         Literal["all", "memory", "chat", "custom"],
         told("memory: notes; chat: conversations; custom: other watched files"),

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from ..memory.records import Type
-from .common import Endpoint, RecallLimit, Time, Way, Words
+from ..memory.records import Pair, Type
+from .common import Endpoint, Json, RecallLimit, Time, Way, Words
 from .experiences import ExperienceView
 from .files import FoundChunk
-from .graph import FoundEntity
+from .graph import EntityView
 from .memory import MemoryView, Narrowing
 
+Source = Literal["memory", "pair", "file", "episode", "reflection", "skill", "experience", "entity"]
+Confidence = Literal["sure", "unsure", "none"]
 Mode = Literal["keyword", "tree", "llm", "hybrid"]
 Preset = Literal["tinyclaw", "scalyclaw"]
+# What is said above results that are not sure.
+NOT_SURE: Final = "nothing certain; perhaps related"
 Weight = Annotated[float, Meta(ge=0, le=100)]
 
 
@@ -32,16 +36,14 @@ class RecallQuery(Narrowing, kw_only=True, forbid_unknown_fields=True):
     `mode` tree only searches the categories. In mode `llm` a model, or the server at
     `llm_endpoint`, names the categories in which it expects the answer, and their memories take
     part; in mode `hybrid` only if it does so in time (`recall.hybrid_deadline_ms`). Without the
-    model's answer both are as `keyword`, and `llm` in the answer says why. With `Accept:
-    application/x-ndjson`, mode `hybrid` gives two lines: the result by words, at once, and then the
-    final one.
+    model's answer both are as `keyword`, and `llm` in the answer says why.
 
     The default of `limit` is `recall.limit` of the configuration; without `preset` and `weights`,
     `recall.preset` applies. A preset ranks by a published formula in place of the weights. `now`,
     seconds or ISO 8601, is the reference time of words like "last week" and of ages. `max_tokens`
-    counts four characters of text as one. `min_relevance` drops every hit below it, in place of
-    `recall.min_relevance`, which depends on the most relevant one. With `reinforce` false the
-    question leaves no trace.
+    counts four characters of text as one. `min_relevance` drops every result below it; without it,
+    an answer that is not sure has at most five. `fields` full adds the whole record to each result,
+    `explain` the reasons for its rank. With `reinforce` false the question leaves no trace.
 
     `session` limits the question to what that session sees, and records what the answer shows.
     `llm_endpoint` needs the role `write`, and mode `llm` or `hybrid`.
@@ -58,6 +60,7 @@ class RecallQuery(Narrowing, kw_only=True, forbid_unknown_fields=True):
     mode: Mode = "keyword"
     llm_endpoint: Endpoint | None = None
     now: Time | None = None
+    fields: Literal["lean", "full"] = "lean"
     explain: bool = False
     reinforce: bool = True
     session: str | None = None
@@ -104,50 +107,56 @@ class Explanation(Struct):
 
 
 class HitView(MemoryView, kw_only=True):
-    """A memory that answers a query.
-
-    `relevance` estimates how likely it does, 0 to 1, on one scale for all questions; the order is
-    the ranking's. In mode `tree` it is EvoClaw's, with a preset that system's. `path` is `chat://`
-    and its conversation, for a turn and for a memory made from one.
-    """
+    """A memory that answers a query, with all of its fields; of `Result` it is the long form."""
 
     relevance: float
     search_method: str
-    path: str | UnsetType = UNSET
     parts: Explanation | UnsetType = UNSET
 
 
-class FoundPair(Struct):
-    """A key-value pair that answers; `id` is `kv:` and the key."""
+class Result(Struct, kw_only=True, omit_defaults=True):
+    """One result, without its empty fields. Times are seconds since the epoch.
+
+    Attributes:
+        id: of a pair `kv:` and the key, of a part of a file its path and lines, of an entity its
+            name in lower case.
+        text: of a pair the key and the value, of an entity what is known of it.
+        relevance: how likely it answers, 0 to 1, on one scale for all questions and sources; in
+            mode `tree` it is EvoClaw's, with a preset that system's.
+        sure: whether it most likely answers.
+        outdated: whether a newer memory contradicts it.
+        path: of a file; of a turn, and of a memory made from one, `chat://` and its conversation.
+        lines: the first and the last line in the file.
+        search_method: `keyword`, unless only its category was found.
+        created_at: of a part of a file when it was changed, of an entity when it was first named.
+        parts: the reasons for its rank, with `explain`.
+        memory, pair, file, entry, experience, entity: the whole record, with `fields` full; an
+            entry is a line of the agent's reflections or episodes, or a skill.
+    """
 
     id: str
-    key: str
-    value: str
-    relevance: float
-    words: tuple[str, ...]
-
-
-class FoundEntry(Struct):
-    """An entry of the agent's own files that answers; `path` is its file in the workspace."""
-
-    source: Literal["reflection", "episode", "skill"]
-    id: str
+    source: Source
     text: str
-    path: str
-    created_at: float
     relevance: float
-    words: tuple[str, ...]
-
-
-class SearchCounts(Struct):
-    """The number of each kind that was searched; `entries` are those of the agent's own files."""
-
-    memories: int
-    key_values: int
-    entries: int = 0
-    experiences: int = 0
-    entities: int = 0
-    chunks: int = 0
+    sure: bool
+    category: str = ""
+    outdated: bool = False
+    actor: str = ""
+    outcome: str = ""
+    key: str = ""
+    path: str = ""
+    lines: tuple[int, int] | UnsetType = UNSET
+    search_method: str = "keyword"
+    created_at: float
+    updated_at: float | UnsetType = UNSET
+    expires_at: float | UnsetType = UNSET
+    parts: Explanation | UnsetType = UNSET
+    memory: MemoryView | UnsetType = UNSET
+    pair: Pair | UnsetType = UNSET
+    file: FoundChunk | UnsetType = UNSET
+    entry: dict[str, Json] | UnsetType = UNSET
+    experience: ExperienceView | UnsetType = UNSET
+    entity: EntityView | UnsetType = UNSET
 
 
 class TreePath(Struct):
@@ -202,24 +211,20 @@ class ByModel(Struct):
 
 
 class Recalled(Struct, omit_defaults=True):
-    """The hits, best first. `why` explains an empty answer in a sentence.
+    """The results of all sources, best first.
 
-    `doubt` says that no hit is likely to answer, if the question is too long to be certain. `llm`
-    is present in modes with a model, `understood` with an explanation.
+    `confidence` is `sure` if the first result is, `unsure` if it is not, and `none` without
+    results; `why` then says why, in a sentence. `searched` counts what was searched, by source.
+    `llm` is present in modes with a model, `understood` with an explanation.
     """
 
-    results: list[HitView]
-    searched: SearchCounts
+    results: list[Result]
+    confidence: Confidence
     took_ms: float
     mode: str
-    key_values: list[FoundPair] = []
-    entries: list[FoundEntry] = []
-    experiences: list[ExperienceView] = []
-    entities: list[FoundEntity] = []
-    chunks: list[FoundChunk] = []
+    searched: dict[str, int]
     understood: Understood | UnsetType = UNSET
     why: str | UnsetType = UNSET
-    doubt: str | UnsetType = UNSET
     llm: ByModel | UnsetType = UNSET
 
 

@@ -66,7 +66,8 @@ When = Annotated[str, told("ISO 8601")]
 class RecallArguments(Struct, kw_only=True, forbid_unknown_fields=True):
     """Search the long-term memory: what was said, decided, learned or noted in earlier
     conversations, and the files that it watches. Ask before you answer something that depends on
-    the person, the project or the past. Each result has its source, age and relevance (0 to 1).
+    the person, the project or the past. Results are best first, with their source, age and
+    relevance (0 to 1); sure ones most likely answer. With confidence unsure, judge them yourself.
     When nothing is known, results is empty and why says so: then say that you do not know.
     """  # noqa: D205 - a model reads it as one text
 
@@ -86,17 +87,22 @@ class RecalledItem(Struct, kw_only=True, omit_defaults=True):
     text: str
     source: str
     relevance: float
+    sure: bool
     age: str = ""
     category: str = ""
+    actor: str = ""
+    path: str = ""
+    lines: tuple[int, int] | UnsetType = UNSET
     outdated: bool = False
 
 
 class RecalledItems(Struct, kw_only=True):
-    """The best first. `why` says why there is nothing, `doubt` that nothing may fit."""
+    """The best first. `note` is said above results that are not sure, `why` if there are none."""
 
+    confidence: Literal["sure", "unsure", "none"]
+    note: str | UnsetType = UNSET
     results: list[RecalledItem]
     why: str | UnsetType = UNSET
-    doubt: str | UnsetType = UNSET
 
 
 class RememberArguments(Struct, kw_only=True, forbid_unknown_fields=True):

@@ -143,11 +143,11 @@ class AgentStore:
             self._renewals += 1
 
     def note_answer(self, used: Sequence[str], chars: int) -> None:
-        """Count an answer, and a use of each memory in it, within a second and in one commit.
+        """Count an answer, and uses, within a second and in one commit.
 
         Args:
-            used: the ids of the memories.
-            chars: the length of their texts, from which the saved context is estimated.
+            used: the ids of the memories used; each counts at most once an hour.
+            chars: the length of the answer's texts, from which the saved context is estimated.
         """
         self._uses.note(used, chars)
 

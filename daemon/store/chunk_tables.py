@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import msgspec
 
-from ..memory.indexing import index_text
 from ..memory.scoring import DAY
 from . import full_text
 from .chunk_database import SCHEMA, transaction
@@ -196,7 +195,7 @@ def _put_pieces(db: sqlite3.Connection, number: int, pieces: Sequence[Piece]) ->
         (number,),
     ):
         before.setdefault(digest, []).append((row, (place[0], place[1], place[2])))
-    new: list[tuple[int, str, str]] = []
+    new: list[full_text.Entry] = []
     kept = 0
     for position, piece in enumerate(pieces):
         place = (position, piece.first_line, piece.last_line)
@@ -215,7 +214,7 @@ def _put_pieces(db: sqlite3.Connection, number: int, pieces: Sequence[Piece]) ->
             " digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING row",
             (number, *place, piece.heading, piece.extra, piece.text, digest),
         ).fetchone()[0]
-        new.append((row, *_indexed(piece.text, piece.heading, piece.extra)))
+        new.append(full_text.Entry(row, _indexed(piece.text, piece.heading, piece.extra)))
     gone = [row for rows in before.values() for row, _ in rows]
     _remove_rows(db, gone)
     full_text.add(_Writing(db), INDEX, new)
@@ -245,7 +244,7 @@ def _remove_rows(db: sqlite3.Connection, rows: Sequence[int]) -> None:
 
 
 def _indexed(text: str, heading: str, extra: str) -> tuple[str, str]:
-    return index_text(text), index_text(f"{heading}\n{extra}")
+    return text, f"{heading}\n{extra}"
 
 
 def merge(db: sqlite3.Connection, now: float) -> bool:

@@ -12,7 +12,6 @@ from thermocline.sync import Fields, Row
 
 from ..errors import InvalidInput
 from ..memory.checks import check_short, check_time
-from ..memory.indexing import index_text
 from ..memory.names import keys_named, name_key
 from ..memory.records import ENTITIES
 from . import full_text, rows
@@ -106,7 +105,7 @@ def _put(tx: Transaction, key: str, entity: Entity | None) -> None:
     if entity is None:
         if old is not None:
             tx.db.execute("DELETE FROM entities WHERE row = ?", (old[0],))
-            full_text.remove(tx, INDEX, old[0], (index_text(old[1]),))
+            full_text.remove(tx, INDEX, old[0], (old[1],))
         return
     row = tx.db.execute(
         "INSERT INTO entities (id, name, text, mentions, created_at, updated_at)"
@@ -118,8 +117,8 @@ def _put(tx: Transaction, key: str, entity: Entity | None) -> None:
     if old is not None and old[1] == entity.said:
         return
     if old is not None:
-        full_text.remove(tx, INDEX, row, (index_text(old[1]),))
-    full_text.add(tx, INDEX, [(row, index_text(entity.said))])
+        full_text.remove(tx, INDEX, row, (old[1],))
+    full_text.add(tx, INDEX, [full_text.Entry(row, (entity.said,))])
 
 
 def at_rows(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, Entity]:

@@ -21,7 +21,6 @@ from ..memory.experiences import (
     preference_weight,
     whole_at,
 )
-from ..memory.indexing import index_text
 from . import full_text, rows
 from .kind import Kind, Settled
 from .transaction import Transaction
@@ -238,7 +237,7 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
         return
     if old is not None:
         full_text.remove(tx, INDEX, row, _indexed(old))
-    full_text.add(tx, INDEX, [(row, *_indexed(new))])
+    full_text.add(tx, INDEX, [full_text.Entry(row, _indexed(new), new.created_at)])
 
 
 def _found(row: Row | None) -> Experience | None:
@@ -250,7 +249,7 @@ def _found(row: Row | None) -> Experience | None:
 
 
 def _indexed(one: Experience) -> tuple[str]:
-    return (index_text(one.intent),)
+    return (one.intent,)
 
 
 def _check(row: Row) -> None:

@@ -1,8 +1,9 @@
 """The full-text indexes: adding and removing texts, and merging to purge deleted words.
 
-They are contentless: removing a text takes the words that were added for it, so an index made by
-another release is rebuilt. Beside each index are a table of the terms of its texts, which ranking
-reads, and one with their sums.
+An index holds the words of each text and the codes of the concepts and dates that these mean. It
+is contentless: removing a text takes the words that were added for it, so an index made by another
+release is rebuilt. Beside each index are a table of the terms of its texts, which ranking reads,
+and one with their sums.
 """
 
 from __future__ import annotations
@@ -10,8 +11,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
+import msgspec
+
+from ..language.meaning import index_codes
+from ..memory.indexing import index_text
 from ..memory.stemming import terms_of
 from .schema import CHUNK_COUNTS, CHUNK_TEXT, COUNTS, FULL_TEXT, INDEX_VERSION
 from .transaction import Transaction
@@ -36,36 +41,60 @@ class Writing(Protocol):
         """The connection, inside a transaction."""
 
 
-def add(tx: Writing, table: str, entries: Iterable[tuple[Any, ...]]) -> None:
-    """Add texts to an index: for each its row number, then its columns in their order."""
+class Entry(msgspec.Struct, frozen=True, gc=False):
+    """A text to index.
+
+    Attributes:
+        row: its row number.
+        columns: its parts in the order of the index's columns.
+        told_at: the time that "tomorrow" in it is relative to; None: such words mean no date.
+    """
+
+    row: int
+    columns: tuple[str, ...]
+    told_at: float | None = None
+
+
+def add(tx: Writing, table: str, entries: Iterable[Entry]) -> None:
+    """Add texts to an index."""
     _note(tx)
-    columns = _COLUMNS[table]
+    columns = (*_COLUMNS[table], "codes")
     entries = iter(entries)
-    while some := [*islice(entries, _AT_ONCE)]:
+    while batch := [*islice(entries, _AT_ONCE)]:
+        codes = [index_codes("\n".join(entry.columns), entry.told_at) for entry in batch]
         tx.db.executemany(
             f"INSERT INTO {table}(rowid, {', '.join(columns)})"
             f" VALUES ({', '.join('?' * (1 + len(columns)))})",
-            some,
+            (
+                (entry.row, *map(index_text, entry.columns), " ".join(of_entry))
+                for entry, of_entry in zip(batch, codes, strict=True)
+            ),
         )
-        terms = [(row, terms_of("\n".join(texts))) for row, *texts in some]
+        terms = [terms_of("\n".join(entry.columns)) for entry in batch]
         tx.db.executemany(
-            f"INSERT INTO {table}_terms VALUES (?, ?, ?)",
-            ((row, len(found), " ".join(found)) for row, found in terms),
+            f"INSERT INTO {table}_terms VALUES (?, ?, ?, ?)",
+            (
+                (entry.row, len(of_entry), " ".join(of_entry), meant)
+                for entry, of_entry, meant in zip(batch, terms, codes, strict=True)
+            ),
         )
-        _count(tx, table, len(some), sum(len(found) for _, found in terms))
+        _count(tx, table, len(batch), sum(map(len, terms)))
 
 
 def remove(tx: Writing, table: str, row: int, texts: Sequence[str]) -> None:
     """Remove a row from an index, given the texts that were added for it."""
     _note(tx)
-    columns = _COLUMNS[table]
+    columns = (*_COLUMNS[table], "codes")
+    gone = tx.db.execute(
+        f"DELETE FROM {table}_terms WHERE row = ? RETURNING length, codes", (row,)
+    ).fetchone()
+    length, codes = gone or (0, "")
     tx.db.execute(
         f"INSERT INTO {table}({table}, rowid, {', '.join(columns)})"
         f" VALUES ('delete', {', '.join('?' * (1 + len(columns)))})",
-        (row, *texts),
+        (row, *map(index_text, texts), " ".join(codes)),
     )
-    gone = tx.db.execute(f"DELETE FROM {table}_terms WHERE row = ? RETURNING length", (row,))
-    for (length,) in gone.fetchall():
+    if gone is not None:
         _count(tx, table, -1, -length)
     tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, '')", (_OLD_WORDS,))
 

@@ -12,7 +12,6 @@ from thermocline.sync import Fields, Row
 
 from ..errors import NotFound
 from ..memory.checks import check_text, check_time
-from ..memory.indexing import index_text
 from ..memory.records import Pair
 from . import full_text, rows
 from .kind import Kind
@@ -110,11 +109,11 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
         return
     if old is not None:
         full_text.remove(tx, INDEX, row, _indexed(old))
-    full_text.add(tx, INDEX, [(row, *_indexed(new))])
+    full_text.add(tx, INDEX, [full_text.Entry(row, _indexed(new), new.updated_at)])
 
 
 def _indexed(pair: Pair) -> tuple[str, str]:
-    return index_text(pair.key), index_text(pair.value)
+    return pair.key, pair.value
 
 
 def _check(row: Row) -> None:

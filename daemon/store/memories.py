@@ -20,6 +20,8 @@ from .memory_table import SELECT, from_row, said
 from .transaction import Transaction
 
 SHORTEST_PREFIX: Final = 4
+# A memory in several answers within this time was used once.
+_USE_SECONDS: Final = 3_600.0
 
 
 def find(db: sqlite3.Connection, key: str) -> Memory:
@@ -174,8 +176,14 @@ def unreinforce(tx: Transaction, ids: Iterable[str]) -> None:
 
 
 def count_answers(tx: Transaction, answers: Sequence[Sequence[str]]) -> None:
-    """Count answers, and one use of each memory for each answer that contained it."""
-    reinforce(tx, chain.from_iterable(map(dict.fromkeys, answers)))
+    """Count answers, and a use of each memory in them that was not used in the last hour."""
+    used = dict.fromkeys(chain.from_iterable(answers))
+    recent = tx.db.execute(
+        "SELECT id FROM memories WHERE last_accessed_at > ?"
+        " AND id IN (SELECT value FROM json_each(?))",
+        (tx.now - _USE_SECONDS, msgspec.json.encode(list(used)).decode()),
+    ).fetchall()
+    reinforce(tx, used.keys() - {key for (key,) in recent})
     tx.count("retrieval_count", len(answers))
     tx.count("total_retrieved", sum(map(len, answers)))
 

@@ -127,9 +127,9 @@ class MemoryTable:
             if known.actor != memory.actor:
                 people.drop(tx, known.actor)
                 people.add(tx, memory.actor)
-            if indexed_columns(known) != indexed_columns(memory):
+            if _entry(0, known) != _entry(0, memory):
                 _unindex(tx, written[0], known)
-                full_text.add(tx, INDEX, [(written[0], *indexed_columns(memory))])
+                full_text.add(tx, INDEX, [_entry(written[0], memory)])
             return
         if before is not None:
             tx.db.execute("DELETE FROM rows WHERE kind = ? AND id = ?", (row.kind, row.id))
@@ -145,7 +145,7 @@ class MemoryTable:
                 memory = msgspec.structs.replace(memory, archived_at=tx.now)
             derived = [getattr(memory, name) for name in _DERIVED]
             values.append([number, memory.id, *_said_values(memory, row), *derived])
-            tx.unindexed.append((number, *indexed_columns(memory)))
+            tx.unindexed.append(_entry(number, memory))
             actors.add(memory.actor)
         tx.db.executemany(INSERT, values)
         if len(tx.unindexed) >= _AT_ONCE:
@@ -193,7 +193,11 @@ def reindex(tx: Transaction) -> None:
     for (name,) in tx.db.execute("SELECT DISTINCT actor FROM memories WHERE actor <> ''"):
         people.add(tx, name)
     pages = in_pages(tx.db, f"SELECT row, {', '.join(FIELDS)} {_BY_ROW}", after=0)
-    full_text.add(tx, INDEX, ((row, *indexed_columns(from_row(rest))) for row, *rest in pages))
+    full_text.add(tx, INDEX, (_entry(row, from_row(rest)) for row, *rest in pages))
+
+
+def _entry(number: int, memory: Memory) -> full_text.Entry:
+    return full_text.Entry(number, indexed_columns(memory), memory.created_at)
 
 
 def _row(found: Sequence[Any]) -> Row:

@@ -11,7 +11,6 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from ..memory.indexing import index_text
 from ..memory.own_files import EpisodeLine, Reflection, Skill
 from . import full_text
 from .schema import OWN
@@ -197,12 +196,12 @@ def _replace(tx: Transaction, name: str, entries: Sequence[OwnEntry]) -> None:
             f"INSERT INTO {name} VALUES (?, ?, ?, ?, ?, ?)",
             (row, key, one.position, one.created_at, len(text), data),
         )
-        added.append((row, _indexed(one.item)))
+        added.append(full_text.Entry(row, (_indexed(one.item),), one.created_at))
     full_text.add(tx, INDEXES[name], added)
 
 
 def _indexed(item: Item) -> str:
     if isinstance(item, Skill):
         # The rest of its file is found like that of any watched file.
-        return index_text(f"{item.id} {item.description}\n{item.text[:_INDEXED]}")
-    return index_text(item.text)
+        return f"{item.id} {item.description}\n{item.text[:_INDEXED]}"
+    return item.text

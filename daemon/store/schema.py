@@ -310,8 +310,8 @@ CHUNK_COUNTS: Final = "chunk_counts"
 def full_text_tables(indexes: Mapping[str, Sequence[str]], counts: str) -> Iterator[str]:
     """The statements that make full-text indexes.
 
-    Beside each is a table for ranking the texts found: their terms in order, separated by blanks,
-    and the number of terms.
+    The column `codes` has the concepts and dates of a text. Beside each index is a table for
+    ranking the texts found: the number of their terms, the terms in order, and the codes.
     """
     yield (
         f"CREATE TABLE {counts} (name TEXT PRIMARY KEY, texts INTEGER NOT NULL,"
@@ -322,18 +322,19 @@ def full_text_tables(indexes: Mapping[str, Sequence[str]], counts: str) -> Itera
         # lengths, which ranking does not need and which would cost every store another page.
         words = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
         yield (
-            f"CREATE VIRTUAL TABLE {name} USING fts5({', '.join(columns)}, content='',"
+            f"CREATE VIRTUAL TABLE {name} USING fts5({', '.join(columns)}, codes, content='',"
             f' columnsize=0, tokenize = "{words}")'
         )
         yield (
             f"CREATE TABLE {name}_terms (row INTEGER PRIMARY KEY, length INTEGER NOT NULL,"
-            " terms TEXT NOT NULL) STRICT"
+            " terms TEXT NOT NULL, codes TEXT NOT NULL) STRICT"
         )
         yield f"INSERT INTO {counts} VALUES ('{name}', 0, 0, 0)"
 
 
-# The version of the words in the full-text indexes and of names: a change rebuilds them.
-INDEX_VERSION: Final = 1
+# The version of the words in the full-text indexes and of names: a change rebuilds them. A change
+# of the concepts changes it, too: it is the checksum of their files.
+INDEX_VERSION: Final = 2
 _INDEX: Final = (f"INSERT INTO meta VALUES ('index_version', '{INDEX_VERSION}')",)
 # The numbers below 11 were used while nothing was released.
 MIGRATIONS: Final = (

@@ -7,13 +7,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
 from thermocline.sync import HybridClock, Row, Stamp
 
 from ..config.settings import Rules
+
+if TYPE_CHECKING:
+    from .full_text import Entry
 
 # A state file that shows the memory.
 Face: TypeAlias = Literal["hot", "warm", "tree", "metrics"]
@@ -49,7 +52,7 @@ class Transaction:
         writer: on whose behalf the operation runs, as `uid:1000`; empty: the daemon's own.
         settle_warm, settle_tree, settle_hot: which caps the group may have broken.
         keep_category: the category that the tree's caps must leave alone.
-        unindexed: row, text, subject and tags of new memories that are not in the full text yet.
+        unindexed: new memories that are not in the full text yet.
         index_writes: number of changes of full-text indexes.
     """
 
@@ -82,7 +85,7 @@ class Transaction:
         self.settle_tree = False
         self.settle_hot = False
         self.keep_category: str | None = None
-        self.unindexed: list[tuple[int, str, str, str]] = []
+        self.unindexed: list[Entry] = []
         self.index_writes = 0
 
     @contextmanager

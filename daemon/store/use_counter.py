@@ -32,7 +32,7 @@ class GivenAnswer(msgspec.Struct, frozen=True):
     """An answer that was given.
 
     Attributes:
-        used: the memories in it; None: the hot state, which counts no uses.
+        used: the memories that count as used; None: the hot state, which is no answer.
         chars: of the texts in it.
     """
 
@@ -65,7 +65,7 @@ class UseCounter:
         self._measured = float("-inf")
 
     def note(self, used: Sequence[str] | None, chars: int) -> None:
-        """Count an answer, a use of each memory in it, and the saved context, within a second."""
+        """Count an answer, uses of the memories in it, and the saved context, within a second."""
         self._answers.append(GivenAnswer(None if used is None else tuple(used), chars))
         if self._counting is None or self._counting.done():
             self._counting = asyncio.get_running_loop().create_task(

@@ -86,6 +86,7 @@ def _by_likeness(
         text=text,
         sources=frozenset({MEMORIES.name}),
         limit=_NEIGHBOURS,
+        min_relevance=0.0,
         weights=rules.recall.weights,
         scoring=rules.scoring,
         now=now,

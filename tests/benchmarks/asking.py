@@ -171,7 +171,8 @@ class Asked:
 
     def __init__(self, wire: Wire, collection: Collection, *, limit: int, dated: bool) -> None:
         self._wire = wire
-        self._body: dict[str, object] = {"limit": limit, "reinforce": False}
+        # With a minimum, an answer that is not sure has more than five results as well.
+        self._body: dict[str, object] = {"limit": limit, "reinforce": False, "min_relevance": 0.0}
         if dated and collection.asked_at is not None:
             self._body["now"] = collection.asked_at
         self._path = with_query("/api/recall", {"agent": collection.agent})
@@ -184,12 +185,14 @@ class Asked:
         begun = time.perf_counter()
         answer = self._wire.send(prepared)
         milliseconds = (time.perf_counter() - begun) * 1000
-        hits = json.loads(answer)["results"]
+        answered = json.loads(answer)
+        hits = [hit for hit in answered["results"] if hit["source"] == "memory"]
         return Outcome(
             question=question,
             found=tuple(self._keys[hit["id"]] for hit in hits),
             top=hits[0]["relevance"] if hits else 0.0,
             milliseconds=milliseconds,
+            sure=answered["confidence"] == "sure",
         )
 
 

@@ -30,7 +30,6 @@ from quality import Outcome, fact_figures, times
 from running import Wire
 
 from thermocline.daemon.config.settings import Tuning
-from thermocline.daemon.recall.query import LONG
 from thermocline.daemon.recall.recall import Request, recall
 from thermocline.daemon.store import selecting
 from thermocline.daemon.store.database import connect_reader
@@ -134,17 +133,18 @@ class InProcess:
         """Close the database."""
         self.db.close()
 
-    def ask(self, question: Question, tuning: Tuning | None = None) -> Outcome:
+    def ask(self, question: Question) -> Outcome:
         """What recall answers, and how long it takes."""
         request = self.request(question)
         begun = time.perf_counter()
-        answer = recall(self.db, request, tuning or Tuning())
+        answer = recall(self.db, request, Tuning())
         milliseconds = (time.perf_counter() - begun) * 1000
         return Outcome(
             question=question,
-            found=tuple(self._keys[hit.memory.id] for hit in answer.hits),
+            found=tuple(self._keys[hit.id] for hit in answer.of("memory")),
             top=answer.hits[0].relevance if answer.hits else 0.0,
             milliseconds=milliseconds,
+            sure=answer.confidence == "sure",
         )
 
     def keys_of(self, rows: Iterable[int]) -> list[str]:
@@ -160,6 +160,7 @@ class InProcess:
         return Request(
             text=question.text,
             limit=self._limit,
+            min_relevance=0.0,
             filters=Filters(until=until),
             now=self._now if before is None else before,
             local=dt.UTC,
@@ -169,30 +170,27 @@ class InProcess:
 def refusals(
     wire: Wire, state: Path, collections: Sequence[Collection], unanswerable: Path
 ) -> dict[str, dict[str, float]]:
-    """Which share of questions without an answer stays empty, and of the others is lost.
+    """Of which share of questions the first result is said to be sure, and how often rightly.
 
-    Of short questions, as the configuration has it; `found, lost` are those of the lost whose
-    answer would have been among the first five. The file has sets of questions by name.
+    The file has sets of questions without an answer by name; the others are the collections' own.
     """
     texts = json.loads(unanswerable.read_text(encoding="utf-8"))
-    empty: dict[str, list[bool]] = {name: [] for name in texts}
-    lost: list[tuple[bool, bool]] = []
+    sure: dict[str, list[bool]] = {name: [] for name in texts}
+    answerable: list[Outcome] = []
     for one in collections:
         apart = replace(one, name=f"{one.name} unanswerable")
         with closing(InProcess(wire, state, apart, limit=5)) as ours:
             for name, of_name in texts.items():
                 for text in of_name:
                     asked = Question(text=text, right=frozenset(), kind="", origin=one.name)
-                    empty[name].append(not ours.ask(asked).found)
-            short = (q for q in one.questions if q.right and len(q.text.split()) <= LONG)
-            for question in short:
-                whole = ours.ask(question, Tuning(min_relevance=0.0))
-                lost.append((not ours.ask(question).found, whole.any(5)))
-    made = {name: {"questions": len(of), "empty": fmean(of)} for name, of in empty.items()}
+                    sure[name].append(ours.ask(asked).sure)
+            answerable += (ours.ask(question) for question in one.questions if question.right)
+    made = {name: {"questions": len(of), "sure": fmean(of)} for name, of in sure.items()}
+    said = [one for one in answerable if one.sure]
     made["answerable"] = {
-        "questions": len(lost),
-        "empty": fmean(gone for gone, _ in lost),
-        "found, lost": fmean(gone for gone, found in lost if found),
+        "questions": len(answerable),
+        "sure": len(said) / len(answerable),
+        "sure and right": fmean(one.any(1) for one in said) if said else 0.0,
     }
     return made
 

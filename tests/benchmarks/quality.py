@@ -19,12 +19,14 @@ class Outcome:
     Attributes:
         found: keys of the memories, the best first.
         top: the relevance of the first, 0 if nothing came.
+        sure: whether the first is said to be sure.
     """
 
     question: Question
     found: tuple[str, ...]
     top: float
     milliseconds: float
+    sure: bool = False
 
     def ranks(self, keys: frozenset[str]) -> list[int]:
         """At which places, from 1, any of `keys` came."""

@@ -117,10 +117,11 @@ def test_recall_finds_chunks_beside_memories(desk: Desk) -> None:
     desk.write("lena.md", "Lena's birthday is on 14 December.\n")
     desk.finds("Lena's birthday", "lena.md:1-1")
     answer = desk.client.recall("when is Lena's birthday?")
-    assert [one.path for one in answer.chunks] == [str(desk.docs / "lena.md")]
-    assert answer.searched.chunks == 1
+    [found] = [one for one in answer.results if one.source == "file"]
+    assert (found.path, found.lines) == (str(desk.docs / "lena.md"), (1, 1))
+    assert answer.searched["file"] == 1
     # A filter is about memories.
-    assert desk.client.recall("when is Lena's birthday?", category="people").chunks == []
+    assert desk.client.recall("when is Lena's birthday?", category="people").results == []
 
 
 def test_the_agents_own_notes_are_found_and_its_section_of_memory_md_is_not(desk: Desk) -> None:

@@ -164,7 +164,7 @@ def test_the_size_does_not_grow_with_the_memory(project: Any) -> None:
     assert many < few + 2_000
 
 
-def test_only_what_a_query_finds_counts_as_used(project: Any, eventually: Any) -> None:
+def test_what_is_injected_does_not_count_as_used(project: Any, eventually: Any) -> None:
     def uses() -> dict[str, int]:
         listed = project.ok("GET", "/api/memory")["results"]
         return {one["text"]: one["access_count"] for one in listed}
@@ -172,8 +172,10 @@ def test_only_what_a_query_finds_counts_as_used(project: Any, eventually: Any) -
     block(project)
     block(project, "how do I deploy heron?", format="evoclaw")
     block(project, "what does Ana drink?")
-    eventually(lambda: uses()["Ana drinks oolong tea"] == 1, "the use is counted")
-    assert uses()["Deploys of heron go through make deploy"] == 0
+    project.ok("POST", "/api/recall", {"query": "how do I deploy heron?", "limit": 1})
+    deploys = "Deploys of heron go through make deploy"
+    eventually(lambda: uses()[deploys] == 1, "what was asked for is counted")
+    assert uses()["Ana drinks oolong tea"] == 0
 
 
 def test_what_others_said_cannot_end_its_quote(project: Any) -> None:

@@ -96,14 +96,14 @@ def test_the_intent_is_matched_and_tags_order_the_similar(call: Any) -> None:
 def test_recall_and_the_context_block_know_them(call: Any) -> None:
     made = add(call)
     found = call.ok("GET", "/api/recall?query=why+does+the+deploy+hang")
-    assert [one["id"] for one in found["experiences"]] == [made["id"]]
-    assert found["searched"]["experiences"] == 1
+    assert [(one["id"], one["source"]) for one in found["results"]] == [(made["id"], "experience")]
+    assert found["searched"]["experience"] == 1
     text = call.ok("GET", "/api/context?query=why+does+the+deploy+hang")["text"]
     assert '[error_recovery] the deploy hangs on the queue → {"command":"make restart"}' in text
     assert "make restart" not in call.ok("GET", "/api/context?query=elephants").get("text", "")
     # A filter is about memories.
     filtered = call.ok("GET", "/api/recall?query=why+does+the+deploy+hang&category=work")
-    assert "experiences" not in filtered
+    assert filtered["results"] == []
 
 
 def test_what_has_faded_is_not_found_and_pruned_into_the_history(call: Any) -> None:

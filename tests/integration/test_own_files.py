@@ -73,12 +73,12 @@ def test_what_others_write_is_read_at_once(call: Any, folder: Path) -> None:
         file.write('{"type":"insight","context":"pond","lesson":"herons eat fish"}\n{"type":"ins')
     listed = call.ok("GET", "/api/reflections")
     assert [one["lesson"] for one in listed["results"]] == ["herons eat fish", LESSON["lesson"]]
-    (entry,) = call.ok("POST", "/api/recall", {"query": "what do herons eat?"})["entries"]
+    (entry,) = call.ok("POST", "/api/recall", {"query": "what do herons eat?"})["results"]
     assert (entry["source"], entry["path"]) == ("reflection", "memory/reflections.jsonl")
     assert entry["text"] == "pond: herons eat fish"
     (folder / "reflections.jsonl").unlink()
     assert call.ok("GET", "/api/reflections")["total"] == 0
-    assert "entries" not in call.ok("POST", "/api/recall", {"query": "what do herons eat?"})
+    assert not call.ok("POST", "/api/recall", {"query": "what do herons eat?"})["results"]
 
 
 def test_a_torn_line_costs_only_itself(call: Any, folder: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_skill_is_a_file_and_an_entry_of_the_index(call: Any, folder: Path) ->
     assert call.ok("GET", "/api/skills/deploy")["text"] == skill["text"]
     assert [one["id"] for one in call.ok("GET", "/api/skills")["results"]] == ["new", "deploy"]
     assert call("GET", "/api/skills/none").refusal()[1] == "not_found"
-    found = call.ok("POST", "/api/recall", {"query": "how do I deploy?"})["entries"]
+    found = call.ok("POST", "/api/recall", {"query": "how do I deploy?"})["results"]
     assert [(one["id"], one["path"]) for one in found] == [("deploy", "memory/skills/deploy.md")]
 
 

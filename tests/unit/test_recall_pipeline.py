@@ -67,8 +67,8 @@ def test_any_text_is_a_query_and_none_is_an_error(
     db: sqlite3.Connection, text: str, mode: Mode
 ) -> None:
     answer = ask(db, text, mode=mode)
-    assert bool(answer.why) == (not answer.hits and not answer.pairs)
-    assert all(hit.memory.merged_into is None for hit in answer.hits)
+    assert bool(answer.why) == (not answer.hits) == (answer.confidence == "none")
+    assert all(hit.memory.merged_into is None for hit in answer.of("memory"))
     assert answer.searched["memory"] == 8
 
 

@@ -1,4 +1,4 @@
-"""A search in everything: memories, watched files, categories, settings and tabs."""
+"""A search in everything: what recall finds, categories, settings and tabs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from thermocline.daemon.client import Client, ClientError
+from thermocline.daemon.shapes.recall import Result
 
 from ..text import one_line, plain
 from ..views import VIEWS
@@ -22,7 +23,7 @@ from .dialog import Dialog
 
 # From the last letter to the question.
 _PAUSE_SECONDS: Final = 0.2
-_MEMORIES: Final = 8
+_RESULTS: Final = 12
 _OTHERS: Final = 5
 
 
@@ -106,8 +107,7 @@ class FindScreen(Dialog[Found]):
         ]
         self._list(near)
         found = await asyncio.gather(
-            self._ask(lambda client: _memories(client, words)),
-            self._ask(lambda client: _chunks(client, words)),
+            self._ask(lambda client: _stored(client, words)),
             self._fitting(_settings, words),
             self._fitting(_categories, words),
         )
@@ -132,26 +132,26 @@ class FindScreen(Dialog[Found]):
         for one in found:
             text = one_line(one.text)
             shown = view.shown(text) if view is not None and one.stored else Text(plain(text))
-            rows.append(Option(Text(f"{one.kind:<9}", "dim", no_wrap=True).append_text(shown)))
+            rows.append(Option(Text(f"{one.kind:<11}", "dim", no_wrap=True).append_text(shown)))
         options = self.query_one(OptionList)
         options.clear_options()
         options.add_options(rows)
         options.highlighted = 0 if rows else None
 
 
-def _memories(client: Client, words: str) -> list[Found]:
-    hits = client.recall(words, limit=_MEMORIES, reinforce=False).results
-    return [Found("memory", "memories", hit.id, hit.text, stored=True) for hit in hits]
+def _stored(client: Client, words: str) -> list[Found]:
+    results = client.recall(words, limit=_RESULTS, reinforce=False).results
+    return [_found(result) for result in results]
 
 
-def _chunks(client: Client, words: str) -> list[Found]:
-    hits = client.files_search(words, max_results=_OTHERS).chunks
-    return [
-        Found(
-            "file", "files", f"{hit.path}:{hit.start_line}", f"{hit.path}: {hit.text}", stored=True
-        )
-        for hit in hits
-    ]
+def _found(result: Result) -> Found:
+    """A result and where it is shown; what has no tab only leads to the memories."""
+    if result.source == "memory":
+        return Found("memory", "memories", result.id, result.text, stored=True)
+    if result.source == "file" and isinstance(result.lines, tuple):
+        place = f"{result.path}:{result.lines[0]}"
+        return Found("file", "files", place, f"{result.path}: {result.text}", stored=True)
+    return Found(result.source, "memories", "", result.text, stored=True)
 
 
 def _settings(client: Client) -> list[Found]:

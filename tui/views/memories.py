@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
+import msgspec
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
@@ -14,7 +15,7 @@ from textual.widgets import Input, Static
 from thermocline.daemon.client import Client
 from thermocline.daemon.client.wording import number_of
 from thermocline.daemon.shapes.memory import MemoryView
-from thermocline.daemon.shapes.recall import HitView, Recalled
+from thermocline.daemon.shapes.recall import HitView, Recalled, Result
 
 from ..dialogs.form import Field
 from ..widgets.paged import PagedTable
@@ -141,7 +142,8 @@ class MemoriesView(FilteredView[MemoryView]):
             for name, value in self.filters.items()
         }
         # What is typed so far is rarely a question that anything answers.
-        options = {"explain": True, "reinforce": False, "min_relevance": 0.0, "limit": _HITS}
+        options: dict[str, Any] = {"min_relevance": 0.0, "limit": _HITS, "fields": "full"}
+        options |= {"explain": True, "reinforce": False}
         question = self.typed[:8000]
         found = await self.call(lambda client: client.recall(question, **filters, **options))
         if found is None:
@@ -151,7 +153,7 @@ class MemoriesView(FilteredView[MemoryView]):
         self.table.columns = memory_columns.found(self)
         self.table.sorted_by = ("", False)
         self.table.empty = self.shown(why)
-        self.table.fill(found.results)
+        self.table.fill([hit for result in found.results if (hit := _hit_of(result))])
 
     def on_paged_table_moved(self) -> None:
         """Show the memory under the cursor, and read pages that are not known yet."""
@@ -278,3 +280,16 @@ class MemoriesView(FilteredView[MemoryView]):
         """Do something with the memory under the cursor, see `MemoryActions`."""
         if self.memory is not None:
             await getattr(self._actions, action)(self.memory)
+
+
+def _hit_of(result: Result) -> HitView | None:
+    """A result as the table shows it; None if it is no memory."""
+    memory = result.memory
+    if not isinstance(memory, MemoryView):
+        return None
+    return HitView(
+        **msgspec.structs.asdict(memory),
+        relevance=result.relevance,
+        search_method=result.search_method,
+        parts=result.parts,
+    )

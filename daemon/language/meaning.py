@@ -1,0 +1,16 @@
+"""What the full-text index holds of a text beside its words: its concepts and its dates."""
+
+from __future__ import annotations
+
+from .thesaurus import thesaurus
+
+
+def index_codes(text: str, told_at: float | None) -> str:
+    """The codes of the concepts and dates in a text, each once.
+
+    Args:
+        text: as it was written.
+        told_at: the time that "tomorrow" is relative to, in seconds since the epoch; None: words
+            relative to a time mean no date.
+    """
+    return thesaurus().codes_of(text)

@@ -1,0 +1,246 @@
+"""Concepts: words that mean the same, in several languages.
+
+A line of a file in `concepts/` is a concept: its name, then its words by language.
+
+    dog | en: dog, puppy | de: hund, welpe | es: perro | fr: chien | zh: 狗 | nl: hond
+    pet | en: pet > dog, cat, rabbit | de: haustier > hund, katze, kaninchen
+
+Behind `>` stand the members of a class. A question for a class finds its members, one for a member
+finds the class, and members do not find each other.
+
+Each concept has a code, one character of Unicode's private use area, and its members have another.
+The codes of a text are terms of the full-text index; they are valid for one `version` of the files.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from ..memory.indexing import fold, index_words
+from ..memory.irregular import base_of
+from .vocabulary import grammar, word_endings
+
+FOLDER: Final = Path(__file__).with_name("concepts")
+# The codes below are those of dates.
+FIRST_CODE: Final = 0xE200
+_HAN: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]+")
+_HAN_LANGUAGE: Final = "zh"
+_LONGEST_HAN: Final = 6
+# What a question for a member adds to a text about its class.
+_TO_CLASS: Final = 0.5
+# Languages that join nouns, and the letters that may join them.
+_JOINING: Final = frozenset({"de", "nl"})
+_JOINTS: Final = ("", "s", "es", "n", "en", "er", "e")
+_SHORTEST_COMPOUND: Final = 7
+_SHORTEST_HEAD: Final = 3
+_SHORTEST_TAIL: Final = 4
+_DOUBLED: Final = re.compile(r"([bdfgklmnprt])\1$")
+
+
+class Meaning(msgspec.Struct, frozen=True):
+    """Consecutive words of a text, and the codes of the concepts that they mean."""
+
+    words: tuple[str, ...]
+    codes: str
+
+
+def sought(codes: str) -> dict[str, float]:
+    """The codes that answer a question for `codes`, with their worth as a share of the word's.
+
+    A class is answered by itself and by its members, a member by its class. The more concepts a
+    word has, the less each of them is worth.
+    """
+    share = len(codes) ** -0.5 if codes else 0.0
+    worth: dict[str, float] = {}
+    for code in codes:
+        name, members = chr(ord(code) & ~1), chr(ord(code) | 1)
+        if code == members:
+            worth[name] = max(worth.get(name, 0.0), share * _TO_CLASS)
+        else:
+            worth[name] = worth[members] = share
+    return worth
+
+
+class Thesaurus:
+    """The concepts of some files.
+
+    Attributes:
+        names: the concepts' names, in the order of their codes.
+        version: the checksum of the files.
+    """
+
+    def __init__(self, files: Iterable[Path]) -> None:
+        self.version = 0
+        words: dict[str, dict[str, str]] = {}
+        self._phrases: dict[str, dict[tuple[str, ...], str]] = {}
+        self.names: list[str] = []
+        for file in sorted(files):
+            content = file.read_bytes()
+            self.version = zlib.crc32(content, self.version)
+            for line in content.decode().splitlines():
+                if line and not line.startswith("#"):
+                    self._read(line, words)
+        self._tables = {language: _Table(entries) for language, entries in words.items()}
+        self._codes = lru_cache(8_192)(self._codes_of_word)
+
+    def _read(self, line: str, words: dict[str, dict[str, str]]) -> None:
+        name, *columns = line.split("|")
+        code = FIRST_CODE + 2 * len(self.names)
+        self.names.append(name.strip())
+        for column in columns:
+            language, _, listed = column.partition(":")
+            entries = words.setdefault(language.strip(), {})
+            synonyms, _, members = listed.partition(">")
+            # A word that is both is the concept itself.
+            for part, char in ((members, chr(code | 1)), (synonyms, chr(code))):
+                for entry in re.split("[,;]", part):
+                    self._add(fold(entry.strip()), char, entries)
+
+    def _add(self, entry: str, code: str, entries: dict[str, str]) -> None:
+        parts = (entry,) if _HAN.match(entry) else tuple(index_words(entry))
+        if len(parts) > 1:
+            phrases = self._phrases.setdefault(parts[0], {})
+            phrases[parts[1:]] = _joined(phrases.get(parts[1:], ""), code)
+        elif parts:
+            entries[parts[0]] = _joined(entries.get(parts[0], ""), code)
+
+    def codes_of(self, text: str) -> str:
+        """The codes of all concepts in a text, each once: what the index holds of it."""
+        return "".join(dict.fromkeys(code for one in self.meanings(text) for code in one.codes))
+
+    def meanings(self, text: str) -> Iterator[Meaning]:
+        """The words and phrases of a text that mean a concept.
+
+        The language of the text decides between the meanings of a word that exists in several.
+        """
+        words = [fold(word) for word in index_words(_HAN.sub(" ", text))]
+        language = language_of(frozenset(words))
+        for at, word in enumerate(words):
+            if codes := self._codes(word, language):
+                yield Meaning((word,), codes)
+            for rest, codes in self._phrases.get(word, {}).items():
+                if tuple(words[at + 1 : at + 1 + len(rest)]) == rest:
+                    yield Meaning((word, *rest), codes)
+        for run in () if text.isascii() else _HAN.findall(text):
+            yield from self._meanings_of_run(run)
+
+    def _meanings_of_run(self, run: str) -> Iterator[Meaning]:
+        """The longest words first, from the left: there are no blanks between them."""
+        table, at = self._tables.get(_HAN_LANGUAGE), 0
+        while table is not None and at < len(run):
+            for length in range(min(_LONGEST_HAN, len(run) - at), 0, -1):
+                if codes := table.get(run[at : at + length]):
+                    yield Meaning((run[at : at + length],), codes)
+                    at += length - 1
+                    break
+            at += 1
+
+    def _codes_of_word(self, word: str, language: str) -> str:
+        if language in self._tables and (codes := self._in_language(word, language)):
+            return codes
+        if word in grammar(language):
+            return ""
+        found = ""
+        for other in self._tables:
+            if other != language and word not in grammar(other):
+                found = _joined(found, self._in_language(word, other))
+        return found
+
+    def _in_language(self, word: str, language: str) -> str:
+        if word in grammar(language):
+            return ""
+        table = self._tables[language]
+        for base in _bases(word, language):
+            if codes := table.get(base):
+                return codes
+        if language in _JOINING and len(word) >= _SHORTEST_COMPOUND:
+            return self._of_parts(word, language)
+        return ""
+
+    def _of_parts(self, word: str, language: str) -> str:
+        """The codes of the parts of a compound; its last part must be known."""
+        table = self._tables[language]
+        for at in range(_SHORTEST_HEAD, len(word) - _SHORTEST_TAIL + 1):
+            tail = next(filter(None, map(table.get, _bases(word[at:], language))), "")
+            if not tail:
+                continue
+            start = word[:at]
+            heads = (start.removesuffix(joint) for joint in _JOINTS if start.endswith(joint))
+            head = next(filter(None, map(table.get, heads)), "")
+            if head or at >= _SHORTEST_TAIL:
+                return _joined(head, tail)
+        return ""
+
+
+class _Table:
+    """An immutable mapping of words to codes, in a tenth of the memory of a dictionary."""
+
+    def __init__(self, entries: Mapping[str, str]) -> None:
+        lines = [f"{word}\t{codes}" for word, codes in sorted(entries.items())]
+        self._text = "".join(lines)
+        self._starts = array("I", [0])
+        for line in lines:
+            self._starts.append(self._starts[-1] + len(line))
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def __getitem__(self, at: int) -> str:
+        return self._text[self._starts[at] : self._starts[at + 1]]
+
+    def get(self, word: str) -> str:
+        """The codes of a word, or ""."""
+        at = bisect_left(self, f"{word}\t")
+        if at == len(self):
+            return ""
+        known, _, codes = self[at].partition("\t")
+        return codes if known == word else ""
+
+
+@cache
+def thesaurus() -> Thesaurus:
+    """The concepts of this release; they are read at the first call (about 40 ms)."""
+    return Thesaurus(FOLDER.glob("*.txt"))
+
+
+@lru_cache(512)
+def language_of(words: frozenset[str]) -> str:
+    """The language to which most words of grammar in a text belong; "" if that is not clear."""
+    counts = sorted(
+        ((len(words & of_it), name) for name, of_it in grammar_by_language().items()),
+        reverse=True,
+    )
+    (most, language), (second, _) = counts[:2]
+    return language if most > second else ""
+
+
+@cache
+def grammar_by_language() -> Mapping[str, frozenset[str]]:
+    """The words of grammar of the languages that have concepts and blanks between words."""
+    return {name: grammar(name) for name in ("en", "de", "es", "fr", "nl")}
+
+
+def _bases(word: str, language: str) -> Iterator[str]:
+    """The word, and what it may be an inflected form of."""
+    yield word
+    if language == "en" and (base := base_of(word)) != word:
+        yield base
+    for ending, replacement in word_endings(language):
+        if word.endswith(ending) and len(word) - len(ending) > 1:
+            base = word[: -len(ending)]
+            yield base + replacement
+            if not replacement and _DOUBLED.search(base):
+                yield base[:-1]
+
+
+def _joined(codes: str, more: str) -> str:
+    return "".join(dict.fromkeys(codes + more))
