@@ -14,7 +14,7 @@ from ..runtime.version import VERSION
 from .arguments import VALUED, Parser, WrongUsage, add_common, say, wants_json
 from .failures import explained
 from .terminal import show_json, show_result, visible
-from .verbs import VERBS, module_of
+from .verbs import MEANT, VERBS, module_of
 
 DONE: Final = 0
 REFUSED: Final = 1
@@ -125,6 +125,8 @@ def _without_verb(words: list[str]) -> int:
 
 
 def _unknown(verb: str) -> str:
+    if verb in MEANT:
+        return f"there is no {verb!r}; {MEANT[verb]}"
     from difflib import get_close_matches  # noqa: PLC0415 - only on a mistake
 
     near = get_close_matches(verb, VERBS, n=1)

@@ -16,7 +16,7 @@ _ALWAYS: Final = -62_135_596_800.0
 _FOREVER: Final = 253_402_300_800.0
 
 
-def show_explained(found: shapes.recall.Result) -> None:
+def show_explained(found: shapes.recall.RecallResult) -> None:
     """Print the reasons for a memory's rank, one line for each kind of reason."""
     if parts := found.parts:
         _print(f"{_INDENT}{_sum(found.relevance, parts)}")
@@ -46,7 +46,7 @@ def _sum(relevance: float, parts: shapes.recall.Explanation) -> str:
 
 
 def _reasons(
-    found: shapes.recall.Result, parts: shapes.recall.Explanation
+    found: shapes.recall.RecallResult, parts: shapes.recall.Explanation
 ) -> Iterator[tuple[str, str]]:
     yield "words", ", ".join(parts.words)
     by_size = sorted(parts.signals.items(), key=lambda signal: -abs(signal[1]))

@@ -104,22 +104,25 @@ def _show(recall: shapes.recall.Recalled, *, explain: bool) -> None:
         show_reasoned(recall.llm)
 
 
-def _row(result: shapes.recall.Result) -> tuple[str, ...]:
+def _row(result: shapes.recall.RecallResult) -> tuple[str, ...]:
     memory = result.memory
+    # The id of a part of a file already names it.
+    path = "" if result.lines else result.path
     return (
         f"{result.relevance:.2f}",
         short(result.id) if memory else result.id,
         moment(result.created_at),
-        result.category or result.source,
+        result.category or path or result.source,
         headline(memory) if memory else " ".join(result.text.split()),
     )
 
 
-def _record(result: shapes.recall.Result) -> dict[str, Any]:
-    """A result for programs; a memory also has the keys that EvoClaw's tools read."""
+def _record(result: shapes.recall.RecallResult) -> dict[str, Any]:
+    """A result for programs, with a category; a memory also has the rest of EvoClaw's record."""
     lean = msgspec.structs.replace(
         result, memory=UNSET, pair=UNSET, file=UNSET, entry=UNSET, experience=UNSET, entity=UNSET
     )
     fields: dict[str, Any] = msgspec.to_builtins(lean)
     fields["search_method"] = result.search_method
+    fields["category"] = result.category or result.source
     return record(result.memory) | fields if result.memory else fields

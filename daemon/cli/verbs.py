@@ -59,6 +59,17 @@ VERBS: Final = {
     "tui": "view and change the memory in the terminal",
     "events": "print events as they happen, until Ctrl-C",
 }
+_SEARCH: Final = "search the memories with: thermocline retrieve QUERY"
+_STORE: Final = "store a memory with: thermocline store TEXT"
+# Verbs of other systems, and what is meant by them.
+MEANT: Final = {
+    "recall": _SEARCH,
+    "search": _SEARCH,
+    "ask": _SEARCH,
+    "find": _SEARCH,
+    "remember": _STORE,
+    "add": _STORE,
+}
 # Verbs that share a module; every other verb has a module of its name.
 _MODULES: Final = {
     "agents": "status",

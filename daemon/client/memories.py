@@ -91,7 +91,7 @@ class MemoryCalls(Caller):
         return self.ask(shapes.memory.Tidied, "POST", "/api/memory/tidy", body={"dry_run": dry_run})
 
     def recall(self, query: str, **options: Json) -> shapes.recall.Recalled:
-        """Search: the memories that answer `query`, best first; options are of `RecallBody`."""
+        """Search everything for what answers `query`, best first; options are of `RecallBody`."""
         body = {"query": query, **options}
         return self.ask(shapes.recall.Recalled, "POST", "/api/recall", body=body)
 

@@ -83,6 +83,8 @@ async def search(scope: Scope, query: shapes.ExperienceSearch) -> shapes.Similar
         text=query.q,
         sources=frozenset({EXPERIENCES.name}),
         limit=min(_MOST_COMPARED, query.limit * (_COMPARED if query.tags else 1)),
+        # The tags decide among all that are similar.
+        min_relevance=0.0 if query.tags else None,
         weights=tuning.weights,
         now=scope.now,
         local=scope.zone,

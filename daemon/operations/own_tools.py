@@ -18,7 +18,7 @@ from ..recall.sources import MEMORIES
 from ..shapes import tools as shapes
 from ..shapes.context import ContextQuery
 from ..shapes.memory import NewMemory
-from ..shapes.recall import NOT_SURE, RecallBody, Result
+from ..shapes.recall import NOT_SURE, RecallBody, RecallResult
 from ..store import memories, merging
 from ..store.agent_store import AgentStore
 from ..store.duplicates import said_already
@@ -138,7 +138,7 @@ async def forget(scope: Scope, asked: shapes.ForgetArguments) -> shapes.Forgotte
     return shapes.ForgottenMemory(done.id, done.deleted, [*(done.unmerged or ())])
 
 
-def _item(result: Result, now: float) -> shapes.RecalledItem:
+def _item(result: RecallResult, now: float) -> shapes.RecalledItem:
     at = result.updated_at if isinstance(result.updated_at, float) else result.created_at
     text = f"{result.text} → {result.outcome}" if result.outcome else result.text
     if len(text) > _CHARS:

@@ -41,7 +41,7 @@ _NO_AGENT: Final = (
 )
 
 
-class Answered(msgspec.Struct, frozen=True):
+class AnsweredQuery(msgspec.Struct, frozen=True):
     """An answer, how it was reached, and how long that took.
 
     Attributes:
@@ -92,16 +92,16 @@ async def search(scope: Scope, query: shapes.SearchQuery) -> shapes.SearchResult
 
 
 async def answered(
-    scope: Scope, body: shapes.RecallBody, sources: Collection[str] | None = None
-) -> Answered:
-    """Answer a question, from some sources or from all; sure memories count as used."""
+    scope: Scope, body: shapes.RecallBody, shown: Collection[str] | None = None
+) -> AnsweredQuery:
+    """Answer a question, with results of some sources or of all; sure memories count as used."""
     started = time.perf_counter()
     _check_endpoint(scope, body)
     tuning = scope.settings.recall
     async with scope.store() as store:
         reasoning = await _reason(scope, store, body)
         session = await sessions.entered(store, body.session)
-        request = _request(scope, body, sources, reasoning, session)
+        request = _request(scope, body, shown, reasoning, session)
         read = sessions.recalling(request, tuning, session, scope.now)
         answer, used = await scope.daemon.own_files.read(
             store, read, seconds=scope.settings.limits.query_seconds
@@ -113,11 +113,11 @@ async def answered(
     took_ms = round((time.perf_counter() - started) * 1000, 3)
     scope.daemon.minutes.note_recall(scope.agent, took_ms)
     why = answer.why if store.exists else _NO_AGENT.format(scope.agent)
-    return Answered(answer, reasoning, request.now, took_ms, why)
+    return AnsweredQuery(answer, reasoning, request.now, took_ms, why)
 
 
-def _result(scope: Scope, hit: Hit, now: float, body: shapes.RecallBody) -> shapes.Result:
-    result = shapes.Result(
+def _result(scope: Scope, hit: Hit, now: float, body: shapes.RecallBody) -> shapes.RecallResult:
+    result = shapes.RecallResult(
         id=hit.id,
         source=hit.source,  # type: ignore[arg-type]
         text=hit.text,
@@ -135,7 +135,7 @@ def _result(scope: Scope, hit: Hit, now: float, body: shapes.RecallBody) -> shap
     return result
 
 
-def _add_fields(result: shapes.Result, item: Any) -> None:
+def _add_fields(result: shapes.RecallResult, item: Any) -> None:
     """The fields of a result that depend on its source."""
     match item:
         case Memory():
@@ -161,7 +161,7 @@ def _add_fields(result: shapes.Result, item: Any) -> None:
         result.updated_at = updated_at
 
 
-def _add_record(scope: Scope, result: shapes.Result, hit: Hit, now: float) -> None:
+def _add_record(scope: Scope, result: shapes.RecallResult, hit: Hit, now: float) -> None:
     match hit.item:
         case Memory() as memory:
             result.memory = MemoryView(**memory_fields(memory, now, scope.settings.scoring))
@@ -190,7 +190,7 @@ def _understood(answer: Answer) -> shapes.Understood:
 def _request(
     scope: Scope,
     body: shapes.RecallBody,
-    sources: Collection[str] | None,
+    shown: Collection[str] | None,
     reasoning: Reasoning | None,
     session: Session | None,
 ) -> Request:
@@ -200,7 +200,7 @@ def _request(
         filters=sessions.seen(
             session, filters_of(scope, body, types=body.types, events=body.events, tags=body.tags)
         ),
-        sources=None if sources is None else frozenset(sources),
+        shown=None if shown is None else frozenset(shown),
         limit=body.limit or tuning.limit,
         max_tokens=body.max_tokens,
         min_relevance=body.min_relevance,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import sqlite3
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -43,6 +44,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         sources: the names of the sources to search; None: all.
+        shown: the names of the sources of the results; None: all that are searched. The others
+            count all the same for what a word is worth, so that the order stays the same.
         limit: maximum number of results.
         max_tokens: maximum tokens of text in all, four characters each; the first hit is always
             included. None: no limit.
@@ -57,6 +60,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     filters: Filters = Filters()
     sources: frozenset[str] | None = None
+    shown: frozenset[str] | None = None
     limit: int = 5
     max_tokens: int | None = None
     min_relevance: float | None = None
@@ -179,8 +183,7 @@ def recall(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Answer:
     """Answer a request from one snapshot of the database, over a read connection."""
     looked = look(db, request, tuning)
     ranked = _ranked(looked.pool, looked.signals, looked.paths, request, tuning.decay_per_day)
-    chosen = _first(ranked, looked, request)
-    hits = _hits(db, chosen, looked, request)
+    hits = _within(_hits(db, _first(ranked, looked, request), looked, request), request.max_tokens)
     sources = _sources(request, looked.query)
     searched = {one.name: one.count(db) if one in sources else 0 for one in SOURCES}
     why = "" if hits else _why(db, request, tuning, looked, ranked, searched)
@@ -275,26 +278,33 @@ def _ranked(
 
 
 def _first(ranked: Sequence[Ranked], looked: Looked, request: Request) -> list[tuple[Ranked, bool]]:
-    """The first results within the limits of the request, each with whether it is sure.
+    """The first results that the request admits, each with whether it is sure.
 
     Without a minimum relevance, few are left if the first is not sure.
     """
     limit, least = request.limit, request.min_relevance
     chosen: list[tuple[Ranked, bool]] = []
-    tokens = 0
     for one in ranked:
+        source = looked.pool.entries[one.at].source.name
+        if request.shown is not None and source not in request.shown:
+            continue
         if least is not None and one.relevance < least:
             continue
         sure = _is_sure(one, looked, request)
         if not chosen and not sure and least is None:
             limit = min(limit, _UNSURE)
-        tokens += -(-looked.pool.entries[one.at].length // 4)
-        if chosen and request.max_tokens is not None and tokens > request.max_tokens:
-            break
         chosen.append((one, sure))
         if len(chosen) == limit:
             break
     return chosen
+
+
+def _within(hits: tuple[Hit, ...], max_tokens: int | None) -> tuple[Hit, ...]:
+    """The first hits whose texts fit, at least one."""
+    if max_tokens is None:
+        return hits
+    tokens = accumulate(-(-len(hit.text) // 4) for hit in hits)
+    return hits[: max(1, sum(total <= max_tokens for total in tokens))]
 
 
 def _is_sure(one: Ranked, looked: Looked, request: Request) -> bool:
@@ -377,7 +387,7 @@ def _why(  # noqa: PLR0911 - a reason each
     searched: Mapping[str, int],
 ) -> str:
     query, postings = looked.query, looked.postings
-    if ranked:
+    if ranked and request.min_relevance is not None:
         best = max(one.relevance for one in ranked)
         return f"nothing is as relevant as required: the best reaches {best:.2f}"
     if not any(searched[one.name] for one in SOURCES if one is not PAIRS):

@@ -107,14 +107,14 @@ class Explanation(Struct):
 
 
 class HitView(MemoryView, kw_only=True):
-    """A memory that answers a query, with all of its fields; of `Result` it is the long form."""
+    """A memory that answers a query, with all of its fields."""
 
     relevance: float
     search_method: str
     parts: Explanation | UnsetType = UNSET
 
 
-class Result(Struct, kw_only=True, omit_defaults=True):
+class RecallResult(Struct, kw_only=True, omit_defaults=True):
     """One result, without its empty fields. Times are seconds since the epoch.
 
     Attributes:
@@ -218,7 +218,7 @@ class Recalled(Struct, omit_defaults=True):
     `llm` is present in modes with a model, `understood` with an explanation.
     """
 
-    results: list[Result]
+    results: list[RecallResult]
     confidence: Confidence
     took_ms: float
     mode: str

@@ -87,7 +87,7 @@ def test_retrieve_gives_evoclaws_records(shell: Shell) -> None:
     shell.run("store", "The server runs Debian", "--category", "technical/server")
     shell.run("store", "Lunch is at noon")
     (found,) = shell.json("retrieve", "--query", "debian server", "--limit", "3")
-    assert set(found) == RECORD | {"search_method", "relevance"}
+    assert set(found) == RECORD | {"search_method", "relevance", "source", "sure"}
     assert found["text"] == "The server runs Debian"
 
 
@@ -107,7 +107,7 @@ def test_retrieve_explains_each_relevance(shell: Shell) -> None:
     assert all(f"{part} " in out for part in ("match", "recency", "importance"))
     assert all(f"\n      {reason}  " in out for reason in ("words  ", "signals"))
     assert "  own +" in out
-    assert "kv:debian  debian  bookworm\n" in out
+    assert "  pair  debian: bookworm\n" in out
     assert "      path     technical/server\n" in out
     told = out.split("\nunderstood\n")[1]
     assert "2023-05-01 to 2023-05-31\n" in told
@@ -118,7 +118,7 @@ def test_retrieve_explains_each_relevance(shell: Shell) -> None:
 def test_retrieve_explains_in_json_as_the_api_does(shell: Shell) -> None:
     shell.run("store", "The server runs Debian")
     (found,) = shell.json("retrieve", "debian", "--explain")
-    assert set(found) == RECORD | {"search_method", "relevance", "parts"}
+    assert set(found) == RECORD | {"search_method", "relevance", "source", "sure", "parts"}
     assert found["parts"]["words"] == ["debian"]
 
 
@@ -155,7 +155,8 @@ def test_a_key_value_pair_is_an_answer(shell: Shell) -> None:
     shell.run("store", "The server runs Debian")
     shell.run("kv", "set", "wifi.password", "blue boat")
     done = shell.run("retrieve", "wifi password")
-    assert done.stdout.endswith("kv:wifi.password  blue boat\n")
+    assert "kv:wifi.password" in done.stdout
+    assert done.stdout.endswith("pair  wifi.password: blue boat\n")
     assert done.stderr == ""
 
 

@@ -236,7 +236,7 @@ def test_an_answer_has_the_keys_that_are_described(call: Any, description: Any) 
     assert set(stored) >= set(schemas["MemoryView"]["required"])
     recalled = call.ok("POST", "/api/recall", {"query": "x", "explain": True})
     assert set(recalled) <= set(schemas["Recalled"]["properties"])
-    assert set(recalled["results"][0]) <= set(schemas["HitView"]["properties"])
+    assert set(recalled["results"][0]) <= set(schemas["RecallResult"]["properties"])
     assert set(call.ok("GET", "/api/status")) == set(schemas["Status"]["properties"])
     refused = call("GET", "/api/memory/none").body
     assert set(refused["error"]) <= set(schemas["Error"]["properties"]["error"]["properties"])

@@ -238,9 +238,11 @@ def test_an_entity_is_found_by_recall_and_by_its_alias(call: Any) -> None:
     call.store("The countess signed the contract", data={"entities": [ada]})
     changed = call.ok("PUT", "/api/graph/ada%20lovelace", {"aliases": ["Enchantress"]})
     assert changed["aliases"] == ["Enchantress"]
-    recalled = call.ok("POST", "/api/recall", {"query": "who is the Enchantress?"})
-    (found,) = recalled["entities"]
-    assert (found["name"], found["mentionCount"]) == ("Ada Lovelace", 1)
+    query = {"query": "who is the Enchantress?", "fields": "full"}
+    (found,) = call.ok("POST", "/api/recall", query)["results"]
+    assert (found["id"], found["source"]) == ("ada lovelace", "entity")
+    assert found["text"].startswith("Ada Lovelace (person, also Enchantress)")
+    assert (found["entity"]["name"], found["entity"]["mentionCount"]) == ("Ada Lovelace", 1)
     assert call.ok("GET", "/api/graph?entity=enchantress")["graph"][0]["name"] == "Ada Lovelace"
     block = call.ok("GET", "/api/context?format=json")
     named = next(one for one in block["sections"] if one["name"] == "entities")

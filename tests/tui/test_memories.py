@@ -182,6 +182,17 @@ async def test_the_table_is_filtered_by_type_tier_category_and_tag(
             await term.until(lambda: len(shown(term)) == 3, "all are shown again")
 
 
+async def test_a_search_says_when_nothing_is_certain(daemon: Daemon, client: Client) -> None:
+    client.batch([{"text": f"buoy {number} was painted"} for number in range(100)])
+    client.store("the harbour closes at nine")
+    async with opened(daemon, client) as term:
+        await term.press("/")
+        await term.pilot.press(*"quarterly harbour subscription invoices overdue")
+        await term.see("1 hit in")
+        await term.see("nothing certain")
+        assert shown(term) == ["the harbour closes at nine"]
+
+
 async def test_a_search_answers_as_one_types_and_explains_each_hit_or_why_there_is_none(
     daemon: Daemon, client: Client
 ) -> None:

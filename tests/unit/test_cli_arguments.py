@@ -104,6 +104,14 @@ def test_naming_the_verbs_imports_none_of_them() -> None:
     ([], "VERB"),
     (["stor"], "did you mean store?"),
     (["xyzzy"], "see thermocline --help"),
+    *(
+        ([verb, "x"], f"there is no '{verb}'; search the memories with: thermocline retrieve QUERY")
+        for verb in ("recall", "search", "ask", "find")
+    ),
+    *(
+        ([verb, "x"], f"there is no '{verb}'; store a memory with: thermocline store TEXT")
+        for verb in ("remember", "add")
+    ),
     (["store"], "a text is missing"),
     (["store", "a", "--text", "b"], "give the text once"),
     (["store", "a", "b"], "unrecognized arguments: b"),

@@ -180,7 +180,7 @@ def _path(node: ast.expr, local: dict[str, ast.expr]) -> str:
 BY_THE_VERB = {
     "NewMemory": {"text", "content", "ttl", "created_at", "metadata"},
     "ListQuery": set(),
-    "RecallBody": {"query", "explain", "reinforce", "llm_endpoint"},
+    "RecallBody": {"query", "fields", "explain", "reinforce", "llm_endpoint"},
 }
 
 

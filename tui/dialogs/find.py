@@ -15,7 +15,7 @@ from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from thermocline.daemon.client import Client, ClientError
-from thermocline.daemon.shapes.recall import Result
+from thermocline.daemon.shapes.recall import RecallResult
 
 from ..text import one_line, plain
 from ..views import VIEWS
@@ -144,7 +144,7 @@ def _stored(client: Client, words: str) -> list[Found]:
     return [_found(result) for result in results]
 
 
-def _found(result: Result) -> Found:
+def _found(result: RecallResult) -> Found:
     """A result and where it is shown; what has no tab only leads to the memories."""
     if result.source == "memory":
         return Found("memory", "memories", result.id, result.text, stored=True)

@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 from thermocline.daemon.client import Client
 from thermocline.daemon.client.wording import number_of
 from thermocline.daemon.shapes.memory import MemoryView
-from thermocline.daemon.shapes.recall import HitView, Recalled, Result
+from thermocline.daemon.shapes.recall import HitView, Recalled, RecallResult
 
 from ..dialogs.form import Field
 from ..widgets.paged import PagedTable
@@ -171,6 +171,8 @@ class MemoriesView(FilteredView[MemoryView]):
         if self._found is not None:
             hits = f"{total} or more hits" if total >= _HITS else number_of(total, "hit", "hits")
             line.append(hits, "bold").append(f" in {self._found.took_ms:.0f} ms, best first")
+            if self._found.confidence == "unsure":
+                line.append(", nothing certain")
         else:
             line.append(number_of(total, "memory", "memories"), "bold")
             line.append(f" by {self.order}{', turned' if self.reverse else ''}")
@@ -282,7 +284,7 @@ class MemoriesView(FilteredView[MemoryView]):
             await getattr(self._actions, action)(self.memory)
 
 
-def _hit_of(result: Result) -> HitView | None:
+def _hit_of(result: RecallResult) -> HitView | None:
     """A result as the table shows it; None if it is no memory."""
     memory = result.memory
     if not isinstance(memory, MemoryView):

@@ -81,24 +81,16 @@ class Daemon {
     const limit = Math.max(1, Math.min(50, Math.trunc(maxResults)));
     const asked = { query, limit, ...(minScore === undefined ? {} : { min_relevance: minScore }) };
     const found = await this.ask("POST", "/api/recall", asked, context, signal);
-    const memories = found.results.map((one) => ({
-      path: `memory/${one.id}`,
-      startLine: 1,
-      endLine: 1,
+    const results = found.results.map((one) => ({
+      path: one.source === "file" ? one.path : `${one.source}/${one.id}`,
+      startLine: one.lines?.[0] ?? 1,
+      endLine: one.lines?.[1] ?? 1,
       score: one.relevance,
       snippet: one.text,
       source: "memory",
     }));
-    const chunks = (found.chunks ?? []).map((one) => ({
-      path: one.path,
-      startLine: one.start_line,
-      endLine: one.end_line,
-      score: one.score,
-      snippet: one.text,
-      source: "memory",
-    }));
-    const results = [...memories, ...chunks].sort((a, b) => b.score - a.score).slice(0, limit);
-    return { results, why: found.why };
+    const note = found.confidence === "unsure" ? "nothing certain; perhaps related" : undefined;
+    return { note, results, why: found.why };
   }
 
   async read(place, { from = 1, lines } = {}, context) {
@@ -180,7 +172,7 @@ export default definePluginEntry({
         label: "Search the memory",
         description:
           "Search the long-term memory and the indexed notes. Ask as a person would. Answers" +
-          " with path, text and score, or says why nothing was found.",
+          " with path, text and score; says when nothing is certain, and why nothing was found.",
         parameters: {
           type: "object",
           properties: {
