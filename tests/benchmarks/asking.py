@@ -202,7 +202,8 @@ def load(wire: Wire, collection: Collection) -> dict[str, str]:
     bodies = list(collection.memories.values())
     ids: list[str] = []
     for begin in range(0, len(bodies), _BATCH):
-        stored = wire.post(path, {"memories": bodies[begin : begin + _BATCH]})
+        batch = {"memories": bodies[begin : begin + _BATCH], "force": True}
+        stored = wire.post(path, batch)
         ids += (memory["id"] for memory in stored["results"])
     return dict(zip(ids, collection.memories, strict=True))
 
