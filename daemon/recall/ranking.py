@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -13,7 +13,7 @@ from ..memory.scoring import DAY, Scoring, aged, score
 from ..memory.tree_nodes import is_within
 from ..shapes.recall import Preset
 from .pool import Pool
-from .presets import FADING_PER_DAY, Parts, scalyclaw, tinyclaw
+from .presets import FADING_PER_DAY, PUBLISHED, Parts, scalyclaw, tinyclaw
 from .signals import Signals
 from .sources import SOURCES, Candidate
 from .tree_search import TreeHit
@@ -87,17 +87,21 @@ def rank(
 
 
 def rank_as(
-    pool: Pool, signals: Signals, preset: Preset, now: float, decay: float = FADING_PER_DAY
+    pool: Pool,
+    signals: Signals,
+    preset: Preset,
+    now: float,
+    decay: float = FADING_PER_DAY,
+    weights: Weights | None = None,
 ) -> list[Ranked]:
-    """The candidates ranked by a published formula; BM25 as a fraction of the best."""
-    judge = _JUDGES[preset]
+    """All matches in the order of a published formula; BM25 as a fraction of the best."""
+    judge, weights = _JUDGES[preset], weights or PUBLISHED[preset]
     ranked: list[Ranked] = []
     for at, entry in enumerate(pool.entries):
         if signals.bm25[at] > 0:
-            parts = judge(entry, signals.bm25[at], now, decay)
-            if parts is not None:
-                relevance = parts.relevance * entry.source.weight
-                ranked.append(Ranked(at, relevance, parts.match, parts.recency, parts.importance))
+            parts = judge(entry, signals.bm25[at], now, decay, weights)
+            relevance = parts.relevance * entry.source.weight
+            ranked.append(Ranked(at, relevance, parts.match, parts.recency, parts.importance))
     entries = pool.entries
     ranked.sort(key=lambda one: (-one.relevance, -entries[one.at].created_at, -entries[one.at].key))
     return ranked
@@ -133,20 +137,19 @@ def is_sure(relevance: float) -> bool:
     return relevance >= _SURE
 
 
-def _tinyclaw(entry: Candidate, match: float, now: float, decay: float) -> Parts:
+def _tinyclaw(entry: Candidate, match: float, now: float, decay: float, weights: Weights) -> Parts:
     used = max(entry.created_at, entry.last_accessed_at or 0.0)
     days = max(0.0, now - used) / DAY
-    return tinyclaw(match, days, entry.access_count, aged(entry.importance, days), decay)
+    return tinyclaw(match, days, entry.access_count, aged(entry.importance, days), decay, weights)
 
 
-def _scalyclaw(entry: Candidate, match: float, now: float, decay: float) -> Parts | None:
-    return scalyclaw(match, max(0.0, now - entry.updated_at) / DAY, entry.importance, decay=decay)
+def _scalyclaw(entry: Candidate, match: float, now: float, decay: float, weights: Weights) -> Parts:
+    days = max(0.0, now - entry.updated_at) / DAY
+    return scalyclaw(match, days, entry.importance, decay, weights)
 
 
-_JUDGES: Final[dict[Preset, Callable[[Candidate, float, float, float], Parts | None]]] = {
-    "tinyclaw": _tinyclaw,
-    "scalyclaw": _scalyclaw,
-}
+_Judge: TypeAlias = Callable[[Candidate, float, float, float, Weights], Parts]
+_JUDGES: Final[Mapping[Preset, _Judge]] = {"tinyclaw": _tinyclaw, "scalyclaw": _scalyclaw}
 
 
 def _recency(entry: Candidate, now: float, decay: float) -> float:

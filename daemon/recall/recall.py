@@ -50,7 +50,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         max_tokens: maximum tokens of text in all, four characters each; the first hit is always
             included. None: no limit.
         min_relevance: minimum relevance of every hit. None: no minimum, but at most five hits if
-            the first is not sure.
+            the first is not sure; a preset leaves out none.
+        weights: None: those of the preset, else the usual ones.
         now: the time that "last week" is relative to, and that the age of memories is measured at.
         local: the time zone of days in the query.
         reasoned: categories that a model named for the query; their memories are candidates, too.
@@ -64,7 +65,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = 5
     max_tokens: int | None = None
     min_relevance: float | None = None
-    weights: Weights = Weights()
+    weights: Weights | None = None
     preset: Preset | None = None
     mode: Mode = "keyword"
     scoring: Scoring = Scoring()
@@ -273,8 +274,8 @@ def _ranked(
     if request.mode == "tree":
         return rank_by_tree(pool, paths, request.scoring, request.now, decay)
     if request.preset is not None:
-        return rank_as(pool, signals, request.preset, request.now, decay)
-    return rank(pool, signals, request.weights, request.now, decay, request.limit)
+        return rank_as(pool, signals, request.preset, request.now, decay, request.weights)
+    return rank(pool, signals, request.weights or Weights(), request.now, decay, request.limit)
 
 
 def _first(ranked: Sequence[Ranked], looked: Looked, request: Request) -> list[tuple[Ranked, bool]]:
@@ -291,7 +292,7 @@ def _first(ranked: Sequence[Ranked], looked: Looked, request: Request) -> list[t
         if least is not None and one.relevance < least:
             continue
         sure = _is_sure(one, looked, request)
-        if not chosen and not sure and least is None:
+        if not chosen and not sure and least is None and request.preset is None:
             limit = min(limit, _UNSURE)
         chosen.append((one, sure))
         if len(chosen) == limit:

@@ -42,7 +42,8 @@ def find_same(
 def known_word_for_word(db: sqlite3.Connection, memory: Memory) -> Memory | None:
     """The memory that has the text of `memory` except for blanks, said by the same actor.
 
-    It still holds: it is not superseded. The one that it was merged into takes its place. A turn of a conversation is never known.
+    It still holds: it is not superseded. The one that it was merged into takes its place. A turn of
+    a conversation is never known.
     """
     if memory.position is not None:
         return None

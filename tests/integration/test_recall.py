@@ -197,7 +197,6 @@ def test_presets_give_the_numbers_of_their_formulas(shelf: Any) -> None:
         memory = result["memory"] | result
         days = max(0.0, now - memory["updated_at"]) / DAY
         judged = scalyclaw(memory["parts"]["match"], days, memory["importance"])
-        assert judged is not None
         assert memory["relevance"] == pytest.approx(judged.relevance, abs=6e-4)
 
 
