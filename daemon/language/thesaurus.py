@@ -27,7 +27,7 @@ import msgspec
 
 from ..memory.indexing import fold, index_words
 from ..memory.irregular import base_of
-from .vocabulary import grammar, word_endings
+from .vocabulary import grammar, grammar_by_language, word_endings
 
 FOLDER: Final = Path(__file__).with_name("concepts")
 # The codes below are those of dates.
@@ -221,12 +221,6 @@ def language_of(words: frozenset[str]) -> str:
     )
     (most, language), (second, _) = counts[:2]
     return language if most > second else ""
-
-
-@cache
-def grammar_by_language() -> Mapping[str, frozenset[str]]:
-    """The words of grammar of the languages that have concepts and blanks between words."""
-    return {name: grammar(name) for name in ("en", "de", "es", "fr", "nl")}
 
 
 def _bases(word: str, language: str) -> Iterator[str]:

@@ -16,7 +16,7 @@ from ..memory.experiences import Experience
 from ..memory.own_files import PATHS, Skill, skill_path
 from ..memory.records import Memory, Pair
 from ..recall.presets import PUBLISHED
-from ..recall.recall import Answer, Hit, Request
+from ..recall.recall import UNSURE_LIMIT, Answer, Hit, Request
 from ..recall.sources import MEMORIES
 from ..shapes import recall as shapes
 from ..shapes.memory import MemoryView
@@ -194,7 +194,8 @@ def _understood(answer: Answer) -> shapes.Understood:
         shapes.Understood,
         answer.query,
         common_words=answer.common_words,
-        dates=tuple((span.start, span.end) for span in answer.query.dates),
+        words=answer.query.telling,
+        dates=tuple(date.text for date in answer.query.dates),
         tree=tuple(view_of(shapes.TreePath, hit) for hit in answer.tree),
     )
 
@@ -216,6 +217,8 @@ def _request(
         ),
         shown=None if shown is None else frozenset(shown),
         limit=body.limit or tuning.limit,
+        # Who says how many, how relevant, or in which order, gets that.
+        unsure_limit=UNSURE_LIMIT if body.limit is body.min_relevance is preset is None else None,
         max_tokens=body.max_tokens,
         min_relevance=body.min_relevance,
         weights=_weights(tuning.weights if preset is None else PUBLISHED[preset], body.weights),
