@@ -28,7 +28,7 @@ def _weights(text: str) -> dict[str, float]:
     parts = text.split(",")
     if text.lstrip().startswith("{"):
         try:
-            parts = [f"{name}={value}" for name, value in json_of(text, "--weights").items()]
+            parts = [f"{name}={value}" for name, value in json_of(text, "the weights").items()]
         except WrongUsage as error:
             raise argparse.ArgumentTypeError(str(error)) from None
     for part in parts:
