@@ -35,6 +35,7 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             are ignored.
         relations: expressions before a name, by type of the named entity and relation.
         about: cues for the category of a statement, by category.
+        dates: the words of dates; `date_tokens.py` says what each key is.
     """
 
     spaced: bool = True
@@ -44,6 +45,7 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cues: dict[str, list[str]] = {}
     relations: dict[str, dict[str, str]] = {}
     about: dict[str, list[str]] = {}
+    dates: dict[str, str] = {}
 
 
 @cache
@@ -94,6 +96,12 @@ def read(text: str) -> Language:
 def words(name: str) -> frozenset[str]:
     """The words of a set; empty if no language has it."""
     return frozenset(word for one in languages() for word in one.words.get(name, "").split())
+
+
+@cache
+def date_words() -> Mapping[str, Mapping[str, str]]:
+    """The words of dates of each language."""
+    return {name: language.dates for name, language in _by_name().items()}
 
 
 @cache

@@ -27,6 +27,7 @@ _AFTER_DAY: Final = 3 * DAY
 _PER_DAY: Final = 60
 _PER_ACTOR: Final = 100
 _THESE: Final = "SELECT value FROM json_each(?)"
+_ALL: Final = "SELECT row FROM memories LIMIT ?"
 
 
 class Pool(msgspec.Struct, frozen=True):
@@ -81,9 +82,14 @@ def gather(  # noqa: PLR0913 - what is searched, and how wide
         condition = source.passes(filters, now)
         if condition is None:
             continue
-        heaviest = _heaviest(source, weighed) if source.name in postings.searched else iter(())
+        heaviest = _heaviest(source, weighed) if source.name in postings.texts else iter(())
         most = max(least, int(limit * source.depth))
-        entries = _passing(db, source, heaviest, condition, most)
+        if source is MEMORIES and weighed and postings.texts.get(source.name, 0) <= limit:
+            # So few are ranked by words of grammar, too.
+            every = source.load(db, _ALL, limit, condition)
+            entries = {one.key: one for one in every}
+        else:
+            entries = _passing(db, source, heaviest, condition, most)
         if named := source.rows(extra - entries.keys()):
             for one in source.load(db, _THESE, named, condition):
                 entries[one.key] = one

@@ -11,7 +11,7 @@ import msgspec
 
 from ..memory.irregular import variants
 from ..store import full_text
-from .query import GRAMMAR_WEIGHT, Phrase, Query, Word, match_expression
+from .query import Phrase, Query, Word, match_expression
 from .sources import MEMORIES, Source
 
 # A word in no more items of a source than this is never common.
@@ -54,7 +54,8 @@ class Posting(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         word: the word of the query.
-        weight: `ln(1 + (N − n + ½) / (n + ½))`, times the word's share in the query; 0 if n is 0.
+        weight: `ln(1 + (N − n + ½) / (n + ½))`, times the word's share in the query; 0 if n is 0,
+            and of a word of grammar, whose texts are not counted.
         keys: the candidates that contain it; none if it is common, or of grammar.
         also: what meets it in a text that does not contain it, best first.
     """
@@ -72,13 +73,13 @@ class Postings(msgspec.Struct, frozen=True):
         words: the words that occur in a text, or are met otherwise, and those of grammar.
         common: the words that occur in too many texts to name candidates.
         unknown: the words that nothing meets.
-        total: the weight of the whole question, unknown words included.
+        total: the weight of the whole question without words of grammar; unknown words included.
         newest: if no word names candidates, the newest keys with the most common words.
         phrased: the keys that contain a quoted phrase, if the query has other words, too.
         naming: the keys whose text names a person, if the query asks for nothing else.
         size: the number of texts.
         mean_length: the mean number of terms of a text.
-        searched: the names of the sources that are not empty.
+        texts: the number of texts of each source that is not empty.
     """
 
     words: tuple[Posting, ...]
@@ -90,7 +91,7 @@ class Postings(msgspec.Struct, frozen=True):
     naming: frozenset[int]
     size: int
     mean_length: float
-    searched: frozenset[str]
+    texts: Mapping[str, int]
 
 
 class _Index:
@@ -182,8 +183,8 @@ class _LookUp:
     def postings(self, newest: int) -> Postings:
         """The postings; arguments as in `look_up`."""
         query = self._query
-        words = [Posting(word, GRAMMAR_WEIGHT) for word in query.words if word.is_grammar]
-        total = GRAMMAR_WEIGHT * len(words)
+        words = [Posting(word, 0.0) for word in query.words if word.is_grammar]
+        total = 0.0
         common, unknown = list[Word](), list[str]()
         rest = (word for word in query.words if not word.is_grammar)
         matches = [(word, self._matches(_expression(word))) for word in rest]
@@ -199,7 +200,8 @@ class _LookUp:
             total += _worth(posting, self._weight(word, 0))
         latest: tuple[int, ...] = ()
         if not any(posting.keys or _keys_of(posting) for posting in words):
-            latest = self._latest(common or [p.word for p in words if p.word.term], newest)
+            only_grammar = all(word.is_grammar for word in query.words)
+            latest = self._latest(query.words if only_grammar else common, newest)
         naming: frozenset[int] = frozenset()
         if query.name_words and not query.topics:
             naming = self._all_keys(match_expression(query.name_words), latest=True)
@@ -207,13 +209,13 @@ class _LookUp:
             words=tuple(words),
             common=tuple(word.text for word in query.words if word in common),
             unknown=tuple(unknown),
-            total=total or 1.0,
+            total=total,
             newest=latest,
             phrased=self._phrased,
             naming=naming,
             size=self._size,
             mean_length=sum(index.terms for index in self._indexes) / (self._size or 1) or 1.0,
-            searched=frozenset(index.source.name for index in self._indexes),
+            texts={index.source.name: index.texts for index in self._indexes},
         )
 
     def _posting(self, word: Word, found: _Matches) -> tuple[Posting, bool]:

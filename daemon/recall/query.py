@@ -36,9 +36,9 @@ MOST_CHARS: Final = 8_192
 # A longer query is a message; in it, sentences that are not questions count less.
 LONG: Final = 12
 _ASIDE: Final = 0.6
-# The weight of a word of grammar, and the shares that other words have of theirs: words without a
-# topic in a question and in a message, and the names of people who speak.
-GRAMMAR_WEIGHT: Final = 0.15
+# The shares that words have of their weight: words of grammar, words without a topic in a question
+# and in a message, and the names of people who speak.
+_GRAMMAR: Final = 0.15
 _SMALL_TALK: Final = 0.7
 _SMALL_TALK_IN_LONG: Final = 0.35
 _SPEAKER: Final = 0.3
@@ -68,7 +68,7 @@ class Word(msgspec.Struct, frozen=True):
         text: normalised as in the index but not stemmed; of a phrase or date its words.
         term: as it is in the terms of a text; "" for a phrase or a date.
         share: the share of its weight, at most 1; less for words that say little.
-        is_grammar: whether it is a word of grammar, which weighs the same in every memory.
+        is_grammar: whether it is a word of grammar, which names no candidates.
         codes: the codes of the index that mean the same, each with its worth.
         synonyms: phrases that a person declared to mean the same.
     """
@@ -192,7 +192,7 @@ def _words(every: Sequence[str], text: str, names: Collection[str]) -> list[Word
         if term in words:
             continue
         if fold_word(word) in functions:
-            words[term] = Word(word, term, GRAMMAR_WEIGHT, is_grammar=True)
+            words[term] = Word(word, term, _GRAMMAR, is_grammar=True)
             continue
         share = 1.0
         if word in names:

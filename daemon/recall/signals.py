@@ -116,7 +116,7 @@ def measure(  # noqa: PLR0913 - what is known of the question
     columns = words.columns()
     if paths:
         columns["path"] = [
-            0.0 if entry.is_turn else sum(paths.get(entry.category, {}).values()) / postings.total
+            0.0 if entry.is_turn else sum(paths.get(entry.category, {}).values()) / words.total
             for entry in entries
         ]
     if postings.phrased:
@@ -143,10 +143,11 @@ class _WordScores:
         own: BM25 of each entry's own words and of what means the same.
         terms: the terms of each entry.
         met: as in `Signals`.
+        total: the weight of the whole question.
     """
 
     def __init__(self, postings: Postings, pool: Pool) -> None:
-        self._pool, self._total = pool, postings.total
+        self._pool = pool
         entries = pool.entries
         size = len(entries)
         self.terms = [entry.terms.split() for entry in entries]
@@ -162,18 +163,26 @@ class _WordScores:
         self._words = [posting for posting in postings.words if posting.weight]
         has_neighbours = bool(pool.places)
         near: dict[int, list[tuple[int, float]]] = {}
-        places = self._places()
+        places = self._places(postings.words)
+        self.total = postings.total
         for posting in postings.words:
-            scores = self._scores(posting, places.get(posting.word.term, {}))
+            counts = places.get(posting.word.term, {})
+            if posting.word.is_grammar:
+                # How many texts have it is estimated from the candidates.
+                weight = posting.word.share * weight_of(len(counts), size)
+                posting = msgspec.structs.replace(posting, weight=weight)  # noqa: PLW2901
+                self.total += weight
+            scores = self._scores(posting, counts)
             for at, score in scores.items():
                 self.own[at] += score
             if has_neighbours and not posting.word.is_grammar:
                 self._lend(scores, near)
+        self.total = self.total or 1.0
         self._feedback = self._of_best() if len(self._words) >= _MANY_WORDS else None
 
-    def _places(self) -> dict[str, dict[int, int]]:
+    def _places(self, words: Iterable[Posting]) -> dict[str, dict[int, int]]:
         """How often each entry has each word; also sums the words at the beginning."""
-        weights = {posting.word.term: posting.weight for posting in self._words}
+        weights = {posting.word.term: posting.weight for posting in words}
         places: dict[str, dict[int, int]] = {term: {} for term in weights}
         for at, terms in enumerate(self.terms):
             early = 0.0
@@ -255,10 +264,10 @@ class _WordScores:
     def columns(self) -> dict[str, list[float]]:
         """The signals of the words, by their names in `WEIGHTS`."""
         # A word that is there once in a text of mean length counts as one.
-        scale = (1 + K1) / self._total
+        scale = (1 + K1) / self.total
         columns = {
             "words": [scale * own for own in self.own],
-            "first": [early / self._total for early in self._first],
+            "first": [early / self.total for early in self._first],
         }
         if any(self._lent):
             columns["neighbours"] = [scale * lent for lent in self._lent]
