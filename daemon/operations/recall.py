@@ -208,6 +208,7 @@ def _request(
     session: Session | None,
 ) -> Request:
     tuning = scope.settings.recall
+    is_open = body.limit is None and body.min_relevance is None
     # Weights in the call select the ranking that uses them.
     preset = body.preset or (tuning.preset if body.weights == shapes.GivenWeights() else None)
     return Request(
@@ -218,7 +219,7 @@ def _request(
         shown=None if shown is None else frozenset(shown),
         limit=body.limit or tuning.limit,
         # Who says how many, how relevant, or in which order, gets that.
-        unsure_limit=UNSURE_LIMIT if body.limit is body.min_relevance is preset is None else None,
+        unsure_limit=UNSURE_LIMIT if is_open and preset is None else None,
         max_tokens=body.max_tokens,
         min_relevance=body.min_relevance,
         weights=_weights(tuning.weights if preset is None else PUBLISHED[preset], body.weights),
