@@ -16,6 +16,7 @@ distance: the weights order, and drop nothing.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -24,6 +25,7 @@ import msgspec
 from ..config.settings import Weights
 from ..shapes.recall import Preset
 
+_NO_WORD: Final = re.compile(r"[^a-z0-9\s]")
 FADING_PER_DAY: Final = 0.05
 GAIN_PER_USE: Final = 0.02
 # The weights of each.
@@ -69,6 +71,19 @@ def tinyclaw_recency(
 ) -> float:
     """min(1, exp(−decay × days) × (1 + 0.02 × uses))."""
     return min(1.0, _faded(days_since_access, decay) * (1.0 + GAIN_PER_USE * access_count))
+
+
+def tinyclaw_pair(query: str, text: str) -> float | None:
+    """Half the share of the query's words that are part of `text`; None if it has no words.
+
+    `text` is the key of the pair, a colon and the value. As published, words are of the letters a
+    to z and of digits.
+    """
+    words = [word for word in _NO_WORD.sub(" ", query.lower()).split() if len(word) > 1]
+    if not words:
+        return None
+    lower = text.lower()
+    return 0.5 * sum(word in lower for word in words) / len(words)
 
 
 def scalyclaw(

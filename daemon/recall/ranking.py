@@ -122,14 +122,18 @@ def rank_as(
     now: float,
     decay: float = FADING_PER_DAY,
     weights: Weights | None = None,
+    scores: Mapping[int, float] | None = None,
 ) -> list[Ranked]:
-    """All matches in the order of a published formula; BM25 as a fraction of the best."""
+    """All matches in the order of a published formula; BM25 as a fraction of the best.
+
+    `scores` are those of candidates with another formula, by their index in the pool.
+    """
     judge, weights = _JUDGES[preset], weights or PUBLISHED[preset]
     ranked: list[Ranked] = []
     for at, entry in enumerate(pool.entries):
         if signals.bm25[at] > 0:
             parts = judge(entry, signals.bm25[at], now, decay, weights)
-            relevance = parts.relevance * entry.source.weight
+            relevance = (scores or {}).get(at, parts.relevance * entry.source.weight)
             sure = is_sure(match_of(pool, signals, at))
             ranked.append(Ranked(at, relevance, parts.match, parts.recency, parts.importance, sure))
     return _ordered(pool, ranked)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -78,6 +79,17 @@ def test_tiny_claws_weights_can_be_changed_too(shelf: Any) -> None:
     assert len(results) == len(TEXTS)
     assert results[-1]["text"] == TEXTS[1]
     assert results[0]["score"] == pytest.approx(0.6)
+
+
+def test_tiny_claw_gives_a_pair_half_the_share_of_its_words(call: Any) -> None:
+    for key, value in (("theme", "dark"), ("favourite colour", "dark blue")):
+        call.ok("PUT", f"/api/kv/{quote(key)}", {"value": value})
+    for preset in ("tinyclaw", None):
+        body = {"query": "a dark theme", "preset": preset, "min_relevance": 0}
+        results = call.ok("POST", "/api/recall", body)["results"]
+        assert [one["text"] for one in results] == ["theme: dark", "favourite colour: dark blue"]
+        if preset:
+            assert [one["score"] for one in results] == [0.5, 0.25]
 
 
 def test_a_weight_has_one_name_at_a_time(call: Any) -> None:
