@@ -27,7 +27,16 @@ _UNITS: Final = {
 }  # fmt: skip
 # A date without a digit has a word of one of these classes.
 _TELLING: Final = frozenset("mMAwWPRsHkxtzUu")
-_LISTS: Final = ("doubtful", "short", "verbs", "counted", "ahead", "before_day", "identifiers", "dotted")
+_LISTS: Final = (
+    "doubtful",
+    "short",
+    "verbs",
+    "counted",
+    "ahead",
+    "before_day",
+    "identifiers",
+    "dotted",
+)
 
 _HAN: Final = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _NUMERALS: Final = {char: value for value, char in enumerate("〇一二三四五六七八九")} | {
@@ -214,7 +223,9 @@ def tokens_of(text: str) -> list[Token]:
             tokens.append(Token(kind, start, end, word, value, value))
         elif form == "numeral":
             tokens.append(Token("N", start, end, match.group(), _numeral(match.group())))
-        elif form == "end" and match.group() == "." and tokens and _is_abbreviated(tokens[-1], start):
+        elif (
+            form == "end" and match.group() == "." and tokens and _is_abbreviated(tokens[-1], start)
+        ):
             continue
         elif form == "other":
             tokens.append(Token(".", start, end, match.group()))
@@ -275,9 +286,7 @@ def _numeral(text: str) -> int:
     return _NUMERALS.get(tens[:1], 1) * 10 + _NUMERALS.get(ones[:1], 0)
 
 
-def _number(
-    digits: str, tail: str, text: str, start: int, end: int, before: Token | None
-) -> Token:
+def _number(digits: str, tail: str, text: str, start: int, end: int, before: Token | None) -> Token:
     if tail:
         day = int(digits) if digits.isdigit() and len(digits) <= 2 else 0
         kind = "D" if tail.lower() in _ORDINAL and 1 <= day <= 31 else "."
@@ -317,7 +326,9 @@ def _dates(
             return ()
         first, second = int(match[1]), int(match[3])
         if match[2] == ".":
-            dotted = after[:1] == "." and (padded or (after[1:2] == " " and not after[2:].isupper()))
+            dotted = after[:1] == "." and (
+                padded or (after[1:2] == " " and not after[2:].isupper())
+            )
             if not cue and not dotted:
                 return ()
             if before and before.kind == "p" and not padded and after[:1] != ".":

@@ -156,8 +156,7 @@ def date_codes(text: str, told_at: float | None, zone: dt.tzinfo) -> str:
 def seconds_of(period: Span, zone: dt.tzinfo) -> tuple[float, float]:
     """The beginning and the end of a period in a time zone, in seconds since the epoch."""
     start, end = (
-        dt.datetime.combine(dt.date.fromordinal(day), dt.time(), zone).timestamp()
-        for day in period
+        dt.datetime.combine(dt.date.fromordinal(day), dt.time(), zone).timestamp() for day in period
     )
     return start, end
 
@@ -337,7 +336,9 @@ def _is_date(tokens: _Tokens, first: int, after: int, month: Token) -> bool:
 
 def _ends(following: Token | None) -> bool:
     """Whether a number before it is not a number of it."""
-    return following is None or following.kind in ",|pqaOL-&R" or following.word in following_words()
+    return (
+        following is None or following.kind in ",|pqaOL-&R" or following.word in following_words()
+    )
 
 
 def _days(tokens: _Tokens, first: int, after: int, today: int | None) -> _Reading | None:
@@ -356,7 +357,9 @@ def _numeric(tokens: _Tokens, first: int, after: int, today: int | None) -> _Rea
     for year, month, day in tokens[after - 1].dates:
         part = [] if year is None else [Token("y", 0, 0, value=year)]
         if day is None:
-            reading = _yearly(lambda at, m=month: _months(at * 12 + m - 1), part, today, "month", fixed=True)  # type: ignore[misc]
+            reading = _yearly(
+                lambda at, m=month: _months(at * 12 + m - 1), part, today, "month", fixed=True
+            )  # type: ignore[misc]
         else:
             reading = _days_of_month(month, day, day, part, today)
         if reading:
@@ -568,9 +571,7 @@ def _season(tokens: _Tokens, first: int, after: int, today: int | None) -> _Read
     part = tokens[first:after]
     season = _first(part, "s")
     start = season.value if season else 0
-    return _yearly(
-        lambda at: _months(at * 12 + start - 1, 3), part, today, "months", fixed=True
-    )
+    return _yearly(lambda at: _months(at * 12 + start - 1, 3), part, today, "months", fixed=True)
 
 
 def _holiday(tokens: _Tokens, first: int, after: int, today: int | None) -> _Reading | None:
@@ -612,7 +613,10 @@ def _day_of_month(tokens: _Tokens, first: int, after: int, today: int | None) ->
         return None
     if last.kind != "J" and not _ends(following):
         return None
-    if last.kind == "d" and part[-2].word not in lexicon().lists["before_day"]:
+    if (
+        last.kind == "d"
+        and part[-2 if len(part) > 1 else -1].word not in lexicon().lists["before_day"]
+    ):
         return None
     months = (_months(_month_of(today) + distance) for distance in range(-12, 13))
     days = [start + number.value - 1 for start, end in months if start + number.value <= end]
