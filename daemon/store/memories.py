@@ -12,7 +12,8 @@ import msgspec
 
 from ..errors import Conflict, NotFound
 from ..language.pairing import is_duplicate
-from ..memory.records import Memory
+from ..memory.merging import merge
+from ..memory.records import DEFAULT_CATEGORY, Memory
 from ..memory.scoring import score_of, tier_of
 from . import merging, rows, tree_rows, uses
 from .memory_rows import KIND, fetch, rewrite, there, unlink
@@ -81,6 +82,24 @@ def insert(tx: Transaction, memory: Memory) -> Memory:
     tree_rows.touch(tx, memory.category)
     tx.count("total_stored")
     return _told(tx, memory.id, "memory.stored")
+
+
+def strengthen(tx: Transaction, known: Memory, repeated: Memory) -> Memory:
+    """Count a use of a memory that is stored once more, and add what `repeated` says beyond it.
+
+    These are tags, references, subject, outcome and data, a pin, a later expiry, a higher
+    importance, and a category in place of the default.
+    """
+    new = merge(repeated, known, share=0.0)
+    new = msgspec.structs.replace(
+        new,
+        importance=max(known.importance, repeated.importance),
+        category=repeated.category if known.category == DEFAULT_CATEGORY else known.category,
+    )
+    if new != known:
+        replace(tx, known, msgspec.structs.replace(new, updated_at=tx.now))
+    reinforce(tx, [known.id])
+    return there(tx, known.id)
 
 
 def replace(tx: Transaction, old: Memory, new: Memory, *, why: str = "") -> Memory:

@@ -500,7 +500,7 @@ def test_events_are_followed_until_interrupted(shell: Shell) -> None:
         while not line.endswith(b"\n"):
             # Only what happens after the stream is open is seen: try until it is.
             assert time.monotonic() < deadline
-            shell.run("store", "something happened")
+            shell.run("store", "something happened", "--force")
             line += process.stdout.readline() or b""
         event = json.loads(line)
         process.send_signal(signal.SIGINT)

@@ -366,6 +366,6 @@ def test_of_many_pairs_the_first_are_named_and_all_are_counted(call: Any) -> Non
     for _ in range(2):
         for start in (0, 300):
             batch = [{"text": f"User {n} likes tea"} for n in range(start, start + 300)]
-            call.ok("POST", "/api/memory/batch", {"memories": batch})
+            call.ok("POST", "/api/memory/batch", {"memories": batch, "force": True})
     tidied = call.ok("POST", "/api/memory/tidy", {"dry_run": True})
     assert (tidied["merged"], len(tidied["pairs"])) == (600, 500)
