@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -11,9 +10,6 @@ from .memories import short
 from .terminal import cut, visible, width
 
 _INDENT: Final = " " * 6
-# Years 1 and 9999: where a span has no beginning or no end.
-_ALWAYS: Final = -62_135_596_800.0
-_FOREVER: Final = 253_402_300_800.0
 
 
 def show_explained(found: shapes.recall.RecallResult) -> None:
@@ -48,7 +44,8 @@ def _sum(relevance: float, parts: shapes.recall.Explanation) -> str:
 def _reasons(
     found: shapes.recall.RecallResult, parts: shapes.recall.Explanation
 ) -> Iterator[tuple[str, str]]:
-    yield "words", ", ".join(parts.words)
+    yield "words", ", ".join(word for word in parts.words if word not in parts.by)
+    yield "by", ", ".join(f"{word}: {own}" for word, own in parts.by.items())
     by_size = sorted(parts.signals.items(), key=lambda signal: -abs(signal[1]))
     yield "signals", "  ".join(f"{name} {added:+.2f}" for name, added in by_size)
     yield "lenders", ", ".join(map(short, parts.lenders))
@@ -64,7 +61,7 @@ def _understood(understood: shapes.recall.Understood) -> Iterator[tuple[str, str
     yield "phrases", _phrases(understood.phrases)
     yield "excluded", _phrases(understood.excluded)
     yield "people", ", ".join(understood.people)
-    yield "dates", ", ".join(_days(start, end) for start, end in understood.dates)
+    yield "dates", ", ".join(understood.dates)
     for path in understood.tree:
         matched = ", ".join(path.words)
         yield "tree", f"{' > '.join(path.trace)}  {path.relevance:.3f} ({matched})"
@@ -74,20 +71,6 @@ def _phrases(phrases: Iterable[Sequence[str]]) -> str:
     return ", ".join(
         f'"{" ".join(phrase)}"' if len(phrase) > 1 else phrase[0] for phrase in phrases
     )
-
-
-def _days(start: float, end: float) -> str:
-    """A span as local days, its last day included."""
-    if start <= _ALWAYS:
-        return f"until {_day(end - 1)}"
-    if end >= _FOREVER:
-        return f"from {_day(start)}"
-    first, last = _day(start), _day(end - 1)
-    return first if first == last else f"{first} to {last}"
-
-
-def _day(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d", time.localtime(seconds))
 
 
 def _show(rows: Iterable[tuple[str, str]], indent: str) -> None:

@@ -169,7 +169,7 @@ class Weights(msgspec.Struct, frozen=True):
     """The relative weights of the parts of the relevance."""
 
     match: kinds.Weight = 1.0
-    recency: kinds.Weight = 2.0
+    recency: kinds.Weight = 0.0
     importance: kinds.Weight = 0.0
 
 
@@ -183,6 +183,7 @@ class Tuning(msgspec.Struct, frozen=True, kw_only=True):
     candidates: kinds.Count = 80
     common_word_share: kinds.Share = 0.02
     hybrid_deadline_ms: Annotated[int, Meta(ge=1, le=60_000)] = 1_500
+    synonyms: dict[str, list[str]] = {}
 
 
 class Observe(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ import msgspec
 
 from ..memory.indexing import fold
 from ..memory.stop_words import STOP_WORDS
+from .thesaurus import language_of
 from .vocabulary import date_words, grammar
 
 # The class of the words of each key of the lexicon; of `units`, by their value.
@@ -27,7 +28,7 @@ _UNITS: Final = {
 }  # fmt: skip
 # A date without a digit has a word of one of these classes.
 _TELLING: Final = frozenset("mMAwWPRsHkxtzUu")
-_LISTS: Final = ("doubtful", "short", "verbs", "counted", "ahead", "before_day", "identifiers", "dotted")
+_LISTS: Final = ("doubtful", "short", "verbs", "counted", "ahead", "before_day", "identifiers", "dotted", "own_language")
 
 _HAN: Final = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _NUMERALS: Final = {char: value for value, char in enumerate("〇一二三四五六七八九")} | {
@@ -221,6 +222,11 @@ def tokens_of(text: str) -> list[Token]:
         else:
             kind = {"comma": ",", "dash": "-"}.get(form or "", "|")
             tokens.append(Token(kind, start, end, match.group()))
+    if not known.lists["own_language"].isdisjoint([token.word for token in tokens]):
+        language = language_of(frozenset(token.word for token in tokens))
+        for token in tokens:
+            if token.word in known.lists["own_language"] and language not in known.languages[token.word]:
+                token.kind = "."
     return _with_phrases(tokens, known)
 
 
@@ -300,7 +306,7 @@ def _dates(
 ) -> tuple[tuple[int | None, int, int | None], ...]:
     """The dates that a number may be: with full stops the day first, with strokes in any order."""
     cue = before is not None and before.kind in "qpL" or (before and before.kind in "wW")
-    padded = digits.startswith("0") or re.search(r"\D0", digits) is not None
+    padded = re.match(r"0|\d+[./]0", digits) is not None
     if match := _YEAR_FIRST.fullmatch(digits):
         orders = [(int(match[1]), int(match[3]), int(match[4]))]
     elif match := _DAY_FIRST.fullmatch(digits):

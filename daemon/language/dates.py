@@ -50,9 +50,10 @@ _GRAMMAR: Final = re.compile(
     # third week of June, second Sunday in April, last Friday of next month, 六月第三周
     r"|(?P<nth>[olcj](?:[wW]|k|x)[Op]a?(?:[mMA]YEAR|[lc]t|tj)|(?:[yN]U|lU)?[dN]KT[dN][kw])"
     # end of May, early next week, mid-2026, 五月底
-    r"|(?P<part>E[-Opa]{0,2}(?:[lcj]?[mMA]YEAR|[lcj][kt]|[lcj]U|[ktU]j?|y)|(?:[yN]U|lU)?[dN]KE)"
+    r"|(?P<part>E[-Opa]{0,2}(?:[lcj]?[mMA]YEAR|[lcj][ktU]|y|(?<=[-Opa])[ktU]j?)"
+    r"|(?:[yN]U|lU)?[dN]KE|lKE)"
     r"|(?P<month>(?:[yN]U|[lc]U)?[dN]K|[lcj][mM]|[mM]j|[mMA],?O?a?(?:y|[lcj]U|Uj)|m"
-    r"|(?<=[pOL])M|(?<=[pO]a)M)"
+    r"|(?<=[pOLB])M|(?<=[pO]a)M)"
     # Friday next week, a week on Friday, Saturday week
     r"|(?P<week_day>[lcj]k,?[wW]|[wW]a?[lc]k|[wW]kj|Nkqa?[wW]|[wW]k|[wW]p[Nd]k)"
     r"|(?P<weekdays>P|e[o.]?[wW])"
@@ -61,12 +62,12 @@ _GRAMMAR: Final = re.compile(
     r"|(?P<rolling>[lcj][Ndn][uktU])"
     r"|(?P<unit>[lcj][kxtzUK]|[kxtU]j|(?<=[pq])x|(?<=[pq]a)x)"
     r"|(?P<relative>R)"
-    r"|(?P<season>[lcj]sYEAR|sj|s,?O?a?(?:y|[lcj]U|Uj)|(?<=p)s|(?<=pa)s)"
+    r"|(?P<season>[lcj]sYEAR|sj|s,?O?a?(?:y|[lcj]U|Uj)|(?<=p)s(?!O)|(?<=pa)s(?!O))"
     r"|(?P<holiday>[lcj]?HYEAR)"
     r"|(?P<quarter>QYEAR|yQ)"
     r"|(?P<year>(?<=p)U?y|(?<=pa)Uy|[yN]U)"
     # the 5th, Monday the 5th, am 5., 5号
-    r"|(?P<day_of_month>(?<=[aqp])D|[wW],?a?D|(?<=q)d|[dN]J)"
+    r"|(?P<day_of_month>(?<=[aqp])D|[wW],?(?:a?D|ad)|(?<=[aq])u?d|[dN]J)"
     r"|(?P<weekday>[wW])"
     r")".replace("YEAR", _YEAR)
 )
@@ -278,7 +279,12 @@ def _yearly(
     now = [period for period in periods if period[0] <= today < period[1]]
     coming = [period for period in periods if period[0] > today][:1]
     if step:
-        chosen = past if distance < 0 else coming if distance > 0 else now or coming
+        of_year = [period for period in periods if period[0] >= dt.date(this, 1, 1).toordinal()]
+        chosen = past if distance < 0 else coming if distance > 0 else now or of_year[:1]
+    elif named := next((token for token in tokens if token.kind in "wW"), None):
+        near = now + coming + past
+        fitting = [period for period in near if (period[0] + 6) % 7 == named.value]
+        chosen = fitting or near
     else:
         around = sorted(past + coming, key=lambda period: abs((period[0] + period[1]) / 2 - today))
         chosen = now + around[: 2 - len(now)]
@@ -336,10 +342,9 @@ def _days(tokens: _Tokens, first: int, after: int, today: int | None) -> _Readin
     month = _first(part, "mMA")
     if month is None or not _is_date(tokens, first, after, month):
         return None
-    numbers = [value for each in part if each.kind in "rdD" for value in (each.value, each.last)]
-    if min(numbers) == max(numbers) or numbers[-1] < numbers[0]:
-        return None
-    return _days_of_month(month.value, numbers[0], numbers[-1], part, today)
+    numbers = [each for each in part if each.kind in "rdD"]
+    day, last = numbers[0].value, numbers[-1].last or numbers[-1].value
+    return _days_of_month(month.value, day, last, part, today) if day < last else None
 
 
 def _numeric(tokens: _Tokens, first: int, after: int, today: int | None) -> _Reading | None:
@@ -405,7 +410,9 @@ def _part(tokens: _Tokens, first: int, after: int, today: int | None) -> _Readin
     month, unit, step, year = (_first(part, kinds) for kinds in ("mMA", "ktU", "lcj", "y"))
     mark = next((at for at, token in enumerate(part) if token.kind == "K"), None)
     which = edge.value if edge else 0
-    if mark is not None or month is not None:
+    if mark is not None and part[mark - 1].kind == "l":
+        unit = part[mark]
+    elif mark is not None or month is not None:
         number = month.value if month else part[(mark or 0) - 1].value
         return _yearly(
             lambda at: _third(_months(at * 12 + number - 1), which), part, today, "days",
@@ -497,7 +504,7 @@ def _weekday(tokens: _Tokens, first: int, after: int, today: int | None) -> _Rea
 def _count(tokens: _Tokens, first: int, after: int, today: int | None) -> _Reading | None:
     part = tokens[first:after]
     unit, count = _first(part, "uktUJ"), _first(part, "Ndn")
-    leading = part[-3] if len(part) > 2 and part[-1].kind not in "gh" else None
+    leading = tokens[after - 3] if part[-1].kind not in "gh" else None
     if today is None or unit is None or count is None or count.value > 9999:
         return None
     words = [each.word for each in (leading, count, unit) if each and each.kind not in "dn"]
@@ -629,10 +636,10 @@ def _links(classes: str, first: int, after: int, begin: int) -> bool:
 
 def _joined(lower: Sequence[Span], upper: Sequence[Span]) -> tuple[Span, ...]:
     """From each of the first to the nearest end; a missing year is that of the other."""
-    if len(upper) == 1 and lower and lower[0][0] > upper[0][0]:
-        year = dt.date.fromordinal(upper[0][0]).year
-        moved = dt.date.fromordinal(lower[0][0])
-        lower = [(moved.replace(year, day=min(moved.day, 28)).toordinal(), upper[0][1])]
+    if len(upper) == 1 and len(lower) > 1:
+        first, end = (dt.date.fromordinal(period[0]) for period in (lower[0], upper[0]))
+        year = end.year - ((first.month, first.day) > (end.month, end.day))
+        lower = [(first.replace(max(year, 1), day=min(first.day, 28)).toordinal(), 0)]
     ends = ((first, [end for start, end in upper if start >= first]) for first, _ in lower)
     return tuple((first, min(after)) for first, after in ends if after)
 

@@ -18,7 +18,7 @@ import re
 import zlib
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
@@ -27,7 +27,7 @@ import msgspec
 
 from ..memory.indexing import fold, index_words
 from ..memory.irregular import base_of
-from .vocabulary import grammar, word_endings
+from .vocabulary import grammar, grammar_by_language, word_endings
 
 FOLDER: Final = Path(__file__).with_name("concepts")
 # The codes below are those of dates.
@@ -91,6 +91,7 @@ class Thesaurus:
                     self._read(line, words)
         self._tables = {language: _Table(entries) for language, entries in words.items()}
         self._codes = lru_cache(8_192)(self._codes_of_word)
+        self._phrases_from = lru_cache(8_192)(self._phrases_from_word)
 
     def _read(self, line: str, words: dict[str, dict[str, str]]) -> None:
         name, *columns = line.split("|")
@@ -109,7 +110,7 @@ class Thesaurus:
         parts = (entry,) if _HAN.match(entry) else tuple(index_words(entry))
         if len(parts) > 1:
             phrases = self._phrases.setdefault(parts[0], {})
-            phrases[parts[1:]] = _joined(phrases.get(parts[1:], ""), code)
+            phrases[parts] = _joined(phrases.get(parts, ""), code)
         elif parts:
             entries[parts[0]] = _joined(entries.get(parts[0], ""), code)
 
@@ -127,9 +128,10 @@ class Thesaurus:
         for at, word in enumerate(words):
             if codes := self._codes(word, language):
                 yield Meaning((word,), codes)
-            for rest, codes in self._phrases.get(word, {}).items():
-                if tuple(words[at + 1 : at + 1 + len(rest)]) == rest:
-                    yield Meaning((word, *rest), codes)
+            for phrase, codes in self._phrases_from(word):
+                of_text = words[at : at + len(phrase)]
+                if all(map(_is_form_of, of_text[1:], phrase[1:])) and len(of_text) == len(phrase):
+                    yield Meaning(tuple(of_text), codes)
         for run in () if text.isascii() else _HAN.findall(text):
             yield from self._meanings_of_run(run)
 
@@ -143,6 +145,11 @@ class Thesaurus:
                     at += length - 1
                     break
             at += 1
+
+    def _phrases_from_word(self, word: str) -> Sequence[tuple[tuple[str, ...], str]]:
+        """The phrases that begin with a form of a word."""
+        bases = {base: None for language in self._tables for base in _bases(word, language)}
+        return [entry for base in bases for entry in self._phrases.get(base, {}).items()]
 
     def _codes_of_word(self, word: str, language: str) -> str:
         if language in self._tables and (codes := self._in_language(word, language)):
@@ -223,12 +230,6 @@ def language_of(words: frozenset[str]) -> str:
     return language if most > second else ""
 
 
-@cache
-def grammar_by_language() -> Mapping[str, frozenset[str]]:
-    """The words of grammar of the languages that have concepts and blanks between words."""
-    return {name: grammar(name) for name in ("en", "de", "es", "fr", "nl")}
-
-
 def _bases(word: str, language: str) -> Iterator[str]:
     """The word, and what it may be an inflected form of."""
     yield word
@@ -240,6 +241,10 @@ def _bases(word: str, language: str) -> Iterator[str]:
             yield base + replacement
             if not replacement and _DOUBLED.search(base):
                 yield base[:-1]
+
+
+def _is_form_of(word: str, base: str) -> bool:
+    return base in {word, word[:-1], word[:-2]}
 
 
 def _joined(codes: str, more: str) -> str:

@@ -69,6 +69,13 @@ def grammar(language: str) -> frozenset[str]:
 
 
 @cache
+def grammar_by_language() -> Mapping[str, frozenset[str]]:
+    """The words of grammar of each language for which they are known."""
+    names = {name: grammar(name) for name in _by_name()}
+    return {name: known for name, known in names.items() if known}
+
+
+@cache
 def word_endings(language: str) -> tuple[tuple[str, str], ...]:
     """The endings of inflected words of a language, with what the base form has instead."""
     known = _by_name().get(language)

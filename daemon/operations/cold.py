@@ -57,7 +57,7 @@ async def init(scope: Scope, body: DatabaseBody | None = None) -> Initialized:
 @Operation("POST", "/api/cold/search")
 async def search(scope: Scope, body: ColdSearchBody) -> ColdFound:
     """Search all memories that the replica, or another database, holds."""
-    words = list(parse(body.query).words[:_MOST_WORDS])
+    words = list(parse(body.query).telling[:_MOST_WORDS])
     account = await account_of(scope, body)
     found = await scope.daemon.databases.search(account, scope.agent, words, body.limit)
     scoring = scope.settings.scoring

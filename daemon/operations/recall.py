@@ -15,7 +15,7 @@ from ..memory import checks
 from ..memory.experiences import Experience
 from ..memory.own_files import PATHS, Skill, skill_path
 from ..memory.records import Memory, Pair
-from ..recall.recall import Answer, Hit, Request
+from ..recall.recall import UNSURE_LIMIT, Answer, Hit, Request
 from ..recall.sources import MEMORIES
 from ..shapes import recall as shapes
 from ..shapes.memory import MemoryView
@@ -182,7 +182,8 @@ def _understood(answer: Answer) -> shapes.Understood:
         shapes.Understood,
         answer.query,
         common_words=answer.common_words,
-        dates=tuple((span.start, span.end) for span in answer.query.dates),
+        words=answer.query.telling,
+        dates=tuple(date.text for date in answer.query.dates),
         tree=tuple(view_of(shapes.TreePath, hit) for hit in answer.tree),
     )
 
@@ -202,6 +203,8 @@ def _request(
         ),
         shown=None if shown is None else frozenset(shown),
         limit=body.limit or tuning.limit,
+        # Who says how many, or how relevant, gets that.
+        unsure_limit=UNSURE_LIMIT if body.limit is body.min_relevance is None else None,
         max_tokens=body.max_tokens,
         min_relevance=body.min_relevance,
         weights=_weights(scope, body.weights),

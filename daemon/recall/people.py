@@ -12,7 +12,6 @@ from ..language.vocabulary import words as listed
 from ..memory.indexing import fold, is_unspaced
 from ..memory.stop_words import STOP_WORDS
 from ..store.people import NAME_WORD
-from .dates.words import MONTHS, WEEKDAYS
 
 # A mark in place of text that was removed.
 TAKEN_OUT: Final = "\0"
@@ -35,11 +34,6 @@ class Named(msgspec.Struct, frozen=True):
     people: tuple[str, ...]
     words: tuple[str, ...]
     rest: str
-
-
-def first_words(names: Iterable[str]) -> list[str]:
-    """The first words of names."""
-    return [found.group() for name in names if (found := NAME_WORD.search(name))]
 
 
 def find_people(text: str, known: Iterable[str]) -> Named:
@@ -105,7 +99,10 @@ def _match(
 def _meant(text: str, found: Sequence[re.Match[str]], at: int) -> bool:
     word = found[at]
     key = fold(word.group())
-    if not any(key in words for words in (STOP_WORDS, listed("also_words"), MONTHS, WEEKDAYS)):
+    if not any(
+        key in words
+        for words in (STOP_WORDS, listed("also_words"), listed("months"), listed("days"))
+    ):
         return True
     owns = _POSSESSIVE.match(text, word.end()) is not None
     return owns or (at > 0 and word.group()[0].isupper())

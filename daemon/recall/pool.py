@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,8 +11,8 @@ from typing import Final
 
 import msgspec
 
-from ..memory.scoring import DAY, YEAR
-from ..memory.stop_words import STOP_WORDS
+from ..language.dates import seconds_of
+from ..memory.scoring import DAY
 from ..store.selecting import Filters, where
 from .postings import Postings
 from .query import Query
@@ -21,16 +22,12 @@ from .sources import MEMORIES, SOURCES, Candidate, Condition, Source
 REACH: Final = 4
 DISTANCES: Final = tuple(k for k in range(-REACH, REACH + 1) if k)
 _SURROUNDED: Final = 25
-# The characters read of a long text; all its words are in the index.
-_BEGINNING: Final = 2000
-_ENDING: Final = 200
-# A day may be mentioned on the day itself, shortly before and in the days after.
-_BEFORE_DAY: Final = DAY
+# What happened on a day may be told in the days after it.
 _AFTER_DAY: Final = 3 * DAY
-_YEARS: Final = 9
 _PER_DAY: Final = 60
 _PER_ACTOR: Final = 100
 _THESE: Final = "SELECT value FROM json_each(?)"
+_ALL: Final = "SELECT row FROM memories LIMIT ?"
 
 
 class Pool(msgspec.Struct, frozen=True):
@@ -74,8 +71,9 @@ def gather(  # noqa: PLR0913 - what is searched, and how wide
     """The best `limit` of each source by the weight of their words that pass the filters.
 
     `limit` is that of memories: other sources have it times their depth, but at least `least`.
-    `extra` are keys that something other than a word names, such as a category. With `neighbours`
-    the neighbours of the best are included, which may have no such word.
+    `extra` are keys that something other than a word names, such as a category. Memories that
+    replace candidates are included, and with `neighbours` the neighbours of the best; these may
+    have no such word.
     """
     weighed = _weighed(postings)
     extra = set(extra)
@@ -84,12 +82,18 @@ def gather(  # noqa: PLR0913 - what is searched, and how wide
         condition = source.passes(filters, now)
         if condition is None:
             continue
-        heaviest = _heaviest(source, weighed) if source.name in postings.searched else iter(())
+        heaviest = _heaviest(source, weighed) if source.name in postings.texts else iter(())
         most = max(least, int(limit * source.depth))
-        entries = _passing(db, source, heaviest, condition, most)
+        if source is MEMORIES and weighed and postings.texts.get(source.name, 0) <= limit:
+            # So few are ranked by words of grammar, too.
+            every = source.load(db, _ALL, limit, condition)
+            entries = {one.key: one for one in every}
+        else:
+            entries = _passing(db, source, heaviest, condition, most)
         if named := source.rows(extra - entries.keys()):
             for one in source.load(db, _THESE, named, condition):
                 entries[one.key] = one
+        _add_newer(db, source, entries, condition)
         if neighbours and source.beside and entries:
             best = [
                 entries[key]
@@ -110,7 +114,11 @@ def _weighed(postings: Postings) -> list[tuple[float, Iterable[int]]]:
     Most keys have only one word and need no sum.
     """
     weighed = [(posting.weight, posting.keys) for posting in postings.words]
-    weighed += ((posting.kin_weight, posting.kin) for posting in postings.words if posting.kin)
+    for posting in postings.words:
+        better = posting.keys
+        for other in posting.also:
+            weighed.append((other.weight, other.keys - better))
+            better |= other.keys
     weighed += ((math.inf, postings.phrased), (0.0, postings.naming))
     seen: set[int] = set()
     several: set[int] = set()
@@ -150,6 +158,17 @@ def _passing(
     return dict(islice(found.items(), limit))
 
 
+def _add_newer(
+    db: sqlite3.Connection, source: Source, entries: dict[int, Candidate], condition: Condition
+) -> None:
+    """Add the memories that replace candidates, and those that replace these."""
+    known = {entry.row for entry in entries.values()}
+    while newer := {row for one in entries.values() if (row := one.superseded_by)} - known:
+        known |= newer
+        for one in source.load(db, _THESE, sorted(newer), condition):
+            entries[one.key] = one
+
+
 def _stretches(best: Sequence[Candidate]) -> Iterator[tuple[str, int, int]]:
     """The stretches of conversations within reach of `best`, joined where they overlap."""
     places: dict[str, list[int]] = {}
@@ -167,36 +186,25 @@ def _stretches(best: Sequence[Candidate]) -> Iterator[tuple[str, int, int]]:
         yield group, first - REACH, last + REACH
 
 
-def of_days(db: sqlite3.Connection, query: Query) -> list[int]:
-    """The newest memory rows of the days that the query names.
+def told_then(db: sqlite3.Connection, query: Query, now: float, local: dt.tzinfo) -> list[int]:
+    """The newest memory rows told at the times in the past that the query names.
 
-    A day whose year was guessed matches in any of the years around it. Of a longer span, the most
-    important rows, and only if the query asks for nothing else.
+    Of a span longer than two days only if the query asks for nothing else.
     """
     rows: list[int] = []
-    for span in query.dates:
-        if not span.is_day and not query.of_time:
-            continue
-        order = "created_at" if span.is_day else "importance DESC, created_at"
-        before, after = (0.0, 0.0) if query.of_time else (_BEFORE_DAY, _AFTER_DAY)
-        for years in (0,) if span.exact else range(-_YEARS, _YEARS + 1):
-            start, end = span.start + years * YEAR, span.end + years * YEAR
+    for date in query.dates:
+        for period in date.periods:
+            start, end = seconds_of(period, local)
+            if start >= now or (end - start > 2 * DAY and not query.of_time):
+                continue
+            after = 0.0 if query.of_time else _AFTER_DAY
             found = db.execute(
                 "SELECT row FROM memories WHERE created_at >= ? AND created_at < ?"
-                f" ORDER BY {order} DESC LIMIT ?",
-                (start - before, end + after, _PER_DAY),
+                " ORDER BY created_at DESC LIMIT ?",
+                (start, end + after, _PER_DAY),
             )
             rows += (row for (row,) in found)
     return rows[: 4 * _PER_DAY]
-
-
-def of_date_words(query: Query, postings: Postings) -> set[int]:
-    """The keys whose text contains a date, written in digits, that the query names."""
-    words = set(query.date_words) - STOP_WORDS
-    if not any(word[0].isdigit() for word in words):
-        return set()
-    found = [set(posting.keys) for posting in postings.words if posting.word in words]
-    return set.intersection(*found) if len(found) == len(words) else set()
 
 
 def of_actor(db: sqlite3.Connection, query: Query) -> list[int]:
@@ -223,23 +231,6 @@ def of_category(
         (path, f"{path}/", f"{path}0", *arguments, limit),
     )
     return [row for (row,) in rows]
-
-
-def texts(db: sqlite3.Connection, keys: Iterable[int]) -> dict[int, str]:
-    """The texts of candidates by key; of a long text its beginning and end."""
-    found: dict[int, str] = {}
-    keys = list(keys)
-    for source in SOURCES:
-        if rows := source.rows(keys):
-            read = db.execute(
-                f"SELECT row, CASE WHEN length(text) <= {_BEGINNING + _ENDING} THEN text"
-                f" ELSE substr(text, 1, {_BEGINNING}) || substr(text, -{_ENDING}) END"
-                f" FROM (SELECT row, {source.text} AS text FROM {source.table}"
-                f" WHERE row IN ({_THESE}))",
-                (msgspec.json.encode(rows).decode(),),
-            )
-            found |= {source.key(row): text for row, text in read}
-    return found
 
 
 def places_of(entries: Sequence[Candidate]) -> dict[tuple[str, int], int]:

@@ -1,18 +1,17 @@
-"""The candidates that contain each word of a query, from the full-text indexes."""
+"""The candidates that contain each word of a query, or what means the same."""
 
 from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from ..memory.irregular import variants
-from ..memory.stemming import word_terms
 from ..store import full_text
-from .query import Phrase, Query, match_expression
+from .query import Phrase, Query, Word, match_expression
 from .sources import MEMORIES, Source
 
 # A word in no more items of a source than this is never common.
@@ -21,63 +20,78 @@ _ALWAYS_RARE: Final = 500
 _BUDGET: Final = 2_000
 # The keys of a word that its number of keys is estimated from.
 _SAMPLE: Final = 200
-# Kin are words that begin with this many letters of a word, or with all of a shorter word.
-_KIN_LETTERS: Final = 5
-_KIN_AT_LEAST: Final = 4
-_KIN_SHARE: Final = 0.3
-# The share of its weight that an unknown word of a long message counts.
-_UNKNOWN_IN_LONG: Final = 0.5
-# From this many texts on, an unknown word counts in full against an answer.
-_KNOWS_WORDS: Final = 100
-# A word of this many texts needs no kin.
+# A word matches others that begin with this many of its letters, or with all of a shorter word.
+_PREFIX_LETTERS: Final = 5
+_PREFIX_AT_LEAST: Final = 4
+# The worth of such a match, of a concept, and of a word that a person declared to be the same.
+_PREFIX_SHARE: Final = 0.3
+_CONCEPT_SHARE: Final = 0.6
+_SYNONYM_SHARE: Final = 0.9
+# The share of its weight that a word of no text has in the weight of the question.
+_UNKNOWN_SHARE: Final = 0.5
+# A word of this many texts needs no others that begin alike.
 _FEW: Final = 20
 _KEYS: Final = msgspec.json.Decoder(list[int])
+
+
+class Alternative(msgspec.Struct, frozen=True, gc=False):
+    """What a word is also met by.
+
+    Attributes:
+        label: the code of a concept or date, or "" for words that begin alike and synonyms.
+        weight: at most that of the word itself.
+        keys: the candidates that have it; none if they are too many. Those of a code are only the
+            candidates that it names: a text has it if its code is among the text's.
+    """
+
+    label: str
+    weight: float
+    keys: frozenset[int] = frozenset()
 
 
 class Posting(msgspec.Struct, frozen=True, gc=False):
     """The postings of one word.
 
     Attributes:
-        term: the word as it is in `Candidate.terms`.
-        weight: `ln(1 + (N − n + ½) / (n + ½))`, times the word's share in the query; 0 if n is 0.
-        keys: the candidates that contain it; none if it is common.
-        kin: the keys that contain a word with the same beginning instead, of weight `kin_weight`.
+        word: the word of the query.
+        weight: `ln(1 + (N − n + ½) / (n + ½))`, times the word's share in the query; 0 if n is 0,
+            and of a word of grammar, whose texts are not counted.
+        keys: the candidates that contain it; none if it is common, or of grammar.
+        also: what meets it in a text that does not contain it, best first.
     """
 
-    word: str
-    term: str
+    word: Word
     weight: float
     keys: frozenset[int] = frozenset()
-    kin: frozenset[int] = frozenset()
-    kin_weight: float = 0.0
+    also: tuple[Alternative, ...] = ()
 
 
 class Postings(msgspec.Struct, frozen=True):
     """What the indexes hold for a query.
 
     Attributes:
-        words: the words that occur in a text, or have kin.
+        words: the words that occur in a text, or are met otherwise, and those of grammar.
         common: the words that occur in too many texts to name candidates.
-        unknown: the words that occur in no text.
-        unmet: the weight of the unknown words, which counts against any answer.
+        unknown: the words that nothing meets.
+        total: the weight of the whole question without words of grammar; unknown words included.
         newest: if no word names candidates, the newest keys with the most common words.
         phrased: the keys that contain a quoted phrase, if the query has other words, too.
         naming: the keys whose text names a person, if the query asks for nothing else.
         size: the number of texts.
         mean_length: the mean number of terms of a text.
-        searched: the names of the sources that are not empty.
+        texts: the number of texts of each source that is not empty.
     """
 
     words: tuple[Posting, ...]
     common: tuple[str, ...]
     unknown: tuple[str, ...]
-    unmet: float
+    total: float
     newest: tuple[int, ...]
     phrased: frozenset[int]
     naming: frozenset[int]
     size: int
     mean_length: float
-    searched: frozenset[str]
+    texts: Mapping[str, int]
 
 
 class _Index:
@@ -95,29 +109,45 @@ class _Index:
         """At most `limit` keys that match; with `latest` the newest."""
         order = "ORDER BY rowid DESC " if latest else ""
         # As one value: fetching hundreds of rows takes more than half of the time.
-        found = self._db.execute(
+        rows = self._db.execute(
             f"SELECT json_group_array(key) FROM (SELECT {self.source.key_of('rowid')} AS key"
             f" FROM {self.source.index} WHERE {self.source.index} MATCH ? {order}LIMIT ?)",
             (expression, limit),
         ).fetchone()
-        return _KEYS.decode(found[0])
+        return _KEYS.decode(rows[0])
 
     def sample(self, expression: str) -> tuple[list[int], int]:
         """The first keys that match, and the number of all that match: exact if they are few."""
-        found = self.keys(expression, _SAMPLE)
-        if len(found) < _SAMPLE:
-            return found, len(found)
+        keys = self.keys(expression, _SAMPLE)
+        if len(keys) < _SAMPLE:
+            return keys, len(keys)
         # Keys are in ascending order, so the last one gives the density.
         newest = self._db.execute(f"SELECT max(row) FROM {self.source.table}").fetchone()[0]
-        dense = _SAMPLE * newest // max(1, self.source.rows(found[-1:])[0])
-        return found, min(self.texts, max(_SAMPLE, dense))
+        dense = _SAMPLE * newest // max(1, self.source.rows(keys[-1:])[0])
+        return keys, min(self.texts, max(_SAMPLE, dense))
 
 
-class _Word(msgspec.Struct):
-    word: str
+class _Matches(msgspec.Struct):
+    """How many texts match an expression, and a sample of their keys by index."""
+
     expression: str
     count: int
-    samples: list[tuple[_Index, list[int], int]]
+    samples: list[tuple[_Index, list[int]]]
+
+    def named(self, budget: int) -> list[int] | None:
+        """The candidates that it names; None if they are too many."""
+        if self.count >= _SAMPLE and self.count > budget:
+            return None
+        named: list[int] = []
+        for index, keys in self.samples:
+            if len(keys) < _SAMPLE:
+                named += keys
+                continue
+            more = index.keys(self.expression, index.most + 1)
+            if len(more) > index.most:
+                return None
+            named += more
+        return named
 
 
 def look_up(
@@ -135,50 +165,166 @@ def look_up(
     but adds to the score of those that contain it.
     """
     indexes = _indexes(db, sources, common_share)
-    size = sum(index.texts for index in indexes)
-    phrased: frozenset[int] = frozenset()
-    if query.phrases and not demands_phrases(query):
-        quoted = " OR ".join(match_expression((), (phrase,)) for phrase in query.phrases)
-        query = msgspec.structs.replace(query, phrases=())
-        phrased = _all_keys(indexes, _within(query, quoted))
-    naming: frozenset[int] = frozenset()
-    if query.name_words and not query.topics:
-        naming = _all_keys(indexes, _demanded(query, query.name_words), latest=True)
-    found = [_sampled(query, word, indexes) for word in _distinct(query)]
-    words: list[Posting] = []
-    common: list[str] = []
-    unknown: list[str] = []
-    unmet = 0.0
-    unknown_share = knowledge(size) * (_UNKNOWN_IN_LONG if query.long else 1.0)
-    budget = _BUDGET
-    for one in sorted(found, key=lambda word: word.count):
-        weight = weight_of(one.count, size) * query.shares.get(one.word, 1.0)
-        keys = _named(one, budget)
-        if keys is None:
-            common.append(one.word)
-        budget -= len(keys or ())
-        posting = _posting(query, one, weight, keys or (), indexes)
-        if one.count or posting.kin:
-            words.append(posting)
-        # A memory that was stored in May need not contain the word.
-        if not one.count and one.word in query.words:
-            unknown.append(one.word)
-            unmet += weight * unknown_share
-    latest: tuple[int, ...] = ()
-    if common and not any(posting.keys or posting.kin for posting in words):
-        latest = _latest(query, tuple(common), indexes, newest)
-    return Postings(
-        words=tuple(words),
-        common=tuple(word for word in _distinct(query) if word in common),
-        unknown=tuple(unknown),
-        unmet=unmet,
-        newest=latest,
-        phrased=phrased,
-        naming=naming,
-        size=size,
-        mean_length=sum(index.terms for index in indexes) / (size or 1) or 1.0,
-        searched=frozenset(index.source.name for index in indexes),
-    )
+    return _LookUp(query, indexes).postings(newest)
+
+
+class _LookUp:
+    def __init__(self, query: Query, indexes: Sequence[_Index]) -> None:
+        self._indexes = indexes
+        self._size = sum(index.texts for index in indexes)
+        self._budget = _BUDGET
+        self._phrased: frozenset[int] = frozenset()
+        self._query = query
+        if query.phrases and not demands_phrases(query):
+            self._query = msgspec.structs.replace(query, phrases=())
+            quoted = " OR ".join(match_expression((), (phrase,)) for phrase in query.phrases)
+            self._phrased = self._all_keys(quoted)
+
+    def postings(self, newest: int) -> Postings:
+        """The postings; arguments as in `look_up`."""
+        query = self._query
+        words = [Posting(word, 0.0) for word in query.words if word.is_grammar]
+        total = 0.0
+        common, unknown = list[Word](), list[str]()
+        rest = (word for word in query.words if not word.is_grammar)
+        matches = [(word, self._matches(_expression(word))) for word in rest]
+        # The rarest words name their candidates first.
+        for word, found in sorted(matches, key=lambda pair: pair[1].count):
+            posting, is_common = self._posting(word, found)
+            if is_common:
+                common.append(word)
+            if posting.weight or posting.also:
+                words.append(posting)
+            elif word.term:
+                unknown.append(word.text)
+            total += _worth(posting, self._weight(word, 0))
+        latest: tuple[int, ...] = ()
+        if not any(posting.keys or _keys_of(posting) for posting in words):
+            only_grammar = all(word.is_grammar for word in query.words)
+            latest = self._latest(query.words if only_grammar else common, newest)
+        naming: frozenset[int] = frozenset()
+        if query.name_words and not query.topics:
+            naming = self._all_keys(match_expression(query.name_words), latest=True)
+        return Postings(
+            words=tuple(words),
+            common=tuple(word.text for word in query.words if word in common),
+            unknown=tuple(unknown),
+            total=total,
+            newest=latest,
+            phrased=self._phrased,
+            naming=naming,
+            size=self._size,
+            mean_length=sum(index.terms for index in self._indexes) / (self._size or 1) or 1.0,
+            texts={index.source.name: index.texts for index in self._indexes},
+        )
+
+    def _posting(self, word: Word, found: _Matches) -> tuple[Posting, bool]:
+        """The posting of a word, and whether it is too common to name candidates."""
+        weight = self._weight(word, found.count)
+        keys = found.named(self._budget) if word.term else []
+        self._budget -= len(keys or ())
+        also = [
+            *self._by_synonyms(word, weight),
+            *(self._by_code(code, worth, word, weight) for code, worth in word.codes.items()),
+            *self._by_prefix(word, found, weight),
+        ]
+        also = [one for one in also if one.weight]
+        also.sort(key=lambda one: one.weight, reverse=True)
+        own = weight if found.count and word.term else 0.0
+        return Posting(word, own, frozenset(keys or ()), tuple(also)), keys is None
+
+    def _by_code(self, code: str, worth: float, word: Word, weight: float) -> Alternative:
+        found = self._matches(f'codes : "{code}"')
+        if not found.count:
+            return Alternative(code, 0.0)
+        keys = found.named(self._budget) or ()
+        self._budget -= len(keys)
+        share = worth * (_CONCEPT_SHARE if word.term else 1.0)
+        return Alternative(
+            code, share * min(weight, self._weight(word, found.count)), frozenset(keys)
+        )
+
+    def _by_synonyms(self, word: Word, weight: float) -> Iterable[Alternative]:
+        if not word.synonyms:
+            return
+        every = " OR ".join(match_expression((), (phrase,)) for phrase in word.synonyms)
+        found = self._matches(every)
+        if found.count:
+            keys = frozenset(found.named(self._budget) or ())
+            own = min(weight, self._weight(word, found.count))
+            yield Alternative("", _SYNONYM_SHARE * own, keys)
+
+    def _by_prefix(self, word: Word, found: _Matches, weight: float) -> Iterable[Alternative]:
+        text = word.text
+        plain = len(text) >= _PREFIX_AT_LEAST and text.isascii() and text.isalpha()
+        if not word.term or not plain or found.count >= _FEW:
+            return
+        prefix = self._within(f'"{text[:_PREFIX_LETTERS]}"*')
+        keys: set[int] = set()
+        for index in self._indexes:
+            more = index.keys(prefix, _SAMPLE + 1)
+            keys.update(more if len(more) <= _SAMPLE else ())
+        keys.difference_update(*(sample for _, sample in found.samples))
+        if keys:
+            yield Alternative("", _PREFIX_SHARE * weight, frozenset(keys))
+
+    def _matches(self, expression: str) -> _Matches:
+        if not expression:
+            return _Matches("", 0, [])
+        expression = self._within(expression)
+        samples = [(index, *index.sample(expression)) for index in self._indexes]
+        return _Matches(
+            expression,
+            sum(count for *_, count in samples),
+            [(index, keys) for index, keys, _ in samples],
+        )
+
+    def _weight(self, word: Word, count: int) -> float:
+        return weight_of(count, self._size) * word.share
+
+    def _latest(self, words: Iterable[Word], limit: int) -> tuple[int, ...]:
+        """The newest keys with all of the words, then the newest with any."""
+        each = [f"({_expression(word)})" for word in words]
+        keys: dict[int, None] = {}
+        for joint in (" AND ", " OR ") if each else ():
+            for index in self._indexes:
+                found = index.keys(self._within(joint.join(each)), limit, latest=True)
+                keys |= dict.fromkeys(found)
+        return tuple(keys)
+
+    def _all_keys(self, expression: str, *, latest: bool = False) -> frozenset[int]:
+        expression = self._within(expression)
+        return frozenset(
+            key
+            for index in self._indexes
+            for key in index.keys(expression, index.most, latest=latest)
+        )
+
+    def _within(self, expression: str) -> str:
+        """`expression`, restricted to the phrases that the query demands, without exclusions."""
+        demanded = match_expression((), self._query.phrases)
+        joined = f"({demanded}) AND ({expression})" if demanded else expression
+        if not self._query.excluded:
+            return joined
+        refused = (match_expression((), (phrase,)) for phrase in self._query.excluded)
+        return f"({joined}) NOT ({' OR '.join(refused)})"
+
+
+def _expression(word: Word) -> str:
+    return match_expression((word.text, *variants(word.text))) if word.term else ""
+
+
+def _keys_of(posting: Posting) -> bool:
+    return any(one.keys for one in posting.also)
+
+
+def _worth(posting: Posting, unknown: float) -> float:
+    """The weight of a word in the question: of a word that nothing contains, a part of it."""
+    if posting.weight:
+        return posting.weight
+    if not posting.word.term:
+        return max((one.weight for one in posting.also), default=0.0)
+    return _UNKNOWN_SHARE * unknown
 
 
 def _indexes(
@@ -192,84 +338,10 @@ def _indexes(
     ]
 
 
-def _posting(
-    query: Query, one: _Word, weight: float, keys: Iterable[int], indexes: Iterable[_Index]
-) -> Posting:
-    return Posting(
-        word=one.word,
-        term="".join(word_terms(one.word)[:1]),
-        weight=weight if one.count else 0.0,
-        keys=frozenset(keys),
-        kin=_kin(query, one, indexes),
-        kin_weight=_KIN_SHARE * weight,
-    )
-
-
-def _distinct(query: Query) -> list[str]:
-    """The words of the query; of several forms of a word only the first."""
-    words = dict.fromkeys((*query.words, *query.date_words))
-    by_term = {"".join(word_terms(word)): word for word in reversed(words)}
-    return [*reversed(by_term.values())]
-
-
-def _sampled(query: Query, word: str, indexes: Iterable[_Index]) -> _Word:
-    expression = _demanded(query, (word, *variants(word)))
-    samples = [(index, *index.sample(expression)) for index in indexes]
-    return _Word(word, expression, sum(count for *_, count in samples), samples)
-
-
-def _named(word: _Word, budget: int) -> list[int] | None:
-    """The candidates that a word names; None if it is common."""
-    named: list[int] = []
-    if word.count >= _SAMPLE and word.count > budget:
-        return None
-    for index, keys, _ in word.samples:
-        if len(keys) < _SAMPLE:
-            named += keys
-            continue
-        more = index.keys(word.expression, index.most + 1)
-        if len(more) > index.most:
-            return None
-        named += more
-    return named
-
-
-def _kin(query: Query, word: _Word, indexes: Iterable[_Index]) -> frozenset[int]:
-    plain = len(word.word) >= _KIN_AT_LEAST and word.word.isascii() and word.word.isalpha()
-    if word.count >= _FEW or not plain:
-        return frozenset()
-    prefix = _within(query, f'"{word.word[:_KIN_LETTERS]}"*')
-    found: set[int] = set()
-    for index in indexes:
-        keys = index.keys(prefix, _SAMPLE + 1)
-        found.update(keys if len(keys) <= _SAMPLE else ())
-    return frozenset(found.difference(*(keys for _, keys, _ in word.samples)))
-
-
-def _latest(
-    query: Query, words: tuple[str, ...], indexes: Iterable[_Index], limit: int
-) -> tuple[int, ...]:
-    """The newest keys with all of the words, then the newest with any."""
-    every = " AND ".join(f"({match_expression((word, *variants(word)))})" for word in words)
-    found: dict[int, None] = {}
-    for expression in (_within(query, every), _demanded(query, words)):
-        for index in indexes:
-            found |= dict.fromkeys(index.keys(expression, limit, latest=True))
-    return tuple(found)
-
-
-def _all_keys(
-    indexes: Iterable[_Index], expression: str, *, latest: bool = False
-) -> frozenset[int]:
-    return frozenset(
-        key for index in indexes for key in index.keys(expression, index.most, latest=latest)
-    )
-
-
 def demands_phrases(query: Query) -> bool:
     """Whether the query has only phrases, so that every answer must contain them."""
     quoted = {word for phrase in query.phrases for word in phrase}
-    return bool(query.phrases) and not set(query.words) - quoted
+    return bool(query.phrases) and all(word.text in quoted for word in query.words)
 
 
 def admitted(db: sqlite3.Connection, query: Query, rows: Sequence[int]) -> list[int]:
@@ -292,25 +364,6 @@ def _among(db: sqlite3.Connection, phrase: Phrase, rows: Sequence[int]) -> set[i
     return {row for (row,) in found}
 
 
-def knowledge(size: int) -> float:
-    """How much the words of `size` texts tell, 0 to 1: few texts contain few words."""
-    return min(1.0, math.log1p(size) / math.log1p(_KNOWS_WORDS))
-
-
 def weight_of(count: int, size: int) -> float:
     """The idf of a word in `count` of `size` texts; `size` must not be less than `count`."""
     return math.log1p((size - count + 0.5) / (count + 0.5))
-
-
-def _demanded(query: Query, words: tuple[str, ...]) -> str:
-    return _within(query, match_expression(words))
-
-
-def _within(query: Query, expression: str) -> str:
-    """`expression`, restricted to the phrases that the query demands, without its exclusions."""
-    demanded = match_expression((), query.phrases)
-    joined = f"({demanded}) AND ({expression})" if demanded else expression
-    if not query.excluded:
-        return joined
-    refused = " OR ".join(match_expression((), (phrase,)) for phrase in query.excluded)
-    return f"({joined}) NOT ({refused})"

@@ -2,7 +2,8 @@
 
     caroline's trip "adoption agency" -work last May
 
-looks for *trip*, demands the phrase, excludes memories with *work*, and names a person and a month.
+looks for *trip* and what means the same, for the phrase and the month, excludes what contains
+*work*, and names a person.
 """
 
 from __future__ import annotations
@@ -10,38 +11,41 @@ from __future__ import annotations
 import datetime as dt
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Final, TypeAlias
 
 import msgspec
 
 from ..language import vocabulary
-from ..language.vocabulary import not_topics
-from ..memory.indexing import index_words
+from ..language.dates import DateMention, find_dates, sought_codes
+from ..language.thesaurus import Meaning, sought, thesaurus
+from ..language.vocabulary import grammar_by_language, not_topics
+from ..memory.indexing import fold as fold_word
+from ..memory.indexing import index_words, is_unspaced
 from ..memory.similarity import fold
-from ..memory.stemming import terms_of, word_terms
-from ..memory.stop_words import ALSO_LEFT_OUT, STOP_WORDS
-from .dates import FoundDates, Span, find
-from .dates.words import MONTHS
-from .people import TAKEN_OUT, find_people, first_words
+from ..memory.stemming import word_terms
+from .people import TAKEN_OUT, find_people
 
 # More words make a query slower, not better.
 MOST_WORDS: Final = 48
 # The maximum number of quoted phrases and of exclusions.
 MOST_PHRASES: Final = 16
+# Only this many characters are read.
+MOST_CHARS: Final = 8_192
 # A longer query is a message; in it, sentences that are not questions count less.
 LONG: Final = 12
 _ASIDE: Final = 0.6
-# The weight of words without a topic, in a question and in a message.
+# The shares that words have of their weight: words of grammar, words without a topic in a question
+# and in a message, and the names of people who speak.
+_GRAMMAR: Final = 0.15
 _SMALL_TALK: Final = 0.7
 _SMALL_TALK_IN_LONG: Final = 0.35
+_SPEAKER: Final = 0.3
+# The pairs of characters of an unspaced script overlap.
+_OVERLAPPING: Final = 0.5
 _ASKING: Final = re.compile(r"[^.!?\n]+\?")
 _SENTENCE: Final = re.compile(r"[^.!?\n]+[.!?\n]*")
-_NAME: Final = re.compile(r"(?<=[^.!?\s])\s+[\"'(¿]?([A-ZÀ-ÖØ-Þ][\w-]*)")
-_OWNS: Final = re.compile(r"['’]s\b")
-# Only this many characters are read.
-MOST_CHARS: Final = 8_192
 
 # Consecutive words, normalised as in the index but not stemmed.
 Phrase: TypeAlias = tuple[str, ...]
@@ -57,47 +61,58 @@ _MARKED: Final = re.compile(
 _TAKEN_OUT: Final = f" {TAKEN_OUT} "
 
 
-@cache
-def little() -> frozenset[str]:
-    """Words that say nothing about a topic, and those that questions consist of."""
-    return not_topics() | vocabulary.words("asks")
+class Word(msgspec.Struct, frozen=True):
+    """A word of a query, or a phrase or date that is looked for by its meaning alone.
+
+    Attributes:
+        text: normalised as in the index but not stemmed; of a phrase or date its words.
+        term: as it is in the terms of a text; "" for a phrase or a date.
+        share: the share of its weight, at most 1; less for words that say little.
+        is_grammar: whether it is a word of grammar, which names no candidates.
+        codes: the codes of the index that mean the same, each with its worth.
+        synonyms: phrases that a person declared to mean the same.
+    """
+
+    text: str
+    term: str
+    share: float = 1.0
+    is_grammar: bool = False
+    codes: Mapping[str, float] = {}
+    synonyms: tuple[Phrase, ...] = ()
 
 
 class Query(msgspec.Struct, frozen=True):
     """A parsed query.
 
     Attributes:
-        words: the words to look for, each once, normalised as in the index but not stemmed;
-            includes those of `phrases`. Empty only if the query is.
-        phrases: phrases that a memory must contain.
+        words: what to look for, each once.
+        phrases: quoted phrases.
         excluded: words and phrases that a memory must not contain.
-        people: the known people in it, by their known names.
-        dates: the times in it; every reading of an ambiguous time.
-        name_words, date_words: the words of these. They are in `words` only if there are no
-            other words.
-        names: the words with a capital letter within a sentence, in order; none in German.
+        people: the known people in it, by their known names, in order.
+        together: whether it asks for two of them together.
+        name_words: the words of their names.
+        dates: the times in it.
         once: whether it asks for something that used to be true.
-        shares: the weights of words that count less, as fractions of 1.
-        long: whether it is a message rather than only a question.
+        topics: whether any word is a topic, and not only a person or a time.
     """
 
-    words: tuple[str, ...]
+    words: tuple[Word, ...]
     phrases: tuple[Phrase, ...] = ()
     excluded: tuple[Phrase, ...] = ()
     people: tuple[str, ...] = ()
-    dates: tuple[Span, ...] = ()
+    together: bool = False
     name_words: tuple[str, ...] = ()
-    date_words: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
+    dates: tuple[DateMention, ...] = ()
     once: bool = False
-    shares: Mapping[str, float] = {}
-    long: bool = False
+    topics: bool = True
 
     @property
-    def topics(self) -> bool:
-        """Whether any word is a topic, and not only a person or a time."""
-        told = little().union(self.name_words, self.date_words)
-        return bool(self.phrases) or not told.issuperset(self.words)
+    def telling(self) -> tuple[str, ...]:
+        """The words that are no words of grammar; all of them if there are no others."""
+        words = [word for word in self.words if word.term]
+        return tuple(word.text for word in words if not word.is_grammar) or tuple(
+            word.text for word in words
+        )
 
     @property
     def of_time(self) -> bool:
@@ -110,48 +125,119 @@ class Query(msgspec.Struct, frozen=True):
         return not self.words
 
 
+@cache
+def function_words() -> frozenset[str]:
+    """The words of grammar of all languages, and those that questions consist of."""
+    return vocabulary.words("asks").union(*grammar_by_language().values())
+
+
+@cache
+def little() -> frozenset[str]:
+    """Words that say nothing about a topic."""
+    return not_topics() | function_words()
+
+
 def parse(
-    text: str, now: float | None = None, local: dt.tzinfo = dt.UTC, people: Collection[str] = ()
+    text: str,
+    now: float = 0.0,
+    local: dt.tzinfo = dt.UTC,
+    people: Collection[str] = (),
+    synonyms: Mapping[str, Sequence[str]] = {},
 ) -> Query:
     """Read a query; any text is valid.
 
     Phrases are in quotation marks of any language. A dash before a letter, after a blank or at the
     beginning, excludes: not in "state-of-the-art", "-5 degrees", "--force" or "ls -l" (one or two
-    ASCII letters are a command option). Words of grammar are dropped if other words remain.
+    ASCII letters are a command option).
 
     Args:
         text: the query; its first `MOST_CHARS` characters are read.
-        now: seconds since the epoch that dates are relative to; None: look for no dates.
+        now: seconds since the epoch that dates are relative to.
         local: the time zone of days.
         people: the known names, at least those that share a word with the text.
+        synonyms: words or phrases of a person, with those that mean the same to them.
     """
     text = _what_is_asked(unicodedata.normalize("NFKC", text[:MOST_CHARS]))
     plain, phrases, excluded = _marked(text)
-    times = FoundDates((), plain) if now is None else find(plain, now, local, first_words(people))
-    named = find_people(times.rest, people)
-    quoted = [word for phrase in phrases for word in phrase]
-    every = _without_war(index_words(plain))
-    rest = _without_war(index_words(named.rest))
-    words = _once(_telling([*quoted, *rest]) or _telling(every) or [*quoted, *every])[:MOST_WORDS]
-    long = len(every) > LONG
-    asking = index_words(" ".join(_ASKING.findall(plain))) if long else every
+    dates = find_dates(plain, now, local)
+    named = find_people(plain, people)
+    name_words = frozenset(index_words(" ".join(named.words)))
+    date_words = frozenset(index_words(" ".join(date.text for date in dates)))
+    every = [word for phrase in phrases for word in phrase] + index_words(plain)
+    words = _words(every, plain, name_words)
+    words += _by_meaning(words, thesaurus().meanings(plain))
+    words += (Word(date.text, "", codes=sought_codes(date)) for date in dates)
+    words += _by_synonyms(every, synonyms)
     return Query(
-        words=words,
+        words=tuple(words[:MOST_WORDS]),
         phrases=phrases,
         excluded=excluded,
         people=named.people,
-        dates=times.spans,
-        name_words=_once(_telling(index_words(" ".join(named.words)))),
-        date_words=_once(
-            word
-            for word in index_words(" ".join(span.text for span in times.spans))
-            if word in MONTHS or word not in STOP_WORDS
-        ),
-        names=_names(plain),
-        once=not vocabulary.words("once").isdisjoint(asking),
-        shares=_shares(words, named.rest, long=long),
-        long=long,
+        together=_together(plain, named.people),
+        name_words=tuple(word for word in dict.fromkeys(every) if word in name_words),
+        dates=dates,
+        once=_asks_for_past(plain, every),
+        topics=bool(phrases) or not (little() | name_words | date_words).issuperset(every),
     )
+
+
+def _words(every: Sequence[str], text: str, names: Collection[str]) -> list[Word]:
+    """The words, each once; of several forms of a word only the first."""
+    long = len(every) > LONG
+    asked = frozenset(index_words(" ".join(_ASKING.findall(text)))) if long else frozenset()
+    functions, unspecific = function_words(), not_topics()
+    words: dict[str, Word] = {}
+    for word in every:
+        term = "".join(word_terms(word)[:1])
+        if term in words:
+            continue
+        if fold_word(word) in functions:
+            words[term] = Word(word, term, _GRAMMAR, is_grammar=True)
+            continue
+        share = 1.0
+        if word in names:
+            share = _SPEAKER
+        elif word in unspecific:
+            share = _SMALL_TALK_IN_LONG if long else _SMALL_TALK
+        elif is_unspaced(word):
+            share = _OVERLAPPING
+        if asked and word not in asked:
+            share *= _ASIDE
+        words[term] = Word(word, term, share)
+    # The rarest kind is cut last.
+    return sorted(words.values(), key=lambda word: word.is_grammar)
+
+
+def _by_meaning(words: list[Word], meanings: Iterable[Meaning]) -> list[Word]:
+    """Adds its concepts to each word; returns the phrases that mean a concept."""
+    at = {fold_word(word.text): place for place, word in enumerate(words) if not word.is_grammar}
+    added: list[Word] = []
+    for meaning in meanings:
+        codes = sought(meaning.codes)
+        place = at.get(meaning.words[0]) if len(meaning.words) == 1 else None
+        if place is not None:
+            known = words[place]
+            words[place] = msgspec.structs.replace(known, codes={**codes, **known.codes})
+        elif len(meaning.words) > 1 or not meaning.words[0].isascii():
+            added.append(Word(" ".join(meaning.words), "", codes=codes))
+    return added
+
+
+def _by_synonyms(every: Sequence[str], synonyms: Mapping[str, Sequence[str]]) -> Iterable[Word]:
+    """The phrases of the query that a person declared to mean something else as well."""
+    for text, others in synonyms.items():
+        group = [tuple(index_words(name)) for name in (text, *others)]
+        group = [_without_grammar(phrase) for phrase in group if phrase]
+        for phrase in group:
+            places = range(len(every) - len(phrase) + 1)
+            if any(tuple(every[at : at + len(phrase)]) == phrase for at in places):
+                same = tuple(other for other in group if other != phrase)
+                yield Word(" ".join(phrase), "", synonyms=same)
+
+
+def _without_grammar(phrase: Phrase) -> Phrase:
+    functions = function_words()
+    return tuple(word for word in phrase if word not in functions) or phrase
 
 
 def match_expression(
@@ -187,7 +273,7 @@ def _what_is_asked(text: str) -> str:
     if len(sentences) < 2:
         return text
     how = vocabulary.cue("how_to_answer")
-    kept = [one for one in sentences if how.search(fold(one.strip())) is None]
+    kept = [sentence for sentence in sentences if how.search(fold(sentence.strip())) is None]
     return "".join(kept) if 0 < len(kept) < len(sentences) else text
 
 
@@ -210,38 +296,14 @@ def _marked(text: str) -> tuple[str, tuple[Phrase, ...], tuple[Phrase, ...]]:
     return _MARKED.sub(take, text), tuple(phrases), tuple(excluded)
 
 
-def _without_war(words: list[str]) -> list[str]:
-    """The words without the German "war", an English noun too, unless it is the only word."""
-    german = not vocabulary.words("nouns_large").isdisjoint(words)
-    return [word for word in words if word != "war"] or words if german else words
+def _asks_for_past(text: str, every: Sequence[str]) -> bool:
+    asking = index_words(" ".join(_ASKING.findall(text))) if len(every) > LONG else every
+    return not vocabulary.words("once").isdisjoint(asking)
 
 
-def _telling(words: Iterable[str]) -> list[str]:
-    return [word for word in words if word not in STOP_WORDS and word not in ALSO_LEFT_OUT]
-
-
-def _names(text: str) -> tuple[str, ...]:
-    if not vocabulary.words("nouns_large").isdisjoint(text.lower().split()):
-        return ()
-    words = index_words(" ".join(_NAME.findall(_OWNS.sub("", text))))
-    return _once(word for word in words if word not in not_topics() and word.isalpha())
-
-
-def _shares(words: Iterable[str], text: str, *, long: bool) -> dict[str, float]:
-    """The reduced weights of words that count less, as fractions of 1."""
-    asked: set[str] = set()
-    if long:
-        asked = {term for sentence in _ASKING.findall(text) for term in terms_of(sentence)}
-    small_talk = _SMALL_TALK_IN_LONG if long else _SMALL_TALK
-    shares: dict[str, float] = {}
-    for word in words:
-        share = small_talk if word in not_topics() else 1.0
-        if asked and asked.isdisjoint(word_terms(word)):
-            share *= _ASIDE
-        if share < 1.0:
-            shares[word] = share
-    return shares
-
-
-def _once(words: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(words))
+def _together(text: str, people: Sequence[str]) -> bool:
+    if len(people) != 2:
+        return False
+    first, second = (re.escape(name.split()[0]) for name in people)
+    joined = re.search(rf"{first}\W+(?:and|und|et|y|和)\W*{second}", text, re.IGNORECASE)
+    return joined is not None or "both" in text.lower().split()

@@ -1,9 +1,9 @@
-"""Ordering candidates by how well they match, how young and how important they are."""
+"""Orders candidates by their relevance, and judges which of them surely answer."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -15,20 +15,28 @@ from ..shapes.recall import Preset
 from .pool import Pool
 from .presets import FADING_PER_DAY, Parts, scalyclaw, tinyclaw
 from .signals import Signals
-from .sources import SOURCES, Candidate
+from .sources import MEMORIES, Candidate
 from .tree_search import TreeHit
 
-# The fraction of its relevance that a superseded memory keeps.
-_SUPERSEDED: Final = 0.6
-# Candidates below this fraction of the best score are dropped.
+# Results below this share of the best are dropped.
 _LEAST_SHARE: Final = 0.05
-_SURE: Final = 0.2
+# A newer memory that replaces another comes before it by at least this much; relevances are
+# rounded to as many places, and among equals the newest is first.
+_STEP: Final = 0.001
+_PLACES: Final = 3
+_GROWTH: Final = 1.5
+# An answer is sure from this relevance on: measured, so that four of five first results that are
+# sure are right (`tests/benchmarks/recall_quality.py`).
+_SURE: Final = 0.62
 
 
 class Ranked(msgspec.Struct, frozen=True):
     """A candidate with its relevance and the parts of it, each 0 to 1.
 
-    `at` is its index in the pool.
+    Attributes:
+        at: its index in the pool.
+        relevance: what it is ordered by.
+        sure: whether it most likely answers.
     """
 
     at: int
@@ -36,6 +44,7 @@ class Ranked(msgspec.Struct, frozen=True):
     match: float
     recency: float
     importance: float
+    sure: bool = False
 
 
 def rank(
@@ -43,46 +52,66 @@ def rank(
     signals: Signals,
     weights: Weights,
     now: float,
+    *,
+    once: bool = False,
     decay: float = FADING_PER_DAY,
-    limit: int = 100,
 ) -> list[Ranked]:
-    """The best `limit` candidates of each source, best first; among equals newest first.
+    """The candidates, most relevant first; among equals the newest first.
 
-    Ordered by the weighted sum of signals, recency and importance. Recency counts only for facts,
-    which may be outdated, not for turns, which record what was said. The relevance is a separate
-    estimate, comparable between questions, and need not be in the same order.
+    A memory that was replaced comes after the one that replaces it; with `once`, which asks for
+    what used to be true, before it.
     """
-    entries = pool.entries
-    recencies = [_recency(entry, now, decay) for entry in entries]
-    scores = [
-        weights.match * score
-        + weights.importance * entry.importance
-        + (0.0 if entry.is_turn else weights.recency * recency)
-        for score, entry, recency in zip(signals.scores, entries, recencies, strict=True)
-    ]
-    least = _LEAST_SHARE * max(scores, default=0.0)
-    best = max((0.0, *signals.scores)) or 1.0
-    order = [
-        (score, entry.created_at, entry.key, at)
-        for at, (score, entry) in enumerate(zip(scores, entries, strict=True))
-        if score >= least
-    ]
-    order.sort(reverse=True)
+    whole = weights.match + weights.recency + weights.importance
+    matches = _matches(pool, signals, once=once)
+    best = max(matches.values(), default=0.0)
     ranked: list[Ranked] = []
-    left = [limit] * len(SOURCES)
-    for _, _, _, at in order:
-        entry = entries[at]
-        source = entry.source
-        if not left[source.number]:
-            if not any(left):
-                break
+    for at, match in matches.items():
+        if match <= 0.0 or match < _LEAST_SHARE * best:
             continue
-        left[source.number] -= 1
-        relevance = signals.relevance(at) * source.weight
-        if entry.superseded:
-            relevance *= _SUPERSEDED
-        match = max(0.0, signals.scores[at] / best)
-        ranked.append(Ranked(at, relevance, match, recencies[at], entry.importance))
+        entry = pool.entries[at]
+        recency = _recency(entry, now, decay)
+        relevance = match
+        if weights.recency or weights.importance:
+            relevance = weights.match * match + weights.recency * recency
+            relevance = (relevance + weights.importance * entry.importance) / whole
+        relevance = round(relevance, _PLACES)
+        ranked.append(Ranked(at, relevance, match, recency, entry.importance, is_sure(match)))
+    return _ordered(pool, ranked)
+
+
+def match_of(pool: Pool, signals: Signals, at: int) -> float:
+    """The sum of an entry's signals as a value from 0 to 1; .78 for one that has all words."""
+    return 1 - math.exp(-_GROWTH * max(0.0, signals.relevance[at]) * pool.entries[at].source.weight)
+
+
+def is_sure(match: float) -> bool:
+    """Whether a match of this size most likely answers."""
+    return match >= _SURE
+
+
+def _matches(pool: Pool, signals: Signals, *, once: bool) -> dict[int, float]:
+    """The match of each entry, 0 to 1, with replaced memories beside what replaced them."""
+    entries = pool.entries
+    matches = {at: match_of(pool, signals, at) for at in range(len(entries))}
+    places = {entry.key: at for at, entry in enumerate(entries) if entry.source is MEMORIES}
+    replaced = [
+        (at, newer)
+        for at, entry in enumerate(entries)
+        if entry.superseded_by is not None
+        and (newer := places.get(MEMORIES.key(entry.superseded_by))) is not None
+    ]
+    # From the oldest on: what replaced it may itself have been replaced.
+    for at, newer in sorted(replaced, key=lambda pair: entries[pair[0]].created_at):
+        higher = max(matches[at], matches[newer])
+        first, second = (at, newer) if once else (newer, at)
+        matches[first] = higher
+        matches[second] = min(matches[second], max(0.0, higher - _STEP))
+    return matches
+
+
+def _ordered(pool: Pool, ranked: list[Ranked]) -> list[Ranked]:
+    entries = pool.entries
+    ranked.sort(key=lambda one: (-one.relevance, -entries[one.at].created_at, -entries[one.at].key))
     return ranked
 
 
@@ -97,14 +126,16 @@ def rank_as(
             parts = judge(entry, signals.bm25[at], now, decay)
             if parts is not None:
                 relevance = parts.relevance * entry.source.weight
-                ranked.append(Ranked(at, relevance, parts.match, parts.recency, parts.importance))
-    entries = pool.entries
-    ranked.sort(key=lambda one: (-one.relevance, -entries[one.at].created_at, -entries[one.at].key))
-    return ranked
+                sure = is_sure(match_of(pool, signals, at))
+                ranked.append(
+                    Ranked(at, relevance, parts.match, parts.recency, parts.importance, sure)
+                )
+    return _ordered(pool, ranked)
 
 
-def rank_by_tree(
+def rank_by_tree(  # noqa: PLR0913 - what EvoClaw orders by
     pool: Pool,
+    signals: Signals,
     paths: Sequence[TreeHit],
     scoring: Scoring,
     now: float,
@@ -120,17 +151,12 @@ def rank_by_tree(
         path = next((p for p in paths if is_within(entry.category, p.path)), None)
         if path is not None:
             worth = score(entry.importance, entry.created_at, entry.access_count, now, scoring)
-            found = Ranked(
-                at, path.relevance, path.share, _recency(entry, now, decay), entry.importance
-            )
-            judged.append((worth, found))
+            recency = _recency(entry, now, decay)
+            sure = is_sure(match_of(pool, signals, at))
+            ranked = Ranked(at, path.relevance, path.share, recency, entry.importance, sure)
+            judged.append((worth, ranked))
     judged.sort(key=lambda pair: (-pair[1].relevance, -pair[0], -pool.entries[pair[1].at].key))
-    return [found for _, found in judged]
-
-
-def is_sure(relevance: float) -> bool:
-    """Whether a result of this relevance most likely answers."""
-    return relevance >= _SURE
+    return [ranked for _, ranked in judged]
 
 
 def _tinyclaw(entry: Candidate, match: float, now: float, decay: float) -> Parts:

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 
 from ..config.settings import Tuning, Weights
+from ..language.thesaurus import thesaurus
 from ..memory.experiences import Experience
 from ..memory.own_files import Skill
 from ..memory.records import Memory, Pair
@@ -22,11 +23,11 @@ from ..store.entities import Entity
 from ..store.own_entries import OwnEntry
 from ..store.selecting import Filters, teach_score
 from . import pool as pools
-from . import question, tree_search
+from . import tree_search
 from .pool import Pool
 from .postings import Postings, admitted, demands_phrases, look_up
 from .query import MOST_CHARS, Query, parse
-from .ranking import Ranked, is_sure, rank, rank_as, rank_by_tree
+from .ranking import Ranked, rank, rank_as, rank_by_tree
 from .signals import Signals, measure
 from .sources import MEMORIES, PAIRS, SOURCES, Source
 from .tree_search import Reasoned, TreeHit
@@ -35,8 +36,9 @@ Mode: TypeAlias = Literal["keyword", "tree", "llm", "hybrid"]
 Confidence: TypeAlias = Literal["sure", "unsure", "none"]
 
 _PER_CATEGORY: Final = 20
-# The most results of an answer whose first result is not sure.
-_UNSURE: Final = 5
+# The maximum number of results that are shown unless the caller says how many, if the first is not
+# sure.
+UNSURE_LIMIT: Final = 5
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,8 +51,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         limit: maximum number of results.
         max_tokens: maximum tokens of text in all, four characters each; the first hit is always
             included. None: no limit.
-        min_relevance: minimum relevance of every hit. None: no minimum, but at most five hits if
-            the first is not sure.
+        unsure_limit: maximum number of results if the first is not sure; None: `limit`.
+        min_relevance: minimum relevance of every hit; None: no minimum.
         now: the time that "last week" is relative to, and that the age of memories is measured at.
         local: the time zone of days in the query.
         reasoned: categories that a model named for the query; their memories are candidates, too.
@@ -62,6 +64,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     sources: frozenset[str] | None = None
     shown: frozenset[str] | None = None
     limit: int = 5
+    unsure_limit: int | None = None
     max_tokens: int | None = None
     min_relevance: float | None = None
     weights: Weights = Weights()
@@ -98,6 +101,8 @@ class Hit(msgspec.Struct, frozen=True):
         path: the category of the tree search that contains it, or "".
         reason: a model's reason for naming that category, or "".
         signals: the non-zero contribution of each signal to its score.
+        meant: the words of the query that it does not have itself, with the code in the index of
+            the concept or date that it has instead.
         lenders: the ids of the neighbours whose words count for it.
     """
 
@@ -111,7 +116,17 @@ class Hit(msgspec.Struct, frozen=True):
     path: str
     reason: str
     signals: dict[str, float]
+    meant: Mapping[str, str]
     lenders: tuple[str, ...]
+
+    @property
+    def by(self) -> dict[str, str]:
+        """Its own words for the words in `meant`: {"boss": "manager"}."""
+        words: dict[str, str] = {}
+        for meaning in thesaurus().meanings(self.text) if self.meant else ():
+            for code in meaning.codes:
+                words.setdefault(code, " ".join(meaning.words))
+        return {word: words[code] for word, code in self.meant.items() if code in words}
 
     @property
     def id(self) -> str:
@@ -182,7 +197,7 @@ class Answer(msgspec.Struct, frozen=True):
 def recall(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Answer:
     """Answer a request from one snapshot of the database, over a read connection."""
     looked = look(db, request, tuning)
-    ranked = _ranked(looked.pool, looked.signals, looked.paths, request, tuning.decay_per_day)
+    ranked = _ranked(looked, request, tuning.decay_per_day)
     hits = _within(_hits(db, _first(ranked, looked, request), looked, request), request.max_tokens)
     sources = _sources(request, looked.query)
     searched = {one.name: one.count(db) if one in sources else 0 for one in SOURCES}
@@ -195,7 +210,7 @@ def look(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Looked:
     if request.filters.tier is not None:
         teach_score(db, request.now, request.scoring)
     known = people.named_in(db, request.text[:MOST_CHARS])
-    query = parse(request.text, request.now, request.local, known)
+    query = parse(request.text, request.now, request.local, known, tuning.synonyms)
     if request.mode == "tree":
         query = msgspec.structs.replace(query, dates=())
     sources = _sources(request, query)
@@ -207,13 +222,13 @@ def look(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Looked:
     pool = _pool(db, query, postings, paths, sources, request, tuning)
     signals = measure(
         query,
-        question.read(request.text, query),
         postings,
         pool,
-        {path.path: path.share for path in paths},
-        lambda keys: pools.texts(db, keys),
-        reasoned={found.path: found.relevance for found in request.reasoned},
-        filed=tree_search.category_terms(nodes, query, postings.size),
+        categories={path.path: path.share for path in paths},
+        reasoned={path.path: path.relevance for path in request.reasoned},
+        paths=tree_search.category_terms(nodes, query, postings.size),
+        now=request.now,
+        local=request.local,
     )
     return Looked(query, postings, pool, signals, paths)
 
@@ -241,16 +256,15 @@ def _pool(
 ) -> Pool:
     named: list[int] = []
     if request.mode != "tree":
-        named += pools.of_days(db, query) + pools.of_actor(db, query)
+        named += pools.told_then(db, query, request.now, request.local)
+        named += pools.of_actor(db, query)
     categories = [found.path for found in request.reasoned] + [found.path for found in paths]
     by_category = MEMORIES in sources and not query.of_time
     for path in dict.fromkeys(categories) if by_category else ():
         most = max(request.limit, _PER_CATEGORY)
         named += pools.of_category(db, path, request.filters, request.now, most)
     keys = {*admitted(db, query, named)}
-    if query.of_time:
-        keys |= pools.of_date_words(query, postings)
-    if request.mode == "tree" or query.of_time:
+    if request.mode == "tree":
         postings = msgspec.structs.replace(postings, words=(), newest=(), phrased=frozenset())
     return pools.gather(
         db,
@@ -261,39 +275,32 @@ def _pool(
         now=request.now,
         limit=tuning.candidates,
         least=request.limit,
-        neighbours=not (
-            request.mode == "tree" or query.of_time or query.excluded or demands_phrases(query)
-        ),
+        neighbours=not (request.mode == "tree" or query.excluded or demands_phrases(query)),
     )
 
 
-def _ranked(
-    pool: Pool, signals: Signals, paths: Sequence[TreeHit], request: Request, decay: float
-) -> list[Ranked]:
+def _ranked(looked: Looked, request: Request, decay: float) -> list[Ranked]:
+    pool, signals, now = looked.pool, looked.signals, request.now
     if request.mode == "tree":
-        return rank_by_tree(pool, paths, request.scoring, request.now, decay)
+        return rank_by_tree(pool, signals, looked.paths, request.scoring, now, decay)
     if request.preset is not None:
-        return rank_as(pool, signals, request.preset, request.now, decay)
-    return rank(pool, signals, request.weights, request.now, decay, request.limit)
+        return rank_as(pool, signals, request.preset, now, decay)
+    return rank(pool, signals, request.weights, now, once=looked.query.once, decay=decay)
 
 
-def _first(ranked: Sequence[Ranked], looked: Looked, request: Request) -> list[tuple[Ranked, bool]]:
-    """The first results that the request admits, each with whether it is sure.
-
-    Without a minimum relevance, few are left if the first is not sure.
-    """
-    limit, least = request.limit, request.min_relevance
-    chosen: list[tuple[Ranked, bool]] = []
+def _first(ranked: Sequence[Ranked], looked: Looked, request: Request) -> list[Ranked]:
+    """The first results that the request admits."""
+    limit, least = request.limit, request.min_relevance or 0.0
+    chosen: list[Ranked] = []
     for one in ranked:
         source = looked.pool.entries[one.at].source.name
         if request.shown is not None and source not in request.shown:
             continue
-        if least is not None and one.relevance < least:
+        if one.relevance < least:
             continue
-        sure = _is_sure(one, looked, request)
-        if not chosen and not sure and least is None:
-            limit = min(limit, _UNSURE)
-        chosen.append((one, sure))
+        if not chosen and not one.sure and request.unsure_limit is not None:
+            limit = min(limit, request.unsure_limit)
+        chosen.append(one)
         if len(chosen) == limit:
             break
     return chosen
@@ -307,23 +314,15 @@ def _within(hits: tuple[Hit, ...], max_tokens: int | None) -> tuple[Hit, ...]:
     return hits[: max(1, sum(total <= max_tokens for total in tokens))]
 
 
-def _is_sure(one: Ranked, looked: Looked, request: Request) -> bool:
-    if request.mode != "tree" and request.preset is None:
-        return is_sure(one.relevance)
-    # The relevance of the tree and of presets is on a scale of their own.
-    weight = looked.pool.entries[one.at].source.weight
-    return is_sure(looked.signals.relevance(one.at) * weight)
-
-
 def _hits(
     db: sqlite3.Connection,
-    chosen: Sequence[tuple[Ranked, bool]],
+    chosen: Sequence[Ranked],
     looked: Looked,
     request: Request,
 ) -> tuple[Hit, ...]:
-    pool, signals, postings, paths = looked.pool, looked.signals, looked.postings, looked.paths
+    pool, signals, paths = looked.pool, looked.signals, looked.paths
     by_source: dict[str, list[Ranked]] = {}
-    for one, _ in chosen:
+    for one in chosen:
         by_source.setdefault(pool.entries[one.at].source.name, []).append(one)
     items: dict[int, Any] = {}
     lenders: dict[int, tuple[str, ...]] = {}
@@ -336,10 +335,9 @@ def _hits(
         if request.explain:
             lenders |= _lenders(db, source, pool, signals, best)
     hits: list[Hit] = []
-    for one, sure in chosen:
-        entry = pool.entries[one.at]
-        has = f" {entry.terms} "
-        words = tuple(p.word for p in postings.words if f" {p.term} " in has or entry.key in p.kin)
+    for one in chosen:
+        entry, met = pool.entries[one.at], signals.met[one.at]
+        words = tuple(word.text for word in looked.query.words if word.text in met)
         path = next((p.path for p in paths if is_within(entry.category, p.path)), "")
         reasoned = next((r for r in request.reasoned if is_within(entry.category, r.path)), None)
         method = "keyword" if words or not path else "keyword-tree"
@@ -348,13 +346,14 @@ def _hits(
                 source=entry.source.name,
                 item=items[one.at],
                 ranked=one,
-                sure=sure,
-                outdated=bool(entry.superseded),
+                sure=one.sure,
+                outdated=entry.superseded_by is not None,
                 method=method if reasoned is None else "llm-tree",
                 words=words,
                 path=path if reasoned is None else reasoned.path,
                 reason="" if reasoned is None else reasoned.reason,
                 signals=signals.parts(one.at) if request.explain else {},
+                meant={word: code for word, code in met.items() if code},
                 lenders=lenders.get(one.at, ()),
             )
         )
@@ -401,7 +400,9 @@ def _why(  # noqa: PLR0911 - a reason each
         if recall(db, free, tuning).hits:
             return "there are matches, but the filters leave none of them"
     if query.of_time:
-        return f"nothing is stored from {query.dates[0].days(request.local)}"
+        return f"nothing is stored of '{query.dates[0].text}'"
     if postings.words or postings.newest:
         return "what has a word of the query was left out by the rest of it"
-    return f"no memory contains any of the words: {', '.join(query.words)}"
+    return (
+        f"nothing stored has a word of it, or one that means the same: {', '.join(query.telling)}"
+    )

@@ -1,55 +1,67 @@
-"""The signals that rank a candidate: its words, its neighbours, its conversation, actor and time.
+"""The signals that rank a candidate, and their sum: its relevance.
 
-`word_scores` gives the signals of the words, each as a fraction of the best candidate's. The
-weights were measured on conversations, facts and abstracts (see `tests/benchmarks/`).
+All are shares of the question's weight, which is the sum of the weights of its words, so that they
+can be added, and compared between questions. The weights were chosen so that each signal helps, or
+costs less than a point, on every kind of collection with that collection left out
+(`tests/benchmarks/fit_signals.py`).
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from itertools import chain, compress, count
 from typing import Final
 
 import msgspec
 
-from ..memory.scoring import DAY, YEAR
+from ..language.dates import seconds_of
+from ..memory.scoring import DAY
 from ..memory.stemming import terms_of
 from ..memory.tree_nodes import is_within
-from . import question as forms
-from .dates import Span
-from .pool import Pool
-from .postings import Postings
-from .presets import shares_of_best
-from .query import Query
-from .question import Question
-from .relevance import relevance
+from .pool import DISTANCES, Pool
+from .postings import Posting, Postings, weight_of
+from .query import Query, is_lone, little
 from .sources import Candidate
-from .word_scores import K1, LITTLE, WordScores
 
+# BM25: the saturation of a word's count, and how much the length of a text counts, in a
+# conversation and outside. (Robertson, Zaragoza: The Probabilistic Relevance Framework, 2009.)
+K1: Final = 1.2
+_B_TURN: Final = 0.3
+_B_LONE: Final = 0.5
+WEIGHTS: Final = {
+    # BM25 of its words and of what means the same; of the first words of a long text.
+    "words": 1.0, "first": 0.2,
+    # What the neighbours in a conversation or file have and it lacks; being next to a question
+    # with the words.
+    "neighbours": 0.6, "answer": 0.2,
+    # Words of its category; a category that the tree search found, and one that a model named.
+    "path": 1.0, "category": 0.1, "reasoned": 1.0,
+    # Being said by the person named, and at the time named.
+    "speaker": 0.4, "told": 0.2,
+    # A quoted phrase; terms that the best texts share, for a question of many words.
+    "phrase": 1.0, "feedback": 0.2,
+}  # fmt: skip
+# The share of a match that counts for its neighbours at each distance; the best one counts.
+_LENT: Final = {1: 0.8, 2: 0.7, 3: 0.5, 4: 0.3}
+_LENT_AT: Final = {distance: _LENT[abs(distance)] for distance in DISTANCES}
+# The first terms of a long text say what it is about.
+_FIRST: Final = 12
+# The best texts lend these many of the terms that they share, to these many texts, if the question
+# has enough words to trust them.
+_TRUSTED: Final = 6
+_LENT_TERMS: Final = 15
+_REPEATED: Final = 60
+_MANY_WORDS: Final = 6
 # Days until the signal of a day has faded to 1/e, after the day and before it.
 _FADES_AFTER: Final = 4.0
 _FADES_BEFORE: Final = 1.0
-# The best facts that are compared, and from which share of common terms a newer one replaces.
-_COMPARED: Final = 12
-_ALIKE: Final = 0.3
-_LATER: Final = 60.0
-
-# The weights, fitted on the collections for development; no collection has the first three.
-# `tests/benchmarks/fit_signals.py` evaluates and changes them with held-out conversations.
-WEIGHTS: Final = {
-    "phrase": 6.0, "category": 1.0, "reasoned": 6.0,
-    "own": 3.0, "turn_own": -0.9, "around": 2.0, "context": 2.0, "kin": 2.8, "path": 3.5,
-    "first": 0.8, "feedback": 0.6, "coverage": 0.8, "group": 0.4, "filed": 1.5,
-    "older": -2.5, "superseded": -2.5, "actor": 3.0, "subject": 3.5, "day": 2.5, "date": 2.0,
-    "when": 1.4, "answer": 1.2, "addresses": -0.3, "names": 0.3, "name": 1.2, "number": 1.0,
-    "details": 0.3, "opens": 0.6,
-}  # fmt: skip
-# The signals that need the text are measured for this many of the best by their words.
-_READ: Final = 40
-_OF_TEXT: Final = (
-    "when", "answer", "addresses", "names", "name", "number", "details", "opens",
-)  # fmt: skip
+# A longer span, in days, says little.
+_SHORT_SPAN: Final = 62
+_LONG_SPAN: Final = 0.3
 
 
 class Signals(msgspec.Struct, frozen=True):
@@ -57,151 +69,239 @@ class Signals(msgspec.Struct, frozen=True):
 
     Attributes:
         columns: the values of all entries, by the names of `WEIGHTS`.
-        scores: the weighted sum of each entry.
-        relevance: how likely an entry answers the query, 0 to 1, independent of other entries.
-        bm25: the BM25 of each entry's own words, as a fraction of the best.
+        relevance: the weighted sums; about 1 for a text that has the whole question.
+        bm25: the BM25 of each entry's own words, as a share of the best.
+        met: for each entry, the words of the question that it has, with what they are met by: ""
+            for the word itself, else the code of a concept or date.
     """
 
     columns: Mapping[str, Sequence[float]]
-    scores: tuple[float, ...]
-    relevance: Callable[[int], float]
-    bm25: tuple[float, ...]
-
-    def added(self, name: str, at: int) -> float:
-        """The contribution of one signal to the score of an entry."""
-        column = self.columns.get(name)
-        return WEIGHTS[name] * column[at] if column else 0.0
+    relevance: Sequence[float]
+    bm25: Sequence[float]
+    met: Sequence[Mapping[str, str]]
 
     def parts(self, at: int) -> dict[str, float]:
-        """The non-zero contribution of each signal to the score of an entry."""
-        return {name: round(added, 4) for name in WEIGHTS if (added := self.added(name, at))}
+        """The non-zero contribution of each signal to the relevance of an entry."""
+        return {
+            name: round(added, 4)
+            for name, column in self.columns.items()
+            if (added := WEIGHTS[name] * column[at])
+        }
 
 
-def measure(
+def measure(  # noqa: PLR0913 - what is known of the question
     query: Query,
-    question: Question,
     postings: Postings,
     pool: Pool,
     categories: Mapping[str, float],
-    read: Callable[[Iterable[int]], Mapping[int, str]],
-    reasoned: Mapping[str, float] | None = None,
-    filed: Mapping[str, Mapping[str, float]] | None = None,
+    reasoned: Mapping[str, float],
+    paths: Mapping[str, Mapping[str, float]],
+    now: float,
+    local: dt.tzinfo,
 ) -> Signals:
-    """Measure every signal of every entry; `question` is the form of `query`.
+    """Measure every signal of every entry.
 
-    `categories` are those that the query names, with their match, 0 to 1; `reasoned` those that a
-    model named, with their relevance; `filed` has the query's terms in each category, with their
-    weights. `read` returns the texts of candidates by key.
+    Args:
+        query: the question.
+        postings: its words in the indexes.
+        pool: the candidates.
+        categories: those that the query names, with their match, 0 to 1.
+        reasoned: those that a model named, with their relevance.
+        paths: for each category, the query's terms in its path or description, with their weights.
+        now: seconds since the epoch.
+        local: the time zone of days in the question.
     """
-    words = WordScores(postings, pool, filed or {})
     entries = pool.entries
+    words = _WordScores(postings, pool)
     columns = words.columns()
+    if paths:
+        columns["path"] = [
+            0.0 if entry.is_turn else sum(paths.get(entry.category, {}).values()) / words.total
+            for entry in entries
+        ]
     if postings.phrased:
         columns["phrase"] = [float(entry.key in postings.phrased) for entry in entries]
-    if categories:
-        columns["category"] = _filed(entries, categories)
-    if reasoned:
-        columns["reasoned"] = _filed(entries, reasoned)
-    if question.one:
-        # A text without an actor is about the person that it names.
-        named = set(terms_of(" ".join(query.name_words)))
-        columns["actor"] = [
-            float(entry.actor == question.one)
-            if entry.actor
-            else float(not named.isdisjoint(terms))
-            for entry, terms in zip(entries, words.terms, strict=True)
-        ]
-    if question.subject:
-        columns["subject"] = [float(entry.actor == question.subject) for entry in entries]
-    if query.dates:
-        columns["day"] = [_day(entry, query.dates) for entry in entries]
-        columns["date"] = [_date(entry, query.dates) for entry in entries]
-    if any(entry.superseded for entry in entries):
-        columns["superseded"] = [float(entry.superseded) for entry in entries]
-    if not query.once:
-        columns["older"] = _older(words, entries)
-    people = {word.lower() for name in query.people for word in name.split()}
-    columns |= _read(words, question, pool, read, people)
-    return Signals(
-        columns,
-        tuple(_sums(columns, len(entries))),
-        relevance(query, postings, pool, words.terms, words.own, filed or {}, columns),
-        tuple(shares_of_best(words.own)),
-    )
-
-
-def _sums(columns: Mapping[str, Sequence[float]], size: int) -> list[float]:
-    sums = [0.0] * size
+    for name, named in (("category", categories), ("reasoned", reasoned)):
+        if named:
+            columns[name] = _in_category(entries, named)
+    if query.people and not query.together:
+        columns["speaker"] = _by_speaker(query, entries, words.terms)
+    if times := _told_in(query, now, local):
+        columns["told"] = [_told(entry.created_at, times) for entry in entries]
+    sums = [0.0] * len(entries)
     for name, column in columns.items():
-        if any(column):
-            weight = WEIGHTS[name]
-            sums = [total + weight * value for total, value in zip(sums, column, strict=True)]
-    return sums
+        weight = WEIGHTS[name]
+        sums = [total + weight * value for total, value in zip(sums, column, strict=True)]
+    best = max(words.own, default=0.0) or 1.0
+    return Signals(columns, sums, [own / best for own in words.own], words.met)
 
 
-def _read(
-    words: WordScores,
-    question: Question,
-    pool: Pool,
-    read: Callable[[Iterable[int]], Mapping[int, str]],
-    people: Collection[str],
-) -> dict[str, list[float]]:
-    """The signals that need the text, for the best entries by their words and neighbours."""
-    columns = {name: [0.0] * len(pool.entries) for name in _OF_TEXT}
-    asks = question.asks_when or question.asks_name or question.asks_number
-    if not asks and not any(words.turns):
+class _WordScores:
+    """The scores of the query's words for each entry of a pool.
+
+    Attributes:
+        own: BM25 of each entry's own words and of what means the same.
+        terms: the terms of each entry.
+        met: as in `Signals`.
+        total: the weight of the whole question.
+    """
+
+    def __init__(self, postings: Postings, pool: Pool) -> None:
+        self._pool = pool
+        entries = pool.entries
+        size = len(entries)
+        self.terms = [entry.terms.split() for entry in entries]
+        lone = {posting.word.term for posting in postings.words if is_lone(posting.word.term)}
+        if lone:
+            # It matches every pair that begins with it.
+            self.terms = [
+                [term[0] if term[0] in lone else term for term in terms] for terms in self.terms
+            ]
+        self._norms = _norms(entries, self.terms, postings.mean_length)
+        self.own, self._lent, self._first = [0.0] * size, [0.0] * size, [0.0] * size
+        self.met: list[dict[str, str]] = [{} for _ in entries]
+        self._words = [posting for posting in postings.words if posting.weight]
+        has_neighbours = bool(pool.places)
+        near: dict[int, list[tuple[int, float]]] = {}
+        places = self._places(postings.words)
+        self.total = postings.total
+        for posting in postings.words:
+            counts = places.get(posting.word.term, {})
+            if posting.word.is_grammar:
+                # How many texts have it is estimated from the candidates.
+                weight = posting.word.share * weight_of(len(counts), size)
+                posting = msgspec.structs.replace(posting, weight=weight)  # noqa: PLW2901
+                self.total += weight
+            scores = self._scores(posting, counts)
+            for at, score in scores.items():
+                self.own[at] += score
+            if has_neighbours and not posting.word.is_grammar:
+                self._lend(scores, near)
+        self.total = self.total or 1.0
+        self._feedback = self._of_best() if len(self._words) >= _MANY_WORDS else None
+
+    def _places(self, words: Iterable[Posting]) -> dict[str, dict[int, int]]:
+        """How often each entry has each word; also sums the words at the beginning."""
+        weights = {posting.word.term: posting.weight for posting in words}
+        places: dict[str, dict[int, int]] = {term: {} for term in weights}
+        for at, terms in enumerate(self.terms):
+            early = 0.0
+            for place in compress(count(), map(places.__contains__, terms)):
+                term = terms[place]
+                counts = places[term]
+                times = counts.get(at, 0)
+                counts[at] = times + 1
+                if place < _FIRST and not times:
+                    early += weights[term]
+            if len(terms) > 2 * _FIRST:
+                self._first[at] = early
+        return places
+
+    def _scores(self, posting: Posting, counts: Mapping[int, int]) -> dict[int, float]:
+        """What a word adds to each entry that has it, or else what means the same."""
+        norms, weight, text = self._norms, posting.weight, posting.word.text
+        scores = {at: weight * times / (times + norms[at]) for at, times in counts.items()}
+        if not posting.word.is_grammar:
+            for at in counts:
+                self.met[at][text] = ""
+        if posting.also:
+            for at, entry in enumerate(self._pool.entries):
+                if at not in counts:
+                    for other in posting.also:
+                        label = other.label
+                        if label in entry.codes if label else entry.key in other.keys:
+                            scores[at] = other.weight / (1 + norms[at])
+                            self.met[at][text] = label
+                            break
+        return scores
+
+    def _lend(self, scores: Mapping[int, float], near: dict[int, list[tuple[int, float]]]) -> None:
+        """Add the best score of a word among the neighbours where it exceeds the entry's own."""
+        best: dict[int, float] = {}
+        for at, score in scores.items():
+            around = near.get(at)
+            if around is None:
+                around = near[at] = [
+                    (place, _LENT_AT[distance]) for distance, place in self._pool.around(at)
+                ]
+            for place, share in around:
+                if score * share > best.get(place, 0.0):
+                    best[place] = score * share
+        for at, score in best.items():
+            self._lent[at] += max(0.0, score - scores.get(at, 0.0))
+
+    def _of_best(self) -> list[float]:
+        """What texts earn from the terms that the best texts have and most others lack.
+
+        Pseudo-relevance feedback as in RM3 (Abdul-Jaleel et al., TREC 2004), but against the
+        candidates instead of all texts, which needs no look-up.
+        """
+        made = [0.0] * len(self.terms)
+        lone = [at for at, own in enumerate(self.own) if own and not self._pool.entries[at].is_turn]
+        lone = sorted(lone, key=self.own.__getitem__, reverse=True)[:_REPEATED]
+        best = lone[:_TRUSTED]
+        bags = {at: set(self.terms[at]) for at in lone}
+        shared = set().union(*(bags[at] for at in best)) - _little_terms()
+        spread = Counter(chain.from_iterable(map(shared.intersection, bags.values())))
+        model: dict[str, float] = {}
+        for at in best:
+            terms = self.terms[at]
+            for term, times in Counter(terms).items():
+                if term in shared and spread[term] > 1 and len(term) > 2:
+                    worth = self.own[at] * times / (len(terms) + 10)
+                    worth *= weight_of(spread[term], len(lone))
+                    model[term] = model.get(term, 0.0) + worth
+        chosen = sorted(model, key=model.__getitem__, reverse=True)[:_LENT_TERMS]
+        whole = sum(model[term] for term in chosen) or 1.0
+        for at in lone:
+            terms, bag, norm = self.terms[at], bags[at], self._norms[at]
+            for term in chosen:
+                if term in bag:
+                    times = terms.count(term)
+                    made[at] += model[term] / whole * times / (times + norm)
+        return made
+
+    def columns(self) -> dict[str, list[float]]:
+        """The signals of the words, by their names in `WEIGHTS`."""
+        # A word that is there once in a text of mean length counts as one.
+        scale = (1 + K1) / self.total
+        columns = {
+            "words": [scale * own for own in self.own],
+            "first": [early / self.total for early in self._first],
+        }
+        if any(self._lent):
+            columns["neighbours"] = [scale * lent for lent in self._lent]
+            columns["answer"] = [scale * own for own in self._asked_before()]
+        if self._feedback is not None:
+            columns["feedback"] = self._feedback
         return columns
-    worth = [own + around for own, around in zip(words.own, words.around, strict=True)]
-    best = sorted(range(len(worth)), key=worth.__getitem__, reverse=True)[:_READ]
-    best = [at for at in best if asks or words.turns[at]]
-    before = {at: pool.beside(at, -1) for at in best if pool.entries[at].is_turn}
-    needed = {*best, *(near for near in before.values() if near >= 0)}
-    texts = read(pool.entries[at].key for at in needed)
-    for at in best:
-        entry, text = pool.entries[at], texts.get(pool.entries[at].key, "")
-        names = forms.proper_names(text, people) if entry.is_turn or question.asks_name else 0.0
-        columns["when"][at] = float(question.asks_when and forms.names_time(text))
-        columns["name"][at] = names * question.asks_name
-        columns["number"][at] = float(question.asks_number and forms.names_number(text))
-        if not entry.is_turn:
-            # The form of a turn shows whether it says something; that of a fact shows nothing.
-            continue
-        asker = before[at]
-        if (
-            asker >= 0
-            and words.own[asker]
-            and forms.is_question(texts.get(pool.entries[asker].key, ""))
-        ):
-            columns["answer"][at] = words.own[asker] / words.total * (1 + K1)
-        if question.one and entry.actor == question.one:
-            columns["addresses"][at] = forms.addresses(text)
-        columns["names"][at] = names
-        columns["details"][at] = forms.enumerates(text)
-        columns["opens"][at] = float(entry.position is not None and entry.position < 2)
-    return columns
+
+    def _asked_before(self) -> list[float]:
+        """For each entry, the score of the question right before it."""
+        asked = [0.0] * len(self.own)
+        for at in range(len(asked)):
+            before = self._pool.beside(at, -1)
+            if before >= 0 and self._pool.entries[before].is_question:
+                asked[at] = self.own[before]
+        return asked
 
 
-def _older(words: WordScores, entries: Sequence[Candidate]) -> list[float]:
-    """The share of a fact's terms in a newer fact of its category; 0 up to `_ALIKE`."""
-    column = [0.0] * len(entries)
-    lone = [at for at, own in enumerate(words.own) if own and not words.turns[at]]
-    best = sorted(lone, key=words.own.__getitem__, reverse=True)[:_COMPARED]
-    said = {at: set(words.terms[at]) - LITTLE for at in best}
-    for one in best:
-        for other in best:
-            if (
-                entries[other].created_at > entries[one].created_at + _LATER
-                and entries[other].category == entries[one].category
-            ):
-                least = min(len(said[one]), len(said[other])) or 1
-                both = len(said[one] & said[other])
-                alike = both / least
-                if both > 1 and alike > _ALIKE:
-                    column[one] = max(column[one], alike)
-    return column
+def _norms(
+    entries: Sequence[Candidate], terms: Sequence[Sequence[str]], mean_length: float
+) -> list[float]:
+    by_kind = [(K1 * (1 - share), K1 * share / mean_length) for share in (_B_LONE, _B_TURN)]
+    return [
+        by_kind[entry.is_turn][0] + by_kind[entry.is_turn][1] * len(words)
+        for entry, words in zip(entries, terms, strict=True)
+    ]
 
 
-def _filed(entries: Sequence[Candidate], named: Mapping[str, float]) -> list[float]:
+@cache
+def _little_terms() -> frozenset[str]:
+    return frozenset(terms_of(" ".join(little())))
+
+
+def _in_category(entries: Sequence[Candidate], named: Mapping[str, float]) -> list[float]:
     """For each entry, the best match among the named categories that contain its category."""
     best = {
         category: max(
@@ -212,41 +312,37 @@ def _filed(entries: Sequence[Candidate], named: Mapping[str, float]) -> list[flo
     return [best[entry.category] for entry in entries]
 
 
-def _day(entry: Candidate, spans: Sequence[Span]) -> float:
-    """How near an entry is to a day that the question names; fades more slowly after it."""
+def _by_speaker(
+    query: Query, entries: Sequence[Candidate], terms: Sequence[Sequence[str]]
+) -> list[float]:
+    """Whether the person who is named first said it, or it names that person and has no speaker."""
+    speaker = query.people[0]
+    named = set(terms_of(" ".join(query.name_words)))
+    return [
+        float(entry.actor == speaker) if entry.actor else float(not named.isdisjoint(of_entry))
+        for entry, of_entry in zip(entries, terms, strict=True)
+    ]
+
+
+def _told_in(query: Query, now: float, local: dt.tzinfo) -> list[tuple[float, float]]:
+    """The times in the past that the query names, in seconds since the epoch."""
+    return [
+        (start, min(end, now))
+        for date in query.dates
+        for start, end in (seconds_of(period, local) for period in date.periods)
+        if start < now
+    ]
+
+
+def _told(created_at: float, times: Iterable[tuple[float, float]]) -> float:
+    """How near to one of the times an entry was told, 0 to 1."""
     best = 0.0
-    for span in spans:
-        if not span.is_day:
-            continue
-        start, end = _same_year(entry, span)
-        if entry.created_at >= end:
-            away = (entry.created_at - end) / DAY / _FADES_AFTER
-        else:
-            away = max(0.0, start - entry.created_at) / DAY / _FADES_BEFORE
-        best = max(best, math.exp(-away))
+    for start, end in times:
+        days = (end - start) / DAY
+        if start <= created_at < end:
+            best = max(best, 1.0 if days <= _SHORT_SPAN else _LONG_SPAN)
+        elif days <= 2:
+            after, before = (created_at - end) / DAY, (start - created_at) / DAY
+            away = after / _FADES_AFTER if after >= 0 else before / _FADES_BEFORE
+            best = max(best, math.exp(-away))
     return best
-
-
-def _date(entry: Candidate, spans: Sequence[Span]) -> float:
-    """Whether an entry is of a month or year that the question names; a year counts less."""
-    best = 0.0
-    for span in spans:
-        start, end = _same_year(entry, span)
-        if start <= entry.created_at < end:
-            best = max(best, 0.3 if end - start > 60 * DAY else 1.0)
-        elif span.is_day and _same_month(entry.created_at, start):
-            best = max(best, 1.0)
-    return best
-
-
-def _same_year(entry: Candidate, span: Span) -> tuple[float, float]:
-    """The span; if its year was guessed, in the year nearest to the entry."""
-    if span.exact or span.end - span.start > YEAR / 2:
-        return span.start, span.end
-    shift = round((entry.created_at - (span.start + span.end) / 2) / YEAR) * YEAR
-    return span.start + shift, span.end + shift
-
-
-def _same_month(one: float, other: float) -> bool:
-    first, second = (dt.datetime.fromtimestamp(at, dt.UTC) for at in (one, other))
-    return (first.year, first.month) == (second.year, second.month)

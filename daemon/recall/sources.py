@@ -49,7 +49,10 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
         group, position: the conversation or file that it is part of, and its place there. No two
             sources share a group.
         length: the length of its text in characters.
+        superseded_by: the row of the newer memory that replaces it.
+        is_question: whether it is a turn that ends with a question.
         terms: the terms of its text in order, separated by blanks.
+        codes: the codes of the concepts and dates in it.
     """
 
     key: int
@@ -64,8 +67,10 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     last_accessed_at: float | None = None
     access_count: int = 0
     importance: float = 0.5
-    superseded: bool = False
+    superseded_by: int | None = None
+    is_question: bool = False
     terms: str = ""
+    codes: str = ""
 
     @property
     def source(self) -> Source:
@@ -166,7 +171,11 @@ def _columns(table: str, index: str, **given: str) -> str:
         "last_accessed_at": "NULL",
         "access_count": "0",
         "importance": "0.5",
-        "superseded": "0",
+        "superseded_by": "NULL",
+        "is_question": "0",
+        "codes": (
+            f"coalesce((SELECT codes FROM {index}_terms WHERE {index}_terms.row = {table}.row), '')"
+        ),
     }
     return ", ".join(
         given.get(name) or default.get(name) or name for name in Candidate.__struct_fields__[1:]
@@ -210,7 +219,8 @@ MEMORIES: Final = Source(
         last_accessed_at="last_accessed_at",
         access_count="access_count",
         importance="importance",
-        superseded="superseded_by IS NOT NULL",
+        superseded_by="(SELECT newer.row FROM memories AS newer WHERE newer.id = memories.superseded_by)",
+        is_question="position IS NOT NULL AND substr(rtrim(text), -1) IN ('?', '？')",
     ),
     text="text",
     beside=(

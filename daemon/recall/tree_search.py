@@ -20,7 +20,7 @@ import msgspec
 
 from ..memory.indexing import index_words
 from ..memory.scoring import DAY
-from ..memory.stemming import label_terms, terms_of, word_terms
+from ..memory.stemming import label_terms, terms_of
 from ..memory.tree_nodes import ROOT, Node, ancestors
 from .postings import weight_of
 from .query import Query, little
@@ -90,8 +90,8 @@ def category_terms(
 
     Terms that match the categories of half of all `size` texts are left out.
     """
-    asked = {"".join(word_terms(word)): query.shares.get(word, 1.0) for word in query.words}
-    telling = {"".join(word_terms(word)) for word in query.words if word not in little()}
+    asked = {word.term: word.share for word in query.words if word.term and not word.is_grammar}
+    telling = {word.term for word in query.words if word.term and word.text not in little()}
     matched = {
         path: found
         for path, node in nodes.items()

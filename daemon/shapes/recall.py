@@ -89,8 +89,9 @@ class Explanation(Struct):
     Attributes:
         match, recency, importance: the parts of the order, each 0 to 1; with a preset, of the
             relevance.
-        signals: what each signal added to the match, before scaling to the best candidate.
-        words: the words of the query that it has.
+        signals: what each signal added to the match.
+        words: the words of the query that it has, or something that means the same.
+        by: for those of the latter, its own words: {"boss": "manager"}.
         lenders: the ids of the neighbours whose words count for it.
         path: the category of the tree that named it, or "".
         reason: a model's reason for that category, or "".
@@ -101,6 +102,7 @@ class Explanation(Struct):
     importance: float
     signals: dict[str, float]
     words: tuple[str, ...]
+    by: dict[str, str]
     lenders: tuple[str, ...]
     path: str
     reason: str
@@ -169,14 +171,14 @@ class TreePath(Struct):
 
 
 class Understood(Struct):
-    """How the query was understood. Dates are spans in seconds since the epoch."""
+    """How the query was understood; dates as they are written in it."""
 
     words: tuple[str, ...]
     common_words: tuple[str, ...]
     phrases: tuple[tuple[str, ...], ...]
     excluded: tuple[tuple[str, ...], ...]
     people: tuple[str, ...]
-    dates: tuple[tuple[float, float], ...]
+    dates: tuple[str, ...]
     tree: tuple[TreePath, ...]
 
 

@@ -190,7 +190,7 @@ def _known(db: sqlite3.Connection, turns: Sequence[Heard], now: float) -> dict[s
 
 def _with_words(db: sqlite3.Connection, text: str, now: float) -> dict[str, str]:
     """The memories that share the most words with a text."""
-    telling = tuple(word for word in parse(text).words if word not in not_topics())[:_ASKED_WORDS]
+    telling = tuple(word for word in parse(text).telling if word not in not_topics())[:_ASKED_WORDS]
     if not telling:
         return {}
     rows = db.execute(

@@ -93,7 +93,7 @@ def _by_likeness(
         local=dt.UTC,
     )
     answer = recall(db, request, rules.recall)
-    asked = len(answer.query.words) or 1
+    asked = len(answer.query.telling) or 1
     found: dict[str, float] = {}
     for hit in answer.hits:
         share = len(hit.words) / asked

@@ -1,4 +1,4 @@
-"""Loading a collection and asking its questions: a daemon over its socket, and plain FTS5."""
+"""Asking a collection's questions: a daemon over its socket, and the baselines beside it."""
 
 from __future__ import annotations
 
@@ -7,156 +7,18 @@ import math
 import re
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from itertools import islice
 
 from collection import Collection, Question
 from quality import Outcome
 from running import Wire, request, with_query
+from simple_ranker import STOP, SimpleRanker
 
 _BATCH = 500
 _WORD = re.compile(r"\w+")
-# What search engines usually leave out of an English question.
-STOP = frozenset(
-    [
-        "a",
-        "about",
-        "above",
-        "after",
-        "again",
-        "against",
-        "all",
-        "am",
-        "an",
-        "and",
-        "any",
-        "are",
-        "as",
-        "at",
-        "be",
-        "because",
-        "been",
-        "before",
-        "being",
-        "below",
-        "between",
-        "both",
-        "but",
-        "by",
-        "can",
-        "could",
-        "d",
-        "did",
-        "do",
-        "does",
-        "doing",
-        "don",
-        "down",
-        "during",
-        "each",
-        "few",
-        "for",
-        "from",
-        "further",
-        "had",
-        "has",
-        "have",
-        "having",
-        "he",
-        "her",
-        "here",
-        "hers",
-        "herself",
-        "him",
-        "himself",
-        "his",
-        "how",
-        "i",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "itself",
-        "just",
-        "ll",
-        "m",
-        "me",
-        "more",
-        "most",
-        "my",
-        "myself",
-        "no",
-        "nor",
-        "not",
-        "now",
-        "o",
-        "of",
-        "off",
-        "on",
-        "once",
-        "only",
-        "or",
-        "other",
-        "our",
-        "ours",
-        "ourselves",
-        "out",
-        "over",
-        "own",
-        "re",
-        "s",
-        "same",
-        "she",
-        "should",
-        "so",
-        "some",
-        "such",
-        "t",
-        "than",
-        "that",
-        "the",
-        "their",
-        "theirs",
-        "them",
-        "themselves",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "through",
-        "to",
-        "too",
-        "under",
-        "until",
-        "up",
-        "ve",
-        "very",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "while",
-        "who",
-        "whom",
-        "why",
-        "will",
-        "with",
-        "would",
-        "y",
-        "you",
-        "your",
-        "yours",
-        "yourself",
-        "yourselves",
-    ]
-)
+
+Ask = Callable[[Question], Outcome]
 
 
 class Asked:
@@ -165,46 +27,73 @@ class Asked:
     Args:
         wire: a connection to the daemon.
         collection: what is loaded.
-        limit: how many hits to ask for.
-        dated: whether the daemon is told when each question is asked.
+        limit: how many results to ask for.
+        apart: whether each memory is stored by a request of its own.
     """
 
-    def __init__(self, wire: Wire, collection: Collection, *, limit: int, dated: bool) -> None:
+    def __init__(
+        self, wire: Wire, collection: Collection, *, limit: int, apart: bool = False
+    ) -> None:
         self._wire = wire
-        # With a minimum, an answer that is not sure has more than five results as well.
-        self._body: dict[str, object] = {"limit": limit, "reinforce": False, "min_relevance": 0.0}
-        if dated and collection.asked_at is not None:
+        self._body: dict[str, object] = {"limit": limit, "reinforce": False}
+        if collection.asked_at is not None:
             self._body["now"] = collection.asked_at
         self._path = with_query("/api/recall", {"agent": collection.agent})
-        self._keys = load(wire, collection)
+        self._keys = load(wire, collection, apart=apart)
 
-    def ask(self, question: Question, weights: Mapping[str, float] | None = None) -> Outcome:
+    def ask(self, question: Question) -> Outcome:
         """What the daemon answers, and how long it takes."""
-        body = self._body | {"query": question.text} | ({"weights": weights} if weights else {})
+        body = self._body | {"query": question.text}
+        if question.before is not None:
+            body |= {"until": math.nextafter(question.before, 0.0), "now": question.before}
         prepared = request("POST", self._path, body)
         begun = time.perf_counter()
-        answer = self._wire.send(prepared)
+        reply = self._wire.send(prepared)
         milliseconds = (time.perf_counter() - begun) * 1000
-        answered = json.loads(answer)
-        hits = [hit for hit in answered["results"] if hit["source"] == "memory"]
+        answer = json.loads(reply)
+        results = answer["results"]
+        keys = tuple(self._keys.get(result["id"], result["id"]) for result in results)
+        outdated = (
+            key
+            for key, result in zip(keys, results, strict=True)
+            if result.get("outdated") or result.get("superseded_by")
+        )
         return Outcome(
             question=question,
-            found=tuple(self._keys[hit["id"]] for hit in hits),
-            top=hits[0]["relevance"] if hits else 0.0,
+            keys=keys,
             milliseconds=milliseconds,
-            sure=answered["confidence"] == "sure",
+            sure=bool(results and results[0].get("sure")),
+            confidence=answer.get("confidence", ""),
+            outdated=frozenset(outdated),
         )
 
 
-def load(wire: Wire, collection: Collection) -> dict[str, str]:
+def load(wire: Wire, collection: Collection, *, apart: bool = False) -> dict[str, str]:
     """Store a collection; its keys by the ids that the daemon gave."""
-    path = with_query("/api/memory/batch", {"agent": collection.agent})
+    query: dict[str, object] = {"agent": collection.agent}
     bodies = list(collection.memories.values())
     ids: list[str] = []
-    for begin in range(0, len(bodies), _BATCH):
-        stored = wire.post(path, {"memories": bodies[begin : begin + _BATCH]})
-        ids += (memory["id"] for memory in stored["results"])
+    if apart:
+        path = with_query("/api/memory", query)
+        ids += (wire.post(path, body)["id"] for body in bodies)
+    else:
+        path = with_query("/api/memory/batch", query)
+        for begin in range(0, len(bodies), _BATCH):
+            stored = wire.post(path, {"memories": bodies[begin : begin + _BATCH]})
+            ids += (memory["id"] for memory in stored["results"])
     return dict(zip(ids, collection.memories, strict=True))
+
+
+def rankers(
+    wire: Wire, collection: Collection, *, limit: int, apart: bool = False
+) -> dict[str, Ask]:
+    """The daemon, with the collection loaded into an agent of its own, and the baselines."""
+    return {
+        "thermocline": Asked(wire, collection, limit=limit, apart=apart).ask,
+        "fts5": PlainFts5(collection, limit=limit).ask,
+        "porter + stop": PlainFts5(collection, limit=limit, porter=True).ask,
+        "simple ranker": SimpleRanker(collection, limit=limit).ask,
+    }
 
 
 class PlainFts5:
@@ -234,14 +123,13 @@ class PlainFts5:
         words = [word for word in words if word.lower() not in self._stop] or words
         expression = " OR ".join(f'"{word}"' for word in words)
         begun = time.perf_counter()
-        found = self._db.execute(
-            "SELECT rowid, -rank FROM facts WHERE facts MATCH ? ORDER BY rank", (expression,)
+        rows = self._db.execute(
+            "SELECT rowid FROM facts WHERE facts MATCH ? ORDER BY rank", (expression,)
         )
         before = math.inf if question.before is None else question.before
-        hits = [*islice((hit for hit in found if self._at[hit[0] - 1] < before), self._limit)]
+        keys = (self._keys[row - 1] for (row,) in rows if self._at[row - 1] < before)
         return Outcome(
             question=question,
-            found=tuple(self._keys[row - 1] for row, _ in hits),
-            top=hits[0][1] if hits else 0.0,
+            keys=tuple(islice(keys, self._limit)),
             milliseconds=(time.perf_counter() - begun) * 1000,
         )

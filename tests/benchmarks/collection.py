@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 _NO_AGENT = re.compile(r"[^A-Za-z0-9_-]+")
@@ -18,14 +17,12 @@ class Question:
         right: any of these is a right answer; empty where nothing stored answers.
         stale: what was right once and must not stand above the right answers.
         kind: the sort of question, to report by.
-        origin: the conversation or the language, to report by.
         before: only memories older than this may answer, in seconds since 1970; None for any.
     """
 
     text: str
     right: frozenset[str]
     kind: str
-    origin: str
     stale: frozenset[str] = frozenset()
     before: float | None = None
 
@@ -37,23 +34,15 @@ class Collection:
     Attributes:
         name: of the conversation or the set.
         memories: bodies for the API by their keys, in the order of loading.
-        unresolved: references to answers that name nothing in the collection.
-        unanswerable: questions left out because no answer of theirs could be resolved.
         asked_at: when the questions are asked, in seconds since 1970; None if it does not matter.
     """
 
     name: str
     memories: dict[str, dict[str, Any]]
     questions: tuple[Question, ...]
-    unresolved: int = 0
-    unanswerable: int = 0
     asked_at: float | None = None
 
     @property
     def agent(self) -> str:
         """The agent that they are loaded into."""
         return _NO_AGENT.sub("-", self.name)[:64]
-
-    def keeping(self, keep: Callable[[Question], bool]) -> Collection:
-        """The same memories with fewer questions."""
-        return replace(self, questions=tuple(filter(keep, self.questions)))

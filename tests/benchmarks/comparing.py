@@ -1,12 +1,12 @@
-"""Recall beside plain full-text search on any collection, in one table.
+"""Recall beside the baselines on any collection, in one table.
 
-A collection is a file in LoCoMo's format, in that of `facts.json`, or a list of
+A collection is a file in LoCoMo's format, in that of `facts.json`, of a person of `everyday`, or a
+list of
 
     {"name", "memories": [{"key", "text", "actor"?, "group"?, "position"?, "created_at"?, …}],
      "questions": [{"text", "right": [keys], "kind", "before"?}]}
 
-where only memories from before `before` may answer. The memories go through a daemon; the questions
-go to `recall` in this process, over the daemon's database.
+where only memories from before `before` may answer.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ import datetime as dt
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import everyday
 import facts
 import locomo
-from asking import PlainFts5, load
+from asking import Asked, load, rankers
 from collection import Collection, Question
-from quality import Outcome, fact_figures, times
+from quality import Outcome, figures
 from running import Wire
 
-from thermocline.daemon.config.settings import Tuning
-from thermocline.daemon.recall.recall import Request, recall
+from thermocline.daemon.recall.recall import Request
 from thermocline.daemon.store import selecting
 from thermocline.daemon.store.database import connect_reader
 from thermocline.daemon.store.selecting import Filters
@@ -48,13 +48,15 @@ _BEHIND = (
 
 
 def read(path: Path) -> list[Collection]:
-    """The collections of a file in any of the three formats.
+    """The collections of a file in any of the formats.
 
     Raises:
         OSError: it cannot be read.
         KeyError, ValueError: it is in no such format.
     """
     document = json.loads(path.read_text(encoding="utf-8"))
+    if isinstance(document, dict) and "now" in document:
+        return [everyday.read(path).facts]
     if isinstance(document, dict):
         return [facts.read(path, time.time())]
     if document and "conversation" in document[0]:
@@ -72,12 +74,18 @@ def _collection(entry: dict[str, Any]) -> Collection:
             text=asked["text"],
             right=frozenset(asked["right"]),
             kind=asked["kind"],
-            origin=entry["name"],
             before=asked.get("before"),
         )
         for asked in entry["questions"]
     )
-    return Collection(name=entry["name"], memories=memories, questions=questions)
+    # The day after the last memory, so that ages do not depend on when the benchmark runs.
+    times = [memory["created_at"] for memory in memories.values() if "created_at" in memory]
+    return Collection(
+        name=entry["name"],
+        memories=memories,
+        questions=questions,
+        asked_at=max(times) + _DAY if times else None,
+    )
 
 
 def among(known: Collection, talks: Sequence[Collection]) -> Collection:
@@ -104,11 +112,11 @@ def text_alone(known: Collection) -> Collection:
         key: {name: value for name, value in memory.items() if name not in left_out}
         for key, memory in known.memories.items()
     }
-    return replace(known, memories=bare)
+    return replace(known, memories=bare, asked_at=known.asked_at if timed else None)
 
 
 class InProcess:
-    """A collection that a daemon has stored, asked without it.
+    """A collection that a daemon has stored, to be asked in this process over its database.
 
     Args:
         wire: a connection to the daemon.
@@ -133,20 +141,6 @@ class InProcess:
         """Close the database."""
         self.db.close()
 
-    def ask(self, question: Question) -> Outcome:
-        """What recall answers, and how long it takes."""
-        request = self.request(question)
-        begun = time.perf_counter()
-        answer = recall(self.db, request, Tuning())
-        milliseconds = (time.perf_counter() - begun) * 1000
-        return Outcome(
-            question=question,
-            found=tuple(self._keys[hit.id] for hit in answer.of("memory")),
-            top=answer.hits[0].relevance if answer.hits else 0.0,
-            milliseconds=milliseconds,
-            sure=answer.confidence == "sure",
-        )
-
     def keys_of(self, rows: Iterable[int]) -> list[str]:
         """The collection's keys of the memories in these rows."""
         wanted = list(rows)
@@ -160,79 +154,56 @@ class InProcess:
         return Request(
             text=question.text,
             limit=self._limit,
-            min_relevance=0.0,
             filters=Filters(until=until),
             now=self._now if before is None else before,
             local=dt.UTC,
         )
 
 
-def refusals(
-    wire: Wire, state: Path, collections: Sequence[Collection], unanswerable: Path
-) -> dict[str, dict[str, float]]:
-    """Of which share of questions the first result is said to be sure, and how often rightly.
+def measure(
+    wire: Wire, collections: Sequence[Collection], *, limit: int
+) -> dict[str, list[Outcome]]:
+    """The answers of recall and of each baseline to all questions of some collections."""
+    outcomes: dict[str, list[Outcome]] = defaultdict(list)
+    for collection in collections:
+        for ranker, ask in rankers(wire, collection, limit=limit).items():
+            outcomes[ranker] += map(ask, collection.questions)
+    return outcomes
 
-    The file has sets of questions without an answer by name; the others are the collections' own.
+
+def by_kind(outcomes: Iterable[Outcome]) -> dict[str, dict[str, float]]:
+    """The figures of each kind of question that has answers."""
+    kinds: dict[str, list[Outcome]] = defaultdict(list)
+    for outcome in outcomes:
+        if outcome.question.right:
+            kinds[outcome.question.kind].append(outcome)
+    return {kind: figures(of_kind) for kind, of_kind in kinds.items()}
+
+
+def certainty(
+    wire: Wire, collection: Collection, unanswerable: Path
+) -> dict[str, dict[str, float]]:
+    """How often the first result is said to be sure, where nothing answers and elsewhere.
+
+    The file has texts of questions that nothing stored answers, by the name of their set.
     """
     texts = json.loads(unanswerable.read_text(encoding="utf-8"))
-    sure: dict[str, list[bool]] = {name: [] for name in texts}
-    answerable: list[Outcome] = []
-    for one in collections:
-        apart = replace(one, name=f"{one.name} unanswerable")
-        with closing(InProcess(wire, state, apart, limit=5)) as ours:
-            for name, of_name in texts.items():
-                for text in of_name:
-                    asked = Question(text=text, right=frozenset(), kind="", origin=one.name)
-                    sure[name].append(ours.ask(asked).sure)
-            answerable += (ours.ask(question) for question in one.questions if question.right)
-    made = {name: {"questions": len(of), "sure": fmean(of)} for name, of in sure.items()}
-    said = [one for one in answerable if one.sure]
-    made["answerable"] = {
-        "questions": len(answerable),
-        "sure": len(said) / len(answerable),
-        "sure and right": fmean(one.any(1) for one in said) if said else 0.0,
+    questions = [
+        Question(text=text, right=frozenset(), kind=kind)
+        for kind, of_kind in texts.items()
+        for text in of_kind
+    ]
+    answerable = [replace(question, kind="answerable") for question in collection.questions]
+    apart = replace(collection, name=f"{collection.name} unanswerable")
+    daemon = Asked(wire, apart, limit=5)
+    kinds: dict[str, list[Outcome]] = defaultdict(list)
+    for question in (*questions, *(question for question in answerable if question.right)):
+        kinds[question.kind].append(daemon.ask(question))
+    return {
+        kind: {
+            "questions": len(outcomes),
+            "first sure": fmean(outcome.sure for outcome in outcomes),
+            "empty": fmean(not outcome.keys for outcome in outcomes),
+        }
+        for kind, outcomes in kinds.items()
     }
-    return made
-
-
-def figures(outcomes: Sequence[Outcome]) -> dict[str, float]:
-    """R@5, R@10, nDCG@10 and MRR; for facts P@1 and how often a stale one comes first, too."""
-    answered = [one for one in outcomes if one.question.right]
-    made = {
-        "questions": len(answered),
-        "P@1": fmean(one.any(1) for one in answered),
-        "R@5": fmean(one.share(5) for one in answered),
-        "R@10": fmean(one.share(10) for one in answered),
-        "nDCG@10": fmean(_ndcg(one, 10) for one in answered),
-        "MRR": fmean(one.reciprocal for one in answered),
-    }
-    stale = fact_figures(answered).get("stale first")
-    made |= {} if stale is None else {"stale first": stale}
-    return made | {"p50 ms": times(answered)["p50"]}
-
-
-def measure(
-    wire: Wire, state: Path, collections: Sequence[Collection], *, limit: int
-) -> dict[str, dict[str, float]]:
-    """The figures of recall and of both baselines over all questions of some collections."""
-    outcomes: dict[str, list[Outcome]] = {"thermocline": [], "fts5": [], "porter + stop": []}
-    for one in collections:
-        with closing(InProcess(wire, state, one, limit=limit)) as ours:
-            asked: dict[str, Callable[[Question], Outcome]] = {
-                "thermocline": ours.ask,
-                "fts5": PlainFts5(one, limit=limit).ask,
-                "porter + stop": PlainFts5(one, limit=limit, porter=True).ask,
-            }
-            for name, ask in asked.items():
-                outcomes[name] += map(ask, one.questions)
-    return {name: figures(found) for name, found in outcomes.items()}
-
-
-def _ndcg(outcome: Outcome, depth: int) -> float:
-    gained = sum(
-        1 / math.log2(rank + 1) for rank in outcome.ranks(outcome.question.right) if rank <= depth
-    )
-    best = sum(
-        1 / math.log2(rank + 1) for rank in range(1, 1 + min(depth, len(outcome.question.right)))
-    )
-    return gained / best

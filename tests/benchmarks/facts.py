@@ -50,5 +50,4 @@ def _question(entry: dict[str, Any], known: set[str]) -> Question:
         right=right,
         stale=stale,
         kind=entry["kind"],
-        origin=entry["language"],
     )

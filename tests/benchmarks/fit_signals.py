@@ -1,19 +1,18 @@
-"""Fits the weights of recall's signals, and tells what they give on what they were not fitted on.
+"""What each signal of recall is worth on kinds of collection that its weights were not fitted on.
 
-    python tests/benchmarks/fit_signals.py FILE… [--drop]
+    python tests/benchmarks/fit_signals.py FILE…
 
-Each file is one set, in any format of `comparing`. The figures are R@10 as the mean over the
-conversations of a set: with the weights as they are, with those fitted on everything, and held out,
-where the weights for each conversation are fitted on all others. A set that is one piece is held
-out a fifth of its questions at a time. `--drop` tells instead what each signal earns.
+Each file is one kind, in any format of `comparing`; the project's own people and facts are added.
+For each kind the weights are fitted on all others. The first table has R@10 and P@1 of each kind by
+these weights, by those of the release and by those fitted on everything; the second what a kind
+loses, in points, without each signal. A signal stays if no kind gains more than a point without it.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from heapq import nlargest
@@ -21,167 +20,167 @@ from pathlib import Path
 from statistics import fmean
 
 import comparing
+import everyday
 from collection import Collection, Question
 from report import table
 from running import Running
 
 from thermocline.daemon.config.settings import Tuning
-from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.recall.recall import look
 from thermocline.daemon.recall.signals import WEIGHTS
 
-_FACTORS = (0.5, 0.8, 1.25, 2.0)
+_DATA = Path(__file__).with_name("data")
+_FACTORS = (0.0, 0.5, 0.75, 1.33, 2.0)
 _ROUNDS = 2
 _DEPTH = 10
 _LEAST_GAIN = 0.0005
-_PARTS = 5
+# The signal that the others are measured against.
+_UNIT = "words"
+
+Weights = Mapping[str, float]
+Kinds = Mapping[str, Sequence["Measured"]]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One question: what was measured of its candidates, and which of these are right."""
+    """One question: what was measured of its candidates, newest first, and which are right."""
 
     columns: Mapping[str, Sequence[float]]
-    recency: Sequence[float]
     right: frozenset[int]
     wanted: int
+    size: int
 
-    def scores(self, weights: Mapping[str, float]) -> list[float]:
-        """The score of each candidate."""
-        sums = list(self.recency)
+    def sums(self, weights: Weights) -> list[float]:
+        """The relevance of each candidate."""
+        sums = [0.0] * self.size
         for name, column in self.columns.items():
-            weight = weights[name]
-            sums = [total + weight * value for total, value in zip(sums, column, strict=True)]
+            if weight := weights[name]:
+                sums = [total + weight * value for total, value in zip(sums, column, strict=True)]
         return sums
 
-    def recall(self, scores: Sequence[float]) -> float:
-        """The share of the right ones among the first ten by these scores."""
-        best = nlargest(_DEPTH, range(len(scores)), key=scores.__getitem__)
-        return len(self.right.intersection(best)) / self.wanted
+    def figures(self, sums: Sequence[float]) -> tuple[float, float]:
+        """R@10 and P@1 by these relevances; among equals the newest is first."""
+        if not self.size:
+            return 0.0, 0.0
+        best = nlargest(_DEPTH, range(self.size), key=sums.__getitem__)
+        return len(self.right.intersection(best)) / self.wanted, float(best[0] in self.right)
 
 
-def measured(collections: Sequence[Collection]) -> dict[str, list[Measured]]:
-    """All questions of a set by their conversations, or by its parts if it is one piece."""
-    made: dict[str, list[Measured]] = {}
+def measured(collections: Iterable[Collection]) -> list[Measured]:
+    """All answerable questions of the collections of one kind."""
     with (
         tempfile.TemporaryDirectory(prefix="thermocline-fit-") as folder,
         Running(Path(folder)) as daemon,
         closing(daemon.connect()) as wire,
     ):
-        for one in collections:
-            with closing(comparing.InProcess(wire, Path(folder), one, limit=_DEPTH)) as ours:
-                found = [_measured(ours, question) for question in one.questions if question.right]
-            if len(collections) > 1:
-                made[one.name] = found
-            else:
-                made |= {f"part {part + 1}": found[part::_PARTS] for part in range(_PARTS)}
-    return {name: questions for name, questions in made.items() if questions}
+        questions: list[Measured] = []
+        for collection in collections:
+            ours = comparing.InProcess(wire, Path(folder), collection, limit=_DEPTH)
+            with closing(ours):
+                answerable = (question for question in collection.questions if question.right)
+                questions += (_measured(ours, question) for question in answerable)
+    return questions
 
 
 def _measured(asked: comparing.InProcess, question: Question) -> Measured:
-    request, tuning = asked.request(question), Tuning()
-    looked = look(asked.db, request, tuning)
-    recency = [
-        0.0
-        if entry.is_turn
-        else tuning.weights.recency
-        * math.exp(-tuning.decay_per_day * max(0.0, request.now - entry.created_at) / DAY)
-        for entry in looked.pool.entries
-    ]
-    keys = asked.keys_of(entry.row for entry in looked.pool.entries)
-    right = frozenset(at for at, key in enumerate(keys) if key in question.right)
-    return Measured(looked.signals.columns, recency, right, len(question.right))
+    looked = look(asked.db, asked.request(question), Tuning())
+    entries = looked.pool.entries
+    order = sorted(range(len(entries)), key=lambda at: -entries[at].created_at)
+    keys = asked.keys_of(entries[at].row for at in order)
+    return Measured(
+        {name: [column[at] for at in order] for name, column in looked.signals.columns.items()},
+        frozenset(at for at, key in enumerate(keys) if key in question.right),
+        len(question.right),
+        len(order),
+    )
 
 
-def fit(folds: Sequence[Sequence[Measured]]) -> dict[str, float]:
-    """The weights, each changed by a factor where that helps the mean over sets."""
+def fit(kinds: Kinds) -> dict[str, float]:
+    """The weights, each changed by a factor where that helps the mean over kinds."""
     weights = dict(WEIGHTS)
-    scores = [[one.scores(weights) for one in fold] for fold in folds]
-    best = _mean(folds, scores)
+    sums = {kind: [one.sums(weights) for one in questions] for kind, questions in kinds.items()}
+    best = _worth(kinds, sums)
     for _ in range(_ROUNDS):
-        for name in WEIGHTS:
+        for name in [name for name in WEIGHTS if name != _UNIT]:
             for factor in _FACTORS:
                 change = weights[name] * (factor - 1)
-                tried = [
-                    [
-                        [
-                            total + change * value
-                            for total, value in zip(sums, one.columns[name], strict=True)
-                        ]
-                        if any(one.columns.get(name, ()))
-                        else sums
-                        for one, sums in zip(fold, of_fold, strict=True)
-                    ]
-                    for fold, of_fold in zip(folds, scores, strict=True)
-                ]
-                if (found := _mean(folds, tried)) > best + _LEAST_GAIN:
-                    weights[name] *= factor
-                    scores, best = tried, found
+                tried = _changed(kinds, sums, name, change)
+                if (worth := _worth(kinds, tried)) > best + _LEAST_GAIN:
+                    weights[name] += change
+                    sums, best = tried, worth
                     break
     return weights
 
 
-def _mean(
-    folds: Sequence[Sequence[Measured]], scores: Sequence[Sequence[Sequence[float]]]
-) -> float:
+def _changed(
+    kinds: Kinds, sums: Mapping[str, Sequence[Sequence[float]]], name: str, change: float
+) -> dict[str, list[Sequence[float]]]:
+    return {
+        kind: [
+            [total + change * value for total, value in zip(before, column, strict=True)]
+            if any(column := one.columns.get(name, ()))
+            else before
+            for one, before in zip(questions, sums[kind], strict=True)
+        ]
+        for kind, questions in kinds.items()
+    }
+
+
+def _worth(kinds: Kinds, sums: Mapping[str, Sequence[Sequence[float]]]) -> float:
+    """The mean over kinds of R@10 and P@1."""
     return fmean(
-        fmean(one.recall(sums) for one, sums in zip(fold, of_fold, strict=True))
-        for fold, of_fold in zip(folds, scores, strict=True)
+        fmean(sum(one.figures(of_one)) for one, of_one in zip(questions, sums[kind], strict=True))
+        for kind, questions in kinds.items()
     )
 
 
-def judged(of_set: Mapping[str, Sequence[Measured]], weights: Mapping[str, float]) -> float:
-    """R@10 as the mean over the conversations of a set."""
-    return fmean(_recall(questions, weights) for questions in of_set.values())
-
-
-def _recall(questions: Sequence[Measured], weights: Mapping[str, float]) -> float:
-    return fmean(one.recall(one.scores(weights)) for one in questions)
-
-
-def held_out(sets: Mapping[str, Mapping[str, list[Measured]]], of_set: str) -> float:
-    """R@10 of a set, each conversation by weights that were fitted on all others."""
-    found: list[float] = []
-    for name, questions in sets[of_set].items():
-        folds = [_all(one, name if title == of_set else "") for title, one in sets.items()]
-        found.append(_recall(questions, fit([fold for fold in folds if fold])))
-    return fmean(found)
-
-
-def _all(of_set: Mapping[str, list[Measured]], but: str = "") -> list[Measured]:
-    return [one for name, questions in of_set.items() if name != but for one in questions]
+def judged(questions: Sequence[Measured], weights: Weights) -> tuple[float, float]:
+    """R@10 and P@1 of the questions of a kind."""
+    figures = [one.figures(one.sums(weights)) for one in questions]
+    return fmean(recall for recall, _ in figures), fmean(first for _, first in figures)
 
 
 def main() -> None:
-    """Measure once, then fit as often as there are conversations."""
+    """Measure once, then fit once for each kind."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
-    parser.add_argument("--drop", action="store_true", help="tell what each signal earns")
-    options = parser.parse_args()
-    sets = {path.stem: measured(comparing.read(path)) for path in options.files}
-    if options.drop:
-        table("R@10 without", _without(sets))
-        return
-    fitted = fit([_all(of_set) for of_set in sets.values()])
-    rows = {
-        name: {
-            "as it is": judged(of_set, WEIGHTS),
-            "fitted on all": judged(of_set, fitted),
-            "held out": held_out(sets, name),
-        }
-        for name, of_set in sets.items()
+    parser.add_argument("files", type=Path, nargs="*", metavar="FILE")
+    files = parser.parse_args().files
+    people = [
+        everyday.read(everyday.FOLDER / f"{name}.json").facts
+        for name in everyday.names(everyday.FOLDER)
+    ]
+    kinds = {"everyday": measured(people), "facts": measured(comparing.read(_DATA / "facts.json"))}
+    kinds |= {path.stem: measured(comparing.read(path)) for path in files}
+    everything = fit(kinds)
+    held_out = {
+        kind: fit({other: of_other for other, of_other in kinds.items() if other != kind})
+        for kind in kinds
+        if len(kinds) > 1
     }
-    table("R@10", rows)
-    table("weights", {name: {"is": WEIGHTS[name], "fitted": fitted[name]} for name in WEIGHTS})
+    rows = {}
+    for kind, questions in kinds.items():
+        by = {"held out": held_out.get(kind, everything), "as is": WEIGHTS, "fitted": everything}
+        rows[kind] = {"questions": float(len(questions))}
+        for name, weights in by.items():
+            recall, first = judged(questions, weights)
+            rows[kind] |= {f"R@10 {name}": recall, f"P@1 {name}": first}
+    table("weights fitted on the other kinds, as they are, fitted on all", rows)
+    table("points of R@10 / P@1 that a kind loses without a signal", _without(kinds, held_out))
+    table("weights", {name: {"is": WEIGHTS[name], "fitted": everything[name]} for name in WEIGHTS})
 
 
-def _without(sets: Mapping[str, Mapping[str, list[Measured]]]) -> dict[str, dict[str, float]]:
-    rows: dict[str, dict[str, float]] = {}
-    for name in ("nothing", *WEIGHTS):
-        weights = WEIGHTS | {name: 0.0}
-        rows[name] = {title: judged(of_set, weights) for title, of_set in sets.items()}
+def _without(kinds: Kinds, held_out: Mapping[str, Weights]) -> dict[str, dict[str, str]]:
+    rows: dict[str, dict[str, str]] = {name: {} for name in WEIGHTS if name != _UNIT}
+    for kind, questions in kinds.items():
+        weights = held_out[kind]
+        whole = judged(questions, weights)
+        for name, row in rows.items():
+            if any(name in one.columns for one in questions):
+                less = judged(questions, {**weights, name: 0.0})
+                loss = [100 * (before - now) for before, now in zip(whole, less, strict=True)]
+                row[kind] = f"{loss[0]:+.1f} / {loss[1]:+.1f}"
     return rows
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from collection import Collection, Question
 
-CATEGORIES = {"1": "several turns", "2": "time", "3": "inference", "4": "one turn"}
+_CATEGORIES = {1: "several turns", 2: "time", 3: "inference", 4: "one turn"}
 _UNANSWERED = 5
 _DAY = 86_400.0
 # `D4:7` as it should be; `D:4:7` and blanks around numbers as some files have it.
@@ -34,40 +34,25 @@ def read(path: Path) -> list[Collection]:
     return [_conversation(entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
 
 
-def evidence(entries: list[str], known: set[str]) -> tuple[frozenset[str], int]:
-    """The turns that `entries` name, and how many references name none that is known.
-
-    One entry may name several turns, with anything between them.
-    """
-    right: set[str] = set()
-    unresolved = 0
-    for entry in entries:
-        turns = {f"D{int(session)}:{int(turn)}" for session, turn in _TURN.findall(entry)}
-        right |= turns & known
-        unresolved += len(turns - known) or (not turns)
-    return frozenset(right), unresolved
+def evidence(entries: list[str], known: set[str]) -> frozenset[str]:
+    """The turns that `entries` name and that are known; an entry may name several."""
+    numbers = (number for entry in entries for number in _TURN.findall(entry))
+    return frozenset(f"D{int(session)}:{int(turn)}" for session, turn in numbers) & known
 
 
 def _conversation(entry: dict[str, Any]) -> Collection:
-    name = entry["sample_id"]
-    memories = dict(_turns(entry["conversation"], name))
+    """A conversation; questions without any known evidence are left out."""
+    memories = dict(_turns(entry["conversation"], entry["sample_id"]))
     questions: list[Question] = []
-    unresolved = unanswerable = 0
     for asked in entry["qa"]:
-        if asked["category"] == _UNANSWERED:
-            continue
-        right, missing = evidence(asked["evidence"], set(memories))
-        unresolved += missing
-        unanswerable += not right
-        if right:
-            kind = str(asked["category"])
-            questions.append(Question(text=asked["question"], right=right, kind=kind, origin=name))
+        right = evidence(asked["evidence"], set(memories))
+        if right and asked["category"] != _UNANSWERED:
+            kind = _CATEGORIES[asked["category"]]
+            questions.append(Question(text=asked["question"], right=right, kind=kind))
     return Collection(
-        name=name,
+        name=entry["sample_id"],
         memories=memories,
         questions=tuple(questions),
-        unresolved=unresolved,
-        unanswerable=unanswerable,
         asked_at=max(memory["created_at"] for memory in memories.values()) + _DAY,
     )
 

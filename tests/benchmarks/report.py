@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_COUNTS = frozenset({"questions", "overtaken"})
+_COUNTS = frozenset({"questions"})
 
-Figures = Mapping[str, float]
+Figures = Mapping[str, float | str]
 
 
 def table(title: str, rows: Mapping[str, Figures]) -> None:
@@ -26,8 +26,9 @@ def table(title: str, rows: Mapping[str, Figures]) -> None:
 
 
 def _cell(row: Figures, column: str) -> str:
-    if column not in row:
-        return ""
+    value = row.get(column, "")
+    if isinstance(value, str):
+        return value
     if column in _COUNTS:
-        return f"{row[column]:.0f}"
-    return f"{row[column]:.3f}".removeprefix("0") if row[column] < 10 else f"{row[column]:.1f}"
+        return f"{value:.0f}"
+    return f"{value:.3f}".removeprefix("0") if value < 10 else f"{value:.1f}"

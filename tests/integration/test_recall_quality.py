@@ -14,12 +14,12 @@ BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "recall_quality.py"
 FITTING = BENCHMARK.with_name("fit_signals.py")
 
 
-def printed(benchmark: Path, *options: str) -> str:
-    """What a benchmark prints."""
+def printed(benchmark: Path, *options: str, code: int = 0) -> str:
+    """What a benchmark prints, and that it ends with `code`."""
     with tempfile.NamedTemporaryFile() as file:
-        code = Daemon.run((str(benchmark),), [*options], file).wait(120)  # type: ignore[arg-type]
+        ended = Daemon.run((str(benchmark),), [*options], file).wait(120)  # type: ignore[arg-type]
         said = Path(file.name).read_text(encoding="utf-8")
-    assert code == 0, said
+    assert ended == code, said
     return said
 
 
@@ -69,29 +69,108 @@ def conversation(name: str, **questions: tuple[list[str], int]) -> dict[str, Any
     }
 
 
+def person(sealed: str = "") -> dict[str, Any]:
+    """A person in the format of the everyday benchmark, with one entry of each sort."""
+    fact = {"id": "dentist", "language": "en", "told": "2026-03-17T10:00:00Z"}
+    asked = {"language": "en", "right": ["dentist"]}
+    return {
+        "name": "someone",
+        "now": "2026-03-18T09:00:00Z",
+        "facts": [fact | {"text": f'The dentist "Uhl" expects me on Friday{sealed}'}],
+        "questions": [
+            asked | {"kind": "same", "text": "When does the dentist expect me?"},
+            asked | {"kind": "date", "text": "Where am I expected on Friday?"},
+            asked | {"kind": "unanswered", "text": "How tall is the church?", "right": []},
+        ],
+        "corrections": [
+            {
+                "older": "The standup is at nine",
+                "newer": "The standup is at ten from now on",
+                "question": "When is the standup?",
+                "before": "When was the standup before?",
+            }
+        ],
+        "look_alikes": [
+            {
+                "first": "I play tennis on Mondays",
+                "second": "I play the cello on Thursdays",
+                "question": "What do I play?",
+            }
+        ],
+        "contexts": [{"request": "When must I be at the dentist?", "needs": ["dentist"]}],
+    }
+
+
+@pytest.fixture
+def everyday(tmp_path: Path) -> Path:
+    """A folder with a person, and a sealed one."""
+    for name, sealed in (("someone", ""), ("sealed", " at the SECRET practice")):
+        (tmp_path / f"{name}.json").write_text(json.dumps(person(sealed)), encoding="utf-8")
+    return tmp_path
+
+
+def test_each_sort_of_everyday_question_is_counted_beside_the_baselines(everyday: Path) -> None:
+    made = measured("--people", str(everyday), "--everyday")["everyday"]
+    assert list(made) == ["someone"], "a sealed person is read only where that is asked for"
+    counts = made["someone"]["counts"]
+    rankers = ["thermocline", "fts5", "porter + stop", "simple ranker"]
+    assert list(counts["first right"]) == rankers
+    assert counts["first right"]["thermocline"] == [1, 1]
+    assert counts["dates among five"]["fts5"] == [1, 1]
+    assert counts["unanswered, said to be sure"] == {"thermocline": [0, 1]}
+    for gap in ("0 s", "30 s", "1 h", "1 d", "30 d"):
+        assert counts[f"corrected after {gap}, now"]["thermocline"][1] == 1
+        assert counts[f"corrected after {gap}, before"]["thermocline"][1] == 1
+    assert counts["look-alikes both among five"]["simple ranker"] == [1, 1]
+    assert counts["contexts"] == {"thermocline": [1, 1]}
+    assert list(made["someone"]["milliseconds"]) == rankers
+
+
+def test_nothing_of_the_sealed_person_is_printed(everyday: Path) -> None:
+    said = printed(BENCHMARK, "--people", str(everyday), "--sealed")
+    assert said.startswith("sealed ")
+    assert "first right" in said
+    assert "SECRET" not in said
+    assert "dentist" not in said
+
+
+@pytest.mark.parametrize("options", [("--show",), ("--everyday", "martha"), ("--collection", "x")])
+def test_the_sealed_person_is_read_alone_and_never_shown(options: tuple[str, ...]) -> None:
+    assert "--sealed prints figures only" in printed(BENCHMARK, "--sealed", *options, code=2)
+    assert "there is no sealed" in printed(BENCHMARK, "--everyday", "sealed", code=2)
+
+
+def test_what_fails_is_listed_with_what_was_right(everyday: Path) -> None:
+    document = person()
+    document["questions"][0]["text"] = "Which colour has the umbrella?"
+    (everyday / "someone.json").write_text(json.dumps(document), encoding="utf-8")
+    lines = printed(BENCHMARK, "--people", str(everyday), "--everyday", "--show").splitlines()
+    at = lines.index("not in five, same: Which colour has the umbrella?")
+    assert lines[at + 1] == '    = The dentist "Uhl" expects me on Friday'
+
+
 @pytest.fixture(scope="module")
-def own() -> Any:
-    """The figures for the project's own data."""
-    return measured()
+def facts() -> Any:
+    """The figures for the project's own facts."""
+    return measured("--collection", str(BENCHMARK.parent / "data" / "facts.json"), "--kinds")
 
 
-def test_recall_finds_more_of_our_own_conversation_than_plain_fts5(own: Any) -> None:
-    ours, plain = own["conversations"]["thermocline"], own["conversations"]["plain_fts5"]
-    assert ours["overall"]["recall@10"] > plain["overall"]["recall@10"]
-    assert own["conversations"]["unresolved_evidence"] == 0
+def test_recall_answers_more_facts_at_once_than_plain_fts5(facts: Any) -> None:
+    ours, plain = facts["facts"]["thermocline"], facts["facts"]["fts5"]
+    assert ours["P@1"] > plain["P@1"]
+    assert ours["stale first"] < plain["stale first"]
 
 
-def test_recall_answers_more_facts_at_once_than_plain_fts5(own: Any) -> None:
-    ours, plain = own["facts"]["thermocline"], own["facts"]["plain_fts5"]
-    assert ours["overall"]["precision@1"] > plain["overall"]["precision@1"]
-    assert ours["overall"]["stale first"] < plain["overall"]["stale first"]
+def test_numbers_commands_and_addresses_come_first(facts: Any) -> None:
+    assert facts["facts, by kind"]["value"]["P@1"] == 1.0
 
 
-def test_numbers_commands_and_addresses_come_first(own: Any) -> None:
-    assert own["facts"]["thermocline"]["kinds"]["value"]["precision@1"] == 1.0
+def test_recall_finds_more_of_our_own_conversation_than_plain_fts5() -> None:
+    own = measured("--collection", str(BENCHMARK.parent / "data" / "conversation.json"))
+    assert own["conversation"]["thermocline"]["R@10"] > own["conversation"]["fts5"]["R@10"]
 
 
-def test_evidence_in_odd_forms_is_resolved_or_counted(tmp_path: Path) -> None:
+def test_evidence_in_odd_forms_is_resolved(tmp_path: Path) -> None:
     talk = conversation(
         "odd",
         the_ferry_and_the_umbrella=(["D1:1; D1:2 "], 1),
@@ -102,22 +181,9 @@ def test_evidence_in_odd_forms_is_resolved_or_counted(tmp_path: Path) -> None:
     )
     path = tmp_path / "talk.json"
     path.write_text(json.dumps([talk]), encoding="utf-8")
-    made = measured("--data", str(path))["conversations"]
-    assert made["unresolved_evidence"] == 3
-    assert made["questions_left_out"] == 1
-    assert made["thermocline"]["overall"]["questions"] == 3
-    assert made["thermocline"]["overall"]["recall@5"] == 1.0
-
-
-def test_a_split_reports_only_on_conversations_that_no_weight_was_chosen_on(tmp_path: Path) -> None:
-    talks = [conversation(name, purple=(["D1:2"], 4)) for name in ("one", "two", "three")]
-    path = tmp_path / "talks.json"
-    path.write_text(json.dumps(talks), encoding="utf-8")
-    folds = measured("--data", str(path), "--split")["split"]["folds"]
-    assert [fold["reported_on"] for fold in folds] == [["one"], ["two"], ["three"]]
-    assert all(not set(fold["fitted_on"]) & set(fold["reported_on"]) for fold in folds)
-    [fold] = measured("--data", str(path), "--split", "one,three")["split"]["folds"]
-    assert (fold["fitted_on"], fold["reported_on"]) == (["one", "three"], ["two"])
+    ours = measured("--collection", str(path))["talk"]["thermocline"]
+    assert ours["questions"] == 3
+    assert ours["R@5"] == 1.0
 
 
 @pytest.fixture
@@ -134,7 +200,7 @@ def test_a_collection_is_compared_with_both_baselines_with_structure_and_without
     made = measured("--collection", str(collections))
     assert list(made) == ["talks", "talks, text alone"]
     for rows in made.values():
-        assert list(rows) == ["thermocline", "fts5", "porter + stop"]
+        assert list(rows) == ["thermocline", "fts5", "porter + stop", "simple ranker"]
         assert all(row["questions"] == 6 for row in rows.values())
         assert rows["thermocline"]["R@5"] == 1.0
 
