@@ -154,6 +154,15 @@ def date_codes(text: str, told_at: float | None, zone: dt.tzinfo) -> str:
     )
 
 
+def seconds_of(period: Span, zone: dt.tzinfo) -> tuple[float, float]:
+    """The beginning and the end of a period in a time zone, in seconds since the epoch."""
+    start, end = (
+        dt.datetime.combine(dt.date.fromordinal(day), dt.time(), zone).timestamp()
+        for day in period
+    )
+    return start, end
+
+
 def sought_codes(mention: DateMention) -> dict[str, float]:
     """The codes that answer a question for `mention`, with their worth from 0 to 1.
 

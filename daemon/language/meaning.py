@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
+from .dates import date_codes
 from .thesaurus import thesaurus
 
 
@@ -13,4 +16,6 @@ def index_codes(text: str, told_at: float | None) -> str:
         told_at: the time that "tomorrow" is relative to, in seconds since the epoch; None: words
             relative to a time mean no date.
     """
-    return thesaurus().codes_of(text)
+    zone = dt.datetime.fromtimestamp(told_at or 0.0).astimezone().tzinfo
+    assert zone is not None
+    return thesaurus().codes_of(text) + date_codes(text, told_at, zone)
