@@ -214,7 +214,8 @@ def day(phrase: Phrase) -> Reading | None:
 def days(phrase: Phrase) -> Reading | None:
     """7–9 May, between the 7th and the 9th of May, 5 and 9 May."""
     numbers = [token for token in phrase.tokens if token.kind in "rdD"]
-    first, last = numbers[0].value, numbers[-1].last or numbers[-1].value
+    until = numbers[-1]
+    first, last = numbers[0].value, until.last if until.kind == "r" else until.value
     month = phrase.month
     if not month or not _is_date(phrase):
         return None

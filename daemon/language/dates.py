@@ -116,8 +116,19 @@ def find_dates(text: str, told_at: float | None, zone: dt.tzinfo) -> tuple[DateM
         if further := _LASTING.match(classes, after):
             reading = lasting(reading, tokens[after + 1], tokens[after + 2])
             after = further.end()
-        elif reading.kind == "day" and (week := _WEEK_OF.search(classes, max(0, first - 3), first)):
+        elif reading.kind == "day" and (
+            week := _WEEK_OF.search(classes, max(at, first - 3), first)
+        ):
             reading, first = weeks_of(reading), week.start()
+        periods = tuple(
+            (max(begin, 1), min(end, _LAST_DAY + 1))
+            for begin, end in reading.periods
+            if begin <= _LAST_DAY and end > 1
+        )
+        if reading.periods and not periods:
+            at = after
+            continue
+        reading.periods = periods
         if readings and _are_linked(classes, *readings[-1][:2], first):
             begin, _, lower = readings[-1]
             if span := joined(lower.periods, reading.periods):
@@ -200,7 +211,7 @@ def _codes_of(reading: Reading) -> str:
 
 def _day_codes(period: Span) -> list[str]:
     """The codes of days, whatever their year: 29 February has one."""
-    dates = map(dt.date.fromordinal, range(max(period[0], 1), min(period[1], _LAST_DAY + 1)))
+    dates = map(dt.date.fromordinal, range(*period))
     return [
         chr(DAY_CODE + dt.date(2000, date.month, date.day).timetuple().tm_yday - 1)
         for date in dates
