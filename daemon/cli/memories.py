@@ -71,7 +71,12 @@ def _details(memory: shapes.memory.MemoryView) -> Iterator[tuple[str, str]]:
     yield "kind", f"{memory.type}, {memory.event}"
     yield from _named(memory, ("subject", "outcome"))
     yield "tier", f"{memory.tier} (score {memory.score:.2f})"
-    yield "importance", f"{memory.importance:.2f}" + (", pinned" if memory.pinned else "")
+    yield (
+        "importance",
+        f"{memory.importance:.2f}"
+        + (", pinned" if memory.pinned else "")
+        + (", standing" if memory.standing is True else ""),
+    )
     if memory.tags:
         yield "tags", ", ".join(memory.tags)
     yield from _named(memory, ("actor", "source", "group", "position"))

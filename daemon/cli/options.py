@@ -52,6 +52,12 @@ FIELDS: Final[Table] = {
         default=None,
         help="keep it hot whatever its score",
     ),
+    "standing": _row(
+        "--standing",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="show it before every turn; by default as its text reads",
+    ),
     "type": _row("--type", choices=TYPES, help="kind of memory"),
     "event": _row("--event", metavar="NAME", help="what caused it, such as correction"),
     "subject": _row("--subject", metavar="TEXT", help="what it is about"),
@@ -99,6 +105,9 @@ FILTERS: Final[Table] = {
     "url": _row("--url", metavar="PART", help="part of a URL that it mentions"),
     "tier": _row("--tier", choices=TIERS, help="its temperature, which its score decides"),
     "archived": _row("--archived", choices=("true", "false"), help="in the archive, or not"),
+    "standing": _row(
+        "--standing", action="store_true", default=None, help="what is shown before every turn"
+    ),
     "merged_into": _row("--merged-into", metavar="ID", help="what was merged into this memory"),
     "source": _row("--source", metavar="TEXT", help="where it comes from"),
     "actor": _row("--actor", metavar="TEXT", help="who said it"),

@@ -21,6 +21,7 @@ from typing import Any, Final, Self, TypeAlias
 import msgspec
 
 from ..errors import ThermoclineError
+from ..language.standing import is_standing_statement
 from ..memory.metadata import extract, merge
 from ..memory.records import ENTITIES, OBSERVED, USER_STATED, Json, Metadata
 from ..runtime.project import project_of
@@ -281,6 +282,8 @@ class Origin:
         }
         kept.setdefault("created_at", self.written_at)
         kept.setdefault("source", self.system)
+        if fields.get("event") != "turn" and is_standing_statement(said):
+            kept.setdefault("standing", True)
         yield Found(self.place, {"id": self.id(key), "text": said, "data": data, **kept})
 
     def turn(self, key: str, text: Json, *, role: Json, **more: Json) -> Iterator[Found]:

@@ -47,7 +47,8 @@ _IMPORT: Final = "import"
 EDITABLE: Final = frozenset(
     (
         *("text", "category", "importance", "metadata", "type", "event", "subject", "outcome"),
-        *("tags", "pinned", "source", "actor", "group", "position", "data", "expires_at"),
+        *("tags", "pinned", "standing", "source", "actor", "group", "position", "data"),
+        "expires_at",
     )
 )
 

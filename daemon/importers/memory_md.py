@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..errors import InvalidInput
+from ..language.standing import is_standing_statement
 from ..memory.checks import CATEGORY_CHARS, check_category, check_text
 from ..memory.metadata import extract
 from ..memory.records import DEFAULT_CATEGORY, Memory
@@ -48,6 +49,7 @@ def parse(text: str, written_at: float) -> tuple[list[Memory], list[str]]:
             Memory(
                 id=key,
                 text=statement,
+                standing=is_standing_statement(statement),
                 category=category,
                 metadata=extract(statement),
                 source="MEMORY.md",

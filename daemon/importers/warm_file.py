@@ -165,6 +165,7 @@ class _Record(Fields):
             importance=self.importance(DEFAULT_IMPORTANCE),
             position=self.count("position"),
             pinned=self.fields.get("pinned") is True,
+            standing=self.fields.get("standing") is True,
             metadata=self._metadata(text),
             data=self._data(),
             created_at=created_at,

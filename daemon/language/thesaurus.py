@@ -15,11 +15,13 @@ The codes of a text are terms of the full-text index; they are valid for one `ve
 from __future__ import annotations
 
 import re
+import unicodedata
 import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -27,12 +29,14 @@ import msgspec
 
 from ..memory.indexing import fold, index_words
 from ..memory.irregular import base_of
-from .vocabulary import grammar, grammar_by_language, word_endings
+from .vocabulary import grammar, grammar_by_language, not_topics, word_endings
 
 FOLDER: Final = Path(__file__).with_name("concepts")
 # The codes below are those of dates.
 FIRST_CODE: Final = 0xE200
 _HAN: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]+")
+_ACCENTS: Final = re.compile("[\u0300-\u036f]+")
+_LANGUAGES: Final = ("en", "de", "es", "fr", "nl", "zh")
 _HAN_LANGUAGE: Final = "zh"
 _LONGEST_HAN: Final = 6
 # What a question for a member adds to a text about its class.
@@ -80,39 +84,50 @@ class Thesaurus:
 
     def __init__(self, files: Iterable[Path]) -> None:
         self.version = 0
-        words: dict[str, dict[str, str]] = {}
-        self._phrases: dict[str, dict[tuple[str, ...], str]] = {}
         self.names: list[str] = []
+        self._fields: list[tuple[int, str]] = []
+        lines: list[str] = []
         for file in sorted(files):
             content = file.read_bytes()
             self.version = zlib.crc32(content, self.version)
-            for line in content.decode().splitlines():
-                if line and not line.startswith("#"):
-                    self._read(line, words)
-        self._tables = {language: _Table(entries) for language, entries in words.items()}
+            text = unicodedata.normalize("NFD", content.decode())
+            lines += (line for line in _ACCENTS.sub("", text).splitlines() if "|" in line)
+            self._fields.append((FIRST_CODE + 2 * len(lines), file.stem))
+        self.names = [line.partition("|")[0].strip() for line in lines]
+        self._phrases: dict[str, dict[tuple[str, ...], str]] = {}
+        self._tables: dict[str, _Table] = {}
+        # One language at a time, as dictionaries take ten times the room of tables.
+        for language in _LANGUAGES:
+            self._tables[language] = _Table(self._words(lines, language))
         self._codes = lru_cache(8_192)(self._codes_of_word)
         self._phrases_from = lru_cache(8_192)(self._phrases_from_word)
 
-    def _read(self, line: str, words: dict[str, dict[str, str]]) -> None:
-        name, *columns = line.split("|")
-        code = FIRST_CODE + 2 * len(self.names)
-        self.names.append(name.strip())
-        for column in columns:
-            language, _, listed = column.partition(":")
-            entries = words.setdefault(language.strip(), {})
-            synonyms, _, members = listed.partition(">")
+    def _words(self, lines: Iterable[str], language: str) -> dict[str, str]:
+        """The codes of the words of a language; its phrases are noted."""
+        entries: dict[str, str] = {}
+        begin = f" {language}:"
+        for code, line in zip(count(FIRST_CODE, 2), lines, strict=False):
+            at = line.find(begin)
+            if at < 0:
+                continue
+            synonyms, _, members = line[at + len(begin) :].partition("|")[0].partition(">")
             # A word that is both is the concept itself.
             for part, char in ((members, chr(code | 1)), (synonyms, chr(code))):
-                for entry in re.split("[,;]", part):
-                    self._add(fold(entry.strip()), char, entries)
+                for entry in part.replace(";", ",").split(","):
+                    word = entry.strip()
+                    if word.isalnum():
+                        entries[word] = _joined(entries[word], char) if word in entries else char
+                    elif word:
+                        self._note_phrase(word, char, entries)
+        return entries
 
-    def _add(self, entry: str, code: str, entries: dict[str, str]) -> None:
-        parts = (entry,) if _HAN.match(entry) else tuple(index_words(entry))
-        if len(parts) > 1:
-            phrases = self._phrases.setdefault(parts[0], {})
-            phrases[parts] = _joined(phrases.get(parts, ""), code)
-        elif parts:
-            entries[parts[0]] = _joined(entries.get(parts[0], ""), code)
+    def _note_phrase(self, phrase: str, code: str, entries: dict[str, str]) -> None:
+        words = tuple(index_words(phrase))
+        if len(words) > 1:
+            phrases = self._phrases.setdefault(words[0], {})
+            phrases[words] = _joined(phrases.get(words, ""), code)
+        elif words:
+            entries[words[0]] = _joined(entries.get(words[0], ""), code)
 
     def codes_of(self, text: str) -> str:
         """The codes of all concepts in a text, each once: what the index holds of it."""
@@ -146,6 +161,10 @@ class Thesaurus:
                     break
             at += 1
 
+    def field_of(self, code: str) -> str:
+        """The field of life that a concept belongs to: the name of its file."""
+        return next(field for end, field in self._fields if ord(code) < end)
+
     def _phrases_from_word(self, word: str) -> Sequence[tuple[tuple[str, ...], str]]:
         """The phrases that begin with a form of a word."""
         bases = {base: None for language in self._tables for base in _bases(word, language)}
@@ -154,7 +173,7 @@ class Thesaurus:
     def _codes_of_word(self, word: str, language: str) -> str:
         if language in self._tables and (codes := self._in_language(word, language)):
             return codes
-        if word in grammar(language):
+        if word in grammar(language) or word in not_topics():
             return ""
         found = ""
         for other in self._tables:

@@ -26,9 +26,10 @@ def merge(older: Memory, newer: Memory, share: float = SHARE_OF_OLDER) -> Memory
     """`newer` with the additional content of `older`.
 
     It has the text and times of the newer one, its importance plus a `share` of the older's (at
-    most 1), the tags and references of both up to their limits, the pin of either, the later expiry
-    (or none), the older's subject, outcome and data if its own are empty, and the older's source if
-    only that was stated by a user. Uses are not merged here: they follow from `merged_into`.
+    most 1), the tags and references of both up to their limits, `pinned` and `standing` of either,
+    the later expiry (or none), the older's subject, outcome and data if its own are empty, and the
+    older's source if only that was stated by a user. Uses are not merged here: they follow from
+    `merged_into`.
 
     Raises:
         Conflict: they are the same memory, or one of them is already retired.
@@ -42,6 +43,7 @@ def merge(older: Memory, newer: Memory, share: float = SHARE_OF_OLDER) -> Memory
         tags=_union(newer.tags, older.tags, TAGS),
         importance=min(1.0, newer.importance + share * older.importance),
         pinned=newer.pinned or older.pinned,
+        standing=newer.standing or older.standing,
         metadata=Metadata(
             *(
                 _union(getattr(newer.metadata, name), getattr(older.metadata, name), REFERENCES)

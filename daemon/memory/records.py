@@ -58,6 +58,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             parent since; else "".
         importance: 0 to 1.
         pinned: a person keeps it in the hot state; its score is never below hot.
+        standing: it matters whatever is asked: health, rules, who somebody is.
         actor: who said it.
         group, position: the conversation it came from, and its place there.
         data: any JSON, such as the solution of an experience.
@@ -78,6 +79,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tags: tuple[str, ...] = ()
     importance: float = 0.5
     pinned: bool = False
+    standing: bool = False
     source: str = ""
     actor: str = ""
     group: str = ""

@@ -15,8 +15,8 @@ from .scoring import DAY, Scoring, score, score_of, tier_of
 # The fields of a record beyond EvoClaw's, left out if they have the default of `Memory`.
 _FURTHER: Final = (
     "type", "event", "subject", "outcome", "original_category", "tags", "source", "actor", "group",
-    "position", "pinned", "data", "last_accessed_at", "expires_at", "merged_into", "superseded_by",
-    "writer",
+    "position", "pinned", "standing", "data", "last_accessed_at", "expires_at", "merged_into",
+    "superseded_by", "writer",
 )  # fmt: skip
 _DEFAULTS: Final = {field.name: field.default for field in msgspec.structs.fields(Memory)}
 _SCORE_DECIMALS: Final = 6

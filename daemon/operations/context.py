@@ -8,14 +8,18 @@ from contextlib import suppress
 from functools import partial
 
 import msgspec
+from msgspec.structs import replace
 
 from ..errors import InvalidInput, ThermoclineError
 from ..files.own_files import long_warning
 from ..memory import own_files
 from ..memory.messages import estimated_tokens
-from ..recall import context_formats
-from ..recall.context import SOURCE_OF, Asked, BlockReading, read_block
+from ..recall import context_formats, context_systems
+from ..recall.context import read_block
 from ..recall.context_items import Filled, Shown
+from ..recall.context_reading import Asked, BlockReading
+from ..recall.context_sections import SOURCE_OF
+from ..recall.sources import MEMORIES
 from ..shapes.context import ContextBlock, ContextItem, ContextQuery, ContextSection
 from ..store import own_entries
 from ..store.selecting import Filters
@@ -27,13 +31,13 @@ from .views import view_of
 
 
 class _Made(msgspec.Struct):
-    """A block, the ids of the memories that count as used, and the lines of the knowledge.
+    """A block, whether memories answered its query, and the lines of the knowledge.
 
     `shown` is what a session records.
     """
 
     block: ContextBlock
-    used: list[str]
+    answers: bool
     lines: int
     shown: list[Used]
 
@@ -42,15 +46,22 @@ class _Made(msgspec.Struct):
 async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
     """What the agent reads before its turn: what it always knows, and what a query finds."""
     started = time.perf_counter()
-    if body.session is not None and body.format in context_formats.EXACT:
+    if body.session is not None and body.format in context_systems.SYSTEMS:
         raise InvalidInput(f"format '{body.format}' knows no session", field="session")
-    if body.found and body.format in context_formats.EXACT:
+    if body.found and body.format in context_systems.SYSTEMS:
         raise InvalidInput(f"format '{body.format}' has what it has", field="found")
     async with scope.store() as store:
         session = await sessions.entered(store, body.session)
         seen = sessions.seen(session, Filters())
         asked = Asked(
-            scope.agent, body.query, scope.now, scope.zone, store.rules, seen, found=body.found
+            agent=scope.agent,
+            query=body.query,
+            now=scope.now,
+            local=scope.zone,
+            rules=store.rules,
+            filters=seen,
+            found=body.found,
+            max_tokens=body.max_tokens,
         )
         if scope.leaves_traces:
             # On a disk that refuses writes, the block is given all the same.
@@ -61,7 +72,7 @@ async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
             partial(_made, asked=asked, body=body),
             seconds=scope.settings.limits.query_seconds,
         )
-        if made.used and scope.leaves_traces:
+        if made.answers and scope.leaves_traces:
             # Nobody asked for what is in it, so that it does not count as used.
             store.note_answer((), len(made.block.text or ""))
         await sessions.record(scope, store, session, "context", body.query, made.shown)
@@ -79,28 +90,31 @@ async def ask_by_url(scope: Scope, query: ContextQuery) -> ContextBlock:
 
 def _made(db: sqlite3.Connection, asked: Asked, body: ContextQuery) -> _Made:
     lines = own_entries.part(db, own_entries.KNOWLEDGE).lines
-    exact = context_formats.EXACT.get(body.format)
-    if exact is not None:
-        reading = BlockReading(db, asked)
-        text = exact(reading)
+    if body.format in context_systems.SYSTEMS:
+        text = context_systems.block_of(body.format, BlockReading(db, asked))
         block = ContextBlock(format=body.format, tokens=estimated_tokens(text), text=text)
-        return _Made(block, [], lines, [])
-    room = body.max_tokens - context_formats.FRAME_TOKENS
-    cost = partial(context_formats.cost, now=asked.now)
-    sections, used = read_block(db, asked, room, cost)
-    text = context_formats.thermocline(sections, asked.agent, asked.now)
+        return _Made(block, False, lines, [])
+    inner = replace(asked, max_tokens=body.max_tokens - context_formats.FRAME_TOKENS)
+    at, zone = asked.shown_at, asked.local
+    sections = read_block(db, inner, partial(context_formats.written, now=at, zone=zone))
+    text = context_formats.thermocline(sections, asked.agent, at, zone)
     made = ContextBlock(format=body.format, tokens=estimated_tokens(text))
     if body.format == "json":
         made.sections = [_section(one, asked.now) for one in sections]
     else:
         made.text = text
+    answers = any(
+        item.relevance is not None and SOURCE_OF.get(section.name) == MEMORIES.name
+        for section in sections
+        for item in section.items
+    )
     shown = [
         (SOURCE_OF[one.name], item.id or item.source)
         for one in sections
         for item in one.items
         if SOURCE_OF.get(one.name) and body.session is not None
     ]
-    return _Made(made, used, lines, sessions.versions_of(db, shown, asked.now))
+    return _Made(made, answers, lines, sessions.versions_of(db, shown, asked.now))
 
 
 def _section(one: Filled, now: float) -> ContextSection:

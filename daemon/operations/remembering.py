@@ -11,6 +11,7 @@ from msgspec import UNSET
 
 from ..errors import InvalidInput
 from ..language.distilling import without
+from ..language.standing import is_standing_statement
 from ..memory import checks
 from ..memory.expiry import parse_expiry
 from ..memory.metadata import extract, merge
@@ -56,6 +57,10 @@ def remembered(scope: Scope, new: NewMemory, at: str = "") -> Memory:
     fields.setdefault("created_at", scope.now)
     given = fields.get("metadata", Metadata())
     fields["metadata"] = merge(given, extract(fields["text"]))
+    if "standing" not in fields:
+        # A turn of a conversation reports; what follows from it is a memory of its own.
+        is_turn = fields.get("position") is not None
+        fields["standing"] = not is_turn and is_standing_statement(fields["text"])
     return Memory(id=secrets.token_hex(8), updated_at=scope.now, writer=scope.peer.name, **fields)
 
 
@@ -79,12 +84,15 @@ def changed(scope: Scope, old: Memory, changes: MemoryChanges) -> Memory:
         found = extract(old.text)
         kept = fields.get("metadata", without(old.metadata, [found]))
         fields["metadata"] = merge(kept, extract(fields["text"]))
+        # What a person has set by hand stays.
+        if "standing" not in fields and old.standing == is_standing_statement(old.text):
+            fields["standing"] = is_standing_statement(fields["text"])
     return msgspec.structs.replace(old, **fields, updated_at=scope.now)
 
 
 def _checked(scope: Scope, new: NewMemory, at: str) -> dict[str, Any]:
     given = {name: one for name, one in msgspec.structs.asdict(new).items() if one is not UNSET}
-    plain = ("pinned", "position")
+    plain = ("pinned", "standing", "position")
     fields: dict[str, Any] = {name: given[name] for name in plain if name in given}
     text = _one_of(new.text, new.content, f"{at}text", f"{at}content")
     if text is not UNSET:

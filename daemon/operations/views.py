@@ -59,6 +59,7 @@ def memory_fields(memory: Memory, now: float, scoring: Scoring) -> dict[str, Any
     value = score_of(memory, now, scoring)
     fields = {name: getattr(memory, name) for name in _PLAIN}
     fields["content"] = memory.text
+    fields["standing"] = memory.standing or UNSET
     fields["archived"] = memory.archived_at is not None
     fields["score"] = round(value, 6)
     fields["tier"] = tier_of(value)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 # A section with less room is left out.
-_LEAST_TOKENS: Final = 12
+LEAST_TOKENS: Final = 12
 _LEAST_WORDS: Final = 8
+# The share of the budget that the importances divide before those cut last take their own.
+_FLOOR: Final = 0.5
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -24,6 +26,9 @@ class Shown(msgspec.Struct, frozen=True):
         line: the number of its first line there; 0 if that is not a file.
         head: a line to show above the text that is not part of it.
         relevance: to the query, if the query found it.
+        uncertain: whether the query found it, but it may not answer.
+        replaces: the beginning of the older statement that it contradicts.
+        rendered: as the block writes it, if that is kept.
     """
 
     text: str
@@ -35,7 +40,10 @@ class Shown(msgspec.Struct, frozen=True):
     line: int = 0
     head: str = ""
     relevance: float | None = None
+    uncertain: bool = False
+    replaces: str = ""
     is_cut: bool = False
+    rendered: str = ""
 
     @property
     def whole(self) -> str:
@@ -51,6 +59,44 @@ class Filled(msgspec.Struct, frozen=True):
     left_out: int
 
 
+class Need(msgspec.Struct, frozen=True):
+    """What a section asks of the budget.
+
+    Attributes:
+        wanted: the size of its items.
+        importance: its share, relative to the other sections.
+        is_last: whether it is cut only after the sections that are not.
+    """
+
+    wanted: int
+    importance: float = 1.0
+    is_last: bool = False
+
+
+def shares(needs: Mapping[str, Need], budget: int) -> dict[str, int]:
+    """The tokens that each section gets."""
+    whole = sum(need.importance for need in needs.values()) or 1
+    rooms = {
+        name: min(need.wanted, int(budget * _FLOOR * need.importance / whole))
+        for name, need in needs.items()
+    }
+    for is_last in (True, False):
+        group = {name: need for name, need in needs.items() if need.is_last == is_last}
+        left = budget - sum(rooms.values())
+        while left > 0:
+            short = {name: one for name, one in group.items() if rooms[name] < one.wanted}
+            weight = sum(need.importance for need in short.values())
+            given = 0
+            for name, need in short.items():
+                more = min(need.wanted - rooms[name], int(left * need.importance / weight))
+                rooms[name] += more
+                given += more
+            left -= given
+            if not given:
+                break
+    return rooms
+
+
 def fill(name: str, items: Sequence[Shown], room: int, cost: Callable[[Shown], int]) -> Filled:
     """The first items that fit; if not even the first one does, it is cut."""
     kept: list[Shown] = []
@@ -59,7 +105,7 @@ def fill(name: str, items: Sequence[Shown], room: int, cost: Callable[[Shown], i
         if tokens <= room:
             kept.append(item)
             room -= tokens
-        elif (item.rest or not kept) and room >= _LEAST_TOKENS:
+        elif (item.rest or not kept) and room >= LEAST_TOKENS:
             part = cut(item, room, cost)
             if part is not None:
                 kept.append(part)
@@ -87,4 +133,4 @@ def _cut_at(item: Shown, pieces: Sequence[str], count: int) -> Shown:
         text = "\n".join((*pieces[:count], f"[cut: it goes on in {item.rest}{line}]"))
     else:
         text = " ".join(pieces[:count]) + " …"
-    return msgspec.structs.replace(item, text=text, is_cut=True)
+    return msgspec.structs.replace(item, text=text, is_cut=True, rendered="")

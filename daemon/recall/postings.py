@@ -23,10 +23,12 @@ _SAMPLE: Final = 200
 # A word matches others that begin with this many of its letters, or with all of a shorter word.
 _PREFIX_LETTERS: Final = 5
 _PREFIX_AT_LEAST: Final = 4
-# The worth of such a match, of a concept, and of a word that a person declared to be the same.
+# The worth of such a match, of a concept, of a word that a person declared to be the same, and of a
+# name that was introduced by the word.
 _PREFIX_SHARE: Final = 0.3
 _CONCEPT_SHARE: Final = 0.6
 _SYNONYM_SHARE: Final = 0.9
+_NAME_SHARE: Final = 0.6
 # The share of its weight that a word of no text has in the weight of the question.
 _UNKNOWN_SHARE: Final = 0.5
 # A word of this many texts needs no others that begin alike.
@@ -245,14 +247,16 @@ class _LookUp:
         )
 
     def _by_synonyms(self, word: Word, weight: float) -> Iterable[Alternative]:
-        if not word.synonyms:
-            return
-        every = " OR ".join(match_expression((), (phrase,)) for phrase in word.synonyms)
-        found = self._matches(every)
-        if found.count:
-            keys = frozenset(found.named(self._budget) or ())
-            own = min(weight, self._weight(word, found.count))
-            yield Alternative("", _SYNONYM_SHARE * own, keys)
+        names = tuple((name,) for name in word.names)
+        for phrases, share in ((word.synonyms, _SYNONYM_SHARE), (names, _NAME_SHARE)):
+            if phrases:
+                every = " OR ".join(match_expression((), (phrase,)) for phrase in phrases)
+                found = self._matches(every)
+                if found.count:
+                    keys = frozenset(found.named(self._budget) or ())
+                    yield Alternative(
+                        "", share * min(weight, self._weight(word, found.count)), keys
+                    )
 
     def _by_prefix(self, word: Word, found: _Matches, weight: float) -> Iterable[Alternative]:
         text = word.text

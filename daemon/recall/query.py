@@ -71,6 +71,7 @@ class Word(msgspec.Struct, frozen=True):
         is_grammar: whether it is a word of grammar, which names no candidates.
         codes: the codes of the index that mean the same, each with its worth.
         synonyms: phrases that a person declared to mean the same.
+        names: names that the memory introduces by it: "toby" for "son".
     """
 
     text: str
@@ -79,6 +80,7 @@ class Word(msgspec.Struct, frozen=True):
     is_grammar: bool = False
     codes: Mapping[str, float] = {}
     synonyms: tuple[Phrase, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 class Query(msgspec.Struct, frozen=True):

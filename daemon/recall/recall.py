@@ -18,7 +18,7 @@ from ..memory.records import Memory, Pair
 from ..memory.scoring import Scoring
 from ..memory.tree_nodes import is_within
 from ..shapes.recall import Preset
-from ..store import people, tree_rows
+from ..store import introductions, people, tree_rows
 from ..store.entities import Entity
 from ..store.own_entries import OwnEntry
 from ..store.selecting import Filters, teach_score
@@ -211,6 +211,7 @@ def look(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Looked:
         teach_score(db, request.now, request.scoring)
     known = people.named_in(db, request.text[:MOST_CHARS])
     query = parse(request.text, request.now, request.local, known, tuning.synonyms)
+    query = _with_names(db, query)
     if request.mode == "tree":
         query = msgspec.structs.replace(query, dates=())
     sources = _sources(request, query)
@@ -231,6 +232,27 @@ def look(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Looked:
         local=request.local,
     )
     return Looked(query, postings, pool, signals, paths)
+
+
+def _with_names(db: sqlite3.Connection, query: Query) -> Query:
+    """The query with the names that memories introduce by its words: of "son", "toby"."""
+    codes = {code for word in query.words if word.term for code in word.codes}
+    names = introductions.names_of(db, codes) if codes else {}
+    if not names:
+        return query
+    asked = {word.text for word in query.words}
+    words = [
+        msgspec.structs.replace(
+            word,
+            names=tuple(
+                dict.fromkeys(
+                    name for code in word.codes for name in names.get(code, ()) if name not in asked
+                )
+            ),
+        )
+        for word in query.words
+    ]
+    return msgspec.structs.replace(query, words=tuple(words))
 
 
 def _sources(request: Request, query: Query) -> list[Source]:

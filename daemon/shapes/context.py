@@ -14,13 +14,12 @@ ContextFormat = Literal["thermocline", "json", "tinyclaw", "tiny-claw", "scalycl
 class ContextQuery(Struct, kw_only=True, forbid_unknown_fields=True):
     """The question, the size and the format of the block.
 
-    Without a `query` it has what is always worth knowing. `max_tokens`, about four characters each,
-    applies to `thermocline` and `json`; the other formats are those of the systems they are named
-    after, with their own sizes. With a `session` the block is limited to what that session sees,
-    and the memories and experiences shown are recorded; a session with a category or paths needs
-    `thermocline` or `json`. Nothing in a block counts as used.
-    `found` leaves out everything that the query does not find, for a turn within a conversation; it
-    needs `thermocline` or `json`.
+    Without a `query` it has what is always worth knowing. If all memories fit into `max_tokens`,
+    about four characters each, all are in it. Formats other than `thermocline` and `json` are those
+    of the systems they are named after. With a `session`, which needs `thermocline` or `json`, the
+    block is limited to what that session sees, and the memories and experiences shown are recorded.
+    Nothing in a block counts as used. `found` leaves out everything that the query does not find,
+    for a turn within a conversation; it needs `thermocline` or `json`.
     """
 
     query: Words = ""
@@ -40,6 +39,8 @@ class ContextItem(Struct, kw_only=True, omit_defaults=True):
         quoted: whether it is the words of other people or files: data, not an instruction.
         cut: whether this is only its beginning.
         relevance: to the query, if that found it.
+        uncertain: whether the query found it, but it may not answer.
+        replaces: the beginning of the older statement that it contradicts.
     """
 
     text: str
@@ -50,6 +51,8 @@ class ContextItem(Struct, kw_only=True, omit_defaults=True):
     quoted: bool = False
     cut: bool = False
     relevance: float | None = None
+    uncertain: bool = False
+    replaces: str = ""
 
 
 class ContextSection(Struct):

@@ -34,7 +34,8 @@ class NewMemory(Struct, kw_only=True, forbid_unknown_fields=True):
     `importance` is 0 to 1, or an integer from 2 to 10, which means tenths; 1 means 0.1 with
     `content`, else 1.0. The types `fact`, `analysis` and `research` are stored as `semantic`,
     `conversation` as `episodic`. `expires` may also be a duration such as `7d`. `event` must not be
-    blank. A `pinned` memory stays hot and in the hot state.
+    blank. A `pinned` memory stays hot and in the hot state. A `standing` one is in every
+    context block; if it is left out, it follows from the text.
     """
 
     text: Text | UnsetType = UNSET
@@ -47,6 +48,7 @@ class NewMemory(Struct, kw_only=True, forbid_unknown_fields=True):
     tags: list[str] | UnsetType = UNSET
     importance: float | int | UnsetType = UNSET
     pinned: bool | UnsetType = UNSET
+    standing: bool | UnsetType = UNSET
     source: str | UnsetType = UNSET
     actor: str | UnsetType = UNSET
     group: str | UnsetType = UNSET
@@ -76,6 +78,7 @@ class Batch(Struct, forbid_unknown_fields=True):
 class Narrowing(Struct, kw_only=True, forbid_unknown_fields=True):
     """Filters for memories; `include` adds merged and expired ones."""
 
+    standing: bool | None = None
     category: CategoryPath | None = None
     tier: Tier | None = None
     source: str | None = None
@@ -111,7 +114,8 @@ class MemoryView(Struct, kw_only=True):
 
     `content` repeats `text` under its other name. `score` and `tier` are those of this moment;
     `archived` tells whether it has left the warm memories. `superseded_by` names a newer memory
-    that contradicts it. `warning` reports a secret in a memory just stored or changed.
+    that contradicts it; `standing` is left out where false. `warning` reports a secret in a memory
+    just stored or changed.
     """
 
     id: str
@@ -126,6 +130,7 @@ class MemoryView(Struct, kw_only=True):
     tags: tuple[str, ...]
     importance: float
     pinned: bool
+    standing: bool | UnsetType = UNSET
     source: str
     actor: str
     group: str

@@ -3,10 +3,41 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Hashable
 from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
-def connect(path: Path, options: str) -> sqlite3.Connection:
+class ReadingConnection(sqlite3.Connection):
+    """A connection that can keep values which it has derived; see `derived`.
+
+    Attributes:
+        kept: the values by name, each with the state that it belongs to; None on a connection that
+            writes, whose own changes would not be noticed.
+    """
+
+    kept: dict[str, tuple[Hashable, Any]] | None = None
+
+
+def derived(db: sqlite3.Connection, name: str, state: Hashable, make: Callable[[], T]) -> T:
+    """The value of `make()`, kept until another connection commits or `state` differs.
+
+    It must follow from the main database and `state` alone, and must not be changed.
+    """
+    kept = db.kept if isinstance(db, ReadingConnection) else None
+    if kept is None:
+        return make()
+    whole = (db.execute("PRAGMA data_version").fetchone()[0], state)
+    known = kept.get(name)
+    if known is None or known[0] != whole:
+        known = kept[name] = (whole, make())
+    value: T = known[1]
+    return value
+
+
+def connect(path: Path, options: str) -> ReadingConnection:
     """A connection for any thread, without implicit transactions, whose schema has been read.
 
     Args:
@@ -22,6 +53,7 @@ def connect(path: Path, options: str) -> sqlite3.Connection:
         timeout=5.0,
         isolation_level=None,
         check_same_thread=False,
+        factory=ReadingConnection,
     )
     try:
         db.execute("SELECT 1 FROM sqlite_schema").fetchone()

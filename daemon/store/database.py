@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ..errors import Conflict, DiskFull, ReadOnly, StoreDamaged, ThermoclineError, Unavailable
 from . import atomic, chunk_database
-from .connection import connect
+from .connection import ReadingConnection, connect
 from .schema import COUNTED, Migration
 
 FILE_NAME: Final = "memory.db"
@@ -55,6 +55,7 @@ def connect_reader(path: Path, cache_kb: int) -> sqlite3.Connection:
         db = _connect(path, "mode=rw", cache_kb)
         chunk_database.attach(db, path.parent, cache_kb)
         db.execute("PRAGMA query_only = ON")
+        db.kept = {}
     except sqlite3.Error as error:
         raise translate(error, path) from error
     return db
@@ -97,7 +98,7 @@ def _standby(path: Path) -> str:
     return "mode=ro&" + ("immutable=1" if unlogged else "readonly_shm=1")
 
 
-def _connect(path: Path, options: str, cache_kb: int) -> sqlite3.Connection:
+def _connect(path: Path, options: str, cache_kb: int) -> ReadingConnection:
     db = connect(path, options)
     db.execute(f"PRAGMA cache_size = -{cache_kb}")
     db.execute("PRAGMA temp_store = MEMORY")

@@ -9,7 +9,7 @@ and one with their sums.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, Protocol
 
@@ -48,19 +48,20 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
         row: its row number.
         columns: its parts in the order of the index's columns.
         told_at: the time that "tomorrow" in it is relative to; None: such words mean no date.
+        is_turn: whether it is a turn of a conversation.
     """
 
     row: int
     columns: tuple[str, ...]
     told_at: float | None = None
+    is_turn: bool = False
 
 
 def add(tx: Writing, table: str, entries: Iterable[Entry]) -> None:
     """Add texts to an index."""
     _note(tx)
     columns = (*_COLUMNS[table], "codes")
-    entries = iter(entries)
-    while batch := [*islice(entries, _AT_ONCE)]:
+    for batch in batches(entries):
         codes = [index_codes("\n".join(entry.columns), entry.told_at) for entry in batch]
         tx.db.executemany(
             f"INSERT INTO {table}(rowid, {', '.join(columns)})"
@@ -79,6 +80,13 @@ def add(tx: Writing, table: str, entries: Iterable[Entry]) -> None:
             ),
         )
         _count(tx, table, len(batch), sum(map(len, terms)))
+
+
+def batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+    """The entries a few hundred at a time."""
+    entries = iter(entries)
+    while batch := [*islice(entries, _AT_ONCE)]:
+        yield batch
 
 
 def remove(tx: Writing, table: str, row: int, texts: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -15,7 +15,7 @@ from ..memory.indexing import indexed_columns
 from ..memory.records import Memory, Metadata
 from ..memory.scoring import score_of
 from ..memory.warm import record_size
-from . import full_text, people
+from . import full_text, introductions, people
 from .database import in_pages
 from .kind import ROWS
 from .transaction import Transaction
@@ -49,6 +49,7 @@ INSERT: Final = (
 _BY_ROW: Final = "FROM memories WHERE row > ? ORDER BY row LIMIT ?"
 _TAGS = FIELDS.index("tags")
 _PINNED = FIELDS.index("pinned")
+_STANDING = FIELDS.index("standing")
 _METADATA = FIELDS.index("metadata")
 _DATA = FIELDS.index("data")
 _NO_METADATA = "{}"
@@ -65,6 +66,7 @@ def from_row(row: Sequence[Any]) -> Memory:
     values = list(row)
     tags, metadata = values[_TAGS], values[_METADATA]
     values[_PINNED] = bool(values[_PINNED])
+    values[_STANDING] = bool(values[_STANDING])
     try:
         values[_TAGS] = () if tags == "[]" else tuple(msgspec.json.decode(tags))
         values[_METADATA] = (
@@ -129,7 +131,7 @@ class MemoryTable:
                 people.add(tx, memory.actor)
             if _entry(0, known) != _entry(0, memory):
                 _unindex(tx, written[0], known)
-                full_text.add(tx, INDEX, [_entry(written[0], memory)])
+                _index(tx, [_entry(written[0], memory)])
             return
         if before is not None:
             tx.db.execute("DELETE FROM rows WHERE kind = ? AND id = ?", (row.kind, row.id))
@@ -182,22 +184,32 @@ def index_new(tx: Transaction) -> None:
     They are collected because the index is written out at every savepoint after a change of it.
     """
     new, tx.unindexed = tx.unindexed, []
-    full_text.add(tx, INDEX, new)
+    _index(tx, new)
 
 
 def reindex(tx: Transaction) -> None:
     """Build the full-text index and the table of people from the memories."""
     full_text.clear(tx, INDEX)
+    introductions.clear(tx)
     tx.unindexed = []
     tx.db.execute("DELETE FROM people")
     for (name,) in tx.db.execute("SELECT DISTINCT actor FROM memories WHERE actor <> ''"):
         people.add(tx, name)
     pages = in_pages(tx.db, f"SELECT row, {', '.join(FIELDS)} {_BY_ROW}", after=0)
-    full_text.add(tx, INDEX, (_entry(row, from_row(rest)) for row, *rest in pages))
+    _index(tx, (_entry(row, from_row(rest)) for row, *rest in pages))
 
 
 def _entry(number: int, memory: Memory) -> full_text.Entry:
-    return full_text.Entry(number, indexed_columns(memory), memory.created_at)
+    is_turn = bool(memory.group) and memory.position is not None
+    return full_text.Entry(number, indexed_columns(memory), memory.created_at, is_turn)
+
+
+def _index(tx: Transaction, entries: Iterable[full_text.Entry]) -> None:
+    for batch in full_text.batches(entries):
+        full_text.add(tx, INDEX, batch)
+        for entry in batch:
+            if not entry.is_turn:
+                introductions.add(tx, entry.row, entry.columns[0])
 
 
 def _row(found: Sequence[Any]) -> Row:
@@ -252,6 +264,7 @@ def _take_away(tx: Transaction, memory: Memory) -> None:
 def _unindex(tx: Transaction, number: int, memory: Memory) -> None:
     index_new(tx)
     full_text.remove(tx, INDEX, number, indexed_columns(memory))
+    introductions.remove(tx, number)
 
 
 def _json(value: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from . import entity_tables
+from . import entity_tables, introductions
 
 
 class Migration(msgspec.Struct, frozen=True):
@@ -94,6 +94,7 @@ _MEMORIES: Final = (
         tags TEXT NOT NULL,
         importance REAL NOT NULL,
         pinned INTEGER NOT NULL,
+        standing INTEGER NOT NULL,
         source TEXT NOT NULL,
         actor TEXT NOT NULL,
         grp TEXT NOT NULL,
@@ -123,6 +124,7 @@ _MEMORIES: Final = (
     "CREATE INDEX memories_by_actor ON memories(actor) WHERE actor <> ''",
     "CREATE INDEX memories_by_group ON memories(grp, position) WHERE grp <> ''",
     "CREATE INDEX memories_by_expiry ON memories(expires_at) WHERE expires_at IS NOT NULL",
+    "CREATE INDEX memories_standing ON memories(created_at) WHERE standing",
     "CREATE INDEX memories_merged ON memories(merged_into) WHERE merged_into IS NOT NULL",
     "CREATE INDEX memories_superseded ON memories(superseded_by) WHERE superseded_by IS NOT NULL",
     # Covers all columns that the warm cap needs, so that no row is read for it.
@@ -343,7 +345,12 @@ MIGRATIONS: Final = (
         (
             *(*_ROWS, *_COUNTS, *_MEMORIES, *_PEOPLE, *_PAIRS, *_OWN, *_TREE, *_NOTES, *_INDEX),
             *_EXPERIENCES,
-            *(*full_text_tables(FULL_TEXT, COUNTS), *_CONVERSATIONS, *entity_tables.TABLES),
+            *(
+                *full_text_tables(FULL_TEXT, COUNTS),
+                *_CONVERSATIONS,
+                *entity_tables.TABLES,
+                *introductions.TABLE,
+            ),
         ),
     ),
 )

@@ -60,6 +60,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     group: str | None = None
     source: str | None = None
     archived: bool | None = None
+    standing: bool | None = None
     tier: Tier | None = None
     since: float | None = None
     until: float | None = None
@@ -246,6 +247,8 @@ def _below(category: str) -> tuple[str, str, str, str, str, str, str]:
 def _add_numbers(filters: Filters, now: float, add: Any) -> None:
     if filters.archived is not None:
         add("archived_at IS NOT NULL" if filters.archived else "archived_at IS NULL")
+    if filters.standing is not None:
+        add("standing" if filters.standing else "NOT standing")
     if filters.tier is not None:
         low, high = _BOUNDS[filters.tier]
         add("score(importance, created_at, access_count, pinned) >= ?", low)

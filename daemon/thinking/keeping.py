@@ -11,11 +11,13 @@ import msgspec
 from ..language.cues import NEUTRAL, ONGOING, signals_of
 from ..language.extraction import Observation
 from ..language.secrets import without_secrets
+from ..language.standing import is_standing_statement
 from ..memory.metadata import extract, merge
 from ..memory.records import (
     DEFAULT_EVENT,
     ENTITIES,
     EXTRACTED,
+    OBSERVED,
     Distilled,
     Memory,
     Metadata,
@@ -92,6 +94,7 @@ def memory_of(distilled: Distilled, category: str, *, now: float, writer: str) -
         category=category,
         tags=distilled.topics,
         importance=importance,
+        standing=is_standing_statement(distilled.fact),
         source=EXTRACTED,
         metadata=merge(given, extract(distilled.fact)),
         data=data or None,
@@ -133,6 +136,8 @@ def memory_from(
         category=category,
         tags=observation.tags,
         importance=observation.importance,
+        # What an agent says of itself is not a statement about its owner.
+        standing=observation.source != OBSERVED and is_standing_statement(observation.text),
         source=observation.source,
         actor=observation.actor,
         group=conversation,

@@ -146,6 +146,7 @@ def _merged(told: MemoryReply, text: str, cluster: Sequence[Memory], now: float)
         importance=max(share_of(told.importance), *(memory.importance for memory in cluster)),
         source=CONSOLIDATED,
         actor=newest.actor,
+        standing=any(memory.standing for memory in cluster),
         metadata=merge(metadata, extract(text)),
         created_at=newest.created_at,
         updated_at=now,

@@ -22,6 +22,7 @@ from msgspec import UNSET, UnsetType
 from ..errors import InvalidInput, ModelUnavailable
 from ..language.notes import NoteFact, read_note
 from ..language.secrets import clear, without_secrets
+from ..language.standing import is_standing_statement
 from ..memory import checks
 from ..memory.records import DEFAULT_CATEGORY, EXTRACTED, NOTE, Memory
 from ..memory.similarity import exact_key
@@ -209,6 +210,7 @@ class _Reading(msgspec.Struct):
             text=text,
             category=_category(fact.category, self.work.store.rules.tree.max_depth),
             importance=min(1.0, max(0.0, fact.importance)),
+            standing=is_standing_statement(text),
             source=EXTRACTED,
             data={NOTE: note.name},
             metadata=metadata,

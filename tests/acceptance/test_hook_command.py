@@ -137,6 +137,16 @@ def test_a_session_starts_with_what_is_always_worth_knowing(
     assert "Ana lives in Kiel" in block
 
 
+def test_a_session_starts_with_what_stands_among_many_memories(call: Any, agent: Agent) -> None:
+    for begin in range(0, 600, 300):
+        some = [{"text": f"crate {begin + n} went to the harbour store"} for n in range(300)]
+        call.ok("POST", "/api/memory/batch", {"memories": some})
+    call.store("I'm allergic to penicillin", importance=0.2, created_at=1_500_000_000)
+    block = agent.event("SessionStart", source="startup")
+    assert "allergic to penicillin" in block
+    assert len(block) <= 9_000
+
+
 def test_cursor_gets_its_own_form_of_answer(call: Any, agent: Agent) -> None:
     call.store("Ana lives in Kiel", importance=1.0)
     given = {"hook_event_name": "sessionStart", "workspace_roots": [str(agent.folder)]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,17 @@ def test_what_is_added_is_listed_and_in_the_context(shell: Shell, tmp_path: Path
     assert shell.json("context", "deploy", "--format", "tinyclaw")["text"].startswith("[MEMORY]")
     found = shell.out("retrieve", "how do I deploy?")
     assert "memory/skills/deploy.md" in found
+
+
+def test_the_context_has_what_stands_with_its_date_and_keeps_the_budget(shell: Shell) -> None:
+    shell.out("store", "Never push on Fridays")
+    for number in range(40):
+        shell.out("store", f"crate {number} went to the harbour store")
+    shown = shell.out("context", "shall we release today?", "--max-tokens", "300")
+    assert re.search(r"- Never push on Fridays \(\w+, now, \d{4}-\d\d-\d\d\)", shown)
+    assert len(shown) <= 1_200
+    other = shell.out("context", "where is crate 7?", "--format", "evoclaw", "--max-tokens", "200")
+    assert len(other) <= 900
 
 
 def test_knowledge_is_shown_and_told_when_too_long(shell: Shell, shared_daemon: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator
 
 from corpus import Corpus
@@ -13,14 +14,20 @@ from running import Running, Wire, request, with_query
 _ASKED = 200
 _ENTRIES = 200
 _BUDGET_MS = 6.0
+_FILES = 500
+_CHUNKS_EACH = 20
 _FORMATS = ("thermocline", "tinyclaw", "tiny-claw", "scalyclaw", "evoclaw")
 
 
 def context(daemon: Running) -> Iterator[Row]:
-    """Each format for questions, with 200 reflections and episodes and 20 skills; then none."""
+    """Each format for questions, with 200 reflections and episodes and 20 skills; then none.
+
+    10,000 chunks of files are searched too; the last row is a question after each store.
+    """
     corpus, rng = Corpus(), random.Random(9)
     wire = daemon.connect()
     _fill(wire, corpus, rng)
+    _watch(daemon, wire, corpus)
     bare = ("bare round trip", round_trip(wire))
     for name in _FORMATS:
         questions = [corpus.question(rng) for _ in range(_ASKED)]
@@ -33,6 +40,13 @@ def context(daemon: Running) -> Iterator[Row]:
     full = [{"query": corpus.question(rng), "max_tokens": 8_000} for _ in range(_ASKED)]
     times, size = _asked(wire, full)
     yield timed(f"context of 8,000 tokens, {size / 1024:.1f} KB", times, beside=bare)
+    times = []
+    texts = corpus.texts(12)
+    for _ in range(_ASKED):
+        wire.post("/api/memory", {"text": next(texts)})
+        question = request("POST", "/api/context", {"query": corpus.question(rng)})
+        times += milliseconds(lambda one=question: wire.send(one) for _ in range(1))
+    yield timed("context after a store", sorted(times), beside=bare)
     wire.close()
 
 
@@ -49,6 +63,23 @@ def _fill(wire: Wire, corpus: Corpus, rng: random.Random) -> None:
     wire.send(request("PUT", "/api/hot/identity", {"agent_name": "Nova"}))
     for _ in range(10):
         wire.send(request("PUT", "/api/hot/lesson", {"text": next(texts)}))
+
+
+def _watch(daemon: Running, wire: Wire, corpus: Corpus) -> None:
+    """Index files of 10,000 chunks, and wait until they are searched."""
+    folder = daemon.folder / "docs"
+    folder.mkdir()
+    texts = corpus.texts(13)
+    for number in range(_FILES):
+        parts = (
+            f"# Part {part} of {number}\n\n" + " ".join(next(texts) for _ in range(5))
+            for part in range(_CHUNKS_EACH)
+        )
+        (folder / f"{number}.md").write_text("\n\n".join(parts))
+    wire.post("/api/files/paths", {"path": str(folder)})
+    while wire.get("/api/files/stats")["state"]["dirty"]:
+        time.sleep(0.2)
+    daemon.settle()
 
 
 def _asked(wire: Wire, bodies: list[dict[str, object]]) -> tuple[list[float], float]:

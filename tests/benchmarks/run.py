@@ -13,7 +13,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 import cli
-import context
 import distilling
 import flood
 import idle
@@ -28,6 +27,8 @@ import table
 import wear
 from measuring import Row
 from running import Running
+
+import context
 
 NOUNS = (
     *("store", "cli", "startup", "recall", "distil", "memory", "idle", "wear", "restore"),

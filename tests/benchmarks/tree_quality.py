@@ -82,11 +82,11 @@ def _store(wire: Wire, categories: Sequence[Mapping[str, Any]]) -> None:
 
 def _categories(wire: Wire, question: str, how: Mapping[str, str]) -> list[str]:
     """The different categories of the memories found, in their order."""
-    body = {"query": question, "limit": _LIMIT, "reinforce": False, **how}
+    body = {"query": question, "limit": _LIMIT, "reinforce": False, "min_relevance": 0.0, **how}
     answer = wire.post("/api/recall", body)
     if "why" in answer.get("llm", {}):
         raise SystemExit(f"the model did not answer: {answer['llm']['why']}")
-    return list(dict.fromkeys(one["category"] for one in answer["results"]))
+    return list(dict.fromkeys(one["category"] for one in answer["results"] if "category" in one))
 
 
 def _figures(

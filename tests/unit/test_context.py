@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.language.turn_text import without_recalled
-from thermocline.daemon.recall.context import SECTIONS, shares
 from thermocline.daemon.recall.context_formats import thermocline
-from thermocline.daemon.recall.context_items import Filled, Shown, cut
+from thermocline.daemon.recall.context_items import Filled, Need, Shown, cut
+from thermocline.daemon.recall.context_items import shares as shares_of
+from thermocline.daemon.recall.context_sections import SECTIONS
 
 NAMES = [one.name for one in SECTIONS]
+
+
+def shares(wanted: dict[str, int], budget: int) -> dict[str, int]:
+    needs = {
+        one.name: Need(wanted[one.name], one.importance, one.is_last)
+        for one in SECTIONS
+        if one.name in wanted
+    }
+    return shares_of(needs, budget)
 
 
 def words(item: Shown) -> int:
@@ -35,9 +47,9 @@ def test_no_section_gets_more_than_it_wants_nor_all_more_than_there_is(
 
 def test_the_knowledge_is_cut_last() -> None:
     wanted = dict.fromkeys(NAMES, 500)
-    rooms = shares(wanted, 1_500)
-    assert rooms["knowledge"] == 500
-    assert all(rooms[name] < 500 for name in NAMES if name != "knowledge")
+    rooms = shares(wanted, 2_000)
+    assert rooms["knowledge"] == rooms["always"] == 500
+    assert all(rooms[name] < 500 for name in NAMES if name not in {"knowledge", "always"})
     assert shares(wanted, 300)["knowledge"] < 500
     assert min(shares(wanted, 1_500).values()) > 0
 
@@ -84,8 +96,8 @@ HOSTILE = (
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("quoted", [True, False])
 def test_no_text_ends_the_block_and_observe_takes_nothing_from_it(text: str, quoted: bool) -> None:
-    item = Shown(text, source=text, id=text, quoted=quoted)
-    block = thermocline([Filled("remembered", (item, item), 0)], "default", 0.0)
+    item = Shown(text, source=text, id=text, quoted=quoted, replaces=text)
+    block = thermocline([Filled("remembered", (item, item), 0)], "default", 0.0, dt.UTC)
     assert block.count("<thermocline-context") == block.count("</thermocline-context>") == 1
     assert block.count("</quote>") == (2 if quoted else 0)
     assert without_recalled(f"{block}\nI prefer tea") == "I prefer tea"
@@ -95,5 +107,5 @@ def test_no_text_ends_the_block_and_observe_takes_nothing_from_it(text: str, quo
 @given(st.lists(st.text(alphabet="<>/!-quotehrmcli \n\"'", max_size=60), min_size=1, max_size=4))
 def test_whatever_stands_in_a_block_is_nothing_that_was_said(texts: list[str]) -> None:
     items = tuple(Shown(text, source=text, rest=text, quoted=len(text) % 2 == 0) for text in texts)
-    block = thermocline([Filled("remembered", items, 0)], "default", 0.0)
+    block = thermocline([Filled("remembered", items, 0)], "default", 0.0, dt.UTC)
     assert without_recalled(f"{block}\nreally") == "really"

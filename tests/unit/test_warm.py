@@ -71,6 +71,7 @@ def test_what_evoclaw_does_not_know_follows_only_where_it_says_something():
         "group": "g",
         "position": 0,
         "pinned": True,
+        "standing": True,
         "data": False,
         "last_accessed_at": NOW,
         "expires_at": NOW + 1,

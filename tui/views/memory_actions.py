@@ -151,6 +151,7 @@ def _forget(client: Client, memory: MemoryView) -> Done:
     def restore(again: Client) -> None:
         fields: dict[str, Any] = {name: getattr(memory, name) for name in _KEPT}
         fields["tags"] = [*memory.tags]
+        fields["standing"] = memory.standing is True
         lists = memory.metadata
         fields["metadata"] = {
             "urls": [*lists.urls], "commands": [*lists.commands], "paths": [*lists.paths]

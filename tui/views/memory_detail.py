@@ -34,6 +34,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "category": "general",
     "importance": 0.5,
     "pinned": False,
+    "standing": False,
     "tags": [],
 }
 

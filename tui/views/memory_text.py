@@ -165,7 +165,12 @@ def facts(memory: MemoryView, view: View) -> Iterator[tuple[str, Text]]:
     word, color = grade(memory.importance)
     yield "importance", Text(f"{word} {short(memory.importance)}", view.paint(color))
     tier = Text().append_text(tier_of(memory, view))
-    tier.append(", pinned" if memory.pinned else "").append(", archived" if memory.archived else "")
+    words = {
+        "pinned": memory.pinned,
+        "standing": memory.standing is True,
+        "archived": memory.archived,
+    }
+    tier.append("".join(f", {word}" for word, holds in words.items() if holds))
     yield "tier", tier
     yield "score", Text(short(memory.score))
     category = view.shown(memory.category)

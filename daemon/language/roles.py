@@ -1,0 +1,71 @@
+"""Names that a text introduces by what they are: "our son Toby", "Bramble, the spaniel".
+
+A question for the son or the dog then finds what is said of Toby and Bramble.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ..memory.indexing import fold
+from .thesaurus import thesaurus
+from .vocabulary import grammar_by_language, words
+
+# Longer texts are no statements; introducing is rare in them.
+_LONGEST: Final = 400
+_TITLE: Final = r"(?:(?:Dr|Mrs?|Ms|Prof|St|Sr|Sra|Herr|Frau|Señora?|Madame|Monsieur|Mme)\.?\s+)*"
+_NAME: Final = r"(?P<name>[A-ZÀ-ÖØ-Þ][\w'’-]*[a-zß-ÿ][\w'’-]*)"
+_NOUN: Final = r"(?P<noun>[^\W\d_]{3,})"
+_DETERMINER: Final = (
+    r"(?:[Mm]y|[Oo]ur|[Tt]he|[Hh]is|[Hh]er|[Tt]heir|[Aa]n?|[Mm]eine?[rnms]?|[Uu]nsere?[rnms]?|[Dd]er|[Dd]ie"
+    r"|[Mm]i|[Nn]uestr[oa]|[Ee]l|[Ll]a|[Mm]on|[Mm]a|[Nn]otre|[Ll]e)"
+)
+# What a person or an animal is: "our son Toby"; "Gail, the accountant"; "Toby is our son".
+_OF_BEINGS: Final = tuple(
+    map(
+        re.compile,
+        (
+            rf"\b{_DETERMINER}\s+(?:[a-zß-ÿ]+\s+)??{_NOUN},?\s+{_TITLE}{_NAME}",
+            rf"\b{_NAME}(?:\s+[A-ZÀ-ÖØ-Þ][\w'’-]+)?(?:,|\s+is|\s+ist|\s+es|\s+est)\s+"
+            rf"{_DETERMINER}\s+(?:[a-zß-ÿ]+\s+)??{_NOUN}\b",
+        ),
+    )
+)
+_BEINGS: Final = frozenset(
+    {"family", "animals", "work", "body", "home", "school", "papers", "money"}
+)
+# What anything is called: "the server is called heron".
+_OF_THINGS: Final = re.compile(
+    rf"\b{_NOUN}(?:,)?\s+(?:(?:is|was)\s+)?(?:called|named|heißt|heisst|se\s+llama|s['’]appelle)\s+"
+    r"(?P<name>[^\W\d_][\w-]+)"
+)
+
+
+def roles_in(text: str) -> Iterator[tuple[str, str]]:
+    """The codes of concepts and the names that a text introduces by them.
+
+    A name is one word, folded; of "Dr Iqbal" and "Nasreen Iqbal" the first word that is no title.
+    """
+    if len(text) > _LONGEST:
+        return
+    known = thesaurus()
+    meant = {meaning.words[0]: meaning.codes for meaning in known.meanings(text)}
+    for pattern in (*_OF_BEINGS, _OF_THINGS):
+        for match in pattern.finditer(text):
+            name = fold(match["name"].removesuffix("'s").removesuffix("’s"))
+            if _is_word(name):
+                continue
+            for code in meant.get(fold(match["noun"]), ""):
+                if pattern is _OF_THINGS or known.field_of(code) in _BEINGS:
+                    yield code, name
+
+
+def _is_word(name: str) -> bool:
+    """Whether a name is an ordinary word, such as a noun of German or the first of a sentence."""
+    if len(name) < 2 or name in words("months") or name in words("days"):
+        return True
+    if any(name in grammar for grammar in grammar_by_language().values()):
+        return True
+    return any(True for _ in thesaurus().meanings(name))

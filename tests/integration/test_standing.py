@@ -1,0 +1,97 @@
+"""Standing memories: recognised when they are stored, shown, and changed by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shells import Shell
+
+RULE = "Never push on Fridays"
+
+
+@pytest.fixture
+def shell(call: Any) -> Shell:
+    """A shell of an agent of its own."""
+    return Shell(call.path, call.agent)
+
+
+def listed(call: Any, standing: str) -> list[str]:
+    page = call.ok("GET", f"/api/memory?standing={standing}")
+    assert page["total"] == len(page["results"])
+    return sorted(memory["text"] for memory in page["results"])
+
+
+def test_a_standing_statement_is_recognised_and_shown_as_such(call: Any) -> None:
+    assert call.store(RULE)["standing"] is True
+    assert "standing" not in call.store("I never saw that film")
+    assert "standing" not in call.store("Is my son allergic to nuts?")
+    texts = [{"text": "Our son can't have nuts"}, {"text": "The roof was mended in May"}]
+    first, second = call.ok("POST", "/api/memory/batch", {"memories": texts})["results"]
+    assert first["standing"] is True
+    assert "standing" not in second
+    assert listed(call, "true") == [RULE, "Our son can't have nuts"]
+    assert len(listed(call, "false")) == 3
+
+
+def test_a_turn_of_a_conversation_is_not_standing(call: Any) -> None:
+    assert "standing" not in call.store(RULE, group="chat", position=3)
+
+
+def test_what_remember_observe_and_distil_keep_is_recognised(call: Any) -> None:
+    call.ok("POST", "/api/tools/remember", {"text": "Antworte immer kurz"})
+    turn = {"role": "user", "text": "I'm allergic to penicillin, so no amoxicillin for me."}
+    body = {"conversation": "c", "turns": [turn], "wait": True}
+    assert call.ok("POST", "/api/observe", body)["stored"]
+    shown = listed(call, "true")
+    assert "Antworte immer kurz" in shown
+    assert any("penicillin" in text for text in shown)
+
+
+def test_it_is_set_by_hand_and_survives_a_new_text(call: Any) -> None:
+    given = call.store("The roof was mended in May", standing=True)
+    refused = call.store(RULE, standing=False)
+    assert given["standing"] is True
+    assert "standing" not in refused
+    target = f"/api/memory/{given['id']}"
+    assert call.ok("PUT", target, {"text": "The roof was mended in June"})["standing"] is True
+    assert "standing" not in call.ok("PUT", target, {"standing": False})
+    # A text that changes its nature is read again, unless it was set by hand.
+    ordinary = call.store("We push at noon")
+    assert "standing" not in ordinary
+    changed = call.ok("PUT", f"/api/memory/{ordinary['id']}", {"text": "Never push at noon"})
+    assert changed["standing"] is True
+    kept = call.ok("PUT", f"/api/memory/{refused['id']}", {"text": "Never push on Sundays"})
+    assert "standing" not in kept
+
+
+def test_undo_and_a_merge_keep_it(call: Any) -> None:
+    older, newer = call.store(RULE), call.store("Nothing is pushed on Fridays")
+    call.ok("POST", f"/api/memory/{older['id']}/merge", {"into": newer["id"]})
+    assert call.ok("GET", f"/api/memory/{newer['id']}")["standing"] is True
+    call.ok("POST", f"/api/memory/{older['id']}/unmerge")
+    assert "standing" not in call.ok("GET", f"/api/memory/{newer['id']}")
+
+
+def test_the_command_line_sets_shows_and_lists_it(shell: Shell) -> None:
+    shell.out("store", "The roof was mended in May", "--standing")
+    shell.out("store", RULE, "--no-standing")
+    assert "roof" in shell.out("list", "--standing")
+    assert RULE not in shell.out("list", "--standing")
+    key = next(one["id"] for one in shell.json("list")["results"] if one["text"] == RULE)
+    assert "standing" not in shell.out("get", key)
+    shell.out("update", key, "--standing")
+    assert ", standing" in shell.out("get", key)
+    assert RULE in shell.out("list", "--standing")
+    shell.out("update", key, "--no-standing")
+    assert RULE not in shell.out("list", "--standing")
+
+
+def test_what_is_imported_is_recognised(shell: Shell, tmp_path: Path) -> None:
+    page = tmp_path / "MEMORY.md"
+    page.write_text("# Owner\n\n- I'm allergic to nuts\n- The roof was mended in May\n")
+    shell.out("import", page)
+    listed = shell.out("list", "--standing")
+    assert "allergic to nuts" in listed
+    assert "roof" not in listed
