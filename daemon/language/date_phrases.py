@@ -457,9 +457,9 @@ def lasting(reading: Reading, number: Token, unit: Token) -> Reading:
     return Reading("days", tuple((first, first + length) for first, _ in reading.periods))
 
 
-def weeks_of(reading: Reading) -> Reading:
-    """The weeks of some days."""
-    return Reading("days", tuple(unit_of("k", first) for first, _ in reading.periods))
+def weeks_of(reading: Reading, unit: str) -> Reading:
+    """The weeks or weekends of some days."""
+    return Reading("days", tuple(unit_of(unit, first) for first, _ in reading.periods))
 
 
 def joined(lower: Sequence[Span], upper: Sequence[Span]) -> tuple[Span, ...]:

@@ -50,14 +50,14 @@ _GRAMMAR: Final = re.compile(
     r"|(?P<month>(?:[yN]U|[lc]U)?[dN]K|[lcj][mM]|[mM]j|[mMA],?O?a?(?:y|[lcj]U|Uj)|m"
     r"|(?<=[pOLB])M|(?<=[pO]a)M)"
     # Friday next week, a week on Friday, Saturday week
-    r"|(?P<week_day>[lcj]k,?[wW]|[wW]a?[lc]k|[wW]kj|Nkqa?[wW]|[wW]k|[wW]p[Nd]k)"
+    r"|(?P<week_day>[lcj]k,?q?[wW]|[wW]O?a?[lc]k|[wW]O?a?kj|Nkqa?[wW]|[wW]k|[wW]p[Nd]k)"
     r"|(?P<weekdays>P|e[o.]?[wW])"
     r"|(?P<near_weekday>[lcj][wW]|[wW]j)"
     r"|(?P<count>[Ndn][uktUJ][gh]|G[Ndn][uktU]|(?<=p)[Ndn][uktU](?!g))"
     r"|(?P<rolling>[lcj][Ndn][uktU])"
-    r"|(?P<unit>[lcj][kxtzUK]|[kxtU]j|(?<=[pq])x|(?<=[pq]a)x)"
+    r"|(?P<unit>[lcj](?:[kxtzK]|U(?!s))|[kxtU]j|(?<=[pq])x(?!O)|(?<=[pq]a)x(?!O))"
     r"|(?P<relative>R)"
-    r"|(?P<season>[lcj]sYEAR|sj|s,?O?a?(?:y|[lcj]U|Uj)|(?<=p)s(?!O)|(?<=pa)s(?!O))"
+    r"|(?P<season>(?:[yN]|[lc])Us|[lcj]sYEAR|sj|s,?O?a?(?:y|[lcj]U|Uj)|(?<=p)s(?!O)|(?<=pa)s(?!O))"
     r"|(?P<holiday>[lcj]?HYEAR)"
     r"|(?P<quarter>QYEAR|yQ)"
     r"|(?P<year>(?<=p)U?y|(?<=pa)Uy|[yN]U)"
@@ -67,7 +67,7 @@ _GRAMMAR: Final = re.compile(
     r")".replace("YEAR", _YEAR)
 )
 _LASTING: Final = re.compile("F[Ndn][ukt]")
-_WEEK_OF: Final = re.compile("kOa?$")
+_WEEK_OF: Final = re.compile("(?:q?a?x|k)Oa?$")
 
 
 class DateMention(msgspec.Struct, frozen=True):
@@ -117,9 +117,9 @@ def find_dates(text: str, told_at: float | None, zone: dt.tzinfo) -> tuple[DateM
             reading = lasting(reading, tokens[after + 1], tokens[after + 2])
             after = further.end()
         elif reading.kind == "day" and (
-            week := _WEEK_OF.search(classes, max(at, first - 3), first)
+            week := _WEEK_OF.search(classes, max(at, first - 5), first)
         ):
-            reading, first = weeks_of(reading), week.start()
+            reading, first = weeks_of(reading, "x" if "x" in week.group() else "k"), week.start()
         periods = tuple(
             (max(begin, 1), min(end, _LAST_DAY + 1))
             for begin, end in reading.periods
