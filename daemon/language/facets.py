@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from ..memory.similarity import fold
 from ..memory.stemming import word_terms
 from ..memory.stop_words import STOP_WORDS
 from .normal_form import Statement, read
@@ -33,6 +34,8 @@ _STATES: Final = {
     "smoking": ("without_smoking", "having_smoking"),
     "marriage": ("without_marriage", "having_marriage"),
 }
+# The cues of a change, the surest first.
+_OF_CHANGE: Final = ("changes", "ended", "turns")
 # Small words that never tell which attribute is meant.
 _EMPTY: Final = (
     "light", "copulas", "articles", "helping", "links", "connecting", "now", "titles",
@@ -142,6 +145,12 @@ def facets_of(text: str) -> Facets:
 
 
 @lru_cache(2_048)
+def tells_change(text: str) -> bool:
+    """Whether a text may tell that something is no longer as it was; cheaper than its facets."""
+    folded = fold(text)
+    return any(_tells(name, folded) for name in _OF_CHANGE) and not _tells("adds", folded)
+
+
 def _tells(name: str, folded: str) -> bool:
     return cue(name).search(folded) is not None
 

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Final
 
 from .dates import date_codes
+from .facets import tells_change
 from .thesaurus import thesaurus
 
 
-def index_codes(text: str, told_at: float | None) -> str:
-    """The codes of the concepts and dates in a text, each once.
+# The code of a statement that may tell that something is no longer as it was.
+CHANGE: Final = "\ue1a0"
+# A longer text is no single statement.
+_LONGEST: Final = 400
+
+
+def index_codes(text: str, told_at: float | None, *, is_turn: bool = False) -> str:
+    """The codes of the concepts and dates in a text, each once, and whether it tells a change.
 
     Args:
         text: as it was written.
         told_at: the time that "tomorrow" is relative to, in seconds since the epoch; None: words
             relative to a time mean no date.
+        is_turn: whether it is a turn of a conversation, which replaces no statement.
     """
     zone = dt.datetime.fromtimestamp(told_at or 0.0).astimezone().tzinfo
     assert zone is not None
-    return thesaurus().codes_of(text) + date_codes(text, told_at, zone)
+    codes = thesaurus().codes_of(text) + date_codes(text, told_at, zone)
+    states_change = not is_turn and len(text) <= _LONGEST and tells_change(text)
+    return CHANGE + codes if states_change else codes

@@ -129,6 +129,12 @@ class Thesaurus:
         elif words:
             entries[words[0]] = _joined(entries.get(words[0], ""), code)
 
+    def same(self, word: str, other: str) -> bool:
+        """Whether two words mean the same concept; a class and its members do not."""
+        codes = {code for meaning in self.meanings(word) for code in meaning.codes}
+        others = {code for meaning in self.meanings(other) for code in meaning.codes}
+        return any(not ord(code) & 1 for code in codes & others)
+
     def codes_of(self, text: str) -> str:
         """The codes of all concepts in a text, each once: what the index holds of it."""
         return "".join(dict.fromkeys(code for one in self.meanings(text) for code in one.codes))

@@ -300,7 +300,8 @@ def _marked(text: str) -> tuple[str, tuple[Phrase, ...], tuple[Phrase, ...]]:
 
 def _asks_for_past(text: str, every: Sequence[str]) -> bool:
     asking = index_words(" ".join(_ASKING.findall(text))) if len(every) > LONG else every
-    return not vocabulary.words("once").isdisjoint(asking)
+    once = not vocabulary.words("once").isdisjoint(asking)
+    return once or vocabulary.cue("once").search(fold(" ".join(asking))) is not None
 
 
 def _together(text: str, people: Sequence[str]) -> bool:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from typing import Final, TypeAlias
 
 import msgspec
 
 from ..config.settings import Weights
+from ..language.meaning import CHANGE
+from ..language.thesaurus import FIRST_CODE
+from ..language.vocabulary import words
 from ..memory.scoring import DAY, Scoring, aged, score
+from ..memory.stemming import terms_of
 from ..memory.tree_nodes import is_within
 from ..shapes.recall import Preset
 from .pool import Pool
 from .presets import FADING_PER_DAY, PUBLISHED, Parts, scalyclaw, tinyclaw
-from .signals import Signals
+from .signals import Signals, little_terms
 from .sources import MEMORIES, Candidate
 from .tree_search import TreeHit
 
@@ -24,6 +29,9 @@ _LEAST_SHARE: Final = 0.05
 # rounded to as many places, and among equals the newest is first.
 _STEP: Final = 0.001
 _PLACES: Final = 3
+# The best statements that something may have replaced, and their least share of the best match.
+_BEST: Final = 3
+_LEAST_REPLACED: Final = 0.7
 _GROWTH: Final = 1.5
 # An answer is sure from this relevance on: measured, so that four of five first results that are
 # sure are right (`tests/benchmarks/recall_quality.py`).
@@ -100,6 +108,8 @@ def _matches(pool: Pool, signals: Signals, *, once: bool) -> dict[int, float]:
         if entry.superseded_by is not None
         and (newer := places.get(MEMORIES.key(entry.superseded_by))) is not None
     ]
+    if not signals.dated:
+        replaced += _perhaps_replaced(pool, signals, matches, once=once)
     # From the oldest on: what replaced it may itself have been replaced.
     for at, newer in sorted(replaced, key=lambda pair: entries[pair[0]].created_at):
         higher = max(matches[at], matches[newer])
@@ -107,6 +117,66 @@ def _matches(pool: Pool, signals: Signals, *, once: bool) -> dict[int, float]:
         matches[first] = higher
         matches[second] = min(matches[second], max(0.0, higher - _STEP))
     return matches
+
+
+def _perhaps_replaced(
+    pool: Pool, signals: Signals, matches: Mapping[int, float], *, once: bool
+) -> list[tuple[int, int]]:
+    """Pairs of statements of which the newer tells of a change of the same thing.
+
+    One of each pair is among the best: the older, or with `once` the newer. Only the order follows
+    from it, neither is marked. That both share a word of the question is not enough: "the dentist's
+    appointment moved" changes no answer to who the dentist is.
+    """
+    entries = pool.entries
+    lone = [at for at in matches if entries[at].source is MEMORIES and not entries[at].is_turn]
+    changes = [at for at in lone if CHANGE in entries[at].codes]
+    best = sorted(lone, key=matches.__getitem__, reverse=True)[:_BEST] if changes else []
+    pairs: list[tuple[int, int]] = []
+    for at in best:
+        if matches[at] < _LEAST_REPLACED * matches[best[0]]:
+            break
+        if once and at in changes:
+            older = [other for other in lone if _is_change_of(pool, other, at, signals.asked)]
+            if older:
+                pairs.append((max(older, key=matches.__getitem__), at))
+        elif not once:
+            newer = [other for other in changes if _is_change_of(pool, at, other, signals.asked)]
+            if newer:
+                pairs.append((at, max(newer, key=lambda other: entries[other].created_at)))
+    return pairs
+
+
+def _is_change_of(pool: Pool, at: int, change: int, asked: Collection[str]) -> bool:
+    older, newer = pool.entries[at], pool.entries[change]
+    if newer.superseded_by is not None:
+        return False
+    is_newer = (newer.created_at, newer.key) > (older.created_at, older.key)
+    return is_newer and _is_of_same(older, newer, asked)
+
+
+def _is_of_same(older: Candidate, newer: Candidate, asked: Collection[str]) -> bool:
+    """Whether two statements share two topics, one beyond the question, or one with a value each."""
+    shared = _topics(older) & _topics(newer)
+    if len(shared) > 1 or shared.difference(asked):
+        return True
+    return bool(shared) and _has_value(older) and _has_value(newer)
+
+
+def _topics(entry: Candidate) -> set[str]:
+    """The terms with a topic and the concepts of a text."""
+    concepts = {code for code in entry.codes if ord(code) >= FIRST_CODE and not ord(code) & 1}
+    terms = {term for term in entry.terms.split() if not term[0].isdigit()}
+    return (concepts | terms) - little_terms() - _numbers()
+
+
+def _has_value(entry: Candidate) -> bool:
+    return any(term[0].isdigit() or term in _numbers() for term in entry.terms.split())
+
+
+@cache
+def _numbers() -> frozenset[str]:
+    return frozenset(terms_of(" ".join(words("numbers"))))
 
 
 def _ordered(pool: Pool, ranked: list[Ranked]) -> list[Ranked]:

@@ -73,12 +73,16 @@ class Signals(msgspec.Struct, frozen=True):
         bm25: the BM25 of each entry's own words, as a share of the best.
         met: for each entry, the words of the question that it has, with what they are met by: ""
             for the word itself, else the code of a concept or date.
+        asked: the terms and codes of the question's words.
+        dated: whether the question names a time.
     """
 
     columns: Mapping[str, Sequence[float]]
     relevance: Sequence[float]
     bm25: Sequence[float]
     met: Sequence[Mapping[str, str]]
+    asked: frozenset[str]
+    dated: bool
 
     def parts(self, at: int) -> dict[str, float]:
         """The non-zero contribution of each signal to the relevance of an entry."""
@@ -133,7 +137,10 @@ def measure(  # noqa: PLR0913 - what is known of the question
         weight = WEIGHTS[name]
         sums = [total + weight * value for total, value in zip(sums, column, strict=True)]
     best = max(words.own, default=0.0) or 1.0
-    return Signals(columns, sums, [own / best for own in words.own], words.met)
+    asked = frozenset(label for word in query.words for label in (word.term, *word.codes))
+    return Signals(
+        columns, sums, [own / best for own in words.own], words.met, asked, bool(query.dates)
+    )
 
 
 class _WordScores:
@@ -241,7 +248,7 @@ class _WordScores:
         lone = sorted(lone, key=self.own.__getitem__, reverse=True)[:_REPEATED]
         best = lone[:_TRUSTED]
         bags = {at: set(self.terms[at]) for at in lone}
-        shared = set().union(*(bags[at] for at in best)) - _little_terms()
+        shared = set().union(*(bags[at] for at in best)) - little_terms()
         spread = Counter(chain.from_iterable(map(shared.intersection, bags.values())))
         model: dict[str, float] = {}
         for at in best:
@@ -297,7 +304,8 @@ def _norms(
 
 
 @cache
-def _little_terms() -> frozenset[str]:
+def little_terms() -> frozenset[str]:
+    """The terms of words that say nothing about a topic."""
     return frozenset(terms_of(" ".join(little())))
 
 

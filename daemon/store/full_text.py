@@ -62,7 +62,10 @@ def add(tx: Writing, table: str, entries: Iterable[Entry]) -> None:
     _note(tx)
     columns = (*_COLUMNS[table], "codes")
     for batch in batches(entries):
-        codes = [index_codes("\n".join(entry.columns), entry.told_at) for entry in batch]
+        codes = [
+            index_codes("\n".join(entry.columns), entry.told_at, is_turn=entry.is_turn)
+            for entry in batch
+        ]
         tx.db.executemany(
             f"INSERT INTO {table}(rowid, {', '.join(columns)})"
             f" VALUES ({', '.join('?' * (1 + len(columns)))})",

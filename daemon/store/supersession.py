@@ -12,6 +12,7 @@ import msgspec
 from ..language.pairing import judge_pair
 from ..language.replacing import LONGEST, may_be_replaced, terms_to_look_up
 from ..language.sorted_words import content_terms
+from ..language.thesaurus import thesaurus
 from ..memory.records import DEFAULT_CATEGORY, Memory, outranks
 from . import memories, merging
 from .memory_rows import fetch
@@ -75,7 +76,7 @@ def replaced_by(
         if may_be_replaced(text, memory.text, any_of):
             older = fetch(db, key)
             assert older is not None
-            replaced = judge_pair(older, memory).relation == "contradiction"
+            replaced = judge_pair(older, memory, thesaurus().same).relation == "contradiction"
             if replaced and not outranks(older, memory):
                 found.append(older)
     return found
