@@ -354,20 +354,18 @@ def _without_year(digits: str, after: str, before: Token | None) -> list[Date]:
     first, second = int(match[1]), int(match[3])
     cue, padded = _is_cue(before), _PADDED.match(digits) is not None
     if match[2] == "/":
-        clear = (cue and not _is_to(before)) or padded or (first > 12 and second >= 10)
+        clear = cue or padded or (first > 12 and second >= 10)
         return [(None, second, first), (None, first, second)] if clear else []
-    named = before is not None and before.word in lexicon().lists["before_day"]
-    cue = cue and not _is_to(before)
     if after.startswith("."):
-        clear = named or cue or padded
+        clear = cue or padded
     else:
+        named = before is not None and before.word in lexicon().lists["before_day"]
         clear = named or (cue and padded and len(digits) == len("05.01"))
     return [(None, second, first)] if clear else []
 
 
 def _is_cue(before: Token | None) -> bool:
-    return before is not None and before.kind in "qpLwW"
-
-
-def _is_to(before: Token | None) -> bool:
-    return before is not None and before.kind == "L"
+    """Whether a date is likely after it: "on", "am", "bis", a weekday, but not "to"."""
+    if before is None:
+        return False
+    return before.kind in "qpwW" or before.word in lexicon().lists["before_day"]
