@@ -171,18 +171,21 @@ async def _within(until: float, what: str, step: Awaitable[object]) -> None:
 
 
 def _welcome_text(socket: Path, usual: str) -> str:
-    """Three commands to try in another terminal; they look for the daemon at `usual` by default."""
+    """What to try in another terminal; the commands look for the daemon at `usual` by default."""
     command = _command(Path(sys.argv[0]).absolute())
     if str(socket) != usual:
         command += f" --socket {shlex.quote(str(socket))}"
     return f"""
 Thermocline is running. In another terminal, try:
 
-  {command} store "Maya's flight lands on Friday at 18:40" --category travel
+  {command} store "Maya's flight lands on Friday at 18:40"
   {command} retrieve "when does Maya arrive?"
-  {command} status
 
-Ctrl-C stops it. What it has acknowledged is on the disk.
+Then connect your agent, so that it remembers by itself (connect --list names the others):
+
+  {command} connect claude-code
+
+Ctrl-C stops the daemon. What it has acknowledged is on the disk.
 """
 
 

@@ -110,8 +110,9 @@ def _list(args: argparse.Namespace, client: Client) -> Shown:
             )
             for file in page.results
         )
-        tell_rest(len(page.results), page.total, args.offset or 0)
-        if not page.total:
+        if page.total:
+            tell_rest(len(page.results), page.total, args.offset or 0)
+        else:
             say("no files" if not args.left_out else "nothing is left out")
 
     return show

@@ -50,7 +50,8 @@ def run_observe(args: argparse.Namespace, client: Client) -> Shown:
     if args.turns:
         stored = client.turns(args.conversation, **talk)
         say_skipped(stored.skipped)
-        return f"stored {number_of(len(stored.stored), 'turn', 'turns')}"
+        known = f"; {stored.known} known already" if stored.known else ""
+        return f"stored {number_of(len(stored.stored), 'turn', 'turns')}{known}"
     client.timeout = PATIENCE_SECONDS
     options: dict[str, Any] = {"end": args.end, "wait": not args.later}
     if args.rules:

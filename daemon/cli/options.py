@@ -17,15 +17,21 @@ ORDERS: Final = (
     *("newest", "oldest", "score", "importance", "uses", "type", "category", "subject"),
 )
 TIERS: Final = ("hot", "warm", "cold", "frozen")
-WEIGHTS: Final = ("match", "recency", "importance")
+WEIGHTS: Final = ("match", "recency", "importance", "semantic")
 # Several values, each given by the option once more.
 _REPEATED: Final = {"action": "append"}
 
 
 def _weights(text: str) -> dict[str, float]:
-    """`match=2,recency=0.5`, for argparse."""
+    """`match=2,recency=0.5`, or the same as a JSON object, for argparse."""
     weights: dict[str, float] = {}
-    for part in text.split(","):
+    parts = text.split(",")
+    if text.lstrip().startswith("{"):
+        try:
+            parts = [f"{name}={value}" for name, value in json_of(text, "the weights").items()]
+        except WrongUsage as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+    for part in parts:
         name, equals, value = part.strip().partition("=")
         if name not in WEIGHTS or not equals or name in weights:
             raise argparse.ArgumentTypeError(

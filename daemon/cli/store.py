@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from typing import Final
 
 from msgspec import UNSET
 
 from ..client import Client
+from ..client.wording import number_of
 from .arguments import WrongUsage, one_text, say, text_of
 from .database import add_database, database_of, patience, synced
 from .memories import short
 from .options import FIELDS, add_options, fields_of
-from .terminal import Shown, show_json, visible
+from .terminal import Shown, cut, show_json, visible
+
+# The columns of a replaced text that are shown.
+_SHOWN: Final = 80
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +24,7 @@ def add_store(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", nargs="?", metavar="TEXT", help="the text; - reads it from stdin")
     parser.add_argument("--text", metavar="TEXT", help="the text, in place of the first word")
     add_options(parser, FIELDS, FIELDS)
+    parser.add_argument("--force", action="store_true", help="store it even if the text is known")
     add_database(parser)
     parser.epilog = (
         "examples:\n"
@@ -28,14 +34,23 @@ def add_store(parser: argparse.ArgumentParser) -> None:
 
 
 def run_store(args: argparse.Namespace, client: Client) -> None:
-    """Store it, and print its id."""
+    """Store it, and print its id, or that of the known memory with the same text."""
     text = one_text(args.words, args.text, "--text")
     text, fields, database = text_of(text), fields_of(args), database_of(args)
     client.timeout = patience(database)
+    if args.force:
+        fields["force"] = True
     stored = client.store(text, **fields)
     is_synced = synced(client, database)
     if not args.json:
-        print("stored", short(stored.id), "in", visible(stored.category))
+        if stored.stored:
+            print("stored", short(stored.id), "in", visible(stored.category))
+        else:
+            uses = number_of(stored.access_count, "time", "times")
+            print(f"already known: {short(stored.id)} (used {uses})")
+        for key in [] if stored.supersedes is UNSET else stored.supersedes:
+            text = " ".join(client.get(key).text.split())
+            print(f"replaces {short(key)}: {cut(visible(text), _SHOWN)}")
         if stored.warning is not UNSET:
             say(stored.warning)
         return
@@ -46,6 +61,10 @@ def run_store(args: argparse.Namespace, client: Client) -> None:
         "metadata": stored.metadata,
         "cold_synced": is_synced,
     }
+    if stored.supersedes is not UNSET:
+        answer["supersedes"] = stored.supersedes
+    if not stored.stored:
+        answer |= {"stored": False, "known": stored.known}
     if stored.warning is not UNSET:
         answer["warning"] = stored.warning
     show_json(answer, one_line=True)

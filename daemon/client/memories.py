@@ -19,14 +19,22 @@ class MemoryCalls(Caller):
 
     # Memories
 
-    def store(self, text: str, **fields: Json) -> shapes.memory.MemoryView:
-        """Store a memory with the fields of `NewMemory`; when this returns, it is on the disk."""
-        body = {"text": text, **fields}
-        return self.ask(shapes.memory.MemoryView, "POST", "/api/memory", body=body)
+    def store(self, text: str, **fields: Json) -> shapes.memory.StoredMemory:
+        """Store a memory with the fields of `StoreBody`; when this returns, it is on the disk.
 
-    def batch(self, memories: Sequence[Mapping[str, Json]]) -> Memories:
-        """Store up to 500 at once, all or none of them; each is a `text` and its fields."""
-        body = {"memories": [*memories]}
+        If the text is known word for word, that memory is strengthened, and `stored` is false.
+        """
+        body = {"text": text, **fields}
+        return self.ask(shapes.memory.StoredMemory, "POST", "/api/memory", body=body)
+
+    def batch(
+        self, memories: Sequence[Mapping[str, Json]], *, force: bool = False
+    ) -> Sequence[shapes.memory.StoredMemory]:
+        """Store up to 500 at once, all or none of them; each is a `text` and its fields.
+
+        With `force` even what is known.
+        """
+        body = {"memories": [*memories], **({"force": True} if force else {})}
         return self.ask(shapes.memory.Stored, "POST", "/api/memory/batch", body=body).results
 
     def get(self, memory_id: str) -> shapes.memory.MemoryView:

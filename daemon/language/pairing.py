@@ -23,6 +23,7 @@ from ..memory.similarity import exact_key, jaccard, words
 from . import comparison
 from .comparison import UNRELATED, Judgement
 from .normal_form import Statement, read
+from .replacing import SameMeaning, replaces
 
 Key: TypeAlias = tuple[Hashable, ...]
 
@@ -102,12 +103,25 @@ def find_clusters(
     return clusters
 
 
-def judge_pair(older: Memory, newer: Memory) -> Judgement:
-    """The relation of two memories by the rules of `find_pairs`, in either order of time."""
+def judge_pair(older: Memory, newer: Memory, same: SameMeaning | None = None) -> Judgement:
+    """The relation of two memories: that of `find_pairs`, or the newer replaces the older.
+
+    `same` decides whether two words mean the same; by default only equal words do.
+    """
     if not _eligible(older) or not _eligible(newer):
         return UNRELATED
     judgement = comparison.judge(older.text, newer.text)
+    if judgement.relation == "unrelated" and (reason := replaces(older.text, newer.text, same)):
+        judgement = Judgement("contradiction", (reason,))
     return judgement if _related(older, newer, judgement) else UNRELATED
+
+
+def is_duplicate(older: Memory, newer: Memory) -> bool:
+    """Whether two memories say the same by the rules of `find_pairs`."""
+    if not _eligible(older) or not _eligible(newer):
+        return False
+    judgement = comparison.judge(older.text, newer.text)
+    return judgement.relation == "duplicate" and _related(older, newer, judgement)
 
 
 def keys_of(memory: Memory) -> frozenset[int]:

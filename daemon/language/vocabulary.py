@@ -51,12 +51,14 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def languages() -> tuple[Language, ...]:
     """All files, in the order of their names."""
-    return tuple(_by_name().values())
+    return tuple(named_languages().values())
 
 
 @cache
-def _by_name() -> Mapping[str, Language]:
-    return {file.stem: read(file.read_text("utf-8")) for file in sorted(FOLDER.glob("*.toml"))}
+def named_languages() -> Mapping[str, Language]:
+    """All files by their names without the ending, in the order of the names."""
+    files = sorted(FOLDER.glob("*.toml"))
+    return {file.stem: read(file.read_text(encoding="utf-8")) for file in files}
 
 
 @cache
@@ -64,21 +66,21 @@ def grammar(language: str) -> frozenset[str]:
     """The words of grammar of a language such as `en`, without accents; empty if none are known."""
     if language == "en":
         return STOP_WORDS | ALSO_LEFT_OUT
-    known = _by_name().get(language)
+    known = named_languages().get(language)
     return frozenset(fold(known.words.get("grammar", "")).split()) if known else frozenset()
 
 
 @cache
 def grammar_by_language() -> Mapping[str, frozenset[str]]:
     """The words of grammar of each language for which they are known."""
-    names = {name: grammar(name) for name in _by_name()}
+    names = {name: grammar(name) for name in named_languages()}
     return {name: known for name, known in names.items() if known}
 
 
 @cache
 def word_endings(language: str) -> tuple[tuple[str, str], ...]:
     """The endings of inflected words of a language, with what the base form has instead."""
-    known = _by_name().get(language)
+    known = named_languages().get(language)
     pairs = known.words.get("endings", "").split() if known else ()
     return tuple((ending, base) for ending, _, base in (pair.partition("/") for pair in pairs))
 
@@ -101,7 +103,7 @@ def words(name: str) -> frozenset[str]:
 @cache
 def date_words() -> Mapping[str, Mapping[str, str]]:
     """The words of dates of each language."""
-    return {name: language.dates for name, language in _by_name().items()}
+    return {name: language.dates for name, language in named_languages().items()}
 
 
 @cache

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Set as AbstractSet
+from hashlib import blake2b
 from typing import Final
 
 from .indexing import index_text
@@ -57,6 +58,11 @@ def exact_key(text: str) -> str:
     """
     folded = fold(text)
     return folded.rstrip(_FULL_STOPS) or folded
+
+
+def text_digest(text: str) -> int:
+    """48 bits that are equal for texts with the same `exact_key`, and seldom for others."""
+    return int.from_bytes(blake2b(exact_key(text).encode(), digest_size=6).digest())
 
 
 def words(text: str) -> list[str]:

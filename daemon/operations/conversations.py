@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from ..language.turn_text import without_recalled
 from ..memory import checks
 from ..memory.metadata import extract
 from ..memory.records import OBSERVED, USER_STATED, Memory
+from ..memory.resent_turns import known_turns
 from ..memory.scoring import default_importance
 from ..shapes.observe import ObserveBody, Observed, SkippedMessage, Talk, TurnBody, TurnsStored
 from ..store import conversations, memories
@@ -89,7 +89,11 @@ async def _read_now(
 
 
 def _tell(scope: Scope, answer: Observed, read: list[Extracted]) -> None:
-    answer.stored = [memory_view(scope, memory) for one in read for memory in one.kept.stored]
+    answer.stored = [
+        memory_view(scope, memory, one.kept.superseded.get(memory.id, ()))
+        for one in read
+        for memory in one.kept.stored
+    ]
     answer.known = list(dict.fromkeys(memory.id for one in read for memory in one.kept.known))
     answer.mode = "llm" if any(one.way == "llm" for one in read) else "rule"
     answer.why = next((one.why for one in read if one.why), UNSET)
@@ -98,13 +102,14 @@ def _tell(scope: Scope, answer: Observed, read: list[Extracted]) -> None:
 
 @Operation("POST", "/api/turns", role="write", statuses=(201,))
 async def turns(scope: Scope, body: Talk) -> TurnsStored:
-    """Store the turns of a conversation as they are, in their order."""
+    """Store the turns of a conversation as they are, in their order, each once."""
     told = reported(scope, body)
     stored = await scope.write(
         lambda tx: store_turns(tx, told.conversation, told.said), create=True
     )
     views = [memory_view(scope, memory) for memory in stored]
-    return TurnsStored(told.conversation, views, told.skipped or UNSET)
+    spoken = sum(turn.role not in _UNSAID for turn in told.said)
+    return TurnsStored(told.conversation, views, spoken - len(views), told.skipped or UNSET)
 
 
 class Reported(msgspec.Struct, frozen=True):
@@ -137,33 +142,54 @@ def reported(scope: Scope, body: Talk, *, ended: bool = False) -> Reported:
         raise InvalidInput(f"give 1 to {_MOST_TURNS} turns (got {len(turns)})", field=field)
     if field == "messages":
         return Reported(name, *_messages(scope, turns, user))
+    if len({turn.position is UNSET for turn in turns}) > 1:
+        raise InvalidInput(
+            "give each turn a 'position', or none of them", field=f"{field}.position"
+        )
     said = [_turn(scope, turn, user, f"turns[{at}]") for at, turn in enumerate(turns)]
     return Reported(name, [one for one in said if one.text], [])
 
 
 def store_turns(tx: Transaction, conversation: str, said: Iterable[Said]) -> list[Memory]:
-    """Store the turns of people and agents, after those already stored."""
-    stored: list[Memory] = []
-    spoken = (turn for turn in said if turn.role not in _UNSAID)
-    for position, turn in enumerate(spoken, conversations.next_place(tx.db, conversation)):
-        memory = Memory(
-            id=secrets.token_hex(8),
-            text=turn.text,
-            type="episodic",
-            event=_EVENT,
-            category=CATEGORY,
-            importance=default_importance(_EVENT),
-            source=USER_STATED if turn.role == "user" else OBSERVED,
-            actor=turn.actor or turn.role,
-            group=conversation,
-            position=position,
-            metadata=extract(turn.text),
-            created_at=turn.at,
-            updated_at=tx.now,
-            writer=tx.writer,
-        )
-        stored.append(memories.insert(tx, memory))
-    return stored
+    """Store the new turns of people and agents.
+
+    A turn with a position is new if none was stored at it. The others follow those stored, once
+    the known ones at their beginning are left out.
+    """
+    spoken = [turn for turn in said if turn.role not in _UNSAID]
+    if any(turn.position is not None for turn in spoken):
+        return [
+            _store_turn(tx, conversation, turn, turn.position)
+            for turn in spoken
+            if turn.position is not None
+            and not conversations.is_stored(tx, conversation, turn.position)
+        ]
+    stored, end = conversations.last_turns(tx, conversation, _MOST_TURNS)
+    known = known_turns(stored, [(turn.speaker, turn.text) for turn in spoken])
+    return [
+        _store_turn(tx, conversation, turn, position)
+        for position, turn in enumerate(spoken[known:], end)
+    ]
+
+
+def _store_turn(tx: Transaction, conversation: str, turn: Said, position: int) -> Memory:
+    memory = Memory(
+        id=conversations.turn_id(tx, conversation, position),
+        text=turn.text,
+        type="episodic",
+        event=_EVENT,
+        category=CATEGORY,
+        importance=default_importance(_EVENT),
+        source=USER_STATED if turn.role == "user" else OBSERVED,
+        actor=turn.speaker,
+        group=conversation,
+        position=position,
+        metadata=extract(turn.text),
+        created_at=turn.at,
+        updated_at=tx.now,
+        writer=tx.writer,
+    )
+    return memories.insert(tx, memory)
 
 
 def _name(body: Talk) -> str:
@@ -256,6 +282,7 @@ def _turn(scope: Scope, turn: TurnBody, user: str, at: str) -> Said:
         actor=actor or (user if role == "user" else ""),
         at=scope.now if turn.at is UNSET else checks.check_time(turn.at, field=f"{at}.at"),
         tools=_tools(turn),
+        position=None if turn.position is UNSET else turn.position,
     )
 
 

@@ -137,5 +137,13 @@ async def _store(scope: Scope, found: list[Distilled], wanted: _Wanted) -> list[
     async with scope.store(create=True) as store:
         wished = await store.read(filed)
         kept = await store.write(lambda tx: keep(tx, wished))
-    new = [view_of(StoredFact, one, duplicate=False) for one in kept.stored]
+    new = [
+        view_of(
+            StoredFact,
+            memory,
+            duplicate=False,
+            supersedes=[older.id for older in kept.superseded[memory.id]] or UNSET,
+        )
+        for memory in kept.stored
+    ]
     return new + [view_of(StoredFact, one, duplicate=True) for one in kept.known]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from ..errors import InvalidInput
 from ..language.secrets import secrets_of
@@ -18,8 +18,9 @@ from ..memory.scoring import score_of, tier_of
 from ..shapes import memory as shapes
 from ..shapes.common import MemoryId, Order
 from ..shapes.recall import RecallQuery
-from ..store import memories
+from ..store import memories, supersession
 from ..store.conversations import PATH
+from ..store.duplicates import known_word_for_word
 from ..store.selecting import Filters, page, urls
 from ..store.transaction import Transaction
 from . import forgetting
@@ -84,9 +85,12 @@ async def listed(
 
 
 @Operation("POST", "/api/memory", role="write", statuses=(201,), tool="remember")
-async def add(scope: Scope, body: shapes.NewMemory) -> shapes.MemoryView:
-    """Store a memory; it is on the disk before the answer leaves."""
-    return (await _insert(scope, [remembered(scope, body)]))[0]
+async def add(scope: Scope, body: shapes.StoreBody) -> shapes.StoredMemory:
+    """Store a memory; it is on the disk before the answer leaves.
+
+    If its text is known word for word, that memory is strengthened instead.
+    """
+    return (await _store(scope, [remembered(scope, body)], force=body.force))[0]
 
 
 @Operation("POST", "/api/memory/batch", role="write", statuses=(201,))
@@ -102,17 +106,29 @@ async def add_batch(scope: Scope, body: shapes.Batch) -> shapes.Stored:
         return [remembered(scope, one, f"memories[{at}].") for at, one in enumerate(body.memories)]
 
     # References are searched in up to a megabyte of text: other callers are served meanwhile.
-    return shapes.Stored(await _insert(scope, await asyncio.to_thread(checked)))
+    new = await asyncio.to_thread(checked)
+    return shapes.Stored(await _store(scope, new, force=body.force))
 
 
-async def _insert(scope: Scope, new: list[Memory]) -> list[shapes.MemoryView]:
-    stored = await scope.write(
-        lambda tx: [memories.insert(tx, memory) for memory in new], create=True
-    )
-    views = [memory_view(scope, memory) for memory in stored]
-    for view, warning in zip(views, await _warnings(stored), strict=True):
-        view.warning = warning
-    return views
+async def _store(scope: Scope, new: Sequence[Memory], *, force: bool) -> list[shapes.StoredMemory]:
+    def store(tx: Transaction, memory: Memory) -> tuple[supersession.Inserted, bool]:
+        known = None if force else known_word_for_word(tx.db, memory)
+        if known is None:
+            return supersession.insert(tx, memory), False
+        return supersession.Inserted(memories.strengthen(tx, known, memory)), True
+
+    stored = await scope.write(lambda tx: [store(tx, memory) for memory in new], create=True)
+    warnings = await _warnings([inserted.memory for inserted, _ in stored])
+    return [
+        shapes.StoredMemory(
+            **memory_fields(inserted.memory, scope.now, scope.settings.scoring),
+            stored=not is_known,
+            known=inserted.memory.id if is_known else UNSET,
+            supersedes=[older.id for older in inserted.superseded] or UNSET,
+            warning=UNSET if is_known else warning,
+        )
+        for (inserted, is_known), warning in zip(stored, warnings, strict=True)
+    ]
 
 
 async def _warnings(stored: Sequence[Memory]) -> list[str | UnsetType]:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
 from msgspec import UNSET
 
-from ..language.pairing import judge_pair
 from ..language.secrets import secrets_of
-from ..memory.records import DEFAULT_CATEGORY, Memory
+from ..memory.records import Memory
 from ..recall.context_formats import age_of
-from ..recall.recall import Request, recall
-from ..recall.sources import MEMORIES
 from ..shapes import tools as shapes
 from ..shapes.context import ContextQuery
 from ..shapes.memory import NewMemory
 from ..shapes.recall import NOT_SURE, RecallBody, RecallResult
-from ..store import memories, merging
-from ..store.agent_store import AgentStore
+from ..store import memories, supersession
 from ..store.duplicates import said_already
 from ..store.memory_table import index_new
 from ..store.transaction import Transaction
@@ -32,8 +27,6 @@ from .remembering import remembered
 from .scope import Scope
 from .views import secret_warning, view_of
 
-# The number of similar memories among which a new one searches for contradictions.
-_LOOKED_AT: Final = 20
 # A whole file would not fit into a model's window.
 _TOKENS: Final = 4_000
 _CHARS: Final = 2_000
@@ -70,6 +63,7 @@ async def keep(scope: Scope, asked: shapes.RememberArguments) -> shapes.Remember
         stored=same is None,
         category=memory.category,
         merged_with=UNSET if same is None else shapes.KnownMemory(same.id, same.text),
+        supersedes=[one.id for one in kept.superseded] or UNSET,
         contradicts=[shapes.KnownMemory(one.id, one.text) for one in kept.superseded] or UNSET,
         warning=UNSET if same is not None else secret_warning(secrets_of(memory)),
     )
@@ -92,7 +86,6 @@ async def keep_new(scope: Scope, memory: Memory) -> KeptMemory:
     This is decided in the transaction: nothing is stored twice, even by concurrent callers.
     """
     async with scope.store(create=True) as store:
-        alike = await _alike(scope, store, memory)
 
         def apply(tx: Transaction) -> KeptMemory:
             index_new(tx)
@@ -100,30 +93,10 @@ async def keep_new(scope: Scope, memory: Memory) -> KeptMemory:
             if same is not None:
                 memories.reinforce(tx, [same.id])
                 return KeptMemory(same, same)
-            older = [one for one in alike if judge_pair(one, memory).relation == "contradiction"]
-            fields = {}
-            if older and memory.category == DEFAULT_CATEGORY:
-                # The new statement is about the same subject.
-                fields["category"] = older[0].category
-            new = memories.insert(tx, msgspec.structs.replace(memory, **fields))
-            gone = [one for one in older if merging.supersede(tx, one.id, new.id) is not None]
-            return KeptMemory(new, None, tuple(gone))
+            new = supersession.insert(tx, memory, file_alike=True)
+            return KeptMemory(new.memory, None, new.superseded)
 
         return await store.write(apply)
-
-
-async def _alike(scope: Scope, store: AgentStore, memory: Memory) -> Sequence[Memory]:
-    def read(db: sqlite3.Connection) -> Sequence[Memory]:
-        request = Request(
-            text=memory.text[:1_000],
-            sources=frozenset({MEMORIES.name}),
-            limit=_LOOKED_AT,
-            min_relevance=0.0,
-            now=scope.now,
-        )
-        return [hit.memory for hit in recall(db, request, scope.settings.recall).hits]
-
-    return await store.read(read)
 
 
 async def describe(scope: Scope, asked: shapes.ContextArguments) -> shapes.ContextText:

@@ -15,6 +15,7 @@ from ..memory import checks
 from ..memory.experiences import Experience
 from ..memory.own_files import PATHS, Skill, skill_path
 from ..memory.records import Memory, Pair
+from ..recall.presets import PUBLISHED
 from ..recall.recall import UNSURE_LIMIT, Answer, Hit, Request
 from ..recall.sources import MEMORIES
 from ..shapes import recall as shapes
@@ -45,12 +46,14 @@ class AnsweredQuery(msgspec.Struct, frozen=True):
     """An answer, how it was reached, and how long that took.
 
     Attributes:
+        preset: the formula that ranked it, if any.
         now: the time that the question refers to.
         why: the reason for an empty answer, or "".
     """
 
     answer: Answer
     reasoning: Reasoning | None
+    preset: shapes.Preset | None
     now: float
     took_ms: float
     why: str
@@ -62,7 +65,7 @@ async def ask(scope: Scope, body: shapes.RecallBody) -> shapes.Recalled:
     done = await answered(scope, body)
     answer = done.answer
     return shapes.Recalled(
-        results=[_result(scope, hit, done.now, body) for hit in answer.hits],
+        results=[_result(scope, hit, done, body) for hit in answer.hits],
         confidence=answer.confidence,
         took_ms=done.took_ms,
         mode=body.mode,
@@ -86,9 +89,14 @@ async def search(scope: Scope, query: shapes.SearchQuery) -> shapes.SearchResult
     if text is None:
         raise InvalidInput("give the search a 'q' (or 'query')", field="q")
     limit = query.topK or query.limit or 10
-    body = shapes.RecallBody(query=text, limit=limit, types=query.type, tags=query.tags)
+    body = shapes.RecallBody(
+        query=text, limit=limit, types=query.type, tags=query.tags, preset="scalyclaw"
+    )
     done = await answered(scope, body, (MEMORIES.name,))
-    return shapes.SearchResults([hit_view(scope, hit, done.now) for hit in done.answer.hits])
+    results = [hit_view(scope, hit, done.now) for hit in done.answer.hits]
+    for result in results:
+        result.score = result.relevance
+    return shapes.SearchResults(results)
 
 
 async def answered(
@@ -113,10 +121,12 @@ async def answered(
     took_ms = round((time.perf_counter() - started) * 1000, 3)
     scope.daemon.minutes.note_recall(scope.agent, took_ms)
     why = answer.why if store.exists else _NO_AGENT.format(scope.agent)
-    return AnsweredQuery(answer, reasoning, request.now, took_ms, why)
+    return AnsweredQuery(answer, reasoning, request.preset, request.now, took_ms, why)
 
 
-def _result(scope: Scope, hit: Hit, now: float, body: shapes.RecallBody) -> shapes.RecallResult:
+def _result(
+    scope: Scope, hit: Hit, done: AnsweredQuery, body: shapes.RecallBody
+) -> shapes.RecallResult:
     result = shapes.RecallResult(
         id=hit.id,
         source=hit.source,  # type: ignore[arg-type]
@@ -127,9 +137,11 @@ def _result(scope: Scope, hit: Hit, now: float, body: shapes.RecallBody) -> shap
         search_method=hit.method,
         created_at=0.0,
     )
+    if done.preset is not None:
+        result.score = result.relevance
     _add_fields(result, hit.item)
     if body.fields == "full":
-        _add_record(scope, result, hit, now)
+        _add_record(scope, result, hit, done.now)
     if body.explain:
         result.parts = explanation(hit)
     return result
@@ -196,6 +208,9 @@ def _request(
     session: Session | None,
 ) -> Request:
     tuning = scope.settings.recall
+    is_open = body.limit is None and body.min_relevance is None
+    # Weights in the call select the ranking that uses them.
+    preset = body.preset or (tuning.preset if body.weights == shapes.GivenWeights() else None)
     return Request(
         text=body.query,
         filters=sessions.seen(
@@ -203,13 +218,12 @@ def _request(
         ),
         shown=None if shown is None else frozenset(shown),
         limit=body.limit or tuning.limit,
-        # Who says how many, or how relevant, gets that.
-        unsure_limit=UNSURE_LIMIT if body.limit is body.min_relevance is None else None,
+        # Who says how many, how relevant, or in which order, gets that.
+        unsure_limit=UNSURE_LIMIT if is_open and preset is None else None,
         max_tokens=body.max_tokens,
         min_relevance=body.min_relevance,
-        weights=_weights(scope, body.weights),
-        # Weights in the call select the ranking that uses them.
-        preset=body.preset or (tuning.preset if body.weights == shapes.GivenWeights() else None),
+        weights=_weights(tuning.weights if preset is None else PUBLISHED[preset], body.weights),
+        preset=preset,
         mode=body.mode,
         scoring=scope.settings.scoring,
         now=scope.now if body.now is None else checks.check_time(body.now, field="now"),
@@ -219,10 +233,12 @@ def _request(
     )
 
 
-def _weights(scope: Scope, given: shapes.GivenWeights) -> Weights:
-    base = scope.settings.recall.weights
+def _weights(base: Weights, given: shapes.GivenWeights) -> Weights:
+    if given.match is not None and given.semantic is not None:
+        raise InvalidInput("give either 'match' or 'semantic', not both", field="weights")
+    match = given.semantic if given.match is None else given.match
     weights = Weights(
-        match=base.match if given.match is None else given.match,
+        match=base.match if match is None else match,
         recency=base.recency if given.recency is None else given.recency,
         importance=base.importance if given.importance is None else given.importance,
     )

@@ -52,15 +52,16 @@ async def store(scope: Scope, asked: shapes.ScalyStore) -> shapes.ScalyStored:
 
 
 async def search(scope: Scope, asked: shapes.ScalySearch) -> shapes.ScalyResults:
-    """Search; `semantic` weighs the match."""
+    """Search, ranked by ScalyClaw's formula."""
     weights = asked.weights
     body = RecallBody(
         query=asked.query,
         types=(TYPES[asked.type],) if asked.type else (),
         tags=tuple(asked.tags),
         limit=asked.top_k,
+        preset="scalyclaw",
         weights=GivenWeights(
-            match=_given(weights.semantic),
+            semantic=_given(weights.semantic),
             recency=_given(weights.recency),
             importance=_given(weights.importance),
         ),

@@ -18,7 +18,7 @@ from ..shapes.memory import MemoryView
 from ..shapes.recall import Explanation, HitView
 from .scope import Scope
 
-_DERIVED: Final = {"content", "archived", "score", "tier", "warning"}
+_DERIVED: Final = {"content", "archived", "score", "tier", "supersedes", "warning"}
 _PLAIN: Final = tuple(
     field.name for field in msgspec.structs.fields(MemoryView) if field.name not in _DERIVED
 )
@@ -34,9 +34,11 @@ def view_of(kind: type[View], record: object, **more: Any) -> View:
     return kind(**{name: getattr(record, name) for name in names} | more)
 
 
-def memory_view(scope: Scope, memory: Memory) -> MemoryView:
-    """`memory` with its present score and tier."""
-    return MemoryView(**memory_fields(memory, scope.now, scope.settings.scoring))
+def memory_view(scope: Scope, memory: Memory, superseded: Sequence[Memory] = ()) -> MemoryView:
+    """`memory` with its present score and tier, and the ids of those that it has just replaced."""
+    view = MemoryView(**memory_fields(memory, scope.now, scope.settings.scoring))
+    view.supersedes = [older.id for older in superseded] or UNSET
+    return view
 
 
 def hit_view(scope: Scope, hit: Hit, now: float) -> HitView:

@@ -8,22 +8,31 @@ since it was created, so that it is neither always first nor always last.
 lowest value for the best match. ScalyClaw maps its absolute value to 1 for the smallest and
 0.5 for the largest, profClaw to 1 / (1 + size): in both the best match scores lowest. We
 negate it once and divide by the best; see `shares_of_best`.
-- ScalyClaw's 1 − distance can be negative, since the distance of its vectors can be up to 2; here
-such a match is below every threshold.
+- ScalyClaw drops vectors with a distance above a threshold. A share of the best match is no
+distance: the weights order, and drop nothing.
 - A time in the future counts as now, so that a clock that was set back does no harm.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
 
+from ..config.settings import Weights
+from ..shapes.recall import Preset
+
+_NO_WORD: Final = re.compile(r"[^a-z0-9\s]")
 FADING_PER_DAY: Final = 0.05
 GAIN_PER_USE: Final = 0.02
-SCALYCLAW_THRESHOLD: Final = 0.5
+# The weights of each.
+PUBLISHED: Final[Mapping[Preset, Weights]] = {
+    "tinyclaw": Weights(0.4, 0.3, 0.3),
+    "scalyclaw": Weights(0.6, 0.2, 0.2),
+}
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -41,6 +50,7 @@ def tinyclaw(
     access_count: int,
     importance: float,
     decay: float = FADING_PER_DAY,
+    weights: Weights = PUBLISHED["tinyclaw"],
 ) -> Parts:
     """0.4 × full-text share + 0.3 × recency + 0.3 × importance.
 
@@ -50,10 +60,10 @@ def tinyclaw(
         access_count: the number of uses.
         importance: 0 to 1.
         decay: per day; the published value is 0.05, also in `scalyclaw`.
+        weights: the published ones, or those of the caller.
     """
     recency = tinyclaw_recency(days_since_access, access_count, decay)
-    relevance = 0.4 * fts + 0.3 * recency + 0.3 * importance
-    return Parts(relevance, fts, recency, importance)
+    return _weighted(weights, fts, recency, importance)
 
 
 def tinyclaw_recency(
@@ -63,29 +73,38 @@ def tinyclaw_recency(
     return min(1.0, _faded(days_since_access, decay) * (1.0 + GAIN_PER_USE * access_count))
 
 
+def tinyclaw_pair(query: str, text: str) -> float | None:
+    """Half the share of the query's words that are part of `text`; None if it has no words.
+
+    `text` is the key of the pair, a colon and the value. As published, words are of the letters a
+    to z and of digits.
+    """
+    words = [word for word in _NO_WORD.sub(" ", query.lower()).split() if len(word) > 1]
+    if not words:
+        return None
+    lower = text.lower()
+    return 0.5 * sum(word in lower for word in words) / len(words)
+
+
 def scalyclaw(
     semantic: float,
     days_since_update: float,
     importance: float,
-    *,
-    threshold: float = SCALYCLAW_THRESHOLD,
     decay: float = FADING_PER_DAY,
-) -> Parts | None:
-    """0.6 × match + 0.2 × exp(−decay × days) + 0.2 × importance; None below the threshold.
+    weights: Weights = PUBLISHED["scalyclaw"],
+) -> Parts:
+    """0.6 × match + 0.2 × exp(−decay × days) + 0.2 × importance.
 
     Args:
-        semantic: how well it matches, 0 to 1; values below `threshold` are no match.
-        days_since_update: since its text last changed.
+        semantic: how well it matches, 0 to 1.
+        days_since_update: since its last change.
         importance: 0 to 1. The system's own scale is 1 to 10, divided by 10, so that the minimum
             is 0.1; see `scalyclaw_importance`.
-        threshold: 0, as published, admits everything.
         decay: per day.
+        weights: the published ones, or those of the caller.
     """
-    if semantic < threshold:
-        return None
-    recency = _faded(days_since_update, decay)
     counted = scalyclaw_importance(importance) / 10.0
-    return Parts(0.6 * semantic + 0.2 * recency + 0.2 * counted, semantic, recency, counted)
+    return _weighted(weights, semantic, _faded(days_since_update, decay), counted)
 
 
 def scalyclaw_importance(importance: float) -> float:
@@ -102,6 +121,11 @@ def shares_of_best(scores: Sequence[float]) -> list[float]:
     if best <= 0.0:
         return [0.0] * len(scores)
     return [max(0.0, score / best) for score in scores]
+
+
+def _weighted(weights: Weights, match: float, recency: float, importance: float) -> Parts:
+    relevance = weights.match * match + weights.recency * recency + weights.importance * importance
+    return Parts(relevance, match, recency, importance)
 
 
 def _faded(days: float, decay: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -13,7 +13,7 @@ from ..memory.scoring import DAY, Scoring, aged, score
 from ..memory.tree_nodes import is_within
 from ..shapes.recall import Preset
 from .pool import Pool
-from .presets import FADING_PER_DAY, Parts, scalyclaw, tinyclaw
+from .presets import FADING_PER_DAY, PUBLISHED, Parts, scalyclaw, tinyclaw
 from .signals import Signals
 from .sources import MEMORIES, Candidate
 from .tree_search import TreeHit
@@ -116,20 +116,26 @@ def _ordered(pool: Pool, ranked: list[Ranked]) -> list[Ranked]:
 
 
 def rank_as(
-    pool: Pool, signals: Signals, preset: Preset, now: float, decay: float = FADING_PER_DAY
+    pool: Pool,
+    signals: Signals,
+    preset: Preset,
+    now: float,
+    decay: float = FADING_PER_DAY,
+    weights: Weights | None = None,
+    scores: Mapping[int, float] | None = None,
 ) -> list[Ranked]:
-    """The candidates ranked by a published formula; BM25 as a fraction of the best."""
-    judge = _JUDGES[preset]
+    """All matches in the order of a published formula; BM25 as a fraction of the best.
+
+    `scores` are those of candidates with another formula, by their index in the pool.
+    """
+    judge, weights = _JUDGES[preset], weights or PUBLISHED[preset]
     ranked: list[Ranked] = []
     for at, entry in enumerate(pool.entries):
         if signals.bm25[at] > 0:
-            parts = judge(entry, signals.bm25[at], now, decay)
-            if parts is not None:
-                relevance = parts.relevance * entry.source.weight
-                sure = is_sure(match_of(pool, signals, at))
-                ranked.append(
-                    Ranked(at, relevance, parts.match, parts.recency, parts.importance, sure)
-                )
+            parts = judge(entry, signals.bm25[at], now, decay, weights)
+            relevance = (scores or {}).get(at, parts.relevance * entry.source.weight)
+            sure = is_sure(match_of(pool, signals, at))
+            ranked.append(Ranked(at, relevance, parts.match, parts.recency, parts.importance, sure))
     return _ordered(pool, ranked)
 
 
@@ -159,20 +165,19 @@ def rank_by_tree(  # noqa: PLR0913 - what EvoClaw orders by
     return [ranked for _, ranked in judged]
 
 
-def _tinyclaw(entry: Candidate, match: float, now: float, decay: float) -> Parts:
+def _tinyclaw(entry: Candidate, match: float, now: float, decay: float, weights: Weights) -> Parts:
     used = max(entry.created_at, entry.last_accessed_at or 0.0)
     days = max(0.0, now - used) / DAY
-    return tinyclaw(match, days, entry.access_count, aged(entry.importance, days), decay)
+    return tinyclaw(match, days, entry.access_count, aged(entry.importance, days), decay, weights)
 
 
-def _scalyclaw(entry: Candidate, match: float, now: float, decay: float) -> Parts | None:
-    return scalyclaw(match, max(0.0, now - entry.updated_at) / DAY, entry.importance, decay=decay)
+def _scalyclaw(entry: Candidate, match: float, now: float, decay: float, weights: Weights) -> Parts:
+    days = max(0.0, now - entry.updated_at) / DAY
+    return scalyclaw(match, days, entry.importance, decay, weights)
 
 
-_JUDGES: Final[dict[Preset, Callable[[Candidate, float, float, float], Parts | None]]] = {
-    "tinyclaw": _tinyclaw,
-    "scalyclaw": _scalyclaw,
-}
+_Judge: TypeAlias = Callable[[Candidate, float, float, float, Weights], Parts]
+_JUDGES: Final[Mapping[Preset, _Judge]] = {"tinyclaw": _tinyclaw, "scalyclaw": _scalyclaw}
 
 
 def _recency(entry: Candidate, now: float, decay: float) -> float:

@@ -26,6 +26,7 @@ from . import pool as pools
 from . import tree_search
 from .pool import Pool
 from .postings import Postings, admitted, demands_phrases, look_up
+from .presets import tinyclaw_pair
 from .query import MOST_CHARS, Query, parse
 from .ranking import Ranked, rank, rank_as, rank_by_tree
 from .signals import Signals, measure
@@ -53,6 +54,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
             included. None: no limit.
         unsure_limit: maximum number of results if the first is not sure; None: `limit`.
         min_relevance: minimum relevance of every hit; None: no minimum.
+        weights: None: those of the preset, else the usual ones.
         now: the time that "last week" is relative to, and that the age of memories is measured at.
         local: the time zone of days in the query.
         reasoned: categories that a model named for the query; their memories are candidates, too.
@@ -67,7 +69,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     unsure_limit: int | None = None
     max_tokens: int | None = None
     min_relevance: float | None = None
-    weights: Weights = Weights()
+    weights: Weights | None = None
     preset: Preset | None = None
     mode: Mode = "keyword"
     scoring: Scoring = Scoring()
@@ -197,7 +199,7 @@ class Answer(msgspec.Struct, frozen=True):
 def recall(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Answer:
     """Answer a request from one snapshot of the database, over a read connection."""
     looked = look(db, request, tuning)
-    ranked = _ranked(looked, request, tuning.decay_per_day)
+    ranked = _ranked(db, looked, request, tuning.decay_per_day)
     hits = _within(_hits(db, _first(ranked, looked, request), looked, request), request.max_tokens)
     sources = _sources(request, looked.query)
     searched = {one.name: one.count(db) if one in sources else 0 for one in SOURCES}
@@ -301,13 +303,25 @@ def _pool(
     )
 
 
-def _ranked(looked: Looked, request: Request, decay: float) -> list[Ranked]:
+def _ranked(db: sqlite3.Connection, looked: Looked, request: Request, decay: float) -> list[Ranked]:
     pool, signals, now = looked.pool, looked.signals, request.now
     if request.mode == "tree":
         return rank_by_tree(pool, signals, looked.paths, request.scoring, now, decay)
     if request.preset is not None:
-        return rank_as(pool, signals, request.preset, now, decay)
-    return rank(pool, signals, request.weights, now, once=looked.query.once, decay=decay)
+        pairs = _tinyclaw_pairs(db, pool, request.text) if request.preset == "tinyclaw" else {}
+        return rank_as(pool, signals, request.preset, now, decay, request.weights, pairs)
+    weights = request.weights or Weights()
+    return rank(pool, signals, weights, now, once=looked.query.once, decay=decay)
+
+
+def _tinyclaw_pairs(db: sqlite3.Connection, pool: Pool, text: str) -> dict[int, float]:
+    """Tiny Claw's scores of the pairs among the candidates."""
+    rows = {entry.row: at for at, entry in enumerate(pool.entries) if entry.source is PAIRS}
+    shown = PAIRS.show(db, [*rows]) if rows else {}
+    scores = {
+        rows[row]: tinyclaw_pair(text, f"{pair.key}: {pair.value}") for row, pair in shown.items()
+    }
+    return {at: score for at, score in scores.items() if score is not None}
 
 
 def _first(ranked: Sequence[Ranked], looked: Looked, request: Request) -> list[Ranked]:

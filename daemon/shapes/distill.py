@@ -42,13 +42,17 @@ class StageSizes(Struct):
 
 
 class StoredFact(Struct):
-    """The memory with the fact; `duplicate`: the fact was already stored."""
+    """The memory with the fact; `duplicate`: the fact was already stored.
+
+    `supersedes` are the memories that the new one replaces.
+    """
 
     id: str
     text: str
     category: str
     importance: float
     duplicate: bool
+    supersedes: list[str] | UnsetType = UNSET
 
 
 class DistilledText(Struct, kw_only=True):

@@ -60,6 +60,17 @@ class NewMemory(Struct, kw_only=True, forbid_unknown_fields=True):
     created_at: Time | UnsetType = UNSET
 
 
+class StoreBody(NewMemory, kw_only=True, forbid_unknown_fields=True):
+    """A statement to remember, unless its text is known word for word, of the same actor.
+
+    Then that memory counts as used, and gets the tags, references, pin, later expiry and higher
+    importance that are new. `force` stores the statement once more. A turn of a conversation, which
+    has a `position`, is always stored.
+    """
+
+    force: bool = False
+
+
 class MemoryChanges(NewMemory, kw_only=True, forbid_unknown_fields=True):
     """The changes of a memory; fields left out stay. `merged_into` points to its successor.
 
@@ -70,9 +81,10 @@ class MemoryChanges(NewMemory, kw_only=True, forbid_unknown_fields=True):
 
 
 class Batch(Struct, forbid_unknown_fields=True):
-    """Several memories that are stored together or not at all."""
+    """Several memories that are stored together or not at all; known ones as when stored alone."""
 
     memories: Annotated[list[NewMemory], limited_by("limits.max_batch", least=1)]
+    force: bool = False
 
 
 class Narrowing(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -114,8 +126,9 @@ class MemoryView(Struct, kw_only=True):
 
     `content` repeats `text` under its other name. `score` and `tier` are those of this moment;
     `archived` tells whether it has left the warm memories. `superseded_by` names a newer memory
-    that contradicts it; `standing` is left out where false. `warning` reports a secret in a memory
-    just stored or changed.
+    that contradicts it; `supersedes`, in the answer to a store, the memories that the new one
+    replaces; `standing` is left out where false. `warning` reports a secret in a memory just stored
+    or changed.
     """
 
     id: str
@@ -148,7 +161,15 @@ class MemoryView(Struct, kw_only=True):
     score: float
     tier: Tier
     writer: str
+    supersedes: list[str] | UnsetType = UNSET
     warning: str | UnsetType = UNSET
+
+
+class StoredMemory(MemoryView, kw_only=True):
+    """The new memory, or the `known` one that has its text and was strengthened."""
+
+    stored: bool = True
+    known: str | UnsetType = UNSET
 
 
 class MemoryPage(Struct):
@@ -161,7 +182,7 @@ class MemoryPage(Struct):
 class Stored(Struct):
     """The memories of a batch, in its order."""
 
-    results: list[MemoryView]
+    results: list[StoredMemory]
 
 
 class Updated(MemoryView, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import UNSET, Struct, UnsetType
 
-from .common import Endpoint, Json, Time, Way
+from .common import Endpoint, Json, Position, Time, Way
 from .experiences import ExperienceView
 from .memory import MemoryView
 from .recall import Expense
@@ -15,7 +15,9 @@ Tools = tuple[str | dict[str, Json], ...]
 class TurnBody(Struct, kw_only=True, forbid_unknown_fields=True):
     """One turn: `text` or `content`, the speaker (`role`, not blank), and the time (default: now).
 
-    `toolsUsed`, or `tools_used`, names the tools that an agent used.
+    `position` is its place in the conversation, from 0; with it a turn is stored once for each
+    place, else by the order of the texts. `toolsUsed`, or `tools_used`, names the tools that an
+    agent used.
     """
 
     role: str
@@ -23,6 +25,7 @@ class TurnBody(Struct, kw_only=True, forbid_unknown_fields=True):
     content: str | UnsetType = UNSET
     actor: str = ""
     at: Time | UnsetType = UNSET
+    position: Position | UnsetType = UNSET
     tools_used: Tools = ()
     toolsUsed: Tools = ()  # noqa: N815 - profClaw's name
 
@@ -69,10 +72,14 @@ class SkippedMessage(Struct, frozen=True):
 
 
 class TurnsStored(Struct):
-    """The turns as memories, without those of systems and tools."""
+    """The new turns as memories, without those of systems and tools; `known` counts the others.
+
+    A conversation may be sent again as a whole, or from any turn on: what is stored of it is known.
+    """
 
     conversation: str
     stored: list[MemoryView]
+    known: int
     skipped: list[SkippedMessage] | UnsetType = UNSET
 
 

@@ -23,9 +23,13 @@ Weight = Annotated[float, Meta(ge=0, le=100)]
 
 
 class GivenWeights(Struct, frozen=True, forbid_unknown_fields=True):
-    """Weights for this call; default: those of the configuration."""
+    """Weights for this call; default: those of the preset, else of the configuration.
+
+    `semantic` is ScalyClaw's name for `match`.
+    """
 
     match: Weight | None = None
+    semantic: Weight | None = None
     recency: Weight | None = None
     importance: Weight | None = None
 
@@ -39,11 +43,12 @@ class RecallQuery(Narrowing, kw_only=True, forbid_unknown_fields=True):
     model's answer both are as `keyword`, and `llm` in the answer says why.
 
     The default of `limit` is `recall.limit` of the configuration; without `preset` and `weights`,
-    `recall.preset` applies. A preset ranks by a published formula in place of the weights. `now`,
-    seconds or ISO 8601, is the reference time of words like "last week" and of ages. `max_tokens`
-    counts four characters of text as one. `min_relevance` drops every result below it; without it,
-    an answer that is not sure has at most five. `fields` full adds the whole record to each result,
-    `explain` the reasons for its rank. With `reinforce` false the question leaves no trace.
+    `recall.preset` applies. A preset ranks all matches by a published formula, of which `weights`
+    may replace the numbers; weights that are not given keep theirs. `now`, seconds or ISO 8601, is
+    the reference time of words like "last week" and of ages. `max_tokens` counts four characters of
+    text as one. `min_relevance` drops every result below it; without it, an answer that is not sure
+    has at most five. `fields` full adds the whole record to each result, `explain` the reasons for
+    its rank. With `reinforce` false the question leaves no trace.
 
     `session` limits the question to what that session sees, and records what the answer shows.
     `llm_endpoint` needs the role `write`, and mode `llm` or `hybrid`.
@@ -125,6 +130,7 @@ class RecallResult(Struct, kw_only=True, omit_defaults=True):
         text: of a pair the key and the value, of an entity what is known of it.
         relevance: how likely it answers, 0 to 1, on one scale for all questions and sources; in
             mode `tree` it is EvoClaw's, with a preset that system's.
+        score: with a preset, that system's composite, which decides the order.
         sure: whether it most likely answers.
         outdated: whether a newer memory contradicts it.
         path: of a file; of a turn, and of a memory made from one, `chat://` and its conversation.
@@ -140,6 +146,7 @@ class RecallResult(Struct, kw_only=True, omit_defaults=True):
     source: Source
     text: str
     relevance: float
+    score: float | UnsetType = UNSET
     sure: bool
     category: str = ""
     outdated: bool = False

@@ -108,8 +108,8 @@ class RecalledItems(Struct, kw_only=True):
 class RememberArguments(Struct, kw_only=True, forbid_unknown_fields=True):
     """Keep one lasting statement: a preference, a decision, a correction, a fact about a person or
     a project. No secrets, and nothing that only matters now. merged_with is what said the same
-    already; contradicts is what the new statement replaces: tell the user, if that may be a
-    mistake.
+    already; supersedes and contradicts are what the new statement replaces: tell the user, if that
+    may be a mistake.
     """  # noqa: D205 - a model reads it as one text
 
     text: Annotated[str, told("One statement that is clear without the conversation")]
@@ -135,6 +135,7 @@ class Remembered(Struct, kw_only=True, omit_defaults=True):
     stored: bool
     category: str
     merged_with: KnownMemory | UnsetType = UNSET
+    supersedes: list[str] | UnsetType = UNSET
     contradicts: list[KnownMemory] | UnsetType = UNSET
     warning: str | UnsetType = UNSET
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from ..memory.resent_turns import Spoken
 from .connection import connect
 from .database import FILE_NAME
+from .memory_rows import KIND
 from .transaction import Transaction
 
 # An entry about a whole conversation is made from its beginning, its end, and this many characters
@@ -28,13 +31,22 @@ PATH: Final = "chat://"
 
 
 class Said(msgspec.Struct, frozen=True):
-    """One reported turn; `at` is in seconds since the epoch."""
+    """One reported turn; `at` is in seconds since the epoch.
+
+    `position` is its place in the conversation, if the caller counts.
+    """
 
     role: str
     text: str
     actor: str
     at: float
     tools: tuple[str, ...] = ()
+    position: int | None = None
+
+    @property
+    def speaker(self) -> str:
+        """Who said it: a name, else a role."""
+        return self.actor or self.role
 
 
 class Heard(msgspec.Struct, frozen=True):
@@ -135,12 +147,39 @@ def hear(
     return find(tx.db, key)
 
 
-def next_place(db: sqlite3.Connection, key: str) -> int:
-    """The position after the last stored turn of a conversation."""
-    found = db.execute(
-        "SELECT max(position) FROM memories WHERE grp <> '' AND grp = ?", (key,)
-    ).fetchone()[0]
-    return 0 if found is None else int(found) + 1
+def last_turns(tx: Transaction, key: str, most: int) -> tuple[list[Spoken | None], int]:
+    """The last stored turns of a conversation, in their order, and the position of the next.
+
+    None takes the place of a turn that is missing, such as a forgotten one.
+    """
+    rows = tx.db.execute(
+        "SELECT position, actor, text FROM memories WHERE grp <> '' AND grp = ?"
+        " AND position IS NOT NULL ORDER BY position DESC LIMIT ?",
+        (key, most),
+    ).fetchall()
+    end = rows[0][0] + 1 if rows else 0
+    while _was_stored(tx, key, end):
+        end += 1
+    turns = {position: (actor, text) for position, actor, text in rows}
+    return [turns.get(position) for position in range(max(0, end - most), end)], end
+
+
+def is_stored(tx: Transaction, key: str, position: int) -> bool:
+    """Whether a turn was stored at this position, even if it is forgotten by now."""
+    taken = tx.db.execute(
+        "SELECT 1 FROM memories WHERE grp <> '' AND grp = ? AND position = ?", (key, position)
+    ).fetchone()
+    return taken is not None or _was_stored(tx, key, position)
+
+
+def turn_id(tx: Transaction, key: str, position: int) -> str:
+    """The id of the memory of a turn that this device stores."""
+    return blake2b(f"{tx.device}\0{key}\0{position}".encode(), digest_size=8).hexdigest()
+
+
+def _was_stored(tx: Transaction, key: str, position: int) -> bool:
+    """Whether this device stored a turn there, which may have been forgotten or moved since."""
+    return KIND.load(tx.db, turn_id(tx, key, position)) is not None
 
 
 def unread(db: sqlite3.Connection, key: str, most_chars: int) -> list[Heard]:

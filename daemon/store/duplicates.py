@@ -8,23 +8,18 @@ from __future__ import annotations
 
 import re
 import sqlite3
-import unicodedata
 from collections.abc import Iterator
 from typing import Final
 
 from ..language.normal_form import negations
-from ..language.pairing import judge_pair
+from ..language.pairing import is_duplicate
 from ..memory.indexing import index_text
 from ..memory.records import Memory
-from ..memory.similarity import exact_key
+from ..memory.similarity import exact_key, text_digest
 from ..memory.stop_words import STOP_WORDS
-from . import memory_rows
+from . import memory_rows, merging
 from .memory_table import SELECT, from_row
 
-# The words in this many first characters identify nearly any text; the rest is compared in full.
-_BEGINNING: Final = 400
-# Categories that the index treats as parts of words, besides letters and digits; see the schema.
-_IN_WORDS: Final = frozenset({"Co", "Mn", "Mc"})
 _MARKS: Final = ".,;:!?()[]{}*_~<>/|-"
 # The first would end the quoted word; the rest are in "isn't", which may be written "is not".
 _QUOTES: Final = re.compile("[\"\0]|\\S*['’]\\S*")
@@ -38,14 +33,27 @@ def find_same(
 ) -> Memory | None:
     """A memory with the same text except for case, blanks and closing full stops.
 
-    Archived and merged memories are included, expired ones are not; turns of conversations only if
-    `turns`.
+    It needs no index of the transaction's own memories. Archived and merged memories are included,
+    expired ones are not; turns of conversations only if `turns`.
     """
-    key = exact_key(text)
-    for memory in _beginning_alike(db, text):
-        is_meant = turns or memory.position is None
-        if is_meant and exact_key(memory.text) == key and not memory.expired(now):
-            return memory
+    return next(_with_text(db, text, now, turns=turns), None)
+
+
+def known_word_for_word(db: sqlite3.Connection, memory: Memory) -> Memory | None:
+    """The memory that has the text of `memory` except for blanks, said by the same actor.
+
+    It still holds: it is not superseded. The one that it was merged into takes its place. A turn of
+    a conversation is never known.
+    """
+    if memory.position is not None:
+        return None
+    words = memory.text.split()
+    for other in _with_text(db, memory.text, memory.updated_at, turns=False):
+        if other.text.split() != words or other.actor != memory.actor:
+            continue
+        kept = merging.successor(db, other.id)
+        if kept is not None and kept.superseded_by is None:
+            return kept
     return None
 
 
@@ -61,7 +69,7 @@ def said_already(db: sqlite3.Connection, memory: Memory) -> Memory | None:
         same = other.text.strip().lower() == memory.text.strip().lower()
         if same and other.position is None:
             return other
-        if judge_pair(other, memory).relation == "duplicate":
+        if is_duplicate(other, memory):
             return other
     return None
 
@@ -73,13 +81,13 @@ def is_known(db: sqlite3.Connection, memory: Memory) -> bool:
     return said_already(db, memory) is not None
 
 
-def _beginning_alike(db: sqlite3.Connection, text: str) -> Iterator[Memory]:
-    beginning = _cut(index_text(text))
-    if not any(map(_in_words, beginning)):
-        # The index has no such text.
-        return map(from_row, db.execute(f"{SELECT} WHERE text = ?", (text,)))
-    quoted = beginning.replace('"', '""')
-    return _matching(db, f'text : ^ "{quoted}"', "ORDER BY rowid")
+def _with_text(db: sqlite3.Connection, text: str, now: float, *, turns: bool) -> Iterator[Memory]:
+    key = exact_key(text)
+    rows = db.execute(f"{SELECT} WHERE digest = ? ORDER BY row", (text_digest(text),)).fetchall()
+    for memory in map(from_row, rows):
+        is_meant = turns or memory.position is None
+        if is_meant and exact_key(memory.text) == key and not memory.expired(now):
+            yield memory
 
 
 def _with_telling_words(db: sqlite3.Connection, text: str) -> Iterator[Memory]:
@@ -109,19 +117,3 @@ def _telling(text: str) -> Iterator[str]:
         small = word.strip(_MARKS).lower()
         if any(map(str.isalnum, word)) and small not in STOP_WORDS and small not in negations():
             yield word
-
-
-def _in_words(character: str) -> bool:
-    """Whether every release of SQLite treats the character as part of a word.
-
-    By the oldest Unicode table in use: newer ones are not available everywhere.
-    """
-    category = unicodedata.ucd_3_2_0.category(character)
-    return category[0] in "LN" or category in _IN_WORDS
-
-
-def _cut(indexed: str) -> str:
-    if len(indexed) <= _BEGINNING:
-        return indexed
-    # A part of a split word is a different word.
-    return indexed[: indexed.rfind(" ", 0, _BEGINNING) + 1] or indexed

@@ -11,8 +11,9 @@ from typing import Final
 import msgspec
 
 from ..errors import Conflict, NotFound
-from ..language.pairing import judge_pair
-from ..memory.records import Memory
+from ..language.pairing import is_duplicate
+from ..memory.merging import merge
+from ..memory.records import DEFAULT_CATEGORY, Memory
 from ..memory.scoring import score_of, tier_of
 from . import merging, rows, tree_rows, uses
 from .memory_rows import KIND, fetch, rewrite, there, unlink
@@ -83,6 +84,24 @@ def insert(tx: Transaction, memory: Memory) -> Memory:
     return _told(tx, memory.id, "memory.stored")
 
 
+def strengthen(tx: Transaction, known: Memory, repeated: Memory) -> Memory:
+    """Count a use of a memory that is stored once more, and add what `repeated` says beyond it.
+
+    These are tags, references, subject, outcome and data, a pin, a later expiry, a higher
+    importance, and a category in place of the default.
+    """
+    new = merge(repeated, known, share=0.0)
+    new = msgspec.structs.replace(
+        new,
+        importance=max(known.importance, repeated.importance),
+        category=repeated.category if known.category == DEFAULT_CATEGORY else known.category,
+    )
+    if new != known:
+        replace(tx, known, msgspec.structs.replace(new, updated_at=tx.now))
+    reinforce(tx, [known.id])
+    return there(tx, known.id)
+
+
 def replace(tx: Transaction, old: Memory, new: Memory, *, why: str = "") -> Memory:
     """Replace the content of a memory, under the same id.
 
@@ -116,7 +135,7 @@ def delete(tx: Transaction, memory: Memory) -> tuple[str, ...]:
     back = tx.db.execute("SELECT id FROM memories WHERE merged_into = ?", (memory.id,)).fetchall()
     for (key,) in back:
         other = msgspec.structs.replace(there(tx, key), merged_into=None)
-        if judge_pair(other, memory).relation == "duplicate":
+        if is_duplicate(other, memory):
             delete(tx, there(tx, key))
     back = tx.db.execute("SELECT id FROM memories WHERE merged_into = ?", (memory.id,)).fetchall()
     rows.write(tx, KIND, memory.id, None)

@@ -14,6 +14,7 @@ from ..errors import StoreDamaged
 from ..memory.indexing import indexed_columns
 from ..memory.records import Memory, Metadata
 from ..memory.scoring import score_of
+from ..memory.similarity import text_digest
 from ..memory.warm import record_size
 from . import full_text, introductions, people
 from .database import in_pages
@@ -37,6 +38,7 @@ _COLUMNS: Final = [
     "clocks",
     "extra",
     "size",
+    "digest",
 ]
 _UPDATE: Final = (
     f"UPDATE memories SET {', '.join(f'{name} = ?' for name in _COLUMNS)}"
@@ -244,7 +246,8 @@ def _said_values(memory: Memory, row: Row) -> list[Any]:
     values["data"] = None if memory.data is None else _json(memory.data)
     extra = {name: value for name, value in row.data.items() if name not in SAID}
     clocks = row.encoded()[1]
-    return [*values.values(), clocks, _json(extra) if extra else None, record_size(memory)]
+    unknown = _json(extra) if extra else None
+    return [*values.values(), clocks, unknown, record_size(memory), text_digest(memory.text)]
 
 
 def _score(tx: Transaction, memory: Memory) -> float:

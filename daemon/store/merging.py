@@ -16,7 +16,7 @@ import msgspec
 from thermocline.sync import ABSENT, Fields, Row, Stamp, patched, stamps
 
 from ..errors import Conflict
-from ..language.pairing import judge_pair
+from ..language.pairing import is_duplicate, judge_pair
 from ..memory import merging
 from ..memory.records import CONSOLIDATED, Memory
 from . import rows
@@ -85,10 +85,10 @@ def merge_duplicate(tx: Transaction, older: str, newer: str) -> Memory | None:
     Returns:
         The kept memory; None if nothing was merged.
     """
-    first, second = fetch(tx.db, older), _living(tx.db, newer)
+    first, second = fetch(tx.db, older), successor(tx.db, newer)
     if first is None or second is None or first.id == second.id or first.merged_into is not None:
         return None
-    if judge_pair(first, second).relation != "duplicate" or _is_kept_apart(tx.db, first.id):
+    if not is_duplicate(first, second) or _is_kept_apart(tx.db, first.id):
         return None
     _, kept = merge(tx, first, second)
     return kept
@@ -110,7 +110,7 @@ def supersede(tx: Transaction, older: str, newer: str) -> Memory | None:
     Returns:
         The superseding memory; None if nothing was marked.
     """
-    first, second = fetch(tx.db, older), _living(tx.db, newer)
+    first, second = fetch(tx.db, older), successor(tx.db, newer)
     if first is None or second is None or first.id == second.id:
         return None
     if first.superseded_by == second.id or judge_pair(first, second).relation != "contradiction":
@@ -269,7 +269,7 @@ def _dissolve(tx: Transaction, key: str) -> None:
         tx.tell("memory.deleted", id=key, category=made.category)
 
 
-def _living(db: sqlite3.Connection, key: str) -> Memory | None:
+def successor(db: sqlite3.Connection, key: str) -> Memory | None:
     """The memory, or the one at the end of its merges; None if that is deleted."""
     memory = fetch(db, key)
     passed: set[str] = set()

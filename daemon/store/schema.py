@@ -112,9 +112,11 @@ _MEMORIES: Final = (
         writer TEXT NOT NULL,
         clocks TEXT NOT NULL,
         extra TEXT,
-        size INTEGER NOT NULL
+        size INTEGER NOT NULL,
+        digest INTEGER NOT NULL
     ) STRICT
     """,
+    "CREATE INDEX memories_by_digest ON memories(digest)",
     "CREATE INDEX memories_by_time ON memories(created_at)",
     "CREATE INDEX memories_by_category ON memories(category)",
     """

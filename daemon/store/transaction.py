@@ -52,6 +52,7 @@ class Transaction:
         writer: on whose behalf the operation runs, as `uid:1000`; empty: the daemon's own.
         settle_warm, settle_tree, settle_hot: which caps the group may have broken.
         keep_category: the category that the tree's caps must leave alone.
+        new_by_term: the ids of new memories by the stems of their words.
         unindexed: new memories that are not in the full text yet.
         index_writes: number of changes of full-text indexes.
     """
@@ -85,6 +86,7 @@ class Transaction:
         self.settle_tree = False
         self.settle_hot = False
         self.keep_category: str | None = None
+        self.new_by_term: dict[str, list[str]] = {}
         self.unindexed: list[Entry] = []
         self.index_writes = 0
 

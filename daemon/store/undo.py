@@ -34,7 +34,9 @@ def undo(tx: Transaction, kind: Kind, key: str, number: int | None = None) -> Ro
         raise NotFound(
             f"no earlier version of '{key}' is kept",
             field="id",
-            hint="forgetting erases the versions of a memory too",
+            hint="forgetting erases the versions of a memory too"
+            if number is None
+            else f"`thermocline history {key}` lists the versions with their numbers",
         )
     said = dict(version.row.data)
     if fetch(tx.db, into := said.get("merged_into")) is None:

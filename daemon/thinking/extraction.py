@@ -243,8 +243,10 @@ def _stored(
         return None
     kept = keep(tx, wanted)
     _update_owner(tx, told)
+    superseded = dict(kept.superseded)
     for memory in kept.stored:
-        if memory.id in corrected:
-            supersede(tx, corrected[memory.id], memory)
+        older = supersede(tx, corrected[memory.id], memory) if memory.id in corrected else None
+        if older is not None:
+            superseded[memory.id] = (*superseded[memory.id], older)
     tx.tell("conversation.read", conversation=key, turns=len(turns), stored=len(kept.stored))
-    return kept
+    return replace(kept, superseded=superseded)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -24,7 +24,7 @@ from ..memory.records import (
     outranks,
 )
 from ..memory.scoring import default_importance
-from ..store import memories
+from ..store import memories, supersession
 from ..store.duplicates import said_already
 from ..store.memory_rows import fetch, rewrite
 from ..store.memory_table import index_new
@@ -40,25 +40,30 @@ class Kept(msgspec.Struct, frozen=True):
     Attributes:
         stored: the new memories.
         known: the existing memories that say the same as the others.
+        superseded: for the id of a stored memory, those that it replaces.
     """
 
     stored: tuple[Memory, ...] = ()
     known: tuple[Memory, ...] = ()
+    superseded: Mapping[str, tuple[Memory, ...]] = {}
 
 
 def keep(tx: Transaction, found: Sequence[Memory]) -> Kept:
-    """Store the new memories; count the known ones as used.
+    """Store the new memories, which may replace others; count the known ones as used.
 
     Secrets are removed first. A memory is known if it would be merged with an existing one. This
     is decided in the transaction: nothing is stored twice, even by concurrent callers.
     """
     stored: list[Memory] = []
     known: list[Memory] = []
+    superseded: dict[str, tuple[Memory, ...]] = {}
     for memory in map(without_secrets, found):
         index_new(tx)
         same = said_already(tx.db, memory)
         if same is None:
-            stored.append(memories.insert(tx, memory))
+            inserted = supersession.insert(tx, memory)
+            stored.append(inserted.memory)
+            superseded[memory.id] = inserted.superseded
         else:
             if outranks(memory, same):
                 same = msgspec.structs.replace(same, source=memory.source)
@@ -66,16 +71,17 @@ def keep(tx: Transaction, found: Sequence[Memory]) -> Kept:
             known.append(same)
     if known:
         memories.reinforce(tx, list(dict.fromkeys(memory.id for memory in known)))
-    return Kept(tuple(stored), tuple(known))
+    return Kept(tuple(stored), tuple(known), superseded)
 
 
-def supersede(tx: Transaction, key: str, newer: Memory) -> None:
-    """Mark a memory as superseded, unless it is gone or outranks the newer one."""
+def supersede(tx: Transaction, key: str, newer: Memory) -> Memory | None:
+    """Mark a memory as superseded, unless it is gone or outranks the newer one; return it."""
     older = fetch(tx.db, key)
     if older is None or older.id == newer.id or older.superseded_by or outranks(older, newer):
-        return
+        return None
     rewrite(tx, msgspec.structs.replace(older, superseded_by=newer.id), why="superseded")
     tx.tell("memory.superseded", id=key, by=newer.id, category=older.category)
+    return older
 
 
 def memory_of(distilled: Distilled, category: str, *, now: float, writer: str) -> Memory:

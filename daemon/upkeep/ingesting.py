@@ -27,7 +27,7 @@ from ..memory import checks
 from ..memory.records import DEFAULT_CATEGORY, EXTRACTED, NOTE, Memory
 from ..memory.similarity import exact_key
 from ..shapes.upkeep import Ingested, NoteReport, TakenIn
-from ..store import memories, noted
+from ..store import noted, supersession
 from ..store.agent_store import AgentStore
 from ..store.duplicates import is_known
 from ..store.memory_table import index_new
@@ -239,5 +239,5 @@ def _store(tx: Transaction, group: Sequence[Memory]) -> list[Memory]:
     for memory in group:
         index_new(tx)
         if not is_known(tx.db, memory):
-            stored.append(memories.insert(tx, memory))
+            stored.append(supersession.insert(tx, memory).memory)
     return stored

@@ -8,22 +8,25 @@ joined.
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from array import array
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Final, Literal
 
 import msgspec
 
-from ..language.pairing import RelatedPair, find_pairs, keys_of
+from ..language.pairing import RelatedPair, find_pairs, judge_pair, keys_of
+from ..language.replacing import tells_change
 from ..memory.records import Memory
-from ..store import merging, settling
+from ..store import merging, settling, supersession
 from ..store.agent_store import AgentStore
 from ..store.selecting import living_after, living_at
 from ..store.transaction import Transaction
 
 _READ_AT_ONCE: Final = 500
+_COMPARED_AT_ONCE: Final = 50
 # About ten milliseconds of the writer's time, which may delay a store.
 _PAIRS_AT_ONCE: Final = 16
 # The number of short lists to sort, since sorting a long one would block other threads.
@@ -54,9 +57,11 @@ class Survey:
 
     Attributes:
         examined: the number of memories.
+        changing: the rows of memories that tell of a change, and may replace others.
     """
 
     def __init__(self) -> None:
+        self.changing: list[int] = []
         self._shelves = [(array("q"), array("q")) for _ in range(_SHELVES)]
         self.examined = 0
 
@@ -64,6 +69,8 @@ class Survey:
         """Record some memories, each given with its row."""
         self.examined += len(page)
         for row, memory in page:
+            if tells_change(memory.text):
+                self.changing.append(row)
             for key in keys_of(memory):
                 keys, rows = self._shelves[key % _SHELVES]
                 keys.append(key)
@@ -92,6 +99,7 @@ async def tidy(store: AgentStore, *, dry_run: bool = False) -> TidyReport:
     """
     survey = await _surveyed(store)
     pairs = await _pairs(store, await asyncio.to_thread(survey.suspects))
+    pairs += await _replaced(store, survey.changing, {pair.older.id for pair in pairs})
     if dry_run:
         findings = [_finding(pair, pair.newer) for pair in pairs]
         faded = await store.read(partial(settling.faded, now=store.now, rules=store.rules))
@@ -135,6 +143,29 @@ async def _pairs(store: AgentStore, rows: Sequence[int]) -> list[RelatedPair]:
         and (pair.older.superseded_by != pair.newer.id or pair.newer.id in retiring)
     ]
     return [*duplicates, *contradictions]
+
+
+async def _replaced(
+    store: AgentStore, rows: Sequence[int], known: Container[str]
+) -> list[RelatedPair]:
+    """The memories, other than the known ones, that others replace in other words."""
+    now = store.now
+
+    def read(db: sqlite3.Connection, part: Sequence[int]) -> list[RelatedPair]:
+        return [
+            RelatedPair(older, newer, judge_pair(older, newer))
+            for newer in living_at(db, rows=part, now=now)
+            for older in supersession.replaced_by(db, newer)
+        ]
+
+    found: dict[str, RelatedPair] = {}
+    for start in range(0, len(rows), _COMPARED_AT_ONCE):
+        part = rows[start : start + _COMPARED_AT_ONCE]
+        for pair in await store.read(partial(read, part=part)):
+            if pair.older.id not in known:
+                # The first that replaces it.
+                found.setdefault(pair.older.id, pair)
+    return [*found.values()]
 
 
 async def _join(store: AgentStore, pairs: Sequence[RelatedPair]) -> list[Finding]:

@@ -192,8 +192,10 @@ def test_update_changes_only_what_is_named(shell: Shell) -> None:
 def test_tidying_shows_what_it_would_do_then_does_it_and_can_be_undone(shell: Shell) -> None:
     stored = [
         shell.json("store", text)["id"]
-        for text in ("Ana likes tea", "The gate code is 1", "Ana likes tea.", "The gate code is 2")
+        for text in ("Ana likes tea", "The gate code is 1", "Ana likes tea.", "The gate is shut")
     ]
+    # A store would mark it at once.
+    shell.run("update", stored[3], "--text", "The gate code is 2")
     ids = [key[:8] for key in stored]
     dry = shell.out("tidy", "--dry-run").splitlines()
     assert dry[0].split()[:4] == [ids[0], "merged", "into", ids[2]]
@@ -377,6 +379,14 @@ def test_two_edits_of_importance_do_not_look_alike_in_the_history(shell: Shell) 
     assert shell.json("history", "--limit", "1")["results"][0]["replaced"] == ["importance"]
 
 
+def test_a_store_prints_which_memory_the_new_one_replaces(shell: Shell) -> None:
+    old = shell.json("store", "Maya lives in Bonn")["id"]
+    lines = shell.out("store", "Maya moved to Kiel").splitlines()
+    assert lines[1:] == [f"replaces {old[:8]}: Maya lives in Bonn"]
+    new = shell.json("list", "--limit", "1")["results"][0]["id"]
+    assert shell.json("store", "Maya moved to Jena")["supersedes"] == [new]
+
+
 def test_what_is_superseded_or_merged_is_marked_in_plain_lists(shell: Shell) -> None:
     keys = [
         shell.json("store", text)["id"]
@@ -490,7 +500,7 @@ def test_events_are_followed_until_interrupted(shell: Shell) -> None:
         while not line.endswith(b"\n"):
             # Only what happens after the stream is open is seen: try until it is.
             assert time.monotonic() < deadline
-            shell.run("store", "something happened")
+            shell.run("store", "something happened", "--force")
             line += process.stdout.readline() or b""
         event = json.loads(line)
         process.send_signal(signal.SIGINT)

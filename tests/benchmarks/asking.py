@@ -75,11 +75,12 @@ def load(wire: Wire, collection: Collection, *, apart: bool = False) -> dict[str
     ids: list[str] = []
     if apart:
         path = with_query("/api/memory", query)
-        ids += (wire.post(path, body)["id"] for body in bodies)
+        ids += (wire.post(path, body | {"force": True})["id"] for body in bodies)
     else:
         path = with_query("/api/memory/batch", query)
         for begin in range(0, len(bodies), _BATCH):
-            stored = wire.post(path, {"memories": bodies[begin : begin + _BATCH]})
+            batch = {"memories": bodies[begin : begin + _BATCH], "force": True}
+            stored = wire.post(path, batch)
             ids += (memory["id"] for memory in stored["results"])
     return dict(zip(ids, collection.memories, strict=True))
 

@@ -295,8 +295,8 @@ def test_status_agents_and_events_show_only_what_may_be_read(
     seen = b""
     while b"the end" not in seen:
         if b"notes" in seen:
-            calls_of(open_daemon, "diary").store("x")
-            calls_of(open_daemon, "notes").store("x", event="the end")
+            calls_of(open_daemon, "diary").store("x", force=True)
+            calls_of(open_daemon, "notes").store("x", event="the end", force=True)
         seen += one.socket.recv(65_536)
     assert b"diary" not in seen
     assert b"plans" not in seen

@@ -126,7 +126,7 @@ def test_all_that_is_known_follows_a_number_from_before_a_restart(call: Any, lis
 
 def test_of_a_long_history_the_last_thousand_events_are_kept(call: Any, listen: Any) -> None:
     for _ in range(3):
-        call.ok("POST", "/api/memory/batch", {"memories": [{"text": "x"}] * 400})
+        call.ok("POST", "/api/memory/batch", {"memories": [{"text": "x"}] * 400, "force": True})
     stream = listen("/api/events", last="0")
     numbers = [stream.next()[0] for _ in range(1000)]
     assert numbers == list(range(numbers[0], numbers[0] + 1000))

@@ -37,6 +37,12 @@ def texts(page: Any) -> list[str]:
     return [memory["text"] for memory in page["results"]]
 
 
+def without_stored(answer: Any) -> Any:
+    """The memory in the answer to storing it."""
+    assert answer.pop("stored") is True
+    return answer
+
+
 def listed(call: Any, query: str = "") -> list[str]:
     page = call.ok("GET", f"/api/memory?{query}")
     assert page["total"] == len(page["results"])
@@ -55,7 +61,7 @@ def anyone(shared_daemon: Any, calls_of: Any) -> Any:
 def test_a_text_alone_becomes_a_complete_memory(call: Any) -> None:
     before = time.time()
     stored = call.store("Ana prefers tea")
-    assert stored.keys() == KEYS
+    assert stored.keys() == KEYS | {"stored"}
     assert stored["text"] == stored["content"] == "Ana prefers tea"
     assert (stored["type"], stored["event"]) == ("semantic", "fact_stored")
     assert (stored["category"], stored["original_category"]) == ("general", "")
@@ -76,7 +82,7 @@ def test_every_field_that_is_given_comes_back_and_stays(call: Any) -> None:
     }
     for answer in (stored, call.ok("GET", f"/api/memory/{stored['id']}")):
         assert {name: answer[name] for name in expected} == expected
-    assert call.ok("GET", "/api/memory")["results"] == [stored]
+    assert call.ok("GET", "/api/memory")["results"] == [without_stored(stored)]
 
 
 def test_storing_is_answered_with_201(call: Any) -> None:
@@ -118,13 +124,13 @@ def test_any_text_comes_back_as_it_was(anyone: Any, text: str) -> None:
     ],
 )
 def test_importance_follows_from_the_event(anyone: Any, event: str, importance: float) -> None:
-    assert anyone.store("x", event=event)["importance"] == importance
-    assert anyone.store("x", event=event, importance=0.1)["importance"] == 0.1
+    assert anyone.store("x", force=True, event=event)["importance"] == importance
+    assert anyone.store("x", force=True, event=event, importance=0.1)["importance"] == 0.1
 
 
 @pytest.mark.parametrize("importance", [0, 1, 0.0, 1.0, 0.5])
 def test_importance_reaches_from_0_to_1(anyone: Any, importance: float) -> None:
-    assert anyone.store("x", importance=importance)["importance"] == importance
+    assert anyone.store("x", force=True, importance=importance)["importance"] == importance
 
 
 @pytest.mark.parametrize(
@@ -132,7 +138,7 @@ def test_importance_reaches_from_0_to_1(anyone: Any, importance: float) -> None:
     [(0.7, "hot"), (0.69, "warm"), (0.3, "warm"), (0.1, "cold"), (0.01, "frozen")],
 )
 def test_the_score_decides_the_tier(anyone: Any, importance: float, tier: str) -> None:
-    stored = anyone.store("x", importance=importance, created_at=time.time() + 60)
+    stored = anyone.store("x", force=True, importance=importance, created_at=time.time() + 60)
     assert stored["tier"] == tier
     assert stored["score"] == importance
 
@@ -165,7 +171,7 @@ def test_references_in_the_text_are_added_to_those_given(call: Any) -> None:
     ],
 )
 def test_times_are_seconds_or_iso_8601(anyone: Any, created_at: Any, seconds: float) -> None:
-    assert anyone.store("x", created_at=created_at)["created_at"] == seconds
+    assert anyone.store("x", force=True, created_at=created_at)["created_at"] == seconds
 
 
 def test_a_batch_keeps_its_order_and_is_stored_whole(call: Any) -> None:
@@ -206,7 +212,7 @@ def test_the_beginning_of_an_id_is_enough_while_it_is_the_only_one(call: Any) ->
 def test_a_beginning_of_several_ids_is_a_conflict(call: Any) -> None:
     # Of 1,500 random ids two begin with the same four digits, but for one time in 10^7.
     for _ in range(3):
-        call.ok("POST", "/api/memory/batch", {"memories": [{"text": "x"}] * 500})
+        call.ok("POST", "/api/memory/batch", {"memories": [{"text": "x"}] * 500, "force": True})
     pages = [call.ok("GET", f"/api/memory?limit=500&offset={at}") for at in (0, 500, 1000)]
     starts = [memory["id"][:4] for page in pages for memory in page["results"]]
     twice = next(start for start in starts if starts.count(start) > 1)
@@ -289,7 +295,7 @@ def test_a_change_with_a_fault_changes_nothing(call: Any) -> None:
     stored = call.store("x")
     body = {"text": "y", "importance": 17}
     assert call("PUT", f"/api/memory/{stored['id']}", body).refusal()[2] == "importance"
-    assert call.ok("GET", f"/api/memory/{stored['id']}") == stored
+    assert call.ok("GET", f"/api/memory/{stored['id']}") == without_stored(stored)
 
 
 # Merging
@@ -340,13 +346,13 @@ def test_memories_cannot_be_merged_in_a_circle(call: Any) -> None:
 )
 def test_expiry_is_a_span_from_now(anyone: Any, given: str, seconds: int) -> None:
     for name in ("expires", "ttl"):
-        stored = anyone.store("x", **{name: given})
+        stored = anyone.store("x", force=True, **{name: given})
         assert stored["expires_at"] == pytest.approx(time.time() + seconds, abs=60)
 
 
 @pytest.mark.parametrize("given", ["2999-01-01T00:00:00Z", 32_472_144_000])
 def test_expiry_is_a_moment(anyone: Any, given: Any) -> None:
-    assert anyone.store("x", expires=given)["expires_at"] == 32_472_144_000
+    assert anyone.store("x", force=True, expires=given)["expires_at"] == 32_472_144_000
 
 
 def test_no_expiry_and_an_expiry_taken_back(call: Any) -> None:

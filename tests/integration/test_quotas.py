@@ -44,7 +44,7 @@ def test_a_quota_is_raised_while_the_daemon_runs_and_counts_megabytes(
 
         def fill() -> None:
             for _ in range(40):
-                client.store("x" * 60_000)
+                client.store("x" * 60_000, force=True)
 
         with pytest.raises(ApiError) as refused:
             fill()

@@ -43,15 +43,8 @@ def test_relevance_is_that_of_tiny_claw(case):
 
 @pytest.mark.parametrize("case", SCALYCLAW, ids=ids)
 def test_relevance_is_that_of_scalyclaw(case):
-    parts = scalyclaw(case["semantic"], case["days"], case["importance"] / 10, threshold=0.0)
-    assert parts is not None
+    parts = scalyclaw(case["semantic"], case["days"], case["importance"] / 10)
     assert parts.relevance == pytest.approx(case["score"], abs=1e-9)
-
-
-def test_what_matches_less_than_the_threshold_is_no_match():
-    assert scalyclaw(0.49, 0, 1.0) is None
-    assert scalyclaw(0.5, 0, 1.0) is not None
-    assert scalyclaw(0.3, 0, 1.0, threshold=0.3) is not None
 
 
 @pytest.mark.parametrize(
@@ -73,10 +66,8 @@ def test_a_better_match_never_ranks_lower(worse, better, days, uses, importance)
         tinyclaw(worse, days, uses, importance).relevance
         <= tinyclaw(better, days, uses, importance).relevance
     )
-    low = scalyclaw(worse, days, importance, threshold=0.0)
-    high = scalyclaw(better, days, importance, threshold=0.0)
-    assert low is not None
-    assert high is not None
+    low = scalyclaw(worse, days, importance)
+    high = scalyclaw(better, days, importance)
     assert low.relevance <= high.relevance
 
 

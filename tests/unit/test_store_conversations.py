@@ -94,9 +94,11 @@ def test_of_a_long_conversation_its_ends_are_kept_and_of_a_long_turn_its_beginni
 
 
 def test_turns_are_stored_behind_those_that_are_there(remembered: Remembered) -> None:
-    stored = Memory(id="m", text="x", created_at=1, updated_at=1, group="c", position=7)
-    db = remembered([stored])
-    assert (conversations.next_place(db, "c"), conversations.next_place(db, "d")) == (8, 0)
+    turn = Memory(id="m", text="x", created_at=1, updated_at=1, group="c", position=2, actor="Ada")
+    tx = Buffer(remembered([turn])).tx
+    assert conversations.last_turns(tx, "c", 9) == ([None, None, ("Ada", "x")], 3)
+    assert conversations.last_turns(tx, "c", 1) == ([("Ada", "x")], 3)
+    assert conversations.last_turns(tx, "d", 9) == ([], 0)
 
 
 def test_an_end_without_anything_new_leaves_no_trace(buffer: Buffer) -> None:

@@ -132,8 +132,10 @@ async def categories(view: View) -> list[str]:
 
 
 def _add(client: Client, fields: dict[str, Any]) -> Done:
-    """Store a memory; undoing forgets it."""
+    """Store a memory; undoing forgets it, or takes back the use of a known one."""
     stored = client.store(**fields)
+    if not stored.stored:
+        return Done("already known: counted a use", lambda again: again.unreinforce(stored.id))
     return Done(_warned("stored a memory", stored), lambda again: again.forget(stored.id))
 
 
@@ -158,7 +160,7 @@ def _forget(client: Client, memory: MemoryView) -> Done:
         }  # fmt: skip
         if memory.expires_at is not None:
             fields["expires"] = memory.expires_at
-        stored = again.store(**fields)
+        stored = again.store(**fields, force=True)
         for key in parted:
             again.merge(key, stored.id)
 

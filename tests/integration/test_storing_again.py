@@ -1,0 +1,109 @@
+"""A text that is known word for word is not stored a second time."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+FACT = "Maya's flight lands on Friday at 18:40"
+
+
+def test_a_known_text_is_strengthened_and_said_to_be_known(call: Any) -> None:
+    first = call.store(FACT, category="travel")
+    assert first["stored"] is True
+    assert "known" not in first
+    again = call.store(f" {FACT.replace(' ', '  ')}\n")
+    assert (again["stored"], again["known"], again["id"]) == (False, first["id"], first["id"])
+    assert (again["text"], again["category"]) == (FACT, "travel")
+    assert again["access_count"] == 1
+    assert again["score"] > first["score"]
+    assert call.total() == 1
+
+
+def test_force_stores_it_again(call: Any) -> None:
+    first = call.store(FACT)
+    second = call.store(FACT, force=True)
+    assert second["stored"]
+    assert second["id"] != first["id"]
+    assert call.total() == 2
+
+
+def test_what_the_caller_adds_is_added(call: Any) -> None:
+    first = call.store(FACT, tags=["maya"], importance=0.6)
+    call.store(FACT, tags=["trip"], importance=0.9, category="travel", pinned=True)
+    now = call.ok("GET", f"/api/memory/{first['id']}")
+    assert sorted(now["tags"]) == ["maya", "trip"]
+    assert (now["importance"], now["category"], now["pinned"]) == (0.9, "travel", True)
+    call.store(FACT, category="projects/other", importance=0.1)
+    now = call.ok("GET", f"/api/memory/{first['id']}")
+    assert (now["importance"], now["category"], now["access_count"]) == (0.9, "travel", 2)
+
+
+def test_plain_repetition_leaves_no_version_behind(call: Any) -> None:
+    first = call.store(FACT, category="travel")
+    for _ in range(3):
+        call.store(FACT)
+    versions = call.ok("GET", f"/api/history?kind=memory&id={first['id']}")["results"]
+    assert [version for version in versions if version["why"] != "now"] == []
+
+
+def test_the_same_words_of_somebody_else_or_in_a_conversation_are_new(call: Any) -> None:
+    call.store("I like tea", actor="Maya")
+    assert call.store("I like tea", actor="Tom")["stored"]
+    assert call.store("I like tea", actor="Tom", group="talk", position=3)["stored"]
+    assert call.store("I like tea", actor="Tom", group="talk", position=5)["stored"]
+    assert not call.store("I like tea", actor="Maya")["stored"]
+
+
+def test_a_fact_that_holds_again_is_new(call: Any) -> None:
+    remember = "/api/tools/remember"
+    for text in ("The gate code is 4711", "The gate code is 4712"):
+        call.ok("POST", remember, {"text": text})
+    assert call.store("The gate code is 4711")["stored"]
+
+
+def test_the_later_end_is_kept(call: Any) -> None:
+    soon = time.time() + 60
+    first = call.store(FACT, expires=soon)
+    again = call.store(FACT, expires=soon + 60)
+    assert (again["id"], again["expires_at"]) == (first["id"], soon + 60)
+    assert call.store(FACT)["expires_at"] is None
+
+
+def test_a_merged_memory_stands_for_the_one_that_it_went_into(call: Any) -> None:
+    older, newer = call.store("The dog is called Rex"), call.store("Our dog's name is Rex")
+    call.ok("POST", f"/api/memory/{older['id']}/merge", {"into": newer["id"]})
+    assert call.store("The dog is called Rex")["known"] == newer["id"]
+
+
+def test_a_batch_strengthens_too(call: Any) -> None:
+    first = call.store(FACT)
+    batch = [{"text": FACT}, {"text": "new"}, {"text": "new"}]
+    answer = call.ok("POST", "/api/memory/batch", {"memories": batch})["results"]
+    assert [one["stored"] for one in answer] == [False, True, False]
+    assert [one.get("known") for one in answer] == [first["id"], None, answer[1]["id"]]
+    assert call.total() == 2
+    call.ok("POST", "/api/memory/batch", {"memories": batch, "force": True})
+    assert call.total() == 5
+
+
+def test_words_that_are_written_differently_are_left_to_tidying(call: Any) -> None:
+    call.store("Ana likes tea")
+    for text in ("ana likes tea", "Ana likes tea.", "Ana likes tea!"):
+        assert call.store(text)["stored"]
+
+
+def test_callers_at_once_store_it_once(call: Any) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: call.store(FACT), range(16)))
+    assert sum(one["stored"] for one in answers) == 1
+    assert call.total() == 1
+    assert call.store(FACT)["access_count"] == 16
+
+
+def test_a_changed_text_is_known_under_its_new_words_only(call: Any) -> None:
+    memory = call.store("The gate code is 4711")
+    call.ok("PUT", f"/api/memory/{memory['id']}", {"text": "The gate code is 9000"})
+    assert call.store("The gate code is 9000")["known"] == memory["id"]
+    assert call.store("The gate code is 4711")["stored"]

@@ -1,0 +1,143 @@
+"""What is told replaces what was told before about the same, over the socket."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+DAY = 86_400.0
+OLD = "Maya lives in Bonn"
+NEW = "Maya moved to Kiel"
+
+
+def link(call: Any, key: str) -> str | None:
+    return call.ok("GET", f"/api/memory/{key}")["superseded_by"]
+
+
+@pytest.mark.parametrize("gap", [0.0, 30.0, 3_600.0, DAY, 30 * DAY], ids=lambda gap: f"{gap:g}s")
+def test_a_store_replaces_what_it_corrects_whatever_the_gap(call: Any, gap: float) -> None:
+    now = time.time()
+    old = call.store("Our dentist is Dr Kraus", created_at=now - gap)
+    other = call.store("Our vet is Dr Kraus", created_at=now - gap)
+    new = call.store("We changed dentists, it's Dr Lindqvist", created_at=now)
+    assert new["supersedes"] == [old["id"]]
+    assert link(call, old["id"]) == new["id"]
+    assert link(call, other["id"]) is None
+    assert "supersedes" not in other
+    assert "supersedes" not in call.ok("GET", f"/api/memory/{new['id']}")
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The gate code of the yard is 4711", "The gate code of the yard is 9902"),
+        ("Anna lives in Bonn", "Anna lives in Kiel"),
+        ("Anna works at Bosch", "Anna works at Siemens"),
+        ("The user likes tea", "The user hates tea"),
+        ("Ben is coming to the party", "Ben is not coming to the party"),
+        ("The default port is 5432", "The default port is 5433"),
+        ("Das Passwort vom Router ist fuchs12", "Das Passwort vom Router ist dachs34"),
+        ("门禁密码是1357", "门禁密码是2468"),
+    ],
+)
+def test_the_same_words_with_another_value_replace_too(call: Any, older: str, newer: str) -> None:
+    old = call.store(older)
+    assert call.store(newer)["supersedes"] == [old["id"]]
+
+
+def test_a_batch_replaces_within_itself_and_before_it(call: Any) -> None:
+    first = call.store("The rent is 900 euros")
+    texts = ["Rent went up to 950 euros", OLD, NEW, "Ben lives in Bonn"]
+    batch = call.ok("POST", "/api/memory/batch", {"memories": [{"text": text} for text in texts]})
+    rent, old, new, ben = batch["results"]
+    assert (rent["supersedes"], new["supersedes"]) == ([first["id"]], [old["id"]])
+    assert "supersedes" not in old
+    assert "supersedes" not in ben
+
+
+def test_the_tool_remember_names_what_it_replaces(call: Any) -> None:
+    old = call.store("I drive a Golf", category="people/owner")
+    text = "I sold the Golf, we have a Skoda now"
+    new = call.ok("POST", "/api/tools/remember", {"text": text})
+    assert new["supersedes"] == [old["id"]]
+    assert new["contradicts"] == [{"id": old["id"], "text": "I drive a Golf"}]
+    assert new["category"] == "people/owner"
+
+
+def test_what_is_observed_replaces_what_was_told(call: Any) -> None:
+    old = call.store("The user lives in Bonn", category="conversations")
+    turns = [{"role": "user", "text": "I moved to Kiel last week, by the way."}]
+    body = {"conversation": "talk", "turns": turns, "end": True, "wait": True}
+    answer = call.ok("POST", "/api/observe", body)
+    found = [memory for memory in answer["stored"] if "Kiel" in memory["text"]]
+    assert [memory.get("supersedes") for memory in found] == [[old["id"]]]
+
+
+def test_turns_replace_nothing_and_are_not_replaced(call: Any) -> None:
+    turns = [{"role": "user", "text": OLD}, {"role": "user", "text": NEW}]
+    stored = call.ok("POST", "/api/turns", {"conversation": "talk", "turns": turns})["stored"]
+    assert all("supersedes" not in memory for memory in stored)
+    new = call.store("Maya moved to Lübeck")
+    assert "supersedes" not in new
+
+
+def test_what_was_inferred_never_replaces_what_a_user_stated(call: Any) -> None:
+    stated = call.store(OLD, source="user-stated")
+    guessed = call.store(NEW, source="inferred")
+    assert "supersedes" not in guessed
+    assert link(call, stated["id"]) is None
+
+
+def test_a_pinned_memory_is_replaced_too(call: Any) -> None:
+    old = call.store(OLD, pinned=True)
+    assert call.store(NEW)["supersedes"] == [old["id"]]
+
+
+def test_what_is_told_later_of_an_earlier_time_replaces_nothing(call: Any) -> None:
+    call.store(NEW)
+    assert "supersedes" not in call.store(OLD, created_at=time.time() - DAY)
+
+
+def test_the_older_holds_again_when_the_newer_is_forgotten_or_the_mark_undone(call: Any) -> None:
+    old = call.store(OLD)
+    new = call.store(NEW)
+    version = call.ok("GET", f"/api/history?id={old['id']}")["results"][0]
+    assert (version["why"], version["replaced"]) == ("superseded", ["superseded_by"])
+    call.ok("POST", "/api/undo", {"id": old["id"]})
+    assert link(call, old["id"]) is None
+    call.ok("POST", "/api/undo", {"id": old["id"]})
+    assert link(call, old["id"]) == new["id"]
+    call.ok("DELETE", f"/api/memory/{new['id']}")
+    assert link(call, old["id"]) is None
+    again = call.store("Maya moved to Kiel in May")
+    assert link(call, old["id"]) == again["id"]
+
+
+def test_only_the_last_of_a_row_of_corrections_holds(call: Any) -> None:
+    texts = [OLD, NEW, "Maya moved to Lübeck"]
+    keys = [call.store(text)["id"] for text in texts]
+    assert [link(call, key) for key in keys] == [keys[1], keys[2], None]
+
+
+def test_look_alikes_stay_in_a_memory_with_much_else(call: Any) -> None:
+    texts = [
+        "I play tennis on Mondays", "I play the cello on Thursdays",
+        "Dentist on 4 May at 10", "Eye doctor on 6 May at 9",
+        "Ben goes to Hill School", "Mia goes to Park School",
+        "I'm allergic to nuts", "I'm allergic to cats",
+        "prod db on 5432", "staging db on 5433",
+        "Anna's birthday is 3 May", "Tom's birthday is 3 June",
+        "Lena likes sushi", "Lena likes ramen",
+    ]  # fmt: skip
+    assert all("supersedes" not in call.store(text) for text in texts)
+
+
+def test_tidying_finds_what_was_imported_in_other_words(call: Any) -> None:
+    # A memory that arrives with an earlier time is compared by tidying only.
+    new = call.store("The standup starts at ten from now on")
+    old = call.store("The standup starts at 9:30", created_at=time.time() - DAY)
+    answer = call.ok("POST", "/api/memory/tidy", {})
+    assert [(pair["older"], pair["newer"]) for pair in answer["pairs"]] == [(old["id"], new["id"])]
+    assert call.ok("POST", "/api/memory/tidy", {})["pairs"] == []

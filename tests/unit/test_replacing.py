@@ -1,0 +1,109 @@
+"""Which of two statements replaces the other: pairs in tests/data, a third of them held back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thermocline.daemon.language.pairing import judge_pair
+from thermocline.daemon.language.replacing import (
+    LONGEST,
+    may_be_replaced,
+    replaces,
+    terms_to_look_up,
+)
+from thermocline.daemon.memory.records import Memory
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+class Pair(NamedTuple):
+    label: str
+    older: str
+    newer: str
+
+
+def pairs_of(name: str) -> list[Pair]:
+    lines = (DATA / name).read_text(encoding="utf-8").splitlines()
+    return [Pair(*line.split(" | ")) for line in lines if line and not line.startswith("#")]
+
+
+PAIRS = pairs_of("replacing_pairs.txt")
+EXAMPLES = pairs_of("replacing_examples.txt")
+
+
+def stored(text: str, at: float) -> Memory:
+    return Memory(id=f"m{at}", text=text, created_at=at, updated_at=at)
+
+
+def is_replaced(older: str, newer: str) -> bool:
+    return judge_pair(stored(older, 1.0), stored(newer, 2.0)).relation == "contradiction"
+
+
+def right(label: str, *, held_back: bool) -> tuple[int, int]:
+    """How many pairs of a kind are judged right, of those held back or of the others."""
+    of_kind = [pair for pair in PAIRS if pair.label == label]
+    chosen = [pair for at, pair in enumerate(of_kind, 1) if (at % 3 == 0) == held_back]
+    good = sum(is_replaced(pair.older, pair.newer) == (label == "replaces") for pair in chosen)
+    print(f"{label:9} {'held back' if held_back else 'tuned on':9} {good} of {len(chosen)}")
+    return good, len(chosen)
+
+
+@pytest.mark.parametrize("held_back", [False, True], ids=["tuned on", "held back"])
+def test_what_replaces_is_recognised_and_look_alikes_stay(held_back: bool) -> None:
+    good, number = right("replaces", held_back=held_back)
+    assert good >= (0.75 if held_back else 0.9) * number
+    good, number = right("stays", held_back=held_back)
+    assert good >= 0.97 * number
+
+
+@pytest.mark.parametrize("pair", EXAMPLES, ids=lambda pair: pair.newer)
+def test_examples(pair: Pair) -> None:
+    assert is_replaced(pair.older, pair.newer) == (pair.label == "replaces")
+
+
+@pytest.mark.parametrize("pair", [*PAIRS, *EXAMPLES], ids=lambda pair: pair.newer)
+def test_what_replaces_can_be_found_by_its_words(pair: Pair) -> None:
+    if replaces(pair.older, pair.newer):
+        assert terms_to_look_up(pair.newer)[0]
+        assert may_be_replaced(pair.older, pair.newer)
+
+
+def test_a_thesaurus_joins_words_of_one_meaning() -> None:
+    older, newer = "Our flat costs 900 euros", "The apartment is 950 euros from now on"
+
+    def same(one: str, other: str) -> bool:
+        return {one, other} == {"flat", "apartment"}
+
+    assert not replaces(older, newer)
+    assert replaces(older, newer, same)
+
+
+@pytest.mark.parametrize(
+    "newer",
+    [
+        "Is the standup at ten now?",
+        "The standup was at ten before",
+        "We might move the standup to ten",
+        "We also have a standup at ten now",
+        "Tom's standup is at ten now",
+    ],
+)
+def test_questions_plans_and_what_is_added_replace_nothing(newer: str) -> None:
+    assert not replaces("Our standup is at 9:30", newer)
+
+
+@given(st.text(max_size=LONGEST + 5), st.text(max_size=LONGEST + 5))
+def test_any_two_texts_can_be_judged(older: str, newer: str) -> None:
+    assert isinstance(replaces(older, newer), str)
+    assert replaces(older, older) == ""
+
+
+@pytest.mark.parametrize("part", ["a ", "now ", "not ", "5 ", "改到", "Anna's ", "moved to "])
+def test_texts_of_the_largest_size_are_judged_at_once(part: str) -> None:
+    text = (part * 65_536)[:65_536]
+    assert replaces(text, f"{text} now") == ""
