@@ -284,6 +284,10 @@ def part(phrase: Phrase) -> Reading | None:
 
 def month(phrase: Phrase) -> Reading | None:
     """In May, next January, September 2026, 明年三月."""
+    token, step = phrase.get("mMA"), phrase.get("l")
+    if token and token.word in lexicon().lists["verbs"] and step and not (token.last or step.value):
+        # "This may be."
+        return None
     return _whole_month(phrase, number) if (number := phrase.month) else None
 
 
@@ -424,7 +428,11 @@ def year(phrase: Phrase) -> Reading | None:
     number, following = phrase.value("yN"), phrase.following
     if following and (following.kind in "uktz" or following.word in lexicon().lists["counted"]):
         return None
-    return _reading("year", [months(number * 12, 12)]) if number >= 1000 else None
+    unit = phrase.get("U")
+    if number < 1000 or (unit and unit.word.isascii() and phrase.tokens[-1] is unit):
+        # "2000 years", but 2024年.
+        return None
+    return _reading("year", [months(number * 12, 12)])
 
 
 def day_of_month(phrase: Phrase) -> Reading | None:

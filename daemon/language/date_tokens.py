@@ -320,7 +320,7 @@ def _number(match: re.Match[str], before: Token | None) -> Token:
         return Token(".", start, end)
     if days := _DAY_RANGE.fullmatch(digits):
         return Token("r", start, end, value=int(days[1]), last=int(days[2]))
-    after = match.string[end : end + 3]
+    after = match.string[end : end + 1]
     dates = _with_year(digits, before) or _without_year(digits, after, before)
     valid = [date for date in dates if date[1] in _MONTHS and (date[2] is None or date[2] in _DAYS)]
     if valid and digits.count(".") == 1 and after.startswith("."):
@@ -356,13 +356,16 @@ def _without_year(digits: str, after: str, before: Token | None) -> list[Date]:
     if match[2] == "/":
         clear = cue or padded or (first > 12 and second >= 10)
         return [(None, second, first), (None, first, second)] if clear else []
-    if not after.startswith("."):
-        clear = cue and (padded or (before is not None and before.kind != "p"))
+    if after.startswith("."):
+        clear = cue or padded
     else:
-        continued = after[1:2] == " " and not after[2:].isupper()
-        clear = cue or padded or continued
+        named = before is not None and before.word in lexicon().lists["before_day"]
+        clear = named or (cue and padded and len(digits) == len("05.01"))
     return [(None, second, first)] if clear else []
 
 
 def _is_cue(before: Token | None) -> bool:
-    return before is not None and before.kind in "qpLwW"
+    """Whether a date is likely after it: "on", "am", "bis", a weekday, but not "to"."""
+    if before is None:
+        return False
+    return before.kind in "qpwW" or before.word in lexicon().lists["before_day"]

@@ -38,7 +38,7 @@ _GRAMMAR: Final = re.compile(
     # 4月12日
     r"(?P<day>(?:(?:[yN]U|[lc]U)?[dN]K[dN]Jw?)"
     # 5 January 2026, the 5th of Jan, tres de agosto, January 5, May the 4th
-    r"|(?:[wW],?[aq]{0,2})?(?:(?:[dD]O?a?[mMA]|[No]Oa?[mMA]|[mMA]a?[dD](?![ukxtU]))YEAR))"
+    r"|(?:[wW],?[aq]{0,2}|[lc])?(?:(?:[dD]O?a?[mMA]|[No]Oa?[mMA]|[mMA]a?[dD](?![ukxtU]))YEAR))"
     # 7–9 May, 7 to 9 May, May 7–9
     r"|(?P<days>(?:[wW],?)?a?(?:r|[dD][-L&]a?[dD])O?a?[mMA]YEAR|[mMA](?:r|[dD][-L][dD])YEAR)"
     r"|(?P<numeric>(?:[wW],?[aq]{0,2})?f)"
