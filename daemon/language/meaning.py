@@ -9,7 +9,6 @@ from .dates import date_codes
 from .facets import tells_change
 from .thesaurus import thesaurus
 
-
 # The code of a statement that may tell that something is no longer as it was.
 CHANGE: Final = "\ue1a0"
 # A longer text is no single statement.

@@ -14,14 +14,15 @@ The codes of a text are terms of the full-text index; they are valid for one `ve
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 import zlib
 from array import array
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -36,6 +37,8 @@ FOLDER: Final = Path(__file__).with_name("concepts")
 FIRST_CODE: Final = 0xE200
 _HAN: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]+")
 _ACCENTS: Final = re.compile("[\u0300-\u036f]+")
+# A concept is a member of a class if words of at least this many languages are both.
+_LINKING: Final = 2
 _LANGUAGES: Final = ("en", "de", "es", "fr", "nl", "zh")
 _HAN_LANGUAGE: Final = "zh"
 _LONGEST_HAN: Final = 6
@@ -45,6 +48,7 @@ _TO_CLASS: Final = 0.5
 _JOINING: Final = frozenset({"de", "nl"})
 _JOINTS: Final = ("", "s", "es", "n", "en", "er", "e")
 _SHORTEST_COMPOUND: Final = 7
+_LONGEST_WORD: Final = 48
 _SHORTEST_HEAD: Final = 3
 _SHORTEST_TAIL: Final = 4
 _DOUBLED: Final = re.compile(r"([bdfgklmnprt])\1$")
@@ -96,9 +100,16 @@ class Thesaurus:
         self.names = [line.partition("|")[0].strip() for line in lines]
         self._phrases: dict[str, dict[tuple[str, ...], str]] = {}
         self._tables: dict[str, _Table] = {}
+        self._classes: dict[str, str] = {}
+        links: Counter[tuple[str, str]] = Counter()
         # One language at a time, as dictionaries take ten times the room of tables.
         for language in _LANGUAGES:
-            self._tables[language] = _Table(self._words(lines, language))
+            words = self._words(lines, language)
+            links.update({link for codes in words.values() for link in _links(codes)})
+            self._tables[language] = _Table(words)
+        for (concept, members), count in links.items():
+            if count >= _LINKING:
+                self._classes[concept] = self._classes.get(concept, "") + members
         self._codes = lru_cache(8_192)(self._codes_of_word)
         self._phrases_from = lru_cache(8_192)(self._phrases_from_word)
 
@@ -106,7 +117,7 @@ class Thesaurus:
         """The codes of the words of a language; its phrases are noted."""
         entries: dict[str, str] = {}
         begin = f" {language}:"
-        for code, line in zip(count(FIRST_CODE, 2), lines, strict=False):
+        for code, line in zip(itertools.count(FIRST_CODE, 2), lines, strict=False):
             at = line.find(begin)
             if at < 0:
                 continue
@@ -162,7 +173,8 @@ class Thesaurus:
         while table is not None and at < len(run):
             for length in range(min(_LONGEST_HAN, len(run) - at), 0, -1):
                 if codes := table.get(run[at : at + length]):
-                    yield Meaning((run[at : at + length],), codes)
+                    classes = "".join(self._classes.get(code, "") for code in codes)
+                    yield Meaning((run[at : at + length],), _joined(codes, classes))
                     at += length - 1
                     break
             at += 1
@@ -177,9 +189,16 @@ class Thesaurus:
         return [entry for base in bases for entry in self._phrases.get(base, {}).items()]
 
     def _codes_of_word(self, word: str, language: str) -> str:
+        """The codes of a word and of the classes that its concepts are members of."""
+        if len(word) > _LONGEST_WORD:
+            return ""
+        codes = self._own_codes(word, language)
+        return _joined(codes, "".join(self._classes.get(code, "") for code in codes))
+
+    def _own_codes(self, word: str, language: str) -> str:
         if language in self._tables and (codes := self._in_language(word, language)):
             return codes
-        if word in grammar(language) or word in not_topics():
+        if language and (word in grammar(language) or word in not_topics()):
             return ""
         found = ""
         for other in self._tables:
@@ -270,6 +289,15 @@ def _bases(word: str, language: str) -> Iterator[str]:
 
 def _is_form_of(word: str, base: str) -> bool:
     return base in {word, word[:-1], word[:-2]}
+
+
+def _links(codes: str) -> Iterator[tuple[str, str]]:
+    """The pairs of a concept and of the members' code of a class that one word links."""
+    for members in codes if len(codes) > 1 else ():
+        if ord(members) & 1:
+            for code in codes:
+                if not ord(code) & 1 and ord(code) != ord(members) & ~1:
+                    yield code, members
 
 
 def _joined(codes: str, more: str) -> str:

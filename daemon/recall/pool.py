@@ -16,7 +16,7 @@ from ..memory.scoring import DAY
 from ..store.selecting import Filters, where
 from .postings import Postings
 from .query import Query
-from .sources import MEMORIES, SOURCES, Candidate, Condition, Source
+from .sources import MEMORIES, Candidate, Condition, Source
 
 # The distance at which a match counts for its neighbours; the best candidates with neighbours.
 REACH: Final = 4

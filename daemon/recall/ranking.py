@@ -209,7 +209,7 @@ def rank_as(
     return _ordered(pool, ranked)
 
 
-def rank_by_tree(  # noqa: PLR0913 - what EvoClaw orders by
+def rank_by_tree(
     pool: Pool,
     signals: Signals,
     paths: Sequence[TreeHit],

@@ -93,7 +93,7 @@ class Signals(msgspec.Struct, frozen=True):
         }
 
 
-def measure(  # noqa: PLR0913 - what is known of the question
+def measure(
     query: Query,
     postings: Postings,
     pool: Pool,

@@ -20,7 +20,7 @@ from .schema import CHUNK_COUNTS, CHUNK_TEXT, INDEX_VERSION, full_text_tables
 FILE_NAME: Final = "index.db"
 SCHEMA: Final = "chunked"
 # The version of these tables; if it or the version of the full text differs, the file is replaced.
-_VERSION: Final = 1000 * INDEX_VERSION + 2
+_VERSION: Final = 100 * INDEX_VERSION + 2
 # The size at which a commit copies the log into the database and syncs both.
 _LOG_PAGES: Final = 4_000
 _TABLES: Final = (

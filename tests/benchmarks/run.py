@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import cli
+import context
 import distilling
 import flood
 import idle
@@ -27,8 +28,6 @@ import table
 import wear
 from measuring import Row
 from running import Running
-
-import context
 
 NOUNS = (
     *("store", "cli", "startup", "recall", "distil", "memory", "idle", "wear", "restore"),

@@ -1,0 +1,107 @@
+"""Concepts: words that mean the same, in several languages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from thermocline.daemon.language.thesaurus import FIRST_CODE, FOLDER, Thesaurus, sought, thesaurus
+from thermocline.daemon.store.schema import INDEX_VERSION
+
+_FILES = """
+dog | en: dog, puppy | de: hund, welpe | es: perro | fr: chien | zh: 狗 | nl: hond
+pet | en: pet > dog, cat | de: haustier > hund, katze
+gift | en: gift, present
+poison | en: poison | de: gift
+car_park | en: car park, parking lot
+""".strip()
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Thesaurus:
+    file = tmp_path / "all.txt"
+    file.write_text(f"# A comment.\n{_FILES}\n", encoding="utf-8")
+    return Thesaurus([file])
+
+
+def _names(known: Thesaurus, text: str) -> set[str]:
+    return {
+        known.names[(ord(code) - FIRST_CODE) // 2] + ("*" if ord(code) & 1 else "")
+        for code in known.codes_of(text)
+    }
+
+
+def _finds(known: Thesaurus, question: str, text: str) -> bool:
+    asked = {code for meaning in known.meanings(question) for code in sought(meaning.codes)}
+    return not asked.isdisjoint(known.codes_of(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Two puppies", {"dog", "pet*"}),
+        ("unser Welpe schläft", {"dog", "pet*"}),
+        ("el perro", {"dog", "pet*"}),
+        ("我的狗很大", {"dog", "pet*"}),
+        ("my pet", {"pet"}),
+        ("son", set()),
+        ("my dog", {"dog", "pet*"}),
+        ("near the car park", {"car_park"}),
+        ("two parking lots", {"car_park"}),
+        ("the whole lot", set()),
+        ("a gift for my aunt", {"gift"}),
+        ("das Gift ist für die Ratten", {"poison"}),
+        ("Hundehaustier", {"dog", "pet", "pet*"}),
+    ],
+)
+def test_the_concepts_of_a_text(small: Thesaurus, text: str, names: set[str]) -> None:
+    assert _names(small, text) == names
+
+
+def test_a_class_finds_its_members_and_these_do_not_find_each_other(small: Thesaurus) -> None:
+    assert _finds(small, "Which pets do we have?", "the cat is called Minka")
+    assert _finds(small, "is the dog well?", "our pet was at the vet")
+    assert not _finds(small, "is the dog well?", "the cat is called Minka")
+
+
+def test_the_version_of_the_index_is_that_of_the_concepts() -> None:
+    known = thesaurus()
+    assert known.version >> 12 == INDEX_VERSION // 10, (
+        f"set INDEX_VERSION in daemon/store/schema.py to 10 * {known.version >> 12:_} + 1"
+    )
+
+
+def test_every_line_of_the_concepts_can_be_read() -> None:
+    lines = [
+        line
+        for file in sorted(FOLDER.glob("*.txt"))
+        for line in file.read_text("utf-8").splitlines()
+        if line and not line.startswith("#")
+    ]
+    assert all("|" in line and " en: " in line for line in lines)
+    names = Counter(line.partition("|")[0].strip() for line in lines)
+    assert [name for name, count in names.items() if count > 1] == []
+    assert len(thesaurus().names) == len(names) > 1_200
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("who is our doctor?", "Unsere Hausärztin heißt Weber"),
+        ("¿dónde está la llave?", "the key is under the flowerpot"),
+        ("wie hoch ist die Miete?", "the lease costs 900 a month"),
+        ("who is my boss?", "我的经理是李伟"),
+        ("Wann ist der Termin?", "Der Zahnarzttermin ist am Montag"),
+        ("wanneer is de afspraak?", "The appointment is on Monday"),
+        ("où est la voiture ?", "The car is parked in the yard"),
+    ],
+)
+def test_questions_in_other_words_and_languages_meet_the_text(question: str, text: str) -> None:
+    assert _finds(thesaurus(), question, text)
+
+
+def test_any_text_is_read_in_linear_time() -> None:
+    assert thesaurus().codes_of("x" * 100_000) == ""
+    assert isinstance(thesaurus().codes_of("zahnarzt" * 10_000), str)
