@@ -17,6 +17,8 @@ from .vocabulary import grammar_by_language, words
 _LONGEST: Final = 400
 _TITLE: Final = r"(?:(?:Dr|Mrs?|Ms|Prof|St|Sr|Sra|Herr|Frau|Señora?|Madame|Monsieur|Mme)\.?\s+)*"
 _NAME: Final = r"(?P<name>[A-ZÀ-ÖØ-Þ][\w'’-]*[a-zß-ÿ][\w'’-]*)"
+_SURNAME: Final = r"(?:\s+[A-ZÀ-ÖØ-Þ][\w'’-]+)?"
+_IS: Final = r"\s+(?:is|ist|es|est)"
 _NOUN: Final = r"(?P<noun>[^\W\d_]{3,})"
 _DETERMINER: Final = (
     r"(?:[Mm]y|[Oo]ur|[Tt]he|[Hh]is|[Hh]er|[Tt]heir|[Aa]n?|[Mm]eine?[rnms]?|[Uu]nsere?[rnms]?|[Dd]er|[Dd]ie"
@@ -28,8 +30,7 @@ _OF_BEINGS: Final = tuple(
         re.compile,
         (
             rf"\b{_DETERMINER}\s+(?:[a-zß-ÿ]+\s+)??{_NOUN},?\s+{_TITLE}{_NAME}",
-            rf"\b{_NAME}(?:\s+[A-ZÀ-ÖØ-Þ][\w'’-]+)?(?:,|\s+is|\s+ist|\s+es|\s+est)\s+"
-            rf"{_DETERMINER}\s+(?:[a-zß-ÿ]+\s+)??{_NOUN}\b",
+            rf"\b{_NAME}{_SURNAME}(?:,|{_IS})\s+{_DETERMINER}\s+(?:[a-zß-ÿ]+\s+)??{_NOUN}\b",
         ),
     )
 )

@@ -156,7 +156,7 @@ def _is_change_of(pool: Pool, at: int, change: int, asked: Collection[str]) -> b
 
 
 def _is_of_same(older: Candidate, newer: Candidate, asked: Collection[str]) -> bool:
-    """Whether two statements share two topics, one beyond the question, or one with a value each."""
+    """Whether two statements share two topics, one beyond the question, or one and have values."""
     shared = _topics(older) & _topics(newer)
     if len(shared) > 1 or shared.difference(asked):
         return True

@@ -227,7 +227,6 @@ def look(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Looked:
         query,
         postings,
         pool,
-        categories={path.path: path.share for path in paths},
         reasoned={path.path: path.relevance for path in request.reasoned},
         paths=tree_search.category_terms(nodes, query, postings.size),
         now=request.now,
