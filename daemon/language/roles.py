@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from ..memory.indexing import fold
-from .thesaurus import thesaurus
+from ..memory.indexing import fold, index_words
+from .thesaurus import language_of, thesaurus
 from .vocabulary import grammar_by_language, words
 
 # Longer texts are no statements; introducing is rare in them.
@@ -53,10 +53,12 @@ def roles_in(text: str) -> Iterator[tuple[str, str]]:
         return
     known = thesaurus()
     meant = {meaning.words[0]: meaning.codes for meaning in known.meanings(text)}
+    # Of its nouns, which German writes large, none is a name.
+    nouns = meant if language_of(frozenset(index_words(text.lower()))) == "de" else {}
     for pattern in (*_OF_BEINGS, _OF_THINGS):
         for match in pattern.finditer(text):
             name = fold(match["name"].removesuffix("'s").removesuffix("’s"))
-            if _is_word(name):
+            if name in nouns or _is_word(name):
                 continue
             for code in meant.get(fold(match["noun"]), ""):
                 if pattern is _OF_THINGS or known.field_of(code) in _BEINGS:
@@ -64,9 +66,7 @@ def roles_in(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_word(name: str) -> bool:
-    """Whether a name is an ordinary word, such as a noun of German or the first of a sentence."""
+    """Whether it is a word that may have a capital letter, but is no name."""
     if len(name) < 2 or name in words("months") or name in words("days"):
         return True
-    if any(name in grammar for grammar in grammar_by_language().values()):
-        return True
-    return any(True for _ in thesaurus().meanings(name))
+    return any(name in grammar for grammar in grammar_by_language().values())
