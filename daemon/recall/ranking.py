@@ -35,7 +35,7 @@ _LEAST_REPLACED: Final = 0.7
 _GROWTH: Final = 1.5
 # An answer is sure from this relevance on: measured, so that four of five first results that are
 # sure are right (`tests/benchmarks/recall_quality.py`).
-_SURE: Final = 0.62
+_SURE: Final = 0.45
 
 
 class Ranked(msgspec.Struct, frozen=True):
@@ -83,7 +83,9 @@ def rank(
             relevance = weights.match * match + weights.recency * recency
             relevance = (relevance + weights.importance * entry.importance) / whole
         relevance = round(relevance, _PLACES)
-        ranked.append(Ranked(at, relevance, match, recency, entry.importance, is_sure(match)))
+        ranked.append(
+            Ranked(at, relevance, match, recency, entry.importance, is_sure(signals, at, match))
+        )
     return _ordered(pool, ranked)
 
 
@@ -92,9 +94,13 @@ def match_of(pool: Pool, signals: Signals, at: int) -> float:
     return 1 - math.exp(-_GROWTH * max(0.0, signals.relevance[at]) * pool.entries[at].source.weight)
 
 
-def is_sure(match: float) -> bool:
-    """Whether a match of this size most likely answers."""
-    return match >= _SURE
+def is_sure(signals: Signals, at: int, match: float) -> bool:
+    """Whether an entry with this match most likely answers.
+
+    One word of several is met by chance too often, however rare it is.
+    """
+    met = signals.met[at]
+    return match >= _SURE and (len(met) > 1 or (signals.words == 1 and "" in met.values()))
 
 
 def _matches(pool: Pool, signals: Signals, *, once: bool) -> dict[int, float]:
@@ -204,7 +210,7 @@ def rank_as(
         if signals.bm25[at] > 0:
             parts = judge(entry, signals.bm25[at], now, decay, weights)
             relevance = (scores or {}).get(at, parts.relevance * entry.source.weight)
-            sure = is_sure(match_of(pool, signals, at))
+            sure = is_sure(signals, at, match_of(pool, signals, at))
             ranked.append(Ranked(at, relevance, parts.match, parts.recency, parts.importance, sure))
     return _ordered(pool, ranked)
 
@@ -228,7 +234,7 @@ def rank_by_tree(
         if path is not None:
             worth = score(entry.importance, entry.created_at, entry.access_count, now, scoring)
             recency = _recency(entry, now, decay)
-            sure = is_sure(match_of(pool, signals, at))
+            sure = is_sure(signals, at, match_of(pool, signals, at))
             ranked = Ranked(at, path.relevance, path.share, recency, entry.importance, sure)
             judged.append((worth, ranked))
     judged.sort(key=lambda pair: (-pair[1].relevance, -pair[0], -pool.entries[pair[1].at].key))

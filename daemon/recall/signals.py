@@ -74,6 +74,7 @@ class Signals(msgspec.Struct, frozen=True):
             for the word itself, else the code of a concept or date.
         asked: the terms and codes of the question's words.
         dated: whether the question names a time.
+        words: the number of the question's words that are no words of grammar.
     """
 
     columns: Mapping[str, Sequence[float]]
@@ -82,6 +83,7 @@ class Signals(msgspec.Struct, frozen=True):
     met: Sequence[Mapping[str, str]]
     asked: frozenset[str]
     dated: bool
+    words: int
 
     def parts(self, at: int) -> dict[str, float]:
         """The non-zero contribution of each signal to the relevance of an entry."""
@@ -133,9 +135,16 @@ def measure(
         weight = WEIGHTS[name]
         sums = [total + weight * value for total, value in zip(sums, column, strict=True)]
     best = max(words.own, default=0.0) or 1.0
+    telling = sum(not word.is_grammar for word in query.words)
     asked = frozenset(label for word in query.words for label in (word.term, *word.codes))
     return Signals(
-        columns, sums, [own / best for own in words.own], words.met, asked, bool(query.dates)
+        columns,
+        sums,
+        [own / best for own in words.own],
+        words.met,
+        asked,
+        bool(query.dates),
+        telling,
     )
 
 
