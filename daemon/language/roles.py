@@ -51,18 +51,24 @@ def roles_in(text: str) -> Iterator[tuple[str, str]]:
     """
     if len(text) > _LONGEST:
         return
+    introduced = [
+        (pattern, match)
+        for pattern in (*_OF_BEINGS, _OF_THINGS)
+        for match in pattern.finditer(text)
+    ]
+    if not introduced:
+        return
     known = thesaurus()
     meant = {meaning.words[0]: meaning.codes for meaning in known.meanings(text)}
     # Of its nouns, which German writes large, none is a name.
     nouns = meant if language_of(frozenset(index_words(text.lower()))) == "de" else {}
-    for pattern in (*_OF_BEINGS, _OF_THINGS):
-        for match in pattern.finditer(text):
-            name = fold(match["name"].removesuffix("'s").removesuffix("’s"))
-            if name in nouns or _is_word(name):
-                continue
-            for code in meant.get(fold(match["noun"]), ""):
-                if pattern is _OF_THINGS or known.field_of(code) in _BEINGS:
-                    yield code, name
+    for pattern, match in introduced:
+        name = fold(match["name"].removesuffix("'s").removesuffix("’s"))
+        if name in nouns or _is_word(name):
+            continue
+        for code in meant.get(fold(match["noun"]), ""):
+            if pattern is _OF_THINGS or known.field_of(code) in _BEINGS:
+                yield code, name
 
 
 def _is_word(name: str) -> bool:
