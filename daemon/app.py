@@ -35,6 +35,7 @@ from .files.own_files import OwnFiles
 from .files.workspaces import Workspaces
 from .importers.takeover import TakeOver
 from .language import secrets
+from .language.meaning import index_codes
 from .llm.client import ModelClient, build_model
 from .operations.access import Gate
 from .operations.metrics import sample
@@ -239,6 +240,8 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
         "configuration": lambda: live.run(signals.reload, problems, base.manager),
         "conversations": thinking.listener.run,
     }
+    # The words that meaning is read by; the first store would wait for them.
+    asyncio.get_running_loop().run_in_executor(None, index_codes, "", None)
     await serve(start, live.current, services, edge, signals, base.manager, tasks)
 
 

@@ -9,14 +9,16 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from ..memory.indexing import fold
-from .thesaurus import thesaurus
+from ..memory.indexing import fold, index_words
+from .thesaurus import language_of, thesaurus
 from .vocabulary import grammar_by_language, words
 
 # Longer texts are no statements; introducing is rare in them.
 _LONGEST: Final = 400
 _TITLE: Final = r"(?:(?:Dr|Mrs?|Ms|Prof|St|Sr|Sra|Herr|Frau|Señora?|Madame|Monsieur|Mme)\.?\s+)*"
 _NAME: Final = r"(?P<name>[A-ZÀ-ÖØ-Þ][\w'’-]*[a-zß-ÿ][\w'’-]*)"
+_SURNAME: Final = r"(?:\s+[A-ZÀ-ÖØ-Þ][\w'’-]+)?"
+_IS: Final = r"\s+(?:is|ist|es|est)"
 _NOUN: Final = r"(?P<noun>[^\W\d_]{3,})"
 _DETERMINER: Final = (
     r"(?:[Mm]y|[Oo]ur|[Tt]he|[Hh]is|[Hh]er|[Tt]heir|[Aa]n?|[Mm]eine?[rnms]?|[Uu]nsere?[rnms]?|[Dd]er|[Dd]ie"
@@ -28,8 +30,7 @@ _OF_BEINGS: Final = tuple(
         re.compile,
         (
             rf"\b{_DETERMINER}\s+(?:[a-zß-ÿ]+\s+)??{_NOUN},?\s+{_TITLE}{_NAME}",
-            rf"\b{_NAME}(?:\s+[A-ZÀ-ÖØ-Þ][\w'’-]+)?(?:,|\s+is|\s+ist|\s+es|\s+est)\s+"
-            rf"{_DETERMINER}\s+(?:[a-zß-ÿ]+\s+)??{_NOUN}\b",
+            rf"\b{_NAME}{_SURNAME}(?:,|{_IS})\s+{_DETERMINER}\s+(?:[a-zß-ÿ]+\s+)??{_NOUN}\b",
         ),
     )
 )
@@ -50,22 +51,28 @@ def roles_in(text: str) -> Iterator[tuple[str, str]]:
     """
     if len(text) > _LONGEST:
         return
+    introduced = [
+        (pattern, match)
+        for pattern in (*_OF_BEINGS, _OF_THINGS)
+        for match in pattern.finditer(text)
+    ]
+    if not introduced:
+        return
     known = thesaurus()
     meant = {meaning.words[0]: meaning.codes for meaning in known.meanings(text)}
-    for pattern in (*_OF_BEINGS, _OF_THINGS):
-        for match in pattern.finditer(text):
-            name = fold(match["name"].removesuffix("'s").removesuffix("’s"))
-            if _is_word(name):
-                continue
-            for code in meant.get(fold(match["noun"]), ""):
-                if pattern is _OF_THINGS or known.field_of(code) in _BEINGS:
-                    yield code, name
+    # Of its nouns, which German writes large, none is a name.
+    nouns = meant if language_of(frozenset(index_words(text.lower()))) == "de" else {}
+    for pattern, match in introduced:
+        name = fold(match["name"].removesuffix("'s").removesuffix("’s"))
+        if name in nouns or _is_word(name):
+            continue
+        for code in meant.get(fold(match["noun"]), ""):
+            if pattern is _OF_THINGS or known.field_of(code) in _BEINGS:
+                yield code, name
 
 
 def _is_word(name: str) -> bool:
-    """Whether a name is an ordinary word, such as a noun of German or the first of a sentence."""
+    """Whether it is a word that may have a capital letter, but is no name."""
     if len(name) < 2 or name in words("months") or name in words("days"):
         return True
-    if any(name in grammar for grammar in grammar_by_language().values()):
-        return True
-    return any(True for _ in thesaurus().meanings(name))
+    return any(name in grammar for grammar in grammar_by_language().values())

@@ -41,7 +41,9 @@ _ACCENTS: Final = re.compile("[\u0300-\u036f]+")
 _LINKING: Final = 2
 _LANGUAGES: Final = ("en", "de", "es", "fr", "nl", "zh")
 _HAN_LANGUAGE: Final = "zh"
+_SPACED: Final = ("en", "de", "es", "fr", "nl")
 _LONGEST_HAN: Final = 6
+_LONGEST_PHRASE: Final = 4
 # What a question for a member adds to a text about its class.
 _TO_CLASS: Final = 0.5
 # Languages that join nouns, and the letters that may join them.
@@ -98,23 +100,28 @@ class Thesaurus:
             lines += (line for line in _ACCENTS.sub("", text).splitlines() if "|" in line)
             self._fields.append((FIRST_CODE + 2 * len(lines), file.stem))
         self.names = [line.partition("|")[0].strip() for line in lines]
-        self._phrases: dict[str, dict[tuple[str, ...], str]] = {}
+        phrases: dict[str, str] = {}
         self._tables: dict[str, _Table] = {}
         self._classes: dict[str, str] = {}
         links: Counter[tuple[str, str]] = Counter()
         # One language at a time, as dictionaries take ten times the room of tables.
         for language in _LANGUAGES:
-            words = self._words(lines, language)
+            words = self._words(lines, language, phrases)
             links.update({link for codes in words.values() for link in _links(codes)})
             self._tables[language] = _Table(words)
         for (concept, members), count in links.items():
             if count >= _LINKING:
                 self._classes[concept] = self._classes.get(concept, "") + members
+        self._phrases = _Table(phrases)
+        self._openings = frozenset(" ".join(phrase.split()[:2]) for phrase in phrases)
+        self._first = frozenset(opening.partition(" ")[0] for opening in self._openings)
         self._codes = lru_cache(8_192)(self._codes_of_word)
-        self._phrases_from = lru_cache(8_192)(self._phrases_from_word)
+        self._starts = lru_cache(8_192)(self._starts_of)
 
-    def _words(self, lines: Iterable[str], language: str) -> dict[str, str]:
-        """The codes of the words of a language; its phrases are noted."""
+    def _words(
+        self, lines: Iterable[str], language: str, phrases: dict[str, str]
+    ) -> dict[str, str]:
+        """The codes of the words of a language; its phrases are added to `phrases`."""
         entries: dict[str, str] = {}
         begin = f" {language}:"
         for code, line in zip(itertools.count(FIRST_CODE, 2), lines, strict=False):
@@ -129,14 +136,17 @@ class Thesaurus:
                     if word.isalnum():
                         entries[word] = _joined(entries[word], char) if word in entries else char
                     elif word:
-                        self._note_phrase(word, char, entries)
+                        self._note_phrase(word, char, entries, phrases)
         return entries
 
-    def _note_phrase(self, phrase: str, code: str, entries: dict[str, str]) -> None:
-        words = tuple(index_words(phrase))
+    @staticmethod
+    def _note_phrase(
+        phrase: str, code: str, entries: dict[str, str], phrases: dict[str, str]
+    ) -> None:
+        words = index_words(phrase)
         if len(words) > 1:
-            phrases = self._phrases.setdefault(words[0], {})
-            phrases[words] = _joined(phrases.get(words, ""), code)
+            key = " ".join(words)
+            phrases[key] = _joined(phrases.get(key, ""), code)
         elif words:
             entries[words[0]] = _joined(entries.get(words[0], ""), code)
 
@@ -160,10 +170,8 @@ class Thesaurus:
         for at, word in enumerate(words):
             if codes := self._codes(word, language):
                 yield Meaning((word,), codes)
-            for phrase, codes in self._phrases_from(word):
-                of_text = words[at : at + len(phrase)]
-                if all(map(_is_form_of, of_text[1:], phrase[1:])) and len(of_text) == len(phrase):
-                    yield Meaning(tuple(of_text), codes)
+            if (starts := self._starts(word)) and at + 1 < len(words):
+                yield from self._phrases_at(starts, words[at : at + _LONGEST_PHRASE])
         for run in () if text.isascii() else _HAN.findall(text):
             yield from self._meanings_of_run(run)
 
@@ -183,10 +191,28 @@ class Thesaurus:
         """The field of life that a concept belongs to: the name of its file."""
         return next(field for end, field in self._fields if ord(code) < end)
 
-    def _phrases_from_word(self, word: str) -> Sequence[tuple[tuple[str, ...], str]]:
-        """The phrases that begin with a form of a word."""
-        bases = {base: None for language in self._tables for base in _bases(word, language)}
-        return [entry for base in bases for entry in self._phrases.get(base, {}).items()]
+    def _starts_of(self, word: str) -> tuple[str, ...]:
+        """The words that begin a phrase and that a word may be a form of."""
+        bases = {base: None for language in _SPACED for base in _bases(word, language)}
+        return tuple(base for base in bases if base in self._first)
+
+    def _phrases_at(self, starts: Sequence[str], words: Sequence[str]) -> Iterator[Meaning]:
+        """The phrases that some words begin with; each word but the first may have an ending."""
+        for start in starts:
+            openings = [
+                opening
+                for form in _forms(words[1])
+                if (opening := f"{start} {form}") in self._openings
+            ]
+            for opening in openings:
+                if codes := self._phrases.get(opening):
+                    yield Meaning(tuple(words[:2]), codes)
+                phrase = opening
+                for length in range(3, len(words) + 1):
+                    forms = (f"{phrase} {form}" for form in _forms(words[length - 1]))
+                    if codes := next(filter(None, map(self._phrases.get, forms)), ""):
+                        yield Meaning(tuple(words[:length]), codes)
+                    phrase = f"{phrase} {words[length - 1]}"
 
     def _codes_of_word(self, word: str, language: str) -> str:
         """The codes of a word and of the classes that its concepts are members of."""
@@ -287,8 +313,9 @@ def _bases(word: str, language: str) -> Iterator[str]:
                 yield base[:-1]
 
 
-def _is_form_of(word: str, base: str) -> bool:
-    return base in {word, word[:-1], word[:-2]}
+def _forms(word: str) -> tuple[str, str, str]:
+    """A word without and with the last letters that may be its ending."""
+    return word, word[:-1], word[:-2]
 
 
 def _links(codes: str) -> Iterator[tuple[str, str]]:

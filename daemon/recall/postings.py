@@ -33,6 +33,7 @@ _NAME_SHARE: Final = 0.6
 _UNKNOWN_SHARE: Final = 0.5
 # A word of this many texts needs no others that begin alike.
 _FEW: Final = 20
+_LEAST_SIZE: Final = 50
 _KEYS: Final = msgspec.json.Decoder(list[int])
 
 
@@ -369,5 +370,9 @@ def _among(db: sqlite3.Connection, phrase: Phrase, rows: Sequence[int]) -> set[i
 
 
 def weight_of(count: int, size: int) -> float:
-    """The idf of a word in `count` of `size` texts; `size` must not be less than `count`."""
-    return math.log1p((size - count + 0.5) / (count + 0.5))
+    """The idf of a word in `count` of `size` texts; `size` must not be less than `count`.
+
+    A small memory counts as one of `_LEAST_SIZE` texts: what stands in one of two texts is no
+    common word.
+    """
+    return math.log1p((max(size, _LEAST_SIZE) - count + 0.5) / (count + 0.5))

@@ -33,9 +33,8 @@ MOST_WORDS: Final = 48
 MOST_PHRASES: Final = 16
 # Only this many characters are read.
 MOST_CHARS: Final = 8_192
-# A longer query is a message; in it, sentences that are not questions count less.
+# A longer query is a message, of which words without a topic say even less.
 LONG: Final = 12
-_ASIDE: Final = 0.6
 # The shares that words have of their weight: words of grammar, words without a topic in a question
 # and in a message, and the names of people who speak.
 _GRAMMAR: Final = 0.15
@@ -166,7 +165,7 @@ def parse(
     name_words = frozenset(index_words(" ".join(named.words)))
     date_words = frozenset(index_words(" ".join(date.text for date in dates)))
     every = [word for phrase in phrases for word in phrase] + index_words(plain)
-    words = _words(every, plain, name_words)
+    words = _words(every, name_words)
     words += _by_meaning(words, thesaurus().meanings(plain))
     words += (Word(date.text, "", codes=sought_codes(date)) for date in dates)
     words += _by_synonyms(every, synonyms)
@@ -183,10 +182,9 @@ def parse(
     )
 
 
-def _words(every: Sequence[str], text: str, names: Collection[str]) -> list[Word]:
+def _words(every: Sequence[str], names: Collection[str]) -> list[Word]:
     """The words, each once; of several forms of a word only the first."""
     long = len(every) > LONG
-    asked = frozenset(index_words(" ".join(_ASKING.findall(text)))) if long else frozenset()
     functions, unspecific = function_words(), not_topics()
     words: dict[str, Word] = {}
     for word in every:
@@ -203,8 +201,6 @@ def _words(every: Sequence[str], text: str, names: Collection[str]) -> list[Word
             share = _SMALL_TALK_IN_LONG if long else _SMALL_TALK
         elif is_unspaced(word):
             share = _OVERLAPPING
-        if asked and word not in asked:
-            share *= _ASIDE
         words[term] = Word(word, term, share)
     # The rarest kind is cut last.
     return sorted(words.values(), key=lambda word: word.is_grammar)

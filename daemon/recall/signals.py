@@ -27,21 +27,20 @@ from .postings import Posting, Postings, weight_of
 from .query import Query, is_lone, little
 from .sources import Candidate
 
-# BM25: the saturation of a word's count, and how much the length of a text counts, in a
-# conversation and outside. (Robertson, Zaragoza: The Probabilistic Relevance Framework, 2009.)
+# BM25: the saturation of a word's count, and how much the length of a text counts.
+# (Robertson, Zaragoza: The Probabilistic Relevance Framework, 2009.)
 K1: Final = 1.2
-_B_TURN: Final = 0.3
-_B_LONE: Final = 0.5
+_B: Final = 0.3
 WEIGHTS: Final = {
     # BM25 of its words and of what means the same; of the first words of a long text.
-    "words": 1.0, "first": 0.2,
+    "words": 1.0, "first": 0.25,
     # What the neighbours in a conversation or file have and it lacks; being next to a question
     # with the words.
-    "neighbours": 0.6, "answer": 0.2,
-    # Words of its category; a category that the tree search found, and one that a model named.
-    "path": 1.0, "category": 0.1, "reasoned": 1.0,
+    "neighbours": 0.5, "answer": 0.2,
+    # Words of its category; a category that a model named.
+    "path": 0.5, "reasoned": 1.0,
     # Being said by the person named, and at the time named.
-    "speaker": 0.4, "told": 0.2,
+    "speaker": 0.5, "told": 0.2,
     # A quoted phrase; terms that the best texts share, for a question of many words.
     "phrase": 1.0, "feedback": 0.2,
 }  # fmt: skip
@@ -75,6 +74,7 @@ class Signals(msgspec.Struct, frozen=True):
             for the word itself, else the code of a concept or date.
         asked: the terms and codes of the question's words.
         dated: whether the question names a time.
+        words: the number of the question's words that are no words of grammar.
     """
 
     columns: Mapping[str, Sequence[float]]
@@ -83,6 +83,7 @@ class Signals(msgspec.Struct, frozen=True):
     met: Sequence[Mapping[str, str]]
     asked: frozenset[str]
     dated: bool
+    words: int
 
     def parts(self, at: int) -> dict[str, float]:
         """The non-zero contribution of each signal to the relevance of an entry."""
@@ -97,7 +98,6 @@ def measure(
     query: Query,
     postings: Postings,
     pool: Pool,
-    categories: Mapping[str, float],
     reasoned: Mapping[str, float],
     paths: Mapping[str, Mapping[str, float]],
     now: float,
@@ -109,8 +109,7 @@ def measure(
         query: the question.
         postings: its words in the indexes.
         pool: the candidates.
-        categories: those that the query names, with their match, 0 to 1.
-        reasoned: those that a model named, with their relevance.
+        reasoned: the categories that a model named, with their relevance.
         paths: for each category, the query's terms in its path or description, with their weights.
         now: seconds since the epoch.
         local: the time zone of days in the question.
@@ -125,9 +124,8 @@ def measure(
         ]
     if postings.phrased:
         columns["phrase"] = [float(entry.key in postings.phrased) for entry in entries]
-    for name, named in (("category", categories), ("reasoned", reasoned)):
-        if named:
-            columns[name] = _in_category(entries, named)
+    if reasoned:
+        columns["reasoned"] = _in_category(entries, reasoned)
     if query.people and not query.together:
         columns["speaker"] = _by_speaker(query, entries, words.terms)
     if times := _told_in(query, now, local):
@@ -137,9 +135,16 @@ def measure(
         weight = WEIGHTS[name]
         sums = [total + weight * value for total, value in zip(sums, column, strict=True)]
     best = max(words.own, default=0.0) or 1.0
+    telling = sum(not word.is_grammar for word in query.words)
     asked = frozenset(label for word in query.words for label in (word.term, *word.codes))
     return Signals(
-        columns, sums, [own / best for own in words.own], words.met, asked, bool(query.dates)
+        columns,
+        sums,
+        [own / best for own in words.own],
+        words.met,
+        asked,
+        bool(query.dates),
+        telling,
     )
 
 
@@ -164,7 +169,8 @@ class _WordScores:
             self.terms = [
                 [term[0] if term[0] in lone else term for term in terms] for terms in self.terms
             ]
-        self._norms = _norms(entries, self.terms, postings.mean_length)
+        share = K1 * _B / postings.mean_length
+        self._norms = [K1 * (1 - _B) + share * len(terms) for terms in self.terms]
         self.own, self._lent, self._first = [0.0] * size, [0.0] * size, [0.0] * size
         self.met: list[dict[str, str]] = [{} for _ in entries]
         self._words = [posting for posting in postings.words if posting.weight]
@@ -291,16 +297,6 @@ class _WordScores:
             if before >= 0 and self._pool.entries[before].is_question:
                 asked[at] = self.own[before]
         return asked
-
-
-def _norms(
-    entries: Sequence[Candidate], terms: Sequence[Sequence[str]], mean_length: float
-) -> list[float]:
-    by_kind = [(K1 * (1 - share), K1 * share / mean_length) for share in (_B_LONE, _B_TURN)]
-    return [
-        by_kind[entry.is_turn][0] + by_kind[entry.is_turn][1] * len(words)
-        for entry, words in zip(entries, terms, strict=True)
-    ]
 
 
 @cache

@@ -219,7 +219,9 @@ MEMORIES: Final = Source(
         last_accessed_at="last_accessed_at",
         access_count="access_count",
         importance="importance",
-        superseded_by="(SELECT newer.row FROM memories AS newer WHERE newer.id = memories.superseded_by)",
+        superseded_by=(
+            "(SELECT newer.row FROM memories AS newer WHERE newer.id = memories.superseded_by)"
+        ),
         is_question="position IS NOT NULL AND substr(rtrim(text), -1) IN ('?', '？')",
     ),
     text="text",
