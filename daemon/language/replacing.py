@@ -14,7 +14,7 @@ from typing import Final
 
 from .facets import Facets, facets_of, tells_change
 from .normal_form import LONGEST, negations, opposites, read
-from .sorted_words import UNSPACED, content_terms, single_stems
+from .sorted_words import UNSPACED, content_terms
 from .vocabulary import compiled, cue, pairs, words
 
 _SHARE: Final = 0.5
@@ -22,7 +22,7 @@ _MOST_TERMS: Final = 5
 # Longer texts have too much else in them, those that tell of no change even sooner.
 _MOST_WORDS: Final = 24
 _MOST_WORDS_ALIKE: Final = 12
-_MOST_DIFFERENT: Final = 8
+_MOST_DIFFERENT: Final = 4
 # Cues of texts that may replace one that shares no word with them; `older_NAME` has its words.
 _OF_OTHER_WORDS: Final = {
     "resettled": "older_resettled",
@@ -46,7 +46,8 @@ def terms_to_look_up(text: str) -> tuple[list[str], bool]:
     if blanks >= _MOST_WORDS or not tells_change(text):
         may_differ = blanks < _MOST_WORDS_ALIKE and _names_a_value(text)
         return _terms_before_value(text) if may_differ else [], UNSPACED.search(text) is not None
-    terms = sorted(content_terms(text).values(), key=_stands_for_others)[:_MOST_TERMS]
+    single = words("value_nouns") | words("single_nouns")
+    terms = sorted(content_terms(text).values(), key=lambda term: term not in single)[:_MOST_TERMS]
     folded = text.lower()
     for name, table in _OF_OTHER_WORDS.items():
         if cue(name).search(folded):
@@ -70,21 +71,16 @@ def _terms_before_value(text: str) -> list[str]:
         if term not in varying and (at == 0 or term.capitalize() not in text)
     ]
     labels = [word for noun, word in pairwise(sequence[:-1]) if noun in terms and word.isdigit()]
-    claims = compiled("{place}|{employer}").search(text.lower()) is not None
-    return (plain or terms)[: 1 if claims else 2] + labels[:1]
-
-
-def _stands_for_others(word: str) -> bool:
-    """Whether a word tells less of the subject than a noun that has one value at a time."""
-    return word not in words("value_nouns") and word not in words("single_nouns")
+    return (plain or terms)[: 1 if _claims(text) else 2] + labels[:1]
 
 
 def _names_a_value(text: str) -> bool:
     """Whether a text may give something a value, or deny it, in the words of another text."""
-    if not text.isascii() or compiled("{place}|{employer}").search(text.lower()):
-        return True
-    spoken = text.lower().replace("n't", " not").split()
-    return any(not _openers().isdisjoint((word, word.strip(".,;:!"))) for word in spoken)
+    return not (text.isascii() and _openers().isdisjoint(read(text).words)) or _claims(text)
+
+
+def _claims(text: str) -> bool:
+    return compiled("{place}|{employer}").search(text.lower()) is not None
 
 
 @cache
@@ -102,18 +98,10 @@ def may_be_replaced(older: str, newer: str, changing: bool = True) -> bool:
         return False
     one, other = content_terms(older).keys(), content_terms(newer).keys()
     shared = one & other
-    fewer = min(len(one), len(other))
-    if not newer.isascii():
-        # Pairs of characters; words with accents and endings.
-        return 3 * len(shared) >= min(fewer, 3) or _in_other_words(older, newer)
-    differ = len(one ^ other)
-    if not changing:
-        return differ <= _MOST_DIFFERENT // 2
-    if differ <= _MOST_DIFFERENT and (
-        3 * len(shared) >= fewer or not shared.isdisjoint(single_stems())
-    ):
-        return True
-    return 2 * len(shared) > fewer or _in_other_words(older, newer)
+    if not changing and newer.isascii():
+        return len(one ^ other) <= _MOST_DIFFERENT
+    # In other scripts these are pairs of characters.
+    return 3 * len(shared) >= min(len(one), len(other), 3) or _in_other_words(older, newer)
 
 
 def _in_other_words(older: str, newer: str) -> bool:
