@@ -206,36 +206,24 @@ def _denied(older: Facets, newer: Facets, shared: frozenset[str]) -> str:
 
 def _changed(older: Facets, newer: Facets, shared: frozenset[str]) -> str:
     """The reason if the newer tells of a change of what both are about."""
-    topics = list(dict.fromkeys(stem for stem in (*older.topics, *newer.topics) if stem in shared))
+    topics = [stem for stem in (*older.topics, *newer.topics) if stem in shared]
     single = _is_single(older, newer, shared)
-    only_noun = not single and len(shared) == 1 and not older.single.isdisjoint(shared)
     # "The alarm code" and "my alarm" are two things.
     lacks_noun = older.single and older.single.isdisjoint(shared) and not older.labels
-    if not newer.changes or not topics or older.ended or only_noun or lacks_noun:
+    if not newer.changes or not topics or older.ended or lacks_noun:
         return ""
-    opens_alike = newer.first in shared
     covered = len(shared) >= _SHARE * min(len(older.content), len(newer.content))
     if differing := _differing(older, newer):
-        alike = single or (covered and _is_about_the_same(older, newer, shared))
-        return (
-            f"another {differing}" if alike and (opens_alike or newer.first in newer.single) else ""
-        )
+        of_the_same = older.first in shared and not older.names - newer.content
+        opens_alike = newer.first in shared or newer.first in newer.single
+        alike = single or (covered and of_the_same)
+        return f"another {differing}" if alike and opens_alike else ""
     if not _may_be_of_one_kind(older, newer, shared):
         return ""
     if newer.tells("resettled") and (_rest(older, shared) or older.names - newer.names):
         # "Was moved to Frankfurt" says nothing of what it is written in.
         return f"another place of '{topics[0]}'" if single or older.tells("located") else ""
-    may_be_name = topics == [older.opening] == [newer.opening]
-    opens_alike = opens_alike or older.first in newer.owners.union(shared)
-    alike = covered and opens_alike and not may_be_name
-    return f"another value of '{topics[0]}'" if single or alike else ""
-
-
-def _is_about_the_same(older: Facets, newer: Facets, shared: frozenset[str]) -> bool:
-    """Whether another number, weekday or date is one of the same thing."""
-    if older.names - newer.content and older.owners.isdisjoint(newer.owners):
-        return False
-    return older.first in shared or not (_rest(older, shared) and _rest(newer, shared))
+    return f"another value of '{topics[0]}'" if single or covered else ""
 
 
 def _may_be_of_one_kind(older: Facets, newer: Facets, shared: frozenset[str]) -> bool:
@@ -243,7 +231,7 @@ def _may_be_of_one_kind(older: Facets, newer: Facets, shared: frozenset[str]) ->
     left, added = _rest(older, shared), _rest(newer, shared)
     if not (added or newer.values or newer.names - older.names):
         return False
-    if not (left or older.names or older.values) or max(len(left), len(added)) > _MOST_OTHER:
+    if not (left or older.names or older.values):
         return False
     if newer.tells("rescheduled") or older.tells("located") != newer.tells("located"):
         return False
@@ -253,15 +241,12 @@ def _may_be_of_one_kind(older: Facets, newer: Facets, shared: frozenset[str]) ->
 
 def _is_single(older: Facets, newer: Facets, shared: frozenset[str]) -> bool:
     """Whether both name the same noun of which one has one at a time, and little else."""
-    nouns = older.single & shared
-    left, added = _rest(older, shared), _rest(newer, shared)
-    if not nouns or max(len(left), len(added)) > _MOST_OTHER:
+    if max(len(_rest(older, shared)), len(_rest(newer, shared))) > _MOST_OTHER:
         return False
-    if len(shared) > 1 or any(
-        older.modifiers.get(noun) == newer.modifiers.get(noun) for noun in nouns
-    ):
-        return True
-    return len(left) + len(added) <= 1 and older.owners == newer.owners
+    return any(
+        len(shared) > 1 or older.modifiers.get(noun) == newer.modifiers.get(noun)
+        for noun in older.single & shared
+    )
 
 
 def _same_frame(older: Facets, newer: Facets, shared: frozenset[str]) -> str:
