@@ -1,10 +1,10 @@
 """Dates in texts and questions, in several languages: "5th of Jan", "nächsten Freitag", "下周五".
 
 The words are in `lexicon/`, in a table `[dates]` for each language. `date_tokens.py` gives each
-token of a text a class of one character, `_GRAMMAR` finds dates as patterns of these characters,
-and `date_phrases.py` says which days each means:
+token of a text a class of one character, and `_GRAMMAR` finds dates as patterns of these
+characters. Most dates are days that recur, in a year, a month or a week (`Recurring`):
 
-    "the third week of June"  →  aokOm  →  15 to 21 June
+    "the third week of June"  →  aokOm  →  in each year, of month 6, the third week
 
 Every date has codes, characters of Unicode's private use area that are terms of the full-text
 index: days and months of any year, and weekdays. The codes of concepts are above them.
@@ -14,12 +14,16 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from .date_phrases import READERS, Kind, Phrase, Reading, Span, joined, lasting, month_of, weeks_of
-from .date_tokens import may_have_dates, tokens_of
+from .date_tokens import EASTER, Token, following_words, lexicon, may_have_dates, tokens_of
+
+# Ordinals of the calendar: [first, after).
+Span: TypeAlias = tuple[int, int]
+Kind: TypeAlias = Literal["days", "about", "weekday", "weekdays"]
 
 DAY_CODE: Final = 0xE000
 MONTH_CODE: Final = 0xE180
@@ -31,43 +35,57 @@ _MOST_MONTHS: Final = 6
 _NEAR: Final = 0.5
 _EVERY_WEEK: Final = 0.5
 _LAST_DAY: Final = dt.date.max.toordinal()
+# A year for which the days of a month are known where no year is.
+_LEAP_YEAR: Final = 2000
+# The months of the units of the calendar but weeks.
+_MONTHS: Final = {"t": 1, "z": 3, "U": 12}
+# How many years, months or weeks around today are looked at; 29 February may be eight years away.
+_REACH: Final = {"k": 2, "t": 12, "z": 2, "U": 8}
 
-_YEAR: Final = r"(?:,?O?a?(?:y|[lcj]U|Uj))?"
+_WHOLE: Final = {
+    "YEAR": r"(?:,?O?a?(?:y|[lcj]U|Uj))",
+    "WITHIN": r"(?:Y|[lc]U)",  # Chinese has the year before the month.
+    "WEEKDAY": r"(?:[wW],?[aq]{0,2})",
+}
 _GRAMMAR: Final = re.compile(
-    r"(?=[^.,|])B?[aqp]{0,3}(?:"
-    # 4月12日
-    r"(?P<day>(?:(?:[yN]U|[lc]U)?[dN]K[dN]Jw?)"
-    # 5 January 2026, the 5th of Jan, tres de agosto, January 5, May the 4th
-    r"|(?:[wW],?[aq]{0,2}|[lc])?(?:(?:[dD]O?a?[mMA]|[No]Oa?[mMA]|[mMA]a?[dD](?![ukxtU]))YEAR))"
-    # 7–9 May, 7 to 9 May, May 7–9
-    r"|(?P<days>(?:[wW],?)?a?(?:r|[dD][-L&]a?[dD])O?a?[mMA]YEAR|[mMA](?:r|[dD][-L][dD])YEAR)"
-    r"|(?P<numeric>(?:[wW],?[aq]{0,2})?f)"
+    re.sub(
+        "[A-Z]{4,}",
+        lambda name: _WHOLE[name.group()],
+        r"""(?x) (?=[^.,|])
+    # the weekend of ...
+    (?:[aq]{0,2}(?P<weeks>[kx]Oa?))? B?[aqp]{0,3} (?:
+    (?P<every>P|e[o.]?[wW])
+    # in 3 days, two weeks ago, the last 3 days
+    |(?P<count>[Ndn][uktU]g|[lcp][Ndn][uktU])
+    |(?P<relative>R)
+    # a week on Friday, Saturday week
+    |(?P<shifted>Nkqa?[wW]|[wW]k|[wW]p[Nd]k)
     # third week of June, second Sunday in April, last Friday of next month, 六月第三周
-    r"|(?P<nth>[olcj](?:[wW]|k|x)[Op]a?(?:[mMA]YEAR|[lc]t|tj)|(?:[yN]U|lU)?[dN]KT[dN][kw])"
-    # end of May, early next week, mid-2026, 五月底
-    r"|(?P<part>E[-Opa]{0,2}(?:[lcj]?[mMA]YEAR|[lcj][ktU]|y|(?<=[-Opa])[ktU]j?)"
-    r"|(?:[yN]U|lU)?[dN]KE|lKE)"
-    r"|(?P<month>(?:[yN]U|[lc]U)?[dN]K|[lcj][mM]|[mM]j|[mMA],?O?a?(?:y|[lcj]U|Uj)|m"
-    r"|(?<=[pOLB])M|(?<=[pO]a)M)"
-    # Friday next week, a week on Friday, Saturday week
-    r"|(?P<week_day>[lcj]k,?q?[wW]|[wW]O?a?[lc]k|[wW]O?a?kj|Nkqa?[wW]|[wW]k|[wW]p[Nd]k)"
-    r"|(?P<weekdays>P|e[o.]?[wW])"
-    r"|(?P<near_weekday>[lcj][wW]|[wW]j)"
-    r"|(?P<count>[Ndn][uktUJ][gh]|G[Ndn][uktU]|(?<=p)[Ndn][uktU](?!g))"
-    r"|(?P<rolling>[lcj][Ndn][uktU])"
-    r"|(?P<unit>[lcj](?:[kxtzK]|U(?!s))|[kxtU]j|(?<=[pq])x(?!O)|(?<=[pq]a)x(?!O))"
-    r"|(?P<relative>R)"
-    r"|(?P<season>(?:[yN]|[lc])Us|[lcj]sYEAR|sj|s,?O?a?(?:y|[lcj]U|Uj)|(?<=p)s(?!O)|(?<=pa)s(?!O))"
-    r"|(?P<holiday>[lcj]?HYEAR)"
-    r"|(?P<quarter>QYEAR|yQ)"
-    r"|(?P<year>(?<=p)U?y|(?<=pa)Uy|[yN]U)"
+    |(?P<nth>[olcj][wWkx][Op]a?(?:[mM]YEAR?|[lc]t|tj)|WITHIN?mo[kw])
+    # 4月12日, 五月底
+    |(?P<date>WITHIN?m(?:Jw?|E)
+    # 5 January 2026, the 5th of Jan, tres de agosto, January 5, May the 4th
+    |(?:WEEKDAY|[lc])?(?:(?:[dD]O?a?|[No]Oa?)[mM]|[mM]a?[dD](?![ukxtU]))YEAR?
+    # 7–9 May, 7 to 9 May, May 7–9
+    |WEEKDAY?(?:r|[dD][-L&]a?[dD])O?a?[mM]YEAR?|[mM](?:r|[dD][-L][dD])YEAR?
+    |WEEKDAY?f
+    # end of May, early next week, mid-2026
+    |E[-Opa]{0,2}(?:[lcj]?[mM]YEAR?|[lcj][ktU]|y|(?<=[-Opa])[ktU]j?)|ltE
+    # last summer, in spring, Q3, Christmas 2026, next May
+    |WITHINs|[lcj]sYEAR?|s(?:j|YEAR)|(?:(?<=p)|(?<=pa))s(?!O)|[lcj]?[HQ]YEAR?|yQ
+    |WITHINm|[lcj][mM]|[mM]j|[mM]YEAR|m|(?:(?<=[pOLB])|(?<=[pO]a))M
+    # Friday next week, next Friday, this weekend, last month
+    |[lcj]k,?q?[wW]|[wW]O?a?(?:[lc]k|kj)|[lcj][wW]|[wW]j
+    |[lcj][kxtzU]|[kxtU]j|(?:(?<=[pq])|(?<=[pq]a))x(?!O)|Y)
+    |(?P<year>(?<=p)U?y|(?<=pa)Uy)
     # the 5th, Monday the 5th, am 5., 5号
-    r"|(?P<day_of_month>[dD]Oa?(?:[lcj]t|tj?)|(?<=[aqp])D|[wW],?(?:a?D|ad)|(?<=[aq])u?d|[dN]J)"
-    r"|(?P<weekday>[wW])"
-    r")".replace("YEAR", _YEAR)
+    |(?P<day>[dD]Oa?(?:[lcj]t|tj?)|(?<=[aqp])D|[wW],?(?:a?D|ad)|(?<=[aq])u?d|J)
+    |(?P<weekday>[wW]))
+""",
+    )
 )
+# "from 5 May for three days"
 _LASTING: Final = re.compile("F[Ndn][ukt]")
-_WEEK_OF: Final = re.compile("(?:q?a?x|k)Oa?$")
 
 
 class DateMention(msgspec.Struct, frozen=True):
@@ -90,6 +108,85 @@ class DateMention(msgspec.Struct, frozen=True):
     codes: str
 
 
+class Reading(msgspec.Struct, gc=False):
+    """The days that a phrase may mean, most likely first.
+
+    Attributes:
+        weekday: the weekday that it names, if it is not that of a day.
+        dated: False if the days are those of any year.
+    """
+
+    periods: tuple[Span, ...] = ()
+    kind: Kind = "days"
+    weekday: int | None = None
+    dated: bool = True
+
+
+class Phrase(msgspec.Struct, gc=False):
+    """The tokens of a phrase and those around it; `today` is None if the moment is unknown."""
+
+    tokens: Sequence[Token]
+    before: Token | None
+    following: Token | None
+    today: int | None
+
+    def get(self, kinds: str) -> Token | None:
+        """The first token of these classes."""
+        return next((token for token in self.tokens if token.kind in kinds), None)
+
+
+class Recurring(msgspec.Struct, gc=False):
+    """Days that recur in each unit of the calendar.
+
+    Attributes:
+        unit: k for a week, t a month, z a quarter, U a year.
+        month: the first of its months; 0: no month of it.
+        first: the first of its days, or those of its months; 0: all days.
+        easter: the distance from Easter.
+        nth: which week, weekend or weekday of it, with the class and value of that.
+        part: its beginning (0), middle or end (2).
+    """
+
+    unit: str
+    month: int = 0
+    months: int = 1
+    first: int = 0
+    last: int = 0
+    easter: int | None = None
+    nth: tuple[int, Token] | None = None
+    part: int | None = None
+
+    def span(self, index: int) -> Span:
+        """Its days in a unit; ValueError if there are none."""
+        start, end = unit_span(self.unit, index)
+        if self.easter is not None:
+            return easter(index) + self.easter, easter(index) + self.easter + 1
+        if self.month:
+            start, end = months(month_of(start) + self.month - 1, self.months)
+        if self.first:
+            if self.first > self.last or start + self.last > end:
+                raise ValueError
+            start, end = start + self.first - 1, start + self.last
+        if self.nth:
+            return _nth_of((start, end), *self.nth)
+        if self.part is not None:
+            length = end - start
+            size = 3 if length <= 7 else 10 if length <= 31 else length // 6
+            start += (0, (length - size) // 2, length - size)[self.part]
+            return start, start + size
+        return start, end
+
+    def spans(self, indices: Iterable[int]) -> list[Span]:
+        """Its days in those units that have them."""
+        spans = []
+        for index in indices:
+            try:
+                spans.append(self.span(index))
+            except (ValueError, OverflowError):
+                continue
+        return spans
+
+
 def find_dates(text: str, told_at: float | None, zone: dt.tzinfo) -> tuple[DateMention, ...]:
     """The dates in `text`, in order; takes time linear in its length and raises for no text.
 
@@ -105,43 +202,27 @@ def find_dates(text: str, told_at: float | None, zone: dt.tzinfo) -> tuple[DateM
     at = 0
     while match := _GRAMMAR.search(classes, at):
         first, after = match.span()
-        try:
-            reading = READERS[match.lastgroup or ""](Phrase(tokens, first, after, today))
-        except (ValueError, OverflowError):
-            # The calendar has no such day.
-            reading = None
+        reading = _read(match, tokens, today)
         if reading is None:
             at = first + 1
             continue
-        if further := _LASTING.match(classes, after):
-            reading = lasting(reading, tokens[after + 1], tokens[after + 2])
-            after = further.end()
-        elif reading.kind == "day" and (
-            week := _WEEK_OF.search(classes, max(at, first - 5), first)
-        ):
-            reading, first = weeks_of(reading, "x" if "x" in week.group() else "k"), week.start()
-        periods = tuple(
-            (max(begin, 1), min(end, _LAST_DAY + 1))
-            for begin, end in reading.periods
-            if begin <= _LAST_DAY and end > 1
-        )
-        if reading.periods and not periods:
-            at = after
-            continue
-        reading.periods = periods
+        if lasting := _LASTING.match(classes, after):
+            length = tokens[after + 1].value * tokens[after + 2].value
+            reading.periods = tuple((start, start + length) for start, _ in reading.periods)
+            after = lasting.end()
+        at = after
         if readings and _are_linked(classes, *readings[-1][:2], first):
             begin, _, lower = readings[-1]
-            if span := joined(lower.periods, reading.periods):
+            if periods := _joined(lower.periods, reading.periods):
                 readings.pop()
-                first, reading = begin, Reading("days", span)
+                first, reading = begin, Reading(periods)
         readings.append((first, after, reading))
-        at = after
     return tuple(
         DateMention(
             text[tokens[first].start : tokens[after - 1].end],
             tokens[first].start,
             tokens[after - 1].end,
-            reading.periods,
+            reading.periods if reading.dated else (),
             reading.kind,
             _codes_of(reading),
         )
@@ -192,20 +273,30 @@ def _are_linked(classes: str, first: int, after: int, begin: int) -> bool:
     return between in ("L", "-") or (between == "&" and classes[first] == "B")
 
 
+def _joined(lower: Sequence[Span], upper: Sequence[Span]) -> tuple[Span, ...]:
+    """From each day to the nearest end; a missing year is that of the other."""
+    if len(upper) == 1 and len(lower) > 1:
+        first, end = (dt.date.fromordinal(period[0]) for period in (lower[0], upper[0]))
+        year = max(1, end.year - ((first.month, first.day) > (end.month, end.day)))
+        lower = [(first.replace(year, day=min(first.day, 28)).toordinal(), 0)]
+    ends = ((first, [end for start, end in upper if start >= first]) for first, _ in lower)
+    return tuple((first, min(after)) for first, after in ends if after)
+
+
 def _codes_of(reading: Reading) -> str:
     codes: dict[str, None] = {}
     periods = reading.periods[:1] if reading.kind == "about" else reading.periods
-    for first, after in (*periods, *((reading.yearly,) if reading.yearly else ())):
+    for first, after in periods:
         length = after - first
-        if reading.kind != "month" and length <= _MOST_DAYS:
+        if length <= _MOST_DAYS:
             codes |= dict.fromkeys(_day_codes((first, after)))
         if length <= 31 * _MOST_MONTHS:
             index = range(month_of(first), month_of(after - 1) + 1)
             codes |= dict.fromkeys(chr(MONTH_CODE + month % 12 + 1) for month in index)
     if reading.weekday is not None:
         codes[chr(WEEKDAY_CODE + reading.weekday)] = None
-    elif periods and reading.kind in ("day", "weekday", "about"):
-        codes[chr(WEEKDAY_CODE + (periods[0][0] + 6) % 7)] = None
+    elif periods and reading.dated and periods[0][1] - periods[0][0] == 1:
+        codes[chr(WEEKDAY_CODE + _weekday(periods[0][0]))] = None
     return "".join(codes)
 
 
@@ -216,3 +307,308 @@ def _day_codes(period: Span) -> list[str]:
         chr(DAY_CODE + dt.date(2000, date.month, date.day).timetuple().tm_yday - 1)
         for date in dates
     ]
+
+
+# --- the calendar
+
+
+def month_of(day: int) -> int:
+    """The month of a day, counted from the year 0."""
+    date = dt.date.fromordinal(day)
+    return date.year * 12 + date.month - 1
+
+
+def months(index: int, count: int) -> Span:
+    """`count` months from one that is counted from the year 0; ValueError if there are none."""
+    year, month = divmod(index, 12)
+    until, last = divmod(index + count, 12)
+    first = dt.date(year, month + 1, 1).toordinal()
+    if until > dt.MAXYEAR:
+        return first, _LAST_DAY + 1
+    return first, dt.date(until, last + 1, 1).toordinal()
+
+
+def unit_index(unit: str, day: int) -> int:
+    """The number of the week, month, quarter or year of a day."""
+    return (day - 1) // 7 if unit == "k" else month_of(day) // _MONTHS[unit]
+
+
+def unit_span(unit: str, index: int) -> Span:
+    """The days of a unit; ValueError if it is not in the calendar."""
+    if unit == "k":
+        return 7 * index + 1, 7 * index + 8
+    count = _MONTHS[unit]
+    return months(index * count, count)
+
+
+def _weekday(day: int) -> int:
+    return (day + 6) % 7
+
+
+def _next_weekday(day: int, weekday: int) -> int:
+    """The first such weekday from `day` on."""
+    return day + (weekday - _weekday(day)) % 7
+
+
+def _nth_of(whole: Span, which: int, unit: Token) -> Span:
+    """The first, second, last (-1) week, weekend or weekday of a month."""
+    start = whole[0] + 7 * (which - 1) if which > 0 else whole[1] - 7
+    if unit.kind == "k":
+        return start, min(start + 7, whole[1])
+    first = _next_weekday(start, 5 if unit.kind == "x" else unit.value)
+    if first >= whole[1]:
+        raise ValueError
+    return first, first + (2 if unit.kind == "x" else 1)
+
+
+def easter(year: int) -> int:
+    """Easter Sunday, by the Gregorian computus."""
+    century, golden = year // 100, year % 19
+    epact = (19 * golden + century - century // 4 - (8 * century + 13) // 25 + 15) % 30
+    epact -= (epact // 28) * (1 - (29 // (epact + 1)) * ((21 - golden) // 11))
+    sunday = (year + year // 4 + epact + 2 - century + century // 4) % 7
+    month = 3 + (epact - sunday + 40) // 44
+    return dt.date(year, month, epact - sunday + 28 - 31 * (month // 4)).toordinal()
+
+
+# --- the readings
+
+
+def _read(match: re.Match[str], tokens: Sequence[Token], today: int | None) -> Reading | None:
+    """What a phrase means; None if it is no date."""
+    first, after = max(match.start(), match.end("weeks")), match.end()
+    before = tokens[first - 1] if first else None
+    following = tokens[after] if after < len(tokens) else None
+    phrase = Phrase(tokens[first:after], before, following, today)
+    try:
+        reading = _READERS[match.lastgroup or ""](phrase)
+    except (ValueError, OverflowError):
+        # The calendar has no such day.
+        return None
+    if reading is None:
+        return None
+    periods: Iterable[Span] = reading.periods
+    if match["weeks"] and reading.kind == "days":
+        weeks = _NAMED[match["weeks"][0]](0)
+        periods = weeks.spans([unit_index("k", start) for start, _ in periods])
+    reading.periods = tuple(
+        (max(start, 1), min(end, _LAST_DAY + 1))
+        for start, end in dict.fromkeys(periods)
+        if start <= _LAST_DAY and end > 1
+    )
+    return reading if reading.periods or reading.weekday is not None else None
+
+
+def _date(phrase: Phrase, nth: tuple[int, Token] | None = None) -> Reading | None:
+    """A date of the calendar: the readings of each day that it names."""
+    month, part = phrase.get("mM"), phrase.get("E")
+    if month and not _is_month(phrase, month):
+        return None
+    readings = []
+    for year, days in _days_of(phrase):
+        days.nth, days.part = nth, part.value if part else None
+        if reading := _chosen(phrase, days, year):
+            readings.append(reading)
+    for further in readings[1:]:
+        readings[0].periods += further.periods
+    return readings[0] if readings else None
+
+
+def _days_of(phrase: Phrase) -> Iterator[tuple[int | None, Recurring]]:
+    """The days that are named, with their year if it is."""
+    years, month = phrase.get("yY"), phrase.get("mM")
+    year = years.value if years else None
+    numbers = [
+        (each.value, each.last or each.value) for each in phrase.tokens if each.kind in "dDJrNo"
+    ]
+    if numeric := phrase.get("f"):
+        for of_year, of_month, day in numeric.dates:
+            yield of_year, Recurring("U", of_month, first=day or 0, last=day or 0)
+    elif numbers:
+        if not phrase.get("&") or phrase.get("B"):
+            numbers = [(numbers[0][0], numbers[-1][1])]
+        for first, last in numbers:
+            unit, of_month = ("U", month.value) if month else ("t", 0)
+            yield year, Recurring(unit, of_month, first=first, last=last)
+    else:
+        named = ((make, phrase.get(kinds)) for kinds, make in _NAMED.items())
+        yield year, next(make(name.value) for make, name in named if name)
+
+
+def _holiday(value: int) -> Recurring:
+    if value > EASTER // 2:
+        return Recurring("U", easter=value - EASTER)
+    month, day = divmod(value, 100)
+    return Recurring("U", month, first=day, last=day)
+
+
+# The days of a name by its class, the narrower before the wider.
+_NAMED: Final[dict[str, Callable[[int], Recurring]]] = {
+    "mM": lambda month: Recurring("U", month),
+    "sQ": lambda month: Recurring("U", month, months=3),
+    "H": _holiday,
+    "wW": lambda weekday: Recurring("k", first=weekday + 1, last=weekday + 1),
+    "x": lambda _: Recurring("k", first=6, last=7),
+    "k": lambda _: Recurring("k"),
+    "t": lambda _: Recurring("t"),
+    "z": lambda _: Recurring("z"),
+    "UyY": lambda _: Recurring("U"),
+}
+
+
+def _chosen(phrase: Phrase, days: Recurring, year: int | None) -> Reading | None:
+    """Those of a year that is named, or else the nearest."""
+    weekday = phrase.get("wW") if days.unit == "k" else None
+    if year is not None:
+        return Reading(tuple(days.spans([year])))
+    if phrase.today is not None:
+        bare = weekday and not phrase.get("lcj")
+        return Reading(tuple(_around(phrase, days, phrase.today)), "weekday" if bare else "days")
+    if weekday:
+        return Reading(kind="weekday", weekday=weekday.value)
+    undated = days.month and not days.nth
+    return Reading((days.span(_LEAP_YEAR),), dated=False) if undated else None
+
+
+def _around(phrase: Phrase, days: Recurring, today: int) -> list[Span]:
+    """Those of the unit that is named, of the one before or after today, or the nearest."""
+    step, weekday = phrase.get("lcj"), phrase.get("wW")
+    this = unit_index(days.unit, today) + (step.value if step else 0)
+    own = days.spans([this])
+    # 下周五 is a day of the next week, "next Friday" perhaps the coming one.
+    if phrase.get(days.unit) or (step and weekday and not weekday.word.isascii()):
+        return own
+    spans = days.spans(range(this - _REACH[days.unit], this + _REACH[days.unit] + 1))
+    if step:
+        near = _nearest(spans, today, step.value) if abs(step.value) < 2 else []
+        return near + own if days.unit == "k" and step.kind != "c" else near or own
+    near = _nearest(spans, today)
+    if weekday and days.unit != "k":
+        fitting = [span for span in spans if _weekday(span[0]) == weekday.value]
+        near = [span for span in near if span in fitting] or _nearest(fitting, today) or near
+    return near
+
+
+def _nearest(spans: Sequence[Span], today: int, direction: int | None = None) -> list[Span]:
+    """That of today, the next and the last, the nearer first; or the one of a direction."""
+    past = [span for span in spans if span[1] <= today][-1:]
+    now = [span for span in spans if span[0] <= today < span[1]]
+    coming = [span for span in spans if span[0] > today][:1]
+    if direction is not None:
+        return past if direction < 0 else coming if direction > 0 else now
+    return now + sorted(coming + past, key=lambda span: abs(span[0] + span[1] - 1 - 2 * today))
+
+
+def _is_month(phrase: Phrase, month: Token) -> bool:
+    """Whether a month is no verb and its day no count: "all 7 may come", "July 3 pieces"."""
+    first, last, following = phrase.tokens[0], phrase.tokens[-1], phrase.following
+    sets, step = lexicon().sets, phrase.get("l")
+    if last.kind in "dr" and following and following.word in sets["counted"]:
+        return False
+    if month.word not in sets["verbs"] or month.marked:
+        return True
+    if not phrase.get("dr"):
+        return not step or step.value != 0
+    return first.kind in "aqpwWBo" or last.kind == "y" or _ends(following)
+
+
+def _ends(following: Token | None) -> bool:
+    """Whether a number before it is not a number of it."""
+    return (
+        following is None or following.kind in ",|pqaOL-&R" or following.word in following_words()
+    )
+
+
+def _nth(phrase: Phrase) -> Reading | None:
+    """The third week of June, the last Friday of next month, 六月第三周."""
+    tokens = phrase.tokens
+    at = next(at for at, token in enumerate(tokens) if token.kind in "olcj")
+    which, unit = tokens[at : at + 2]
+    if not which.value or (which.kind != "o" and which.value != -1):
+        return None
+    phrase.tokens = [*tokens[:at], *tokens[at + 2 :]]
+    return _date(phrase, (which.value, unit))
+
+
+def _year(phrase: Phrase) -> Reading | None:
+    """In 2024, but not "in 2000 words"."""
+    following = phrase.following
+    if following and (following.kind in "uktz" or following.word in lexicon().sets["counted"]):
+        return None
+    return _date(phrase)
+
+
+def _day(phrase: Phrase) -> Reading | None:
+    """The 5th, Monday the 5th, am 5., 5号, the 15th of next month."""
+    *others, number = phrase.tokens
+    if number.kind in "dD":
+        # A German ordinal has a full stop: "am 5. kommen".
+        if not number.marked and not _ends(phrase.following):
+            return None
+        cues = [token for token in others if token.kind != "u"]
+        if number.kind == "d" and not (cues and cues[-1].value):
+            return None
+    return _date(phrase)
+
+
+def _weekday_name(phrase: Phrase) -> Reading | None:
+    """Monday: the coming and the last, and today if it is one."""
+    *others, name = phrase.tokens
+    before, following = others[-1] if others else phrase.before, phrase.following
+    if name.kind == "W":
+        # "Sun is shining", "the Sun", but "Mon-Fri" and "Sat 9:30".
+        joined = following is not None and (following.kind in "-d" or not following.word)
+        if not name.marked or not (joined or (before and before.kind not in "|a")):
+            return None
+    return _date(phrase)
+
+
+def _every(phrase: Phrase) -> Reading | None:
+    """Tuesdays, every Tuesday, los martes."""
+    name = phrase.tokens[-1]
+    return Reading(kind="weekdays", weekday=name.value) if name.kind != "W" or name.marked else None
+
+
+def _shifted(phrase: Phrase) -> Reading | None:
+    """A week on Friday, Saturday week, Freitag in einer Woche."""
+    weekday, count = phrase.get("wW"), phrase.get("Nd")
+    if phrase.today is None or weekday is None:
+        return None
+    day = _next_weekday(phrase.today, weekday.value) + 7 * (count.value if count else 1)
+    return Reading(((day, day + 1),))
+
+
+def _count(phrase: Phrase) -> Reading | None:
+    """In 3 days, two weeks ago, the last 3 days; months and years are those of the calendar."""
+    tokens, today = phrase.tokens, phrase.today
+    sign = tokens[-1] if tokens[-1].kind == "g" else tokens[-3]
+    number, unit = (token for token in tokens if token.kind in "NdnuktU")
+    if today is None or not sign.value:
+        return None
+    distance = number.value * sign.value
+    then = today + distance * unit.value
+    if sign.kind in "lc":
+        return Reading(((min(today, then), max(today, then) + 1),))
+    if unit.kind in "tU":
+        span = unit_span(unit.kind, unit_index(unit.kind, today) + distance)
+        return Reading((span,))
+    if unit.kind == "k":
+        return Reading(((then, then + 1), (then - 3, then + 4)), "about")
+    return Reading(((then, then + 1),))
+
+
+def _relative(phrase: Phrase) -> Reading | None:
+    """Tomorrow, last night, übermorgen."""
+    name, before = phrase.tokens[-1], phrase.before
+    # "Montag morgen" and "heute morgen" are mornings.
+    morning = name.word in lexicon().not_after and before and before.kind in "wR"
+    if phrase.today is None or morning:
+        return None
+    return Reading(((phrase.today + name.value, phrase.today + name.value + 1),))
+
+
+_READERS: Final[dict[str, Callable[[Phrase], Reading | None]]] = {
+    "every": _every, "count": _count, "relative": _relative,
+    "shifted": _shifted, "nth": _nth, "date": _date, "year": _year, "day": _day,
+    "weekday": _weekday_name,
+}  # fmt: skip
