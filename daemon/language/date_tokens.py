@@ -94,7 +94,6 @@ class Lexicon:
         words: the class and value of each.
         phrases: by the first word, the further words with the class and value, longest first.
         own_language: the language of words that count in texts of that language only.
-        not_after: for some words, those after which they mean something else.
         sets: other sets of words.
         telling: the words, folded and not, of which a date without digits has one.
         pieces: a pattern of the tokens.
@@ -106,7 +105,6 @@ class Lexicon:
 
         self.words: dict[str, tuple[str, int]] = {}
         self.phrases: dict[str, list[tuple[tuple[str, ...], str, int]]] = {}
-        self.not_after: dict[str, set[str]] = {}
         self.telling: set[str] = set()
         self.sets = {key: frozenset(map(fold, listed(key))) for key in _SETS}
         self.own_language = {
@@ -114,9 +112,6 @@ class Lexicon:
             for language, table in tables.items()
             for word in table.get("own_language", "").split()
         }
-        for group in listed("not_after"):
-            before, _, word = group.partition(":")
-            self.not_after.setdefault(fold(word), set()).update(map(fold, before.split("/")))
         unspaced: list[str] = []
         for table in tables.values():
             for name, kind, value in _entries(table):
@@ -223,7 +218,7 @@ def tokens_of(text: str) -> list[Token]:
         before = tokens[-1] if tokens else None
         match match.lastgroup:
             case "word":
-                tokens.append(_word(match, before, known))
+                tokens.append(_word(match, known))
             case "number" | "tail":
                 tokens.append(_number(match, before))
             case "end" if match.group() == "." and before and _is_dotted(before, match.start()):
@@ -239,12 +234,10 @@ def tokens_of(text: str) -> list[Token]:
     return tokens if known.phrases.keys().isdisjoint(words) else _with_phrases(tokens, known)
 
 
-def _word(match: re.Match[str], before: Token | None, known: Lexicon) -> Token:
+def _word(match: re.Match[str], known: Lexicon) -> Token:
     word = match.group()
     folded = fold(word)
     kind, value = known.words.get(folded, (".", 0))
-    if before and before.word in known.not_after.get(folded, ()):
-        kind = "."
     return Token(kind, *match.span(), folded, value, marked=word[0].isupper())
 
 

@@ -23,6 +23,7 @@ from .date_tokens import EASTER, Token, following_words, lexicon, may_have_dates
 
 # Ordinals of the calendar: [first, after).
 Span: TypeAlias = tuple[int, int]
+Narrow: TypeAlias = Callable[[Span], Span]
 Kind: TypeAlias = Literal["days", "about", "weekday", "weekdays"]
 
 DAY_CODE: Final = 0xE000
@@ -39,25 +40,16 @@ _LAST_DAY: Final = dt.date.max.toordinal()
 _LEAP_YEAR: Final = 2000
 # The months of the units of the calendar but weeks.
 _MONTHS: Final = {"t": 1, "z": 3, "U": 12}
-# How many years, months or weeks around today are looked at; 29 February may be eight years away.
-_REACH: Final = {"k": 2, "t": 12, "z": 2, "U": 8}
 
-_WHOLE: Final = {
-    "YEAR": r"(?:,?O?a?(?:y|[lcj]U|Uj))",
-    "WITHIN": r"(?:Y|[lc]U)",  # Chinese has the year before the month.
-    "WEEKDAY": r"(?:[wW],?[aq]{0,2})",
-}
 _GRAMMAR: Final = re.compile(
-    re.sub(
-        "[A-Z]{4,}",
-        lambda name: _WHOLE[name.group()],
-        r"""(?x) (?=[^.,|])
+    r"""(?=[^.,|])
     # the weekend of ...
     (?:[aq]{0,2}(?P<weeks>[kx]Oa?))? B?[aqp]{0,3} (?:
     (?P<every>P|e[o.]?[wW])
     # in 3 days, two weeks ago, the last 3 days
     |(?P<count>[Ndn][uktU]g|[lcp][Ndn][uktU])
-    |(?P<relative>R)
+    # but not "Montag morgen"
+    |(?<!w)(?P<relative>R)
     # a week on Friday, Saturday week
     |(?P<shifted>Nkqa?[wW]|[wW]k|[wW]p[Nd]k)
     # third week of June, second Sunday in April, last Friday of next month, 六月第三周
@@ -65,10 +57,10 @@ _GRAMMAR: Final = re.compile(
     # 4月12日, 五月底
     |(?P<date>WITHIN?m(?:Jw?|E)
     # 5 January 2026, the 5th of Jan, tres de agosto, January 5, May the 4th
-    |(?:WEEKDAY|[lc])?(?:(?:[dD]O?a?|[No]Oa?)[mM]|[mM]a?[dD](?![ukxtU]))YEAR?
+    |(?:DAY|[lc])?(?:(?:[dD]O?a?|[No]Oa?)[mM]|[mM]a?[dD](?![ukxtU]))YEAR?
     # 7–9 May, 7 to 9 May, May 7–9
-    |WEEKDAY?(?:r|[dD][-L&]a?[dD])O?a?[mM]YEAR?|[mM](?:r|[dD][-L][dD])YEAR?
-    |WEEKDAY?f
+    |DAY?(?:r|[dD][-L&]a?[dD])O?a?[mM]YEAR?|[mM](?:r|[dD][-L][dD])YEAR?
+    |DAY?f
     # end of May, early next week, mid-2026
     |E[-Opa]{0,2}(?:[lcj]?[mM]YEAR?|[lcj][ktU]|y|(?<=[-Opa])[ktU]j?)|ltE
     # last summer, in spring, Q3, Christmas 2026, next May
@@ -76,16 +68,18 @@ _GRAMMAR: Final = re.compile(
     |WITHINm|[lcj][mM]|[mM]j|[mM]YEAR|m|(?:(?<=[pOLB])|(?<=[pO]a))M
     # Friday next week, next Friday, this weekend, last month
     |[lcj]k,?q?[wW]|[wW]O?a?(?:[lc]k|kj)|[lcj][wW]|[wW]j
-    |[lcj][kxtzU]|[kxtU]j|(?:(?<=[pq])|(?<=[pq]a))x(?!O)|Y)
-    |(?P<year>(?<=p)U?y|(?<=pa)Uy)
+    # in the year 2024
+    |[lcj][kxtzU]|[kxtU]j|(?:(?<=[pq])|(?<=[pq]a))x(?!O)|Y|(?<=p)U?y|(?<=pa)Uy)
     # the 5th, Monday the 5th, am 5., 5号
     |(?P<day>[dD]Oa?(?:[lcj]t|tj?)|(?<=[aqp])D|[wW],?(?:a?D|ad)|(?<=[aq])u?d|J)
     |(?P<weekday>[wW]))
-""",
-    )
+    # ... for one week
+    (?:F[Ndn][ukt])?
+    """.replace("YEAR", "(?:,?O?a?(?:y|[lcj]U|Uj))")
+    .replace("WITHIN", "(?:Y|[lc]U)")  # Chinese has the year before the month.
+    .replace("DAY", "(?:[wW],?[aq]{0,2})"),
+    re.VERBOSE,
 )
-# "from 5 May for three days"
-_LASTING: Final = re.compile("F[Ndn][ukt]")
 
 
 class DateMention(msgspec.Struct, frozen=True):
@@ -136,54 +130,29 @@ class Phrase(msgspec.Struct, gc=False):
 
 
 class Recurring(msgspec.Struct, gc=False):
-    """Days that recur in each unit of the calendar.
+    """Days that recur in each week (k), month (t), quarter (z) or year (U).
 
     Attributes:
-        unit: k for a week, t a month, z a quarter, U a year.
-        month: the first of its months; 0: no month of it.
-        first: the first of its days, or those of its months; 0: all days.
-        easter: the distance from Easter.
-        nth: which week, weekend or weekday of it, with the class and value of that.
-        part: its beginning (0), middle or end (2).
+        narrow: from the days of a unit to those that are meant.
+        fixed: whether they are the same days of each year.
     """
 
     unit: str
-    month: int = 0
-    months: int = 1
-    first: int = 0
-    last: int = 0
-    easter: int | None = None
-    nth: tuple[int, Token] | None = None
-    part: int | None = None
+    narrow: tuple[Narrow, ...] = ()
+    fixed: bool = False
 
-    def span(self, index: int) -> Span:
-        """Its days in a unit; ValueError if there are none."""
-        start, end = unit_span(self.unit, index)
-        if self.easter is not None:
-            return easter(index) + self.easter, easter(index) + self.easter + 1
-        if self.month:
-            start, end = months(month_of(start) + self.month - 1, self.months)
-        if self.first:
-            if self.first > self.last or start + self.last > end:
-                raise ValueError
-            start, end = start + self.first - 1, start + self.last
-        if self.nth:
-            return _nth_of((start, end), *self.nth)
-        if self.part is not None:
-            length = end - start
-            size = 3 if length <= 7 else 10 if length <= 31 else length // 6
-            start += (0, (length - size) // 2, length - size)[self.part]
-            return start, start + size
-        return start, end
-
-    def spans(self, indices: Iterable[int]) -> list[Span]:
-        """Its days in those units that have them."""
+    def spans(self, units: Iterable[int]) -> list[Span]:
+        """The days in those units that have them."""
         spans = []
-        for index in indices:
+        for index in units:
             try:
-                spans.append(self.span(index))
+                span = unit_span(self.unit, index)
+                for narrow in self.narrow:
+                    span = narrow(span)
             except (ValueError, OverflowError):
+                # The calendar has no such day.
                 continue
+            spans.append(span)
         return spans
 
 
@@ -206,10 +175,6 @@ def find_dates(text: str, told_at: float | None, zone: dt.tzinfo) -> tuple[DateM
         if reading is None:
             at = first + 1
             continue
-        if lasting := _LASTING.match(classes, after):
-            length = tokens[after + 1].value * tokens[after + 2].value
-            reading.periods = tuple((start, start + length) for start, _ in reading.periods)
-            after = lasting.end()
         at = after
         if readings and _are_linked(classes, *readings[-1][:2], first):
             begin, _, lower = readings[-1]
@@ -303,10 +268,8 @@ def _codes_of(reading: Reading) -> str:
 def _day_codes(period: Span) -> list[str]:
     """The codes of days, whatever their year: 29 February has one."""
     dates = map(dt.date.fromordinal, range(*period))
-    return [
-        chr(DAY_CODE + dt.date(2000, date.month, date.day).timetuple().tm_yday - 1)
-        for date in dates
-    ]
+    start = dt.date(_LEAP_YEAR, 1, 1)
+    return [chr(DAY_CODE + (date.replace(_LEAP_YEAR) - start).days) for date in dates]
 
 
 # --- the calendar
@@ -350,25 +313,59 @@ def _next_weekday(day: int, weekday: int) -> int:
     return day + (weekday - _weekday(day)) % 7
 
 
-def _nth_of(whole: Span, which: int, unit: Token) -> Span:
+def _months_in(first: int, count: int = 1) -> Narrow:
+    return lambda year: months(month_of(year[0]) + first - 1, count)
+
+
+def _days_in(first: int, last: int) -> Narrow:
+    def narrow(whole: Span) -> Span:
+        if first > last or whole[0] + last > whole[1]:
+            raise ValueError
+        return whole[0] + first - 1, whole[0] + last
+
+    return narrow
+
+
+def _nth_in(which: int, unit: Token) -> Narrow:
     """The first, second, last (-1) week, weekend or weekday of a month."""
-    start = whole[0] + 7 * (which - 1) if which > 0 else whole[1] - 7
-    if unit.kind == "k":
-        return start, min(start + 7, whole[1])
-    first = _next_weekday(start, 5 if unit.kind == "x" else unit.value)
-    if first >= whole[1]:
-        raise ValueError
-    return first, first + (2 if unit.kind == "x" else 1)
+
+    def narrow(month: Span) -> Span:
+        start = month[0] + 7 * (which - 1) if which > 0 else month[1] - 7
+        if unit.kind == "k":
+            return start, min(start + 7, month[1])
+        first = _next_weekday(start, 5 if unit.kind == "x" else unit.value)
+        if first >= month[1]:
+            raise ValueError
+        return first, first + (2 if unit.kind == "x" else 1)
+
+    return narrow
 
 
-def easter(year: int) -> int:
-    """Easter Sunday, by the Gregorian computus."""
-    century, golden = year // 100, year % 19
-    epact = (19 * golden + century - century // 4 - (8 * century + 13) // 25 + 15) % 30
-    epact -= (epact // 28) * (1 - (29 // (epact + 1)) * ((21 - golden) // 11))
-    sunday = (year + year // 4 + epact + 2 - century + century // 4) % 7
-    month = 3 + (epact - sunday + 40) // 44
-    return dt.date(year, month, epact - sunday + 28 - 31 * (month // 4)).toordinal()
+def _part_in(which: int) -> Narrow:
+    """The beginning (0), middle or end (2) of a week, month or year."""
+
+    def narrow(whole: Span) -> Span:
+        length = whole[1] - whole[0]
+        size = 3 if length <= 7 else 10 if length <= 31 else length // 6
+        first = whole[0] + (0, (length - size) // 2, length - size)[which]
+        return first, first + size
+
+    return narrow
+
+
+def _easter_in(distance: int) -> Narrow:
+    """Easter Sunday, by the Gregorian computus, or a day before or after it."""
+
+    def narrow(whole: Span) -> Span:
+        year = dt.date.fromordinal(whole[0]).year
+        century, golden = year // 100, year % 19
+        epact = (19 * golden + century - century // 4 - (8 * century + 13) // 25 + 15) % 30
+        epact -= (epact // 28) * (1 - (29 // (epact + 1)) * ((21 - golden) // 11))
+        sunday = (year + year // 4 + epact + 2 - century + century // 4) % 7
+        day = dt.date(year, 3, 28).toordinal() + epact - sunday + distance
+        return day, day + 1
+
+    return narrow
 
 
 # --- the readings
@@ -377,19 +374,20 @@ def easter(year: int) -> int:
 def _read(match: re.Match[str], tokens: Sequence[Token], today: int | None) -> Reading | None:
     """What a phrase means; None if it is no date."""
     first, after = max(match.start(), match.end("weeks")), match.end()
+    lasting = match.string.find("F", first, after)
+    end = after if lasting < 0 else lasting
     before = tokens[first - 1] if first else None
-    following = tokens[after] if after < len(tokens) else None
-    phrase = Phrase(tokens[first:after], before, following, today)
-    try:
-        reading = _READERS[match.lastgroup or ""](phrase)
-    except (ValueError, OverflowError):
-        # The calendar has no such day.
-        return None
+    following = tokens[end] if end < len(tokens) else None
+    phrase = Phrase(tokens[first:end], before, following, today)
+    reading = _READERS[match.lastgroup or ""](phrase)
     if reading is None:
         return None
     periods: Iterable[Span] = reading.periods
-    if match["weeks"] and reading.kind == "days":
-        weeks = _NAMED[match["weeks"][0]](0)
+    if lasting >= 0:
+        length = tokens[after - 2].value * tokens[after - 1].value
+        periods = ((start, start + length) for start, _ in periods)
+    elif match["weeks"] and reading.kind == "days":
+        weeks = _NAMED["x" if "x" in match["weeks"] else "ktz"](tokens[match.start("weeks")])
         periods = weeks.spans([unit_index("k", start) for start, _ in periods])
     reading.periods = tuple(
         (max(start, 1), min(end, _LAST_DAY + 1))
@@ -399,75 +397,69 @@ def _read(match: re.Match[str], tokens: Sequence[Token], today: int | None) -> R
     return reading if reading.periods or reading.weekday is not None else None
 
 
-def _date(phrase: Phrase, nth: tuple[int, Token] | None = None) -> Reading | None:
-    """A date of the calendar: the readings of each day that it names."""
-    month, part = phrase.get("mM"), phrase.get("E")
-    if month and not _is_month(phrase, month):
+def _date(phrase: Phrase, nth: Narrow | None = None) -> Reading | None:
+    """A date of the calendar: in the year that is named, or else near today."""
+    if not _is_date(phrase):
         return None
-    readings = []
+    part, weekday = phrase.get("E"), phrase.get("wW")
+    periods: list[Span] = []
+    dated = True
     for year, days in _days_of(phrase):
-        days.nth, days.part = nth, part.value if part else None
-        if reading := _chosen(phrase, days, year):
-            readings.append(reading)
-    for further in readings[1:]:
-        readings[0].periods += further.periods
-    return readings[0] if readings else None
+        if nth:
+            days.narrow, days.fixed = (*days.narrow, nth), False
+        elif part:
+            days.narrow = (*days.narrow, _part_in(part.value))
+        if year is not None:
+            periods += days.spans([year])
+        elif phrase.today is not None:
+            periods += _around(phrase, days, phrase.today)
+        elif days.fixed:
+            periods, dated = days.spans([_LEAP_YEAR]), False
+    if weekday and not periods:
+        return Reading(kind="weekday", weekday=weekday.value)
+    return Reading(tuple(periods), dated=dated) if periods else None
 
 
 def _days_of(phrase: Phrase) -> Iterator[tuple[int | None, Recurring]]:
     """The days that are named, with their year if it is."""
-    years, month = phrase.get("yY"), phrase.get("mM")
+    years, month, digits = phrase.get("yY"), phrase.get("mM"), phrase.get("f")
     year = years.value if years else None
     numbers = [
         (each.value, each.last or each.value) for each in phrase.tokens if each.kind in "dDJrNo"
     ]
-    if numeric := phrase.get("f"):
-        for of_year, of_month, day in numeric.dates:
-            yield of_year, Recurring("U", of_month, first=day or 0, last=day or 0)
+    if digits:
+        for of_year, of_month, day in digits.dates:
+            narrow = (_months_in(of_month), _days_in(day, day)) if day else (_months_in(of_month),)
+            yield of_year, Recurring("U", narrow, fixed=True)
     elif numbers:
         if not phrase.get("&") or phrase.get("B"):
             numbers = [(numbers[0][0], numbers[-1][1])]
         for first, last in numbers:
-            unit, of_month = ("U", month.value) if month else ("t", 0)
-            yield year, Recurring(unit, of_month, first=first, last=last)
+            days = _NAMED["mM"](month) if month else Recurring("t")
+            days.narrow += (_days_in(first, last),)
+            yield year, days
     else:
         named = ((make, phrase.get(kinds)) for kinds, make in _NAMED.items())
-        yield year, next(make(name.value) for make, name in named if name)
+        yield year, next(make(name) for make, name in named if name)
 
 
-def _holiday(value: int) -> Recurring:
-    if value > EASTER // 2:
-        return Recurring("U", easter=value - EASTER)
-    month, day = divmod(value, 100)
-    return Recurring("U", month, first=day, last=day)
+def _holiday(name: Token) -> Recurring:
+    if name.value > EASTER // 2:
+        return Recurring("U", (_easter_in(name.value - EASTER),))
+    month, day = divmod(name.value, 100)
+    return Recurring("U", (_months_in(month), _days_in(day, day)), fixed=True)
 
 
 # The days of a name by its class, the narrower before the wider.
-_NAMED: Final[dict[str, Callable[[int], Recurring]]] = {
-    "mM": lambda month: Recurring("U", month),
-    "sQ": lambda month: Recurring("U", month, months=3),
+_NAMED: Final[dict[str, Callable[[Token], Recurring]]] = {
+    "mM": lambda month: Recurring("U", (_months_in(month.value),), fixed=True),
+    "sQ": lambda season: Recurring("U", (_months_in(season.value, 3),), fixed=True),
     "H": _holiday,
-    "wW": lambda weekday: Recurring("k", first=weekday + 1, last=weekday + 1),
-    "x": lambda _: Recurring("k", first=6, last=7),
-    "k": lambda _: Recurring("k"),
-    "t": lambda _: Recurring("t"),
-    "z": lambda _: Recurring("z"),
+    "wW": lambda weekday: Recurring("k", (_days_in(weekday.value + 1, weekday.value + 1),)),
+    "x": lambda _: Recurring("k", (_days_in(6, 7),)),
+    "ktz": lambda unit: Recurring(unit.kind),
     "UyY": lambda _: Recurring("U"),
 }
-
-
-def _chosen(phrase: Phrase, days: Recurring, year: int | None) -> Reading | None:
-    """Those of a year that is named, or else the nearest."""
-    weekday = phrase.get("wW") if days.unit == "k" else None
-    if year is not None:
-        return Reading(tuple(days.spans([year])))
-    if phrase.today is not None:
-        bare = weekday and not phrase.get("lcj")
-        return Reading(tuple(_around(phrase, days, phrase.today)), "weekday" if bare else "days")
-    if weekday:
-        return Reading(kind="weekday", weekday=weekday.value)
-    undated = days.month and not days.nth
-    return Reading((days.span(_LEAP_YEAR),), dated=False) if undated else None
 
 
 def _around(phrase: Phrase, days: Recurring, today: int) -> list[Span]:
@@ -478,15 +470,24 @@ def _around(phrase: Phrase, days: Recurring, today: int) -> list[Span]:
     # 下周五 is a day of the next week, "next Friday" perhaps the coming one.
     if phrase.get(days.unit) or (step and weekday and not weekday.word.isascii()):
         return own
-    spans = days.spans(range(this - _REACH[days.unit], this + _REACH[days.unit] + 1))
+    spans = days.spans(range(this - 1, this + 2))
+    if len(spans) < 3:
+        # 29 February may be eight years away.
+        spans = days.spans(range(this - 8, this + 9))
     if step:
         near = _nearest(spans, today, step.value) if abs(step.value) < 2 else []
         return near + own if days.unit == "k" and step.kind != "c" else near or own
     near = _nearest(spans, today)
-    if weekday and days.unit != "k":
-        fitting = [span for span in spans if _weekday(span[0]) == weekday.value]
-        near = [span for span in near if span in fitting] or _nearest(fitting, today) or near
-    return near
+    if weekday is None or days.unit == "k":
+        return near
+
+    def fitting(spans: Iterable[Span]) -> list[Span]:
+        return [span for span in spans if _weekday(span[0]) == weekday.value]
+
+    # The nearest 5th may be no Monday.
+    return (
+        fitting(near) or _nearest(fitting(days.spans(range(this - 12, this + 13))), today) or near
+    )
 
 
 def _nearest(spans: Sequence[Span], today: int, direction: int | None = None) -> list[Span]:
@@ -499,13 +500,14 @@ def _nearest(spans: Sequence[Span], today: int, direction: int | None = None) ->
     return now + sorted(coming + past, key=lambda span: abs(span[0] + span[1] - 1 - 2 * today))
 
 
-def _is_month(phrase: Phrase, month: Token) -> bool:
-    """Whether a month is no verb and its day no count: "all 7 may come", "July 3 pieces"."""
+def _is_date(phrase: Phrase) -> bool:
+    """Whether a number is no count and a month no verb: "July 3 pieces", "all 7 may come"."""
     first, last, following = phrase.tokens[0], phrase.tokens[-1], phrase.following
-    sets, step = lexicon().sets, phrase.get("l")
-    if last.kind in "dr" and following and following.word in sets["counted"]:
+    month, step, sets = phrase.get("mM"), phrase.get("l"), lexicon().sets
+    counts = following and (following.kind in "uktz" or following.word in sets["counted"])
+    if counts and last.kind in "dry":
         return False
-    if month.word not in sets["verbs"] or month.marked:
+    if month is None or month.marked or month.word not in sets["verbs"]:
         return True
     if not phrase.get("dr"):
         return not step or step.value != 0
@@ -527,15 +529,7 @@ def _nth(phrase: Phrase) -> Reading | None:
     if not which.value or (which.kind != "o" and which.value != -1):
         return None
     phrase.tokens = [*tokens[:at], *tokens[at + 2 :]]
-    return _date(phrase, (which.value, unit))
-
-
-def _year(phrase: Phrase) -> Reading | None:
-    """In 2024, but not "in 2000 words"."""
-    following = phrase.following
-    if following and (following.kind in "uktz" or following.word in lexicon().sets["counted"]):
-        return None
-    return _date(phrase)
+    return _date(phrase, _nth_in(which.value, unit))
 
 
 def _day(phrase: Phrase) -> Reading | None:
@@ -560,7 +554,10 @@ def _weekday_name(phrase: Phrase) -> Reading | None:
         joined = following is not None and (following.kind in "-d" or not following.word)
         if not name.marked or not (joined or (before and before.kind not in "|a")):
             return None
-    return _date(phrase)
+    reading = _date(phrase)
+    if reading:
+        reading.kind = "weekday"
+    return reading
 
 
 def _every(phrase: Phrase) -> Reading | None:
@@ -590,8 +587,8 @@ def _count(phrase: Phrase) -> Reading | None:
     if sign.kind in "lc":
         return Reading(((min(today, then), max(today, then) + 1),))
     if unit.kind in "tU":
-        span = unit_span(unit.kind, unit_index(unit.kind, today) + distance)
-        return Reading((span,))
+        this = unit_index(unit.kind, today)
+        return Reading(tuple(Recurring(unit.kind).spans([this + distance])))
     if unit.kind == "k":
         return Reading(((then, then + 1), (then - 3, then + 4)), "about")
     return Reading(((then, then + 1),))
@@ -599,16 +596,14 @@ def _count(phrase: Phrase) -> Reading | None:
 
 def _relative(phrase: Phrase) -> Reading | None:
     """Tomorrow, last night, übermorgen."""
-    name, before = phrase.tokens[-1], phrase.before
-    # "Montag morgen" and "heute morgen" are mornings.
-    morning = name.word in lexicon().not_after and before and before.kind in "wR"
-    if phrase.today is None or morning:
+    if phrase.today is None:
         return None
-    return Reading(((phrase.today + name.value, phrase.today + name.value + 1),))
+    day = phrase.today + phrase.tokens[-1].value
+    return Reading(((day, day + 1),))
 
 
 _READERS: Final[dict[str, Callable[[Phrase], Reading | None]]] = {
     "every": _every, "count": _count, "relative": _relative,
-    "shifted": _shifted, "nth": _nth, "date": _date, "year": _year, "day": _day,
+    "shifted": _shifted, "nth": _nth, "date": _date, "day": _day,
     "weekday": _weekday_name,
 }  # fmt: skip
