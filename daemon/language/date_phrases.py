@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from math import prod
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -118,59 +120,44 @@ def _next_weekday(day: int, weekday: int) -> int:
     return day + (weekday - weekday_of(day)) % 7
 
 
-def _months_in(first: int, count: int = 1) -> Narrow:
-    return lambda year: months(month_of(year[0]) + first - 1, count)
+def _months_in(first: int, count: int, year: Span) -> Span:
+    return months(month_of(year[0]) + first - 1, count)
 
 
-def _days_in(first: int, last: int) -> Narrow:
-    def narrow(whole: Span) -> Span:
-        if first > last or whole[0] + last > whole[1]:
-            raise ValueError
-        return whole[0] + first - 1, whole[0] + last
-
-    return narrow
+def _days_in(first: int, last: int, whole: Span) -> Span:
+    if first > last or whole[0] + last > whole[1]:
+        raise ValueError
+    return whole[0] + first - 1, whole[0] + last
 
 
-def _nth_in(which: int, unit: Token) -> Narrow:
+def _nth_in(which: int, unit: Token, month: Span) -> Span:
     """The first, second, last (-1) week, weekend or weekday of a month."""
-
-    def narrow(month: Span) -> Span:
-        start = month[0] + 7 * (which - 1) if which > 0 else month[1] - 7
-        if unit.kind == "k":
-            return start, min(start + 7, month[1])
-        first = _next_weekday(start, 5 if unit.kind == "x" else unit.value)
-        if first >= month[1]:
-            raise ValueError
-        return first, first + (2 if unit.kind == "x" else 1)
-
-    return narrow
+    start = month[0] + 7 * (which - 1) if which > 0 else month[1] - 7
+    if unit.kind == "k":
+        return start, min(start + 7, month[1])
+    first = _next_weekday(start, 5 if unit.kind == "x" else unit.value)
+    if first >= month[1]:
+        raise ValueError
+    return first, first + (2 if unit.kind == "x" else 1)
 
 
-def _part_in(which: int) -> Narrow:
+def _part_in(which: int, whole: Span) -> Span:
     """The beginning (0), middle or end (2) of a week, month or year."""
-
-    def narrow(whole: Span) -> Span:
-        length = whole[1] - whole[0]
-        size = 3 if length <= 7 else 10 if length <= 31 else length // 6
-        first = whole[0] + (0, (length - size) // 2, length - size)[which]
-        return first, first + size
-
-    return narrow
+    length = whole[1] - whole[0]
+    size = 3 if length <= 7 else 10 if length <= 31 else length // 6
+    first = whole[0] + (0, (length - size) // 2, length - size)[which]
+    return first, first + size
 
 
-def _easter_in(distance: int) -> Narrow:
+def _easter_in(distance: int, whole: Span) -> Span:
     """Easter Sunday, by the Gregorian computus, or a day before or after it."""
-
-    def narrow(whole: Span) -> Span:
-        year = dt.date.fromordinal(whole[0]).year
-        century, golden = year // 100, year % 19
-        epact = (19 * golden + century - century // 4 - (8 * century + 13) // 25 + 15) % 30
-        epact -= (epact // 28) * (1 - (29 // (epact + 1)) * ((21 - golden) // 11))
-        sunday = (year + year // 4 + epact + 2 - century + century // 4) % 7
-        day = dt.date(year, 3, 28).toordinal() + epact - sunday + distance
-        return day, day + 1
-
-    return narrow
+    year = dt.date.fromordinal(whole[0]).year
+    century, golden = year // 100, year % 19
+    epact = (19 * golden + century - century // 4 - (8 * century + 13) // 25 + 15) % 30
+    epact -= (epact // 28) * (1 - (29 // (epact + 1)) * ((21 - golden) // 11))
+    sunday = (year + year // 4 + epact + 2 - century + century // 4) % 7
+    day = dt.date(year, 3, 28).toordinal() + epact - sunday + distance
+    return day, day + 1
 
 
 def read(match: re.Match[str], tokens: Sequence[Token], today: int | None) -> Reading | None:
@@ -181,7 +168,11 @@ def read(match: re.Match[str], tokens: Sequence[Token], today: int | None) -> Re
     before = tokens[first - 1] if first else None
     following = tokens[end] if end < len(tokens) else None
     phrase = Phrase(tokens[first:end], before, following, today)
-    reading = _READERS[match.lastgroup or ""](phrase)
+    name = match.lastgroup or ""
+    if name in _READERS:
+        reading = _READERS[name](phrase)
+    else:
+        reading = None if today is None else _RELATIVE[name](phrase, today)
     if reading is None:
         return None
     periods: Iterable[Span] = reading.periods
@@ -210,7 +201,7 @@ def _date(phrase: Phrase, nth: Narrow | None = None) -> Reading | None:
         if nth:
             days.narrow, days.fixed = (*days.narrow, nth), False
         elif part:
-            days.narrow = (*days.narrow, _part_in(part.value))
+            days.narrow = (*days.narrow, partial(_part_in, part.value))
         if year is not None:
             periods += days.spans([year])
         elif phrase.today is not None:
@@ -231,34 +222,40 @@ def _days_of(phrase: Phrase) -> Iterator[tuple[int | None, Recurring]]:
     ]
     if digits:
         for of_year, of_month, day in digits.dates:
-            narrow = (_months_in(of_month), _days_in(day, day)) if day else (_months_in(of_month),)
-            yield of_year, Recurring("U", narrow, fixed=True)
+            yield of_year, _in_year(of_month, day)
     elif numbers:
         if not phrase.get("&") or phrase.get("B"):
             numbers = [(numbers[0][0], numbers[-1][1])]
         for first, last in numbers:
-            days = _NAMED["mM"](month) if month else Recurring("t")
-            days.narrow += (_days_in(first, last),)
+            days = _in_year(month.value) if month else Recurring("t")
+            days.narrow += (partial(_days_in, first, last),)
             yield year, days
     else:
         named = ((make, phrase.get(kinds)) for kinds, make in _NAMED.items())
         yield year, next(make(name) for make, name in named if name)
 
 
+def _in_year(month: int, day: int | None = None, count: int = 1) -> Recurring:
+    """Some months of each year, or a day of one."""
+    narrow: tuple[Narrow, ...] = (partial(_months_in, month, count),)
+    if day:
+        narrow += (partial(_days_in, day, day),)
+    return Recurring("U", narrow, fixed=True)
+
+
 def _holiday(name: Token) -> Recurring:
     if name.value > EASTER // 2:
-        return Recurring("U", (_easter_in(name.value - EASTER),))
-    month, day = divmod(name.value, 100)
-    return Recurring("U", (_months_in(month), _days_in(day, day)), fixed=True)
+        return Recurring("U", (partial(_easter_in, name.value - EASTER),))
+    return _in_year(*divmod(name.value, 100))
 
 
 # The days of a name by its class, the narrower before the wider.
 _NAMED: Final[dict[str, Callable[[Token], Recurring]]] = {
-    "mM": lambda month: Recurring("U", (_months_in(month.value),), fixed=True),
-    "sQ": lambda season: Recurring("U", (_months_in(season.value, 3),), fixed=True),
+    "mM": lambda month: _in_year(month.value),
+    "sQ": lambda season: _in_year(season.value, count=3),
     "H": _holiday,
-    "wW": lambda weekday: Recurring("k", (_days_in(weekday.value + 1, weekday.value + 1),)),
-    "x": lambda _: Recurring("k", (_days_in(6, 7),)),
+    "wW": lambda day: Recurring("k", (partial(_days_in, day.value + 1, day.value + 1),)),
+    "x": lambda _: Recurring("k", (partial(_days_in, 6, 7),)),
     "ktz": lambda unit: Recurring(unit.kind),
     "UyY": lambda _: Recurring("U"),
 }
@@ -329,7 +326,7 @@ def _nth(phrase: Phrase) -> Reading | None:
     if not which.value or (which.kind != "o" and which.value != -1):
         return None
     phrase.tokens = [*tokens[:at], *tokens[at + 2 :]]
-    return _date(phrase, _nth_in(which.value, unit))
+    return _date(phrase, partial(_nth_in, which.value, unit))
 
 
 def _day(phrase: Phrase) -> Reading | None:
@@ -366,21 +363,25 @@ def _every(phrase: Phrase) -> Reading | None:
     return Reading(kind="weekdays", weekday=name.value) if name.kind != "W" or name.marked else None
 
 
-def _shifted(phrase: Phrase) -> Reading | None:
+def _relative(phrase: Phrase, today: int) -> Reading:
+    """Tomorrow, last night, 3日前."""
+    return _one_day(today + prod(token.value for token in phrase.tokens if token.kind in "RJg"))
+
+
+def _shifted(phrase: Phrase, today: int) -> Reading:
     """A week on Friday, Saturday week, Freitag in einer Woche."""
-    weekday, count = phrase.get("wW"), phrase.get("Nd")
-    if phrase.today is None or weekday is None:
-        return None
-    day = _next_weekday(phrase.today, weekday.value) + 7 * (count.value if count else 1)
-    return Reading(((day, day + 1),))
+    weekday, weeks = (
+        sum(t.value for t in phrase.tokens if t.kind in kinds) for kinds in ("wW", "Nd")
+    )
+    return _one_day(_next_weekday(today, weekday) + 7 * (weeks or 1))
 
 
-def _count(phrase: Phrase) -> Reading | None:
+def _count(phrase: Phrase, today: int) -> Reading | None:
     """In 3 days, two weeks ago, the last 3 days; months and years are those of the calendar."""
-    tokens, today = phrase.tokens, phrase.today
+    tokens = phrase.tokens
     sign = tokens[-1] if tokens[-1].kind == "g" else tokens[-3]
     number, unit = (token for token in tokens if token.kind in "NdnuktU")
-    if today is None or not sign.value:
+    if not sign.value:
         return None
     distance = number.value * sign.value
     then = today + distance * unit.value
@@ -391,19 +392,17 @@ def _count(phrase: Phrase) -> Reading | None:
         return Reading(tuple(Recurring(unit.kind).spans([this + distance])))
     if unit.kind == "k":
         return Reading(((then, then + 1), (then - 3, then + 4)), "about")
-    return Reading(((then, then + 1),))
+    return _one_day(then)
 
 
-def _relative(phrase: Phrase) -> Reading | None:
-    """Tomorrow, last night, übermorgen."""
-    if phrase.today is None:
-        return None
-    day = phrase.today + phrase.tokens[-1].value
+def _one_day(day: int) -> Reading:
     return Reading(((day, day + 1),))
 
 
 _READERS: Final[dict[str, Callable[[Phrase], Reading | None]]] = {
-    "every": _every, "count": _count, "relative": _relative,
-    "shifted": _shifted, "nth": _nth, "date": _date, "day": _day,
-    "weekday": _weekday_name,
+    "date": _date, "nth": _nth, "day": _day, "weekday": _weekday_name, "every": _every,
+}  # fmt: skip
+# These need a known moment.
+_RELATIVE: Final[dict[str, Callable[[Phrase, int], Reading | None]]] = {
+    "relative": _relative, "shifted": _shifted, "count": _count,
 }  # fmt: skip

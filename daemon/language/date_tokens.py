@@ -30,7 +30,7 @@ _UNITS: Final = {
 EASTER: Final = 10_000
 # A date without a digit has a word of one of these classes.
 _TELLING: Final = "mMwWPRsHkxtzUu"
-_SETS: Final = ("abbreviations", "ambiguous", "verbs", "counted")
+_SETS: Final = ("abbreviations", "ambiguous", "verbs", "counted", "identifiers")
 
 _HAN: Final = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _NUMERALS: Final = str.maketrans("〇零一二两兩三四五六七八九", "0012223456789")
@@ -218,7 +218,10 @@ def tokens_of(text: str) -> list[Token]:
         before = tokens[-1] if tokens else None
         match match.lastgroup:
             case "word":
-                tokens.append(_word(match, known))
+                word = match.group()
+                kind, value = known.words.get(folded := fold(word), (".", 0))
+                capital = word[0].isupper()
+                tokens.append(Token(kind, *match.span(), folded, value, marked=capital))
             case "number" | "tail":
                 tokens.append(_number(match, before))
             case "end" if match.group() == "." and before and _is_dotted(before, match.start()):
@@ -232,13 +235,6 @@ def tokens_of(text: str) -> list[Token]:
         if own and language_of(frozenset(words[max(0, at - 4) : at + 4])) != own:
             token.kind = "."
     return tokens if known.phrases.keys().isdisjoint(words) else _with_phrases(tokens, known)
-
-
-def _word(match: re.Match[str], known: Lexicon) -> Token:
-    word = match.group()
-    folded = fold(word)
-    kind, value = known.words.get(folded, (".", 0))
-    return Token(kind, *match.span(), folded, value, marked=word[0].isupper())
 
 
 def _other(form: str, match: re.Match[str], known: Lexicon) -> Token:
@@ -315,8 +311,10 @@ def _number(match: re.Match[str], before: Token | None) -> Token:
 
 def _dates(digits: str, before: Token | None) -> tuple[Date, ...]:
     """The dates that digits may be; with strokes, the day and the month are in any order."""
-    clarity = 1 if re.match(r"0|\d+[./]0", digits) else 0
-    if before and before.kind in "qaL" and before.value:
+    clarity = 1 if re.match(r"0|\d+/0|\d\d\.0", digits) else 0
+    if before and before.word in lexicon().sets["identifiers"]:
+        clarity = 0
+    elif before and before.kind in "qaL" and before.value:
         clarity += 3  # am, bis
     elif before and before.kind in "qpwW":
         clarity += 1

@@ -39,7 +39,7 @@ _GRAMMAR: Final = re.compile(
     # in 3 days, two weeks ago, the last 3 days
     |(?P<count>[Ndn][uktU]g|[lcp][Ndn][uktU])
     # but not "Montag morgen"
-    |(?<!w)(?P<relative>R)
+    |(?<!w)(?P<relative>R|Jg)
     # a week on Friday, Saturday week
     |(?P<shifted>Nkqa?[wW]|[wW]k|[wW]p[Nd]k)
     # third week of June, second Sunday in April, last Friday of next month, 六月第三周
