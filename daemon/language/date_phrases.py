@@ -23,8 +23,6 @@ _MONTHS: Final = {"t": 1, "z": 3, "U": 12}
 LAST_DAY: Final = dt.date.max.toordinal()
 # A year for which the days of a month are known where no year is.
 LEAP_YEAR: Final = 2000
-# How many years or months around today are looked at: 29 February may be eight years away.
-_REACH: Final = 8
 
 
 class Reading(msgspec.Struct, gc=False):
@@ -270,21 +268,17 @@ def _around(phrase: Phrase, days: Recurring, today: int) -> list[Span]:
     if phrase.get(days.unit) or (step and weekday and not weekday.word.isascii()):
         return own
     spans = days.spans(range(this - 1, this + 2))
-    further = range(this - _REACH, this + _REACH + 1)
-    if len(spans) < 3:
-        spans = days.spans(further)
+    if len(spans) < 3 or (weekday and days.unit == "t"):
+        # 29 February may be eight years away, "Monday the 5th" some months.
+        spans = days.spans(range(this - 8, this + 9))
     if step:
         near = _nearest(spans, today, step.value) if abs(step.value) < 2 else []
         return near + own if days.unit == "k" and step.kind != "c" else near or own
     near = _nearest(spans, today)
     if weekday is None or days.unit == "k":
         return near
-
-    def fitting(spans: Iterable[Span]) -> list[Span]:
-        return [span for span in spans if weekday_of(span[0]) == weekday.value]
-
-    # The nearest 5th may be no Monday.
-    return fitting(near) or _nearest(fitting(days.spans(further)), today) or near
+    fitting = [span for span in spans if weekday_of(span[0]) == weekday.value]
+    return [span for span in near if span in fitting] or _nearest(fitting, today) or near
 
 
 def _nearest(spans: Sequence[Span], today: int, direction: int | None = None) -> list[Span]:
