@@ -80,11 +80,9 @@ def read_block(
         section.name: _rendered(section.read(reading), render) for section in asking
     }
     if request.found:
-        results = {
-            name: [item for item in items if item.relevance is not None]
-            for name, items in read.items()
-        }
-        return _filled(results, {}, (), request.max_tokens, render)
+        # Entities are related to the results, and are not results.
+        read.pop("entities", None)
+        return _filled(read, {}, (), request.max_tokens, render)
 
     def background() -> Mapping[str, Sequence[BlockItem]]:
         silent = [section for section in sections if section not in asking]
@@ -127,12 +125,12 @@ def _filled(
     budget: int,
     render: Render,
 ) -> list[FilledSection]:
-    """The sections cut to the budget; what is left of it shows `rest`.
+    """The sections cut to the budget; what is left of it shows memories.
 
     Args:
         read: the items of each section.
         first: the tokens that some sections get before the others share what is left.
-        rest: further memories.
+        rest: further memories, which are not counted if they do not fit.
         budget: the tokens of all.
         render: writes an item.
     """
@@ -154,19 +152,17 @@ def _filled(
         for section in shown
     }
     rooms = shares(needs, budget - _FRAME_TOKENS * len(needs))
+    rooms.pop("remembered", None)
     filled = {name: fill(name, read[name], room, cost) for name, room in rooms.items()}
-    remembered = filled.setdefault("remembered", FilledSection("remembered", (), 0))
-    left = budget - sum(
+    used = sum(
         _FRAME_TOKENS + sum(map(cost, section.items))
         for section in filled.values()
-        if section.items or section is remembered
+        if section.items
     )
-    further: list[BlockItem] = []
-    for item in rest:
-        if item.tokens <= left:
-            further.append(item)
-            left -= item.tokens
-    filled["remembered"] = replace(remembered, items=(*remembered.items, *further))
+    memories = fill(
+        "remembered", [*read.get("remembered", ()), *rest], budget - used - _FRAME_TOKENS, cost
+    )
+    filled["remembered"] = replace(memories, left_out=max(0, memories.left_out - len(rest)))
     return [filled[one.name] for one in SECTIONS if one.name in filled and filled[one.name].items]
 
 
