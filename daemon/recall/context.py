@@ -1,10 +1,9 @@
 """The context block: what an agent reads before its turn, section by section, within a budget.
 
 All sections read from one snapshot; what needs no query is cached while the database is unchanged.
-The items are then cut to the budget. If all living memories fit, all are shown. Else what always
-holds comes first, up to half of the budget; every other section has a floor by its importance, the
-knowledge then gets what it needs, and the other sections share the rest by importance. What is left
-shows memories by score.
+The items are then cut to the budget. If all living memories fit, all are shown. Else the sections
+share the budget by importance, and the memories of the query get what the others leave, then
+further memories by score.
 """
 
 from __future__ import annotations
@@ -25,15 +24,13 @@ from ..memory.own_files import EpisodeLine, Reflection, Skill
 from ..store import entities, hot_rows, own_entries, tree_rows
 from ..store.own_entries import OwnEntry
 from ..store.selecting import Filters
-from .context_items import LEAST_TOKENS, BlockItem, FilledSection, Need, fill, shares
+from .context_items import LEAST_TOKENS, BlockItem, FilledSection, fill, shares
 from .context_reading import MOST_MEMORIES, BlockReading, BlockRequest
 from .recall import Hit
 from .sources import CHUNKS, EXPERIENCES, MEMORIES
 
 # The tokens of a section's tags.
 _FRAME_TOKENS: Final = 12
-# The fraction of the budget that what always holds may take before all else.
-_FIRST: Final = 0.5
 _REFLECTIONS: Final = 10
 _EPISODES: Final = 3
 _SKILLS: Final = 3
@@ -57,7 +54,6 @@ class Section(msgspec.Struct, frozen=True):
         importance: its share of the budget, relative to the other sections.
         source: the source of recall that the ids of its items belong to; only sections with a
             source are read under filters.
-        is_last: whether it is cut only after all other sections.
         asks: whether its items depend on the query.
     """
 
@@ -65,7 +61,6 @@ class Section(msgspec.Struct, frozen=True):
     read: Callable[[BlockReading], Iterable[BlockItem]]
     importance: float
     source: str = ""
-    is_last: bool = False
     asks: bool = True
 
 
@@ -101,13 +96,13 @@ def read_block(
     remembered = [item for item in read["remembered"] if item.id not in shown]
     shown |= {item.id for item in remembered}
     rest = [item for item in read[_REST] if item.id not in shown]
-    first = {"always": min(_size(always), int(request.max_tokens * _FIRST))}
+    reserved: dict[str, int] = {}
     if _size((*always, *remembered, *rest)) + _FRAME_TOKENS * 2 <= request.max_tokens:
         certain = [replace(item, uncertain=False).rendered_by(render) for item in remembered]
         remembered, rest = [*certain, *rest], []
-        first = {"always": _size(always), "remembered": _size(remembered)}
+        reserved = {"always": _size(always), "remembered": _size(remembered)}
     read |= {"always": always, "remembered": remembered}
-    return _filled(read, first, rest, request.max_tokens, render)
+    return _filled(read, reserved, rest, request.max_tokens, render)
 
 
 def _rendered(items: Iterable[BlockItem], render: Render) -> list[BlockItem]:
@@ -120,7 +115,7 @@ def _size(items: Iterable[BlockItem]) -> int:
 
 def _filled(
     read: Mapping[str, Sequence[BlockItem]],
-    first: Mapping[str, int],
+    reserved: Mapping[str, int],
     rest: Sequence[BlockItem],
     budget: int,
     render: Render,
@@ -129,7 +124,7 @@ def _filled(
 
     Args:
         read: the items of each section.
-        first: the tokens that some sections get before the others share what is left.
+        reserved: the tokens of the sections that must not be cut.
         rest: further memories, which are not counted if they do not fit.
         budget: the tokens of all.
         render: writes an item.
@@ -139,19 +134,16 @@ def _filled(
         return item.tokens or estimated_tokens(render(item)) + 1
 
     sections = [section for section in SECTIONS if read.get(section.name)]
-    by_importance = sorted(sections, key=lambda one: (one.is_last, one.importance), reverse=True)
     # In a small budget, the least important sections are left out.
-    shown = by_importance[: max(1, budget // (_FRAME_TOKENS + LEAST_TOKENS))]
+    sections.sort(key=lambda section: section.importance, reverse=True)
+    del sections[max(1, budget // (_FRAME_TOKENS + LEAST_TOKENS)) :]
     needs = {
-        section.name: Need(
-            _size(read[section.name]),
-            section.importance,
-            section.is_last,
-            first.get(section.name, 0),
-        )
-        for section in shown
+        section.name: (_size(read[section.name]), section.importance)
+        for section in sections
+        if section.name not in reserved
     }
-    rooms = shares(needs, budget - _FRAME_TOKENS * len(needs))
+    left = budget - sum(reserved.values()) - _FRAME_TOKENS * len(sections)
+    rooms = {**shares(needs, left), **reserved}
     rooms.pop("remembered", None)
     filled = {name: fill(name, read[name], room, cost) for name, room in rooms.items()}
     used = sum(
@@ -301,10 +293,10 @@ def _first_line(text: str) -> int:
 
 # In the order of the block.
 SECTIONS: Final = (
-    Section("always", _always, 5, MEMORIES.name, is_last=True, asks=False),
+    Section("always", _always, 20, MEMORIES.name, asks=False),
     Section("hot-state", _hot, 5, asks=False),
     Section("categories", _tree, 2, asks=False),
-    Section("knowledge", knowledge, 5, is_last=True, asks=False),
+    Section("knowledge", knowledge, 20, asks=False),
     Section("reflections", _reflections, 2, asks=False),
     Section("episodes", _episodes, 2),
     Section("skills", _skills, 3),

@@ -27,8 +27,6 @@ FRAME_TOKENS: Final = estimated_tokens(_NOTE) + 40
 # A section with less room is left out.
 LEAST_TOKENS: Final = 12
 _LEAST_WORDS: Final = 8
-# The share of the budget that the importances divide before the sections that are cut last.
-_FLOOR: Final = 0.5
 # A prefix of an id that is unique in practice; operations accept it.
 _ID_CHARS: Final = 8
 _TAG: Final = re.compile(r"<(?=[A-Za-z/!?])")
@@ -87,41 +85,16 @@ class FilledSection(msgspec.Struct, frozen=True):
     left_out: int
 
 
-class Need(msgspec.Struct, frozen=True):
-    """What a section asks of the budget.
-
-    Attributes:
-        wanted: the size of its items.
-        importance: its share, relative to the other sections.
-        is_last: whether it is cut only after the sections that are not.
-        first: what it gets before the sections share the rest.
-    """
-
-    wanted: int
-    importance: float = 1.0
-    is_last: bool = False
-    first: int = 0
-
-
-def shares(needs: Mapping[str, Need], budget: int) -> dict[str, int]:
-    """The tokens that each section gets."""
-    whole = sum(need.importance for need in needs.values()) or 1
-    floor = _FLOOR * max(0, budget - sum(need.first for need in needs.values())) / whole
-    rooms = {
-        name: min(need.wanted, need.first + int(floor * need.importance))
-        for name, need in needs.items()
-    }
-    for is_last in (True, False):
-        left = max(0, budget - sum(rooms.values()))
-        group = [(name, need) for name, need in needs.items() if need.is_last == is_last]
-        # What is easily met comes first, and leaves the rest of its share to the others.
-        group.sort(key=lambda pair: (pair[1].wanted - rooms[pair[0]]) / pair[1].importance)
-        weight = sum(need.importance for _, need in group)
-        for name, need in group:
-            more = min(need.wanted - rooms[name], int(left * need.importance / weight))
-            rooms[name] += more
-            left -= more
-            weight -= need.importance
+def shares(needs: Mapping[str, tuple[int, float]], budget: int) -> dict[str, int]:
+    """The tokens that each section gets, of those that it wants, by its importance."""
+    left, weight = max(0, budget), sum(importance for _, importance in needs.values())
+    rooms: dict[str, int] = {}
+    # What wants less than its share comes first, and leaves the rest to the others.
+    for name in sorted(needs, key=lambda name: needs[name][0] / needs[name][1]):
+        wanted, importance = needs[name]
+        rooms[name] = min(wanted, round(left * importance // weight))
+        left -= rooms[name]
+        weight -= importance
     return rooms
 
 

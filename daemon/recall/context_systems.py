@@ -20,7 +20,7 @@ from ..memory.records import Memory
 from ..shapes.recall import Preset
 from ..store import entities, hot_rows, key_values, own_entries, selecting, tree_rows
 from .context import entity_text, knowledge
-from .context_items import BlockItem, Need, fill, shares
+from .context_items import BlockItem, fill, shares
 from .context_reading import BlockReading
 from .recall import Hit, Request, recall
 
@@ -52,13 +52,13 @@ def block_of(name: str, reading: BlockReading) -> str:
     parts = [
         (f"## {title}\n" if title else "", items) for title, items in system.read(reading) if items
     ]
-    needs = {str(at): Need(sum(map(_cost, items))) for at, (_, items) in enumerate(parts)}
+    needs = {str(at): (sum(map(_cost, items)), 1.0) for at, (_, items) in enumerate(parts)}
     frames = sum(estimated_tokens(heading + _BETWEEN) for heading, _ in parts)
     budget = reading.request.max_tokens - estimated_tokens(system.before + system.after)
     rooms = shares(needs, budget - frames)
     texts: list[str] = []
-    for (heading, items), room in zip(parts, rooms.values(), strict=True):
-        if fitting := fill(heading, items, room, _cost).items:
+    for at, (heading, items) in enumerate(parts):
+        if fitting := fill(heading, items, rooms[str(at)], _cost).items:
             texts.append(heading + "\n".join(item.whole for item in fitting))
     return f"{system.before}{_BETWEEN.join(texts)}{system.after}" if texts else ""
 

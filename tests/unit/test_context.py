@@ -13,7 +13,6 @@ from thermocline.daemon.recall.context import SECTIONS
 from thermocline.daemon.recall.context_items import (
     BlockItem,
     FilledSection,
-    Need,
     cut,
     thermocline,
 )
@@ -24,9 +23,9 @@ NAMES = [one.name for one in SECTIONS]
 
 def shares(wanted: dict[str, int], budget: int) -> dict[str, int]:
     needs = {
-        one.name: Need(wanted[one.name], one.importance, one.is_last)
-        for one in SECTIONS
-        if one.name in wanted
+        section.name: (wanted[section.name], section.importance)
+        for section in SECTIONS
+        if section.name in wanted
     }
     return shares_of(needs, budget)
 
@@ -50,7 +49,7 @@ def test_no_section_gets_more_than_it_wants_nor_all_more_than_there_is(
         assert rooms == wanted
 
 
-def test_the_knowledge_is_cut_last() -> None:
+def test_the_knowledge_and_what_always_holds_are_cut_last() -> None:
     wanted = dict.fromkeys(NAMES, 500)
     rooms = shares(wanted, 2_000)
     assert rooms["knowledge"] == rooms["always"] == 500
