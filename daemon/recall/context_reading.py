@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 # Of the memories: the results of a query, and those shown without one.
 MOST_MEMORIES: Final = 10
+# The sources whose results sections show.
+_SHOWN: Final = frozenset({"memory", "pair", "file", "episode", "skill", "experience"})
 # The results of all sources, and how many of them may be unsure.
 _HITS: Final = 20
 _UNSURE: Final = 3
@@ -124,6 +126,7 @@ class BlockReading:
             text=self.request.query,
             filters=self.request.filters,
             sources=self._sources,
+            shown=_SHOWN,
             limit=_HITS,
             weights=rules.recall.weights,
             scoring=rules.scoring,
