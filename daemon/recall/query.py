@@ -19,8 +19,8 @@ import msgspec
 
 from ..language import vocabulary
 from ..language.dates import DateMention, find_dates, sought_codes
-from ..language.thesaurus import Meaning, sought, thesaurus
-from ..language.vocabulary import grammar_by_language, not_topics
+from ..language.thesaurus import Meaning, language_of, sought, thesaurus
+from ..language.vocabulary import grammar, grammar_by_language, not_topics
 from ..memory.indexing import fold as fold_word
 from ..memory.indexing import index_words, is_unspaced
 from ..memory.similarity import fold
@@ -127,15 +127,22 @@ class Query(msgspec.Struct, frozen=True):
 
 
 @cache
-def function_words() -> frozenset[str]:
-    """The words of grammar of all languages, and those that questions consist of."""
-    return vocabulary.words("asks").union(*grammar_by_language().values())
+def function_words(language: str = "") -> frozenset[str]:
+    """The words of grammar of all languages, and those that questions consist of.
+
+    Without those that name something in a text's own language, or in English if that is unclear:
+    "son" and "car" are words of grammar in French only.
+    """
+    language = language or "en"
+    of_all = vocabulary.words("asks").union(*grammar_by_language().values())
+    own = grammar(language) | vocabulary.words_of(language, "asks")
+    return of_all - {word for word in of_all - own if thesaurus().has(word, language)}
 
 
 @cache
-def little() -> frozenset[str]:
+def little(language: str = "") -> frozenset[str]:
     """Words that say nothing about a topic."""
-    return not_topics() | function_words()
+    return not_topics() | function_words(language)
 
 
 def parse(
@@ -165,7 +172,8 @@ def parse(
     name_words = frozenset(index_words(" ".join(named.words)))
     date_words = frozenset(index_words(" ".join(date.text for date in dates)))
     every = [word for phrase in phrases for word in phrase] + index_words(plain)
-    words = _words(every, name_words)
+    language = language_of(frozenset(map(fold_word, every)))
+    words = _words(every, name_words, language)
     words += _by_meaning(words, thesaurus().meanings(plain))
     words += (Word(date.text, "", codes=sought_codes(date)) for date in dates)
     words += _by_synonyms(every, synonyms)
@@ -178,14 +186,14 @@ def parse(
         name_words=tuple(word for word in dict.fromkeys(every) if word in name_words),
         dates=dates,
         once=_asks_for_past(plain, every),
-        topics=bool(phrases) or not (little() | name_words | date_words).issuperset(every),
+        topics=bool(phrases) or not (little(language) | name_words | date_words).issuperset(every),
     )
 
 
-def _words(every: Sequence[str], names: Collection[str]) -> list[Word]:
+def _words(every: Sequence[str], names: Collection[str], language: str) -> list[Word]:
     """The words, each once; of several forms of a word only the first."""
     long = len(every) > LONG
-    functions, unspecific = function_words(), not_topics()
+    functions, unspecific = function_words(language), not_topics()
     words: dict[str, Word] = {}
     for word in every:
         term = "".join(word_terms(word)[:1])
