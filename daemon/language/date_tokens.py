@@ -193,7 +193,7 @@ def _pieces(unspaced: Sequence[str], marks: Mapping[str, str]) -> re.Pattern[str
         rf"|(?P<han>{'|'.join(map(re.escape, unspaced))})"
         rf"|(?P<numeral>{_NUMERAL}+)|(?P<other>[{_HAN}])"
         r"|(?P<comma>[,:，、])|(?P<dash>[-–—])"
-        r"|(?P<end>[.;!?()\[\]{}\"|/…。！？；]|\n\s*\n)"
+        r"|(?P<end>[\0.;!?()\[\]{}\"|/…。！？；]|\n\s*\n)"
     )
 
 

@@ -150,6 +150,10 @@ class Thesaurus:
         elif words:
             entries[words[0]] = _joined(entries.get(words[0], ""), code)
 
+    def has(self, word: str, language: str) -> bool:
+        """Whether a word means a concept in a language, by itself and as it is."""
+        return language in self._tables and bool(self._tables[language].get(word))
+
     def same(self, word: str, other: str) -> bool:
         """Whether two words mean the same concept; a class and its members do not."""
         codes = {code for meaning in self.meanings(word) for code in meaning.codes}
@@ -297,6 +301,10 @@ def language_of(words: frozenset[str]) -> str:
         reverse=True,
     )
     (most, language), (second, _) = counts[:2]
+    if most == 1 and language != "en":
+        # "car" is no French and "son" no Spanish if nothing else is.
+        (word,) = words & grammar(language)
+        return "" if thesaurus().has(word, "en") else language
     return language if most > second else ""
 
 
@@ -313,9 +321,9 @@ def _bases(word: str, language: str) -> Iterator[str]:
                 yield base[:-1]
 
 
-def _forms(word: str) -> tuple[str, str, str]:
-    """A word without and with the last letters that may be its ending."""
-    return word, word[:-1], word[:-2]
+def _forms(word: str) -> tuple[str, ...]:
+    """A word without and with the last letters that may be its ending; three are left."""
+    return word, *(word[:end] for end in (-1, -2) if len(word) + end > 2)
 
 
 def _links(codes: str) -> Iterator[tuple[str, str]]:

@@ -19,8 +19,8 @@ import msgspec
 
 from ..language import vocabulary
 from ..language.dates import DateMention, find_dates, sought_codes
-from ..language.thesaurus import Meaning, sought, thesaurus
-from ..language.vocabulary import grammar_by_language, not_topics
+from ..language.thesaurus import Meaning, language_of, sought, thesaurus
+from ..language.vocabulary import grammar, grammar_by_language, not_topics
 from ..memory.indexing import fold as fold_word
 from ..memory.indexing import index_words, is_unspaced
 from ..memory.similarity import fold
@@ -127,15 +127,22 @@ class Query(msgspec.Struct, frozen=True):
 
 
 @cache
-def function_words() -> frozenset[str]:
-    """The words of grammar of all languages, and those that questions consist of."""
-    return vocabulary.words("asks").union(*grammar_by_language().values())
+def function_words(language: str = "") -> frozenset[str]:
+    """The words of grammar of all languages, and those that questions consist of.
+
+    Without those that name something in a text's own language, or in English if that is unclear:
+    "son" and "car" are words of grammar in French only.
+    """
+    language = language or "en"
+    of_all = vocabulary.words("asks").union(*grammar_by_language().values())
+    own = grammar(language) | vocabulary.words_of(language, "asks")
+    return of_all - {word for word in of_all - own if thesaurus().has(word, language)}
 
 
 @cache
-def little() -> frozenset[str]:
+def little(language: str = "") -> frozenset[str]:
     """Words that say nothing about a topic."""
-    return not_topics() | function_words()
+    return not_topics() | function_words(language)
 
 
 def parse(
@@ -165,7 +172,8 @@ def parse(
     name_words = frozenset(index_words(" ".join(named.words)))
     date_words = frozenset(index_words(" ".join(date.text for date in dates)))
     every = [word for phrase in phrases for word in phrase] + index_words(plain)
-    words = _words(every, name_words)
+    language = language_of(frozenset(map(fold_word, every)))
+    words = _words(every, name_words, language)
     words += _by_meaning(words, thesaurus().meanings(plain))
     words += (Word(date.text, "", codes=sought_codes(date)) for date in dates)
     words += _by_synonyms(every, synonyms)
@@ -178,14 +186,14 @@ def parse(
         name_words=tuple(word for word in dict.fromkeys(every) if word in name_words),
         dates=dates,
         once=_asks_for_past(plain, every),
-        topics=bool(phrases) or not (little() | name_words | date_words).issuperset(every),
+        topics=bool(phrases) or not (little(language) | name_words | date_words).issuperset(every),
     )
 
 
-def _words(every: Sequence[str], names: Collection[str]) -> list[Word]:
+def _words(every: Sequence[str], names: Collection[str], language: str) -> list[Word]:
     """The words, each once; of several forms of a word only the first."""
     long = len(every) > LONG
-    functions, unspecific = function_words(), not_topics()
+    functions, unspecific = function_words(language), not_topics()
     words: dict[str, Word] = {}
     for word in every:
         term = "".join(word_terms(word)[:1])
@@ -238,10 +246,8 @@ def _without_grammar(phrase: Phrase) -> Phrase:
     return tuple(word for word in phrase if word not in functions) or phrase
 
 
-def match_expression(
-    words: tuple[str, ...], phrases: tuple[Phrase, ...] = (), excluded: tuple[Phrase, ...] = ()
-) -> str:
-    """The full-text expression for all `phrases`, any of `words`, and none of `excluded`.
+def match_expression(words: tuple[str, ...], phrases: tuple[Phrase, ...] = ()) -> str:
+    """The full-text expression for all `phrases` and any of `words`.
 
     If there are phrases, the words only add to the score. Every word is quoted, so that it cannot
     be an operator. A single character of a script that is indexed in pairs matches all pairs that
@@ -249,10 +255,7 @@ def match_expression(
     """
     alternatives = " OR ".join(map(_term, (*phrases, *((word,) for word in words))))
     demanded = " AND ".join(map(_term, phrases))
-    wanted = f"{demanded} AND ({alternatives})" if demanded else alternatives
-    if not wanted or not excluded:
-        return wanted
-    return f"({wanted}) NOT ({' OR '.join(map(_term, excluded))})"
+    return f"{demanded} AND ({alternatives})" if demanded else alternatives
 
 
 def _term(phrase: Phrase) -> str:
