@@ -165,7 +165,11 @@ def parse(
     name_words = frozenset(index_words(" ".join(named.words)))
     date_words = frozenset(index_words(" ".join(date.text for date in dates)))
     every = [word for phrase in phrases for word in phrase] + index_words(plain)
+    topics = bool(phrases) or not (little() | name_words | date_words).issuperset(every)
     words = _words(every, name_words)
+    if dates and not named.people and not topics:
+        # Of "what was going on yesterday?" only the day is asked for.
+        words = [word for word in words if word.text in date_words]
     words += _by_meaning(words, thesaurus().meanings(plain))
     words += (Word(date.text, "", codes=sought_codes(date)) for date in dates)
     words += _by_synonyms(every, synonyms)
@@ -178,7 +182,7 @@ def parse(
         name_words=tuple(word for word in dict.fromkeys(every) if word in name_words),
         dates=dates,
         once=_asks_for_past(plain, every),
-        topics=bool(phrases) or not (little() | name_words | date_words).issuperset(every),
+        topics=topics,
     )
 
 
