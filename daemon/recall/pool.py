@@ -220,17 +220,23 @@ def of_actor(db: sqlite3.Connection, query: Query) -> list[int]:
     return [row for (row,) in found]
 
 
-def of_category(
-    db: sqlite3.Connection, path: str, filters: Filters, now: float, limit: int
+def of_categories(
+    db: sqlite3.Connection, paths: Iterable[str], filters: Filters, now: float, limit: int
 ) -> list[int]:
-    """The most important memory rows in a category and below it that pass the filters."""
+    """The most important memory rows of each category that pass the filters.
+
+    One look-up a category, without those below it: the index has them in this order.
+    """
     condition, arguments = where(filters, now)
-    rows = db.execute(
-        "SELECT row FROM memories WHERE (category = ? OR (category >= ? AND category < ?))"
-        f" AND {condition} ORDER BY importance DESC, created_at DESC LIMIT ?",
-        (path, f"{path}/", f"{path}0", *arguments, limit),
-    )
-    return [row for (row,) in rows]
+    return [
+        row
+        for path in paths
+        for (row,) in db.execute(
+            f"SELECT row FROM memories WHERE category = ? AND {condition}"
+            " ORDER BY importance DESC, created_at DESC LIMIT ?",
+            (path, *arguments, limit),
+        )
+    ]
 
 
 def places_of(entries: Sequence[Candidate]) -> dict[tuple[str, int], int]:

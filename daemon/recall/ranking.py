@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
+from heapq import nlargest
 from typing import Final, TypeAlias
 
 import msgspec
@@ -32,6 +33,7 @@ _PLACES: Final = 3
 # The best statements that something may have replaced, and their least share of the best match.
 _BEST: Final = 3
 _LEAST_REPLACED: Final = 0.7
+_FIRST: Final = chr(FIRST_CODE)
 _GROWTH: Final = 1.5
 # An answer is sure from this relevance on: measured, so that four of five first results that are
 # sure are right (`tests/benchmarks/recall_quality.py`).
@@ -136,48 +138,62 @@ def _perhaps_replaced(
     """
     entries = pool.entries
     lone = [at for at in matches if entries[at].source is MEMORIES and not entries[at].is_turn]
-    changes = [at for at in lone if CHANGE in entries[at].codes]
-    best = sorted(lone, key=matches.__getitem__, reverse=True)[:_BEST] if changes else []
+    changes = [at for at in lone if CHANGE in entries[at].codes and not entries[at].superseded_by]
+    best = nlargest(_BEST, lone, key=matches.__getitem__) if changes else []
     pairs: list[tuple[int, int]] = []
     for at in best:
         if matches[at] < _LEAST_REPLACED * matches[best[0]]:
             break
         if once and at in changes:
-            older = [other for other in lone if _is_change_of(pool, other, at, signals.asked)]
+            older = [
+                one
+                for one in lone
+                if _place(entries[one]) < _place(entries[at])
+                and _is_of_same(entries[at], entries[one], signals.asked)
+            ]
             if older:
                 pairs.append((max(older, key=matches.__getitem__), at))
         elif not once:
-            newer = [other for other in changes if _is_change_of(pool, at, other, signals.asked)]
+            newer = [
+                one
+                for one in changes
+                if _place(entries[one]) > _place(entries[at])
+                and _is_of_same(entries[at], entries[one], signals.asked)
+            ]
             if newer:
-                pairs.append((at, max(newer, key=lambda other: entries[other].created_at)))
+                pairs.append((at, max(newer, key=lambda one: _place(entries[one]))))
     return pairs
 
 
-def _is_change_of(pool: Pool, at: int, change: int, asked: Collection[str]) -> bool:
-    older, newer = pool.entries[at], pool.entries[change]
-    if newer.superseded_by is not None:
-        return False
-    is_newer = (newer.created_at, newer.key) > (older.created_at, older.key)
-    return is_newer and _is_of_same(older, newer, asked)
+def _place(entry: Candidate) -> tuple[float, int]:
+    """Its place in time; of the same moment, in the order of storing."""
+    return entry.created_at, entry.key
 
 
-def _is_of_same(older: Candidate, newer: Candidate, asked: Collection[str]) -> bool:
+def _is_of_same(entry: Candidate, other: Candidate, asked: Collection[str]) -> bool:
     """Whether two statements share two topics, one beyond the question, or one and have values."""
-    shared = _topics(older) & _topics(newer)
-    if len(shared) > 1 or shared.difference(asked):
+    topics = _topics(entry)
+    shared = topics.intersection(other.terms.split()) | topics.intersection(other.codes)
+    if len(shared) > 1 or not shared.issubset(asked):
         return True
-    return bool(shared) and _has_value(older) and _has_value(newer)
+    return bool(shared) and _has_value(entry) and _has_value(other)
 
 
-def _topics(entry: Candidate) -> set[str]:
-    """The terms with a topic and the concepts of a text."""
-    concepts = {code for code in entry.codes if ord(code) >= FIRST_CODE and not ord(code) & 1}
-    terms = {term for term in entry.terms.split() if not term[0].isdigit()}
-    return (concepts | terms) - little_terms() - _numbers()
+@lru_cache(64)
+def _topics(entry: Candidate) -> frozenset[str]:
+    """The terms with a topic of a statement, and the codes of its concepts without classes."""
+    concepts = (code for code in entry.codes if code >= _FIRST and not ord(code) & 1)
+    named = (term for term in entry.terms.split() if not term[0].isdigit())
+    return frozenset((*concepts, *named)) - _little()
 
 
 def _has_value(entry: Candidate) -> bool:
     return any(term[0].isdigit() or term in _numbers() for term in entry.terms.split())
+
+
+@cache
+def _little() -> frozenset[str]:
+    return little_terms() | _numbers()
 
 
 @cache

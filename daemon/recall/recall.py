@@ -16,9 +16,10 @@ from ..memory.experiences import Experience
 from ..memory.own_files import Skill
 from ..memory.records import Memory, Pair
 from ..memory.scoring import Scoring
-from ..memory.tree_nodes import is_within
+from ..memory.tree_nodes import Node, is_within
 from ..shapes.recall import Preset
 from ..store import introductions, people, tree_rows
+from ..store.connection import derived
 from ..store.entities import Entity
 from ..store.own_entries import OwnEntry
 from ..store.selecting import Filters, teach_score
@@ -30,7 +31,7 @@ from .presets import tinyclaw_pair
 from .query import MOST_CHARS, Query, parse
 from .ranking import Ranked, rank, rank_as, rank_by_tree
 from .signals import Signals, measure
-from .sources import MEMORIES, PAIRS, SOURCES, Source
+from .sources import CHUNKS, MEMORIES, PAIRS, SOURCES, Source
 from .tree_search import Reasoned, TreeHit
 
 Mode: TypeAlias = Literal["keyword", "tree", "llm", "hybrid"]
@@ -202,9 +203,15 @@ def recall(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Answer:
     ranked = _ranked(db, looked, request, tuning.decay_per_day)
     hits = _within(_hits(db, _first(ranked, looked, request), looked, request), request.max_tokens)
     sources = _sources(request, looked.query)
-    searched = {one.name: one.count(db) if one in sources else 0 for one in SOURCES}
+    counts = derived(db, "sources", None, lambda: _counts(db)) | {CHUNKS.name: CHUNKS.count(db)}
+    searched = {one.name: counts[one.name] if one in sources else 0 for one in SOURCES}
     why = "" if hits else _why(db, request, tuning, looked, ranked, searched)
     return Answer(hits, searched, looked.query, looked.postings.common, looked.paths, why)
+
+
+def _counts(db: sqlite3.Connection) -> dict[str, int]:
+    """The number of items of each source in the main database."""
+    return {one.name: one.count(db) for one in SOURCES if one is not CHUNKS}
 
 
 def look(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Looked:
@@ -217,12 +224,12 @@ def look(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Looked:
     if request.mode == "tree":
         query = msgspec.structs.replace(query, dates=())
     sources = _sources(request, query)
-    nodes = tree_rows.load(db)
+    nodes = derived(db, "tree", None, lambda: tree_rows.load(db))
     paths = tuple(tree_search.search(nodes, request.text, request.now))
     postings = look_up(
         db, query, sources, common_share=tuning.common_word_share, newest=tuning.candidates
     )
-    pool = _pool(db, query, postings, paths, sources, request, tuning)
+    pool = _pool(db, query, postings, nodes, paths, sources, request, tuning)
     signals = measure(
         query,
         postings,
@@ -272,6 +279,7 @@ def _pool(
     db: sqlite3.Connection,
     query: Query,
     postings: Postings,
+    nodes: Mapping[str, Node],
     paths: Sequence[TreeHit],
     sources: Sequence[Source],
     request: Request,
@@ -281,11 +289,11 @@ def _pool(
     if request.mode != "tree":
         named += pools.told_then(db, query, request.now, request.local)
         named += pools.of_actor(db, query)
-    categories = [found.path for found in request.reasoned] + [found.path for found in paths]
-    by_category = MEMORIES in sources and not query.of_time
-    for path in dict.fromkeys(categories) if by_category else ():
+    if MEMORIES in sources and not query.of_time:
+        tops = [found.path for found in request.reasoned] + [found.path for found in paths]
+        below = [path for path in nodes if any(is_within(path, top) for top in tops)]
         most = max(request.limit, _PER_CATEGORY)
-        named += pools.of_category(db, path, request.filters, request.now, most)
+        named += pools.of_categories(db, below, request.filters, request.now, most)
     keys = {*admitted(db, query, named)}
     if request.mode == "tree":
         postings = msgspec.structs.replace(postings, words=(), newest=(), phrased=frozenset())

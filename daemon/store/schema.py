@@ -118,7 +118,7 @@ _MEMORIES: Final = (
     """,
     "CREATE INDEX memories_by_digest ON memories(digest)",
     "CREATE INDEX memories_by_time ON memories(created_at)",
-    "CREATE INDEX memories_by_category ON memories(category)",
+    "CREATE INDEX memories_by_category ON memories(category, importance DESC, created_at DESC)",
     """
     CREATE INDEX memories_by_original ON memories(original_category)
         WHERE original_category <> ''
