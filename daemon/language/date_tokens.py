@@ -161,7 +161,7 @@ def _pieces(unspaced: Sequence[str]) -> re.Pattern[str]:
         rf"|(?P<han>{'|'.join(map(re.escape, unspaced))})"
         rf"|(?P<numeral>[〇零一二三四五六七八九十两兩]+)|(?P<other>[{_HAN}])"
         r"|(?P<comma>[,:，、])|(?P<dash>[-–—])"
-        r"|(?P<end>[.;!?()\[\]{}\"|/…。！？；]|\n\s*\n)"
+        r"|(?P<end>[\0.;!?()\[\]{}\"|/…。！？；]|\n\s*\n)"
     )
 
 

@@ -313,9 +313,9 @@ def _bases(word: str, language: str) -> Iterator[str]:
                 yield base[:-1]
 
 
-def _forms(word: str) -> tuple[str, str, str]:
-    """A word without and with the last letters that may be its ending."""
-    return word, word[:-1], word[:-2]
+def _forms(word: str) -> tuple[str, ...]:
+    """A word without and with the last letters that may be its ending; three are left."""
+    return word, *(word[:end] for end in (-1, -2) if len(word) + end > 2)
 
 
 def _links(codes: str) -> Iterator[tuple[str, str]]:

@@ -29,11 +29,10 @@ _Names: TypeAlias = Mapping[str, Sequence[_Name]]
 
 
 class Named(msgspec.Struct, frozen=True):
-    """The people found, as they are known, in order; their words; and the text without them."""
+    """The people in a text, as they are known, in order; and the words that name them there."""
 
     people: tuple[str, ...]
     words: tuple[str, ...]
-    rest: str
 
 
 def find_people(text: str, known: Iterable[str]) -> Named:
@@ -43,13 +42,12 @@ def find_people(text: str, known: Iterable[str]) -> Named:
     these count only with a capital letter within a sentence, or in the possessive.
     """
     found: dict[str, None] = {}
-    cuts: list[tuple[int, int]] = []
+    naming: list[str] = []
     known = sorted(set(known))
     for name in sorted(filter(is_unspaced, known), key=len, reverse=True):
-        at = text.find(name)
-        if at >= 0:
+        if name in text:
             found[name] = None
-            cuts.append((at, at + len(name)))
+            naming += NAME_WORD.findall(name)
     names = _by_first_word(known)
     words = list(NAME_WORD.finditer(text))
     at = 0
@@ -60,9 +58,9 @@ def find_people(text: str, known: Iterable[str]) -> Named:
             continue
         name, length = match
         found[name] = None
-        cuts.append((words[at].start(), _end(text, words[at + length - 1].end())))
+        naming += (word.group() for word in words[at : at + length])
         at += length
-    return Named(tuple(found), *_cut(text, cuts))
+    return Named(tuple(found), tuple(naming))
 
 
 def _by_first_word(names: Iterable[str]) -> _Names:
@@ -106,20 +104,3 @@ def _meant(text: str, found: Sequence[re.Match[str]], at: int) -> bool:
         return True
     owns = _POSSESSIVE.match(text, word.end()) is not None
     return owns or (at > 0 and word.group()[0].isupper())
-
-
-def _end(text: str, at: int) -> int:
-    possessive = _POSSESSIVE.match(text, at)
-    return possessive.end() if possessive else at
-
-
-def _cut(text: str, cuts: list[tuple[int, int]]) -> tuple[tuple[str, ...], str]:
-    words: list[str] = []
-    rest: list[str] = []
-    kept_from = 0
-    for start, end in sorted(cuts):
-        if start >= kept_from:
-            words += NAME_WORD.findall(text[start:end])
-            rest.append(text[kept_from:start])
-            kept_from = end
-    return tuple(words), " ".join((*rest, text[kept_from:]))

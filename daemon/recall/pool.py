@@ -14,7 +14,7 @@ import msgspec
 from ..language.dates import seconds_of
 from ..memory.scoring import DAY
 from ..store.selecting import Filters, where
-from .postings import Postings
+from .postings import Postings, admitted
 from .query import Query
 from .sources import MEMORIES, Candidate, Condition, Source
 
@@ -58,6 +58,7 @@ class Pool(msgspec.Struct, frozen=True):
 
 def gather(  # noqa: PLR0913 - what is searched, and how wide
     db: sqlite3.Connection,
+    query: Query,
     postings: Postings,
     extra: Iterable[int],
     filters: Filters,
@@ -73,7 +74,7 @@ def gather(  # noqa: PLR0913 - what is searched, and how wide
     `limit` is that of memories: other sources have it times their depth, but at least `least`.
     `extra` are keys that something other than a word names, such as a category. Memories that
     replace candidates are included, and with `neighbours` the neighbours of the best; these may
-    have no such word.
+    have no such word. `query` is that of the postings: what it excludes is no candidate.
     """
     weighed = _weighed(postings)
     extra = set(extra)
@@ -87,13 +88,14 @@ def gather(  # noqa: PLR0913 - what is searched, and how wide
         if source is MEMORIES and weighed and postings.texts.get(source.name, 0) <= limit:
             # So few are ranked by words of grammar, too.
             every = source.load(db, _ALL, limit, condition)
-            entries = {one.key: one for one in every}
+            allowed = set(admitted(db, query, [one.row for one in every]))
+            entries = {one.key: one for one in every if one.key in allowed}
         else:
             entries = _passing(db, source, heaviest, condition, most)
         if named := source.rows(extra - entries.keys()):
             for one in source.load(db, _THESE, named, condition):
                 entries[one.key] = one
-        _add_newer(db, source, entries, condition)
+        _add_newer(db, query, source, entries, condition)
         if neighbours and source.beside and entries:
             best = [
                 entries[key]
@@ -159,13 +161,18 @@ def _passing(
 
 
 def _add_newer(
-    db: sqlite3.Connection, source: Source, entries: dict[int, Candidate], condition: Condition
+    db: sqlite3.Connection,
+    query: Query,
+    source: Source,
+    entries: dict[int, Candidate],
+    condition: Condition,
 ) -> None:
-    """Add the memories that replace candidates, and those that replace these."""
+    """Add the memories that replace candidates, and those that replace these, if admitted."""
     known = {entry.row for entry in entries.values()}
     while newer := {row for one in entries.values() if (row := one.superseded_by)} - known:
         known |= newer
-        for one in source.load(db, _THESE, sorted(newer), condition):
+        rows = source.rows(admitted(db, query, sorted(newer)))
+        for one in source.load(db, _THESE, rows, condition):
             entries[one.key] = one
 
 

@@ -242,10 +242,8 @@ def _without_grammar(phrase: Phrase) -> Phrase:
     return tuple(word for word in phrase if word not in functions) or phrase
 
 
-def match_expression(
-    words: tuple[str, ...], phrases: tuple[Phrase, ...] = (), excluded: tuple[Phrase, ...] = ()
-) -> str:
-    """The full-text expression for all `phrases`, any of `words`, and none of `excluded`.
+def match_expression(words: tuple[str, ...], phrases: tuple[Phrase, ...] = ()) -> str:
+    """The full-text expression for all `phrases` and any of `words`.
 
     If there are phrases, the words only add to the score. Every word is quoted, so that it cannot
     be an operator. A single character of a script that is indexed in pairs matches all pairs that
@@ -253,10 +251,7 @@ def match_expression(
     """
     alternatives = " OR ".join(map(_term, (*phrases, *((word,) for word in words))))
     demanded = " AND ".join(map(_term, phrases))
-    wanted = f"{demanded} AND ({alternatives})" if demanded else alternatives
-    if not wanted or not excluded:
-        return wanted
-    return f"({wanted}) NOT ({' OR '.join(map(_term, excluded))})"
+    return f"{demanded} AND ({alternatives})" if demanded else alternatives
 
 
 def _term(phrase: Phrase) -> str:

@@ -299,6 +299,7 @@ def _pool(
         postings = msgspec.structs.replace(postings, words=(), newest=(), phrased=frozenset())
     return pools.gather(
         db,
+        query,
         postings,
         keys,
         request.filters,

@@ -195,7 +195,7 @@ def _put_pieces(db: sqlite3.Connection, number: int, pieces: Sequence[Piece]) ->
         (number,),
     ):
         before.setdefault(digest, []).append((row, (place[0], place[1], place[2])))
-    new: list[full_text.Entry] = []
+    new: list[full_text.IndexEntry] = []
     kept = 0
     for position, piece in enumerate(pieces):
         place = (position, piece.first_line, piece.last_line)
@@ -214,7 +214,7 @@ def _put_pieces(db: sqlite3.Connection, number: int, pieces: Sequence[Piece]) ->
             " digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING row",
             (number, *place, piece.heading, piece.extra, piece.text, digest),
         ).fetchone()[0]
-        new.append(full_text.Entry(row, _indexed(piece.text, piece.heading, piece.extra)))
+        new.append(full_text.IndexEntry(row, _indexed(piece.text, piece.heading, piece.extra)))
     gone = [row for rows in before.values() for row, _ in rows]
     _remove_rows(db, gone)
     full_text.add(_Writing(db), INDEX, new)

@@ -118,7 +118,7 @@ def _put(tx: Transaction, key: str, entity: Entity | None) -> None:
         return
     if old is not None:
         full_text.remove(tx, INDEX, row, (old[1],))
-    full_text.add(tx, INDEX, [full_text.Entry(row, (entity.said,))])
+    full_text.add(tx, INDEX, [full_text.IndexEntry(row, (entity.said,))])
 
 
 def at_rows(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, Entity]:

@@ -237,7 +237,7 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
         return
     if old is not None:
         full_text.remove(tx, INDEX, row, _indexed(old))
-    full_text.add(tx, INDEX, [full_text.Entry(row, _indexed(new), new.created_at)])
+    full_text.add(tx, INDEX, [full_text.IndexEntry(row, _indexed(new), new.created_at)])
 
 
 def _found(row: Row | None) -> Experience | None:

@@ -41,7 +41,7 @@ class Writing(Protocol):
         """The connection, inside a transaction."""
 
 
-class Entry(msgspec.Struct, frozen=True, gc=False):
+class IndexEntry(msgspec.Struct, frozen=True, gc=False):
     """A text to index.
 
     Attributes:
@@ -57,7 +57,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     is_turn: bool = False
 
 
-def add(tx: Writing, table: str, entries: Iterable[Entry]) -> None:
+def add(tx: Writing, table: str, entries: Iterable[IndexEntry]) -> None:
     """Add texts to an index."""
     _note(tx)
     columns = (*_COLUMNS[table], "codes")
@@ -85,7 +85,7 @@ def add(tx: Writing, table: str, entries: Iterable[Entry]) -> None:
         _count(tx, table, len(batch), sum(map(len, terms)))
 
 
-def batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+def batches(entries: Iterable[IndexEntry]) -> Iterator[list[IndexEntry]]:
     """The entries a few hundred at a time."""
     entries = iter(entries)
     while batch := [*islice(entries, _AT_ONCE)]:

@@ -201,12 +201,12 @@ def reindex(tx: Transaction) -> None:
     _index(tx, (_entry(row, from_row(rest)) for row, *rest in pages))
 
 
-def _entry(number: int, memory: Memory) -> full_text.Entry:
+def _entry(number: int, memory: Memory) -> full_text.IndexEntry:
     is_turn = bool(memory.group) and memory.position is not None
-    return full_text.Entry(number, indexed_columns(memory), memory.created_at, is_turn)
+    return full_text.IndexEntry(number, indexed_columns(memory), memory.created_at, is_turn)
 
 
-def _index(tx: Transaction, entries: Iterable[full_text.Entry]) -> None:
+def _index(tx: Transaction, entries: Iterable[full_text.IndexEntry]) -> None:
     for batch in full_text.batches(entries):
         full_text.add(tx, INDEX, batch)
         for entry in batch:

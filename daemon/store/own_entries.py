@@ -196,7 +196,7 @@ def _replace(tx: Transaction, name: str, entries: Sequence[OwnEntry]) -> None:
             f"INSERT INTO {name} VALUES (?, ?, ?, ?, ?, ?)",
             (row, key, one.position, one.created_at, len(text), data),
         )
-        added.append(full_text.Entry(row, (_indexed(one.item),), one.created_at))
+        added.append(full_text.IndexEntry(row, (_indexed(one.item),), one.created_at))
     full_text.add(tx, INDEXES[name], added)
 
 

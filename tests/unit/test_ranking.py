@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from thermocline.daemon.config.settings import Weights
 from thermocline.daemon.memory.scoring import DAY, Scoring, score
-from thermocline.daemon.recall.pool import Pool
+from thermocline.daemon.recall.pool import Pool, places_of
 from thermocline.daemon.recall.presets import scalyclaw, tinyclaw
 from thermocline.daemon.recall.ranking import rank, rank_as, rank_by_tree
-from thermocline.daemon.recall.signals import WEIGHTS, Signals
+from thermocline.daemon.recall.signals import Signals
 from thermocline.daemon.recall.sources import MEMORIES, Candidate
 from thermocline.daemon.recall.tree_search import TreeHit
 
@@ -21,110 +21,95 @@ NOW = 1_790_000_000.0
 
 
 def entry(row: int, *, age: float = 0.0, **fields: Any) -> Candidate:
-    given: dict[str, Any] = {
-        "group": "",
-        "position": None,
-        "actor": "",
-        "category": "general",
-        "created_at": NOW - age * DAY,
-        "updated_at": NOW - age * DAY,
-        "last_accessed_at": None,
-        "access_count": 0,
-        "importance": 0.5,
-        "superseded": False,
-        "length": 40,
-    }
-    given["is_turn"] = fields.get("position") is not None
-    return Candidate(key=MEMORIES.key(row), **given | fields)
+    made = NOW - age * DAY
+    given: dict[str, Any] = {"created_at": made, "updated_at": made, "length": 40} | fields
+    return Candidate(key=MEMORIES.key(row), **given)
 
 
 def pool(*entries: Candidate) -> Pool:
-    places = {
-        (one.group, one.position): at
-        for at, one in enumerate(entries)
-        if one.group and one.position is not None
-    }
-    return Pool(entries, places)
+    return Pool(entries, places_of(entries))
 
 
-def signals(*scores: float, relevance: Any = None, bm25: Any = None, **columns: Any) -> Signals:
-    ones = (1.0,) * len(scores)
-    return Signals(columns, scores, (relevance or ones).__getitem__, bm25 or ones)
+def signals(*relevance: float, bm25: Any = None) -> Signals:
+    """What the pool's entries are worth; each has two words of the question."""
+    return Signals(
+        columns={},
+        relevance=relevance,
+        bm25=bm25 or (1.0,) * len(relevance),
+        met=[{"red": "", "boat": ""}] * len(relevance),
+        asked=frozenset(),
+        dated=False,
+        words=2,
+    )
 
 
 ALL = Weights(match=1.0, recency=2.0, importance=1.0)
 
 
 def rows(of: Pool, ranked: Any) -> list[int]:
-    return [of.entries[found.at].row for found in ranked]
+    return [of.entries[place.at].row for place in ranked]
 
 
-@pytest.mark.parametrize("better", [{"score": 2.0}, {"importance": 0.9}, {"age": 1.0}])
+@pytest.mark.parametrize("better", [{"match": 0.9}, {"importance": 0.9}, {"age": 1.0}])
 def test_the_one_that_is_better_in_one_respect_comes_first(better: dict[str, float]) -> None:
-    fields = {name: value for name, value in better.items() if name != "score"}
+    fields = {name: value for name, value in better.items() if name != "match"}
     entries = pool(entry(1, **{"age": 9.0} | fields), entry(2, age=9.0))
-    ranked = rank(entries, signals(better.get("score", 1.0), 1.0), ALL, NOW)
+    ranked = rank(entries, signals(better.get("match", 0.5), 0.5), ALL, NOW)
     assert rows(entries, ranked) == [1, 2]
 
 
 def test_of_equals_the_newer_comes_first() -> None:
-    entries = pool(entry(1), entry(9), entry(4))
-    assert rows(entries, rank(entries, signals(1, 1, 1), Weights(), NOW)) == [9, 4, 1]
+    entries = pool(entry(1, age=3.0), entry(9, age=2.0), entry(4, age=1.0), entry(5, age=1.0))
+    assert rows(entries, rank(entries, signals(1, 1, 1, 1), Weights(), NOW)) == [5, 4, 9, 1]
 
 
-def test_the_order_is_that_of_the_weighted_sum_and_the_relevance_is_its_own() -> None:
+def test_the_order_is_that_of_the_relevance_by_any_weights() -> None:
     entries = pool(entry(1, importance=0.1), entry(2, importance=0.9))
-    told = signals(4.0, 1.0, relevance=(0.3, 0.8))
-    by_match = rank(entries, told, Weights(1.0, 0.0, 1.0), NOW)
-    assert rows(entries, by_match) == [1, 2]
-    assert [(one.match, one.relevance) for one in by_match] == [(1.0, 0.3), (0.25, 0.8)]
-    assert rows(entries, rank(entries, told, Weights(0.0, 0.0, 1.0), NOW)) == [2, 1]
+    for weights, order in (
+        (Weights(), [1, 2]),
+        (Weights(1.0, 0.0, 1.0), [2, 1]),
+        (Weights(0.0, 0.0, 1.0), [2, 1]),
+    ):
+        ranked = rank(entries, signals(0.8, 0.5), weights, NOW)
+        assert rows(entries, ranked) == order
+        relevances = [place.relevance for place in ranked]
+        assert relevances == sorted(relevances, reverse=True)
 
 
-def test_recency_counts_for_facts_and_not_for_turns() -> None:
-    facts = pool(entry(1, age=90.0), entry(2))
-    talk = pool(entry(1, age=90.0, group="g", position=1), entry(2, group="g", position=2))
-    assert rows(facts, rank(facts, signals(1.5, 1.0), Weights(), NOW)) == [2, 1]
-    assert rows(talk, rank(talk, signals(1.5, 1.0), Weights(), NOW)) == [1, 2]
-
-
-def test_each_source_has_its_own_best() -> None:
-    entries = pool(*(entry(row) for row in range(9)))
-    assert rows(entries, rank(entries, signals(*range(9)), Weights(), NOW, limit=2)) == [8, 7]
+def test_age_alone_makes_no_answer_worse() -> None:
+    entries = pool(entry(1, age=900.0), entry(2))
+    assert rows(entries, rank(entries, signals(0.51, 0.5), Weights(), NOW)) == [1, 2]
 
 
 def test_recency_fades_from_the_last_use_or_else_from_the_making() -> None:
     entries = pool(
         entry(1, age=10.0), entry(2, age=50.0, last_accessed_at=NOW), entry(3, age=-10.0)
     )
-    found = rank(entries, signals(1, 1, 1), Weights(), NOW)
-    recency = {entries.entries[one.at].row: one.recency for one in found}
+    ranked = rank(entries, signals(1, 1, 1), Weights(), NOW)
+    recency = {entries.entries[place.at].row: place.recency for place in ranked}
     assert recency == {1: pytest.approx(0.6065, abs=1e-4), 2: 1.0, 3: 1.0}
 
 
-def test_a_superseded_memory_keeps_its_parts_and_is_less_likely_to_answer() -> None:
-    entries = pool(entry(1, superseded=True), entry(2))
-    found = {one.at: one for one in rank(entries, signals(1.0, 0.9), Weights(), NOW)}
-    assert found[0].match == 1.0
-    assert found[0].relevance < found[1].relevance
+@pytest.mark.parametrize(("once", "order"), [(False, [3, 2, 1]), (True, [1, 2, 3])])
+def test_a_memory_yields_to_those_that_replaced_it_unless_the_past_is_asked_for(
+    once: bool, order: list[int]
+) -> None:
+    entries = pool(entry(1, age=9.0, superseded_by=2), entry(2, superseded_by=3), entry(3, age=-1))
+    ranked = rank(entries, signals(0.9, 0.2, 0.6), Weights(), NOW, once=once)
+    assert rows(entries, ranked) == order
+    assert ranked[0].relevance == max(place.relevance for place in ranked)
 
 
-def test_what_has_hardly_any_of_the_best_score_does_not_answer() -> None:
+def test_what_has_hardly_any_of_the_best_match_is_no_result() -> None:
     entries = pool(entry(1), entry(2), entry(3))
-    only_match = Weights(1.0, 0.0, 0.0)
-    assert rows(entries, rank(entries, signals(10, 2, 0.1), only_match, NOW)) == [1, 2]
-    assert rows(entries, rank(entries, signals(0, 0, 0), only_match, NOW)) == [3, 2, 1]
+    assert rows(entries, rank(entries, signals(1.0, 0.2, 0.001), Weights(), NOW)) == [1, 2]
+    assert rank(entries, signals(0, -0.2, 0), Weights(), NOW) == []
 
 
-def test_scores_below_0_are_no_match_however_they_compare() -> None:
-    entries = pool(entry(1), entry(2))
-    assert [one.match for one in rank(entries, signals(-0.2, -0.65), Weights(), NOW)] == [0, 0]
-
-
-def test_an_empty_pool_is_no_trouble() -> None:
+def test_an_empty_pool_has_no_results() -> None:
     assert rank(pool(), signals(), Weights(), NOW) == []
     assert rank_as(pool(), signals(), "tinyclaw", NOW) == []
-    assert rank_by_tree(pool(), [], Scoring(), NOW) == []
+    assert rank_by_tree(pool(), signals(), [], Scoring(), NOW) == []
 
 
 AGED = (
@@ -179,7 +164,9 @@ def test_the_tree_ranks_by_its_categories_and_within_one_by_the_score() -> None:
         entry(4, category="a", importance=0.9, age=90.0),
         entry(5, category="a", importance=0.5, access_count=3),
     )
-    ranked = rank_by_tree(entries, [_path("c", 2.1), _path("a", 0.75)], Scoring(), NOW)
+    ranked = rank_by_tree(
+        entries, signals(1, 1, 1, 1, 1), [_path("c", 2.1), _path("a", 0.75)], Scoring(), NOW
+    )
     worth = [score(i, NOW - age * DAY, n, NOW, Scoring()) for i, age, n in (
         (0.5, 0, 3), (0.2, 0, 0), (0.9, 90, 0),
     )]  # fmt: skip
@@ -217,9 +204,3 @@ def test_every_relevance_and_every_part_is_from_0_to_1(
                 assert 0.0 <= value <= 1.0 + 1e-9
         relevances = [found.relevance for found in ranked]
         assert relevances == sorted(relevances, reverse=True)
-
-
-def test_a_signal_adds_its_weight_times_its_measure() -> None:
-    told = signals(1, 1, actor=[0.0, 1.0])
-    assert (told.added("actor", 0), told.added("actor", 1)) == (0.0, WEIGHTS["actor"])
-    assert told.added("subject", 1) == 0.0

@@ -66,6 +66,11 @@ def test_a_class_finds_its_members_and_these_do_not_find_each_other(small: Thesa
     assert not _finds(small, "is the dog well?", "the cat is called Minka")
 
 
+def test_a_short_word_is_no_form_of_a_shorter_one() -> None:
+    assert [meaning.words for meaning in thesaurus().meanings("AT&T")] == [("at", "t")]
+    assert [meaning.words for meaning in thesaurus().meanings("at the zoo")] == [("zoo",)]
+
+
 def test_the_version_of_the_index_is_that_of_the_concepts() -> None:
     known = thesaurus()
     assert known.version >> 12 == INDEX_VERSION // 10, (
