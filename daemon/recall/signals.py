@@ -340,9 +340,7 @@ def _told_in(query: Query, now: float, local: dt.tzinfo) -> list[tuple[float, fl
     ]
 
 
-def _told(
-    created_at: float, times: Iterable[tuple[float, float]], *, only_then: bool
-) -> float:
+def _told(created_at: float, times: Iterable[tuple[float, float]], *, only_then: bool) -> float:
     """How near to one of the times an entry was told, 0 to 1; with `only_then` 0 outside them."""
     best = 0.0
     for start, end in times:
