@@ -16,7 +16,7 @@ from thermocline.sync import HybridClock, Row, Stamp
 from ..config.settings import Rules
 
 if TYPE_CHECKING:
-    from .full_text import Entry
+    from .full_text import IndexEntry
 
 # A state file that shows the memory.
 Face: TypeAlias = Literal["hot", "warm", "tree", "metrics"]
@@ -87,7 +87,7 @@ class Transaction:
         self.settle_hot = False
         self.keep_category: str | None = None
         self.new_by_term: dict[str, list[str]] = {}
-        self.unindexed: list[Entry] = []
+        self.unindexed: list[IndexEntry] = []
         self.index_writes = 0
 
     @contextmanager
