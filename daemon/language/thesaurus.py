@@ -31,6 +31,7 @@ import msgspec
 from ..memory.indexing import fold, index_words
 from ..memory.irregular import base_of
 from .vocabulary import grammar, grammar_by_language, not_topics, word_endings
+from .vocabulary import words as listed
 
 FOLDER: Final = Path(__file__).with_name("concepts")
 # The codes below are those of dates.
@@ -292,6 +293,7 @@ def thesaurus() -> Thesaurus:
 @lru_cache(512)
 def language_of(words: frozenset[str]) -> str:
     """The language to which most words of grammar in a text belong; "" if that is not clear."""
+    words -= listed("nouns")
     counts = sorted(
         ((len(words & of_it), name) for name, of_it in grammar_by_language().items()),
         reverse=True,

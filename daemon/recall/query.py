@@ -19,8 +19,8 @@ import msgspec
 
 from ..language import vocabulary
 from ..language.dates import DateMention, find_dates, sought_codes
-from ..language.thesaurus import Meaning, sought, thesaurus
-from ..language.vocabulary import grammar_by_language, not_topics
+from ..language.thesaurus import Meaning, language_of, sought, thesaurus
+from ..language.vocabulary import grammar, grammar_by_language, not_topics
 from ..memory.indexing import fold as fold_word
 from ..memory.indexing import index_words, is_unspaced
 from ..memory.similarity import fold
@@ -127,15 +127,22 @@ class Query(msgspec.Struct, frozen=True):
 
 
 @cache
-def function_words() -> frozenset[str]:
-    """The words of grammar of all languages, and those that questions consist of."""
-    return vocabulary.words("asks").union(*grammar_by_language().values())
+def function_words(language: str = "") -> frozenset[str]:
+    """The words of grammar of a language, and those that questions consist of.
+
+    If it is not English, or not known, those of all languages that are no nouns in another.
+    """
+    asks = vocabulary.words("asks")
+    if language == "en":
+        return asks | grammar(language)
+    every = asks.union(*grammar_by_language().values())
+    return every - vocabulary.words("nouns") | grammar(language)
 
 
 @cache
-def little() -> frozenset[str]:
+def little(language: str = "") -> frozenset[str]:
     """Words that say nothing about a topic."""
-    return not_topics() | function_words()
+    return not_topics() | function_words(language)
 
 
 def parse(
@@ -165,11 +172,12 @@ def parse(
     name_words = frozenset(index_words(" ".join(named.words)))
     date_words = frozenset(index_words(" ".join(date.text for date in dates)))
     every = [word for phrase in phrases for word in phrase] + index_words(plain)
-    topics = bool(phrases) or not (little() | name_words | date_words).issuperset(every)
-    words = _words(every, name_words)
+    language = language_of(frozenset(map(fold_word, every)))
+    topics = bool(phrases) or not (little(language) | name_words | date_words).issuperset(every)
+    words = _words(every, name_words, function_words(language))
     if dates and not named.people and not topics:
         # Of "what was going on yesterday?" only the day is asked for.
-        words = [word for word in words if word.text in date_words]
+        words = [word for word in words if word.text in date_words and not word.is_grammar]
     words += _by_meaning(words, thesaurus().meanings(plain))
     words += (Word(date.text, "", codes=sought_codes(date)) for date in dates)
     words += _by_synonyms(every, synonyms)
@@ -186,10 +194,10 @@ def parse(
     )
 
 
-def _words(every: Sequence[str], names: Collection[str]) -> list[Word]:
+def _words(every: Sequence[str], names: Collection[str], functions: Collection[str]) -> list[Word]:
     """The words, each once; of several forms of a word only the first."""
     long = len(every) > LONG
-    functions, unspecific = function_words(), not_topics()
+    unspecific = not_topics()
     words: dict[str, Word] = {}
     for word in every:
         term = "".join(word_terms(word)[:1])
