@@ -31,7 +31,6 @@ import msgspec
 from ..memory.indexing import fold, index_words
 from ..memory.irregular import base_of
 from .vocabulary import grammar, grammar_by_language, not_topics, word_endings
-from .vocabulary import words as listed
 
 FOLDER: Final = Path(__file__).with_name("concepts")
 # The codes below are those of dates.
@@ -150,6 +149,10 @@ class Thesaurus:
             phrases[key] = _joined(phrases.get(key, ""), code)
         elif words:
             entries[words[0]] = _joined(entries.get(words[0], ""), code)
+
+    def has(self, word: str, language: str) -> bool:
+        """Whether a word means a concept in a language, by itself and as it is."""
+        return language in self._tables and bool(self._tables[language].get(word))
 
     def same(self, word: str, other: str) -> bool:
         """Whether two words mean the same concept; a class and its members do not."""
@@ -293,12 +296,15 @@ def thesaurus() -> Thesaurus:
 @lru_cache(512)
 def language_of(words: frozenset[str]) -> str:
     """The language to which most words of grammar in a text belong; "" if that is not clear."""
-    words -= listed("nouns")
     counts = sorted(
         ((len(words & of_it), name) for name, of_it in grammar_by_language().items()),
         reverse=True,
     )
     (most, language), (second, _) = counts[:2]
+    if most == 1 and language != "en":
+        # "car" is no French and "son" no Spanish if nothing else is.
+        (word,) = words & grammar(language)
+        return "" if thesaurus().has(word, "en") else language
     return language if most > second else ""
 
 

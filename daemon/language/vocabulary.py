@@ -101,6 +101,13 @@ def words(name: str) -> frozenset[str]:
 
 
 @cache
+def words_of(language: str, name: str) -> frozenset[str]:
+    """The words of a set in one language; empty if it has none."""
+    known = named_languages().get(language)
+    return frozenset(known.words.get(name, "").split()) if known else frozenset()
+
+
+@cache
 def date_words() -> Mapping[str, Mapping[str, str]]:
     """The words of dates of each language."""
     return {name: language.dates for name, language in named_languages().items()}

@@ -128,15 +128,18 @@ class Query(msgspec.Struct, frozen=True):
 
 @cache
 def function_words(language: str = "") -> frozenset[str]:
-    """The words of grammar of a language, and those that questions consist of.
+    """The words of grammar, and those that questions consist of; of a question in English its own.
 
-    If it is not English, or not known, those of all languages that are no nouns in another.
+    Of all languages else, without given names and without what names something in the question's
+    own language, or in English if that is unclear: "son" and "car" are grammar in French only.
     """
     asks = vocabulary.words("asks")
     if language == "en":
         return asks | grammar(language)
-    every = asks.union(*grammar_by_language().values())
-    return every - vocabulary.words("nouns") | grammar(language)
+    language = language or "en"
+    own = grammar(language) | vocabulary.words_of(language, "asks")
+    others = asks.union(*grammar_by_language().values()) - vocabulary.words("given_names")
+    return own | {word for word in others if not thesaurus().has(word, language)}
 
 
 @cache
@@ -174,7 +177,7 @@ def parse(
     every = [word for phrase in phrases for word in phrase] + index_words(plain)
     language = language_of(frozenset(map(fold_word, every)))
     topics = bool(phrases) or not (little(language) | name_words | date_words).issuperset(every)
-    words = _words(every, name_words, function_words(language))
+    words = _words(every, name_words, language)
     if dates and not named.people and not topics:
         # Of "what was going on yesterday?" only the day is asked for.
         words = [word for word in words if word.text in date_words and not word.is_grammar]
@@ -194,10 +197,10 @@ def parse(
     )
 
 
-def _words(every: Sequence[str], names: Collection[str], functions: Collection[str]) -> list[Word]:
+def _words(every: Sequence[str], names: Collection[str], language: str) -> list[Word]:
     """The words, each once; of several forms of a word only the first."""
     long = len(every) > LONG
-    unspecific = not_topics()
+    functions, unspecific = function_words(language), not_topics()
     words: dict[str, Word] = {}
     for word in every:
         term = "".join(word_terms(word)[:1])

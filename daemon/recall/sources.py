@@ -48,7 +48,6 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
         is_turn: whether it is a turn of a conversation, not a statement by itself.
         group, position: the conversation or file that it is part of, and its place there. No two
             sources share a group.
-        length: the length of its text in characters.
         superseded_by: the row of the newer memory that replaces it.
         is_question: whether it is a turn that ends with a question.
         terms: the terms of its text in order, separated by blanks.
@@ -58,7 +57,6 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     key: int
     created_at: float
     updated_at: float
-    length: int
     is_turn: bool = False
     group: str = ""
     position: int | None = None
@@ -210,7 +208,6 @@ MEMORIES: Final = Source(
     columns=_columns(
         "memories",
         memory_table.INDEX,
-        length="length(text)",
         is_turn="grp <> '' AND position IS NOT NULL",
         group="grp",
         position="position",
@@ -274,7 +271,6 @@ CHUNKS: Final = Source(
         chunk_tables.INDEX,
         created_at=_MODIFIED,
         updated_at=_MODIFIED,
-        length="length(text)",
         # No group of a memory begins with this character.
         group="char(1) || file",
         position="position",
@@ -301,7 +297,6 @@ EXPERIENCES: Final = Source(
         "experiences",
         experiences.INDEX,
         updated_at="last_used_at",
-        length="length(intent)",
         last_accessed_at="last_used_at",
         access_count="use_count - 1",
         importance="success_score",
@@ -345,7 +340,7 @@ ENTITIES: Final = Source(
     name="entity",
     table="entities",
     index=entity_rows.INDEX,
-    columns=_columns("entities", entity_rows.INDEX, length="length(text)", access_count="mentions"),
+    columns=_columns("entities", entity_rows.INDEX, access_count="mentions"),
     text="text",
     passes=_passes_if("(mentions > 1 OR updated_at > ?)", lambda now: now - entities.FADES_AFTER),
     show=entity_rows.at_rows,

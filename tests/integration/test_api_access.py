@@ -261,7 +261,7 @@ def test_a_reader_who_asks_for_a_model_where_none_is_configured_goes_by_keywords
 
     with Client(str(open_daemon.socket), "notes") as client:
         found = with_local_model(client, ask, env)
-    assert [one.text for one in found.results] == ["Ana prefers oolong"]
+    assert found.results[0].text == "Ana prefers oolong"
     assert model_server.heard == []
     assert "that model was not asked: " in capsys.readouterr().err
 

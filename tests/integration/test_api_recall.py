@@ -99,11 +99,12 @@ def test_explain_shows_the_parts_of_the_relevance(house: Any) -> None:
     for memory in answer["results"]:
         parts = memory["parts"]
         assert set(parts) == {
-            *("match", "recency", "importance", "signals", "words", "lenders", "path", "reason")
+            *("match", "recency", "importance", "signals"),
+            *("words", "by", "lenders", "path", "reason"),
         }
         assert all(0 <= parts[name] <= 1 for name in ("match", "recency", "importance"))
-        assert set(parts["words"]) <= {"green", "tea"}
-        assert parts["signals"]["own"] > 0
+        assert set(parts["words"]) <= {"green", "tea", "green tea"}
+        assert parts["signals"]["words"] > 0
 
 
 def test_weights_of_the_call_decide_the_order(call: Any) -> None:

@@ -232,9 +232,9 @@ def test_the_description_tells_the_true_type_of_texts(description: Any) -> None:
 def test_an_answer_has_the_keys_that_are_described(call: Any, description: Any) -> None:
     stored = call.store("x")
     schemas = description["components"]["schemas"]
-    derived = {"warning", "standing", "supersedes"}
-    assert set(stored) == set(schemas["MemoryView"]["properties"]) - derived
-    assert set(stored) >= set(schemas["MemoryView"]["required"])
+    optional = {"warning", "standing", "supersedes", "known"}
+    assert set(stored) == set(schemas["StoredMemory"]["properties"]) - optional
+    assert set(stored) >= set(schemas["StoredMemory"]["required"])
     recalled = call.ok("POST", "/api/recall", {"query": "x", "explain": True})
     assert set(recalled) <= set(schemas["Recalled"]["properties"])
     assert set(recalled["results"][0]) <= set(schemas["RecallResult"]["properties"])

@@ -239,7 +239,7 @@ def test_an_entity_is_found_by_recall_and_by_its_alias(call: Any) -> None:
     changed = call.ok("PUT", "/api/graph/ada%20lovelace", {"aliases": ["Enchantress"]})
     assert changed["aliases"] == ["Enchantress"]
     query = {"query": "who is the Enchantress?", "fields": "full"}
-    (found,) = call.ok("POST", "/api/recall", query)["results"]
+    found, *_ = call.ok("POST", "/api/recall", query)["results"]
     assert (found["id"], found["source"]) == ("ada lovelace", "entity")
     assert found["text"].startswith("Ada Lovelace (person, also Enchantress)")
     assert (found["entity"]["name"], found["entity"]["mentionCount"]) == ("Ada Lovelace", 1)

@@ -467,10 +467,10 @@ def test_a_batch_with_one_bad_memory_stores_none(call: Any) -> None:
 
 def test_a_batch_holds_1_to_500_memories(call: Any) -> None:
     for count in (0, 501, 5000):
-        memories = [{"text": "m"}] * count
+        memories = [{"text": f"m{number}"} for number in range(count)]
         refused = call("POST", "/api/memory/batch", {"memories": memories})
         assert refused.refusal() == (400, "invalid", "memories")
-    stored = call.ok("POST", "/api/memory/batch", {"memories": [{"text": "m"}] * 500})["results"]
+    stored = call.ok("POST", "/api/memory/batch", {"memories": memories[:500]})["results"]
     assert len({memory["id"] for memory in stored}) == call.total() == 500
     for memory in stored:
         call.ok("DELETE", f"/api/memory/{memory['id']}")

@@ -143,7 +143,7 @@ def test_a_question_that_finds_the_older_statement_shows_the_newer(crowd: Any) -
 
 
 def test_a_long_replaced_text_is_cut(call: Any) -> None:
-    port = "The port of the database that the night team of the harbour office uses is"
+    port = "The port of the database that the harbourmaster's office uses is"
     call.store(f"{port} 5433")
     assert call.ok("POST", "/api/tools/remember", {"text": f"{port} 5434"})["contradicts"]
     (item,) = [item for item in items(call) if "5434" in item["text"]]

@@ -22,7 +22,7 @@ NOW = 1_790_000_000.0
 
 def entry(row: int, *, age: float = 0.0, **fields: Any) -> Candidate:
     made = NOW - age * DAY
-    given: dict[str, Any] = {"created_at": made, "updated_at": made, "length": 40} | fields
+    given: dict[str, Any] = {"created_at": made, "updated_at": made} | fields
     return Candidate(key=MEMORIES.key(row), **given)
 
 

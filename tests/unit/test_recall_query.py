@@ -320,3 +320,33 @@ def test_a_word_or_phrase_that_a_person_declared_to_mean_the_same_is_looked_for_
         [word] = [word for word in parse(text, synonyms=own).words if word.synonyms]
         assert word.synonyms == (other,)
     assert not any(word.synonyms for word in parse("shop the", synonyms={"a": ["b"]}).words)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("which car do we have?", "car"),
+        ("car", "car"),
+        ("where does my son go to school?", "son"),
+        ("what is wrong with the door?", "door"),
+        ("who drives the van?", "van"),
+        ("wo ist mein Kind?", "kind"),
+    ],
+)
+def test_a_word_that_names_something_is_no_word_of_another_languages_grammar(text, word):
+    [asked] = [one for one in parse(text).words if one.text == word]
+    assert asked.share > 0.5
+    assert asked.codes
+    assert word in parse(text).telling
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("wer hat die Katze?", {"hat", "die"}),
+        ("où sont mes clés, car son père attend?", {"car", "son"}),
+        ("what kind of boat is it?", {"kind"}),
+    ],
+)
+def test_words_of_grammar_are_those_of_the_language_of_the_text(text, words):
+    assert words <= {one.text for one in parse(text).words if one.is_grammar}
