@@ -190,10 +190,16 @@ def _is_of_same(
     if len(shared) == 1 and shared.issubset(asked) and not values:
         return False
 
+
+    def texts_with(topic: str) -> int:
+        return sum(topic in each for each in topics.values())
+
+    # The newer often names what it replaces: "Chloé moved to Halifax".
+    if any(texts_with(topic) == 2 for topic in shared.difference(asked) if topic < _FIRST):
+        return True
+
     def weight(of: Collection[str]) -> float:
-        return sum(
-            math.log1p(len(topics) / sum(topic in each for each in topics.values())) for topic in of
-        )
+        return sum(math.log1p(len(topics) / texts_with(topic)) for topic in of)
 
     least = min(weight(topics[older]), weight(topics[newer]))
     return weight(shared) >= _LEAST_SHARED * least
