@@ -180,7 +180,7 @@ class Tuning(msgspec.Struct, frozen=True, kw_only=True):
     preset: Preset | None = None
     decay_per_day: kinds.Share = 0.05
     weights: Weights = Weights()
-    candidates: kinds.Count = 80
+    candidates: kinds.Count = 50
     common_word_share: kinds.Share = 0.02
     hybrid_deadline_ms: Annotated[int, Meta(ge=1, le=60_000)] = 1_500
     synonyms: dict[str, list[str]] = {}

@@ -14,15 +14,14 @@ from ..memory.stop_words import STOP_WORDS
 from .thesaurus import language_of
 from .vocabulary import date_words, grammar
 
-# The class of the words of each key of the lexicon; of `units`, by their value.
+# The class of the words of each key of the lexicon.
 _CLASSES: Final = {
     "months": "m", "weekdays": "w", "days": "R", "relative": "l", "coming": "c", "trailing": "j",
-    "numbers": "N", "ordinals": "o", "ago": "g", "ago_before": "G", "hence": "h", "parts": "E",
-    "every": "e", "seasons": "s", "holidays": "H", "to": "L", "between": "B", "and": "&",
-    "for": "F", "in": "p", "on": "q", "articles": "a", "of": "O", "month_mark": "K",
-    "day_mark": "J", "nth_mark": "T", "nothing": ".",
+    "numbers": "N", "ordinals": "o", "away": "g", "parts": "E", "every": "e", "seasons": "s",
+    "holidays": "H", "to": "L", "between": "B", "and": "&", "for": "F", "in": "p", "on": "q",
+    "articles": "a", "of": "O", "nothing": ".",
 }  # fmt: skip
-# The class and the days of each unit.
+# The class and the days of each value of the key `units`.
 _UNITS: Final = {
     "day": ("u", 1), "week": ("k", 7), "fortnight": ("k", 14), "weekend": ("x", 7),
     "month": ("t", 30), "quarter": ("z", 91), "year": ("U", 365),
@@ -30,38 +29,37 @@ _UNITS: Final = {
 # The value of a holiday is its month and day, 12/25 as 1225, or its distance from Easter above:
 EASTER: Final = 10_000
 # A date without a digit has a word of one of these classes.
-_TELLING: Final = "mMAwWPRsHkxtzUu"
-_UNIT_KINDS: Final = "ukxtzU"
-_LISTS: Final = (
-    "doubtful",
-    "short",
-    "verbs",
-    "counted",
-    "ahead",
-    "before_day",
-    "identifiers",
-    "dotted",
-    "own_language",
-)
+_TELLING: Final = "mMwWPRsHkxtzUu"
+_SETS: Final = ("abbreviations", "ambiguous", "verbs", "counted", "identifiers")
 
 _HAN: Final = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-_NUMERALS: Final = {char: value for value, char in enumerate("〇一二三四五六七八九")} | {
-    "零": 0, "两": 2, "兩": 2,
-}  # fmt: skip
+_NUMERALS: Final = str.maketrans("〇零一二两兩三四五六七八九", "0012223456789")
+_NUMERAL: Final = "[〇零一二两兩三四五六七八九十]"
 _WORD: Final = re.compile(rf"(?:[^\W\d_{_HAN}][\u0300-\u036f]*)+")
 _MAYBE: Final = re.compile(rf"\d|[{_HAN}\u0300-\u036f]")
 # Digits after these are a price, a version, a path or an identifier.
 _APART: Final = rf"(?<![^\W{_HAN}])(?<![.,:/$€£¥#@+=&])(?<![$€£¥] )"
 _ORDINAL: Final = re.compile("st|nd|rd|th|er|[eè]re|e|º|ª|de|ste", re.IGNORECASE)
-_YEAR_FIRST: Final = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})")
-_DAY_FIRST: Final = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d\d)")
-_NO_YEAR: Final = re.compile(r"(\d{1,2})([/.])(\d{1,2})")
-_NO_DAY: Final = re.compile(r"(\d{4})-(\d\d)|(\d{1,2})/(\d{4})")
-_PADDED: Final = re.compile(r"0|\d+[./]0")
+_DAY_RANGE: Final = re.compile(r"(\d{1,2})\.?[-–](\d{1,2})")
+# Forms of dates in digits, and how clear it has to be that each is a date: not a version, a price
+# or a fraction.
+_DIGITS: Final = [
+    (re.compile(form), least)
+    for form, least in (
+        (r"(?P<y>\d{4})([-/.])(?P<m>\d\d?)\2(?P<d>\d\d?)", 0),
+        (r"(?P<y>\d{4})-(?P<m>\d\d)", 0),
+        (r"(?P<m>\d\d?)/(?P<y>\d{4})", 0),
+        (r"(?P<d>\d\d?)([-/.])(?P<m>\d\d?)\2(?P<y>\d{4})", 0),
+        (r"(?P<d>\d\d?)/(?P<m>\d\d?)/(?P<y>\d\d)", 0),
+        (r"(?P<d>\d\d?)\.(?P<m>\d\d?)\.(?P<y>\d\d)", 1),
+        (r"(?P<d>\d\d?)/(?P<m>\d\d?)", 1),
+        (r"(?P<d>\d\d?)\.(?P<m>\d\d?)\.", 1),
+        (r"(?P<d>\d\d)\.(?P<m>\d\d)", 2),
+        (r"(?P<d>\d\d?)\.(?P<m>\d\d?)", 3),
+    )
+]
 _MONTHS: Final = range(1, 13)
 _DAYS: Final = range(1, 32)
-_DAY_RANGE: Final = re.compile(r"(\d{1,2})\.?[-–](\d{1,2})")
-
 
 # Year, month and day.
 Date: TypeAlias = tuple[int | None, int, int | None]
@@ -73,9 +71,9 @@ class Token(msgspec.Struct, gc=False):
     Attributes:
         kind: its class, one character.
         word: folded; empty for digits and punctuation.
-        value: the number, month, weekday, distance ... that it means.
-        last: the end of a range of days; the days of a unit; whether a word has a capital letter
-            and a number a full stop.
+        value: the number, month, weekday, distance, days of a unit ... that it means.
+        last: the end of a range of days.
+        marked: whether a word has a capital letter, and a number a full stop.
         dates: year, month and day of a date in digits, in each order that is possible.
     """
 
@@ -85,6 +83,7 @@ class Token(msgspec.Struct, gc=False):
     word: str = ""
     value: int = 0
     last: int = 0
+    marked: bool = False
     dates: tuple[Date, ...] = ()
 
 
@@ -92,56 +91,53 @@ class Lexicon:
     """The words of dates in all languages, folded.
 
     Attributes:
-        words: the class and value of each; of some, two.
+        words: the class and value of each.
         phrases: by the first word, the further words with the class and value, longest first.
-        languages: the languages that a word belongs to.
-        not_after: for some words, those after which they mean something else.
-        lists: other sets of words.
+        own_language: the language of words that count in texts of that language only.
+        sets: other sets of words.
         telling: the words, folded and not, of which a date without digits has one.
         pieces: a pattern of the tokens.
     """
 
     def __init__(self, tables: Mapping[str, Mapping[str, str]]) -> None:
-        self.words: dict[str, list[tuple[str, int]]] = {}
+        def listed(key: str) -> list[str]:
+            return " ".join(table.get(key, "") for table in tables.values()).split()
+
+        self.words: dict[str, tuple[str, int]] = {}
         self.phrases: dict[str, list[tuple[tuple[str, ...], str, int]]] = {}
-        self.languages: dict[str, set[str]] = {}
-        self.not_after: dict[str, set[str]] = {}
         self.telling: set[str] = set()
-        listed = {key: " ".join(of.get(key, "") for of in tables.values()) for key in _LISTS}
-        self.lists = {key: frozenset(map(fold, words.split())) for key, words in listed.items()}
-        for table in tables.values():
-            for group in table.get("not_after", "").split():
-                before, _, word = group.partition(":")
-                self.not_after.setdefault(fold(word), set()).update(map(fold, before.split("/")))
+        self.sets = {key: frozenset(map(fold, listed(key))) for key in _SETS}
+        self.own_language = {
+            word: language
+            for language, table in tables.items()
+            for word in table.get("own_language", "").split()
+        }
         unspaced: list[str] = []
-        for language, table in tables.items():
+        for table in tables.values():
             for name, kind, value in _entries(table):
                 if _MAYBE.search(name):
                     unspaced.append(name)
-                    self.words.setdefault(name, []).append((kind, value))
-                    self.languages.setdefault(name, set()).add(language)
+                    self.words.setdefault(name, (kind, value))
                 else:
-                    self._add(language, name, kind, value)
-        for known in self.phrases.values():
-            known.sort(key=lambda phrase: -len(phrase[0]))
-        self.pieces = _pieces(sorted(unspaced, key=len, reverse=True))
+                    self._add(name, kind, value)
+        for phrases in self.phrases.values():
+            phrases.sort(key=lambda phrase: -len(phrase[0]))
+        marks = {key: "|".join(listed(key)) for key in ("nothing", *_MARKED)}
+        self.pieces = _pieces(sorted(unspaced, key=len, reverse=True), marks)
 
-    def _add(self, language: str, name: str, kind: str, value: int) -> None:
+    def _add(self, name: str, kind: str, value: int) -> None:
         first, *further = fold(name.replace("-", "_-_").replace("'", "_")).split("_")
-        if kind in "mw" and first in self.lists["doubtful"]:
+        if kind in "mw" and (first in self.sets["abbreviations"] | self.sets["ambiguous"]):
             kind = kind.upper()
-        elif kind == "m" and first in self.lists["short"]:
-            kind = "A"
-        self.languages.setdefault(first, set()).add(language)
         if further:
             self.phrases.setdefault(first, []).append((tuple(further), kind, value))
-        elif (kind, value) not in self.words.setdefault(first, []):
-            self.words[first].append((kind, value))
+        else:
+            self.words.setdefault(first, (kind, value))
         if kind in _TELLING:
             self.telling |= {further[-1] if further else first, re.split("[_'-]", name)[-1]}
         if kind == "w":
             for plural in (f"{first}s", f"{first}en"):
-                self.words.setdefault(plural, [("P", value)])
+                self.words.setdefault(plural, ("P", value))
             self.telling |= {f"{first}s", f"{first}en", f"{name}s"}
 
 
@@ -149,20 +145,6 @@ class Lexicon:
 def lexicon() -> Lexicon:
     """The lexicon, read once."""
     return Lexicon(date_words())
-
-
-def _pieces(unspaced: Sequence[str]) -> re.Pattern[str]:
-    """The tokens; the words of scripts without blanks are given, the longest first."""
-    return re.compile(
-        r"(?<!\w)[qQ](?P<quarter>[1-4])(?!\w)"
-        rf"|(?P<word>{_WORD.pattern})"
-        rf"|{_APART}(?P<number>\d+(?:[.,:/]\d+|\.?[-–]\d+)*)"
-        r"(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?(?P<tail>[^\W\d_\u3000-\uffff]*[%°]?)"
-        rf"|(?P<han>{'|'.join(map(re.escape, unspaced))})"
-        rf"|(?P<numeral>[〇零一二三四五六七八九十两兩]+)|(?P<other>[{_HAN}])"
-        r"|(?P<comma>[,:，、])|(?P<dash>[-–—])"
-        r"|(?P<end>[\0.;!?()\[\]{}\"|/…。！？；]|\n\s*\n)"
-    )
 
 
 def _entries(table: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
@@ -183,6 +165,38 @@ def _entries(table: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
             yield from ((name, kind, value) for name in names.split("/"))
 
 
+# The class of a number with such a mark, its digits and its least and greatest value.
+_MARKED: Final = {
+    "year_mark": ("Y", "{4}", 1000, 9999),
+    "month_mark": ("m", "{1,3}", 1, 12),
+    "day_mark": ("J", "{1,3}", 1, 31),
+    "nth_mark": ("o", "{1,3}", 1, 31),
+}
+
+
+def _pieces(unspaced: Sequence[str], marks: Mapping[str, str]) -> re.Pattern[str]:
+    """The tokens; the words of scripts without blanks are given, the longest first."""
+    numbers = {
+        key: rf"(?:{_APART}\d{digits}|{_NUMERAL}{digits})"
+        for key, (_, digits, *_) in _MARKED.items()
+    }
+    return re.compile(
+        r"(?<!\w)[qQ](?P<quarter>[1-4])(?!\w)"
+        rf"|(?P<word>{_WORD.pattern})"
+        + "".join(
+            rf"|(?P<{key}>{numbers[key]}\s?(?!{marks['nothing']})(?:{marks[key]}))"
+            for key in ("year_mark", "month_mark", "day_mark")
+        )
+        + rf"|(?P<nth_mark>(?:{marks['nth_mark']}){_NUMERAL}{{1,3}})"
+        rf"|{_APART}(?P<number>\d+(?:[.,:/]\d+|\.?[-–]\d+)*)"
+        r"(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?(?P<tail>[^\W\d_\u3000-\uffff]*[%°]?)"
+        rf"|(?P<han>{'|'.join(map(re.escape, unspaced))})"
+        rf"|(?P<numeral>{_NUMERAL}+)|(?P<other>[{_HAN}])"
+        r"|(?P<comma>[,:，、])|(?P<dash>[-–—])"
+        r"|(?P<end>[\0.;!?()\[\]{}\"|/…。！？；]|\n\s*\n)"
+    )
+
+
 @cache
 def following_words() -> frozenset[str]:
     """Words of grammar: a number before one is not a number of it."""
@@ -201,74 +215,50 @@ def tokens_of(text: str) -> list[Token]:
     known = lexicon()
     tokens: list[Token] = []
     for match in known.pieces.finditer(text):
+        before = tokens[-1] if tokens else None
         match match.lastgroup:
             case "word":
-                tokens.append(_word(match, tokens, known))
+                word = match.group()
+                kind, value = known.words.get(folded := fold(word), (".", 0))
+                capital = word[0].isupper()
+                tokens.append(Token(kind, *match.span(), folded, value, marked=capital))
             case "number" | "tail":
-                tokens.append(_number(match, tokens[-1] if tokens else None))
-            case "end" if match.group() == "." and tokens and _is_dotted(tokens[-1], match.start()):
+                tokens.append(_number(match, before))
+            case "end" if match.group() == "." and before and _is_dotted(before, match.start()):
                 # "am 5." is a day although no month follows.
-                if tokens[-1].kind == "d":
-                    tokens[-1].last = 1
+                before.marked = before.marked or before.kind == "d"
             case form:
                 tokens.append(_other(form or "", match, known))
     words = [token.word for token in tokens]
-    if not known.lists["own_language"].isdisjoint(words):
-        _drop_foreign(tokens, known)
+    for at, token in enumerate(tokens):
+        own = known.own_language.get(token.word)
+        if own and language_of(frozenset(words[max(0, at - 4) : at + 4])) != own:
+            token.kind = "."
     return tokens if known.phrases.keys().isdisjoint(words) else _with_phrases(tokens, known)
 
 
-def _word(match: re.Match[str], tokens: list[Token], known: Lexicon) -> Token:
-    word = match.group()
-    folded = fold(word)
-    before = tokens[-1] if tokens else None
-    kind, value = _classified(known.words.get(folded), before)
-    if kind == ".":
-        return Token(kind, *match.span(), folded)
-    if before and before.word in known.not_after.get(folded, ()):
-        kind = "."
-    if kind in _UNIT_KINDS:
-        if before:
-            _recount(before, known)
-        return Token(kind, *match.span(), folded, value, value)
-    return Token(kind, *match.span(), folded, value, int(word[0].isupper()))
-
-
 def _other(form: str, match: re.Match[str], known: Lexicon) -> Token:
-    text, value = match.group(), 0
-    kind = {"numeral": "N", "quarter": "Q", "other": ".", "comma": ",", "dash": "-"}.get(form, "|")
-    if form == "quarter":
-        return Token(kind, *match.span(), value=int(match["quarter"]))
-    if form == "numeral":
-        value = _numeral(text)
-    elif form == "han":
-        kind, value = known.words[text][0]
-    return Token(kind, *match.span(), text, value, value)
+    text = match.group()
+    if form in _MARKED:
+        kind, _, least, most = _MARKED[form]
+        value = _numeral(re.sub(rf"(?!\d|{_NUMERAL}).", "", text))
+        return Token(kind if least <= value <= most else ".", *match.span(), text, value)
+    match form:
+        case "quarter":
+            return Token("Q", *match.span(), value=3 * int(match["quarter"]) - 2)
+        case "numeral":
+            return Token("N", *match.span(), text, _numeral(text))
+        case "han":
+            kind, value = known.words[text]
+            return Token(kind, *match.span(), text, value)
+    kind = {"other": ".", "comma": ",", "dash": "-"}.get(form, "|")
+    return Token(kind, *match.span(), text)
 
 
-def _drop_foreign(tokens: list[Token], known: Lexicon) -> None:
-    """Words that another language has too count in texts of their language only: "hier"."""
-    language = language_of(frozenset(token.word for token in tokens))
-    for token in tokens:
-        own = token.word in known.lists["own_language"]
-        if own and language not in known.languages[token.word]:
-            token.kind = "."
-
-
-def _classified(entries: list[tuple[str, int]] | None, before: Token | None) -> tuple[str, int]:
-    """The class and value of a word; after a number that of a unit: "an" in "un an"."""
-    if not entries:
-        return ".", 0
-    if len(entries) > 1 and before and before.kind in "Nd":
-        return next((entry for entry in entries if entry[0] in _UNIT_KINDS), entries[0])
-    return entries[0]
-
-
-def _recount(token: Token, known: Lexicon) -> None:
-    """Before a unit, a word that is also a number is one: "sept jours"."""
-    for kind, value in known.words.get(token.word, ()):
-        if kind == "N":
-            token.kind, token.value = kind, value
+def _numeral(text: str) -> int:
+    """The number of a Chinese numeral, or of its digits."""
+    tens, ten, ones = (part.translate(_NUMERALS) for part in text.partition("十"))
+    return int(tens[:4]) if not ten else 10 * int(tens[:1] or 1) + int(ones[:1] or 0)
 
 
 def _with_phrases(tokens: list[Token], known: Lexicon) -> list[Token]:
@@ -280,8 +270,8 @@ def _with_phrases(tokens: list[Token], known: Lexicon) -> list[Token]:
         for further, kind, value in known.phrases.get(token.word, ()):
             after = at + 1 + len(further)
             if further == tuple(each.word for each in tokens[at + 1 : after]):
-                last = value if kind in _UNIT_KINDS else 1
-                token = Token(kind, token.start, tokens[after - 1].end, token.word, value, last)
+                end = tokens[after - 1].end
+                token = Token(kind, token.start, end, token.word, value, marked=True)
                 at = after - 1
                 break
         joined.append(token)
@@ -293,15 +283,8 @@ def _is_dotted(token: Token, at: int) -> bool:
     """Whether a full stop belongs to the token before it: "5. Mai", "Jan. 5"."""
     if token.end - at not in (0, 1):
         return False
-    return token.kind in "drf" or (token.kind in "MAW" and token.word in lexicon().lists["dotted"])
-
-
-def _numeral(text: str) -> int:
-    """The number of a Chinese numeral, or of its digits."""
-    if "十" not in text:
-        return int("".join(str(_NUMERALS[char]) for char in text[:5]))
-    tens, _, ones = text.partition("十")
-    return _NUMERALS.get(tens[:1], 1) * 10 + _NUMERALS.get(ones[:1], 0)
+    abbreviations = lexicon().sets["abbreviations"]
+    return token.kind in "drf" or (token.kind in "MW" and token.word in abbreviations)
 
 
 def _number(match: re.Match[str], before: Token | None) -> Token:
@@ -320,52 +303,30 @@ def _number(match: re.Match[str], before: Token | None) -> Token:
         return Token(".", start, end)
     if days := _DAY_RANGE.fullmatch(digits):
         return Token("r", start, end, value=int(days[1]), last=int(days[2]))
-    after = match.string[end : end + 1]
-    dates = _with_year(digits, before) or _without_year(digits, after, before)
-    valid = [date for date in dates if date[1] in _MONTHS and (date[2] is None or date[2] in _DAYS)]
-    if valid and digits.count(".") == 1 and after.startswith("."):
-        end += 1
-    return Token("f" if valid else ".", start, end, dates=tuple(dict.fromkeys(valid)))
+    # "05.01." is clearer than "05.01".
+    stop = "." if digits.count(".") == 1 and match.string.startswith(".", end) else ""
+    dates = _dates(digits + stop, before)
+    return Token("f" if dates else ".", start, end + len(stop), dates=dates)
 
 
-def _with_year(digits: str, before: Token | None) -> list[Date]:
-    """2026-01-05, 5.1.2026, 05.01.26, 09/2026; with strokes the day and the month in any order."""
-    if match := _YEAR_FIRST.fullmatch(digits):
-        return [(int(match[1]), int(match[3]), int(match[4]))]
-    if match := _NO_DAY.fullmatch(digits):
-        return [(int(match[1] or match[4]), int(match[2] or match[3]), None)]
-    if not (match := _DAY_FIRST.fullmatch(digits)):
-        return []
-    first, second, year = int(match[1]), int(match[3]), int(match[4])
-    if len(match[4]) == 2:
-        year += 2000
-        clear = match[2] == "/" or (match[2] == "." and (_is_cue(before) or _PADDED.match(digits)))
-        if not clear:
-            return []
-    dates: list[Date] = [(year, second, first), (year, first, second)]
-    return dates if match[2] == "/" else dates[:1]
-
-
-def _without_year(digits: str, after: str, before: Token | None) -> list[Date]:
-    """05.01., "on 5/1": not a version, a price or a fraction."""
-    match = _NO_YEAR.fullmatch(digits)
-    if not match or (before and before.word in lexicon().lists["identifiers"]):
-        return []
-    first, second = int(match[1]), int(match[3])
-    cue, padded = _is_cue(before), _PADDED.match(digits) is not None
-    if match[2] == "/":
-        clear = cue or padded or (first > 12 and second >= 10)
-        return [(None, second, first), (None, first, second)] if clear else []
-    if after.startswith("."):
-        clear = cue or padded
-    else:
-        named = before is not None and before.word in lexicon().lists["before_day"]
-        clear = named or (cue and padded and len(digits) == len("05.01"))
-    return [(None, second, first)] if clear else []
-
-
-def _is_cue(before: Token | None) -> bool:
-    """Whether a date is likely after it: "on", "am", "bis", a weekday, but not "to"."""
-    if before is None:
-        return False
-    return before.kind in "qpwW" or before.word in lexicon().lists["before_day"]
+def _dates(digits: str, before: Token | None) -> tuple[Date, ...]:
+    """The dates that digits may be; with strokes, the day and the month are in any order."""
+    clarity = 1 if re.match(r"0|\d+/0|\d\d\.0", digits) else 0
+    if before and before.word in lexicon().sets["identifiers"]:
+        clarity = 0
+    elif before and before.kind in "qaL" and before.value:
+        clarity += 3  # am, bis
+    elif before and before.kind in "qpwW":
+        clarity += 1
+    for form, least in _DIGITS:
+        if clarity >= least and (match := form.fullmatch(digits)):
+            parts = {name: int(part) for name, part in match.groupdict().items()}
+            year, month, day = parts.get("y"), parts["m"], parts.get("d")
+            if year is not None and year < 100:
+                year += 2000
+            orders = [(year, month, day)]
+            if day and "/" in digits and match.start("d") == 0:
+                orders.append((year, day, month))
+            valid = [date for date in orders if date[1] in _MONTHS and (date[2] or 1) in _DAYS]
+            return tuple(dict.fromkeys(valid))
+    return ()

@@ -1,10 +1,10 @@
 """Dates in texts and questions, in several languages: "5th of Jan", "nächsten Freitag", "下周五".
 
 The words are in `lexicon/`, in a table `[dates]` for each language. `date_tokens.py` gives each
-token of a text a class of one character, `_GRAMMAR` finds dates as patterns of these characters,
-and `date_phrases.py` says which days each means:
+token of a text a class of one character, and `_GRAMMAR` finds dates as patterns of these
+characters. `date_phrases.py` reads most of them as days that recur in each week, month or year:
 
-    "the third week of June"  →  aokOm  →  15 to 21 June
+    "the third week of June"  →  aokOm  →  in each year, in month 6, the third week
 
 Every date has codes, characters of Unicode's private use area that are terms of the full-text
 index: days and months of any year, and weekdays. The codes of concepts are above them.
@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-from .date_phrases import READERS, Kind, Phrase, Reading, Span, joined, lasting, month_of, weeks_of
+from .date_phrases import LAST_DAY, LEAP_YEAR, Kind, Reading, Span, month_of, read, weekday_of
 from .date_tokens import may_have_dates, tokens_of
 
 DAY_CODE: Final = 0xE000
@@ -30,44 +31,45 @@ _MOST_MONTHS: Final = 6
 # What the days around one that is counted in weeks, and a weekday, are worth to a question.
 _NEAR: Final = 0.5
 _EVERY_WEEK: Final = 0.5
-_LAST_DAY: Final = dt.date.max.toordinal()
-
-_YEAR: Final = r"(?:,?O?a?(?:y|[lcj]U|Uj))?"
 _GRAMMAR: Final = re.compile(
-    r"(?=[^.,|])B?[aqp]{0,3}(?:"
-    # 4月12日
-    r"(?P<day>(?:(?:[yN]U|[lc]U)?[dN]K[dN]Jw?)"
-    # 5 January 2026, the 5th of Jan, tres de agosto, January 5, May the 4th
-    r"|(?:[wW],?[aq]{0,2}|[lc])?(?:(?:[dD]O?a?[mMA]|[No]Oa?[mMA]|[mMA]a?[dD](?![ukxtU]))YEAR))"
-    # 7–9 May, 7 to 9 May, May 7–9
-    r"|(?P<days>(?:[wW],?)?a?(?:r|[dD][-L&]a?[dD])O?a?[mMA]YEAR|[mMA](?:r|[dD][-L][dD])YEAR)"
-    r"|(?P<numeric>(?:[wW],?[aq]{0,2})?f)"
+    r"""(?=[^.,|])
+    # the weekend of ...
+    (?:[aq]{0,2}(?P<weeks>[kx]Oa?))? B?[aqp]{0,3} (?:
+    (?P<every>P|e[o.]?[wW])
+    # in 3 days, two weeks ago, the last 3 days
+    |(?P<count>[Ndn][uktU]g|[lcp][Ndn][uktU])
+    # but not "Montag morgen"
+    |(?<!w)(?P<relative>R|Jg)
+    # a week on Friday, Saturday week
+    |(?P<shifted>Nkqa?[wW]|[wW]k|[wW]p[Nd]k)
     # third week of June, second Sunday in April, last Friday of next month, 六月第三周
-    r"|(?P<nth>[olcj](?:[wW]|k|x)[Op]a?(?:[mMA]YEAR|[lc]t|tj)|(?:[yN]U|lU)?[dN]KT[dN][kw])"
-    # end of May, early next week, mid-2026, 五月底
-    r"|(?P<part>E[-Opa]{0,2}(?:[lcj]?[mMA]YEAR|[lcj][ktU]|y|(?<=[-Opa])[ktU]j?)"
-    r"|(?:[yN]U|lU)?[dN]KE|lKE)"
-    r"|(?P<month>(?:[yN]U|[lc]U)?[dN]K|[lcj][mM]|[mM]j|[mMA],?O?a?(?:y|[lcj]U|Uj)|m"
-    r"|(?<=[pOLB])M|(?<=[pO]a)M)"
-    # Friday next week, a week on Friday, Saturday week
-    r"|(?P<week_day>[lcj]k,?q?[wW]|[wW]O?a?[lc]k|[wW]O?a?kj|Nkqa?[wW]|[wW]k|[wW]p[Nd]k)"
-    r"|(?P<weekdays>P|e[o.]?[wW])"
-    r"|(?P<near_weekday>[lcj][wW]|[wW]j)"
-    r"|(?P<count>[Ndn][uktUJ][gh]|G[Ndn][uktU]|(?<=p)[Ndn][uktU](?!g))"
-    r"|(?P<rolling>[lcj][Ndn][uktU])"
-    r"|(?P<unit>[lcj](?:[kxtzK]|U(?!s))|[kxtU]j|(?<=[pq])x(?!O)|(?<=[pq]a)x(?!O))"
-    r"|(?P<relative>R)"
-    r"|(?P<season>(?:[yN]|[lc])Us|[lcj]sYEAR|sj|s,?O?a?(?:y|[lcj]U|Uj)|(?<=p)s(?!O)|(?<=pa)s(?!O))"
-    r"|(?P<holiday>[lcj]?HYEAR)"
-    r"|(?P<quarter>QYEAR|yQ)"
-    r"|(?P<year>(?<=p)U?y|(?<=pa)Uy|[yN]U)"
+    |(?P<nth>[olcj][wWkx][Op]a?(?:[mM]YEAR?|[lc]t|tj)|WITHIN?mo[kw])
+    # 4月12日, 五月底
+    |(?P<date>WITHIN?m(?:Jw?|E)
+    # 5 January 2026, the 5th of Jan, tres de agosto, January 5, May the 4th
+    |(?:DAY|[lc])?(?:(?:[dD]O?a?|[No]Oa?)[mM]|[mM]a?[dD](?![ukxtU]))YEAR?
+    # 7–9 May, 7 to 9 May, May 7–9
+    |DAY?(?:r|[dD][-L&]a?[dD])O?a?[mM]YEAR?|[mM](?:r|[dD][-L][dD])YEAR?
+    |DAY?f
+    # end of May, early next week, mid-2026
+    |E[-Opa]{0,2}(?:[lcj]?[mM]YEAR?|[lcj][ktU]|y|(?<=[-Opa])[ktU]j?)|ltE
+    # last summer, in spring, Q3, Christmas 2026, next May
+    |WITHINs|[lcj]sYEAR?|s(?:j|YEAR)|(?:(?<=p)|(?<=pa))s(?!O)|[lcj]?[HQ]YEAR?|yQ
+    |WITHINm|[lcj][mM]|[mM]j|[mM]YEAR|m|(?:(?<=[pOLB])|(?<=[pO]a))M
+    # Friday next week, next Friday, this weekend, last month
+    |[lcj]k,?q?[wW]|[wW]O?a?(?:[lc]k|kj)|[lcj][wW]|[wW]j
+    # in the year 2024
+    |[lcj][kxtzU]|[kxtU]j|(?:(?<=[pq])|(?<=[pq]a))x(?!O)|Y|(?<=p)U?y|(?<=pa)Uy)
     # the 5th, Monday the 5th, am 5., 5号
-    r"|(?P<day_of_month>[dD]Oa?(?:[lcj]t|tj?)|(?<=[aqp])D|[wW],?(?:a?D|ad)|(?<=[aq])u?d|[dN]J)"
-    r"|(?P<weekday>[wW])"
-    r")".replace("YEAR", _YEAR)
+    |(?P<day>[dD]Oa?(?:[lcj]t|tj?)|(?<=[aqp])D|[wW],?(?:a?D|ad)|(?<=[aq])u?d|J)
+    |(?P<weekday>[wW]))
+    # ... for one week
+    (?:F[Ndn][ukt])?
+    """.replace("YEAR", "(?:,?O?a?(?:y|[lcj]U|Uj))")
+    .replace("WITHIN", "(?:Y|[lc]U)")  # Chinese has the year before the month.
+    .replace("DAY", "(?:[wW],?[aq]{0,2})"),
+    re.VERBOSE,
 )
-_LASTING: Final = re.compile("F[Ndn][ukt]")
-_WEEK_OF: Final = re.compile("(?:q?a?x|k)Oa?$")
 
 
 class DateMention(msgspec.Struct, frozen=True):
@@ -105,43 +107,23 @@ def find_dates(text: str, told_at: float | None, zone: dt.tzinfo) -> tuple[DateM
     at = 0
     while match := _GRAMMAR.search(classes, at):
         first, after = match.span()
-        try:
-            reading = READERS[match.lastgroup or ""](Phrase(tokens, first, after, today))
-        except (ValueError, OverflowError):
-            # The calendar has no such day.
-            reading = None
+        reading = read(match, tokens, today)
         if reading is None:
             at = first + 1
             continue
-        if further := _LASTING.match(classes, after):
-            reading = lasting(reading, tokens[after + 1], tokens[after + 2])
-            after = further.end()
-        elif reading.kind == "day" and (
-            week := _WEEK_OF.search(classes, max(at, first - 5), first)
-        ):
-            reading, first = weeks_of(reading, "x" if "x" in week.group() else "k"), week.start()
-        periods = tuple(
-            (max(begin, 1), min(end, _LAST_DAY + 1))
-            for begin, end in reading.periods
-            if begin <= _LAST_DAY and end > 1
-        )
-        if reading.periods and not periods:
-            at = after
-            continue
-        reading.periods = periods
+        at = after
         if readings and _are_linked(classes, *readings[-1][:2], first):
             begin, _, lower = readings[-1]
-            if span := joined(lower.periods, reading.periods):
+            if periods := _joined(lower.periods, reading.periods):
                 readings.pop()
-                first, reading = begin, Reading("days", span)
+                first, reading = begin, Reading(periods)
         readings.append((first, after, reading))
-        at = after
     return tuple(
         DateMention(
             text[tokens[first].start : tokens[after - 1].end],
             tokens[first].start,
             tokens[after - 1].end,
-            reading.periods,
+            reading.periods if reading.dated else (),
             reading.kind,
             _codes_of(reading),
         )
@@ -174,7 +156,7 @@ def sought_codes(mention: DateMention) -> dict[str, float]:
 def seconds_of(period: Span, zone: dt.tzinfo) -> tuple[float, float]:
     """The beginning and the end of a period in a time zone, in seconds since the epoch."""
     # The first and the last day of the calendar have no time in every zone.
-    first, after = (dt.date.fromordinal(min(max(day, 2), _LAST_DAY - 1)) for day in period)
+    first, after = (dt.date.fromordinal(min(max(day, 2), LAST_DAY - 1)) for day in period)
     start, end = (dt.datetime.combine(day, dt.time(), zone) for day in (first, after))
     return start.timestamp(), end.timestamp()
 
@@ -192,27 +174,35 @@ def _are_linked(classes: str, first: int, after: int, begin: int) -> bool:
     return between in ("L", "-") or (between == "&" and classes[first] == "B")
 
 
+def _joined(lower: Sequence[Span], upper: Sequence[Span]) -> tuple[Span, ...]:
+    """From each day to the nearest end; a missing year is that of the other."""
+    if len(upper) == 1 and len(lower) > 1:
+        first, end = (dt.date.fromordinal(period[0]) for period in (lower[0], upper[0]))
+        year = max(1, end.year - ((first.month, first.day) > (end.month, end.day)))
+        lower = [(first.replace(year, day=min(first.day, 28)).toordinal(), 0)]
+    ends = ((first, [end for start, end in upper if start >= first]) for first, _ in lower)
+    return tuple((first, min(after)) for first, after in ends if after)
+
+
 def _codes_of(reading: Reading) -> str:
     codes: dict[str, None] = {}
     periods = reading.periods[:1] if reading.kind == "about" else reading.periods
-    for first, after in (*periods, *((reading.yearly,) if reading.yearly else ())):
+    for first, after in periods:
         length = after - first
-        if reading.kind != "month" and length <= _MOST_DAYS:
+        if length <= _MOST_DAYS:
             codes |= dict.fromkeys(_day_codes((first, after)))
         if length <= 31 * _MOST_MONTHS:
             index = range(month_of(first), month_of(after - 1) + 1)
             codes |= dict.fromkeys(chr(MONTH_CODE + month % 12 + 1) for month in index)
     if reading.weekday is not None:
         codes[chr(WEEKDAY_CODE + reading.weekday)] = None
-    elif periods and reading.kind in ("day", "weekday", "about"):
-        codes[chr(WEEKDAY_CODE + (periods[0][0] + 6) % 7)] = None
+    elif periods and reading.dated and periods[0][1] - periods[0][0] == 1:
+        codes[chr(WEEKDAY_CODE + weekday_of(periods[0][0]))] = None
     return "".join(codes)
 
 
 def _day_codes(period: Span) -> list[str]:
     """The codes of days, whatever their year: 29 February has one."""
     dates = map(dt.date.fromordinal, range(*period))
-    return [
-        chr(DAY_CODE + dt.date(2000, date.month, date.day).timetuple().tm_yday - 1)
-        for date in dates
-    ]
+    start = dt.date(LEAP_YEAR, 1, 1)
+    return [chr(DAY_CODE + (date.replace(LEAP_YEAR) - start).days) for date in dates]

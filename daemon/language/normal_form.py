@@ -6,15 +6,17 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Final
 
 import msgspec
 
 from ..memory.similarity import fold
-from .vocabulary import words
+from .vocabulary import pairs, words
 
+# Longer texts say more than one thing.
+LONGEST: Final = 300
 # Scripts without blanks: each character is a word, except the Thai negation. Hangul has blanks.
 _UNSPACED: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
@@ -57,6 +59,15 @@ class Statement(msgspec.Struct, frozen=True):
 
 def read(text: str) -> Statement:
     """Read `text`, in time that grows with its length."""
+    return _read_short(text) if len(text) <= LONGEST else _read(text)
+
+
+@lru_cache(1_024)
+def _read_short(text: str) -> Statement:
+    return _read(text)
+
+
+def _read(text: str) -> Statement:
     folded = fold(text)
     told = _PREFACE.sub("", folded) if _PREFACE.match(folded) else folded
     said = tuple(_in_first_person(_words(told)))
@@ -78,6 +89,12 @@ def read(text: str) -> Statement:
 def negations() -> frozenset[str]:
     """The words that deny."""
     return words("negations") | words("joined_negations")
+
+
+@cache
+def opposites() -> frozenset[str]:
+    """The words that have an opposite."""
+    return frozenset[str]().union(*pairs("opposite_verbs"), *pairs("opposite_states"))
 
 
 @cache

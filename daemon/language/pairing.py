@@ -1,31 +1,24 @@
-"""Finds the memories that repeat or contradict each other, in time that grows with their number.
+"""Which memories repeat or contradict each other, considering who stated them and when.
 
-Two memories are compared only if they share a key: their words, their words without a denial, the
-words before a value, or the subject of a claim. Within a key only neighbours in time are compared.
-Similar memories are found by their rarest words: two sets of words can overlap by a share t only
-if they have one of their |words| − ⌈t·|words|⌉ + 1 rarest words in common.
+Two memories are compared for a repetition only if they have the same words in any order. Similar
+memories are found by their rarest words: two sets of words can overlap by a share t only if they
+have one of their |words| − ⌈t·|words|⌉ + 1 rarest words in common.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from functools import cache
-from typing import Final, TypeAlias
+from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
-from ..memory.records import ENTITIES, NOTE, Json, Memory, outranks
+from ..memory.records import ENTITIES, NOTE, Json, Memory
 from ..memory.scoring import DAY
 from ..memory.similarity import exact_key, jaccard, words
-from . import comparison
-from .comparison import UNRELATED, Judgement
-from .normal_form import Statement, read
-from .replacing import SameMeaning, replaces
-
-Key: TypeAlias = tuple[Hashable, ...]
+from .comparison import UNRELATED, Judgement, judge, repeats
+from .normal_form import read
 
 # ScalyClaw's.
 THRESHOLD: Final = 0.85
@@ -35,47 +28,37 @@ SAME_EPISODE: Final = DAY
 _NEIGHBOURS: Final = 8
 _HOLDERS: Final = 64
 _ROUNDING: Final = 1e-9
-_SIGN: Final = "±"
 
 
 class RelatedPair(msgspec.Struct, frozen=True):
-    """Two memories that repeat or contradict each other, by their time of creation.
-
-    In reverse order if the later one was inferred and contradicts what a user stated.
-    """
+    """Two memories, of which the newer repeats or replaces the older."""
 
     older: Memory
     newer: Memory
     judgement: Judgement
 
 
-def find_pairs(memories: Sequence[Memory]) -> list[RelatedPair]:
-    """The duplicates and contradictions among `memories`, each older memory at most once.
+def find_duplicates(memories: Sequence[Memory]) -> list[RelatedPair]:
+    """The memories that repeat another, each with the newest that says the same.
 
-    A duplicate is paired with the newest memory that says the same, and not otherwise; a
-    contradicted memory with the next newer one that contradicts it. Turns of a conversation and
-    retired memories are not paired, nor are memories that differ in type, actor, subject, outcome
-    or data. Events (type `episodic`) are duplicates only within a day, and never contradicted.
+    Turns of a conversation and retired memories are not paired, nor are memories that differ in
+    type, actor, subject, outcome or data. Events (type `episodic`) repeat only within a day.
 
     The order is that of `created_at` of the older memory.
     """
-    ordered = sorted(filter(_eligible, memories), key=_age)
-    statements = [read(memory.text) for memory in ordered]
-    buckets: dict[Key, list[int]] = defaultdict(list)
-    for i, statement in enumerate(statements):
-        for key in _keys(statement):
-            buckets[key].append(i)
-    found: dict[int, RelatedPair] = {}
-    candidates = {pair for bucket in buckets.values() for pair in _neighbours(bucket)}
-    for i, j in candidates:
-        judgement = comparison.judge_statements(statements[i], statements[j])
-        if _related(ordered[i], ordered[j], judgement):
-            if judgement.relation == "contradiction" and outranks(ordered[i], ordered[j]):
-                i, j = j, i  # noqa: PLW2901 - the statement stays
-            pair = RelatedPair(ordered[i], ordered[j], judgement)
-            if _says_more(pair, found.get(i)):
-                found[i] = pair
-    return [found[i] for i in sorted(found)]
+    groups: dict[int | None, list[Memory]] = defaultdict(list)
+    for memory in sorted(memories, key=_age):
+        groups[key_of(memory)].append(memory)
+    groups.pop(None, None)
+    pairs = []
+    for group in groups.values():
+        for at, older in enumerate(group[:-1], 1):
+            for newer in (group[-1], *group[at : at + _NEIGHBOURS][::-1]):
+                judgement = judge_duplicate(older, newer)
+                if judgement.relation == "duplicate":
+                    pairs.append(RelatedPair(older, newer, judgement))
+                    break
+    return sorted(pairs, key=lambda pair: _age(pair.older))
 
 
 def find_clusters(
@@ -103,36 +86,39 @@ def find_clusters(
     return clusters
 
 
-def judge_pair(older: Memory, newer: Memory, same: SameMeaning | None = None) -> Judgement:
-    """The relation of two memories: that of `find_pairs`, or the newer replaces the older.
-
-    `same` decides whether two words mean the same; by default only equal words do.
-    """
-    if not _eligible(older) or not _eligible(newer):
+def judge_pair(older: Memory, newer: Memory) -> Judgement:
+    """Whether a memory repeats an older one, or replaces it. Events are never replaced."""
+    if not (_eligible(older) and _eligible(newer) and comparable(older, newer)):
         return UNRELATED
-    judgement = comparison.judge(older.text, newer.text)
-    if judgement.relation == "unrelated" and (reason := replaces(older.text, newer.text, same)):
-        judgement = Judgement("contradiction", (reason,))
-    return judgement if _related(older, newer, judgement) else UNRELATED
+    judgement = judge(older.text, newer.text)
+    if judgement.relation == "duplicate":
+        return judge_duplicate(older, newer)
+    return judgement if older.type != "episodic" else UNRELATED
+
+
+def judge_duplicate(older: Memory, newer: Memory) -> Judgement:
+    """`judge_pair`, without the comparison of what is not said twice."""
+    if not (_eligible(older) and _eligible(newer) and comparable(older, newer)):
+        return UNRELATED
+    apart = newer.created_at - older.created_at
+    if older.type != newer.type or (older.type == "episodic" and apart > SAME_EPISODE):
+        return UNRELATED
+    return repeats(older.text, newer.text)
 
 
 def is_duplicate(older: Memory, newer: Memory) -> bool:
-    """Whether two memories say the same by the rules of `find_pairs`."""
-    if not _eligible(older) or not _eligible(newer):
-        return False
-    judgement = comparison.judge(older.text, newer.text)
-    return judgement.relation == "duplicate" and _related(older, newer, judgement)
+    """Whether two memories say the same by the rules of `find_duplicates`."""
+    return judge_duplicate(older, newer).relation == "duplicate"
 
 
-def keys_of(memory: Memory) -> frozenset[int]:
-    """Numbers such that a memory shares at least one with every memory that it can be paired with.
+def key_of(memory: Memory) -> int | None:
+    """A number that a memory shares with all that it repeats; None if it takes no part.
 
-    Valid within one process. Memories without a shared number can be left out of `find_pairs`,
-    which keeps all its arguments in memory.
+    Valid within one process.
     """
     if not _eligible(memory):
-        return frozenset()
-    return frozenset(map(hash, _keys(read(memory.text))))
+        return None
+    return hash(tuple(sorted(read(memory.text).words)) or exact_key(memory.text))
 
 
 def comparable(older: Memory, newer: Memory) -> bool:
@@ -147,69 +133,6 @@ def comparable(older: Memory, newer: Memory) -> bool:
 
 def _speaker(actor: str) -> str:
     return "" if actor in {"user", "assistant"} else actor
-
-
-def _says_more(pair: RelatedPair, known: RelatedPair | None) -> bool:
-    """Whether `pair` replaces the pair known for the same older memory."""
-    repeats = pair.judgement.relation == "duplicate"
-    if known is None or repeats != (known.judgement.relation == "duplicate"):
-        return known is None or repeats
-    later = _age(pair.newer) > _age(known.newer)
-    return later if repeats else not later
-
-
-def _related(older: Memory, newer: Memory, judgement: Judgement) -> bool:
-    if judgement.relation == "unrelated" or not comparable(older, newer):
-        return False
-    if judgement.relation == "contradiction":
-        return older.type != "episodic"
-    apart = newer.created_at - older.created_at
-    return older.type == newer.type and (older.type != "episodic" or apart <= SAME_EPISODE)
-
-
-def _neighbours(bucket: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Each with the next few, and with the newest."""
-    newest = len(bucket) - 1
-    for place, older in enumerate(bucket[:-1]):
-        for later in range(place + 1, min(place + _NEIGHBOURS, newest) + 1):
-            yield older, bucket[later]
-        if place + _NEIGHBOURS < newest:
-            yield older, bucket[newest]
-
-
-def _keys(statement: Statement) -> Iterator[Key]:
-    """The keys of a statement; duplicates and contradictions share at least one."""
-    yield ("words", *(sorted(statement.words) or (exact_key(statement.text),)))
-    if statement.asks or statement.open:
-        return
-    yield ("core", *statement.core)
-    yield ("opposite", *_without_opposites(statement))
-    slot = comparison.value_slot(statement.words)
-    if slot is not None:
-        yield ("slot", *statement.words[:slot])
-    claim = comparison.claim_of(statement)
-    if claim is not None:
-        yield ("claim", claim.attribute, *claim.subject)
-    if not statement.text.isascii():
-        yield ("ending", comparison.without_ending(statement.text))
-        yield ("beginning", *statement.words[:1])
-
-
-def _without_opposites(statement: Statement) -> Iterable[str]:
-    """The words, with a sign in place of each word that has an opposite."""
-    spaced, unspaced = _opposites()
-    signed = [_SIGN if word in spaced else word for word in statement.words]
-    if statement.text.isascii():
-        return signed
-    return unspaced.sub(_SIGN, " ".join(signed)).split()
-
-
-@cache
-def _opposites() -> tuple[frozenset[str], re.Pattern[str]]:
-    """The words with an opposite, and a pattern for those of unspaced scripts."""
-    every = comparison.opposites()
-    apart = sorted(" ".join(word) for word in every if word[0] > "\u3000" and len(word) < 3)
-    return every, re.compile("|".join(apart))
 
 
 def _alike(sets: Sequence[frozenset[str]], threshold: float) -> list[list[int]]:

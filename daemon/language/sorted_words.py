@@ -42,8 +42,22 @@ UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
 
 
 class SortedWords(msgspec.Struct):
-    """The words of a text by their sorts; see `Facets`, which has the same fields."""
+    """The words of a statement by their sorts.
 
+    Attributes:
+        statement: its normal form.
+        owners: whose it is, if not the speaker's: relatives, names, words with a possessive ending.
+        own: whether it speaks of the speaker.
+        topics: its content words by their stems, in order, without values and names.
+        first: the stem of the first topic or name, or "".
+        single: the stems of nouns of which an owner has one at a time: "rent", "dentist".
+        values: numbers, weekdays, dates and times of day; numbers with a unit by that unit.
+        names: the stems of the words written as names.
+        modifiers: for topics, the topic right before: "garage" for "code" in "the garage code".
+        labels: whether a number follows its noun at once: "version 2", "code 12".
+    """
+
+    statement: Statement
     owners: set[str] = msgspec.field(default_factory=set)
     own: bool = False
     topics: dict[str, str] = msgspec.field(default_factory=dict)
@@ -85,21 +99,22 @@ def is_small(word: str) -> bool:
     return _sorts().get(word) == "light"
 
 
-def sort_words(statement: Statement) -> SortedWords:
-    """The words of a statement in a script with blanks."""
-    parts = SortedWords()
+def sort_words(parts: SortedWords) -> None:
+    """Sort the words of `parts.statement`, which is in a script with blanks."""
+    statement = parts.statement
     nouns_large = _has_large_nouns(statement)
     for at, word in enumerate(statement.words):
         before = statement.words[at - 1] if at else ""
+        after = statement.words[at + 1 : at + 2]
         bare = _without_ending(word)
         if _DIGIT.search(word):
-            _add_number(parts, bare, before, statement.words[at + 1 : at + 2])
+            _add_number(parts, bare, before, after)
             continue
         sort = _sort_of(bare, before)
         if sort == "own":
             parts.own = True
         elif sort in {"month", "weekday", "daypart", "number"}:
-            _add_value(parts, sort, bare, before, statement.words[at + 1 : at + 2])
+            _add_value(parts, sort, bare, before + "".join(after))
         elif bare != word or _owns(parts, bare, sort, statement.words[max(0, at - 1) : at + 3]):
             parts.owners.add(stem_of(bare))
         elif sort != "single" and (
@@ -110,38 +125,32 @@ def sort_words(statement: Statement) -> SortedWords:
                 parts.first = parts.first or stem_of(bare)
         elif sort not in {"light", "unit"}:
             _add_topic(parts, bare, before)
+    parts.names -= parts.owners
     if "date" in parts.values:
         parts.values["date"] = {" ".join(sorted(parts.values["date"]))}
-    return parts
 
 
-def sort_characters(folded: str) -> SortedWords:
-    """The parts of a text in a script without blanks: its topics are pairs of characters."""
-    parts = SortedWords(own="我" in folded)
-    rest = folded
+def sort_characters(parts: SortedWords) -> None:
+    """Sort the characters of a script without blanks: the topics are pairs of them."""
+    rest = parts.statement.text
+    parts.own = "我" in rest
     for sort, template in _UNSPACED_VALUES.items():
         pattern = compiled(template)
-        if found := pattern.findall(rest):
-            parts.values[sort] = set(found)
+        if values := pattern.findall(rest):
+            parts.values[sort] = set(values)
             rest = pattern.sub(" ", rest)
-    parts.owners.update(one for one in _unspaced_relatives(rest))
+    for relative in each("relative", spaced=False):
+        parts.owners.update(re.findall(relative, rest))
     small = compiled("{~changes}|{~ended}|{~grammar}")
     for run in UNSPACED.findall(small.sub(" ", rest)):
         parts.topics.update({pair: pair for pair in character_pairs(run)})
     parts.first = next(iter(parts.topics), "")
     parts.single.update(parts.topics.keys() & words("value_noun_ends"))
-    return parts
 
 
 def character_pairs(run: str) -> list[str]:
     """The overlapping pairs of a run of characters; a single character as it is."""
     return [run[at : at + 2] for at in range(max(1, len(run) - 1))]
-
-
-def _unspaced_relatives(text: str) -> list[str]:
-    return [
-        found for pattern in each("relative", spaced=False) for found in re.findall(pattern, text)
-    ]
 
 
 def _sort_of(word: str, before: str) -> str:
@@ -174,16 +183,13 @@ def _add_topic(parts: SortedWords, word: str, before: str) -> None:
         parts.modifiers.setdefault(stem, stem_of(before))
 
 
-def _add_value(
-    parts: SortedWords, sort: str, word: str, before: str, after: tuple[str, ...]
-) -> None:
-    if sort == "month":
+def _add_value(parts: SortedWords, sort: str, word: str, around: str) -> None:
+    if sort != "month":
+        # "on Mondays" is "on Monday".
+        parts.values[sort].add(word.removesuffix("s") if sort == "weekday" else word)
+    elif _DIGIT.search(around):
         # "may" and "mar" are months only beside a number.
-        if _DIGIT.search(before + "".join(after)):
-            parts.values["date"].add(word[:3])
-        return
-    # "on Mondays" is "on Monday".
-    parts.values[sort].add(word.removesuffix("s") if sort == "weekday" else word)
+        parts.values["date"].add(word[:3])
 
 
 def _add_number(parts: SortedWords, word: str, before: str, after: tuple[str, ...]) -> None:

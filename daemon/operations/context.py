@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -14,11 +15,10 @@ from ..errors import InvalidInput, ThermoclineError
 from ..files.own_files import long_warning
 from ..memory import own_files
 from ..memory.messages import estimated_tokens
-from ..recall import context_formats, context_systems
-from ..recall.context import read_block
-from ..recall.context_items import Filled, Shown
-from ..recall.context_reading import Asked, BlockReading
-from ..recall.context_sections import SOURCE_OF
+from ..recall.context import SOURCE_OF, read_block
+from ..recall.context_items import FRAME_TOKENS, FilledSection, thermocline, written
+from ..recall.context_reading import BlockReading, BlockRequest
+from ..recall.context_systems import SYSTEMS, block_of
 from ..recall.sources import MEMORIES
 from ..shapes.context import ContextBlock, ContextItem, ContextQuery, ContextSection
 from ..store import own_entries
@@ -31,29 +31,29 @@ from .views import view_of
 
 
 class _Made(msgspec.Struct):
-    """A block, whether memories answered its query, and the lines of the knowledge.
+    """A block, whether memories answer its query, and the lines of the knowledge.
 
     `shown` is what a session records.
     """
 
     block: ContextBlock
-    answers: bool
     lines: int
-    shown: list[Used]
+    answers: bool = False
+    shown: Sequence[Used] = ()
 
 
 @Operation("POST", "/api/context", tool="context")
 async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
     """What the agent reads before its turn: what it always knows, and what a query finds."""
     started = time.perf_counter()
-    if body.session is not None and body.format in context_systems.SYSTEMS:
+    if body.session is not None and body.format in SYSTEMS:
         raise InvalidInput(f"format '{body.format}' knows no session", field="session")
-    if body.found and body.format in context_systems.SYSTEMS:
+    if body.found and body.format in SYSTEMS:
         raise InvalidInput(f"format '{body.format}' has what it has", field="found")
     async with scope.store() as store:
         session = await sessions.entered(store, body.session)
         seen = sessions.seen(session, Filters())
-        asked = Asked(
+        request = BlockRequest(
             agent=scope.agent,
             query=body.query,
             now=scope.now,
@@ -69,7 +69,7 @@ async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
                 await scope.daemon.own_files.make_missing(store)
         made = await scope.daemon.own_files.read(
             store,
-            partial(_made, asked=asked, body=body),
+            partial(_made, request=request, body=body),
             seconds=scope.settings.limits.query_seconds,
         )
         if made.answers and scope.leaves_traces:
@@ -88,45 +88,46 @@ async def ask_by_url(scope: Scope, query: ContextQuery) -> ContextBlock:
     return await ask(scope, query)
 
 
-def _made(db: sqlite3.Connection, asked: Asked, body: ContextQuery) -> _Made:
+def _made(db: sqlite3.Connection, request: BlockRequest, body: ContextQuery) -> _Made:
     lines = own_entries.part(db, own_entries.KNOWLEDGE).lines
-    if body.format in context_systems.SYSTEMS:
-        text = context_systems.block_of(body.format, BlockReading(db, asked))
+    if body.format in SYSTEMS:
+        # Those systems search memories only.
+        text = block_of(body.format, BlockReading(db, request, frozenset({MEMORIES.name})))
         block = ContextBlock(format=body.format, tokens=estimated_tokens(text), text=text)
-        return _Made(block, False, lines, [])
-    inner = replace(asked, max_tokens=body.max_tokens - context_formats.FRAME_TOKENS)
-    at, zone = asked.shown_at, asked.local
-    sections = read_block(db, inner, partial(context_formats.written, now=at, zone=zone))
-    text = context_formats.thermocline(sections, asked.agent, at, zone)
-    made = ContextBlock(format=body.format, tokens=estimated_tokens(text))
+        return _Made(block, lines)
+    inner = replace(request, max_tokens=body.max_tokens - FRAME_TOKENS)
+    at, zone = request.shown_at, request.local
+    sections = read_block(db, inner, partial(written, now=at, zone=zone))
+    text = thermocline(sections, request.agent, at, zone)
+    block = ContextBlock(format=body.format, tokens=estimated_tokens(text))
     if body.format == "json":
-        made.sections = [_section(one, asked.now) for one in sections]
+        block.sections = [_section(section, request.now) for section in sections]
     else:
-        made.text = text
-    answers = any(
-        item.relevance is not None and SOURCE_OF.get(section.name) == MEMORIES.name
+        block.text = text
+    recalled = [
+        (SOURCE_OF[section.name], item)
         for section in sections
         for item in section.items
-    )
-    shown = [
-        (SOURCE_OF[one.name], item.id or item.source)
-        for one in sections
-        for item in one.items
-        if SOURCE_OF.get(one.name) and body.session is not None
+        if section.name in SOURCE_OF
     ]
-    return _Made(made, answers, lines, sessions.versions_of(db, shown, asked.now))
-
-
-def _section(one: Filled, now: float) -> ContextSection:
-    return ContextSection(one.name, [_item(item, now) for item in one.items], one.left_out)
-
-
-def _item(item: Shown, now: float) -> ContextItem:
-    return view_of(
-        ContextItem,
-        item,
-        text=item.whole,
-        age_seconds=None if item.at is None else max(0.0, round(now - item.at, 3)),
-        cut=item.is_cut,
-        relevance=None if item.relevance is None else round(item.relevance, 6),
+    answers = any(
+        source == MEMORIES.name and item.relevance is not None for source, item in recalled
     )
+    shown = [(source, item.id or item.source) for source, item in recalled]
+    used = [] if body.session is None else sessions.versions_of(db, shown, request.now)
+    return _Made(block, lines, answers, used)
+
+
+def _section(section: FilledSection, now: float) -> ContextSection:
+    items = [
+        view_of(
+            ContextItem,
+            item,
+            text=item.whole,
+            age_seconds=None if item.at is None else max(0.0, round(now - item.at, 3)),
+            cut=item.is_cut,
+            relevance=None if item.relevance is None else round(item.relevance, 6),
+        )
+        for item in section.items
+    ]
+    return ContextSection(section.name, items, section.left_out)

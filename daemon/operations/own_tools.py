@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from ..language.secrets import secrets_of
 from ..memory.records import Memory
-from ..recall.context_formats import age_of
+from ..recall.context_items import age_of
 from ..shapes import tools as shapes
 from ..shapes.context import ContextQuery
 from ..shapes.memory import NewMemory

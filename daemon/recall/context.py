@@ -1,150 +1,311 @@
 """The context block: what an agent reads before its turn, section by section, within a budget.
 
-`SECTIONS` in `context_sections` lists the sections. All read their items from one snapshot, which
-are then cut to the budget. If all living memories fit, all are shown. Else what always holds comes
-first, up to half of the budget; every other section has a floor by its importance, the knowledge
-then gets what it needs, and the other sections share the rest by importance. What is left shows
-memories by score.
+All sections read from one snapshot; what needs no query is cached while the database is unchanged.
+The items are then cut to the budget. If all living memories fit, all are shown. Else the sections
+share the budget by importance, and the memories of the query get what the others leave, then
+further memories by score.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, TypeAlias
 
+import msgspec
 from msgspec.structs import replace
 
+from ..memory import hot, markdown, own_files
+from ..memory import tree as trees
+from ..memory.experiences import Experience
 from ..memory.messages import estimated_tokens
+from ..memory.own_files import EpisodeLine, Reflection, Skill
+from ..store import entities, hot_rows, own_entries, tree_rows
+from ..store.own_entries import OwnEntry
 from ..store.selecting import Filters
-from .context_items import LEAST_TOKENS, Filled, Need, Shown, fill, shares
-from .context_reading import Asked, BlockReading
-from .context_sections import SECTIONS, Section, by_score
+from .context_items import LEAST_TOKENS, BlockItem, FilledSection, fill, shares
+from .context_reading import MOST_MEMORIES, BlockReading, BlockRequest
+from .recall import Hit
+from .sources import CHUNKS, EXPERIENCES, MEMORIES
 
 # The tokens of a section's tags.
 _FRAME_TOKENS: Final = 12
-# The share of the budget that what always holds may take before all else.
-_FIRST: Final = 0.5
-_MEMORY_SECTIONS: Final = ("always", "remembered")
+_REFLECTIONS: Final = 10
+_EPISODES: Final = 3
+_SKILLS: Final = 3
+_PAIRS: Final = 5
+_EXPERIENCES: Final = 3
+_ENTITIES: Final = 5
+_RELATIONS: Final = 5
+_CHUNKS: Final = 4
+# The further memories, which fill what the sections leave.
+_REST: Final = ""
 
-Render: TypeAlias = Callable[[Shown], str]
-Cost: TypeAlias = Callable[[Shown], int]
-
-
-def read_block(db: sqlite3.Connection, asked: Asked, render: Render) -> list[Filled]:
-    """The sections with content, in order, within `asked.max_tokens` as `render` writes them."""
-
-    def cost(item: Shown) -> int:
-        return estimated_tokens(item.rendered or render(item)) + 1
-
-    reading = BlockReading(db, asked)
-    read = {one.name: _items(reading, one, render) for one in SECTIONS if _is_read(one, asked)}
-    budget = asked.max_tokens
-    rest: Sequence[Shown] = ()
-    first: dict[str, int] = {}
-    if not asked.found:
-        rest = _prepare(read, reading, render)
-        every = _size((*read["always"], *read["remembered"], *rest), cost)
-        if reading.ranked.complete and every + _FRAME_TOKENS * 2 <= budget:
-            certain = [replace(item, uncertain=False, rendered="") for item in read["remembered"]]
-            read["remembered"], rest = [*certain, *rest], ()
-            first = {name: _size(read[name], cost) for name in _MEMORY_SECTIONS}
-        else:
-            first = {"always": min(_size(read["always"], cost), int(budget * _FIRST))}
-    return _filled(read, first, rest, budget, cost)
+Render: TypeAlias = Callable[[BlockItem], str]
 
 
-def _is_read(section: Section, asked: Asked) -> bool:
-    if asked.found and not section.asks:
-        return False
-    return bool(section.source) or asked.filters == Filters()
+class Section(msgspec.Struct, frozen=True):
+    """A section of the block.
+
+    Attributes:
+        name: the name of its element.
+        read: returns its items, best first.
+        importance: its share of the budget, relative to the other sections.
+        source: the source of recall that the ids of its items belong to; only sections with a
+            source are read under filters.
+        asks: whether its items depend on the query.
+    """
+
+    name: str
+    read: Callable[[BlockReading], Iterable[BlockItem]]
+    importance: float
+    source: str = ""
+    asks: bool = True
 
 
-def _items(reading: BlockReading, section: Section, render: Render) -> list[Shown]:
-    if not section.asks:
-        name = f"context {section.name}"
-        return reading.kept(name, lambda: _rendered(section.read(reading), render))
-    found = reading.asked.found
-    items = (item for item in section.read(reading) if item.relevance is not None or not found)
-    return _rendered(items, render)
+def read_block(
+    db: sqlite3.Connection, request: BlockRequest, render: Render
+) -> list[FilledSection]:
+    """The sections with content, in order, within `request.max_tokens` as `render` writes them."""
+    reading = BlockReading(db, request)
+    sections = [one for one in SECTIONS if one.source or request.filters == Filters()]
+    asking = [one for one in sections if one.asks and reading.answer is not None]
+    read: dict[str, Sequence[BlockItem]] = {
+        section.name: _rendered(section.read(reading), render) for section in asking
+    }
+    if request.found:
+        # Entities are related to the results, and are not results.
+        read.pop("entities", None)
+        return _filled(read, {}, (), request.max_tokens, render)
 
+    def background() -> Mapping[str, Sequence[BlockItem]]:
+        silent = [section for section in sections if section not in asking]
+        items = {section.name: _rendered(section.read(reading), render) for section in silent}
+        return items | {_REST: _rendered(_without_always(reading), render)}
 
-def _rendered(items: Iterable[Shown], render: Render) -> list[Shown]:
-    return [replace(item, rendered=render(item)) for item in items]
-
-
-def _prepare(read: dict[str, list[Shown]], reading: BlockReading, render: Render) -> list[Shown]:
-    """The memories that no other section shows, by score; no memory is shown twice."""
+    name = "context" if asking else "context without a query"
+    read |= reading.cached(name, background)
     hits = {item.id: item for item in read["remembered"] if item.relevance is not None}
-    read["always"] = [
+    always = [
         replace(item, relevance=hits[item.id].relevance) if item.id in hits else item
         for item in read["always"]
     ]
-    known = {item.id for item in read["always"]}
-    read["remembered"] = [item for item in read["remembered"] if item.id not in known]
-    known |= {item.id for item in read["remembered"]}
-    rest = reading.kept("context rest", lambda: _rendered(by_score(reading), render))
-    return [item for item in rest if item.id not in known]
+    # No memory is shown twice.
+    shown = {item.id for item in always}
+    remembered = [item for item in read["remembered"] if item.id not in shown]
+    shown |= {item.id for item in remembered}
+    rest = [item for item in read[_REST] if item.id not in shown]
+    reserved: dict[str, int] = {}
+    if _size((*always, *remembered, *rest)) + _FRAME_TOKENS * 2 <= request.max_tokens:
+        certain = [replace(item, uncertain=False).rendered_by(render) for item in remembered]
+        remembered, rest = [*certain, *rest], []
+        reserved = {"always": _size(always), "remembered": _size(remembered)}
+    read |= {"always": always, "remembered": remembered}
+    return _filled(read, reserved, rest, request.max_tokens, render)
 
 
-def _rooms(needs: dict[str, Need], first: dict[str, int], budget: int) -> dict[str, int]:
-    """The tokens of each section beyond `first`; sections that get too few are left out."""
-    while True:
-        left = budget - _FRAME_TOKENS * len(needs) - sum(first.values())
-        rooms = shares(needs, max(0, left))
-        small = [
-            (needs[name].is_last, needs[name].importance, name)
-            for name, room in rooms.items()
-            if room < min(LEAST_TOKENS, needs[name].wanted) and not first.get(name)
-        ]
-        if not small:
-            return rooms
-        del needs[min(small)[2]]
+def _rendered(items: Iterable[BlockItem], render: Render) -> list[BlockItem]:
+    return [item.rendered_by(render) for item in items]
 
 
-def _size(items: Iterable[Shown], cost: Cost) -> int:
-    return sum(map(cost, items))
+def _size(items: Iterable[BlockItem]) -> int:
+    return sum(item.tokens for item in items)
 
 
 def _filled(
-    read: dict[str, list[Shown]],
-    first: dict[str, int],
-    rest: Sequence[Shown],
+    read: Mapping[str, Sequence[BlockItem]],
+    reserved: Mapping[str, int],
+    rest: Sequence[BlockItem],
     budget: int,
-    cost: Cost,
-) -> list[Filled]:
-    """The sections cut to the budget; what is left of it shows `rest`.
+    render: Render,
+) -> list[FilledSection]:
+    """The sections cut to the budget; what is left of it shows memories.
 
     Args:
         read: the items of each section.
-        first: the tokens that some sections get before the others share what is left.
-        rest: further memories.
+        reserved: the tokens of the sections that must not be cut.
+        rest: further memories, which are not counted if they do not fit.
         budget: the tokens of all.
-        cost: measures an item.
+        render: writes an item.
     """
-    wanted = {name: _size(items, cost) for name, items in read.items() if items}
+
+    def cost(item: BlockItem) -> int:
+        return item.tokens or estimated_tokens(render(item)) + 1
+
+    sections = [section for section in SECTIONS if read.get(section.name)]
+    # In a small budget, the least important sections are left out.
+    sections.sort(key=lambda section: section.importance, reverse=True)
+    del sections[max(1, budget // (_FRAME_TOKENS + LEAST_TOKENS)) :]
     needs = {
-        section.name: Need(
-            wanted[section.name] - first.get(section.name, 0), section.importance, section.is_last
-        )
-        for section in SECTIONS
-        if section.name in wanted
+        section.name: (_size(read[section.name]), section.importance)
+        for section in sections
+        if section.name not in reserved
     }
-    rooms = _rooms(needs, first, budget)
-    filled = {
-        name: fill(name, read[name], room + first.get(name, 0), cost)
-        for name, room in rooms.items()
-    }
-    used = sum(_FRAME_TOKENS + _size(one.items, cost) for one in filled.values() if one.items)
-    remembered = filled.get("remembered") or Filled("remembered", (), 0)
-    if not remembered.items:
-        used += _FRAME_TOKENS
-    further: list[Shown] = []
-    for item in rest:
-        if (tokens := cost(item)) <= budget - used:
-            further.append(item)
-            used += tokens
-    if further:
-        items = (*remembered.items, *further)
-        filled["remembered"] = Filled("remembered", items, remembered.left_out)
+    left = budget - sum(reserved.values()) - _FRAME_TOKENS * len(sections)
+    rooms = {**shares(needs, left), **reserved}
+    rooms.pop("remembered", None)
+    filled = {name: fill(name, read[name], room, cost) for name, room in rooms.items()}
+    used = sum(
+        _FRAME_TOKENS + sum(map(cost, section.items))
+        for section in filled.values()
+        if section.items
+    )
+    memories = fill(
+        "remembered", [*read.get("remembered", ()), *rest], budget - used - _FRAME_TOKENS, cost
+    )
+    filled["remembered"] = replace(memories, left_out=max(0, memories.left_out - len(rest)))
     return [filled[one.name] for one in SECTIONS if one.name in filled and filled[one.name].items]
+
+
+def _result(hit: Hit, text: str, source: str, at: float | None, **more: Any) -> BlockItem:
+    """A result of the query as an item."""
+    return BlockItem(text, source, at, relevance=hit.relevance, uncertain=not hit.sure, **more)
+
+
+def _always(reading: BlockReading) -> Iterable[BlockItem]:
+    return reading.items(reading.always)
+
+
+def _hot(reading: BlockReading) -> Iterable[BlockItem]:
+    """The hot state without its promoted memories, which have a section of their own."""
+    document = hot.document(hot_rows.load(reading.db), (), reading.request.rules.hot)
+    if text := markdown.body(document, reading.request.local):
+        # Blank lines only cost tokens.
+        short = text.replace("\n\n", "\n")
+        yield BlockItem(short, "thermocline hot", rest="`thermocline hot`")
+
+
+def _tree(reading: BlockReading) -> Iterable[BlockItem]:
+    nodes = tree_rows.load(reading.db)
+    if not any(node.warm_count or node.cold_count for node in nodes.values()):
+        return
+    if text := trees.prompt(nodes, reading.request.rules.tree.max_size_bytes):
+        yield BlockItem(text, "thermocline tree", rest="`thermocline tree`")
+
+
+def knowledge(reading: BlockReading) -> Iterable[BlockItem]:
+    """The agent's own file of knowledge."""
+    part = own_entries.part(reading.db, own_entries.KNOWLEDGE)
+    if text := own_files.knowledge_text(part.text):
+        path, line = own_files.KNOWLEDGE, _first_line(part.text)
+        yield BlockItem(text, path, part.changed_at, rest=path, line=line)
+
+
+def _reflections(reading: BlockReading) -> Iterable[BlockItem]:
+    for entry in own_entries.newest(reading.db, "reflections", _REFLECTIONS):
+        assert isinstance(entry.item, Reflection)
+        text = f"[{entry.item.type}] {entry.item.text}"
+        yield BlockItem(text, own_files.REFLECTIONS, entry.created_at)
+
+
+def _episodes(reading: BlockReading) -> Iterable[BlockItem]:
+    if reading.answer is None:
+        yield from map(_episode, own_entries.newest(reading.db, "episodes", _EPISODES))
+    for hit in reading.hits("episode", _EPISODES):
+        item = _episode(hit.item)
+        yield replace(item, relevance=hit.relevance, uncertain=not hit.sure)
+
+
+def _episode(entry: OwnEntry) -> BlockItem:
+    assert isinstance(entry.item, EpisodeLine)
+    user = entry.item.user
+    source = f"conversation with {user}" if user else "a conversation"
+    text = f"[{entry.item.outcome}] {entry.item.text}"
+    return BlockItem(text, source, entry.created_at, quoted=True)
+
+
+def _skills(reading: BlockReading) -> Iterable[BlockItem]:
+    """Without a query, the descriptions of the newest skills."""
+    if reading.answer is None:
+        for entry in own_entries.newest(reading.db, "skills", MOST_MEMORIES):
+            assert isinstance(entry.item, Skill)
+            yield BlockItem(f"{entry.id}: {entry.item.description}", own_files.SKILLS)
+    for hit in reading.hits("skill", _SKILLS):
+        skill: Skill = hit.item.item
+        text, path, head = skill.text.strip(), skill.path, f"{skill.id}: {skill.description}"
+        line = _first_line(skill.text)
+        yield _result(hit, text, path, hit.item.created_at, rest=path, line=line, head=head)
+
+
+def _memories(reading: BlockReading) -> Iterable[BlockItem]:
+    """The memories that the query finds; without one, the first by score."""
+    if reading.answer is None:
+        yield from islice(_without_always(reading), MOST_MEMORIES)
+    for item in reading.items(reading.memories) if reading.answer else ():
+        _, hit = reading.memory_hits[item.id]
+        yield replace(item, relevance=hit.relevance, uncertain=not hit.sure)
+
+
+def _without_always(reading: BlockReading) -> Sequence[BlockItem]:
+    """The memories by score, without what always holds."""
+    known = {memory.id for memory in reading.always}
+    return reading.items([one for one in reading.by_score if one.id not in known])
+
+
+def _pairs(reading: BlockReading) -> Iterable[BlockItem]:
+    for hit in reading.hits("pair", _PAIRS):
+        yield _result(hit, hit.text, "thermocline kv", hit.item.updated_at)
+
+
+def _experiences(reading: BlockReading) -> Iterable[BlockItem]:
+    for hit in reading.hits("experience", _EXPERIENCES):
+        experience: Experience = hit.item
+        solution = experience.solution
+        if not isinstance(solution, str):
+            # The solution of an observed experience may only repeat its intent.
+            repeats = isinstance(solution, dict) and [*solution.values()] == [experience.intent]
+            solution = "" if repeats else msgspec.json.encode(solution).decode()
+        text = f"[{experience.type}] {experience.intent}" + (f" → {solution}" if solution else "")
+        quoted = bool(experience.conversation)
+        at = experience.last_used_at
+        yield _result(hit, text, "thermocline experiences", at, id=experience.id, quoted=quoted)
+
+
+def _entities(reading: BlockReading) -> Iterable[BlockItem]:
+    ids = [memory.id for memory in reading.memories]
+    request = reading.request
+    for entity in entities.known(reading.db, request.query, ids, _ENTITIES, request.now):
+        mentions = f"{entity.mentions} {'memory' if entity.mentions == 1 else 'memories'}"
+        yield BlockItem(entity_text(entity), mentions, entity.last_seen)
+
+
+def entity_text(entity: entities.Entity, mark: str = "") -> str:
+    """An entity with its relations in a line, the name between marks."""
+    related = ", ".join(f"{one.relation} {one.target}" for one in entity.relations[:_RELATIONS])
+    return f"{mark}{entity.name}{mark} ({entity.type}{f': {related}' if related else ''})"
+
+
+def _chunks(reading: BlockReading) -> Iterable[BlockItem]:
+    """Parts of watched files, except the files that other sections show."""
+    elsewhere = (own_files.KNOWLEDGE, own_files.SKILL_FOLDER)
+    hits = reading.hits(CHUNKS.name, MOST_MEMORIES)
+    others = (hit for hit in hits if not any(part in hit.item.path for part in elsewhere))
+    for hit in islice(others, _CHUNKS):
+        chunk = hit.item
+        text, at, head = chunk.text, chunk.modified_at, chunk.heading
+        yield _result(hit, text, chunk.id, at, quoted=True, head=head)
+
+
+def _first_line(text: str) -> int:
+    return 1 + text[: len(text) - len(text.lstrip())].count("\n")
+
+
+# In the order of the block.
+SECTIONS: Final = (
+    Section("always", _always, 20, MEMORIES.name, asks=False),
+    Section("hot-state", _hot, 5, asks=False),
+    Section("categories", _tree, 2, asks=False),
+    Section("knowledge", knowledge, 20, asks=False),
+    Section("reflections", _reflections, 2, asks=False),
+    Section("episodes", _episodes, 2),
+    Section("skills", _skills, 3),
+    # Not "memories": observing removes elements of that name, which other hosts write.
+    Section("remembered", _memories, 5, MEMORIES.name),
+    Section("facts", _pairs, 1),
+    Section("experiences", _experiences, 2, EXPERIENCES.name),
+    Section("entities", _entities, 1),
+    Section("files", _chunks, 3, CHUNKS.name),
+)
+# The source of recall that the ids of a section's items belong to.
+SOURCE_OF: Final = {section.name: section.source for section in SECTIONS if section.source}

@@ -1,44 +1,65 @@
-"""What the sections of one context block share, each read once from one snapshot.
+"""What the sections of one context block share: the answer to its query, and its memories.
 
-What needs no query is kept with the connection that read it (`derived`), for up to a minute.
+A memory that another one contradicts is left out; the newer one names it.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Final, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from ..config.settings import Rules
 from ..language.sentences import sentences
-from ..memory.records import Memory
+from ..memory.records import DEFAULT_CATEGORY, Memory
+from ..memory.scoring import HOT, score_of
 from ..store.connection import derived
-from ..store.selecting import Filters
-from . import context_memories
-from .context_memories import ScoredMemories
+from ..store.memory_rows import fetch
+from ..store.memory_table import SELECT, from_row
+from ..store.selecting import Filters, at_rows, teach_score, where
+from .context_items import BlockItem
 from .recall import Answer, Hit, Request, recall
 from .sources import MEMORIES
 
 T = TypeVar("T")
 
-# Of the memories: those found, and those shown without a query.
+# Of the memories: the results of a query, and those shown without one.
 MOST_MEMORIES: Final = 10
+# The sources whose results sections show.
+_SHOWN: Final = frozenset({"memory", "pair", "file", "episode", "skill", "experience"})
 # The results of all sources, and how many of them may be unsure.
 _HITS: Final = 20
 _UNSURE: Final = 3
 _SENTENCES: Final = 6
-# How long what needs no query is kept: ages and scores move by so much.
-_KEPT_SECONDS: Final = 60.0
+# How long what needs no query is cached: ages and scores move by so much.
+_CACHED_SECONDS: Final = 60.0
+# Memories of these actors are the agent's own; those of other actors are quoted.
+_OWN_VOICE: Final = frozenset({"", "assistant"})
+_ALWAYS: Final = 100
+_HOT: Final = 10
+# The tokens of the shortest item, and the maximum number of characters of a token.
+_LEAST_TOKENS: Final = 8
+_CHARS_PER_TOKEN: Final = 4
+_REPLACED_CHARS: Final = 40
+_LONGEST_CHAIN: Final = 8
+# The archived memories, which score less, follow by age.
+_BY_SCORE: Final = {
+    "archived_at IS NULL": (
+        "pinned DESC, score(importance, created_at, access_count, pinned) DESC, row DESC"
+    ),
+    "archived_at IS NOT NULL": "created_at DESC, row DESC",
+}
 
 
-class Asked(msgspec.Struct, frozen=True):
+class BlockRequest(msgspec.Struct, frozen=True):
     """The agent and the query that a context block is made for.
 
-    `found`: include only what the query finds. `max_tokens` is the size of the sections.
+    `found`: include only results of the query. `max_tokens` is the size of the sections.
     """
 
     agent: str
@@ -53,35 +74,44 @@ class Asked(msgspec.Struct, frozen=True):
     @property
     def shown_at(self) -> float:
         """The time at which ages are shown: the last full minute."""
-        return self.now // _KEPT_SECONDS * _KEPT_SECONDS
+        return self.now // _CACHED_SECONDS * _CACHED_SECONDS
 
 
 class BlockReading:
-    """What the sections of one block share, each read once."""
+    """What the sections of one block share, each read once.
 
-    def __init__(self, db: sqlite3.Connection, asked: Asked) -> None:
+    Args:
+        db: the snapshot that all is read from.
+        request: what the block is made for.
+        sources: the sources of recall that its query searches; None: all.
+    """
+
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        request: BlockRequest,
+        sources: frozenset[str] | None = None,
+    ) -> None:
         self.db = db
-        self.asked = asked
+        self.request = request
+        self._sources = sources
+        self._sees_memories = MEMORIES.passes(request.filters, request.now) is not None
 
-    def kept(self, name: str, make: Callable[[], T]) -> T:
-        """`make()`, which depends on no query, kept while database and minute are the same."""
-        asked = self.asked
-        if asked.filters != Filters():
+    def cached(self, name: str, make: Callable[[], T]) -> T:
+        """`make()`, which depends on no query, cached while database and minute are the same."""
+        request = self.request
+        if request.filters != Filters():
             return make()
+        # A memory that expires must not be shown for the rest of the minute.
+        (expired_at,) = self.db.execute(
+            "SELECT max(expires_at) FROM memories WHERE expires_at IS NOT NULL AND expires_at <= ?",
+            (request.now,),
+        ).fetchone()
         state = (
-            *(asked.shown_at, self._last_expiry),
-            *(asked.rules, asked.local, asked.agent, asked.max_tokens),
+            *(request.shown_at, expired_at),
+            *(request.rules, request.local, request.agent, request.max_tokens),
         )
         return derived(self.db, name, state, make)
-
-    @cached_property
-    def _last_expiry(self) -> float | None:
-        """When a memory expired last: it must not be shown for the rest of the minute."""
-        row = self.db.execute(
-            "SELECT max(expires_at) FROM memories WHERE expires_at IS NOT NULL AND expires_at <= ?",
-            (self.asked.now,),
-        ).fetchone()
-        return None if row is None else row[0]
 
     @cached_property
     def answer(self) -> Answer | None:
@@ -89,82 +119,144 @@ class BlockReading:
 
         Of a turn that finds nothing certain as a whole, each sentence is asked too.
         """
-        if not self.asked.query.strip():
+        if not self.request.query.strip():
             return None
-        tuning = self.asked.rules.recall
+        rules = self.request.rules
         request = Request(
-            text=self.asked.query,
-            filters=self.asked.filters,
+            text=self.request.query,
+            filters=self.request.filters,
+            sources=self._sources,
+            shown=_SHOWN,
             limit=_HITS,
-            weights=tuning.weights,
-            scoring=self.asked.rules.scoring,
-            now=self.asked.now,
-            local=self.asked.local,
+            weights=rules.recall.weights,
+            scoring=rules.scoring,
+            now=self.request.now,
+            local=self.request.local,
         )
-        answer = recall(self.db, request, tuning)
+        answer = recall(self.db, request, rules.recall)
         parts = sentences(request.text)[:_SENTENCES]
-        if not self.asked.found or answer.confidence == "sure" or len(parts) < 2:
+        if not self.request.found or answer.confidence == "sure" or len(parts) < 2:
             return answer
-        asked = (msgspec.structs.replace(request, text=part) for part in parts)
-        sure = [hit for one in asked for hit in recall(self.db, one, tuning).hits if hit.sure]
+        answers = [recall(self.db, replace(request, text=part), rules.recall) for part in parts]
+        sure = [hit for partial in answers for hit in partial.hits if hit.sure]
         sure.sort(key=lambda hit: hit.relevance, reverse=True)
         hits = {(hit.source, hit.id): hit for hit in reversed((*sure, *answer.hits))}
-        return msgspec.structs.replace(answer, hits=tuple(hits.values())[::-1])
+        return replace(answer, hits=tuple(hits.values())[::-1])
 
     @cached_property
-    def chosen(self) -> Sequence[Hit]:
+    def _hits(self) -> Sequence[Hit]:
         """The hits that are sure, and the first few others: nobody has asked for them."""
-        hits = () if self.answer is None else self.answer.hits
-        unsure = [hit for hit in hits if not hit.sure][:_UNSURE]
-        return [hit for hit in hits if hit.sure or any(hit is one for one in unsure)]
+        hits: list[Hit] = []
+        unsure = 0
+        for hit in self.answer.hits if self.answer else ():
+            unsure += not hit.sure
+            if hit.sure or unsure <= _UNSURE:
+                hits.append(hit)
+        return hits
 
     def hits(self, source: str, limit: int) -> Sequence[Hit]:
-        """The best chosen hits of a source of recall; none without a query."""
-        return [hit for hit in self.chosen if hit.source == source][:limit]
+        """The best hits of a source of recall; none without a query."""
+        return [hit for hit in self._hits if hit.source == source][:limit]
 
     @cached_property
-    def found(self) -> Sequence[tuple[Memory, Hit]]:
-        """The memories that the query finds, the newest statement in place of those it replaces."""
-        found: dict[str, tuple[Memory, Hit]] = {}
+    def memory_hits(self) -> Mapping[str, tuple[Memory, Hit]]:
+        """The results by id, the newest statement in place of those that it replaces."""
+        results: dict[str, tuple[Memory, Hit]] = {}
         for hit in self.hits(MEMORIES.name, MOST_MEMORIES):
-            memory = hit.memory
-            if memory.superseded_by is not None:
-                memory = context_memories.current(self.db, memory, self.asked.now)
-            found.setdefault(memory.id, (memory, hit))
-        return [*found.values()]
+            memory = self._latest(hit.memory)
+            results.setdefault(memory.id, (memory, hit))
+        return results
 
-    @cached_property
-    def ranked(self) -> ScoredMemories:
-        """The memories by score, as far as they may fit."""
-        asked = self.asked
-        if MEMORIES.passes(asked.filters, asked.now) is None:
-            return ScoredMemories((), complete=False)
-        return self.kept(
-            "context ranked",
-            lambda: context_memories.by_score(
-                self.db, asked.filters, asked.rules.scoring, asked.now, asked.max_tokens
-            ),
-        )
-
-    @cached_property
-    def always(self) -> Sequence[Memory]:
-        """The memories that hold whatever is asked."""
-        asked = self.asked
-        if MEMORIES.passes(asked.filters, asked.now) is None:
-            return ()
-        return self.kept(
-            "context always",
-            lambda: context_memories.always(
-                context_memories.standing(self.db, asked.filters, asked.now),
-                self.ranked,
-                asked.rules.scoring,
-                asked.now,
-            ),
-        )
+    def _latest(self, memory: Memory) -> Memory:
+        """The newest memory that replaces this one; itself if there is none to show."""
+        for _ in range(_LONGEST_CHAIN):
+            newer = memory.superseded_by and fetch(self.db, memory.superseded_by)
+            if not newer or newer.merged_into is not None or newer.expired(self.request.now):
+                break
+            memory = newer
+        return memory
 
     @cached_property
     def memories(self) -> Sequence[Memory]:
-        """The memories found; without a query the first by score."""
-        if self.answer is not None:
-            return [memory for memory, _ in self.found]
-        return self.ranked.memories[:MOST_MEMORIES]
+        """The memories that are results; without a query the first by score."""
+        if self.answer is None:
+            return self.by_score[:MOST_MEMORIES]
+        return [memory for memory, _ in self.memory_hits.values()]
+
+    @cached_property
+    def by_score(self) -> Sequence[Memory]:
+        """As many memories as fill a block, by score; if they do not, these are all there are."""
+        request = self.request
+        if not self._sees_memories:
+            return ()
+        teach_score(self.db, request.now, request.rules.scoring)
+        condition, arguments = where(request.filters, request.now)
+        room, limit = request.max_tokens, request.max_tokens // _LEAST_TOKENS + 1
+        rows: list[int] = []
+        for archived, order in _BY_SCORE.items():
+            for row, chars in self.db.execute(
+                f"SELECT row, length(text) + length(outcome) FROM memories WHERE {condition}"
+                f" AND superseded_by IS NULL AND {archived} ORDER BY {order} LIMIT ?",
+                (*arguments, limit - len(rows)),
+            ):
+                if room < 0:
+                    break
+                rows.append(row)
+                room -= _LEAST_TOKENS + chars // _CHARS_PER_TOKEN
+        memories = at_rows(self.db, rows)
+        return [memories[row] for row in rows]
+
+    @cached_property
+    def always(self) -> Sequence[Memory]:
+        """The standing memories, the most important first; then the first pinned or hot ones."""
+        request = self.request
+        if not self._sees_memories:
+            return ()
+        condition, arguments = where(replace(request.filters, standing=True), request.now)
+        rows = self.db.execute(
+            f"{SELECT} WHERE {condition} AND superseded_by IS NULL"
+            " ORDER BY pinned DESC, importance DESC, created_at DESC LIMIT ?",
+            (*arguments, _ALWAYS),
+        )
+        standing = {memory.id: memory for memory in map(from_row, rows)}
+        hot = [
+            memory
+            for memory in self.by_score[: 2 * _ALWAYS]
+            if memory.id not in standing
+            and (memory.pinned or score_of(memory, request.now, request.rules.scoring) >= HOT)
+        ]
+        pinned = sum(memory.pinned for memory in hot)
+        return [*standing.values(), *hot[: max(_HOT, pinned)]]
+
+    def items(self, memories: Sequence[Memory]) -> list[BlockItem]:
+        """Memories as items of the block, each with what it replaces."""
+        replaced = self._replaced(memories)
+        own_voice = {*_OWN_VOICE, self.request.agent}
+        items: list[BlockItem] = []
+        for memory in memories:
+            text = f"{memory.text} → {memory.outcome}" if memory.outcome else memory.text
+            category = "" if memory.category == DEFAULT_CATEGORY else memory.category
+            item = BlockItem(
+                f"(superseded) {text}" if memory.superseded_by is not None else text,
+                memory.actor or memory.source or category,
+                memory.created_at,
+                memory.id,
+                quoted=memory.actor not in own_voice or bool(memory.source),
+                replaces=replaced.get(memory.id, ""),
+            )
+            items.append(item)
+        return items
+
+    def _replaced(self, memories: Sequence[Memory]) -> dict[str, str]:
+        """The beginning of the newest statement that each of these memories contradicts."""
+        rows = self.db.execute(
+            "SELECT superseded_by, text FROM memories WHERE superseded_by IS NOT NULL"
+            " AND superseded_by IN (SELECT value FROM json_each(?)) AND merged_into IS NULL"
+            " ORDER BY created_at, row",
+            (msgspec.json.encode([memory.id for memory in memories]).decode(),),
+        )
+        lines = {key: " ".join(text.split()) for key, text in rows}
+        return {
+            key: line if len(line) <= _REPLACED_CHARS else f"{line[:_REPLACED_CHARS]}…"
+            for key, line in lines.items()
+        }

@@ -5,137 +5,131 @@ Only their closing mark is removed from texts, and what does not fit is left out
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
-from ..memory import hot, markdown, own_files
+from ..memory import hot, markdown
 from ..memory import tree as trees
 from ..memory.messages import estimated_tokens
 from ..memory.own_files import EpisodeLine, Reflection, Skill
 from ..memory.records import Memory
 from ..shapes.recall import Preset
 from ..store import entities, hot_rows, key_values, own_entries, selecting, tree_rows
-from .context_items import Need, Shown, fill, shares
+from .context import entity_text, knowledge
+from .context_items import BlockItem, fill, shares
 from .context_reading import BlockReading
 from .recall import Hit, Request, recall
 
 _MARK: Final = "[/MEMORY]"
 # Escaped so that no text can end the block.
 _ESCAPED_MARK: Final = "[\\/MEMORY]"
+_BETWEEN: Final = "\n\n"
 _LONG_WORD: Final = 3
 _TINYCLAW_REFLECTIONS: Final = 10
 _TINYCLAW_EPISODES: Final = 3
 _TINYCLAW_SKILLS: Final = 3
 
-
-class BlockPart(msgspec.Struct, frozen=True):
-    """A part of a block: a heading, or "", with its items."""
-
-    title: str
-    items: Sequence[Shown]
-
-    @property
-    def heading(self) -> str:
-        """The line above the items."""
-        return f"## {self.title}\n" if self.title else ""
+T = TypeVar("T")
+# A heading, or "", with its items.
+Part: TypeAlias = tuple[str, Sequence[BlockItem]]
 
 
 class BlockFormat(msgspec.Struct, frozen=True):
-    """How a system writes its block.
+    """How a system writes its block: its parts in order, and what surrounds them."""
 
-    Attributes:
-        read: returns the parts in order.
-        between: what separates them.
-        before, after: what surrounds them.
-    """
-
-    read: Callable[[BlockReading], Sequence[BlockPart]]
-    between: str = "\n\n"
+    read: Callable[[BlockReading], Iterable[Part]]
     before: str = ""
     after: str = ""
 
 
 def block_of(name: str, reading: BlockReading) -> str:
-    """The block of a system of at most `asked.max_tokens`; "" if it would be empty."""
+    """The block of a system of at most `max_tokens` of the request; "" if it would be empty."""
     system = SYSTEMS[name]
-    parts = [part for part in system.read(reading) if part.items]
-    frames = {
-        str(at): estimated_tokens(part.heading + system.between) for at, part in enumerate(parts)
-    }
-    needs = {str(at): Need(sum(map(_cost, part.items))) for at, part in enumerate(parts)}
-    budget = reading.asked.max_tokens - estimated_tokens(system.before + system.after)
-    rooms = shares(needs, budget - sum(frames.values()))
+    parts = [
+        (f"## {title}\n" if title else "", items) for title, items in system.read(reading) if items
+    ]
+    needs = {str(at): (sum(map(_cost, items)), 1.0) for at, (_, items) in enumerate(parts)}
+    frames = sum(estimated_tokens(heading + _BETWEEN) for heading, _ in parts)
+    budget = reading.request.max_tokens - estimated_tokens(system.before + system.after)
+    rooms = shares(needs, budget - frames)
     texts: list[str] = []
-    for at, part in enumerate(parts):
-        fitting = fill(part.title, part.items, rooms[str(at)], _cost).items
-        if fitting:
-            texts.append(part.heading + "\n".join(item.whole for item in fitting))
-    return f"{system.before}{system.between.join(texts)}{system.after}" if texts else ""
+    for at, (heading, items) in enumerate(parts):
+        if fitting := fill(heading, items, rooms[str(at)], _cost).items:
+            texts.append(heading + "\n".join(item.whole for item in fitting))
+    return f"{system.before}{_BETWEEN.join(texts)}{system.after}" if texts else ""
 
 
-def _cost(item: Shown) -> int:
+def _cost(item: BlockItem) -> int:
     return estimated_tokens(item.whole + "\n")
 
 
-def _part(title: str, lines: Iterable[str]) -> BlockPart:
-    return BlockPart(title, [Shown(line) for line in lines])
+def _part(title: str, lines: Iterable[str]) -> Part:
+    return title, [BlockItem(line) for line in lines]
 
 
-def _tinyclaw(reading: BlockReading) -> Sequence[BlockPart]:
+def _tinyclaw(reading: BlockReading) -> Iterable[Part]:
     """TinyClaw's block precedes a message."""
-    db, message = reading.db, reading.asked.query.lower()
-    part = own_entries.part(db, own_entries.KNOWLEDGE)
-    knowledge = own_files.knowledge_text(part.text)
-    line = 1 + part.text[: len(part.text) - len(part.text.lstrip())].count("\n")
-    reflections = (
-        f"- [{one.item.type}] {one.item.context}: {one.item.lesson}"
-        + (f" → {one.item.action}" if one.item.action else "")
-        for one in own_entries.last_lines(db, "reflections", _TINYCLAW_REFLECTIONS)
-        if isinstance(one.item, Reflection)
-    )
-    episodes = (f"- [{one.outcome}] {one.text}" for one in _episodes_for(reading, message))
-    file = own_files.KNOWLEDGE
+    db, message = reading.db, reading.request.query.lower()
     parts = (
-        BlockPart("Knowledge", [Shown(knowledge, rest=file, line=line)] if knowledge else []),
-        _part("Recent Reflections", reflections),
-        _part("Relevant Past Conversations", episodes),
-        BlockPart("Relevant Skills", _skills_for(reading, message)),
+        ("Knowledge", [*knowledge(reading)]),
+        _part("Recent Reflections", _tinyclaw_reflections(db)),
+        _part("Relevant Past Conversations", _tinyclaw_episodes(db, message)),
+        ("Relevant Skills", _tinyclaw_skills(db, message)),
     )
-    return [BlockPart(part.title, [*map(_escaped, part.items)]) for part in parts]
+    for title, items in parts:
+        yield (
+            title,
+            [
+                replace(
+                    item,
+                    head=item.head.replace(_MARK, _ESCAPED_MARK),
+                    text=item.text.replace(_MARK, _ESCAPED_MARK),
+                )
+                for item in items
+            ],
+        )
 
 
-def _escaped(item: Shown) -> Shown:
-    head, text = (value.replace(_MARK, _ESCAPED_MARK) for value in (item.head, item.text))
-    return msgspec.structs.replace(item, head=head, text=text)
+def _tinyclaw_reflections(db: sqlite3.Connection) -> Iterable[str]:
+    for entry in own_entries.last_lines(db, "reflections", _TINYCLAW_REFLECTIONS):
+        reflection = entry.item
+        assert isinstance(reflection, Reflection)
+        action = f" → {reflection.action}" if reflection.action else ""
+        yield f"- [{reflection.type}] {reflection.context}: {reflection.lesson}{action}"
 
 
-def _episodes_for(reading: BlockReading, message: str) -> list[EpisodeLine]:
+def _tinyclaw_episodes(db: sqlite3.Connection, message: str) -> list[str]:
+    """The episodes that have the most long words of the message."""
     words = [word for word in message.split() if len(word) > _LONG_WORD]
-    if not words:
-        return []
-    scored: list[tuple[int, EpisodeLine]] = []
-    for one in own_entries.every(reading.db, "episodes"):
-        assert isinstance(one.item, EpisodeLine)
-        text = f"{one.item.summary} {' '.join(one.item.tags)}".lower()
-        if score := sum(word in text for word in words):
-            scored.append((score, one.item))
-    scored.sort(key=lambda pair: -pair[0])
-    return [episode for _, episode in scored[:_TINYCLAW_EPISODES]]
+    scored: list[tuple[int, str]] = []
+    for entry in own_entries.every(db, "episodes") if words else ():
+        episode = entry.item
+        assert isinstance(episode, EpisodeLine)
+        text = f"{episode.summary} {' '.join(episode.tags)}".lower()
+        score = sum(word in text for word in words)
+        scored.append((score, f"- [{episode.outcome}] {episode.text}"))
+    return _best(scored, _TINYCLAW_EPISODES)
 
 
-def _skills_for(reading: BlockReading, message: str) -> list[Shown]:
+def _tinyclaw_skills(db: sqlite3.Connection, message: str) -> list[BlockItem]:
     """The skills with the most words of their description in the message."""
-    scored: list[tuple[int, Shown]] = []
-    for one in own_entries.every(reading.db, "skills"):
-        if isinstance(one.item, Skill) and one.item.text:
-            words = set(one.item.description.lower().split())
-            score = sum(word in message for word in words if len(word) > _LONG_WORD)
-            item = Shown(one.item.text, rest=one.item.path, line=1, head=f"### {one.id}")
-            scored.append((score, item))
-    scored.sort(key=lambda pair: -pair[0])
-    return [item for score, item in scored[:_TINYCLAW_SKILLS] if score]
+    scored: list[tuple[int, BlockItem]] = []
+    for entry in own_entries.every(db, "skills"):
+        skill = entry.item
+        if isinstance(skill, Skill) and skill.text:
+            words = {word for word in skill.description.lower().split() if len(word) > _LONG_WORD}
+            item = BlockItem(skill.text, rest=skill.path, line=1, head=f"### {entry.id}")
+            scored.append((sum(word in message for word in words), item))
+    return _best(scored, _TINYCLAW_SKILLS)
+
+
+def _best(scored: Iterable[tuple[int, T]], limit: int) -> list[T]:
+    best = sorted((pair for pair in scored if pair[0]), key=lambda pair: -pair[0])
+    return [value for _, value in best[:limit]]
 
 
 _RELEVANT: Final = 10
@@ -145,19 +139,16 @@ _FACTS: Final = 10
 _LABELS: Final = {"correction": "⚠️ Correction", "preference_learned": "⭐ Preference"}
 
 
-def _tiny_claw(reading: BlockReading) -> Sequence[BlockPart]:
-    db, now = reading.db, reading.asked.now
-    hits = _ranked(reading, "tinyclaw", _RELEVANT, "memory", "pair")
-    wanted = selecting.Filters(min_importance=_IMPORTANT_FROM)
-    newest = selecting.newest(db, wanted, limit=_IMPORTANT, now=now)
+def _tiny_claw(reading: BlockReading) -> Iterable[Part]:
+    db, wanted = reading.db, selecting.Filters(min_importance=_IMPORTANT_FROM)
+    newest = selecting.newest(db, wanted, limit=_IMPORTANT, now=reading.request.now)
     pairs, _ = key_values.page(db, "", _FACTS, 0)
+    hits = _hits(reading, "tinyclaw", _RELEVANT, "memory", "pair")
+    important = (f"{_LABELS.get(one.event, '📌 Note')}: {one.text}" for one in newest)
     return (
         _part("Relevant Memories", map(_tiny_claw_line, hits)),
-        _part(
-            "Important Context",
-            (f"{_LABELS.get(one.event, '📌 Note')}: {one.text}" for one in newest),
-        ),
-        _part("Stored Facts", (f"- {one.key}: {one.value}" for one in pairs)),
+        _part("Important Context", important),
+        _part("Stored Facts", (f"- {pair.key}: {pair.value}" for pair in pairs)),
     )
 
 
@@ -168,11 +159,11 @@ def _tiny_claw_line(hit: Hit) -> str:
     return f"📝 {hit.memory.text}{outcome}"
 
 
-def _ranked(reading: BlockReading, preset: Preset, limit: int, *sources: str) -> list[Hit]:
+def _hits(reading: BlockReading, preset: Preset, limit: int, *sources: str) -> Sequence[Hit]:
     """The best hits of some sources by a published formula."""
-    asked = reading.asked
+    asked = reading.request
     if not asked.query.strip():
-        return []
+        return ()
     request = Request(
         text=asked.query,
         sources=frozenset(sources),
@@ -183,7 +174,7 @@ def _ranked(reading: BlockReading, preset: Preset, limit: int, *sources: str) ->
         now=asked.now,
         local=asked.local,
     )
-    return [*recall(reading.db, request, asked.rules.recall).hits]
+    return recall(reading.db, request, asked.rules.recall).hits
 
 
 _SCALYCLAW_LEAST: Final = 10
@@ -191,19 +182,16 @@ _SCALYCLAW_MEMORIES: Final = 7
 _SCALYCLAW_ENTITIES: Final = 5
 
 
-def _scalyclaw(reading: BlockReading) -> Sequence[BlockPart]:
+def _scalyclaw(reading: BlockReading) -> Iterable[Part]:
     """ScalyClaw's addition to its prompt; nothing for a short input."""
-    if len(reading.asked.query) < _SCALYCLAW_LEAST:
-        return ()
-    hits = _ranked(reading, "scalyclaw", _SCALYCLAW_MEMORIES, "memory")
-    shown = [hit.memory.id for hit in hits]
-    known = entities.known(
-        reading.db, reading.asked.query, shown, _SCALYCLAW_ENTITIES, reading.asked.now
-    )
-    return (
-        _part("Relevant Memories", (_scalyclaw_line(hit.memory) for hit in hits)),
-        _part("Known Entities", map(_scalyclaw_entity, known)),
-    )
+    query, now = reading.request.query, reading.request.now
+    if len(query) < _SCALYCLAW_LEAST:
+        return
+    hits = _hits(reading, "scalyclaw", _SCALYCLAW_MEMORIES, "memory")
+    yield _part("Relevant Memories", (_scalyclaw_line(hit.memory) for hit in hits))
+    ids = [hit.id for hit in hits]
+    known = entities.known(reading.db, query, ids, _SCALYCLAW_ENTITIES, now)
+    yield _part("Known Entities", (f"- {entity_text(entity, '**')}" for entity in known))
 
 
 def _scalyclaw_line(memory: Memory) -> str:
@@ -212,20 +200,18 @@ def _scalyclaw_line(memory: Memory) -> str:
     return f"- [{memory.type}] **{subject}** (importance: {importance}): {memory.text}"
 
 
-def _scalyclaw_entity(one: entities.Entity) -> str:
-    related = ", ".join(f"{r.relation} {r.target}" for r in one.relations)
-    return f"- **{one.name}** ({one.type}{f': {related}' if related else ''})"
-
-
 _EVOCLAW_BYTES: Final = 3_072
 
 
-def _evoclaw(reading: BlockReading) -> Sequence[BlockPart]:
+def _evoclaw(reading: BlockReading) -> Iterable[Part]:
     """EvoClaw's tiers: the hot state, the tree, and up to 3 KB of memories."""
-    asked, db = reading.asked, reading.db
-    body = markdown.body(hot.document(hot_rows.load(db), (), asked.rules.hot), asked.local)
-    nodes = tree_rows.load(db)
-    tree = trees.show(nodes, *tree_rows.totals(db), asked.rules.tree) if nodes else ""
+    db, request = reading.db, reading.request
+    document = hot.document(hot_rows.load(db), (), request.rules.hot)
+    if body := markdown.body(document, request.local):
+        yield "", [BlockItem(body, rest="`thermocline hot`")]
+    if nodes := tree_rows.load(db):
+        tree = trees.show(nodes, *tree_rows.totals(db), request.rules.tree)
+        yield "", [BlockItem(tree, rest="`thermocline tree`")]
     lines: list[str] = []
     room = _EVOCLAW_BYTES
     for memory in reading.memories:
@@ -234,16 +220,12 @@ def _evoclaw(reading: BlockReading) -> Sequence[BlockPart]:
         if size <= room:
             lines.append(line)
             room -= size
-    return (
-        BlockPart("", [Shown(body, rest="`thermocline hot`")] if body else []),
-        BlockPart("", [Shown(tree, rest="`thermocline tree`")] if tree else []),
-        _part("Retrieved Memories", lines),
-    )
+    yield _part("Retrieved Memories", lines)
 
 
 SYSTEMS: Final = {
-    "tinyclaw": BlockFormat(_tinyclaw, before="[MEMORY]\n", after=f"\n{_MARK}"),
-    "tiny-claw": BlockFormat(_tiny_claw, between="\n\n", before="\n"),
+    "tinyclaw": BlockFormat(_tinyclaw, "[MEMORY]\n", f"\n{_MARK}"),
+    "tiny-claw": BlockFormat(_tiny_claw, "\n"),
     "scalyclaw": BlockFormat(_scalyclaw),
     "evoclaw": BlockFormat(_evoclaw),
 }

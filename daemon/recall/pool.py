@@ -21,7 +21,9 @@ from .sources import MEMORIES, Candidate, Condition, Source
 # The distance at which a match counts for its neighbours; the best candidates with neighbours.
 REACH: Final = 4
 DISTANCES: Final = tuple(k for k in range(-REACH, REACH + 1) if k)
-_SURROUNDED: Final = 25
+_SURROUNDED: Final = 12
+# A memory of so few texts is ranked as a whole.
+_FEW: Final = 100
 # What happened on a day may be told in the days after it.
 _AFTER_DAY: Final = 3 * DAY
 _PER_DAY: Final = 60
@@ -85,9 +87,9 @@ def gather(  # noqa: PLR0913 - what is searched, and how wide
             continue
         heaviest = _heaviest(source, weighed) if source.name in postings.texts else iter(())
         most = max(least, int(limit * source.depth))
-        if source is MEMORIES and weighed and postings.texts.get(source.name, 0) <= limit:
+        if source is MEMORIES and weighed and postings.texts.get(source.name, 0) <= _FEW:
             # So few are ranked by words of grammar, too.
-            every = source.load(db, _ALL, limit, condition)
+            every = source.load(db, _ALL, _FEW, condition)
             allowed = set(admitted(db, query, [one.row for one in every]))
             entries = {one.key: one for one in every if one.key in allowed}
         else:

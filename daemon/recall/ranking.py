@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from heapq import nlargest
 from typing import Final, TypeAlias
 
@@ -33,6 +33,8 @@ _PLACES: Final = 3
 # The best statements that something may have replaced, and their least share of the best match.
 _BEST: Final = 3
 _LEAST_REPLACED: Final = 0.7
+# The least share of the topics of the shorter of two statements that both have.
+_LEAST_SHARED: Final = 0.3
 _FIRST: Final = chr(FIRST_CODE)
 _GROWTH: Final = 1.5
 # An answer is sure from this relevance on: measured, so that four of five first results that are
@@ -140,28 +142,30 @@ def _perhaps_replaced(
     lone = [at for at in matches if entries[at].source is MEMORIES and not entries[at].is_turn]
     changes = [at for at in lone if CHANGE in entries[at].codes and not entries[at].superseded_by]
     best = nlargest(_BEST, lone, key=matches.__getitem__) if changes else []
+    best = [at for at in best if matches[at] >= _LEAST_REPLACED * matches[best[0]]]
+    topics = {at: _topics(entries[at]) for at in lone} if best else {}
     pairs: list[tuple[int, int]] = []
     for at in best:
-        if matches[at] < _LEAST_REPLACED * matches[best[0]]:
-            break
-        if once and at in changes:
-            older = [
-                one
-                for one in lone
-                if _place(entries[one]) < _place(entries[at])
-                and _is_of_same(entries[at], entries[one], signals.asked)
-            ]
-            if older:
-                pairs.append((max(older, key=matches.__getitem__), at))
-        elif not once:
-            newer = [
-                one
-                for one in changes
-                if _place(entries[one]) > _place(entries[at])
-                and _is_of_same(entries[at], entries[one], signals.asked)
-            ]
-            if newer:
-                pairs.append((at, max(newer, key=lambda one: _place(entries[one]))))
+        if once and at not in changes:
+            continue
+        place = _place(entries[at])
+        others = [
+            other
+            for other in (lone if once else changes)
+            if (_place(entries[other]) < place if once else _place(entries[other]) > place)
+            and not topics[at].isdisjoint(topics[other])
+        ]
+        others = [
+            other
+            for other in others
+            if _is_of_same(
+                *((other, at) if once else (at, other)), pool.entries, topics, signals.asked
+            )
+        ]
+        if others and once:
+            pairs.append((max(others, key=matches.__getitem__), at))
+        elif others:
+            pairs.append((at, max(others, key=lambda other: _place(entries[other]))))
     return pairs
 
 
@@ -170,16 +174,31 @@ def _place(entry: Candidate) -> tuple[float, int]:
     return entry.created_at, entry.key
 
 
-def _is_of_same(entry: Candidate, other: Candidate, asked: Collection[str]) -> bool:
-    """Whether two statements share two topics, one beyond the question, or one and have values."""
-    topics = _topics(entry)
-    shared = topics.intersection(other.terms.split()) | topics.intersection(other.codes)
-    if len(shared) > 1 or not shared.issubset(asked):
-        return True
-    return bool(shared) and _has_value(entry) and _has_value(other)
+def _is_of_same(
+    older: int,
+    newer: int,
+    entries: Sequence[Candidate],
+    topics: Mapping[int, frozenset[str]],
+    asked: Collection[str],
+) -> bool:
+    """Whether two statements share enough: a good part of either's topics, rare ones above all.
+
+    A single topic must be beyond the question, or both must have a value.
+    """
+    shared = topics[older] & topics[newer]
+    if len(shared) == 1 and shared.issubset(asked):
+        if not (_has_value(entries[older]) and _has_value(entries[newer])):
+            return False
+
+    def weight(of: Collection[str]) -> float:
+        return sum(
+            math.log1p(len(topics) / sum(topic in each for each in topics.values())) for topic in of
+        )
+
+    least = min(weight(topics[older]), weight(topics[newer]))
+    return weight(shared) >= _LEAST_SHARED * least
 
 
-@lru_cache(64)
 def _topics(entry: Candidate) -> frozenset[str]:
     """The terms with a topic of a statement, and the codes of its concepts without classes."""
     concepts = (code for code in entry.codes if code >= _FIRST and not ord(code) & 1)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
+from ..language.normal_form import LONGEST
 from ..language.pairing import judge_pair
-from ..language.replacing import LONGEST, may_be_replaced, terms_to_look_up
+from ..language.replacing import may_be_replaced, terms_to_look_up
 from ..language.sorted_words import content_terms
-from ..language.thesaurus import thesaurus
 from ..memory.records import DEFAULT_CATEGORY, Memory, outranks
 from . import memories, merging
 from .memory_rows import fetch
@@ -23,7 +23,8 @@ _COMPARED: Final = 20
 # The newest texts that are read for a word; a word in more is a poor guide.
 _OF_A_WORD: Final = 32
 _CURRENT: Final = (
-    "position IS NULL AND merged_into IS NULL AND superseded_by IS NULL"
+    "position IS NULL AND merged_into IS NULL"
+    " AND (superseded_by IS NULL OR superseded_by IN (SELECT value FROM json_each(?)))"
     " AND created_at <= ? AND (expires_at IS NULL OR expires_at > ?)"
 )
 
@@ -43,7 +44,8 @@ def insert(tx: Transaction, memory: Memory, *, file_alike: bool = False) -> Inse
     Raises:
         Conflict: its id is taken.
     """
-    older = replaced_by(tx.db, memory, tx.new_by_term)
+    older = contradicted_by(tx.db, memory, tx.new_by_term)
+    older = [other for other in older if not outranks(other, memory)]
     if file_alike and older and memory.category == DEFAULT_CATEGORY:
         memory = msgspec.structs.replace(memory, category=older[0].category)
     inserted = Inserted(memories.insert(tx, memory), _mark(tx, older, memory.id))
@@ -57,29 +59,37 @@ def _mark(tx: Transaction, older: Sequence[Memory], newer: str) -> tuple[Memory,
     return tuple(one for one in older if merging.supersede(tx, one.id, newer) is not None)
 
 
-def replaced_by(
-    db: sqlite3.Connection, memory: Memory, new: Mapping[str, Sequence[str]] = {}
+def contradicted_by(
+    db: sqlite3.Connection,
+    memory: Memory,
+    new: Mapping[str, Sequence[str]] = {},
+    *,
+    retiring: Collection[str] = (),
 ) -> list[Memory]:
-    """The current memories that a memory replaces, newest first.
+    """The current memories that a later one contradicts, newest first.
 
     Only the texts that share rare words with it are compared, 20 at most. Turns of conversations
-    replace nothing and are not replaced, and what was inferred never replaces what a user stated.
-    `new` are the ids of memories that the index does not have yet, by the stems of their words.
+    contradict nothing and are not contradicted.
+
+    Args:
+        db: the connection.
+        memory: the later memory.
+        new: the ids of memories that the index does not have yet, by the stems of their words.
+        retiring: the ids of memories whose marks no longer count, since they are to be merged.
     """
     terms, any_of = terms_to_look_up(memory.text) if memory.position is None else ([], False)
     if not terms:
         return []
     rows = _with_any(db, terms) if any_of else _with_all(db, terms)
     keys = [key for term in terms for stem in content_terms(term) for key in new.get(stem, ())]
-    found = []
-    for key, text in _texts(db, rows, keys[-_COMPARED:], memory):
+    contradicted = []
+    for key, text in _texts(db, rows, keys[-_COMPARED:], memory, retiring):
         if may_be_replaced(text, memory.text, any_of):
             older = fetch(db, key)
             assert older is not None
-            replaced = judge_pair(older, memory, thesaurus().same).relation == "contradiction"
-            if replaced and not outranks(older, memory):
-                found.append(older)
-    return found
+            if judge_pair(older, memory).relation == "contradiction":
+                contradicted.append(older)
+    return contradicted
 
 
 def _with_all(db: sqlite3.Connection, terms: Sequence[str]) -> list[int]:
@@ -108,16 +118,23 @@ def _matching(db: sqlite3.Connection, words: str) -> list[int]:
 
 
 def _texts(
-    db: sqlite3.Connection, rows: Sequence[int], keys: Sequence[str], newer: Memory
+    db: sqlite3.Connection,
+    rows: Sequence[int],
+    keys: Sequence[str],
+    newer: Memory,
+    retiring: Collection[str],
 ) -> list[tuple[str, str]]:
-    """The ids and texts of memories by their rows or ids, newest first."""
+    """The ids and texts of current memories by their rows or ids, newest first."""
     if not rows and not keys:
         return []
     return db.execute(
         "SELECT id, text FROM memories WHERE (row IN (SELECT value FROM json_each(?))"
         " OR id IN (SELECT value FROM json_each(?)))"
         f" AND {_CURRENT} AND id <> ? ORDER BY row DESC LIMIT {_COMPARED}",
-        (_json(rows), _json(keys), newer.created_at, newer.updated_at, newer.id),
+        (
+            *(_json(rows), _json(keys), _json(list(retiring))),
+            *(newer.created_at, newer.updated_at, newer.id),
+        ),
     ).fetchall()
 
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from array import array
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Final, Literal
 
 import msgspec
 
-from ..language.pairing import RelatedPair, find_pairs, judge_pair, keys_of
-from ..language.replacing import tells_change
-from ..memory.records import Memory
+from ..language.pairing import RelatedPair, find_duplicates, judge_pair, key_of
+from ..language.replacing import terms_to_look_up
+from ..memory.records import Memory, outranks
 from ..store import merging, settling, supersession
 from ..store.agent_store import AgentStore
 from ..store.selecting import living_after, living_at
@@ -57,11 +57,11 @@ class Survey:
 
     Attributes:
         examined: the number of memories.
-        changing: the rows of memories that tell of a change, and may replace others.
+        replacing: the rows of memories that may replace others.
     """
 
     def __init__(self) -> None:
-        self.changing: list[int] = []
+        self.replacing = array("q")
         self._shelves = [(array("q"), array("q")) for _ in range(_SHELVES)]
         self.examined = 0
 
@@ -69,9 +69,10 @@ class Survey:
         """Record some memories, each given with its row."""
         self.examined += len(page)
         for row, memory in page:
-            if tells_change(memory.text):
-                self.changing.append(row)
-            for key in keys_of(memory):
+            if terms_to_look_up(memory.text)[0]:
+                self.replacing.append(row)
+            key = key_of(memory)
+            if key is not None:
                 keys, rows = self._shelves[key % _SHELVES]
                 keys.append(key)
                 rows.append(row)
@@ -98,8 +99,8 @@ async def tidy(store: AgentStore, *, dry_run: bool = False) -> TidyReport:
         ThermoclineError: the database fails; earlier changes are kept.
     """
     survey = await _surveyed(store)
-    pairs = await _pairs(store, await asyncio.to_thread(survey.suspects))
-    pairs += await _replaced(store, survey.changing, {pair.older.id for pair in pairs})
+    pairs = await _duplicates(store, await asyncio.to_thread(survey.suspects))
+    pairs += await _contradictions(store, survey.replacing, {pair.older.id for pair in pairs})
     if dry_run:
         findings = [_finding(pair, pair.newer) for pair in pairs]
         faded = await store.read(partial(settling.faded, now=store.now, rules=store.rules))
@@ -121,51 +122,48 @@ async def _surveyed(store: AgentStore) -> Survey:
     return survey
 
 
-async def _pairs(store: AgentStore, rows: Sequence[int]) -> list[RelatedPair]:
+async def _duplicates(store: AgentStore, rows: Sequence[int]) -> list[RelatedPair]:
     now = store.now
     suspects: list[Memory] = []
     for start in range(0, len(rows), _READ_AT_ONCE):
         part = rows[start : start + _READ_AT_ONCE]
         suspects += await store.read(partial(living_at, rows=part, now=now))
-    found = await asyncio.to_thread(find_pairs, suspects)
+    pairs = await asyncio.to_thread(find_duplicates, suspects)
     apart = await store.read(merging.kept_apart)
-    duplicates = [
-        pair
-        for pair in found
-        if pair.judgement.relation == "duplicate" and pair.older.id not in apart
-    ]
-    retiring = {pair.older.id for pair in duplicates}
-    contradictions = [
-        pair
-        for pair in found
-        if pair.judgement.relation == "contradiction"
-        # If the newer one is about to be retired, its merge target supersedes the older one.
-        and (pair.older.superseded_by != pair.newer.id or pair.newer.id in retiring)
-    ]
-    return [*duplicates, *contradictions]
+    return [pair for pair in pairs if pair.older.id not in apart]
 
 
-async def _replaced(
-    store: AgentStore, rows: Sequence[int], known: Container[str]
+async def _contradictions(
+    store: AgentStore, rows: Sequence[int], retiring: Collection[str]
 ) -> list[RelatedPair]:
-    """The memories, other than the known ones, that others replace in other words."""
+    """The memories that others replace, by their time; none that is about to be retired.
+
+    What was inferred later gives way to what a user stated.
+    """
     now = store.now
 
     def read(db: sqlite3.Connection, part: Sequence[int]) -> list[RelatedPair]:
         return [
             RelatedPair(older, newer, judge_pair(older, newer))
             for newer in living_at(db, rows=part, now=now)
-            for older in supersession.replaced_by(db, newer)
+            if newer.id not in retiring
+            for older in supersession.contradicted_by(db, newer, retiring=retiring)
+            if older.id not in retiring
         ]
 
-    found: dict[str, RelatedPair] = {}
+    pairs: dict[str, RelatedPair] = {}
     for start in range(0, len(rows), _COMPARED_AT_ONCE):
-        part = rows[start : start + _COMPARED_AT_ONCE]
+        part = list(rows[start : start + _COMPARED_AT_ONCE])
         for pair in await store.read(partial(read, part=part)):
-            if pair.older.id not in known:
-                # The first that replaces it.
-                found.setdefault(pair.older.id, pair)
-    return [*found.values()]
+            if outranks(pair.older, pair.newer):
+                if pair.newer.superseded_by is None:
+                    pairs[pair.newer.id] = RelatedPair(pair.newer, pair.older, pair.judgement)
+                continue
+            known = pairs.get(pair.older.id)
+            # The next that contradicts it.
+            if known is None or pair.newer.created_at < known.newer.created_at:
+                pairs[pair.older.id] = pair
+    return sorted(pairs.values(), key=lambda pair: pair.older.created_at)
 
 
 async def _join(store: AgentStore, pairs: Sequence[RelatedPair]) -> list[Finding]:

@@ -162,3 +162,15 @@ def test_the_command_line_changes_the_daemons_layer(
     assert one.written() == {"socket": {"mode": "0600"}}
     assert main([socket, "config", "--set", "recall.limit=0"]) == 2
     assert "expected an integer 1 to 100" in capsys.readouterr().err
+
+
+def test_synonyms_of_a_person_are_in_force_at_once(layered: Callable[..., Layered]) -> None:
+    one = layered()
+    own = {"the shop": ["storefront-v2"]}
+    one.call.store("storefront-v2 is deployed from main")
+    one.change(set={"recall.synonyms": own})
+    assert [own["the shop"]] == [
+        key["value"] for name, key in one.keys().items() if name.startswith("recall.synonyms")
+    ]
+    answer = one.call.ok("POST", "/api/recall", {"query": "how is the shop?"})
+    assert answer["results"][0]["text"] == "storefront-v2 is deployed from main"

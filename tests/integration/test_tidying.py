@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 import pytest
 
-from thermocline.daemon.language.pairing import find_pairs
+from thermocline.daemon.language.pairing import find_duplicates
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.store import memories, merging
@@ -301,16 +301,57 @@ async def test_four_thousand_memories_are_tidied_while_stores_go_on(
 
 
 def test_only_memories_that_share_a_key_are_looked_at_again() -> None:
-    texts = [f"nothing like number{n} at all{n}" for n in range(500)] + [a for a, _ in DIFFERENT]
-    new = dated([*texts, *(b for _, b in DIFFERENT)])
+    texts = [f"nothing like number{n} at all{n}" for n in range(500)] + [a for a, _ in SAME]
+    new = dated([*texts, *(b for _, b in SAME)])
     survey = Survey()
     for start in range(0, len(new), 100):
         survey.add(list(enumerate(new))[start : start + 100])
     rows = survey.suspects()
     assert survey.examined == len(new)
-    assert len(rows) < 20
-    assert find_pairs([new[row] for row in rows]) == find_pairs(new)
-    assert len(find_pairs(new)) == len(DIFFERENT)
+    assert len(rows) == 2 * len(SAME)
+    assert find_duplicates([new[row] for row in rows]) == find_duplicates(new)
+
+
+async def test_a_stale_memory_is_superseded_by_its_next_successor(open_store: OpenStore) -> None:
+    store = await open_store(now=lambda: NOW)
+    codes = dated(["The gate code is 4711", "The gate code is 9902", "The gate code is 1234"])
+    await stored(store, codes[::-1])
+    report = await tidy(store)
+    pairs = [(finding.older.id, finding.newer.id) for finding in report.findings]
+    assert pairs == [("t00000", "t00001"), ("t00001", "t00002")]
+
+
+async def test_a_statement_that_comes_back_retires_the_old_one_and_what_was_between(
+    open_store: OpenStore,
+) -> None:
+    store = await open_store(now=lambda: NOW)
+    await stored(store, dated(["Anna lives in Berlin", "Anna lives in Lisbon"]))
+    again = Memory(id="again", text="Anna lives in Berlin", created_at=NOW, updated_at=NOW)
+    await stored(store, [again])
+    after = (await tidy(store)).findings
+    assert [(finding.older.id, finding.newer.id, finding.relation) for finding in after] == [
+        ("t00000", "again", "duplicate"),
+        ("t00001", "again", "contradiction"),
+    ]
+
+
+async def test_what_was_inferred_later_gives_way_to_what_a_user_stated(
+    open_store: OpenStore,
+) -> None:
+    store = await open_store(now=lambda: NOW)
+    first = Memory(
+        id="stated", text="The gate code is 4711", source="user-stated", created_at=NOW - 9,
+        updated_at=NOW,
+    )  # fmt: skip
+    inferred = Memory(
+        id="inferred", text="The gate code is 9902", source="inferred", created_at=NOW - 5,
+        updated_at=NOW,
+    )  # fmt: skip
+    await stored(store, [first, inferred])
+    assert (await tidy(store)).superseded == 1
+    after = await seen(store)
+    assert (after["inferred"].superseded_by, after["stated"].superseded_by) == ("stated", None)
+    assert (await tidy(store)).findings == ()
 
 
 # Over the socket

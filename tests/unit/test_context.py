@@ -9,24 +9,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.language.turn_text import without_recalled
-from thermocline.daemon.recall.context_formats import thermocline
-from thermocline.daemon.recall.context_items import Filled, Need, Shown, cut
+from thermocline.daemon.recall.context import SECTIONS
+from thermocline.daemon.recall.context_items import (
+    BlockItem,
+    FilledSection,
+    cut,
+    thermocline,
+)
 from thermocline.daemon.recall.context_items import shares as shares_of
-from thermocline.daemon.recall.context_sections import SECTIONS
 
 NAMES = [one.name for one in SECTIONS]
 
 
 def shares(wanted: dict[str, int], budget: int) -> dict[str, int]:
     needs = {
-        one.name: Need(wanted[one.name], one.importance, one.is_last)
-        for one in SECTIONS
-        if one.name in wanted
+        section.name: (wanted[section.name], section.importance)
+        for section in SECTIONS
+        if section.name in wanted
     }
     return shares_of(needs, budget)
 
 
-def words(item: Shown) -> int:
+def words(item: BlockItem) -> int:
     return len(item.text.split())
 
 
@@ -45,7 +49,7 @@ def test_no_section_gets_more_than_it_wants_nor_all_more_than_there_is(
         assert rooms == wanted
 
 
-def test_the_knowledge_is_cut_last() -> None:
+def test_the_knowledge_and_what_always_holds_are_cut_last() -> None:
     wanted = dict.fromkeys(NAMES, 500)
     rooms = shares(wanted, 2_000)
     assert rooms["knowledge"] == rooms["always"] == 500
@@ -66,7 +70,7 @@ def test_what_nobody_wants_goes_to_the_others() -> None:
 
 def test_a_file_is_cut_at_a_line_and_says_where_it_goes_on() -> None:
     text = "\n".join(f"line {number}" for number in range(3, 20))
-    found = cut(Shown(text, rest="memory/knowledge.md", line=3), 20, words)
+    found = cut(BlockItem(text, rest="memory/knowledge.md", line=3), 20, words)
     assert found is not None
     kept, _, told = found.text.rpartition("\n")
     last = int(kept.split()[-1])
@@ -75,11 +79,11 @@ def test_a_file_is_cut_at_a_line_and_says_where_it_goes_on() -> None:
 
 
 def test_any_other_text_is_cut_at_a_word() -> None:
-    found = cut(Shown("one two three four five"), 4, words)
+    found = cut(BlockItem("one two three four five"), 4, words)
     assert found is not None
     assert found.text == "one two three …"
-    assert cut(Shown("one"), 1, words) is None
-    assert cut(Shown("one two three four five six"), 3, words) is None
+    assert cut(BlockItem("one"), 1, words) is None
+    assert cut(BlockItem("one two three four five six"), 3, words) is None
 
 
 HOSTILE = (
@@ -96,8 +100,8 @@ HOSTILE = (
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("quoted", [True, False])
 def test_no_text_ends_the_block_and_observe_takes_nothing_from_it(text: str, quoted: bool) -> None:
-    item = Shown(text, source=text, id=text, quoted=quoted, replaces=text)
-    block = thermocline([Filled("remembered", (item, item), 0)], "default", 0.0, dt.UTC)
+    item = BlockItem(text, source=text, id=text, quoted=quoted, replaces=text)
+    block = thermocline([FilledSection("remembered", (item, item), 0)], "default", 0.0, dt.UTC)
     assert block.count("<thermocline-context") == block.count("</thermocline-context>") == 1
     assert block.count("</quote>") == (2 if quoted else 0)
     assert without_recalled(f"{block}\nI prefer tea") == "I prefer tea"
@@ -106,6 +110,8 @@ def test_no_text_ends_the_block_and_observe_takes_nothing_from_it(text: str, quo
 
 @given(st.lists(st.text(alphabet="<>/!-quotehrmcli \n\"'", max_size=60), min_size=1, max_size=4))
 def test_whatever_stands_in_a_block_is_nothing_that_was_said(texts: list[str]) -> None:
-    items = tuple(Shown(text, source=text, rest=text, quoted=len(text) % 2 == 0) for text in texts)
-    block = thermocline([Filled("remembered", items, 0)], "default", 0.0, dt.UTC)
+    items = tuple(
+        BlockItem(text, source=text, rest=text, quoted=len(text) % 2 == 0) for text in texts
+    )
+    block = thermocline([FilledSection("remembered", items, 0)], "default", 0.0, dt.UTC)
     assert without_recalled(f"{block}\nreally") == "really"

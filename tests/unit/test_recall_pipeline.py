@@ -222,3 +222,18 @@ def test_the_first_answer_is_whole_and_the_tokens_bound_the_rest(db: sqlite3.Con
     some = ask(db, "garden otter", limit=9, max_tokens=12).hits
     assert len(some) > 1
     assert sum(-(-len(hit.memory.text) // 4) for hit in some) <= 12
+
+
+def test_what_a_person_declared_to_mean_the_same_finds_it_in_both_directions(
+    remembered: Callable[..., sqlite3.Connection],
+) -> None:
+    db = remembered(
+        [memory(1, "storefront-v2 is deployed from main"), memory(2, "the shop closes at six")]
+    )
+    own = Tuning(synonyms={"the shop": ["storefront-v2"]})
+    assert set(texts(ask(db, "what is with the shop?", own))[:2]) == {
+        "storefront-v2 is deployed from main",
+        "the shop closes at six",
+    }
+    assert "the shop closes at six" in texts(ask(db, "storefront-v2", own))
+    assert "the shop closes at six" not in texts(ask(db, "storefront-v2"))

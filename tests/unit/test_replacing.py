@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,15 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from thermocline.daemon.language.normal_form import LONGEST
 from thermocline.daemon.language.pairing import judge_pair
-from thermocline.daemon.language.replacing import (
-    LONGEST,
-    may_be_replaced,
-    replaces,
-    terms_to_look_up,
-)
+from thermocline.daemon.language.replacing import replaces
 from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.store.supersession import contradicted_by
 
+Remembered = Callable[[Iterable[Memory]], sqlite3.Connection]
 DATA = Path(__file__).parents[1] / "data"
 
 
@@ -34,6 +34,7 @@ def pairs_of(name: str) -> list[Pair]:
 
 PAIRS = pairs_of("replacing_pairs.txt")
 EXAMPLES = pairs_of("replacing_examples.txt")
+STATEMENTS = pairs_of("statement_pairs.txt")
 
 
 def stored(text: str, at: float) -> Memory:
@@ -66,21 +67,19 @@ def test_examples(pair: Pair) -> None:
     assert is_replaced(pair.older, pair.newer) == (pair.label == "replaces")
 
 
-@pytest.mark.parametrize("pair", [*PAIRS, *EXAMPLES], ids=lambda pair: pair.newer)
-def test_what_replaces_can_be_found_by_its_words(pair: Pair) -> None:
-    if replaces(pair.older, pair.newer):
-        assert terms_to_look_up(pair.newer)[0]
-        assert may_be_replaced(pair.older, pair.newer)
+def test_what_replaces_is_looked_up_by_its_words(remembered: Remembered) -> None:
+    replaced = [pair for pair in [*PAIRS, *EXAMPLES, *STATEMENTS] if is_replaced(*pair[1:])]
+    for pair in replaced:
+        db = remembered([stored("Ben has two cats", 0.5), stored(pair.older, 1.0)])
+        assert [memory.text for memory in contradicted_by(db, stored(pair.newer, 2.0))] == [
+            pair.older
+        ]
 
 
-def test_a_thesaurus_joins_words_of_one_meaning() -> None:
-    older, newer = "Our flat costs 900 euros", "The apartment is 950 euros from now on"
-
-    def same(one: str, other: str) -> bool:
-        return {one, other} == {"flat", "apartment"}
-
-    assert not replaces(older, newer)
-    assert replaces(older, newer, same)
+def test_one_of_many_labelled_alike_is_looked_up(remembered: Remembered) -> None:
+    db = remembered(stored(f"The code of door {n} is {n + 500}", n) for n in range(1, 200))
+    newer = stored("The code of door 7 is 4711", 1_000.0)
+    assert [memory.text for memory in contradicted_by(db, newer)] == ["The code of door 7 is 507"]
 
 
 @pytest.mark.parametrize(
