@@ -302,12 +302,14 @@ def language_of(words: frozenset[str]) -> str:
         reverse=True,
     )
     (most, language), (second, _) = counts[:2]
+    if most == second:
+        return ""
     if most == 1 and language != "en":
         # "car" is no French, "son" no Spanish and "Ben" no Dutch if nothing else is.
         (word,) = words & grammar(language)
         is_other = word in listed("given_names") or thesaurus().has(word, "en")
         return "" if is_other else language
-    return language if most > second else ""
+    return language
 
 
 def _bases(word: str, language: str) -> Iterator[str]:
