@@ -186,9 +186,9 @@ def _is_of_same(
     A single topic must be beyond the question, or both must have a value.
     """
     shared = topics[older] & topics[newer]
-    if len(shared) == 1 and shared.issubset(asked):
-        if not (_has_value(entries[older]) and _has_value(entries[newer])):
-            return False
+    valued = _has_value(entries[older]) and _has_value(entries[newer])
+    if len(shared) == 1 and shared.issubset(asked) and not valued:
+        return False
 
     def weight(of: Collection[str]) -> float:
         return sum(
