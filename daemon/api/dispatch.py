@@ -166,7 +166,14 @@ async def _run(call: Call) -> StreamResponse:
         if other.partition(";")[0] in accepted:
             run, kind = in_other, other
     reads = operation.role == "read"
-    scope = Scope(call.services, call.peer, call.agent, reads, time.time(), call.settings)
+    scope = Scope(
+        call.services,
+        call.peer,
+        call.agent,
+        reads,
+        time.time(),
+        call.settings.for_agent(call.agent),
+    )
     value = await run(scope, **given)
     if isinstance(value, Stream):
         return await streamed(call, scope, kind, value)

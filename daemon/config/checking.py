@@ -168,8 +168,10 @@ class _Checker:
 
 def _defaults(struct: Any) -> dict[str, Any]:
     """The defaults of a struct's keys, of those that have one."""
-    found = msgspec.structs.fields(struct)
-    return {one.name: one.default for one in found if one.default is not NODEFAULT}
+    fields = msgspec.structs.fields(struct)
+    defaults = {field.name: field.default for field in fields if field.default is not NODEFAULT}
+    made = (field for field in fields if field.default_factory is not NODEFAULT)
+    return defaults | {field.name: field.default_factory() for field in made}
 
 
 def _fields(struct: Any) -> dict[str, Any]:

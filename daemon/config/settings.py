@@ -259,15 +259,17 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentFolder(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent's own settings: its workspace, and paths that it may index; absolute once loaded.
+    """One agent's own settings; paths are absolute once loaded.
 
     Attributes:
         workspace: the folder with its notes; None: the one in the state folder.
         paths: folders and files that are indexed beside the workspace.
+        synonyms: added to those of `recall`.
     """
 
     workspace: kinds.FilePath | None = None
     paths: tuple[kinds.FilePath, ...] = ()
+    synonyms: dict[str, list[str]] = {}
 
 
 class IndexSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -340,6 +342,17 @@ class Settings(Rules, frozen=True, kw_only=True):
     def replicates(self) -> bool:
         """Whether a replica may be used at all."""
         return self.cold.backend != "none"
+
+    def for_agent(self, agent: str) -> Settings:
+        """These settings with the synonyms of an agent beside those of all."""
+        own = self.agents.get(agent)
+        if own is None or not own.synonyms:
+            return self
+        synonyms = dict(self.recall.synonyms)
+        for text, others in own.synonyms.items():
+            synonyms[text] = [*synonyms.get(text, ()), *others]
+        tuning = msgspec.structs.replace(self.recall, synonyms=synonyms)
+        return msgspec.structs.replace(self, recall=tuning)
 
 
 def at_start(path: kinds.KeyPath) -> bool:

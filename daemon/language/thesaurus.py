@@ -31,6 +31,7 @@ import msgspec
 from ..memory.indexing import fold, index_words
 from ..memory.irregular import base_of
 from .vocabulary import grammar, grammar_by_language, not_topics, word_endings
+from .vocabulary import words as listed
 
 FOLDER: Final = Path(__file__).with_name("concepts")
 # The codes below are those of dates.
@@ -301,11 +302,14 @@ def language_of(words: frozenset[str]) -> str:
         reverse=True,
     )
     (most, language), (second, _) = counts[:2]
+    if most == second:
+        return ""
     if most == 1 and language != "en":
-        # "car" is no French and "son" no Spanish if nothing else is.
+        # "car" is no French, "son" no Spanish and "Ben" no Dutch if nothing else is.
         (word,) = words & grammar(language)
-        return "" if thesaurus().has(word, "en") else language
-    return language if most > second else ""
+        is_other = word in listed("given_names") or thesaurus().has(word, "en")
+        return "" if is_other else language
+    return language
 
 
 def _bases(word: str, language: str) -> Iterator[str]:

@@ -58,7 +58,7 @@ async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
             query=body.query,
             now=scope.now,
             local=scope.zone,
-            rules=store.rules,
+            rules=scope.settings,
             filters=seen,
             found=body.found,
             max_tokens=body.max_tokens,

@@ -174,3 +174,17 @@ def test_synonyms_of_a_person_are_in_force_at_once(layered: Callable[..., Layere
     ]
     answer = one.call.ok("POST", "/api/recall", {"query": "how is the shop?"})
     assert answer["results"][0]["text"] == "storefront-v2 is deployed from main"
+
+
+def test_an_agents_own_synonyms_are_those_of_no_other(
+    layered: Callable[..., Layered], calls_of: Any
+) -> None:
+    shop = json.dumps({"the shop": ["storefront-v2"]})
+    one = layered(f'{{"agents": {{"ana": {{"synonyms": {shop}}}}}}}')
+    for agent in ("ana", "bo"):
+        call = calls_of(one.daemon, agent)
+        call.store("storefront-v2 is deployed from main")
+        call.store("Our dog is called Rex")
+        answer = call.ok("POST", "/api/recall", {"query": "how's the shop?"})
+        texts = [result["text"] for result in answer["results"]]
+        assert ("storefront-v2 is deployed from main" in texts) == (agent == "ana")
