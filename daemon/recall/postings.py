@@ -33,7 +33,8 @@ _NAME_SHARE: Final = 0.6
 _UNKNOWN_SHARE: Final = 0.5
 # A word of this many texts needs no others that begin alike.
 _FEW: Final = 20
-_LEAST_SIZE: Final = 50
+# A smaller memory counts as one of this many texts.
+LEAST_SIZE: Final = 50
 _KEYS: Final = msgspec.json.Decoder(list[int])
 
 
@@ -372,7 +373,7 @@ def _among(db: sqlite3.Connection, phrase: Phrase, rows: Sequence[int]) -> set[i
 def weight_of(count: int, size: int) -> float:
     """The idf of a word in `count` of `size` texts; `size` must not be less than `count`.
 
-    A small memory counts as one of `_LEAST_SIZE` texts: what stands in one of two texts is no
+    A small memory counts as one of `LEAST_SIZE` texts: what stands in one of two texts is no
     common word.
     """
-    return math.log1p((max(size, _LEAST_SIZE) - count + 0.5) / (count + 0.5))
+    return math.log1p((max(size, LEAST_SIZE) - count + 0.5) / (count + 0.5))

@@ -128,15 +128,18 @@ class Query(msgspec.Struct, frozen=True):
 
 @cache
 def function_words(language: str = "") -> frozenset[str]:
-    """The words of grammar of all languages, and those that questions consist of.
+    """The words of grammar, and those that questions consist of; of a question in English its own.
 
-    Without those that name something in a text's own language, or in English if that is unclear:
-    "son" and "car" are words of grammar in French only.
+    Of all languages else, without given names and without what names something in the question's
+    own language, or in English if that is unclear: "son" and "car" are grammar in French only.
     """
+    asks = vocabulary.words("asks")
+    if language == "en":
+        return asks | grammar(language)
     language = language or "en"
-    of_all = vocabulary.words("asks").union(*grammar_by_language().values())
     own = grammar(language) | vocabulary.words_of(language, "asks")
-    return of_all - {word for word in of_all - own if thesaurus().has(word, language)}
+    others = asks.union(*grammar_by_language().values()) - vocabulary.words("given_names")
+    return own | {word for word in others if not thesaurus().has(word, language)}
 
 
 @cache
@@ -173,7 +176,11 @@ def parse(
     date_words = frozenset(index_words(" ".join(date.text for date in dates)))
     every = [word for phrase in phrases for word in phrase] + index_words(plain)
     language = language_of(frozenset(map(fold_word, every)))
+    topics = bool(phrases) or not (little(language) | name_words | date_words).issuperset(every)
     words = _words(every, name_words, language)
+    if dates and not named.people and not topics:
+        # Of "what was going on yesterday?" only the day is asked for.
+        words = [word for word in words if word.text in date_words and not word.is_grammar]
     words += _by_meaning(words, thesaurus().meanings(plain))
     words += (Word(date.text, "", codes=sought_codes(date)) for date in dates)
     words += _by_synonyms(every, synonyms)
@@ -186,7 +193,7 @@ def parse(
         name_words=tuple(word for word in dict.fromkeys(every) if word in name_words),
         dates=dates,
         once=_asks_for_past(plain, every),
-        topics=bool(phrases) or not (little(language) | name_words | date_words).issuperset(every),
+        topics=topics,
     )
 
 

@@ -186,8 +186,8 @@ def _is_of_same(
     A single topic must be beyond the question, or both must have a value.
     """
     shared = topics[older] & topics[newer]
-    valued = _has_value(entries[older]) and _has_value(entries[newer])
-    if len(shared) == 1 and shared.issubset(asked) and not valued:
+    values = _has_value(entries[older]) and _has_value(entries[newer])
+    if len(shared) == 1 and shared.issubset(asked) and not values:
         return False
 
     def weight(of: Collection[str]) -> float:

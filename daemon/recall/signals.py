@@ -129,7 +129,9 @@ def measure(
     if query.people and not query.together:
         columns["speaker"] = _by_speaker(query, entries, words.terms)
     if times := _told_in(query, now, local):
-        columns["told"] = [_told(entry.created_at, times) for entry in entries]
+        columns["told"] = [
+            _told(entry.created_at, times, only_then=query.of_time) for entry in entries
+        ]
     sums = [0.0] * len(entries)
     for name, column in columns.items():
         weight = WEIGHTS[name]
@@ -338,14 +340,14 @@ def _told_in(query: Query, now: float, local: dt.tzinfo) -> list[tuple[float, fl
     ]
 
 
-def _told(created_at: float, times: Iterable[tuple[float, float]]) -> float:
-    """How near to one of the times an entry was told, 0 to 1."""
+def _told(created_at: float, times: Iterable[tuple[float, float]], *, only_then: bool) -> float:
+    """How near to one of the times an entry was told, 0 to 1; with `only_then` 0 outside them."""
     best = 0.0
     for start, end in times:
         days = (end - start) / DAY
         if start <= created_at < end:
             best = max(best, 1.0 if days <= _SHORT_SPAN else _LONG_SPAN)
-        elif days <= 2:
+        elif days <= 2 and not only_then:
             after, before = (created_at - end) / DAY, (start - created_at) / DAY
             away = after / _FADES_AFTER if after >= 0 else before / _FADES_BEFORE
             best = max(best, math.exp(-away))

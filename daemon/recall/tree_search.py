@@ -22,7 +22,7 @@ from ..memory.indexing import index_words
 from ..memory.scoring import DAY
 from ..memory.stemming import label_terms, terms_of
 from ..memory.tree_nodes import ROOT, Node, ancestors
-from .postings import weight_of
+from .postings import LEAST_SIZE, weight_of
 from .query import Query, little
 
 _HEAVIEST: Final = 2.0
@@ -88,7 +88,7 @@ def category_terms(
 ) -> dict[str, dict[str, float]]:
     """For each category, the query's terms in its path or description, with their weights.
 
-    Terms that match the categories of half of all `size` texts are left out.
+    Terms that match the categories of half of all `size` texts are left out, unless these are few.
     """
     asked = {word.term: word.share for word in query.words if word.term and not word.is_grammar}
     telling = {word.term for word in query.words if word.term and word.text not in little()}
@@ -104,7 +104,7 @@ def category_terms(
     weights = {
         term: weight_of(count, size) * asked[term]
         for term, count in counts.items()
-        if 0 < count < size / 2
+        if 0 < count < max(size, LEAST_SIZE) / 2
     }
     return {
         path: {term: weights[term] for term in terms & weights.keys()}

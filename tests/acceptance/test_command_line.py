@@ -106,11 +106,11 @@ def test_retrieve_explains_each_relevance(shell: Shell) -> None:
     assert "\n      relevance " in out
     assert all(f"{part} " in out for part in ("match", "recency", "importance"))
     assert all(f"\n      {reason}  " in out for reason in ("words  ", "signals"))
-    assert "  own +" in out
+    assert "  words +" in out
     assert "  pair  debian: bookworm\n" in out
     assert "      path     technical/server\n" in out
     told = out.split("\nunderstood\n")[1]
-    assert "2023-05-01 to 2023-05-31\n" in told
+    assert "  dates     in May 2023\n" in told
     assert "  excluded  windows\n" in told
     assert "root > technical > technical/server" in told
 

