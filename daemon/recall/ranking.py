@@ -190,7 +190,6 @@ def _is_of_same(
     if len(shared) == 1 and shared.issubset(asked) and not values:
         return False
 
-
     def texts_with(topic: str) -> int:
         return sum(topic in each for each in topics.values())
 
