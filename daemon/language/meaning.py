@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from typing import Final
 
 from .dates import date_codes
@@ -11,8 +12,9 @@ from .thesaurus import thesaurus
 
 # The code of a statement that may tell that something is no longer as it was.
 CHANGE: Final = "\ue1a0"
-# A longer text is no single statement.
-_LONGEST: Final = 400
+# A longer text, or one of several sentences, is no single statement.
+_LONGEST: Final = 100
+_SEVERAL: Final = re.compile(r"[^\W\d_]{4}[.…]\s+\S|。.|[!?！？]")
 
 
 def index_codes(text: str, told_at: float | None, *, is_turn: bool = False) -> str:
@@ -27,5 +29,6 @@ def index_codes(text: str, told_at: float | None, *, is_turn: bool = False) -> s
     zone = dt.datetime.fromtimestamp(told_at or 0.0).astimezone().tzinfo
     assert zone is not None
     codes = thesaurus().codes_of(text) + date_codes(text, told_at, zone)
-    states_change = not is_turn and len(text) <= _LONGEST and tells_change(text)
+    is_statement = not is_turn and len(text) <= _LONGEST and not _SEVERAL.search(text)
+    states_change = is_statement and tells_change(text)
     return CHANGE + codes if states_change else codes
