@@ -36,7 +36,7 @@ PLACEHOLDER = re.compile(r"[A-Z]+")
 # Options of other programs that README names.
 FOREIGN = {
     "--without-sqld", "--unix-socket", "--only", "--value", "--collection", "--among",
-    "--everyday",
+    "--everyday", "--sealed",
     "--no-deps", "--require-hashes", "--plugin-dir",
 }  # fmt: skip
 
