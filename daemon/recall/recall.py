@@ -445,7 +445,7 @@ def _why(  # noqa: PLR0911 - a reason each
             return "there are matches, but the filters leave none of them"
     if query.of_time:
         return f"nothing is stored of '{query.dates[0].text}'"
-    if postings.words or postings.newest:
+    if postings.newest or any(not posting.word.is_grammar for posting in postings.words):
         return "what has a word of the query was left out by the rest of it"
     return (
         f"nothing stored has a word of it, or one that means the same: {', '.join(query.telling)}"
