@@ -178,6 +178,8 @@ async def run(start: Start, live: LiveSettings, manager: ServiceManager) -> None
             readers,
             files,
         )
+        # The words that meaning is read by: the first store would wait for them.
+        readers.submit(index_codes, "", None)
         await _serve(base, signals, started)
 
 
@@ -240,8 +242,6 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
         "configuration": lambda: live.run(signals.reload, problems, base.manager),
         "conversations": thinking.listener.run,
     }
-    # The words that meaning is read by; the first store would wait for them.
-    asyncio.get_running_loop().run_in_executor(None, index_codes, "", None)
     await serve(start, live.current, services, edge, signals, base.manager, tasks)
 
 
