@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from heapq import nlargest
+from itertools import chain
 from typing import Final, TypeAlias
 
 import msgspec
@@ -144,6 +146,7 @@ def _perhaps_replaced(
     best = nlargest(_BEST, lone, key=matches.__getitem__) if changes else []
     best = [at for at in best if matches[at] >= _LEAST_REPLACED * matches[best[0]]]
     topics = {at: _topics(entries[at]) for at in lone} if best else {}
+    spread = Counter(chain.from_iterable(topics.values()))
     pairs: list[tuple[int, int]] = []
     for at in best:
         if once and at not in changes:
@@ -159,7 +162,7 @@ def _perhaps_replaced(
             other
             for other in others
             if _is_of_same(
-                *((other, at) if once else (at, other)), pool.entries, topics, signals.asked
+                *((other, at) if once else (at, other)), entries, topics, spread, signals.asked
             )
         ]
         if others and once:
@@ -179,26 +182,25 @@ def _is_of_same(
     newer: int,
     entries: Sequence[Candidate],
     topics: Mapping[int, frozenset[str]],
+    spread: Mapping[str, int],
     asked: Collection[str],
 ) -> bool:
     """Whether two statements share enough: a good part of either's topics, rare ones above all.
 
-    A single topic must be beyond the question, or both must have a value.
+    A single topic must be beyond the question, or both must have a value. `spread` is the number
+    of statements that have each topic.
     """
     shared = topics[older] & topics[newer]
     values = _has_value(entries[older]) and _has_value(entries[newer])
     if len(shared) == 1 and shared.issubset(asked) and not values:
         return False
 
-    def texts_with(topic: str) -> int:
-        return sum(topic in each for each in topics.values())
-
     # The newer often names what it replaces: "Chloé moved to Halifax".
-    if any(texts_with(topic) == 2 for topic in shared.difference(asked) if topic < _FIRST):
+    if any(spread[topic] == 2 for topic in shared.difference(asked) if topic < _FIRST):
         return True
 
     def weight(of: Collection[str]) -> float:
-        return sum(math.log1p(len(topics) / texts_with(topic)) for topic in of)
+        return sum(math.log1p(len(topics) / spread[topic]) for topic in of)
 
     least = min(weight(topics[older]), weight(topics[newer]))
     return weight(shared) >= _LEAST_SHARED * least
