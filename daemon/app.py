@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import platform
@@ -21,58 +22,57 @@ import msgspec
 
 from thermocline.sync import Device, Waiting
 
-from .api.bus import Bus
 from .api.calls import Services
-from .api.connections import Server
 from .api.dispatch import Dispatcher
 from .api.openapi import all_routes
-from .api.serving import Start, serve
+from .api.server import Server
+from .api.serving import Endless, Start, serve
+from .api.streams import Bus
+from .cloud import staging as restored
+from .cloud.account import Account, account_of
+from .cloud.databases import Connect, connect
+from .cloud.loop import AgentLocal
+from .cloud.other import OtherDatabases
+from .cloud.replicas import Replicas
+from .cloud.sealing import Sealing
+from .cloud.staging import remove_leftovers
+from .cloud.usage import FILE as USAGE_FILE
+from .cloud.usage import UsageLog
+from .cloud.verify import Verifier
 from .config import load
 from .config.live import LiveSettings
-from .errors import ConfigInvalid, NotFound, ReplicaAway, ThermoclineError
+from .errors import AlreadyRunning, ConfigInvalid, NotFound, ReplicaAway, ThermoclineError
+from .files.agent_files import AgentFiles
 from .files.indexes import Indexes
-from .files.own_files import OwnFiles
-from .files.workspaces import Workspaces
+from .files.workspace_files import Workspaces
 from .importers.takeover import TakeOver
 from .language import secrets
 from .language.meaning import index_codes
 from .llm.client import ModelClient, build_model
+from .llm.encoder import build_encoder
+from .maintenance.schedule import LocalZone, Postponed
+from .maintenance.scheduler import Clock, Scheduler
+from .maintenance.upkeep import Upkeep, jobs_of
 from .operations.access import Gate
 from .operations.metrics import sample
 from .operations.scope import Identity
-from .replication.account import Account, account_of
-from .replication.database import connect
-from .replication.local import AgentLocal
-from .replication.other import OtherDatabases
-from .replication.replicas import Replicas
-from .restore import place as restored
-from .restore.staging import remove_leftovers
-from .restore.verify import Verifier
-from .runtime.background import Endless
-from .runtime.heap import give_back, share_heap
+from .runtime import atomic
 from .runtime.log import configure
-from .runtime.minutes import Minutes
+from .runtime.minutes import MinuteSeries
 from .runtime.places import default_state_dir, socket_places
 from .runtime.problems import Problems
-from .runtime.quick_start import learn_structs
-from .runtime.service_manager import ServiceManager
-from .runtime.signals import ProcessSignals
+from .runtime.process import limit_malloc_arenas, malloc_trim, prebuild_decoders
+from .runtime.service_manager import ProcessSignals, ServiceManager
 from .runtime.version import VERSION
-from .shapes.upkeep import Schedule
-from .store import atomic
+from .schemas.upkeep import Schedule
+from .store.agent_paths import DeviceId, StateLock, StoreContext
 from .store.agent_store import AgentStore
 from .store.agents import Agents
-from .store.device import DeviceId
-from .store.lock import StateLock
-from .store.place import Surroundings
 from .store.transaction import Event
-from .thinking.model_or_rules import ModelOrRules
-from .thinking.parts import build_thinking
-from .upkeep.cron import LocalZone
-from .upkeep.jobs import jobs_of
-from .upkeep.last_runs import Postponed
-from .upkeep.scheduler import Clock, Scheduler
-from .upkeep.upkeep import Upkeep
+from .tasks.conversation_worker import build_thinking
+from .tasks.model_or_rules import ModelOrRules
+from .tasks.similar_memories import AskNearest
+from .vectors.vectors import Vectors
 
 _log = logging.getLogger(__name__)
 _READING_THREADS: Final = 4
@@ -94,8 +94,8 @@ def main(
     env = os.environ
     # Only the user may read what agents remember; the socket has its own permissions.
     os.umask(0o077)
-    share_heap()
-    learn_structs(*_DECODED_ON_THREADS)
+    limit_malloc_arenas()
+    prebuild_decoders(*_DECODED_ON_THREADS)
     manager = ServiceManager(env)
     config_file = Path(config).expanduser() if config else None
     try:
@@ -123,7 +123,8 @@ def main(
     except (ThermoclineError, OSError) as error:
         manager.show(str(error))
         _say(error)
-        return 1
+        # Who starts it once more by hand has what they want.
+        return 0 if welcome and isinstance(error, AlreadyRunning) else 1
     return 0
 
 
@@ -144,7 +145,7 @@ class _Base(msgspec.Struct, frozen=True):
     live: LiveSettings
     bus: Bus
     problems: Problems
-    minutes: Minutes
+    minutes: MinuteSeries
     device: DeviceId
     readers: ThreadPoolExecutor
     files: ThreadPoolExecutor
@@ -173,13 +174,14 @@ async def run(start: Start, live: LiveSettings, manager: ServiceManager) -> None
             live,
             Bus(),
             Problems(),
-            Minutes(time.time),
+            MinuteSeries(time.time),
             DeviceId(start.state_dir),
             readers,
             files,
         )
-        # The words that meaning is read by: the first store would wait for them.
-        readers.submit(index_codes, "", None)
+        # The words that meaning is read by: the first store would wait for them. They stay, and a
+        # collection that looked at them would take 40 ms.
+        readers.submit(index_codes, "", None).add_done_callback(lambda _: gc.freeze())
         await _serve(base, signals, started)
 
 
@@ -191,34 +193,46 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
         if event.type == "memory.stored":
             base.minutes.count_store(agent)
         indexes.heard(agent, event)
+        vectors.heard(agent, event)
 
     # They need one another, and are not called before all are there.
     agents = _agents(base, publish, lambda agent, kinds: replicas.changed(agent, kinds))  # noqa: PLW0108
     agents.finish_forgetting()
-    replicas = _replicas(base, agents)
+    usage = UsageLog(start.state_dir / USAGE_FILE, atomic.write, time.time)
+    usage.load()
+    opened = partial(connect, threads=base.files, count=usage.count)
+    replicas = _replicas(base, agents, opened, usage)
     model = _model(base)
-    thinking = build_thinking(model, agents, lambda: live.settings, problems, LocalZone())
-    indexes = _indexes(base, agents)
+    encoder = build_encoder(lambda: live.settings, model, env=os.environ, clear=secrets.clear)
+    folder = start.state_dir / "agents"
+    vectors = Vectors(agents, encoder, folder, publish=base.bus.publish, problems=problems)
+    thinking = build_thinking(
+        model, agents, lambda: live.settings, problems, LocalZone(), vectors.nearness
+    )
+    indexes = _indexes(base, agents, publish)
     services = Services(
         agents=agents,
         model=model,
+        encoder=encoder,
         thinking=thinking,
         replicas=replicas,
         verifier=Verifier(agents, replicas, state_dir=start.state_dir, problems=problems),
-        databases=OtherDatabases(partial(connect, threads=base.files), replicas.device),
+        databases=OtherDatabases(opened, replicas.device),
         workspaces=Workspaces(
             start.state_dir,
             lambda: live.settings.sync.workspace and live.settings.replicates,
             problems,
         ),
         indexes=indexes,
-        own_files=OwnFiles(problems),
+        vectors=vectors,
+        agent_files=AgentFiles(problems),
         # Likewise.
         upkeep=_upkeep(
             base,
             agents,
             thinking.model,
             lambda agent, db: scheduler.schedules(agent, db),  # noqa: PLW0108
+            vectors.nearest,
         ),
         settings=live.current,
         config=live,
@@ -239,20 +253,22 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
         "scheduler": scheduler.run,
         "replicas": replicas.run,
         "index": indexes.run,
+        "vectors": vectors.follow,
+        "encoding": vectors.encode,
         "configuration": lambda: live.run(signals.reload, problems, base.manager),
         "conversations": thinking.listener.run,
     }
     await serve(start, live.current, services, edge, signals, base.manager, tasks)
 
 
-def _indexes(base: _Base, agents: Agents) -> Indexes:
+def _indexes(base: _Base, agents: Agents, publish: Callable[[str, Event], None]) -> Indexes:
     live = base.live
     return Indexes(
         agents,
         lambda: live.settings.index,
         {name: agent.paths for name, agent in live.settings.agents.items()},
         state_dir=base.start.state_dir,
-        publish=base.bus.publish,
+        publish=publish,
         problems=base.problems,
     )
 
@@ -263,7 +279,7 @@ def _agents(
     outgoing: Callable[[str, frozenset[str]], None],
 ) -> Agents:
     live, settings = base.live, base.live.settings
-    around = Surroundings(
+    context = StoreContext(
         threads=base.readers,
         problems=base.problems,
         now=time.time,
@@ -273,7 +289,7 @@ def _agents(
         importer=TakeOver(),
         device=base.device,
         readers=settings.store.readers_per_agent,
-        face_delay_seconds=lambda: live.settings.store.face_delay_seconds,
+        state_file_delay_seconds=lambda: live.settings.store.state_file_delay_seconds,
         since=time.time(),
     )
     return Agents(
@@ -284,7 +300,7 @@ def _agents(
             if agent.workspace is not None
         },
         cache_kb=settings.store.cache_kb,
-        around=around,
+        context=context,
         settings=lambda: live.settings.store,
     )
 
@@ -300,7 +316,7 @@ def _model(base: _Base) -> ModelClient:
     )
 
 
-def _replicas(base: _Base, agents: Agents) -> Replicas:
+def _replicas(base: _Base, agents: Agents, opened: Connect, usage: UsageLog) -> Replicas:
     live, device = base.live, base.device
     name = (live.settings.sync.device_name or platform.node() or device.id)[:64]
 
@@ -308,18 +324,25 @@ def _replicas(base: _Base, agents: Agents) -> Replicas:
         return account_of(live.settings, os.environ, agent, folder, workspace)
 
     async def rename() -> Device:
-        return Device(await asyncio.to_thread(device.renew), name)
+        return Device(await asyncio.to_thread(device.renew), name, VERSION)
 
     return Replicas(
         agents,
         account=account,
-        connect=partial(connect, threads=base.files),
+        connect=opened,
         local=partial(AgentLocal, agents),
-        device=Device(device.id, name),
+        device=Device(device.id, name, VERSION),
         rename=rename,
+        sealing=Sealing(
+            base.start.state_dir,
+            lambda: device.id,
+            os.environ,
+            lambda: live.settings.sync.seal == "on",
+        ),
         settings=live.current,
         waiting=Waiting(),
         problems=base.problems,
+        usage=usage,
         done=lambda agent, ms: base.minutes.note(agent, "sync_ms", ms),
     )
 
@@ -329,6 +352,7 @@ def _upkeep(
     agents: Agents,
     model: ModelOrRules,
     schedules: Callable[[str, sqlite3.Connection], tuple[Schedule, ...]],
+    nearest: AskNearest,
 ) -> Upkeep:
     return Upkeep(
         agents,
@@ -338,6 +362,7 @@ def _upkeep(
         clock=Clock(LocalZone()),
         schedules=schedules,
         model=model,
+        nearest=nearest,
     )
 
 
@@ -349,8 +374,8 @@ def _scheduler(base: _Base, services: Services) -> Scheduler:
             raise Postponed from error
 
     async def keep_files(store: AgentStore) -> None:
-        await services.workspaces.keep(store)
-        await services.own_files.bring(store)
+        await services.workspaces.synchronise(store)
+        await services.agent_files.catch_up(store)
 
     jobs = jobs_of(
         base.live.current,
@@ -358,7 +383,7 @@ def _scheduler(base: _Base, services: Services) -> Scheduler:
         keep_files=keep_files,
         verify=verify,
         close_idle=services.agents.close_idle,
-        give_back=give_back,
+        trim_memory=malloc_trim,
         sample=lambda: sample(base.minutes, services.agents),
     )
     return Scheduler(

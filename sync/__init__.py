@@ -1,13 +1,32 @@
 """Replication between devices: rows, clocks and a remote, without knowledge of their meaning."""
 
-from .clock import TOO_HIGH, HybridClock, stamp_at
-from .exchange import Exchange, Tally
-from .failures import QuotaSpent, Refused, RowTooLarge, SchemaMissing, SyncError, TryLater
+from .clock import COUNTER_BITS, TOO_HIGH, HybridClock, moment_of, stamp_at
+from .exchange import Exchange, RoundResult
+from .failures import (
+    KeyMissing,
+    QuotaSpent,
+    Refused,
+    RowTooLarge,
+    SchemaMissing,
+    SyncError,
+    TryLater,
+    Waiting,
+)
 from .file_remote import FileRemote
-from .local import Applied, Link, Local, Pending, Received
-from .remote import Remote, Result, SqlStatement, Value
-from .replica import Device, Poll, Polls, Replica
-from .replicator import Replicator, Round, State, Timing
+from .ports import (
+    Applied,
+    Cursor,
+    Local,
+    Pending,
+    Received,
+    Remote,
+    Result,
+    SqlStatement,
+    Usage,
+    Value,
+)
+from .replica import Device, Head, Polls, Replica
+from .replicator import Replicator, Round, State, Timing, poll_interval
 from .rows import (
     ABSENT,
     Clocks,
@@ -24,4 +43,3 @@ from .rows import (
     stamps,
     version_of,
 )
-from .waiting import Waiting

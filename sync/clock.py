@@ -21,6 +21,11 @@ def stamp_at(seconds: float) -> int:
     return max(0, min(int(seconds * 1000) << COUNTER_BITS, TOO_HIGH - 1))
 
 
+def moment_of(stamp: int) -> float:
+    """The moment of a stamp, in seconds since the epoch."""
+    return (stamp >> COUNTER_BITS) / 1000
+
+
 class HybridClock:
     """Issues strictly increasing stamps. Safe to use from several threads.
 

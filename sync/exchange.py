@@ -14,9 +14,11 @@ from typing import Final
 
 import msgspec
 
-from .failures import Refused, RowTooLarge, SchemaMissing, TryLater
-from .local import Link, Local, Pending, Received
-from .replica import MOST_BYTES, MOST_ROWS, Device, Page, Poll, Replica, Unreadable, size_of
+from .failures import KeyMissing, Refused, RowTooLarge, SchemaMissing, TryLater
+from .ports import Cursor, Local, Pending, Received
+from .replica import MOST_BYTES, MOST_ROWS, Device, Head, Page, Replica
+from .row_format import Unreadable
+from .sealing.proofs import Proof
 
 PAGE_ROWS: Final = 2000
 _PAGES_AHEAD: Final = 4
@@ -27,7 +29,7 @@ _MOST_NOTES: Final = 10
 _DAY: Final = 86_400.0
 
 
-class Tally(msgspec.Struct):
+class RoundResult(msgspec.Struct):
     """What one round did.
 
     Attributes:
@@ -60,6 +62,8 @@ class Exchange:
     """One agent's rounds of replication. Not to be run twice at once.
 
     `urgent` are the kinds of rows that `urgent_only` sends; `now` is in seconds since the epoch.
+    `unsealed` is the same agent's replica as it was before sealing was switched on: what it has is
+    received first, and removed once the sealed replica has everything.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class Exchange:
         device: Device,
         urgent: frozenset[str],
         now: Callable[[], float],
+        unsealed: Replica | None = None,
     ) -> None:
         self._local = local
         self._replica = replica
@@ -78,10 +83,14 @@ class Exchange:
         self._room = self._most_room = MOST_BYTES
         self._width = PAGE_ROWS
         self._pruned_at = float("-inf")
+        self._unsealed = unsealed
+        self._has_keys = False
+        # The epoch in which all rows were sealed, the last time that this was looked at.
+        self._resealed = 0
 
     async def run(
-        self, *, urgent_only: bool = False, sign: bool = False, poll: Poll | None = None
-    ) -> Tally:
+        self, *, urgent_only: bool = False, sign: bool = False, poll: Head | None = None
+    ) -> RoundResult:
         """Receive everything, then send everything, or only the urgent kinds.
 
         With `sign` the remote records this device's contact, even if there is nothing to send.
@@ -91,28 +100,32 @@ class Exchange:
             return await self._run(urgent_only, sign, poll)
         except SchemaMissing:
             await self._replica.prepare(self._now())
-            return await self._run(urgent_only, sign, None)
+        except KeyMissing:
+            await self._replica.learn_keys()
+        return await self._run(urgent_only, sign, None)
 
-    async def receive(self) -> Tally:
+    async def receive(self) -> RoundResult:
         """Receive everything and write nothing on the remote, as for joining a new device.
 
         A token that allows reading is enough. Repeated, it continues where it was interrupted.
         """
-        tally = Tally()
+        tally = RoundResult()
         poll = await self._replica.poll()
         link = await self._relink(poll, await self._local.link())
         await self._pull(link, poll.seq, tally)
         return tally
 
-    async def _run(self, urgent_only: bool, sign: bool, poll: Poll | None) -> Tally:
-        tally = Tally()
+    async def _run(self, urgent_only: bool, sign: bool, poll: Head | None) -> RoundResult:
+        tally = RoundResult()
         kinds = self._urgent if urgent_only else None
+        if self._unsealed is not None:
+            await self._take_over(self._unsealed)
         link = await self._local.link()
         poll = poll or await self._replica.poll()
         waiting = bool(await self._local.pending(kinds, 1, 1))
         # If there is nothing to receive, a push signs too.
-        moved = sign or poll != Poll(link.seq, link.epoch)
-        if not waiting and not moved:
+        moved = sign or poll != Head(link.seq, link.epoch)
+        if not waiting and not moved and self._unsealed is None:
             return tally
         while True:
             if moved or not link.epoch:
@@ -120,23 +133,48 @@ class Exchange:
             if not link.epoch or await self._exchange(poll, link, kinds, tally):
                 break
             poll, link, moved = await self._replica.poll(), await self._local.link(), True
+        if self._unsealed is not None and not await self._local.pending(None, 1, 1):
+            await self._unsealed.erase()
+            await self._switched()
         if sign:
             await self._tidy(tally)
         return tally
 
+    async def _take_over(self, unsealed: Replica) -> None:
+        """Receive what the remote has unsealed, unless this device sends sealed rows already."""
+        if not await unsealed.is_any_unsealed():
+            await self._switched()
+            return
+        # From here on no device adds to it.
+        await self._replica.publish_keys()
+        if not (await unsealed.poll()).epoch:
+            await self._switched()
+            return
+        sealed, link = await self._replica.poll(), await self._local.link()
+        if not sealed.epoch or sealed.epoch != link.epoch:
+            plain = Exchange(self._local, unsealed, self._device, self._urgent, self._now)
+            await plain.receive()
+
+    async def _switched(self) -> None:
+        await self._replica.switched()
+        self._unsealed = None
+
     async def _follow(
-        self, poll: Poll, link: Link, waiting: bool, tally: Tally
-    ) -> tuple[Poll, Link]:
+        self, poll: Head, link: Cursor, waiting: bool, tally: RoundResult
+    ) -> tuple[Head, Cursor]:
         """Make sure that the link is to this remote in its present state, and sign."""
         if poll.epoch != link.epoch or poll.seq < link.seq:
             # The poll may be older than the link.
             poll = await self._replica.poll()
+        if not self._has_keys or poll.epoch != link.epoch:
+            await self._replica.publish_keys()
+            self._has_keys = True
         if not poll.epoch:
             if not (waiting or link.epoch):
                 # Neither side has any rows: the agent is not created on the remote.
                 await self._replica.prepare(self._now())
                 tally.signed = True
-                return poll, Link()
+                return poll, Cursor()
             poll = await self._replica.begin()
         if poll.epoch == link.epoch and poll.seq < link.seq:
             # It was set back. Once it has grown again the number would not show that.
@@ -155,15 +193,15 @@ class Exchange:
             )
         return poll, link
 
-    async def _relink(self, poll: Poll, link: Link) -> Link:
+    async def _relink(self, poll: Head, link: Cursor) -> Cursor:
         if poll.epoch == link.epoch:
             return link
-        link = Link(poll.epoch)
+        link = Cursor(poll.epoch)
         await self._local.offer_all(link)
         return link
 
     async def _exchange(
-        self, poll: Poll, link: Link, kinds: frozenset[str] | None, tally: Tally
+        self, poll: Head, link: Cursor, kinds: frozenset[str] | None, tally: RoundResult
     ) -> bool:
         """Receive, send, and receive again, until nothing is left.
 
@@ -186,38 +224,38 @@ class Exchange:
                     return False
                 link = await self._local.link()
 
-    async def _pull(self, link: Link, until: int, tally: Tally) -> Link:
+    async def _pull(self, link: Cursor, until: int, tally: RoundResult) -> Cursor:
         """Apply everything after the link, in order, with some pages requested ahead."""
-        asked: deque[tuple[int, asyncio.Task[Page]]] = deque()
+        requested: deque[tuple[int, asyncio.Task[Page]]] = deque()
         begin = link.seq
         try:
-            while begin < until or asked:
-                while begin < until and len(asked) < _PAGES_AHEAD:
+            while begin < until or requested:
+                while begin < until and len(requested) < _PAGES_AHEAD:
                     end = min(begin + self._width, until)
-                    asked.append((end, self._ask(begin, end)))
+                    requested.append((end, self._ask(begin, end)))
                     begin = end
-                end, task = asked[0]
+                end, task = requested[0]
                 page = await task
-                asked.popleft()
+                requested.popleft()
                 if page.until < end:
                     # The answer could not hold all rows: the rest comes first.
-                    asked.appendleft((end, self._ask(page.until, end)))
+                    requested.appendleft((end, self._ask(page.until, end)))
                     self._width = max(1, page.until - link.seq)
                 else:
                     self._width = min(PAGE_ROWS, 2 * self._width)
-                link = Link(link.epoch, page.until)
+                link = Cursor(link.epoch, page.until)
                 if page.rows or page.unreadable or link.seq == until:
                     await self._apply(page, link, tally)
         finally:
-            for _, task in asked:
+            for _, task in requested:
                 task.cancel()
-            await asyncio.gather(*(task for _, task in asked), return_exceptions=True)
+            await asyncio.gather(*(task for _, task in requested), return_exceptions=True)
         return link
 
     def _ask(self, after: int, until: int) -> asyncio.Task[Page]:
         return asyncio.create_task(self._replica.page(after, until))
 
-    async def _apply(self, page: Page, link: Link, tally: Tally) -> None:
+    async def _apply(self, page: Page, link: Cursor, tally: RoundResult) -> None:
         applied = await self._local.apply(page.rows, link)
         tally.received += applied.changed
         tally.refused += applied.refused + len(page.unreadable)
@@ -225,34 +263,36 @@ class Exchange:
         tally.copied |= applied.copied
         for device in applied.ahead:
             tally.note("device", device, "its clock is more than a day ahead")
-        for one in page.unreadable:
-            tally.note(one.kind, one.id, one.reason)
+        for unreadable in page.unreadable:
+            tally.note(unreadable.kind, unreadable.id, unreadable.reason)
 
-    async def _sendable(self, batch: Sequence[Pending], tally: Tally) -> list[Pending]:
+    async def _sendable(self, batch: Sequence[Pending], tally: RoundResult) -> list[Pending]:
         """The beginning of a batch that one push can carry, without rows that cannot be sent."""
         fit: list[Pending] = []
         room = self._room
-        for one in batch:
+        for pending in batch:
             try:
-                room -= size_of(one)
+                room -= self._replica.form.size(pending)
             except ValueError as error:
-                await self._set_aside(one, str(error), tally)
+                await self._set_aside(pending, str(error), tally)
                 continue
             if fit and room < 0:
                 break
-            fit.append(one)
+            fit.append(pending)
         return fit
 
-    async def _push(self, batch: Sequence[Pending], link: Link, tally: Tally) -> Poll:
+    async def _push(self, batch: Sequence[Pending], link: Cursor, tally: RoundResult) -> Head:
         """Send rows; rows that were not taken are merged with the remote's version."""
         try:
             pushed = await self._replica.push(batch, self._device, link.seq, self._now())
         except RowTooLarge as error:
             if len(batch) == 1:
                 await self._set_aside(batch[0], error.message, tally)
-                return Poll(link.seq, link.epoch)
+                return Head(link.seq, link.epoch)
             # Something in between refuses this size, and would again the next time.
-            self._room = self._most_room = max(_LEAST_BYTES, sum(map(size_of, batch)) // 2)
+            self._room = self._most_room = max(
+                _LEAST_BYTES, sum(map(self._replica.form.size, batch)) // 2
+            )
             return await self._push(batch[: len(batch) // 2], link, tally)
         except TryLater as error:
             if error.code == "timeout":
@@ -262,9 +302,9 @@ class Exchange:
         self._room = min(self._most_room, 2 * self._room)
         if not pushed.signed:
             return await self._replica.renew(pushed.poll.epoch)
-        if pushed.poll == Poll(link.seq + len(batch), link.epoch):
+        if pushed.poll == Head(link.seq + len(batch), link.epoch):
             # No other device has sent anything meanwhile: these rows need not be received again.
-            link = Link(link.epoch, pushed.poll.seq)
+            link = Cursor(link.epoch, pushed.poll.seq)
             await self._settle(batch, () if pushed.complete else batch, link, tally)
         elif pushed.complete:
             # They come back with the rows of other devices, and are then no longer pending.
@@ -272,12 +312,12 @@ class Exchange:
         return pushed.poll
 
     async def _settle(
-        self, batch: Sequence[Pending], unsure: Sequence[Pending], link: Link, tally: Tally
+        self, batch: Sequence[Pending], unsure: Sequence[Pending], link: Cursor, tally: RoundResult
     ) -> None:
         """Record the rows that were taken, and merge those that were not."""
         differing = await self._standing(unsure)
         left = {one.row.key for one, _ in differing}
-        taken = [one for one in batch if one.row.key not in left]
+        taken = [pending for pending in batch if pending.row.key not in left]
         await self._local.taken(taken, link)
         tally.sent += len(taken)
         if received := tuple(found for _, found in differing if isinstance(found, Received)):
@@ -305,14 +345,25 @@ class Exchange:
         middle = len(batch) // 2
         return await self._standing(batch[:middle]) + await self._standing(batch[middle:])
 
-    async def _set_aside(self, one: Pending, reason: str, tally: Tally) -> None:
+    async def _set_aside(self, one: Pending, reason: str, tally: RoundResult) -> None:
         await self._local.set_aside(one, reason)
         tally.set_aside += 1
         tally.note(*one.row.key, reason)
 
-    async def _tidy(self, tally: Tally) -> None:
-        """Once a day: prune old tombstones, and find devices that were not seen for long."""
+    async def _tidy(self, tally: RoundResult) -> None:
+        """Once a day: prune old tombstones, and find devices that were not seen for long.
+
+        After each new epoch seal the rows of earlier ones with its key.
+        """
+        if self._resealed != self._replica.form.epoch:
+            epoch = self._replica.form.epoch
+            await self._replica.reseal()
+            self._resealed = epoch
         if not 0 <= self._now() - self._pruned_at < _DAY:
             await self._replica.prune(self._now())
             tally.away = tuple(await self._replica.away(self._now()))
+            if self._replica.form.epoch and (
+                held := await self._local.fingerprint(self._replica.form)
+            ):
+                await self._replica.prove(self._device, Proof(int(self._now()), *held))
             self._pruned_at = self._now()

@@ -5,17 +5,24 @@
     │   └── QuotaSpent    until the quota is renewed or raised: after a long pause
     ├── Refused           permanent, until a person removes the cause
     ├── RowTooLarge       too much at once: ask for less, or send less
-    └── SchemaMissing     the tables are missing: create them, then continue
+    ├── SchemaMissing     the tables are missing: create them, then continue
+    └── KeyMissing        a row is sealed with a key that is not here: ask for the keys
 
 `classify` and `from_answer` map the errors of clients, servers and files to this tree. They know
 exceptions by name, so that no client has to be loaded to recognize its errors.
+
+The waits between tries are at the end.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from email.utils import parsedate_to_datetime
-from typing import Final
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 _LONGEST_MESSAGE: Final = 300
 # A server that asks for more than a day, by mistake or malice, would end the replication.
@@ -70,6 +77,10 @@ class SchemaMissing(SyncError):
     """A table or a column is missing; nothing was changed."""
 
 
+class KeyMissing(SyncError):
+    """The remote has rows of an epoch whose key is not here, or takes none of an older one."""
+
+
 # Each code: its class, what it means, and a default hint.
 _CODES: Final[dict[str, tuple[type[SyncError], str, str]]] = {
     "offline": (
@@ -112,6 +123,16 @@ _CODES: Final[dict[str, tuple[type[SyncError], str, str]]] = {
     "damaged": (Refused, "cannot read a damaged database", "restore it from a backup"),
     "too_large": (RowTooLarge, "cannot send or receive so much", "ask for less at a time"),
     "schema_missing": (SchemaMissing, "cannot find the tables", "the next attempt creates them"),
+    "key_missing": (
+        KeyMissing,
+        "cannot read what other devices have sealed: this device does not have the key",
+        "run `thermocline pair` on a device that has it, and `thermocline join` here",
+    ),
+    "sealed": (
+        Refused,
+        "cannot replicate: the replica is sealed, and sync.seal is off here",
+        "run `thermocline pair` on a device that has it, and `thermocline join` here",
+    ),
 }
 # By the words of an error with a code, or of a server's fault without one.
 _BY_WORDS: Final = {
@@ -122,6 +143,9 @@ _BY_WORDS: Final = {
     # The only message of sqld about a batch whose answer exceeds its limit.
     "could not execute batch": "too_large",
     "invalid utf-8 sequence": "damaged",
+    # What the triggers of a sealed replica say (`sync/sealing/roster.py`).
+    "replica is sealed": "sealed",
+    "key of this epoch is no longer used": "key_missing",
 }
 # By the beginning of the code in an answer's body, or of the error of SQLite; the first that
 # fits. It goes before the status, since a violated constraint may come with 500.
@@ -231,19 +255,19 @@ def pause(retry_after: str, date: str) -> float | None:
 def _by_body(status: int, code: str, words: str) -> str | None:
     if not code and status < 500:
         return None
-    for held, found in _BY_WORDS.items():
+    for held, error in _BY_WORDS.items():
         if held in words:
-            return found
-    for found, beginnings in _BY_BODY_CODE.items():
+            return error
+    for error, beginnings in _BY_BODY_CODE.items():
         if code.startswith(beginnings):
-            return found
+            return error
     return "sql" if status < 300 else None
 
 
 def _names(error: BaseException) -> set[str]:
     """The classes of an error, and of the system's error that it wraps."""
     inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None)
-    return {cls.__name__ for one in (error, inner) for cls in type(one).__mro__}
+    return {cls.__name__ for item in (error, inner) for cls in type(item).__mro__}
 
 
 def _tidied(text: str) -> str:
@@ -251,3 +275,70 @@ def _tidied(text: str) -> str:
     line = "".join(c if c.isprintable() else " " for c in text[: 4 * _LONGEST_MESSAGE])
     line = " ".join(line.split())
     return line if len(line) <= _LONGEST_MESSAGE else f"{line[:_LONGEST_MESSAGE]} …"
+
+
+if TYPE_CHECKING:
+    import tenacity
+
+# The longest wait is reached long before; further doubling would exceed the range of a float.
+_MOST_DOUBLINGS = 32
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """The limits of the waits, in seconds.
+
+    Attributes:
+        first: the longest wait after the first failure; it doubles with each further one.
+        longest: where the doubling ends.
+        quota: the shortest wait once the quota is spent.
+        instant: no wait at all, whatever the remote asks for: for tests.
+    """
+
+    first: float = 5.0
+    longest: float = 300.0
+    quota: float = 3600.0
+    instant: bool = False
+
+    def seconds(self, error: TryLater, failures: int, random: Random) -> float:
+        """The wait after this number of failures in a row, beyond what the remote asked for.
+
+        It is random, so that devices that failed together do not retry together, not even those
+        that were asked for the same pause.
+        """
+        if self.instant:
+            return 0.0
+        limit = min(self.longest, self.first * 2.0 ** min(failures - 1, _MOST_DOUBLINGS))
+        least = self.quota if isinstance(error, QuotaSpent) else 0.0
+        return max(error.retry_after or 0.0, least) + random.uniform(0.0, limit)
+
+
+def retrying(
+    waiting: Waiting,
+    *,
+    sleep: Callable[[float], Awaitable[None]],
+    before_wait: Callable[[TryLater, float], None],
+    random: Random,
+) -> tenacity.AsyncRetrying:
+    """Runs a call until it succeeds. `TryLater` is retried forever; all else is raised.
+
+    Use it as `await retrying(…)(call)`, or as `async for attempt in retrying(…): with attempt:`.
+    The waits grow over the life of the returned object: make a new one after each success. `sleep`
+    may return early, to try at once; `before_wait` is called with the failure and the seconds.
+    """
+    import tenacity  # noqa: PLC0415 - half a megabyte, for those alone who have a remote
+
+    return tenacity.AsyncRetrying(
+        sleep=sleep,
+        wait=lambda state: waiting.seconds(_failure(state), state.attempt_number, random),
+        before_sleep=lambda state: before_wait(_failure(state), state.upcoming_sleep),
+        retry=tenacity.retry_if_exception_type(TryLater),
+        stop=tenacity.stop_never,
+        reraise=True,
+    )
+
+
+def _failure(state: tenacity.RetryCallState) -> TryLater:
+    assert state.outcome is not None
+    error = state.outcome.exception()
+    assert isinstance(error, TryLater)
+    return error

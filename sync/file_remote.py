@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from .failures import Refused, SyncError, TryLater, classify, made
-from .remote import Result, SqlStatement, Value, check, plain
+from .ports import Result, SqlStatement, Value, check, plain
 
 # The limits of a server, so that what works here works there: of one answer, and of one value.
 MOST_ANSWER_BYTES: Final = 10_000_000
@@ -29,7 +29,8 @@ _PRAGMAS: Final = (
     "PRAGMA journal_mode = WAL",
     # Rows reported as sent are not sent again: they have to survive a power cut.
     "PRAGMA synchronous = FULL",
-    "PRAGMA journal_size_limit = 4194304",
+    # What a device forgets leaves the file, and the log after each write; see `_empty_log`.
+    "PRAGMA secure_delete = ON",
     # The file may come from anywhere: nothing in its schema is executed.
     "PRAGMA trusted_schema = OFF",
     "PRAGMA cell_size_check = ON",
@@ -58,7 +59,7 @@ class FileRemote:
         self._busy_seconds = busy_seconds
         self._connection: sqlite3.Connection | None = None
         self._opened = (0, 0)
-        self._closed = False
+        self._closed = self._is_logged = False
         self._threads = threads
         self._turn = asyncio.Lock()
 
@@ -110,6 +111,23 @@ class FileRemote:
         except Exception as error:  # noqa: BLE001 -- only errors of the tree leave a remote
             # SQLite may quote unreadable content, perhaps of a memory: the cause is dropped.
             raise self._told(error) from None
+        finally:
+            self._empty_log(wrote=not _only_reads(statements))
+
+    def _empty_log(self, *, wrote: bool) -> None:
+        """Move the log, which has copies of deleted rows, into the file, unless it is read."""
+        self._is_logged |= wrote
+        connection = self._connection
+        if not self._is_logged or connection is None:
+            return
+        # The batch is committed: an error shows again with the next.
+        with suppress(sqlite3.Error):
+            connection.execute("PRAGMA busy_timeout = 0").close()
+            try:
+                [busy, *_] = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                self._is_logged = bool(busy)
+            finally:
+                connection.execute(f"PRAGMA busy_timeout = {self._busy_seconds * 1000:.0f}").close()
 
     def _ready(self) -> sqlite3.Connection:
         """The connection to the file that is now at the path."""
@@ -145,27 +163,27 @@ class FileRemote:
 
     def _told(self, error: Exception) -> SyncError:
         """The error with the file's name, and a hint for files."""
-        found = _of_a_file(error) or classify(error)
-        code, hint, name = found.code, found.hint, self._path.name
+        known = _of_a_file(error) or classify(error)
+        code, hint, name = known.code, known.hint, self._path.name
         if code in ("damaged", "disk_error"):
             self._disconnect()
         if code == "damaged":
             hint = f"remove {self._path}, {name}-wal and {name}-shm: they are created again"
         elif code in ("forbidden", "not_found"):
             hint = f"let the user of this process read and write {self._path} and its folder"
-        message = f"{found.message} ({self._path})"
+        message = f"{known.message} ({self._path})"
         unreadable = code == "not_found" and isinstance(error, sqlite3.Error)
         if code == "forbidden" or (unreadable and self._path.is_file()):
             # Nothing reports when a disk or a folder becomes writable again.
             return TryLater("read_only", message, hint=hint)
-        return type(found)(code, message, hint=hint)
+        return type(known)(code, message, hint=hint)
 
 
 def _run(
     connection: sqlite3.Connection, statements: Sequence[SqlStatement], given_up: threading.Event
 ) -> list[Result]:
     """Run a batch. Read-only batches are interrupted once the caller is cancelled."""
-    reads = all(statement.sql.lstrip()[:6].upper() == "SELECT" for statement in statements)
+    reads = _only_reads(statements)
     # Reading first and then writing would fail if another process wrote in between.
     connection.execute("BEGIN" if reads else "BEGIN IMMEDIATE")
     try:
@@ -180,6 +198,10 @@ def _run(
     finally:
         connection.set_progress_handler(None, _STEPS)
     return results
+
+
+def _only_reads(statements: Sequence[SqlStatement]) -> bool:
+    return all(statement.sql.lstrip()[:6].upper() == "SELECT" for statement in statements)
 
 
 def _execute(connection: sqlite3.Connection, statements: Sequence[SqlStatement]) -> list[Result]:
@@ -228,10 +250,10 @@ def _refuse_irregular(path: Path) -> None:
 def _identity(path: Path) -> tuple[int, int]:
     """The device and inode of the file at the path; (0, 0) if there is no file."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:
         return (0, 0)
-    return (found.st_dev, found.st_ino)
+    return (status.st_dev, status.st_ino)
 
 
 def _of_a_file(error: Exception) -> SyncError | None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from .failures import RowTooLarge
-from .remote import Remote, Value, rows_of
+from .ports import Remote, Value, rows_of
 
 # Its first release had no agents.
 NAMELESS: Final = "default"
@@ -61,6 +61,11 @@ async def read(remote: Remote, agent: str) -> Foreign:
     return Foreign(sorted(agents), memories, await _critical(remote, tables, agent))
 
 
+async def has_own_archive(remote: Remote) -> bool:
+    """Whether `cold_memories` is EvoClaw's table, and not our view."""
+    return {"agent_id", "text"} <= (await _tables(remote)).get("cold_memories", set())
+
+
 async def _tables(remote: Remote) -> dict[str, set[str]]:
     """The columns of each existing table, without our views of these names."""
     names = ", ".join(f"'{name}'" for name in (*_TABLES, _CRITICAL))
@@ -69,11 +74,11 @@ async def _tables(remote: Remote) -> dict[str, set[str]]:
         "SELECT m.name, c.name FROM sqlite_schema AS m, pragma_table_info(m.name) AS c"
         f" WHERE m.type = 'table' AND m.name IN ({names})",
     )
-    found: dict[str, set[str]] = {}
+    tables: dict[str, set[str]] = {}
     for table, column in rows:
-        found.setdefault(str(table), set()).add(str(column))
+        tables.setdefault(str(table), set()).add(str(column))
     needed = {name: {"id"} for name in _TABLES} | {_CRITICAL: {"agent_id", "data"}}
-    return {name: found[name] for name in needed if needed[name] <= found.get(name, set())}
+    return {name: tables[name] for name in needed if needed[name] <= tables.get(name, set())}
 
 
 async def _memories(
@@ -85,7 +90,7 @@ async def _memories(
         f"SELECT {', '.join(('id', *wanted))} FROM {table} WHERE {own} AND id > ?2"
         " AND typeof(id) = 'text' ORDER BY id LIMIT ?3"
     )
-    found: list[dict[str, Value]] = []
+    records: list[dict[str, Value]] = []
     after, limit = "", _MOST_ROWS
     while True:
         try:
@@ -96,12 +101,12 @@ async def _memories(
             limit //= 2
             continue
         if not rows:
-            return found
+            return records
         after = str(rows[-1][0])
         for row in rows:
             record: dict[str, Value] = {"table": table}
             record.update(zip(("id", *wanted), row, strict=True))
-            found.append(record)
+            records.append(record)
 
 
 async def _critical(
@@ -111,7 +116,7 @@ async def _critical(
         return None
     rows = await rows_of(remote, f"SELECT data FROM {_CRITICAL} WHERE agent_id = ?1", agent)
     try:
-        found = msgspec.json.decode(str(rows[0][0])) if rows else None
+        state = msgspec.json.decode(str(rows[0][0])) if rows else None
     except (msgspec.DecodeError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return state if isinstance(state, dict) else None

@@ -9,16 +9,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
 from . import schema
-from .clock import COUNTER_BITS, TOO_HIGH
-from .failures import RowTooLarge, SchemaMissing
-from .local import Pending, Received
-from .remote import Remote, SqlStatement, Value, rows_of, whole
-from .rows import decode_row, digest
+from .clock import COUNTER_BITS
+from .failures import KeyMissing, RowTooLarge, SchemaMissing
+from .ports import Pending, Received, Remote, SqlStatement, Value, rows_of, whole
+from .row_format import PlainRows, RowFormat, Unreadable
+from .sealing.proofs import ListedRow, Proof
 
 # The most that one push carries, in rows and in bytes of JSON; one row alone may be larger.
 MOST_ROWS: Final = 1000
@@ -26,6 +26,9 @@ MOST_BYTES: Final = 1_000_000
 TOMBSTONE_SECONDS: Final = 90 * 86_400
 
 _POLL: Final = "SELECT agent_id, seq, epoch FROM replica_clock"
+_POLL_ONE: Final = f"{_POLL} WHERE agent_id = ?"
+# The most SELECTs that SQLite takes as one statement.
+_MOST_TERMS: Final = 500
 _PAGE: Final = (
     "SELECT seq, kind, id, version, data, clocks FROM rows"
     " WHERE agent_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq"
@@ -51,15 +54,34 @@ _STANDING: Final = """
     LEFT JOIN rows AS r ON r.agent_id = ?1 AND r.kind = j.value->>0 AND r.id = j.value->>1
     WHERE r.version IS NOT j.value->>2
 """
+# The epoch is the first number in its column. ?2: after this id, ?3: before this epoch.
+_OLDER: Final = """
+    SELECT kind, id, version, data, clocks FROM rows WHERE agent_id = ?1 AND id > ?2
+    AND CAST(substr(clocks, length('{"epoch":') + 1) AS INTEGER) < ?3 ORDER BY kind, id LIMIT ?4
+"""
+# ?2: [[kind, id, version, data, clocks], …]. Their places in the order stay: nothing has changed.
+_RESEAL: Final = """
+    UPDATE rows SET data = j.value->>3, clocks = j.value->>4 FROM json_each(?2) AS j
+    WHERE rows.agent_id = ?1 AND rows.kind = j.value->>0 AND rows.id = j.value->>1
+    AND rows.version = j.value->>2
+"""
+_MOST_OLDER: Final = 500
+_MOST_ERASED: Final = 2000
+# Sealed rows are all of one kind.
+_LISTED: Final = (
+    "SELECT id, version, seq, data IS NULL FROM rows WHERE agent_id = ?1 AND id > ?2"
+    " ORDER BY kind, id LIMIT ?3"
+)
+_MOST_LISTED: Final = 5000
 # Records the position of the device before the device itself does. If the remote has less than
 # ?5, it was set back, and nothing is written.
 _SIGN: Final = """
-    INSERT INTO replica_devices (agent_id, device_id, name, first_at, last_at, seen)
-    SELECT ?1, ?2, ?3, ?4, ?4, c.seq FROM replica_clock AS c
+    INSERT INTO replica_devices (agent_id, device_id, name, first_at, last_at, seen, release)
+    SELECT ?1, ?2, ?3, ?4, ?4, c.seq, ?6 FROM replica_clock AS c
     WHERE c.agent_id = ?1 AND (?5 = 0 OR EXISTS (SELECT 1 FROM replica_devices
         WHERE agent_id = ?1 AND device_id = ?2 AND seen >= ?5))
     ON CONFLICT (agent_id, device_id) DO UPDATE SET name = excluded.name,
-        last_at = excluded.last_at, seen = max(seen, excluded.seen)
+        last_at = excluded.last_at, seen = max(seen, excluded.seen), release = excluded.release
     RETURNING retired_at
 """
 _PRUNE: Final = """
@@ -70,10 +92,11 @@ _PRUNE: Final = """
 
 
 class Device(msgspec.Struct, frozen=True):
-    """This device, as other devices see it."""
+    """This device and its release, as other devices see it."""
 
     id: str
     name: str
+    release: str = ""
 
 
 class DeviceRecord(msgspec.Struct, frozen=True):
@@ -81,6 +104,7 @@ class DeviceRecord(msgspec.Struct, frozen=True):
 
     Attributes:
         behind: number of rows of other devices that it lacks; None: it was retired.
+        release: that it ran at its last contact; None: one that does not say it.
     """
 
     id: str
@@ -89,27 +113,14 @@ class DeviceRecord(msgspec.Struct, frozen=True):
     last_at: int
     retired_at: int | None
     behind: int | None
+    release: str | None
 
 
-class Poll(msgspec.Struct, frozen=True):
+class Head(msgspec.Struct, frozen=True):
     """The end of an agent's order. `epoch` is empty if the agent has no rows yet."""
 
     seq: int = 0
     epoch: str = ""
-
-
-class Unreadable(msgspec.Struct, frozen=True):
-    """A row on the remote that is invalid, or too large for an answer.
-
-    Attributes:
-        version: the version on the remote, if known.
-        reason: what is wrong with it.
-    """
-
-    kind: str
-    id: str
-    version: str | None
-    reason: str
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -129,41 +140,91 @@ class Pushed(msgspec.Struct, frozen=True):
         signed: False: the remote was set back, or is another one.
     """
 
-    poll: Poll
+    poll: Head
     complete: bool
     signed: bool
+
+
+class SharedKeys(Protocol):
+    """The keys of a sealed replica, which the owner's devices share through the remote."""
+
+    async def publish(self, remote: Remote) -> None:
+        """Give the remote the keys that it lacks, each encrypted for a device.
+
+        From then on it takes only sealed rows.
+
+        Raises:
+            KeyMissing: its rows are sealed with other keys.
+        """
+
+    async def learn(self, remote: Remote) -> None:
+        """Take the keys of a later epoch.
+
+        Raises:
+            KeyMissing: there are none for this device.
+        """
+
+    async def switched(self, agent: str) -> None:
+        """Note that the remote has nothing unsealed of an agent that is to be taken in."""
 
 
 class Replica:
     """One agent's rows on a remote. Every method raises `SyncError`.
 
-    Agents of one database share `polls`.
+    Agents of one database share `polls`. Rows are written as they are, or else in `form`, with the
+    `keys` that belong to it.
     """
 
-    def __init__(self, remote: Remote, agent: str, polls: Polls | None = None) -> None:
+    def __init__(
+        self,
+        remote: Remote,
+        agent: str,
+        polls: Polls | None = None,
+        *,
+        form: RowFormat | None = None,
+        keys: SharedKeys | None = None,
+    ) -> None:
         self.remote = remote
         self.agent = agent
+        self.form = form or PlainRows(agent)
+        self._keys = keys
         self._polls = polls or Polls(remote)
 
     async def prepare(self, now: float) -> None:
         """Create the missing tables of the remote."""
         await schema.prepare(self.remote, now)
 
-    async def poll(self) -> Poll:
+    async def publish_keys(self) -> None:
+        """Give the remote the keys that it lacks, if its rows are sealed."""
+        if self._keys is not None:
+            await self._keys.publish(self.remote)
+
+    async def learn_keys(self) -> None:
+        """Take the keys of a later epoch, with which other devices have sealed rows."""
+        if self._keys is None:
+            raise KeyMissing("key_missing")
+        await self._keys.learn(self.remote)
+
+    async def switched(self) -> None:
+        """Note that nothing unsealed is left to take in."""
+        if self._keys is not None:
+            await self._keys.switched(self.agent)
+
+    async def poll(self) -> Head:
         """The end of the order: one row read. A token that allows reading is enough."""
-        rows = await self._ask(f"{_POLL} WHERE agent_id = ?1")
-        return Poll(whole(rows[0][1]), str(rows[0][2])) if rows else Poll()
+        rows = await self._ask(_POLL_ONE)
+        return Head(whole(rows[0][1]), str(rows[0][2])) if rows else Head()
 
-    async def shared_poll(self, max_age: float) -> Poll:
-        """The end of the order at most `max_age` seconds ago, from one query for all agents."""
-        return (await self._polls.look(max_age)).get(self.agent, Poll())
+    async def shared_poll(self, max_age: float) -> tuple[Head, float]:
+        """The end of the order and its age, from one query for all agents that share `polls`."""
+        return await self._polls.head(self.form.agent, max_age)
 
-    async def begin(self) -> Poll:
+    async def begin(self) -> Head:
         """Create the agent's order, if it has none."""
         await self._ask(_ADVANCE, 0)
         return await self.poll()
 
-    async def renew(self, epoch: str) -> Poll:
+    async def renew(self, epoch: str) -> Head:
         """Replace the epoch `epoch`, so that every device offers all its rows again."""
         await self._ask(
             "UPDATE replica_clock SET epoch = lower(hex(randomblob(8)))"
@@ -176,13 +237,13 @@ class Replica:
         """The rows after `after` up to `until`, or fewer if an answer cannot carry them."""
         while True:
             try:
-                found = await self._ask(_PAGE, after, until)
+                rows = await self._ask(_PAGE, after, until)
             except RowTooLarge:
                 if until - after == 1:
                     return await self._without(until)
                 until = after + (until - after) // 2
             else:
-                return _page([line[1:] for line in found], until)
+                return self._page([line[1:] for line in rows], until)
 
     async def push(
         self, rows: Sequence[Pending], device: Device, cursor: int, now: float
@@ -190,21 +251,22 @@ class Replica:
         """Write each row over the version that was seen, in one transaction.
 
         A repeated push changes nothing but the end of the order. The rows have distinct keys, and
-        `size_of` accepts them; `cursor` is this device's position in the order.
+        their form accepts their sizes; `cursor` is this device's position in the order.
         """
-        listed = [
-            (*one.row.key, one.seen, one.version, device.id, *one.row.encoded()) for one in rows
-        ]
+        listed = []
+        for row in rows:
+            kind, key, seen, version, data, clocks = self.form.columns(row)
+            listed.append((kind, key, seen, version, device.id, data, clocks))
         advanced, written, signed = await self.remote.batch(
             [
-                SqlStatement(_ADVANCE, (self.agent, len(rows))),
-                SqlStatement(_WRITE, (self.agent, _json(listed), len(rows))),
+                SqlStatement(_ADVANCE, (self.form.agent, len(rows))),
+                SqlStatement(_WRITE, (self.form.agent, _json(listed), len(rows))),
                 self._signature(device, cursor, now),
             ]
         )
         [(seq, epoch)] = advanced.rows
         return Pushed(
-            Poll(whole(seq), str(epoch)), written.affected == len(rows), bool(signed.rows)
+            Head(whole(seq), str(epoch)), written.affected == len(rows), bool(signed.rows)
         )
 
     async def standing(
@@ -215,10 +277,10 @@ class Replica:
         Raises:
             RowTooLarge: ask for fewer.
         """
-        asked = _json([(*one.row.key, one.version) for one in rows])
+        keys = _json([(*self.form.key(*r.row.key), self.form.version(r.version)) for r in rows])
         return [
-            (rows[whole(key)], None if line[0] is None else _received(line))
-            for key, *line in await self._ask(_STANDING, asked)
+            (rows[whole(key)], None if line[0] is None else self.form.received(line))
+            for key, *line in await self._ask(_STANDING, keys)
         ]
 
     async def sign(self, device: Device, cursor: int, now: float) -> tuple[bool, bool]:
@@ -241,22 +303,28 @@ class Replica:
             "SELECT d.device_id, d.name, d.first_at, d.last_at, d.retired_at,"
             " CASE WHEN d.retired_at IS NULL THEN (SELECT count(*) FROM rows AS r"
             " WHERE r.agent_id = ?1 AND r.device <> d.device_id AND r.seq >"
-            " CASE WHEN d.device_id = ?2 THEN ?3 ELSE d.seen END) END"
+            " CASE WHEN d.device_id = ?2 THEN ?3 ELSE d.seen END) END, d.release"
             " FROM replica_devices AS d WHERE d.agent_id = ?1 ORDER BY d.last_at DESC, d.device_id",
             device,
             cursor,
         )
         fields = DeviceRecord.__struct_fields__
-        return [msgspec.convert(dict(zip(fields, row, strict=True)), DeviceRecord) for row in rows]
+        records = [
+            msgspec.convert(dict(zip(fields, row, strict=True)), DeviceRecord) for row in rows
+        ]
+        return [
+            msgspec.structs.replace(each, name=self.form.reveal(each.id, each.name))
+            for each in records
+        ]
 
     async def away(self, now: float) -> list[str]:
         """The names of devices in use that were absent for so long that tombstones may go."""
         rows = await self._ask(
-            "SELECT name FROM replica_devices"
+            "SELECT device_id, name FROM replica_devices"
             " WHERE agent_id = ?1 AND retired_at IS NULL AND last_at < ?2 ORDER BY last_at",
             int(now) - TOMBSTONE_SECONDS,
         )
-        return [str(name) for (name,) in rows]
+        return [self.form.reveal(str(device), str(name)) for device, name in rows]
 
     async def retire(self, device: str, now: float | None) -> bool:
         """Retire a device, or, without a time, reinstate it; False: no such device.
@@ -268,19 +336,110 @@ class Replica:
                 SqlStatement(
                     "UPDATE replica_devices SET retired_at = ?3"
                     " WHERE agent_id = ?1 AND device_id = ?2",
-                    (self.agent, device, None if now is None else int(now)),
+                    (self.form.agent, device, None if now is None else int(now)),
                 ),
-                SqlStatement(_ADVANCE, (self.agent, 1)),
+                SqlStatement(_ADVANCE, (self.form.agent, 1)),
             ]
         )
         return changed.affected == 1
 
+    async def prove(self, device: Device, proof: Proof) -> None:
+        """Record what this device has received, for devices that will have nothing."""
+        text = self.form.conceal(f"proof of {device.id}", msgspec.json.encode(proof).decode())
+        sql = "INSERT OR REPLACE INTO replica_proofs (agent_id, device_id, proof) VALUES (?, ?, ?)"
+        # The table is missing where a device with another release has sealed the replica.
+        with suppress(SchemaMissing):
+            await self.remote.batch([SqlStatement(sql, (self.form.agent, device.id, text))])
+
+    async def proofs(self) -> dict[str, Proof]:
+        """What each device in use had received, by its name; what cannot be read is left out."""
+        try:
+            rows = await self._ask(
+                "SELECT p.device_id, p.proof, d.name FROM replica_proofs AS p"
+                " JOIN replica_devices AS d ON d.agent_id = p.agent_id"
+                " AND d.device_id = p.device_id AND d.retired_at IS NULL WHERE p.agent_id = ?1"
+            )
+        except SchemaMissing:
+            return {}
+        result = {}
+        for device, text, name in rows:
+            with suppress(msgspec.MsgspecError):
+                content = self.form.reveal(f"proof of {device}", str(text))
+                shown = self.form.reveal(str(device), str(name)) or device
+                result[f"{shown} ({device})"] = msgspec.json.decode(content, type=Proof)
+        return result
+
+    async def listed(self) -> list[ListedRow]:
+        """Every row without its content."""
+        result: list[ListedRow] = []
+        after = ""
+        while rows := await self._ask(_LISTED, after, _MOST_LISTED):
+            result += [
+                ListedRow(str(key), str(version), whole(seq), bool(deleted))
+                for key, version, seq, deleted in rows
+            ]
+            after = result[-1].id
+        return result
+
     async def prune(self, now: float) -> int:
         """Remove tombstones older than 90 days, by this clock and by the remote's; count them."""
         [result] = await self.remote.batch(
-            [SqlStatement(_PRUNE, (self.agent, int(now), TOMBSTONE_SECONDS, 1 << COUNTER_BITS))]
+            [
+                SqlStatement(
+                    _PRUNE, (self.form.agent, int(now), TOMBSTONE_SECONDS, 1 << COUNTER_BITS)
+                )
+            ]
         )
         return result.affected
+
+    async def reseal(self) -> int:
+        """Seal the rows of earlier epochs with the key of this one; count them.
+
+        An interrupted call is continued by the next.
+        """
+        done, after, limit = 0, "", _MOST_OLDER
+        while self.form.epoch > 1:
+            try:
+                lines = await self._ask(_OLDER, after, self.form.epoch, limit)
+            except RowTooLarge:
+                if limit == 1:
+                    break
+                limit //= 2
+                continue
+            if not lines:
+                break
+            after = str(lines[-1][1])
+            rows = [row for row in map(self.form.received, lines) if isinstance(row, Received)]
+            columns = [self.form.columns(Pending(row.row, row.version, None)) for row in rows]
+            written = _json([(kind, key, *rest) for kind, key, _, *rest in columns])
+            done += (await self.remote.batch([SqlStatement(_RESEAL, (self.form.agent, written))]))[
+                0
+            ].affected
+        return done
+
+    async def is_any_unsealed(self) -> bool:
+        """Whether the database has plain rows of any agent, which the question does not name."""
+        sql = "SELECT 1 FROM replica_clock WHERE substr(agent_id, 1, 1) <> '=' LIMIT 1"
+        return bool(await rows_of(self.remote, sql))
+
+    async def erase(self) -> None:
+        """Remove everything of the agent, its order last; an interrupted call is repeated."""
+        some = (
+            "DELETE FROM rows WHERE agent_id = ?1"
+            " AND seq < ?2 + (SELECT min(seq) FROM rows WHERE agent_id = ?1)"
+        )
+        while True:
+            [deleted] = await self.remote.batch(
+                [SqlStatement(some, (self.form.agent, _MOST_ERASED))]
+            )
+            if not deleted.affected:
+                break
+        await self.remote.batch(
+            [
+                SqlStatement(f"DELETE FROM {table} WHERE agent_id = ?1", (self.form.agent,))
+                for table in ("replica_devices", "replica_clock")
+            ]
+        )
 
     async def counts(self) -> dict[str, int]:
         """The number of rows of each kind, without deleted ones."""
@@ -290,92 +449,82 @@ class Replica:
         return {str(kind): whole(number) for kind, number in rows}
 
     def _signature(self, device: Device, cursor: int, now: float) -> SqlStatement:
-        return SqlStatement(_SIGN, (self.agent, device.id, device.name, int(now), cursor))
+        name = self.form.conceal(device.id, device.name)
+        args = (self.form.agent, device.id, name, int(now), cursor, device.release)
+        return SqlStatement(_SIGN, args)
+
+    def _page(self, lines: Sequence[Sequence[Value]], until: int) -> Page:
+        rows: list[Received] = []
+        unreadable: list[Unreadable] = []
+        for line in lines:
+            row = self.form.received(line)
+            if isinstance(row, Received):
+                rows.append(row)
+            else:
+                unreadable.append(row)
+        return Page(tuple(rows), tuple(unreadable), until)
 
     async def _without(self, seq: int) -> Page:
         """The page of one row that is too large for an answer."""
         sql = "SELECT kind, id, version FROM rows WHERE agent_id = ?1 AND seq = ?2"
         reason = "it is too large to be received"
         rows = await self._ask(sql, seq)
-        return Page((), tuple(Unreadable(str(k), str(i), str(v), reason) for k, i, v in rows), seq)
+        return Page((), tuple(self.form.unreadable(line, reason) for line in rows), seq)
 
     async def _ask(self, sql: str, *args: Value) -> tuple[tuple[Value, ...], ...]:
-        return await rows_of(self.remote, sql, self.agent, *args)
+        return await rows_of(self.remote, sql, self.form.agent, *args)
 
 
 class Polls:
-    """The ends of the orders of all agents of one remote, from one query for all of them."""
+    """The ends of the orders of the agents that use a remote, from one query for all of them."""
 
     def __init__(self, remote: Remote) -> None:
         self._remote = remote
         self._lock = asyncio.Lock()
         self._at = float("-inf")
-        self._found: dict[str, Poll] = {}
+        self._heads: dict[str, Head] = {}
+        self._agents: set[str] = set()
 
-    async def look(self, max_age: float = 0.0) -> Mapping[str, Poll]:
-        """The poll of each agent in the database, not older than `max_age` seconds.
+    async def head(self, agent: str, max_age: float) -> tuple[Head, float]:
+        """An agent's end of the order, and its age, at most `max_age` seconds.
+
+        The query includes every agent that was named here, until `leave`: each costs one row.
 
         Raises:
             SyncError: the remote does not answer.
         """
         clock = asyncio.get_running_loop().time
+        self._agents.add(agent)
         async with self._lock:
-            if clock() - self._at >= max_age:
-                begun = clock()
-                rows: tuple[tuple[Value, ...], ...] = ()
-                with suppress(SchemaMissing):
-                    rows = await rows_of(self._remote, _POLL)
-                self._found = {str(name): Poll(whole(seq), str(ep)) for name, seq, ep in rows}
-                self._at = begun
-            return self._found
+            if agent not in self._heads or clock() - self._at >= max_age:
+                begun, agents = clock(), sorted(self._agents)
+                heads = dict.fromkeys(agents, Head())
+                for start in range(0, len(agents), _MOST_TERMS):
+                    part = agents[start : start + _MOST_TERMS]
+                    # With IN (…) each agent would cost three rows.
+                    heads |= await self._ask(" UNION ALL ".join([_POLL_ONE] * len(part)), *part)
+                self._heads, self._at = heads, begun
+            return self._heads[agent], clock() - self._at
 
+    def leave(self, agent: str) -> None:
+        """Ask no longer for this agent."""
+        self._agents.discard(agent)
 
-def size_of(one: Pending) -> int:
-    """The bytes that a row takes in a push, with the name of a device.
+    async def all(self) -> Mapping[str, Head]:
+        """The end of the order of every agent in the database: one row read for each.
 
-    Raises:
-        ValueError: it cannot be sent as it is; the message says why.
-    """
-    if "\0" in one.row.kind or "\0" in one.row.id:
-        raise ValueError("its name holds a NUL character")
-    try:
-        written = (*one.row.key, one.seen, one.version, *one.row.encoded())
-        return 70 + len(msgspec.json.encode(written))
-    except (ValueError, TypeError, RecursionError):
-        raise ValueError("it cannot be written as JSON") from None
+        Raises:
+            SyncError: the remote does not answer.
+        """
+        return await self._ask(_POLL)
+
+    async def _ask(self, sql: str, *agents: str) -> dict[str, Head]:
+        try:
+            rows = await rows_of(self._remote, sql, *agents)
+        except SchemaMissing:
+            return {}
+        return {str(name): Head(whole(seq), str(epoch)) for name, seq, epoch in rows}
 
 
 def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
-
-
-def _page(lines: Sequence[Sequence[Value]], until: int) -> Page:
-    found = [_received(line) for line in lines]
-    rows = tuple(one for one in found if isinstance(one, Received))
-    return Page(rows, tuple(one for one in found if isinstance(one, Unreadable)), until)
-
-
-def _received(line: Sequence[Value]) -> Received | Unreadable:
-    """A row as received: kind, id, version, data, clocks. Any program may have written it."""
-    kind, key, version, data, clocks = line
-    reason = "it has columns of the wrong type"
-    if (
-        isinstance(kind, str)
-        and isinstance(key, str)
-        and isinstance(version, str)
-        and isinstance(data, str | None)
-        and isinstance(clocks, str)
-    ):
-        try:
-            row = decode_row(kind, key, data, clocks)
-        except (msgspec.MsgspecError, ValueError, RecursionError):
-            reason = "its data or its clocks are invalid"
-        else:
-            seen = [row.clocks.at, *row.clocks.fields.values(), row.clocks.deleted or row.clocks.at]
-            if not all(0 <= stamp < TOO_HIGH for stamp, _ in seen):
-                reason = "its clock is beyond the year 2200"
-            elif version != digest(data, clocks):
-                reason = "it is damaged: its digest differs"
-            else:
-                return Received(row, version)
-    return Unreadable(str(kind), str(key), None if version is None else str(version), reason)

@@ -10,11 +10,10 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 
 import msgspec
 
-from .exchange import Exchange, Tally
-from .failures import SyncError, TryLater
-from .local import Local
+from .exchange import Exchange, RoundResult
+from .failures import SyncError, TryLater, Waiting, retrying
+from .ports import Local
 from .replica import Device, Replica
-from .waiting import Waiting, retrying
 
 Phase: TypeAlias = Literal["idle", "working", "waiting", "stopped"]
 _STOPPED_SECONDS: Final = 3600.0
@@ -22,6 +21,12 @@ _STOPPED_SECONDS: Final = 3600.0
 _SIGN_SECONDS: Final = 3600.0
 # The clock may have been wrong, and may be corrected soon.
 _STOPPED_TLS_SECONDS: Final = 300.0
+# The longest interval between two polls while nothing changes, in seconds, and as a multiple of
+# the shortest.
+_QUIET_SECONDS: Final = 900.0
+_QUIET_TIMES: Final = 30
+# The shortest time between two polls that questions without an answer cause.
+_SOON_SECONDS: Final = 5.0
 _ROUND_COUNTS: Final = ("sent", "received", "refused", "conflicts")
 _COUNTS: Final = (*_ROUND_COUNTS, "set_aside")
 _NO_ERROR: Final = {"error": "", "message": "", "hint": "", "next_try": None}
@@ -40,7 +45,16 @@ class Timing(Protocol):
 
     @property
     def poll_seconds(self) -> float:
-        """Between two polls for what other devices have sent."""
+        """Between two polls for what other devices have sent, while anything changes."""
+
+
+def poll_interval(poll_seconds: float, quiet_seconds: float) -> float:
+    """The seconds until the next poll, after some time without any change.
+
+    It doubles from `poll_seconds` to 30 times as much, but to no more than a quarter of an hour.
+    """
+    longest = max(poll_seconds, min(_QUIET_TIMES * poll_seconds, _QUIET_SECONDS))
+    return min(max(poll_seconds, quiet_seconds), longest)
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +65,9 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
             removes the cause, with a single try now and then.
         error, message, hint: of the failure, if any.
         next_try: when, while waiting.
-        sent, received, refused, conflicts, set_aside, notes, away: as in `Tally`.
+        next_poll: when it looks again for what other devices have sent.
+        held_until: when the next round is allowed, while it is held back.
+        sent, received, refused, conflicts, set_aside, notes, away: as in `RoundResult`.
     """
 
     phase: Phase = "idle"
@@ -60,6 +76,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     hint: str = ""
     since: float | None = None
     next_try: float | None = None
+    next_poll: float | None = None
+    held_until: float | None = None
     last_success: float | None = None
     sent: int = 0
     received: int = 0
@@ -77,7 +95,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
         at: when the last of them ended, in seconds since the epoch.
         ms: its duration.
         times: their number.
-        sent, received, refused, conflicts: as in `Tally`.
+        sent, received, refused, conflicts: as in `RoundResult`.
         error, message: why it failed; empty after success.
     """
 
@@ -105,7 +123,10 @@ class Replicator:
     A temporary failure is retried forever, with growing waits. A failure that a person must fix
     stops the loop for an hour, or for minutes if a clock may be wrong; `sync` and `wake` end that
     pause. Pending rows are stored with the rows, so that nothing is lost. `urgent` kinds are sent
-    at once; `told` is called with every new state, `done` with every round.
+    at once; `told` is called with every new state, `done` with every round. `hold_seconds` gives
+    the time for which rounds are held back; `sync` is not.
+
+    Polls are rarer while neither side changes; after an outage the first is at a random moment.
     """
 
     def __init__(  # noqa: PLR0913 - its collaborators
@@ -120,14 +141,17 @@ class Replicator:
         now: Callable[[], float],
         told: Callable[[State], None],
         done: Callable[[Round], None] = lambda _: None,
+        hold_seconds: Callable[[], float] = lambda: 0.0,
+        unsealed: Replica | None = None,
     ) -> None:
-        self._exchange = Exchange(local, replica, device, urgent, now)
+        self._exchange = Exchange(local, replica, device, urgent, now, unsealed)
         self._replica = replica
         self._timing = timing
         self._waiting = waiting
         self._now = now
         self._told = told
         self._done = done
+        self._hold_seconds = hold_seconds
         self._random = random.Random()  # noqa: S311 - spreads waits, hides nothing
         self._lock = asyncio.Lock()
         # The first ends a wait for something to do; the second also a wait for the next try.
@@ -136,6 +160,9 @@ class Replicator:
         self._urgent_at: float | None = None
         self._change_at: float | None = None
         self._poll_at = 0.0
+        # When it last polled, when anything last changed on either side, and when something was
+        # missing here.
+        self._polled_at = self._active_at = self._missed_at = float("-inf")
         self._signed_at = float("-inf")
         self.state = State()
         # Whether another device uses this device's id.
@@ -148,13 +175,25 @@ class Replicator:
 
     def changed(self, *, urgent: bool) -> None:
         """Send the change soon."""
-        clock = asyncio.get_running_loop().time()
+        clock = self._active_at = asyncio.get_running_loop().time()
         if urgent and self._urgent_at is None:
             self._urgent_at = clock + self._timing.critical_seconds
             self._stirred.set()
         elif not urgent and self._change_at is None:
             self._change_at = clock + self._timing.change_seconds
             self._stirred.set()
+
+    def poll_soon(self) -> None:
+        """Poll at once, or some seconds after the last poll: something is missing here."""
+        self._active_at = self._missed_at = asyncio.get_running_loop().time()
+        soonest = min(_SOON_SECONDS, self._timing.poll_seconds)
+        self._poll_at = min(self._poll_at, self._polled_at + soonest)
+        self._stirred.set()
+
+    def sign_soon(self) -> None:
+        """Do now what is done once an hour or day: record the contact, seal rows with a new key."""
+        self._signed_at = float("-inf")
+        self.wake()
 
     def wake(self) -> None:
         """Try at once: the cause of the pause may be gone."""
@@ -164,6 +203,7 @@ class Replicator:
 
     async def run(self) -> None:
         """Replicate until cancelled."""
+        self._active_at = asyncio.get_running_loop().time()
         while True:
             await self._until_due()
             try:
@@ -174,7 +214,7 @@ class Replicator:
                 is_tls = error.code == "tls"
                 await self._pause(_STOPPED_TLS_SECONDS if is_tls else _STOPPED_SECONDS)
 
-    async def sync(self, *, urgent_only: bool = False) -> Tally:
+    async def sync(self, *, urgent_only: bool = False) -> RoundResult:
         """Receive everything and send everything, or only the urgent kinds, now.
 
         Raises:
@@ -199,10 +239,12 @@ class Replicator:
         clock = asyncio.get_running_loop().time
         while True:
             times = (self._urgent_at, self._change_at, self._poll_at)
-            due = min(time for time in times if time is not None)
-            if due <= clock():
-                return
-            await _wait_for(self._stirred, due - clock())
+            seconds = min(time for time in times if time is not None) - clock()
+            if seconds <= 0:
+                if (seconds := self._hold_seconds()) <= 0:
+                    return
+                self._tell(held_until=self._now() + seconds)
+            await _wait_for(self._stirred, seconds)
 
     async def _until_done(self) -> None:
         clock = asyncio.get_running_loop().time()
@@ -214,20 +256,24 @@ class Replicator:
             with attempt:
                 await self._once(urgent_only=urgent_only, shared=not self.pending)
 
-    async def _once(self, *, urgent_only: bool, sign: bool = False, shared: bool = False) -> Tally:
+    async def _once(
+        self, *, urgent_only: bool, sign: bool = False, shared: bool = False
+    ) -> RoundResult:
         async with self._lock:
             clock = asyncio.get_running_loop().time()
+            interval = poll_interval(self._timing.poll_seconds, clock - self._active_at)
             self._urgent_at = None
             if not urgent_only:
                 self._change_at = None
-                self._poll_at = clock + self._timing.poll_seconds
-            before = self.state.phase
+                self._polled_at, self._poll_at = clock, clock + interval
+            before, is_outage = self.state.phase, bool(self.state.error)
             self._tell(phase="working")
             started = time.perf_counter()
             sign |= clock - self._signed_at > _SIGN_SECONDS
             try:
-                recent = self._timing.poll_seconds / 2
-                poll = await self._replica.shared_poll(recent) if shared else None
+                # While the intervals double, this agent's own last poll is half of one old.
+                recent = min(interval / 4, clock - self._missed_at)
+                poll, age = await self._replica.shared_poll(recent) if shared else (None, 0.0)
                 tally = await self._exchange.run(urgent_only=urgent_only, sign=sign, poll=poll)
             except BaseException as error:
                 self._tell(phase=before)
@@ -237,6 +283,12 @@ class Replicator:
             self._note(started, **{name: getattr(tally, name) for name in _ROUND_COUNTS})
             if tally.signed:
                 self._signed_at = clock
+            if tally.sent or tally.received:
+                self._active_at, interval = clock, self._timing.poll_seconds
+            if not urgent_only:
+                # Other devices were cut off too: their polls must not come all at once.
+                share = self._random.uniform(0.5, 1.0) if is_outage else 1.0
+                self._poll_at = min(self._poll_at, clock - age + share * interval)
             self._succeeded(tally)
             return tally
 
@@ -244,13 +296,15 @@ class Replicator:
         ms = round((time.perf_counter() - started) * 1000, 3)
         self._done(Round(at=self._now(), ms=ms, **outcome))
 
-    def _succeeded(self, tally: Tally) -> None:
+    def _succeeded(self, tally: RoundResult) -> None:
         self.copied, state = tally.copied, self.state
         counts = {name: getattr(state, name) + getattr(tally, name) for name in _COUNTS}
         self._tell(
             phase="idle",
             **_NO_ERROR,
+            held_until=None,
             last_success=self._now(),
+            next_poll=self._now() + max(0.0, self._poll_at - asyncio.get_running_loop().time()),
             notes=tuple(tally.notes) or state.notes,
             away=state.away if tally.away is None else tally.away,
             **counts,

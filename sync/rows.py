@@ -154,7 +154,7 @@ def outlived(merged: Row, *versions: Row) -> Fields:
     if merged.clocks.deleted is None:
         return {}
     lost: Fields = {}
-    for version in sorted(versions, key=lambda one: one.clocks.latest):
+    for version in sorted(versions, key=lambda row: row.clocks.latest):
         lost |= {name: value for name, value in version.data.items() if name not in merged.data}
     removed = merged.clocks.fields.keys()
     return {name: value for name, value in lost.items() if name not in removed}

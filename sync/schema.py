@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from .failures import Refused, SchemaMissing
-from .remote import Remote, SqlStatement, rows_of, whole
+from .ports import Remote, SqlStatement, rows_of, whole
 
-VERSION: Final = 1
+VERSION: Final = 2
 # The memories of all agents, with the columns that EvoClaw gives them.
 MEMORIES: Final = """
     SELECT id, agent_id, data->>'text' AS text, coalesce(data->>'category', 'general') AS category,
@@ -116,30 +116,40 @@ _SCHEMA: Final = (
 )
 
 
+# What each version has added to the tables above.
+_ADDED: Final = {2: ("ALTER TABLE replica_devices ADD COLUMN release TEXT",)}
+
+
 async def prepare(remote: Remote, now: float) -> None:
-    """Create the missing tables. Safe at any time, from several devices at once.
+    """Create the missing tables and columns. Safe at any time, from several devices at once.
 
     Raises:
         SyncError: the remote cannot be reached or refuses; or a later release made its tables.
     """
-    found = await version(remote)
-    if found > VERSION:
+    current = await version(remote)
+    if current > VERSION:
         raise Refused(
             "newer_schema",
-            f"cannot use the remote: its tables are of version {found}, this release knows"
+            f"cannot use the remote: its tables are of version {current}, this release knows"
             f" {VERSION}",
             hint="install the release that the other devices run, or a later one",
         )
-    if found == VERSION:
+    if current == VERSION:
         return
     made = SqlStatement("INSERT OR IGNORE INTO schema_version VALUES (?1, ?2)", (VERSION, int(now)))
-    await remote.batch([*map(SqlStatement, _SCHEMA), made])
+    added = [sql for number, some in _ADDED.items() if number > current for sql in some]
+    try:
+        await remote.batch([*map(SqlStatement, (*_SCHEMA, *added)), made])
+    except Refused:
+        # Another device was faster: what it has added cannot be added again.
+        if await version(remote) != VERSION:
+            raise
 
 
 async def version(remote: Remote) -> int:
     """The version of the remote's tables; 0: it has none."""
     try:
-        [(found,)] = await rows_of(remote, "SELECT max(version) FROM schema_version")
+        [(highest,)] = await rows_of(remote, "SELECT max(version) FROM schema_version")
     except SchemaMissing:
         return 0
-    return whole(found)
+    return whole(highest)

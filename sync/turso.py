@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from types import SimpleNamespace
 from typing import Any, Final
@@ -19,16 +19,16 @@ from libsql_client.client import LibsqlError
 from libsql_client.http import HttpClient
 from libsql_client.result import ResultSet
 
-from .address import address
 from .failures import Refused, SyncError, classify, made, pause
-from .remote import Result, SqlStatement, check, plain
+from .ports import Result, SqlStatement, Usage, address, check, plain, whole
 
 # JSON has no infinite numbers: the server writes null for one, which the library cannot read.
 _INFINITE: Final = b'{"type":"float","value":null}'
 _NULL: Final = b'{"type":"null"}'
-_CONNECT_SECONDS: Final = 5.0
 # How long a connection is kept for the next call.
 _IDLE_SECONDS: Final = 60.0
+_PIPELINE: Final = "v2/pipeline"
+_NOT_FOUND: Final = 404
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -36,11 +36,13 @@ class Limits(msgspec.Struct, frozen=True):
 
     Attributes:
         total: of one call, from beginning to end.
+        connect: until there is a connection.
         read: between two pieces of the answer.
         answer_bytes: of one answer, unpacked.
     """
 
     total: float = 30.0
+    connect: float = 5.0
     read: float = 20.0
     answer_bytes: int = 64 << 20
 
@@ -88,9 +90,15 @@ class TursoRemote:
 
 
 async def connect(
-    url: str, token: str | None = None, *, limits: Limits | None = None
+    url: str,
+    token: str | None = None,
+    *,
+    limits: Limits | None = None,
+    count: Callable[[Usage], None] = lambda _: None,
 ) -> TursoRemote:
     """A remote at `url`; nothing is sent yet. `libsql://` and `https://` are the same.
+
+    `count` is called with what each call used, as soon as it is answered.
 
     Raises:
         Refused: the URL or the token is not usable; neither is in the message.
@@ -101,16 +109,18 @@ async def connect(
         raise Refused("unauthorized", "cannot use the token: it has invalid characters")
     # It reads the system's certificates, which takes a while.
     tls = await asyncio.to_thread(ssl.create_default_context) if place.scheme == "https" else True
-    client = _Client(place.geturl(), token, limits or Limits(), tls)
+    client = _Client(place.geturl(), token, limits or Limits(), count, tls)
     return TursoRemote(client, place.hostname or "", token)
 
 
 class _Answer(LibsqlError):
     """An answer that is an error, with everything that `from_answer` needs."""
 
-    def __init__(self, message: str, code: str, response: aiohttp.ClientResponse) -> None:
+    def __init__(
+        self, message: str, code: str, response: aiohttp.ClientResponse, status: int | None = None
+    ) -> None:
         super().__init__(message, code)
-        self.status = response.status
+        self.status = status or response.status
         headers = response.headers
         self.retry_after = pause(headers.get("Retry-After", ""), headers.get("Date", ""))
 
@@ -118,16 +128,25 @@ class _Answer(LibsqlError):
 class _Client(HttpClient):
     """The library's client, with time-outs, a bounded answer, and classified errors.
 
-    The URL keeps its path; without a token no header is sent.
+    It posts to `/v2/pipeline`, and to the paths of the library only on a server that does not know
+    it. The URL keeps its path; without a token no header is sent.
     """
 
     def __init__(
-        self, url: str, token: str, limits: Limits, tls: ssl.SSLContext | bool = True
+        self,
+        url: str,
+        token: str,
+        limits: Limits,
+        count: Callable[[Usage], None],
+        tls: ssl.SSLContext | bool = True,
     ) -> None:
         tracing = aiohttp.TraceConfig()
         tracing.on_connection_reuseconn.append(_note_kept)
         self._base = url.rstrip("/")
         self._limits = limits
+        self._count = count
+        # Whether the server answered to `/v1/`, and not to `/v2/pipeline`.
+        self._is_old = False
         self._session = aiohttp.ClientSession(
             # Brotli, which aiohttp offers where it is installed, takes the server a second a page;
             # and aiohttp unpacks each of an answer's thousands of pieces by itself.
@@ -135,7 +154,7 @@ class _Client(HttpClient):
             | ({"Authorization": f"Bearer {token}"} if token else {}),
             auto_decompress=False,
             timeout=aiohttp.ClientTimeout(
-                total=limits.total, connect=_CONNECT_SECONDS, sock_read=limits.read
+                total=limits.total, connect=limits.connect, sock_read=limits.read
             ),
             connector=aiohttp.TCPConnector(ssl=tls, keepalive_timeout=_IDLE_SECONDS),
             # A captive portal in the remote's place must not set cookies.
@@ -144,6 +163,21 @@ class _Client(HttpClient):
         )
 
     async def _send(self, method: str, path: str, request_body: Any) -> Any:
+        kind = path.removeprefix("v1/")
+        # Closing the stream ends a transaction that a failure has left open.
+        requests = [{"type": kind, **request_body}, {"type": "close"}]
+        ways = [(_PIPELINE, {"requests": requests}), (path, request_body)]
+        way, other = reversed(ways) if self._is_old else ways
+        try:
+            return await self._call(method, *way)
+        except _Answer as error:
+            if error.status != _NOT_FOUND:
+                raise
+        answer = await self._call(method, *other)
+        self._is_old = not self._is_old
+        return answer
+
+    async def _call(self, method: str, path: str, request_body: Any) -> Any:
         body = msgspec.json.encode(request_body)
         while True:
             call = SimpleNamespace(kept=False)
@@ -168,26 +202,37 @@ class _Client(HttpClient):
             allow_redirects=False,
             trace_request_ctx=call,
         ) as response:
-            return _said(response, await self._read(response))
+            content = await self._read(response)
+            rows = (0, 0)
+            try:
+                answer = _said(response, _unpacked(response, content, self._limits.answer_bytes))
+                rows = _rows(answer["result"])
+                return answer
+            finally:
+                self._count(Usage(*rows, bytes_sent=len(body), bytes_received=len(content)))
 
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+    async def _read(self, response: aiohttp.ClientResponse) -> bytearray:
         content, most = bytearray(), self._limits.answer_bytes
         async for part in response.content.iter_any():
             content += part
             if len(content) > most:
                 raise made("too_large", f"the answer is beyond {most} bytes")
-        if response.headers.get("Content-Encoding", "identity") == "identity":
-            return bytes(content)
-        # With a header of zlib or gzip, or without one: servers differ in the meaning of deflate.
-        bare = content[:1] != b"\x1f" and content[:1] != b"\x78"
-        unpacking = zlib.decompressobj(-zlib.MAX_WBITS if bare else zlib.MAX_WBITS | 32)
-        try:
-            unpacked = unpacking.decompress(content, most)
-        except zlib.error:
-            raise made("not_json", "the answer does not come from a database") from None
-        if unpacking.unconsumed_tail:
-            raise made("too_large", f"the answer is beyond {most} bytes")
-        return unpacked
+        return content
+
+
+def _unpacked(response: aiohttp.ClientResponse, content: bytearray, most: int) -> bytes:
+    if response.headers.get("Content-Encoding", "identity") == "identity":
+        return bytes(content)
+    # With a header of zlib or gzip, or without one: servers differ in the meaning of deflate.
+    bare = content[:1] != b"\x1f" and content[:1] != b"\x78"
+    unpacking = zlib.decompressobj(-zlib.MAX_WBITS if bare else zlib.MAX_WBITS | 32)
+    try:
+        unpacked = unpacking.decompress(content, most)
+    except zlib.error:
+        raise made("not_json", "the answer does not come from a database") from None
+    if unpacking.unconsumed_tail:
+        raise made("too_large", f"the answer is beyond {most} bytes")
+    return unpacked
 
 
 async def _note_kept(_session: Any, context: SimpleNamespace, _parameters: Any) -> None:
@@ -195,7 +240,7 @@ async def _note_kept(_session: Any, context: SimpleNamespace, _parameters: Any) 
 
 
 def _said(response: aiohttp.ClientResponse, content: bytes) -> Any:
-    """The answer.
+    """The answer in the form of `/v1/`, whichever path was asked.
 
     Raises:
         _Answer: it is an error, or does not come from a database.
@@ -207,8 +252,16 @@ def _said(response: aiohttp.ClientResponse, content: bytes) -> Any:
     if isinstance(answer, dict):
         if response.status < 300 and "result" in answer:
             return answer
+        status = None
+        if response.status < 300 and "results" in answer:
+            first = answer["results"][0]
+            if first["type"] == "ok":
+                return first["response"]
+            answer = first["error"]
+            # Without a code it is a fault of the server, which `/v1/` would report with 500.
+            status = None if answer.get("code") else 500
         message = str(answer.get("message") or answer.get("error") or "")
-        raise _Answer(message, str(answer.get("code") or ""), response)
+        raise _Answer(message, str(answer.get("code") or ""), response, status)
     message = content[:2000].decode(errors="replace")
     if 300 <= response.status < 400:
         message = f"HTTP status {response.status}, a redirect"
@@ -216,6 +269,18 @@ def _said(response: aiohttp.ClientResponse, content: bytes) -> Any:
         # The content may be a whole page.
         message = f"HTTP status {response.status} with {response.content_type}"
     raise _Answer(message, "", response)
+
+
+def _rows(result: Any) -> tuple[int, int]:
+    """The rows read and written by a statement or a batch, as the server's account counts them."""
+    total_read = total_written = 0
+    for step in result.get("step_results", [result]):
+        if step is not None:
+            read, written = whole(step.get("rows_read")), whole(step.get("rows_written"))
+            # What touches no row is counted as one read, BEGIN and COMMIT too.
+            total_read += read if read or written else 1
+            total_written += written
+    return total_read, total_written
 
 
 def _told(error: Exception, token: str) -> SyncError:

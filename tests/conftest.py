@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import gc
-import http.client
 import itertools
-import json
 import os
 import signal
-import socket
+import sqlite3
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from calls import Caller, Wire
 from daemon_process import Daemon, wait_until
-from fork_server import ForkServer
+from fork_server import Forked, ForkServer
 from hypothesis import settings
 
 # Each of hundreds of processes would compile the daemon again, three times as slow to start.
@@ -33,7 +32,7 @@ if os.access(_SHM, os.W_OK) and "TMPDIR" not in os.environ:
 
 _numbers = itertools.count(1)
 _FIGURE = "figure"
-pytest_plugins = ["cloud_fixtures", "model_fixtures"]
+pytest_plugins = ["cloud_fixtures", "model_server"]
 OURS = (
     *("THERMOCLINE_", "XDG_", "STATE_DIRECTORY", "RUNTIME_DIRECTORY", "CONFIGURATION_DIRECTORY"),
     # Nor do its secrets and its way to the network.
@@ -144,7 +143,10 @@ def make_daemon(tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
 
     yield make
     for daemon in made:
-        if daemon.process is not None and daemon.process.poll() is None:
+        # Whoever wants to see an orderly end stops the daemon in the test.
+        if isinstance(daemon.process, Forked):
+            daemon.kill()
+        elif daemon.running:
             daemon.stop()
 
 
@@ -152,150 +154,6 @@ def make_daemon(tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
 def daemon(make_daemon: Callable[..., Daemon]) -> Daemon:
     """A daemon that runs."""
     return make_daemon().start()
-
-
-class Answered:
-    """What came back over a bare connection.
-
-    Attributes:
-        status: the HTTP status; 0 when the connection was closed without an answer.
-        headers: by lower-case name.
-        text: the body.
-        whole: whether the body was as long as its head said.
-    """
-
-    def __init__(self, status: int, headers: dict[str, str], body: bytes, *, whole: bool) -> None:
-        self.status = status
-        self.headers = headers
-        self.text = body.decode()
-        self.whole = whole
-
-    @property
-    def body(self) -> Any:
-        """The body as JSON."""
-        return json.loads(self.text)
-
-    def refusal(self) -> tuple[int, str, str | None]:
-        """Status, code and field of an error; fails unless it is one as documented."""
-        assert self.status >= 400, self.text
-        assert self.headers["content-type"] == "application/json"
-        error = self.body.pop("error")
-        assert set(error) <= {"code", "message", "field", "hint"}, error
-        assert error["message"], error
-        return self.status, error["code"], error.get("field")
-
-
-class Wire:
-    """One bare connection to a daemon: bytes out, answers in."""
-
-    def __init__(self, path: Path, timeout: float = 60.0) -> None:
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            # Connecting waits for its turn only on a socket without a timeout.
-            self.socket.connect(str(path))
-        except OSError:
-            self.socket.close()
-            raise
-        self.socket.settimeout(timeout)
-        self._reader = self.socket.makefile("rb")
-
-    def makefile(self, _mode: str) -> Any:
-        """What an `HTTPResponse` reads from: one buffer for all the answers."""
-        return _Kept(self._reader)
-
-    def send(self, data: bytes) -> None:
-        """Send, whether or not the other side still listens."""
-        try:
-            self.socket.sendall(data)
-        except (BrokenPipeError, ConnectionResetError):
-            return
-
-    def answer(self, method: str = "GET") -> Answered:
-        """Read the next answer."""
-        response = http.client.HTTPResponse(self, method=method)  # type: ignore[arg-type]
-        try:
-            response.begin()
-            body = response.read()
-        except (http.client.BadStatusLine, ConnectionResetError):
-            return Answered(0, {}, b"", whole=False)
-        except http.client.IncompleteRead as error:
-            return Answered(response.status, {}, error.partial, whole=False)
-        headers = {name.lower(): value for name, value in response.getheaders()}
-        return Answered(response.status, headers, body, whole=True)
-
-    def closed(self) -> bool:
-        """Wait for the other side to close; False if it says something instead."""
-        try:
-            return self._reader.read(1) == b""
-        except ConnectionResetError:
-            return True
-
-    def close(self) -> None:
-        """Close it."""
-        self._reader.close()
-        self.socket.close()
-
-
-class _Kept:
-    """A reader that stays open when an answer has been read from it."""
-
-    def __init__(self, reader: Any) -> None:
-        self._reader = reader
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._reader, name)
-
-    def close(self) -> None:
-        """Not yet."""
-
-
-class Caller:
-    """Calls of one agent, each over a connection of its own.
-
-    Attributes:
-        agent: the agent that the calls are about.
-        path: the socket.
-    """
-
-    def __init__(self, path: Path, agent: str) -> None:
-        self.path = path
-        self.agent = agent
-
-    def __call__(
-        self,
-        method: str,
-        target: str,
-        body: Any = None,
-        *,
-        raw: bytes | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Answered:
-        """One call: `body` goes as JSON, `raw` as it is."""
-        data = raw if raw is not None else b"" if body is None else json.dumps(body).encode()
-        given = {"Host": "x", "X-Agent": self.agent, "Content-Length": str(len(data))}
-        lines = [f"{name}: {value}" for name, value in (given | dict(headers or {})).items()]
-        head = "\r\n".join([f"{method} {target} HTTP/1.1", *lines, "", ""])
-        wire = Wire(self.path)
-        try:
-            wire.send(head.encode() + data)
-            return wire.answer(method)
-        finally:
-            wire.close()
-
-    def ok(self, method: str, target: str, body: Any = None) -> Any:
-        """The JSON of a call that must succeed."""
-        answered = self(method, target, body)
-        assert answered.status < 300, answered.text
-        return answered.body
-
-    def store(self, text: str, **fields: Any) -> Any:
-        """Store a memory."""
-        return self.ok("POST", "/api/memory", {"text": text, **fields})
-
-    def total(self) -> int:
-        """How many memories there are, expired and merged ones included."""
-        answered = self("GET", "/api/memory?include=merged,expired")
-        return 0 if answered.status == 404 else int(answered.body["total"])
 
 
 @pytest.fixture(scope="module")
@@ -313,6 +171,25 @@ def shared_daemon(
 def call(shared_daemon: Daemon) -> Caller:
     """Calls of an agent of its own to the module's daemon."""
     return Caller(shared_daemon.socket, f"agent{next(_numbers)}")
+
+
+@pytest.fixture
+def copy_agent(shared_daemon: Daemon) -> Callable[[str, str], None]:
+    """`copy_agent(source, target)` begins an agent with the memories that another has now.
+
+    Many memories are stored once for a module, and copied for each of its tests.
+    """
+
+    def copy(source: str, target: str) -> None:
+        folder = shared_daemon.folder(target)
+        folder.mkdir(mode=0o700)
+        with (
+            closing(sqlite3.connect(shared_daemon.folder(source) / "memory.db")) as old,
+            closing(sqlite3.connect(folder / "memory.db")) as new,
+        ):
+            old.backup(new)
+
+    return copy
 
 
 @pytest.fixture

@@ -1,27 +1,40 @@
-"""The daemon's state and events as they happen: two threads that post frozen snapshots.
+"""The daemon as the view sees it: frozen snapshots of its state and events, and calls on threads.
 
-One thread follows `/api/events`, the other asks `/api/status` when something happened, and every
-few seconds. However much happens, at most four snapshots a second are posted. Both reconnect by
-themselves, to whichever socket the daemon then has.
+Of the feed's two threads one follows `/api/events`, the other asks `/api/status` when something
+happened, and every few seconds. However much happens, at most four snapshots a second are posted.
+Both reconnect by themselves, to whichever socket the daemon then has.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
-from thermocline.daemon.client import Client, ClientError
-from thermocline.daemon.shapes.status import Status
+from thermocline.daemon.client import ApiError, Client, ClientError
+from thermocline.daemon.client.wording import number_of
+from thermocline.daemon.schemas.status import Status
 
+T = TypeVar("T")
+Undo: TypeAlias = Callable[[Client], object]
+
+# How long the daemon may take for what is usually quick, and for what may take minutes.
+USUAL_SECONDS: Final = 30.0
+LONG_SECONDS: Final = 600.0
 _UPDATE_SECONDS: Final = 0.25
 _IDLE_SECONDS: Final = 5.0
 _RETRY_SECONDS: Final = 1.0
 # Of a status that takes long to compute, the daemon's share of the time stays below a fifth.
 _REST_PER_WORK: Final = 4.0
-_EVENTS_KEPT: Final = 1000
+_MAX_EVENTS: Final = 1000
+# What reads although it has a body, and is therefore sent with POST.
+_READS: Final = frozenset(
+    {"/api/recall", "/api/context", "/api/files/search", "/api/files/get", "/api/validate"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +55,14 @@ class FeedEvent:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
+class Verdict(NamedTuple):
+    """The health of the daemon: a mark, a word that alone says it, and the theme's colour."""
+
+    mark: str
+    word: str
+    color: str
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The daemon at one moment.
@@ -51,18 +72,30 @@ class Snapshot:
         status: its answer, or while it is away the last one; None: it never answered.
         at: when `status` came, in seconds since the epoch.
         trouble: why it does not answer; "" while it does.
-        since: when it began or ceased to answer.
         events: what happened since the snapshot before, oldest first.
-        socket: where it was looked for.
     """
 
     connected: bool = False
     status: Status | None = None
     at: float = 0.0
     trouble: str = ""
-    since: float = 0.0
     events: tuple[FeedEvent, ...] = ()
-    socket: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The health in a word."""
+        if not self.connected:
+            if not self.trouble:
+                return Verdict("○", "connecting", "secondary")
+            return Verdict("✗", "no daemon", "error")
+        if self.status is None or not self.status.ready:
+            return Verdict("○", "starting", "warning")
+        problems = self.status.problems
+        if lasting := sum(problem.lasting for problem in problems):
+            return Verdict("✗", number_of(lasting, "problem", "problems"), "error")
+        if problems:
+            return Verdict("!", number_of(len(problems), "remark", "remarks"), "warning")
+        return Verdict("✓", "healthy", "success")
 
 
 class Feed:
@@ -91,7 +124,7 @@ class Feed:
         self._listening: Client | None = None
         self._threads = [
             threading.Thread(target=target, name=f"feed-{target.__name__}", daemon=True)
-            for target in (self._ask, self._follow)
+            for target in (self._poll, self._follow)
         ]
 
     def start(self) -> None:
@@ -114,19 +147,26 @@ class Feed:
         for thread in self._threads:
             thread.join(1.0)
 
-    def _ask(self) -> None:
-        last = Snapshot(since=self._now())
+    def _poll(self) -> None:
+        last = Snapshot()
         client: Client | None = None
         while not self._stopped.is_set():
             self._wake.clear()
             began = time.monotonic()
             client = client or self._connect()
             try:
-                last = self._answered(last, client.status(), client.socket_path)
+                status = client.status()
             except ClientError as error:
-                last = self._failed(last, error, client.socket_path)
+                if not self._stopped.is_set():
+                    self._answers.clear()
+                last = Snapshot(False, last.status, last.at, str(error))
                 client.close()
                 client = None
+            else:
+                self._answers.set()
+                with self._lock:
+                    events, self._events = tuple(self._events), []
+                last = Snapshot(True, status, self._now(), "", events)
             if self._stopped.is_set():
                 break
             self._post(last)
@@ -135,20 +175,6 @@ class Feed:
             self._wake.wait(max(0.0, (_IDLE_SECONDS if client else _RETRY_SECONDS) - rest))
         if client is not None:
             client.close()
-
-    def _answered(self, last: Snapshot, status: Status, socket: str) -> Snapshot:
-        now = self._now()
-        self._answers.set()
-        with self._lock:
-            events, self._events = tuple(self._events), []
-        since = last.since if last.connected else now
-        return Snapshot(True, status, now, "", since, events, socket)
-
-    def _failed(self, last: Snapshot, error: ClientError, socket: str) -> Snapshot:
-        if not self._stopped.is_set():
-            self._answers.clear()
-        since = self._now() if last.connected else last.since
-        return Snapshot(False, last.status, last.at, str(error), since, (), socket)
 
     def _follow(self) -> None:
         # The first time, what the daemon still knows of; later, what was missed in between.
@@ -178,5 +204,96 @@ class Feed:
         seconds = float(at) if isinstance(at, (int, float)) else self._now()
         with self._lock:
             self._events.append(FeedEvent(event_id, kind, agent, seconds, fields))
-            del self._events[:-_EVENTS_KEPT]
+            del self._events[:-_MAX_EVENTS]
         self._wake.set()
+
+
+class Done(NamedTuple):
+    """A change that was made: what was done, in words, and what undoes it."""
+
+    text: str
+    undo: Undo | None = None
+
+
+def doing(words: str, run: Undo, undo: Undo | None = None) -> Callable[[Client], Done]:
+    """A change whose words are known before it is made."""
+
+    def change(client: Client) -> Done:
+        run(client)
+        return Done(words, undo)
+
+    return change
+
+
+class ReadOnlyClient(Client):
+    """A client that refuses every call that could change something, without sending it."""
+
+    def _call(self, method: str, path: str, query: Any = None, body: Any = None) -> Any:
+        if method != "GET" and path not in _READS and not _dry(query, body):
+            raise ApiError("read_only", "nothing can be changed: the view is read-only")
+        return super()._call(method, path, query, body)
+
+
+def _dry(query: Any, body: Any) -> bool:
+    return any(isinstance(part, dict) and part.get("dry_run") is True for part in (query, body))
+
+
+class Calls:
+    """Runs functions of a client, each on a thread that ends with the program.
+
+    A client serves one call at a time, so there are as many as there were calls at once.
+
+    Args:
+        connect: makes a client.
+    """
+
+    def __init__(self, connect: Callable[[], Client]) -> None:
+        self._connect = connect
+        self._idle: list[Client] = []
+        self._closed = False
+
+    async def run(self, function: Callable[[Client], T], patience: float = USUAL_SECONDS) -> T:
+        """What `function` returns or raises; if the caller is cancelled, it runs to its end.
+
+        Args:
+            function: is called with a client, on a thread.
+            patience: seconds to wait for the daemon at a time.
+        """
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T] = loop.create_future()
+        client = self._idle.pop() if self._idle else self._connect()
+        client.timeout = patience
+
+        def settle(result: T | None, error: BaseException | None) -> None:
+            if self._closed:
+                client.close()
+            else:
+                self._idle.append(client)
+            if done.cancelled():
+                return
+            if error is not None:
+                done.set_exception(error)
+            else:
+                done.set_result(result)  # type: ignore[arg-type]
+
+        def work() -> None:
+            result: T | None = None
+            failure: BaseException | None = None
+            try:
+                result = function(client)
+            except Exception as error:  # noqa: BLE001 - it is raised where the result is awaited
+                failure = error
+            if self._closed:
+                client.close()
+            # The program may have ended meanwhile.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(settle, result, failure)
+
+        threading.Thread(target=work, name="call", daemon=True).start()
+        return await done
+
+    def close(self) -> None:
+        """Close the idle connections now, and the others when their calls are over."""
+        self._closed = True
+        while self._idle:
+            self._idle.pop().close()

@@ -12,8 +12,8 @@ from textual.pilot import Pilot
 from thermocline.daemon.client import Client
 
 from .app import ThermoclineApp
-from .calls import ReadOnlyClient
-from .remembered import place
+from .feed import ReadOnlyClient
+from .session import state_file
 
 _SETTLE_SECONDS = 20.0
 
@@ -21,7 +21,7 @@ _SETTLE_SECONDS = 20.0
 def connector(socket: str | None, *, read_only: bool) -> Callable[[str | None], Client]:
     """A factory of clients for a socket; None: the default socket, looked for each time."""
     kind = ReadOnlyClient if read_only else Client
-    return lambda agent: kind(socket, agent)
+    return lambda agent: kind(socket, agent, program="tui")
 
 
 def open_view(
@@ -29,7 +29,7 @@ def open_view(
 ) -> int:
     """Open the view in this terminal until it is left; return the exit code."""
     app = ThermoclineApp(
-        connect, agent=agent, tab=tab, read_only=read_only, state=place(os.environ)
+        connect, agent=agent, tab=tab, read_only=read_only, state=state_file(os.environ)
     )
     app.run()
     return app.return_code or 0

@@ -41,7 +41,7 @@ def plain(text: str, keep: str = "") -> str:
     """
     if text.isprintable() and not _ACTING.search(text):
         return text
-    return _ACTING.sub(lambda found: found[0] if found[0] in keep else _escaped(found[0]), text)
+    return _ACTING.sub(lambda match: match[0] if match[0] in keep else _escaped(match[0]), text)
 
 
 def masked(text: str) -> str:

@@ -1,1 +1,1 @@
-"""HTTP over the Unix socket: one module for each noun, a table of routes, and the edge itself."""
+"""HTTP over the Unix socket: connections, requests, dispatch to operations, streams."""

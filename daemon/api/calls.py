@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
-from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.web_protocol import RequestPayloadError
-from aiohttp.web_request import BaseRequest
 
 from ..config.settings import Settings
 from ..errors import InvalidInput, ShuttingDown, TooLarge
@@ -18,15 +15,15 @@ from ..memory.checks import check_agent, shown
 from ..operations.access import Peer
 from ..operations.operation import Operation
 from ..operations.scope import Daemon
-from ..shapes.common import convert
-from . import json_body
-from .bus import Bus
-from .connections import ArrivedLate, PeerConnection
+from .connections import PeerConnection
+from .http import HttpRequest, RequestTimeout
+
+if TYPE_CHECKING:
+    from .streams import Bus
 
 T = TypeVar("T")
-_CHUNK: Final = 16_384
 # A larger body needs one of the few places for large ones.
-_SMALL: Final = 16_384
+_SMALL_BODY_BYTES: Final = 16_384
 
 
 class Services(Daemon, frozen=True, kw_only=True):
@@ -34,10 +31,6 @@ class Services(Daemon, frozen=True, kw_only=True):
 
     bus: Bus
     stopping: asyncio.Event
-
-
-class NoParameters(msgspec.Struct, forbid_unknown_fields=True):
-    """The query of an operation without parameters."""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -51,7 +44,8 @@ class Call(msgspec.Struct, frozen=True):
     """
 
     services: Services
-    request: BaseRequest
+    request: HttpRequest
+    connection: PeerConnection
     operation: Operation
     parts: Mapping[str, str]
     peer: Peer
@@ -59,105 +53,54 @@ class Call(msgspec.Struct, frozen=True):
     agent: str
     agent_named: bool
 
-    @property
-    def connection(self) -> PeerConnection:
-        """The connection of the request."""
-        protocol = self.request.protocol
-        assert isinstance(protocol, PeerConnection)
-        return protocol
 
-
-def agent_of(request: BaseRequest, default: str) -> tuple[str, bool]:
+def agent_of(request: HttpRequest, default: str) -> tuple[str, bool]:
     """The agent that a request names, or `default`; and whether it names one.
 
     Raises:
         InvalidInput: it names several agents, or an invalid id.
     """
-    given = [*request.query.getall("agent", ()), *request.headers.getall("X-Agent", ())]
-    if len(set(given)) > 1:
-        named = " and ".join(map(shown, dict.fromkeys(given)))
+    names = [*request.query.get("agent", ()), *request.headers("x-agent")]
+    if len(set(names)) > 1:
+        named = " and ".join(map(shown, dict.fromkeys(names)))
         raise InvalidInput(
             f"cannot tell the agent: the call names {named}",
             field="agent",
             hint="give one ?agent= or one X-Agent",
         )
     # An empty name is a caller's mistake, not the default.
-    return check_agent(given[0] if given else default), bool(given)
+    return check_agent(names[0] if names else default), bool(names)
 
 
-def query_of(request: BaseRequest, kind: type[Any]) -> Any:
-    """The parameters of the URL as a `kind`; lists come from repetition or commas.
-
-    Raises:
-        InvalidInput: a parameter is unknown, or its value does not fit.
-    """
-    lists = {
-        field.encode_name
-        for field in msgspec.structs.fields(kind)
-        if "tuple" in str(field.type).lower()
-    }
-    found: dict[str, Any] = {}
-    for name in dict.fromkeys(request.query.keys()):
-        if name == "agent":
-            continue
-        values = request.query.getall(name)
-        if name in lists:
-            # A single tag may contain a comma; the other lists are of plain words.
-            parts = values if name == "tag" else [part for v in values for part in v.split(",")]
-            found[name] = [part for part in parts if part]
-        elif len(values) > 1:
-            raise InvalidInput(f"'{name}' is given {len(values)} times", field=name)
-        else:
-            found[name] = values[0]
-    return convert(found, kind, strict=False)
-
-
-async def body_of(call: Call, kind: Any) -> Any:
-    """The JSON of the body as a `kind`.
+async def read_body(call: Call) -> bytes:
+    """The whole body.
 
     Raises:
-        InvalidInput: it is missing, is not JSON, or does not fit.
+        InvalidInput: it is not encoded as its head says, or does not arrive in time.
         TooLarge: it is beyond the limit.
     """
-    raw = await _read(call)
-    if not raw:
-        raise InvalidInput("cannot read the body: it is empty", hint="send JSON")
-    return convert(json_body.decode(raw), kind)
-
-
-async def _read(call: Call) -> bytes:
-    limit = call.settings.socket.max_body_bytes
-    if (call.request.content_length or 0) > limit:
+    limit, body = call.settings.socket.max_body_bytes, call.request.body
+    if call.request.length > limit:
         raise _too_large(limit)
-    if call.request.headers.get("Expect", "").lower() == "100-continue":
-        transport = call.request.transport
-        assert transport is not None
-        transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    if body.complete:
+        return await _read_within(call, limit)
+    if call.request.header("expect").lower() == "100-continue":
+        call.connection.write(b"HTTP/1.1 100 Continue\r\n\r\n")
     seconds = call.settings.socket.body_timeout_seconds
     try:
-        async with asyncio.timeout(seconds):
-            return await _read_unless_ended(call, limit)
+        async with asyncio.timeout(seconds), ending(call) as left:
+            reading = _read_within(call, limit)
+            return await unless_left(call, left, reading, "take the rest of the request")
     except TimeoutError as error:
-        raise ArrivedLate(f"the request's body did not arrive in {seconds:g} seconds") from error
-    except (HttpProcessingError, RequestPayloadError) as error:
-        raise InvalidInput("cannot read the body: it is not encoded as its headers say") from error
-
-
-async def _read_unless_ended(call: Call, limit: int) -> bytes:
-    """The body; reading stops when the caller or the daemon leaves."""
-    if call.request.content.is_eof():
-        return await _read_within(call, limit)
-    async with ending(call) as left:
-        return await unless_left(
-            call, left, _read_within(call, limit), "take the rest of the request"
-        )
+        raise RequestTimeout(f"the request's body did not arrive in {seconds:g} seconds") from error
 
 
 async def _read_within(call: Call, limit: int) -> bytes:
     raw = bytearray()
     async with AsyncExitStack() as room:
-        while chunk := await call.request.content.read(_CHUNK):
-            if len(raw) <= _SMALL < len(raw) + len(chunk):
+        while chunk := await call.request.body.read():
+            call.connection.balance()
+            if len(raw) <= _SMALL_BODY_BYTES < len(raw) + len(chunk):
                 await room.enter_async_context(call.connection.large_bodies)
             raw += chunk
             if len(raw) > limit:
@@ -181,8 +124,8 @@ async def _either_leaves(call: Call) -> None:
     try:
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for one in either:
-            one.cancel()
+        for task in either:
+            task.cancel()
 
 
 async def unless_left(call: Call, left: asyncio.Future[None], work: Awaitable[T], what: str) -> T:

@@ -1,72 +1,83 @@
-"""Connections: deadlines, errors as JSON, and a log that misbehaving callers cannot fill."""
+"""Connections to the socket: their requests in order, deadlines, limits, and how they end.
+
+A caller costs at most a read of `READ_BYTES` at a time, what `RequestReader` lets wait, and one
+answer that it does not read. What it does not do in time ends its connection.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import select
-import time
-from collections import Counter
-from collections.abc import Awaitable, Callable
-from typing import Any, Final
-
-import msgspec
-from aiohttp import web_server
-from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
-from aiohttp.web_protocol import RequestHandler
-from aiohttp.web_request import BaseRequest
-from aiohttp.web_response import Response, StreamResponse
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from ..config.settings import Socket
-from ..errors import InvalidInput, ThermoclineError, TooLarge, TooManyRequests, Unavailable
-from ..operations.access import UNKNOWN_PEER, Peer, peer_of
-from .turns import Turns
+from ..errors import ThermoclineError
+from ..operations.access import Peer, peer_of
+from .http import (
+    READ_BYTES,
+    HttpRequest,
+    RequestReader,
+    RequestTimeout,
+    error_response,
+)
 
-# aiohttp accepts None for "no log of each request", though its types do not say so.
-_NO_LOG: Final[Any] = None
-_log = logging.getLogger(__name__)
-_COMPLAINT_SECONDS: Final = 60.0
-# The maximum size of a read, and of unread data, for one connection.
-_READ_BYTES: Final = 8_192
-_LARGE_BODIES: Final = 16
+if TYPE_CHECKING:
+    from .server import Server
+
+_LINGER_SECONDS: Final = 2.0
+# The statuses of requests that are wrong in themselves.
+_MISTAKES: Final = {400, 405, 408, 413, 431}
 
 
-class Complaints:
-    """Logs callers' mistakes: at most one line per minute and kind, without received data."""
+class Deadline:
+    """Calls a function, unless it is set again or cleared within its time.
 
-    def __init__(self) -> None:
-        self._last: dict[str, float] = {}
-        self._since: dict[str, int] = {}
+    It is set for every request: a timer that is due earlier is left, and then waits for the rest.
+    """
 
-    def note(self, action: str, what: str) -> None:
-        """Log `what`, or count it for the next line."""
-        self._since[action] = self._since.get(action, 0) + 1
-        now = time.monotonic()
-        if now - self._last.get(action, -_COMPLAINT_SECONDS) < _COMPLAINT_SECONDS:
+    __slots__ = ("_due", "_ended", "_expire", "_loop", "_timer")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._due, self._ended = 0.0, False
+        self._expire: Callable[[], None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def set(self, seconds: float, expire: Callable[[], None]) -> None:
+        """Call `expire` in `seconds`, in place of what was to be called; nothing after `end`."""
+        if self._ended:
             return
-        self._last[action] = now
-        _log.warning("%s (%d times)", what, self._since.pop(action), extra={"action": action})
+        self._due, self._expire = self._loop.time() + seconds, expire
+        if self._timer is not None and self._timer.when() > self._due:
+            self._timer.cancel()
+            self._timer = None
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._due, self._ring)
+
+    def clear(self) -> None:
+        """Call nothing."""
+        self._expire = None
+
+    def end(self) -> None:
+        """Call nothing more, and leave no timer behind."""
+        self._expire, self._ended = None, True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _ring(self) -> None:
+        self._timer, expire = None, self._expire
+        if expire is not None and self._due > self._loop.time():
+            self._timer = self._loop.call_at(self._due, self._ring)
+        elif expire is not None:
+            self._expire = None
+            expire()
 
 
-class ArrivedLate(InvalidInput):
-    """A request began and did not arrive in time."""
+class PeerConnection(asyncio.Protocol):
+    """One caller's connection: its requests are answered one after another, in their order.
 
-    code = "timeout"
-    status = 408
-
-
-class NotHttp(InvalidInput):
-    """The received bytes are not a request."""
-
-    def __init__(self) -> None:
-        super().__init__("cannot read the request: it is not HTTP/1.1")
-
-
-class PeerConnection(RequestHandler):
-    """One caller's connection.
-
-    aiohttp closes idle connections; this class also ends a request whose head arrives too slowly,
-    disconnects a caller that does not read its answers, and refuses malformed requests in JSON.
     A caller that has closed only its own side still gets its answers.
 
     Attributes:
@@ -75,293 +86,214 @@ class PeerConnection(RequestHandler):
         peer: who connected.
     """
 
-    __slots__ = (
-        *("_complaints", "_deadline", "_ended", "_newest", "_socket", "_unread"),
-        *("_turns", "gone", "large_bodies", "peer"),
-    )
+    _transport: asyncio.Transport
+    peer: Peer
 
-    def __init__(
-        self,
-        server: Server,
-        loop: asyncio.AbstractEventLoop,
-        settings: Socket,
-    ) -> None:
-        super().__init__(
-            server,
-            loop=loop,
-            keepalive_timeout=settings.idle_timeout_seconds,
-            tcp_keepalive=False,
-            lingering_time=2.0,
-            access_log=_NO_LOG,
-            read_bufsize=_READ_BYTES,
-        )
-        self._socket = settings
-        self._complaints = server.complaints
-        self._turns = server.turns
+    def __init__(self, server: Server, settings: Socket) -> None:
+        self._server = server
+        self._settings = settings
+        self._reader = RequestReader()
+        self._serving: asyncio.Task[None] | None = None
+        self._writable: asyncio.Future[None] | None = None
+        self._half_closed = self._ending = self._paused = False
+        # What the caller has to send: a request, the rest of a head, or its leaving.
+        self._arrival = Deadline(server.loop)
+        # And that it reads what was sent to it.
+        self._departure = Deadline(server.loop)
+        self._head_is_due = False
         self.large_bodies = server.large_bodies
-        self.peer = UNKNOWN_PEER
-        self._ended = False
-        self._newest: Any = None
-        self._deadline: asyncio.TimerHandle | None = None
-        self._unread: asyncio.TimerHandle | None = None
         self.gone = asyncio.Event()
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Read little at a time: other callers wait while one chunk is processed."""
-        # asyncio's transports have this attribute, though its documentation does not say so.
-        transport.max_size = _READ_BYTES  # type: ignore[attr-defined]
-        self.peer = peer_of(transport.get_extra_info("socket"))
-        super().connection_made(transport)
+    # What asyncio calls
 
-    def connection_lost(self, exc: BaseException | None) -> None:
-        """Cancel the deadlines with the connection."""
-        self.arrived()
-        self._was_read()
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Read little at a time, and wait for the first request."""
+        assert isinstance(transport, asyncio.Transport)
+        # asyncio's transports have this attribute, though its documentation does not say so.
+        transport.max_size = READ_BYTES  # type: ignore[attr-defined]
+        self._transport = transport
+        self.peer = peer_of(transport.get_extra_info("socket"))
+        self._server.opened(self)
+        self._await_request()
+
+    def connection_lost(self, _: BaseException | None) -> None:
+        """Begin no more requests; the one that is being answered goes on."""
+        self._reader.end()
+        self._arrival.end()
+        self.resume_writing()
+        self._departure.end()
         self.gone.set()
-        super().connection_lost(exc)
+        self._server.lost(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse it, and begin to answer what is in it."""
+        self._reader.feed(data)
+        if self._serving is None and self._reader.waiting:
+            self._serving = self._server.loop.create_task(self._serve())
+        elif self._serving is None and self._reader.in_head and not self._head_is_due:
+            self._await_head()
+        self.balance()
+
+    def eof_received(self) -> bool:
+        """Answer what has arrived, if the caller still reads; True: the connection stays open."""
+        self._half_closed = True
+        self._reader.eof()
+        return self._serving is not None and not self._ending and not self._has_left()
 
     def pause_writing(self) -> None:
         """Set a deadline for a caller that does not read."""
-        super().pause_writing()
-        transport = self.transport
-        if self._unread is None and transport is not None:
-            self._unread = self._loop.call_later(self._socket.body_timeout_seconds, transport.abort)
+        self._writable = self._server.loop.create_future()
+        self._departure.set(self._settings.body_timeout_seconds, self.abort)
 
     def resume_writing(self) -> None:
-        """Cancel the deadline: the caller reads again."""
-        self._was_read()
-        super().resume_writing()
+        """The caller reads again."""
+        self._departure.clear()
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
+        self._writable = None
 
-    def _was_read(self) -> None:
-        if self._unread is not None:
-            self._unread.cancel()
-            self._unread = None
+    # Answering
 
-    def data_received(self, data: bytes) -> None:
-        """Set a deadline for a request that begins to arrive."""
-        # A sending caller is not idle: the head of a request has its own deadline.
-        self._next_keepalive_close_time = self._loop.time() + self._socket.idle_timeout_seconds
-        if self._deadline is None and self._current_request is None:
-            self._deadline = self._loop.call_later(
-                self._socket.header_timeout_seconds, self._expire
-            )
-        super().data_received(data)
-        if self._messages:
-            self._newest = self._messages[-1][1]
+    async def _serve(self) -> None:
+        """Answer all requests that wait, then wait for the next."""
+        try:
+            while self._reader.waiting:
+                request = self._reader.waiting.popleft()
+                if isinstance(request, ThermoclineError):
+                    await self.turn()
+                    self._server.turns.note_mistake(self.peer.pid)
+                    self._server.mistakes.log("malformed_request", "refused a malformed request")
+                    self._refuse(request)
+                    return
+                self._arrival.clear()
+                self._head_is_due = False
+                if not await self._answer(request):
+                    self._end(complete=request.body.complete)
+                    return
+                self.balance()
+        except ConnectionError:
+            self.abort()
+        except Exception as error:  # noqa: BLE001 - its message may quote received data
+            name = type(error).__name__
+            self._server.mistakes.log("connection_failed", f"a connection failed with {name}")
+            self.abort()
+        finally:
+            self._serving = None
+        if self._half_closed:
+            self._close()
+        elif self._reader.in_head:
+            self._await_head()
+        else:
+            self._await_request()
 
-    def eof_received(self) -> bool:  # type: ignore[override]
-        """Keep the connection open for answers that are still due; True: it stays open."""
-        waiting = self._waiter is not None and not self._waiter.done()
-        if waiting or self._newest is None or not self._newest.is_eof() or self._has_left():
-            return False
-        self._ended = True
-        if not self._messages:
-            self.close()
-        return True
+    async def _answer(self, request: HttpRequest) -> bool:
+        """Answer it, and return whether another may follow."""
+        response = await self._server.handler(request, self)
+        if response.status in _MISTAKES:
+            self._server.turns.note_mistake(self.peer.pid)
+        is_last = self._half_closed and not self._reader.waiting
+        leaves = is_last or not (request.persistent and request.body.complete)
+        response.closes = response.closes or leaves or self._server.stopping
+        self.write(response.to_send(request.method))
+        await self.drain()
+        return not response.closes
+
+    async def turn(self, agent: str = "") -> None:
+        """Wait until this caller's request about `agent` may begin."""
+        await self._server.turns.acquire(self.peer.pid, agent)
+
+    def write(self, data: bytes) -> None:
+        """Send these bytes as the next."""
+        self._transport.write(data)
+
+    async def drain(self) -> None:
+        """Wait while the caller has too much to read.
+
+        Raises:
+            ConnectionResetError: the caller has left.
+        """
+        if self._writable is not None:
+            await self._writable
+        if self._transport.is_closing():
+            raise ConnectionResetError
+
+    def balance(self) -> None:
+        """Read from the socket only what there is room for."""
+        pause = self._reader.is_full
+        if pause != self._paused and not self._half_closed and not self._transport.is_closing():
+            self._paused = pause
+            if pause:
+                self._transport.pause_reading()
+            else:
+                self._transport.resume_reading()
+
+    # Deadlines
+
+    def _await_request(self) -> None:
+        self._head_is_due = False
+        self._arrival.set(self._settings.idle_timeout_seconds, self._close)
+
+    def _await_head(self) -> None:
+        self._head_is_due = True
+        self._arrival.set(self._settings.header_timeout_seconds, self._refuse_late_head)
+
+    def _refuse_late_head(self) -> None:
+        seconds = self._settings.header_timeout_seconds
+        self._refuse(RequestTimeout(f"the request's head did not arrive in {seconds:g} seconds"))
+
+    # Ending
 
     @property
     def is_idle(self) -> bool:
         """Whether it is between two requests, or before its first."""
-        return self._current_request is None and not self._messages and self._deadline is None
+        return self._serving is None and not self._reader.in_head
+
+    def close_if_idle(self) -> None:
+        """Close it unless a request arrives or is answered; then it closes behind the answer."""
+        if self.is_idle:
+            self._close()
+
+    def abort(self) -> None:
+        """Close it at once."""
+        self._transport.abort()
+
+    def _refuse(self, error: ThermoclineError) -> None:
+        """Answer at once and close, outside any request."""
+        self.write(refusal(error))
+        self._end(complete=False)
+
+    def _end(self, *, complete: bool) -> None:
+        """Close behind the last answer, to a request that has arrived or has not.
+
+        Were the rest of a request left unread, the caller would see its connection broken instead
+        of the answer.
+        """
+        self._reader.closed = True
+        self.balance()
+        if complete or self._half_closed:
+            self._close()
+        elif not self._transport.is_closing():
+            self._ending = True
+            self._transport.write_eof()
+            self._arrival.set(_LINGER_SECONDS, self.abort)
+
+    def _close(self) -> None:
+        """Close it once what was written is read."""
+        self._reader.closed = True
+        self._arrival.end()
+        self._transport.close()
+        if self._transport.get_write_buffer_size():
+            self._departure.set(self._settings.body_timeout_seconds, self.abort)
 
     def _has_left(self) -> bool:
         """Whether the caller closed both directions, so that no answer can be read."""
-        transport = self.transport
-        if transport is None:
-            return True
         poll = select.poll()
-        poll.register(transport.get_extra_info("socket"), 0)
+        poll.register(self._transport.get_extra_info("socket"), 0)
         return any(event & select.POLLHUP for _, event in poll.poll(0))
 
-    async def finish_response(
-        self, request: BaseRequest, resp: StreamResponse, start_time: float | None
-    ) -> tuple[StreamResponse, bool]:
-        """Send the answer; after the last answer to a half-closed caller, close the connection."""
-        if self._ended and not self._messages:
-            self.close()
-        return await super().finish_response(request, resp, start_time)
 
-    def arrived(self) -> None:
-        """The head is complete: the deadline is met."""
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
-    async def turn(self, agent: str = "") -> None:
-        """Wait until this caller's request about `agent` may begin."""
-        await self._turns.take(self.peer.pid, agent)
-
-    def _make_error_handler(self, err_info: Any) -> Callable[..., Awaitable[StreamResponse]]:
-        answer = super()._make_error_handler(err_info)
-
-        async def handler(request: BaseRequest) -> StreamResponse:
-            await self.turn()
-            return await answer(request)
-
-        return handler
-
-    def handle_error(
-        self,
-        request: BaseRequest,
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,
-    ) -> StreamResponse:
-        """The answer to received bytes that are not a request, as JSON."""
-        self.arrived()
-        if isinstance(exc, ConnectionError):
-            raise exc  # The caller has left.
-        if exc is not None and not isinstance(exc, HttpProcessingError):
-            self.log_exception(exc_info=exc)
-        if request.writer.output_size > 0:
-            raise ConnectionError("an answer has begun")
-        error: ThermoclineError
-        if isinstance(exc, LineTooLong) or "Too many headers" in (message or ""):
-            most = f"{self.max_field_size} bytes a line, {self.max_headers} lines"
-            error = TooLarge(f"cannot read the request: its head is over {most}")
-            status = 431
-        else:
-            error = NotHttp()
-        self._complaints.note("malformed_request", "refused a malformed request")
-        answer = error_response(error, status=status)
-        answer.force_close()
-        return answer
-
-    def log_exception(self, *_args: Any, **kw: Any) -> None:
-        """Log an error of aiohttp without its message, which may quote received data."""
-        kind = type(kw.get("exc_info")).__name__
-        self._complaints.note("connection_failed", f"a connection failed with {kind}")
-
-    def _expire(self) -> None:
-        self._deadline = None
-        seconds = self._socket.header_timeout_seconds
-        self.refuse(ArrivedLate(f"the request's head did not arrive in {seconds:g} seconds"))
-
-    def refuse(self, error: ThermoclineError) -> None:
-        """Answer at once and close, outside any request."""
-        transport = self.transport
-        if transport is not None:
-            transport.write(_refusal(error))
-        self.force_close()
-
-    def refuse_malformed(self) -> None:
-        """Refuse a malformed request that aiohttp accepted."""
-        self._complaints.note("malformed_request", "refused a malformed request")
-        self.refuse(NotHttp())
-
-
-class Beyond(asyncio.Protocol):
-    """A connection beyond the limit. Refusing it costs an answer, but no parser."""
-
-    def __init__(self, server: Server, limit: int) -> None:
-        self._server = server
-        self._limit = limit
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the place of an idle connection, or answer why not, and close."""
-        assert isinstance(transport, asyncio.Transport)
-        if self._server.make_room(peer_of(transport.get_extra_info("socket"))):
-            connection = self._server.connection()
-            transport.set_protocol(connection)
-            connection.connection_made(transport)
-            return
-        self._server.complaints.note("connection_refused", "turned connections away: too many")
-        error = Unavailable(
-            f"cannot take another connection: {self._limit} are open",
-            hint="close some, or raise socket.max_connections",
-        )
-        transport.write(_refusal(error))
-        transport.close()
-
-
-class Server(web_server.Server):
-    """Makes connections up to the limit, and holds what they share.
-
-    Attributes:
-        accepted: called when a connection is made.
-    """
-
-    def __init__(self, handler: Any, settings: Any) -> None:
-        super().__init__(handler)
-        self._settings = settings
-        self._arriving = 0
-        self.accepted: Callable[[], None] = lambda: None
-        self.complaints = Complaints()
-        self.turns = Turns(self._loop)
-        self.large_bodies = asyncio.Semaphore(_LARGE_BODIES)
-
-    def protocol(self) -> asyncio.Protocol:
-        """A connection with the time-outs in force, or its refusal."""
-        settings = self._settings().socket
-        if len(self._connections) + self._arriving >= settings.max_connections:
-            return Beyond(self, settings.max_connections)
-        return self.connection()
-
-    def connection(self) -> PeerConnection:
-        """A new connection."""
-        self._arriving += 1
-        return PeerConnection(self, self._loop, self._settings().socket)
-
-    def make_room(self, newcomer: Peer) -> bool:
-        """Close an idle connection of the process that has the most, for one that has far fewer.
-
-        So a process that opens many connections does not keep other processes out.
-        """
-        ours = [one for one in self.connections if isinstance(one, PeerConnection)]
-        open_of = Counter(connection.peer.pid for connection in ours)
-        (most_of, most), *_ = open_of.most_common(1)
-        if open_of[newcomer.pid] >= most // 2:
-            return False
-        for connection in ours:
-            if connection.peer.pid == most_of and connection.is_idle:
-                connection.force_close()
-                return True
-        return False
-
-    def connection_made(self, handler: Any, transport: asyncio.Transport) -> None:
-        """Count it as open."""
-        self._arriving -= 1
-        self.accepted()
-        super().connection_made(handler, transport)
-
-    async def drain(self, seconds: float) -> None:
-        """Wait for running requests; after `seconds`, abort them."""
-        # aiohttp alone would wait twice as long for a caller that does not read.
-        ending = asyncio.get_running_loop().call_later(seconds, self._abort)
-        await self.shutdown(seconds)
-        ending.cancel()
-
-    def _abort(self) -> None:
-        for connection in self.connections:
-            if connection.transport is not None:
-                connection.transport.abort()
-
-
-def error_body(error: ThermoclineError) -> bytes:
-    """`{"error": …}` as bytes, whatever the message quotes."""
-    # Bytes of a head that are not UTF-8 are lone surrogates in Python.
-    fields = {
-        name: value.encode(errors="backslashreplace").decode()
-        for name, value in error.as_dict().items()
-    }
-    return msgspec.json.encode({"error": fields})
-
-
-def error_response(error: ThermoclineError, *, status: int | None = None) -> Response:
-    """The HTTP answer that carries `error`."""
-    response = Response(
-        body=error_body(error), status=status or error.status, content_type="application/json"
-    )
-    if isinstance(error, TooManyRequests):
-        response.headers["Retry-After"] = str(error.seconds)
-    return response
-
-
-def _refusal(error: ThermoclineError) -> bytes:
-    """The whole answer as bytes, for a connection without a request."""
-    body = error_body(error)
-    head = (
-        f"HTTP/1.1 {error.status} {error.code}\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    )
-    return head.encode() + body
+def refusal(error: ThermoclineError) -> bytes:
+    """The whole answer that carries `error`, outside any request."""
+    response = error_response(error)
+    response.closes = True
+    return response.to_send()

@@ -3,32 +3,46 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import re
+import sqlite3
 import time
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
 import msgspec
-from aiohttp.http import HttpVersion10, HttpVersion11
-from aiohttp.web_request import BaseRequest
-from aiohttp.web_response import Response, StreamResponse
 
-from ..errors import InvalidInput, NotFound, ShuttingDown, ThermoclineError
+from ..errors import (
+    DiskFull,
+    InvalidInput,
+    NotFound,
+    ReadOnly,
+    ShuttingDown,
+    ThermoclineError,
+    Unavailable,
+)
 from ..operations.operation import JSON, Operation, Stream
 from ..operations.scope import Scope
-from ..runtime.problems import unforeseen
+from ..runtime.os_errors import translate_os
+from ..runtime.problems import fault_of
+from ..store.database import translate
+from ..store.readers import process
 from ..store.transaction import acting
-from .calls import Call, NoParameters, Services, agent_of, body_of, query_of
-from .connections import PeerConnection, error_response
-from .rates import Rates
-from .streaming import streamed
+from .calls import Call, Services, agent_of, read_body
+from .connections import PeerConnection
+from .decoding import body_as, query_as
+from .fairness import RateLimit
+from .http import HttpRequest, HttpResponse, error_response
+from .streams import streamed
 
 _log = logging.getLogger(__name__)
 _METHODS: Final = {"GET", "HEAD", "POST", "PUT", "DELETE"}
 # The status is 0 if the caller left before the answer.
 _REQUEST: Final = "%s %s for '%s': %d in %s ms"
+_EXHAUSTED: Final = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE}
 _FAULT: Final = "something went wrong inside the daemon"
 _FAULT_HINT: Final = "its log has the details"
 
@@ -44,6 +58,10 @@ class MethodNotAllowed(InvalidInput):
         super().__init__(f"{path[:200]} takes {self.allowed}, not {method}")
 
 
+class NoParameters(msgspec.Struct, forbid_unknown_fields=True):
+    """The query of an operation without parameters."""
+
+
 class Dispatcher:
     """Finds the operation of a request, checks the caller's role, runs it, and encodes its answer.
 
@@ -54,7 +72,7 @@ class Dispatcher:
 
     def __init__(self, services: Services, operations: Sequence[Operation]) -> None:
         self._services = services
-        self._rates = Rates()
+        self._rates = RateLimit()
         self._exact: dict[str, dict[str, Operation]] = {}
         self._patterns: list[tuple[re.Pattern[str], Operation]] = []
         for operation in operations:
@@ -62,72 +80,81 @@ class Dispatcher:
                 pattern = re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", operation.path)
                 self._patterns.append((re.compile(pattern), operation))
             else:
-                self._exact.setdefault(operation.path, {})[operation.method] = operation
+                by_method = self._exact.setdefault(operation.path, {})
+                by_method.update(dict.fromkeys(operation.methods, operation))
 
-    async def __call__(self, request: BaseRequest) -> StreamResponse:
+    async def __call__(self, request: HttpRequest, connection: PeerConnection) -> HttpResponse:
         """Answer one request, and log it at debug, without parts that may hold a memory's text."""
         began, status = time.perf_counter(), 0
         known = {"path": "-", "agent": "-"}
         try:
-            response = await self._respond(request, known)
+            response = await self._respond(request, connection, known)
             status = response.status
         finally:
             if _log.isEnabledFor(logging.DEBUG):
-                said = {
+                fields = {
                     "action": "request",
                     "method": request.method if request.method in _METHODS else "-",
                     **known,
                     "status": status,
                     "ms": round((time.perf_counter() - began) * 1000, 1),
                 }
-                _log.debug(_REQUEST, *[*said.values()][1:], extra=said)
+                _log.debug(_REQUEST, *[*fields.values()][1:], extra=fields)
         return response
 
-    async def _respond(self, request: BaseRequest, known: dict[str, str]) -> StreamResponse:
+    async def _respond(
+        self, request: HttpRequest, connection: PeerConnection, known: dict[str, str]
+    ) -> HttpResponse:
         """Answer one request; an error becomes an answer too.
 
         What is known of it before it is answered goes into `known`.
         """
-        protocol = request.protocol
-        assert isinstance(protocol, PeerConnection)
-        protocol.arrived()
-        if request.version not in {HttpVersion10, HttpVersion11}:
-            protocol.refuse_malformed()
-            raise ConnectionResetError
-        await protocol.turn(request.headers.get("X-Agent") or request.query.get("agent", ""))
+        agents = request.headers("x-agent") or request.query.get("agent", [""])
+        await connection.turn(agents[0])
         try:
-            return await self._answer(request, protocol, known)
+            return await self._answer(request, connection, known)
         except ThermoclineError as error:
-            if error.status >= 500:
-                _log.info("refused: %s", error, extra={"action": error.code})
-            response = error_response(error)
-            if isinstance(error, MethodNotAllowed):
-                response.headers["Allow"] = error.allowed
-            return _closing(response, request)
+            return _refused(error)
         except (asyncio.CancelledError, ConnectionError):
             raise
         except Exception as error:  # noqa: BLE001 - a fault of ours must not end the daemon
-            kind, where = unforeseen(error)
+            if (reason := self._reason(error)) is not None:
+                return _refused(reason)
+            kind, where = fault_of(error)
             text = "a request failed with %s:\n%s"
             _log.error(text, kind, where, extra={"action": "request_failed"})
-            return _closing(error_response(ThermoclineError(_FAULT, hint=_FAULT_HINT)), request)
+            return error_response(ThermoclineError(_FAULT, hint=_FAULT_HINT))
+
+    def _reason(self, error: Exception) -> ThermoclineError | None:
+        """The error of our tree for one of the disk or of the limits of the process, else None."""
+        state = Path(self._services.identity.state_dir)
+        if isinstance(error, OSError) and error.errno in _EXHAUSTED:
+            return translate_os(error, state)
+        if isinstance(error, sqlite3.Error):
+            translated = translate(error, state)
+            if isinstance(translated, DiskFull | ReadOnly | Unavailable):
+                return translated
+        return None
 
     async def _answer(
-        self, request: BaseRequest, connection: PeerConnection, known: dict[str, str]
-    ) -> StreamResponse:
+        self, request: HttpRequest, connection: PeerConnection, known: dict[str, str]
+    ) -> HttpResponse:
         services = self._services
         if services.stopping.is_set():
             raise ShuttingDown("cannot answer: the daemon is stopping", hint="start it again")
-        operation, parts = self._find(request.method, request.rel_url.raw_path)
+        operation, parts = self._find(request.method, request.path)
         known["path"] = operation.path
-        peer, settings = connection.peer, services.settings()
+        program = request.header("x-program")
+        peer = msgspec.structs.replace(connection.peer, program=program)
+        settings = services.settings()
         acting.set(peer.name)
+        process.set(peer.pid)
         agent, named = agent_of(request, settings.agent_id)
         known["agent"] = agent
         services.gate.require(peer, agent if operation.agent else "*", operation.role)
         if operation.agent:
-            self._rates.take(agent, settings.quotas.requests_per_second)
-        call = Call(services, request, operation, parts, peer, settings, agent, named)
+            self._rates.acquire(agent, settings.quotas.requests_per_second)
+        call = Call(services, request, connection, operation, parts, peer, settings, agent, named)
         return await _run(call)
 
     def _find(self, method: str, raw_path: str) -> tuple[Operation, Mapping[str, str]]:
@@ -139,50 +166,65 @@ class Dispatcher:
         others = set(by_method)
         for pattern, operation in self._patterns:
             match = pattern.fullmatch(path)
-            if match is None or (by_method and operation.method in by_method):
+            if match is None or by_method.keys() & set(operation.methods):
                 continue
-            if operation.method == method:
+            if method in operation.methods:
                 return operation, {name: _text(part) for name, part in match.groupdict().items()}
-            others.add(operation.method)
+            others.update(operation.methods)
         if others:
             raise MethodNotAllowed(path, method, others)
         raise NotFound(f"no such path: {path[:200]}", hint="see GET /api/openapi.json")
 
 
-async def _run(call: Call) -> StreamResponse:
+async def _run(call: Call) -> HttpResponse:
     operation, request = call.operation, call.request
-    given: dict[str, Any] = dict(call.parts)
-    query = query_of(request, operation.query or NoParameters)
-    if operation.query is not None:
-        given["query"] = query
-    if operation.needs_body or (operation.body is not None and request.body_exists):
-        given["body"] = await body_of(call, operation.body)
-    run, kind = operation.run, operation.type
+    arguments = {**call.parts, **await _decoded(call)}
     if operation.by_hand:
-        response: StreamResponse = await operation.run(call, **given)
+        response: HttpResponse = await operation.run(call, **arguments)
         return response
-    accepted = request.headers.get("Accept", "")
-    for other, in_other in operation.others.items():
-        if other.partition(";")[0] in accepted:
-            run, kind = in_other, other
-    reads = operation.role == "read"
+    run, kind = operation.run, operation.type
+    for other, run_other in operation.others.items():
+        if other.partition(";")[0] in request.header("accept"):
+            run, kind = run_other, other
     scope = Scope(
         call.services,
         call.peer,
         call.agent,
-        reads,
+        operation.role == "read",
         time.time(),
         call.settings.for_agent(call.agent),
     )
-    value = await run(scope, **given)
-    if isinstance(value, Stream):
-        return await streamed(call, scope, kind, value)
-    if isinstance(value, str):
-        body, kind = value.encode(), f"{kind}; charset=utf-8"
+    answer = await run(scope, **arguments)
+    if isinstance(answer, Stream):
+        return await streamed(call, scope, kind, answer)
+    if isinstance(answer, str):
+        body, kind = answer.encode(), f"{kind}; charset=utf-8"
     else:
-        body, kind = msgspec.json.encode(value), JSON
-    status = operation.statuses[0 if getattr(value, "ok", True) else -1]
-    return Response(body=body, status=status, headers={"Content-Type": kind})
+        body, kind = msgspec.json.encode(answer), JSON
+    status = operation.statuses[0 if getattr(answer, "ok", True) else -1]
+    return HttpResponse(body, status, {"Content-Type": kind})
+
+
+async def _decoded(call: Call) -> dict[str, Any]:
+    """The arguments `query` and `body` of the operation, as far as it has them."""
+    operation, request = call.operation, call.request
+    if operation.also_get and request.method in {"GET", "HEAD"}:
+        return {"body": query_as(request.query, operation.body)}
+    arguments = {"query": query_as(request.query, operation.query or NoParameters)}
+    if operation.query is None:
+        del arguments["query"]
+    if operation.needs_body or (operation.body is not None and request.has_body):
+        arguments["body"] = body_as(await read_body(call), operation.body)
+    return arguments
+
+
+def _refused(error: ThermoclineError) -> HttpResponse:
+    if error.status >= 500:
+        _log.info("refused: %s", error, extra={"action": error.code})
+    response = error_response(error)
+    if isinstance(error, MethodNotAllowed):
+        response.headers["Allow"] = error.allowed
+    return response
 
 
 def _text(part: str) -> str:
@@ -192,10 +234,3 @@ def _text(part: str) -> str:
         raise InvalidInput(
             f"cannot read '{part[:64]}' in the path: it is not valid UTF-8"
         ) from error
-
-
-def _closing(response: Response, request: BaseRequest) -> Response:
-    """Close a connection whose request was not read to its end."""
-    if not request.content.at_eof():
-        response.force_close()
-    return response

@@ -14,8 +14,8 @@ from ..config.settings import Settings
 from ..operations import OPERATIONS
 from ..operations.operation import JSON, Operation
 from ..operations.scope import Scope
-from ..shapes.common import SETTING
-from . import events
+from ..schemas.common import SETTING
+from .streams import EVENTS
 
 _ABOUT: Final = """A memory for AI agents, over a Unix socket.
 
@@ -27,23 +27,30 @@ _LARGEST: Final = {"integer": "maximum", "string": "maxLength", "array": "maxIte
 _AGENT: Final = {
     "name": "agent",
     "in": "query",
-    "description": "whose memory; the header X-Agent says the same",
+    "description": (
+        "whose memory; the header X-Agent says the same. X-Program names the program that asks,"
+        " beside its user, as the author of what it writes"
+    ),
     "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"},
 }
 
 
 def describe(operations: Sequence[Operation], settings: Settings, version: str) -> dict[str, Any]:
     """The OpenAPI 3.1 document for `operations`, with the limits of `settings`."""
-    taken = [one.body for one in operations if one.body is not None]
-    answered = [kind for one in operations if one.type == JSON for kind in one.answers]
-    kinds = list(dict.fromkeys([*taken, *answered]))
+    requests = [operation.body for operation in operations if operation.body is not None]
+    answers = [
+        kind for operation in operations if operation.type == JSON for kind in operation.answers
+    ]
+    kinds = list(dict.fromkeys([*requests, *answers]))
     schemas, components = msgspec.json.schema_components(kinds, ref_template=_REFERENCE)
     by_kind = dict(zip(kinds, schemas, strict=True))
-    _require(components, answered, taken)
+    _require(components, answers, requests)
     components["Error"] = _ERROR
     paths: dict[str, Any] = {}
-    for one in operations:
-        paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, by_kind)
+    for operation in operations:
+        for method in operation.methods:
+            described = _operation(operation, method, by_kind)
+            paths.setdefault(operation.path, {})[method.lower()] = described
     document = {
         "openapi": "3.1.0",
         "info": {
@@ -58,36 +65,42 @@ def describe(operations: Sequence[Operation], settings: Settings, version: str) 
     return document
 
 
-def _operation(one: Operation, by_kind: dict[Any, Any]) -> dict[str, Any]:
-    schemas = [by_kind[kind] for kind in one.answers if kind in by_kind]
+def _operation(operation: Operation, method: str, by_kind: dict[Any, Any]) -> dict[str, Any]:
+    query, body = operation.query, operation.body
+    if method != operation.method:
+        query, body = body, None
+    schemas = [by_kind[kind] for kind in operation.answers if kind in by_kind]
     schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
     content = {
-        one.type: {"schema": schema if one.type == JSON else {"type": "string"}},
-        **{kind.partition(";")[0]: {"schema": {"type": "string"}} for kind in one.others},
+        operation.type: {"schema": schema if operation.type == JSON else {"type": "string"}},
+        **{kind.partition(";")[0]: {"schema": {"type": "string"}} for kind in operation.others},
     }
+    done = {"description": "Done", "content": content}
     error = {"application/json": {"schema": {"$ref": _REFERENCE.format(name="Error")}}}
-    given = getdoc(one.query) if one.query is not None else None
-    about = (f"Needs the role `{one.role}`.", one.details, given)
+    parameters = getdoc(query) if query is not None else None
+    about = (f"Needs the role `{operation.role}`.", operation.details, parameters)
     described: dict[str, Any] = {
-        "summary": one.summary,
+        "summary": operation.summary,
         "description": " ".join(filter(None, about)),
-        "operationId": f"{one.method.lower()}_{_NO_WORD.sub('_', one.path[5:]).strip('_')}",
+        "operationId": f"{method.lower()}_{_NO_WORD.sub('_', operation.path[5:]).strip('_')}",
         "parameters": [
             *(
                 {"name": name, "in": "path", "required": True, "schema": msgspec.json.schema(kind)}
-                for name, kind in one.parts.items()
+                for name, kind in operation.parts.items()
             ),
-            *([] if one.query is None else _parameters(one.query)),
-            *([_AGENT] if one.agent else []),
+            *([] if query is None else _parameters(query)),
+            *([_AGENT] if operation.agent else []),
         ],
         "responses": {
-            **{str(status): {"description": "Done", "content": content} for status in one.statuses},
+            **{str(status): done for status in operation.statuses},
             "default": {"description": "Refused; nothing was changed", "content": error},
         },
     }
-    if one.body is not None:
-        taken = {"application/json": {"schema": by_kind[one.body]}}
-        described["requestBody"] = {"required": one.needs_body, "content": taken}
+    if body is not None:
+        described["requestBody"] = {
+            "required": operation.needs_body,
+            "content": {"application/json": {"schema": by_kind[body]}},
+        }
     return described
 
 
@@ -95,6 +108,9 @@ def _parameters(query: type[Any]) -> Iterable[dict[str, Any]]:
     _, components = msgspec.json.schema_components([query], ref_template=_REFERENCE)
     schema = components[query.__name__]
     for name, field in schema["properties"].items():
+        # An object has no form in a URL.
+        if "$ref" in str(field):
+            continue
         required = name in schema.get("required", [])
         yield {"name": name, "in": "query", "required": required, "schema": _without_null(field)}
 
@@ -104,43 +120,44 @@ def _without_null(field: dict[str, Any]) -> dict[str, Any]:
     kinds = [kind for kind in field.get("anyOf", ()) if kind != _NULL]
     if _NULL not in field.get("anyOf", ()):
         return field
-    found: dict[str, Any] = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
-    return found
+    schema: dict[str, Any] = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+    return schema
 
 
-def _require(components: dict[str, Any], answered: list[Any], taken: list[Any]) -> None:
+def _require(components: dict[str, Any], answers: list[Any], requests: list[Any]) -> None:
     """Name the fields that answers always have: those with a default too."""
-    requests = {found.cls for found in _structs(taken)}
-    for found in _structs(answered):
-        if found.cls in requests:
+    of_requests = {struct.cls for struct in _structs(requests)}
+    for struct in _structs(answers):
+        if struct.cls in of_requests:
             continue
-        omits = found.cls.__struct_config__.omit_defaults
-        components[found.cls.__name__]["required"] = [
+        omits = struct.cls.__struct_config__.omit_defaults
+        components[struct.cls.__name__]["required"] = [
             field.encode_name
-            for field in msgspec.structs.fields(found.cls)
+            for field in msgspec.structs.fields(struct.cls)
             if field.default is not msgspec.UNSET and (field.required or not omits)
         ]
 
 
 def _structs(kinds: Iterable[Any]) -> Iterable[inspect.StructType]:
+    """The structs in these types, each once."""
     waiting = list(inspect.multi_type_info(kinds))
     seen: set[type] = set()
     while waiting:
-        found = waiting.pop()
-        if isinstance(found, inspect.StructType) and found.cls not in seen:
-            seen.add(found.cls)
-            yield found
-            waiting += [field.type for field in found.fields]
-        elif isinstance(found, inspect.UnionType):
-            waiting += found.types
-        elif isinstance(found, inspect.TupleType):
-            waiting += found.item_types
-        elif isinstance(found, (inspect.ListType, inspect.VarTupleType)):
-            waiting.append(found.item_type)
-        elif isinstance(found, inspect.DictType):
-            waiting.append(found.value_type)
-        elif isinstance(found, inspect.Metadata):
-            waiting.append(found.type)
+        kind = waiting.pop()
+        if isinstance(kind, inspect.StructType) and kind.cls not in seen:
+            seen.add(kind.cls)
+            yield kind
+            waiting += [field.type for field in kind.fields]
+        elif isinstance(kind, inspect.UnionType):
+            waiting += kind.types
+        elif isinstance(kind, inspect.TupleType):
+            waiting += kind.item_types
+        elif isinstance(kind, inspect.ListType | inspect.VarTupleType):
+            waiting.append(kind.item_type)
+        elif isinstance(kind, inspect.DictType):
+            waiting.append(kind.value_type)
+        elif isinstance(kind, inspect.Metadata):
+            waiting.append(kind.type)
 
 
 def _limit(schema: Any, settings: Settings) -> None:
@@ -153,8 +170,8 @@ def _limit(schema: Any, settings: Settings) -> None:
         schema[_LARGEST[schema["type"]]] = value
         schema["description"] = f"the maximum is the setting `{setting}`"
     if isinstance(schema, (dict, list)):
-        for one in list(inner):
-            _limit(one, settings)
+        for part in list(inner):
+            _limit(part, settings)
 
 
 def all_routes() -> tuple[Operation, ...]:
@@ -166,7 +183,7 @@ def all_routes() -> tuple[Operation, ...]:
 
     routes = (
         *OPERATIONS,
-        events.OPERATION,
+        EVENTS,
         Operation("GET", "/api/openapi.json", agent=False).done_by(show),
     )
     return routes

@@ -1,4 +1,4 @@
-"""The socket: binding it, and listening on it."""
+"""The socket: binding it, listening on it, and how many connections there may be."""
 
 from __future__ import annotations
 
@@ -10,20 +10,136 @@ import os
 import socket
 import stat
 import sys
+from collections import Counter
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from ..errors import AlreadyRunning, Conflict
-from ..runtime.problems import Problems, unforeseen
-from .connections import Server
+from ..config.settings import Settings, Socket
+from ..errors import AlreadyRunning, Conflict, Unavailable
+from ..operations.access import Peer, peer_of
+from ..runtime.problems import Problems, fault_of
+from .connections import PeerConnection, refusal
+from .fairness import FairQueue, RateLimitedLog
+from .http import HttpRequest, HttpResponse
 
 _BACKLOG: Final = 512
-_AT_ONCE: Final = 4
+_ACCEPTED_AT_ONCE: Final = 4
+_LARGE_BODIES: Final = 16
 _NOT_ACCEPTED: Final = "not_accepted"
 # The same as in asyncio.
 _EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _log = logging.getLogger(__name__)
+
+
+class OverLimitConnection(asyncio.Protocol):
+    """A connection beyond the limit. Refusing it costs an answer, but no parser."""
+
+    def __init__(self, server: Server, settings: Socket) -> None:
+        self._server = server
+        self._settings = settings
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the place of an idle connection, or answer why not, and close."""
+        assert isinstance(transport, asyncio.Transport)
+        if self._server.make_room(peer_of(transport.get_extra_info("socket"))):
+            connection = self._server.connection(self._settings)
+            transport.set_protocol(connection)
+            connection.connection_made(transport)
+            return
+        self._server.mistakes.log("connection_refused", "turned connections away: too many")
+        error = Unavailable(
+            f"cannot take another connection: {self._settings.max_connections} are open",
+            hint="close some, or raise socket.max_connections",
+        )
+        transport.write(refusal(error))
+        transport.close()
+
+
+class Server:
+    """Makes connections up to the limit, and holds what they share.
+
+    Args:
+        handler: answers a request of a connection.
+        settings: those in force.
+
+    Attributes:
+        accepted: called when a connection is made.
+        connections: those that are open.
+        stopping: whether each connection ends behind its next answer.
+    """
+
+    def __init__(
+        self,
+        handler: Callable[[HttpRequest, PeerConnection], Awaitable[HttpResponse]],
+        settings: Callable[[], Settings],
+    ) -> None:
+        self.handler = handler
+        self.loop = asyncio.get_running_loop()
+        self._settings = settings
+        # Accepted, but not open yet; and how many each process has open.
+        self._arriving = 0
+        self._open_of: Counter[int] = Counter()
+        self.accepted: Callable[[], None] = lambda: None
+        self.connections: set[PeerConnection] = set()
+        self.large_bodies = asyncio.Semaphore(_LARGE_BODIES)
+        self.mistakes = RateLimitedLog()
+        self.stopping = False
+        self.turns = FairQueue(self.loop)
+
+    def protocol(self) -> asyncio.Protocol:
+        """A connection with the time-outs in force, or its refusal."""
+        settings = self._settings().socket
+        if len(self.connections) + self._arriving >= settings.max_connections:
+            return OverLimitConnection(self, settings)
+        return self.connection(settings)
+
+    def connection(self, settings: Socket) -> PeerConnection:
+        """A new connection."""
+        self._arriving += 1
+        return PeerConnection(self, settings)
+
+    def opened(self, connection: PeerConnection) -> None:
+        """Count it as open."""
+        self._arriving -= 1
+        self.connections.add(connection)
+        self._open_of[connection.peer.pid] += 1
+        self.accepted()
+
+    def lost(self, connection: PeerConnection) -> None:
+        """Count it no more."""
+        self.connections.discard(connection)
+        self._open_of[connection.peer.pid] -= 1
+        if not self._open_of[connection.peer.pid]:
+            del self._open_of[connection.peer.pid]
+
+    def make_room(self, newcomer: Peer) -> bool:
+        """Close an idle connection of the process that has the most, for one that has far fewer.
+
+        So a process that opens many connections does not keep other processes out.
+        """
+        (most_of, most), *_ = self._open_of.most_common(1) or [(0, 0)]
+        if self._open_of[newcomer.pid] >= most // 2:
+            return False
+        for connection in self.connections:
+            if connection.peer.pid == most_of and connection.is_idle:
+                connection.abort()
+                return True
+        return False
+
+    async def drain(self, seconds: float) -> None:
+        """Wait for the running requests, and close all connections; abort them after `seconds`."""
+        self.stopping = True
+        for connection in [*self.connections]:
+            connection.close_if_idle()
+        leaving = [asyncio.ensure_future(each.gone.wait()) for each in self.connections]
+        if leaving:
+            _, late = await asyncio.wait(leaving, timeout=seconds)
+            for task in late:
+                task.cancel()
+        for connection in [*self.connections]:
+            connection.abort()
 
 
 def bind(path: Path, mode: int, group: str | None) -> socket.socket:
@@ -67,7 +183,9 @@ async def listen(server: Server, bound: socket.socket, problems: Problems) -> as
     keep: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
     # asyncio accepts a whole backlog at once and serves no caller meanwhile; the kernel's queue may
     # be longer.
-    listening = await loop.create_unix_server(server.protocol, sock=bound, backlog=_AT_ONCE, **keep)
+    listening = await loop.create_unix_server(
+        server.protocol, sock=bound, backlog=_ACCEPTED_AT_ONCE, **keep
+    )
     bound.listen(_BACKLOG)
     return listening
 
@@ -86,7 +204,7 @@ def _failed(problems: Problems, _: object, context: dict[str, Any]) -> None:
             "close some, or raise the limit of open files (LimitNOFILE)",
         )
         return
-    kind, where = ("an error", "") if error is None else unforeseen(error)
+    kind, where = ("an error", "") if error is None else fault_of(error)
     text = "%s: %s\n%s"
     _log.error(text, context.get("message"), kind, where, extra={"action": "unhandled"})
 

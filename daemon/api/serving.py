@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -20,12 +20,10 @@ from ..client import default_socket
 from ..config import Settings
 from ..errors import ThermoclineError
 from ..operations.status import resident_bytes
-from ..runtime.background import Background, Endless
-from ..runtime.service_manager import ServiceManager
-from ..runtime.signals import ProcessSignals
+from ..runtime.problems import Problems, fault_of
+from ..runtime.service_manager import ProcessSignals, ServiceManager
 from . import server
 from .calls import Services
-from .connections import Server
 
 _log = logging.getLogger(__name__)
 _PAUSE_SECONDS: Final = 30.0
@@ -34,6 +32,9 @@ _LEAVE_SECONDS: Final = 4.0
 _LEAST_SENDING_SECONDS: Final = 0.5
 _LEAST_STEP_SECONDS: Final = 0.1
 _CLOSING_SECONDS: Final = 5.0
+_TASK_FAILED: Final = "task_failed"
+
+Endless: TypeAlias = Callable[[], Awaitable[None]]
 
 
 class Start(msgspec.Struct, frozen=True):
@@ -55,7 +56,7 @@ async def serve(
     start: Start,
     settings: Callable[[], Settings],
     services: Services,
-    edge: Server,
+    edge: server.Server,
     signals: ProcessSignals,
     manager: ServiceManager,
     tasks: Mapping[str, Endless],
@@ -105,7 +106,6 @@ async def serve(
         manager.stopping()
         _log.info("stopping", extra={"action": "stopping"})
         listening.close()
-        edge.pre_shutdown()
         await _leave(settings(), services, edge, background)
         # Systemd continues to listen, and callers wait there for the next daemon.
         if start.passed is None and _inode(start.socket) == inode:
@@ -143,12 +143,13 @@ async def _open_usual(services: Services, agent: str) -> None:
 
 
 async def _leave(
-    settings: Settings, services: Services, edge: Server, background: Background
+    settings: Settings, services: Services, edge: server.Server, background: Background
 ) -> None:
     """Finish running requests, send queued changes, and close everything within five seconds."""
     until = time.monotonic() + _LEAVE_SECONDS
     # A question that is still with a model is answered by the rules now.
-    answered = asyncio.gather(edge.drain(settings.socket.drain_seconds), services.model.close())
+    ended = (services.encoder.close(), services.model.close())
+    answered = asyncio.gather(edge.drain(settings.socket.drain_seconds), *ended)
     await _within(until, "the last answers", answered)
     await _within(until, "background tasks", background.end())
     await _within(until, "upkeep", services.upkeep.close())
@@ -185,6 +186,7 @@ Then connect your agent, so that it remembers by itself (connect --list names th
 
   {command} connect claude-code
 
+With sync.url it replicates; {command} seal lets only your devices read the replica.
 Ctrl-C stops the daemon. What it has acknowledged is on the disk.
 """
 
@@ -196,3 +198,63 @@ def _command(program: Path) -> str:
         return program.name
     here = Path.cwd()
     return str(program.relative_to(here)) if program.is_relative_to(here) else str(program)
+
+
+# Background tasks
+
+
+class Background:
+    """Runs background tasks, and restarts them after unexpected errors.
+
+    Tasks handle expected errors themselves.
+
+    Args:
+        problems: where failures are reported.
+        pause_seconds: the wait before a failed task is restarted.
+        again_seconds: after which a task that does not end is cancelled once more.
+    """
+
+    def __init__(
+        self, problems: Problems, pause_seconds: float, again_seconds: float = 2.0
+    ) -> None:
+        self._problems = problems
+        self._pause_seconds = pause_seconds
+        self._again_seconds = again_seconds
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def begin(self, name: str, run: Endless) -> None:
+        """Run a task until `end`; it must be safe to restart."""
+        task = asyncio.get_running_loop().create_task(self._keep_up(name, run), name=name)
+        self._tasks.append(task)
+
+    def ended(self) -> list[str]:
+        """The names of the tasks that are over, though nobody has ended them."""
+        return [task.get_name() for task in self._tasks if task.done()]
+
+    async def end(self) -> None:
+        """Cancel all tasks, and wait until they are over."""
+        left = set(self._tasks)
+        while left:
+            for task in left:
+                task.cancel()
+            # A task that fails while it is cancelled continues, and is cancelled again.
+            _, left = await asyncio.wait(left, timeout=self._again_seconds)
+
+    async def _keep_up(self, name: str, run: Endless) -> None:
+        while True:
+            try:
+                await run()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+                self._tell(name, error)
+            await asyncio.sleep(self._pause_seconds)
+
+    def _tell(self, name: str, error: Exception) -> None:
+        kind, where = fault_of(error)
+        _log.error("'%s' failed with %s:\n%s", name, kind, where, extra={"action": _TASK_FAILED})
+        self._problems.report(
+            _TASK_FAILED,
+            f"/{name}",
+            f"the daemon's task '{name}' failed with {kind}, and is restarted",
+            "this is a bug: the log has the details",
+            lasting=False,
+        )

@@ -1,94 +1,65 @@
-"""`thermocline completion`: scripts for bash, zsh and fish, made from the verbs' own parsers.
+"""`thermocline completion`: scripts for bash, zsh and fish, made from the verbs' declarations.
 
 A script holds all verbs and options, so that the shell completes without starting Python.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
-from collections.abc import Iterable
-from importlib import import_module
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
-from ..client import Client
-from .arguments import Parser, add_common
-from .verbs import VERBS, module_of
+from .usage import FILES, Form, Verb
+from .verbs import VERBS as ALL
+from .verbs import load
 
-SHELLS: Final = ("bash", "zsh", "fish")
-_FILE_LIKE: Final = {"FILE", "DIR", "PATH", "SOCKET"}
-# A category and the socket's path in a URL are no files.
-_NO_FILES: Final = {"--category"}
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..client.caller import Caller
+    from .usage import Args, Option
+
 _BEFORE: Final = ("--socket", "--agent-id", "--json", "--help", "--version")
-_EXAMPLES: Final = (
-    "examples:\n"
-    '  eval "$(thermocline completion bash)"        # in ~/.bashrc\n'
-    '  eval "$(thermocline completion zsh)"         # in ~/.zshrc, after compinit\n'
-    "  thermocline completion fish > ~/.config/fish/completions/thermocline.fish"
-)
 
 
-class Option(NamedTuple):
-    """An option of a verb, or its words without one.
-
-    Attributes:
-        flags: its names; none for the words.
-        values: what may follow.
-        files: whether a file may.
-        takes: whether anything follows.
-    """
-
-    flags: tuple[str, ...]
-    text: str
-    values: tuple[str, ...]
-    files: bool
-    takes: bool
-
-
-def add_completion(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `completion`."""
-    parser.add_argument("shell", choices=SHELLS, help="the shell that reads the script")
-    parser.epilog = _EXAMPLES
-
-
-def run_completion(args: argparse.Namespace, _: Client) -> None:
+def _completion(args: Args, _: Caller) -> None:
     """Print the script."""
-    verbs = {verb: list(_options(verb)) for verb in VERBS}
-    print({"bash": _bash, "zsh": _zsh, "fish": _fish}[args.shell](verbs))
+    scripts = {"bash": _bash, "zsh": _zsh, "fish": _fish}
+    verbs = {verb: load(verb) for verb in ALL}
+    print(scripts[args.shell](verbs))
 
 
-def _options(verb: str) -> Iterable[Option]:
-    module = import_module(module_of(verb), __package__)
-    parser = Parser(verb, "")
-    getattr(module, f"add_{verb.replace('-', '_')}", lambda _: None)(parser)
-    add_common(parser)
-    for action in parser._actions:  # noqa: SLF001 - argparse has no other way to list them
-        flags = tuple(action.option_strings)
-        values = tuple(map(str, action.choices or ()))
-        name = action.metavar if isinstance(action.metavar, str) else ""
-        files = name in _FILE_LIKE and not _NO_FILES & {*flags}
-        text = "" if action.help in (None, argparse.SUPPRESS) else str(action.help)
-        yield Option(flags, _plain(text), values, files, action.nargs != 0)
+def _words(verb: Verb) -> list[str]:
+    """The words that may follow a verb: its actions, or the choices of its word."""
+    choices = [word for option in verb.options() if not option.flags for word in option.choices]
+    return [form.action for form in verb.forms if form.action] or choices
 
 
 def _plain(text: str) -> str:
-    """A help text without what is special to argparse or a shell."""
-    return re.sub(r"[^\w ,.;/()=-]", "", text.replace("%%", "%"))
+    """A help text without what is special to a shell."""
+    return re.sub(r"[^\w ,.;/()=-]", "", text)
 
 
-def _bash(verbs: dict[str, list[Option]]) -> str:
+def _flags(verb: Verb) -> list[Option]:
+    return [option for option in verb.options() if option.flags]
+
+
+def _takes_file(verb: Verb) -> bool:
+    words = [word.strip("[].") for form in verb.forms for word in form.words]
+    return not FILES.isdisjoint(words)
+
+
+def _bash(verbs: dict[str, Verb]) -> str:
     lines = []
-    for verb, options in verbs.items():
-        flags = " ".join(flag for option in options for flag in option.flags)
-        words = " ".join(value for option in options if not option.flags for value in option.values)
-        files = "1" * any(option.files for option in options if not option.flags)
-        lines.append(f'    {verb}) words="{words}"; flags="{flags}"; files={files};;')
+    for name, verb in verbs.items():
+        flags = " ".join(flag for option in _flags(verb) for flag in option.flags)
+        words, files = " ".join(_words(verb)), "1" * _takes_file(verb)
+        lines.append(f'    {name}) words="{words}"; flags="{flags}"; files={files};;')
     after = [
-        f"    {verb}:{flag}) {_bash_value(option)};;"
-        for verb, options in verbs.items()
-        for option in options
+        f"    {name}:{flag}) {_bash_value(option)};;"
+        for name, verb in verbs.items()
+        for option in _flags(verb)
         for flag in option.flags
-        if option.takes
+        if option.values
     ]
     return "\n".join(
         [
@@ -126,20 +97,16 @@ def _bash(verbs: dict[str, list[Option]]) -> str:
 
 
 def _bash_value(option: Option) -> str:
-    if option.values:
-        found = f'COMPREPLY=($(compgen -W "{" ".join(option.values)}" -- "$word")); '
-    elif option.files:
-        found = 'COMPREPLY=($(compgen -f -- "$word")); '
-    else:
-        found = ""
-    return f"{found}return"
+    if option.choices:
+        return f'COMPREPLY=($(compgen -W "{" ".join(option.choices)}" -- "$word")); return'
+    return 'COMPREPLY=($(compgen -f -- "$word")); return' if option.files else "return"
 
 
-def _zsh(verbs: dict[str, list[Option]]) -> str:
-    names = "\n".join(f"    '{verb}:{_plain(VERBS[verb])}'" for verb in verbs)
+def _zsh(verbs: dict[str, Verb]) -> str:
+    names = "\n".join(f"    '{verb}:{_plain(does)}'" for verb, (_, does) in ALL.items())
     cases = "\n".join(
-        f"      {verb}) _arguments -S {' '.join(_zsh_option(each) for each in options)};;"
-        for verb, options in verbs.items()
+        f"      {name}) _arguments -S {' '.join(_zsh_options(verb))};;"
+        for name, verb in verbs.items()
     )
     return f"""#compdef thermocline
 _thermocline() {{
@@ -161,33 +128,46 @@ _thermocline() {{
 compdef _thermocline thermocline"""
 
 
-def _zsh_option(option: Option) -> str:
-    value = "_files" if option.files else " "
-    if option.values:
-        value = f"({' '.join(option.values)})"
-    if not option.flags:
-        return f"'*:word:{value}'"
-    takes = f":value:{value}" if option.takes else ""
-    return " ".join(f"'*{flag}[{option.text}]{takes}'" for flag in option.flags)
+def _zsh_options(verb: Verb) -> Iterator[str]:
+    words = _words(verb)
+    if words or any(form.words for form in verb.forms):
+        value = f"({' '.join(words)})" if words else "_files" if _takes_file(verb) else " "
+        yield f"'*:word:{value}'"
+    for option in _flags(verb):
+        value = f"({' '.join(option.choices)})" if option.choices else " "
+        takes = f":value:{'_files' if option.files else value}" if option.values else ""
+        for flag in option.flags:
+            yield f"'*{flag}[{_plain(option.help)}]{takes}'"
 
 
-def _fish(verbs: dict[str, list[Option]]) -> str:
-    known = " ".join(verbs)
-    first = f"not __fish_seen_subcommand_from {known}"
+def _fish(verbs: dict[str, Verb]) -> str:
+    first = f"not __fish_seen_subcommand_from {' '.join(verbs)}"
     lines = ["complete -c thermocline -f"]
-    for verb, does in VERBS.items():
-        lines.append(f"complete -c thermocline -n '{first}' -a {verb} -d '{_plain(does)}'")
-    for verb, options in verbs.items():
-        when = f"complete -c thermocline -n '__fish_seen_subcommand_from {verb}'"
-        for option in options:
-            values = f" -a '{' '.join(option.values)}'" if option.values else ""
-            files = " -F" if option.files else " -f"
-            names = [
-                f"-l {flag[2:]}" if flag[:2] == "--" else f"-s {flag[1:]}" for flag in option.flags
-            ]
-            takes = " -r" if option.takes and option.flags else ""
-            if option.flags or values or option.files:
-                lines.append(
-                    " ".join([when, *names, f"-d '{option.text}'"]) + takes + files + values
-                )
+    for name, (_, does) in ALL.items():
+        lines.append(f"complete -c thermocline -n '{first}' -a {name} -d '{_plain(does)}'")
+    for name, verb in verbs.items():
+        when = f"complete -c thermocline -n '__fish_seen_subcommand_from {name}'"
+        if words := _words(verb):
+            lines.append(f"{when} -f -a '{' '.join(words)}'")
+        if _takes_file(verb):
+            lines.append(f"{when} -F")
+        for option in _flags(verb):
+            names = " ".join(f"-l {flag[2:]}" for flag in option.flags)
+            takes = (" -r" if option.values else "") + (" -F" if option.files else " -f")
+            values = f" -a '{' '.join(option.choices)}'" if option.choices else ""
+            lines.append(f"{when} {names} -d '{_plain(option.help)}'{takes}{values}")
     return "\n".join(lines)
+
+
+VERBS: Final = {
+    "completion": Verb(
+        Form("bash|zsh|fish", _completion),
+        options="bash|zsh|fish = shell  the shell that reads the script",
+        note=(
+            "examples:\n"
+            '  eval "$(thermocline completion bash)"        # in ~/.bashrc\n'
+            '  eval "$(thermocline completion zsh)"         # in ~/.zshrc, after compinit\n'
+            "  thermocline completion fish > ~/.config/fish/completions/thermocline.fish"
+        ),
+    )
+}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import sys
@@ -13,14 +12,14 @@ from typing import Final
 
 import msgspec
 
-from ..client import Client
+from ..client.caller import Caller
 from ..connect import edits
 from ..connect.clients import PLUGINS, PROGRAMS, Program, Where
 from ..connect.edits import Change, Edit, Launch
 from ..errors import InvalidInput
-from .arguments import WrongUsage, say, text_of
-from .options import refuse
 from .terminal import show_json, show_rows, visible
+from .usage import Args, Form, Verb
+from .values import WrongUsage, refuse, say, text_of
 
 _INSTRUCTIONS: Final = "instructions.md"
 _UPKEEP: Final = ("quick", "daily", "monthly")
@@ -38,38 +37,9 @@ class Connected(msgspec.Struct, frozen=True):
     files: list[str]
 
 
-def add_connect(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `connect`."""
-    add = parser.add_argument
-    add("program", nargs="?", metavar="CLIENT", choices=[*PROGRAMS], help=", ".join(PROGRAMS))
-    add("--list", action="store_true", help="show what is installed and what is connected")
-    add("--print", action="store_true", help="print what to write, for those who do it by hand")
-    add("--plugin", action="store_true", help="print the folder of the plug-in for CLIENT")
-    add("--undo", action="store_true", help="take out what connect has entered")
-    add("--yes", action="store_true", help="do not ask")
-    add("--no-hooks", action="store_true", help="only the tools: nothing happens by itself")
-    add("--project", nargs="?", const=".", metavar="DIR", help="only for this project")
-    add(
-        "--instructions",
-        action="store_true",
-        help="also enter the instructions for the agent; without CLIENT, print them",
-    )
-    parser.epilog = (
-        "It shows every change before it is made, and keeps a copy of each file as it was\n"
-        "before the first (FILE.before-thermocline). A second call changes nothing. --undo\n"
-        "takes out what is ours and leaves the rest, whoever has changed it since.\n\n"
-        "examples:\n"
-        "  thermocline connect claude-code\n"
-        "  thermocline connect codex --instructions --yes\n"
-        "  thermocline connect cursor --project\n"
-        "  thermocline connect claude-code --plugin\n"
-        "  thermocline connect --list"
-    )
-
-
-def run_connect(args: argparse.Namespace, _: Client) -> int | None:
+def _connect(args: Args, _: Caller) -> int | None:
     """Connect a program, or show what is connected."""
-    project = Path(text_of(args.project)).resolve() if args.project else None
+    project = None if args.project is None else Path(args.project or ".").resolve()
     refuse(project and not project.is_dir(), f"--project: {project} is not a folder")
     where = Where(Path.home(), os.environ, project)
     launch = _launch(args)
@@ -83,6 +53,8 @@ def run_connect(args: argparse.Namespace, _: Client) -> int | None:
         else:
             _show_list(where, launch, as_json=args.json)
         return None
+    names = ", ".join(PROGRAMS)
+    refuse(args.program not in PROGRAMS, f"CLIENT: expected one of {names}, got {args.program!r}")
     refuse(args.list, "--list takes no CLIENT")
     refuse(args.print and args.undo, "--print and --undo exclude each other")
     program = PROGRAMS[args.program]
@@ -91,11 +63,11 @@ def run_connect(args: argparse.Namespace, _: Client) -> int | None:
         return None
     refuse(project and not program.projects, f"{program.title} has no configuration of projects")
     wanted = _edits(program, where, launch, args)
-    changes = edits.changes_of(wanted, undo=args.undo)
     if args.print:
+        edits.changes_of(wanted, undo=bool(args.undo), project=project)
         _show_entries(wanted)
         return None
-    return _make(program, changes, args, where)
+    return _make(program, wanted, args, where)
 
 
 def _plugin(name: str) -> Path:
@@ -104,7 +76,7 @@ def _plugin(name: str) -> Path:
     return folder
 
 
-def _launch(args: argparse.Namespace) -> Launch:
+def _launch(args: Args) -> Launch:
     """How a program starts this command, whatever path it has."""
     beside = Path(sys.executable).with_name(edits.NAME)
     command = shutil.which(edits.NAME) or (beside if beside.exists() else sys.argv[0])
@@ -116,45 +88,49 @@ def _launch(args: argparse.Namespace) -> Launch:
     return Launch((str(Path(command).absolute()),), tuple(options))
 
 
-def _edits(program: Program, where: Where, launch: Launch, args: argparse.Namespace) -> list[Edit]:
-    found = program.server(where, launch)
+def _edits(program: Program, where: Where, launch: Launch, args: Args) -> list[Edit]:
+    wanted = program.server(where, launch)
     if not args.no_hooks or args.undo:
-        found += program.hooks(where, launch)
+        wanted += program.hooks(where, launch)
     path = program.instructions(where)
     refuse(
         args.instructions and path is None and not args.undo,
         f"{program.title} has no file for instructions that a program may write",
     )
     if path is not None and (args.instructions or args.undo):
-        found.append(edits.block(path, _block()))
-    return found
+        wanted.append(edits.block(path, _block()))
+    return wanted
 
 
-def _make(
-    program: Program, changes: list[Change], args: argparse.Namespace, where: Where
-) -> int | None:
+def _make(program: Program, wanted: list[Edit], args: Args, where: Where) -> int | None:
+    changes: list[Change] = []
+    # What is written is what was shown: it is read again after the question.
+    while changes != (now := edits.changes_of(wanted, undo=bool(args.undo), project=where.project)):
+        if changes:
+            say("the files were changed meanwhile by another program: this is to be written now")
+        changes = now
+        for change in changes if not args.json else ():
+            _show_change(change)
+        if changes and not args.yes and not _agreed():
+            say("nothing was changed")
+            return 1
     if not changes:
         state = "not connected" if args.undo else "connected already"
-        _told(program, [], f"{program.title} is {state}; nothing to do", as_json=args.json)
+        _show_made(program, [], f"{program.title} is {state}; nothing to do", as_json=args.json)
         return None
-    for change in changes if not args.json else ():
-        _show_change(change)
-    if not args.yes and not _agreed():
-        say("nothing was changed")
-        return 1
     made = []
     for change in changes:
-        copy = change.make(undo=args.undo)
+        copy = change.make(undo=bool(args.undo))
         made.append((str(change.path), str(copy) if copy else ""))
     done = f"{program.title} is {'disconnected' if args.undo else 'connected'}"
-    _told(program, made, done, as_json=args.json, undo=args.undo)
+    _show_made(program, made, done, as_json=args.json, undo=bool(args.undo))
     if not (args.instructions or args.undo or args.json) and program.instructions(where):
         again = f"thermocline connect {args.program} --instructions"
         print(f"to enter instructions for the agent, too: {again}")
     return None
 
 
-def _told(
+def _show_made(
     program: Program,
     made: Iterable[tuple[str, str]],
     done: str,
@@ -207,19 +183,20 @@ def _show_entries(wanted: list[Edit]) -> None:
 
 
 def _show_list(where: Where, launch: Launch, *, as_json: bool) -> None:
-    found = [_connected(name, program, where, launch) for name, program in PROGRAMS.items()]
+    states = [_connected(name, program, where, launch) for name, program in PROGRAMS.items()]
     if as_json:
-        show_json(msgspec.to_builtins(found))
+        show_json(msgspec.to_builtins(states))
         return
     show_rows(
-        (one.client, "installed" if one.installed else "not found", _state(one)) for one in found
+        (state.client, "installed" if state.installed else "not found", _state(state))
+        for state in states
     )
 
 
-def _state(one: Connected) -> str:
-    if not one.server:
+def _state(connected: Connected) -> str:
+    if not connected.server:
         return "not connected"
-    parts = {"tools": True, "hooks": one.hooks, "instructions": one.instructions}
+    parts = {"tools": True, "hooks": connected.hooks, "instructions": connected.instructions}
     return f"connected: {', '.join(name for name, there in parts.items() if there)}"
 
 
@@ -249,3 +226,32 @@ def _block() -> str:
     from importlib.resources import files  # noqa: PLC0415 - slow, and rarely wanted
 
     return (files(edits.__package__) / _INSTRUCTIONS).read_text().strip()
+
+
+VERBS: Final = {
+    "connect": Verb(
+        Form("[CLIENT]", _connect),
+        options=f"""
+        CLIENT = program     {", ".join(PROGRAMS)}
+        --list               show what is installed and what is connected
+        --print              print what to write, for those who do it by hand
+        --plugin             print the folder of the plug-in for CLIENT
+        --undo               take out what connect has entered
+        --yes                do not ask
+        --no-hooks           only the tools: nothing happens by itself
+        --project [DIR]      only for this project
+        --instructions       also enter the instructions for the agent; without CLIENT, print them
+        """,
+        note=(
+            "It shows every change before it is made, and keeps a copy of each file as it was\n"
+            "before the first (FILE.before-thermocline). A second call changes nothing. --undo\n"
+            "takes out what is ours and leaves the rest, whoever has changed it since.\n\n"
+            "examples:\n"
+            "  thermocline connect claude-code\n"
+            "  thermocline connect codex --instructions --yes\n"
+            "  thermocline connect cursor --project\n"
+            "  thermocline connect claude-code --plugin\n"
+            "  thermocline connect --list"
+        ),
+    ),
+}

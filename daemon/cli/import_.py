@@ -6,7 +6,6 @@ the daemon opens no file on behalf of a caller.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import sys
@@ -15,102 +14,116 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from ..client import ApiError, Client
+from ..client.caller import Caller
+from ..client.errors import ApiError
 from ..errors import InvalidInput
-from .arguments import WrongUsage, decoded, read_stdin, say
-from .database import PATIENCE_SECONDS, token_of
-from .options import DATABASE, add_options, refuse
+from .options import token_of
 from .terminal import show_json, visible
+from .usage import PATIENT_SECONDS, Args, Form, Verb
+from .values import PROGRAM, WrongUsage, decoded, read_stdin, refuse, say
 
 if TYPE_CHECKING:  # importing it loads what no other verb needs
-    from ..importers.found import Document, Found, GivenPath, ReadFault
+    from ..importers.entries import Document, ReadFault, SourceEntry
+    from ..importers.source import SourcePath
 
 SYSTEMS: Final = (
-    *("basic-memory", "chatgpt", "claude", "claude-code", "claude-mem", "codex", "evoclaw"),
+    *(
+        "aider",
+        "basic-memory",
+        "chatgpt",
+        "claude",
+        "claude-code",
+        "claude-mem",
+        "codex",
+        "evoclaw",
+    ),
     *("jsonl", "mcp-memory", "mem0", "openclaw", "profclaw", "scalyclaw", "tinyclaw"),
 )
+_ZIP: Final = b"PK\x03\x04"
 _FILES: Final = ("hot", "warm", "tree", "metrics", "memory-md", "rows")
 # The size of a part. Half of a request's default limit: JSON may escape what it holds.
 _MOST_BYTES: Final = 400_000
 _MOST_ENTRIES: Final = 500
 _NAMED: Final = 10
 _LINES: Final = 1_000
+# The reason of the daemon for what it has.
+_THERE: Final = "already there"
 _NUMBER: Final = re.compile(r"memories: \[(\d+)\]")
 
 
-def add_import(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `import`."""
-    add = parser.add_argument
-    add("path", metavar="PATH", nargs="?", help="a file, a folder, or - for standard input")
-    url = {"flags": ("--url", "--db-url"), "help": "a database of EvoClaw's: libsql:// or https://"}
-    add_options(parser, DATABASE, DATABASE, db_url=url)
-    add(
-        "--format", metavar="FORMAT", choices=(*SYSTEMS, *_FILES),
-        help="what PATH is, one of those below; default: detect it",
-    )  # fmt: skip
-    add("--distil", action="store_true", help="of conversations, keep what rules find worth it")
-    add("--dry-run", action="store_true", help="store nothing, and show what would be stored")
-    parser.epilog = (
-        "PATH is the memory of another system, a state file, MEMORY.md, or a backup. It is only\n"
-        "read, and by this command: the daemon opens no file. Repeating an import adds nothing;\n"
-        "what has changed in the source is changed here, unless it was changed here later, and\n"
-        "forgotten memories stay forgotten. Secrets are left out. Every turn of a conversation is\n"
-        "kept as it was said, without tools and their output; --distil keeps only statements.\n"
-        "Agents found in a workspace are all imported unless one is named.\n"
-        f"formats of systems:\n  {', '.join(SYSTEMS[:8])},\n  {', '.join(SYSTEMS[8:])}\n"
-        f"formats of single files:\n  {', '.join(_FILES)}\n"
-        "examples:\n"
-        "  thermocline import ~/.claude --dry-run\n"
-        "  thermocline import chatgpt-export.zip --distil\n"
-        "  thermocline import warm-memory.json.changed-20260301T120000"
-    )
-
-
-def run_import(args: argparse.Namespace, client: Client) -> None:
+def _import(args: Args, client: Caller) -> None:
     """Import it, and print what was stored."""
     refuse(bool(args.path) == bool(args.db_url), "give a PATH or --url")
     token = token_of(args)
     refuse(token and not args.db_url, "a token needs --url")
-    client.timeout = PATIENCE_SECONDS
+    client.timeout = PATIENT_SECONDS
     if args.db_url or args.path == "-":
         _run_whole(args, client, token)
         return
-    from ..importers.found import GivenPath  # noqa: PLC0415 - no other verb needs the readers
+    from ..importers.source import SourcePath  # noqa: PLC0415 - no other verb needs the readers
 
     path = Path(args.path).expanduser().resolve()
-    with GivenPath(path) as look, _Sending(args, client) as sending:
-        if not look.is_folder and not look.stat.st_size:
+    with SourcePath(path) as source, _Sending(args, client) as sending:
+        if not source.is_folder and not source.stat.st_size:
             raise WrongUsage(f"{args.path} is empty")
-        sending.format, reading = _reading(args, look)
-        for found in reading:
-            sending.take(found)
+        sending.format, reading = _reading(args, source)
+        for entry in reading:
+            sending.take(entry)
         sending.send()
     _show_all(args, sending.reports, sorted(sending.others))
 
 
 def _reading(
-    args: argparse.Namespace, look: GivenPath
-) -> tuple[str, Iterator[Found | Document | ReadFault]]:
+    args: Args, source: SourcePath
+) -> tuple[str, Iterator[SourceEntry | Document | ReadFault]]:
     """The named or detected format, and its content.
 
     Raises:
-        InvalidInput: the format cannot be told.
+        InvalidInput: the format cannot be told, or is not the named one.
     """
     from ..importers import formats, state_files  # noqa: PLC0415 - as above
-    from ..importers.systems import evoclaw  # noqa: PLC0415 - as above
+    from ..importers.entries import ReadFault  # noqa: PLC0415 - as above
+    from ..importers.systems import evoclaw, json_files  # noqa: PLC0415 - as above
 
+    detected = [format_.name for format_ in formats.detected(source)]
     if args.format in _FILES:
-        refuse(look.is_folder, f"--format {args.format} needs a file")
-        return args.format, evoclaw.state_file(look, args.format)
-    found = formats.format_of(look, args.format)
-    if found is None:
-        if not look.is_folder:
-            state_files.format_of(look.head, look.path.name)
+        refuse(source.is_folder, f"--format {args.format} needs a file")
+        expected = json_files.JSONL if args.format == "rows" else evoclaw.EVOCLAW
+        _agree(args, expected.name, detected)
+        return args.format, evoclaw.state_file(source, args.format)
+    if not detected and args.format is None:
+        if source.head.startswith(_ZIP) and (fault := source.obstacle) is not None:
+            raise InvalidInput(f"cannot import {fault.place}: it {fault.why}")
+        if not source.is_folder:
+            state_files.format_of(source.head, source.path.name)
         names = ", ".join(formats.NAMES)
         raise InvalidInput(
-            f"cannot tell what {look.path} is", field="format", hint=f"say so: --format {names}"
+            f"cannot tell what {source.path} is", field="format", hint=f"say so: --format {names}"
         )
-    return found.name, chain(found.read(look), look.faults())
+    if args.format:
+        _agree(args, args.format, detected)
+    format_ = formats.named(args.format or detected[0])
+    reading = chain(format_.read(source), source.faults())
+    also = [] if args.format else detected[1:]
+    unread = [
+        ReadFault(str(source.path), f"what it has of {name}: --format {name} imports it")
+        for name in also
+    ]
+    return format_.name, chain(reading, unread)
+
+
+def _agree(args: Args, format_: str, detected: list[str]) -> None:
+    """Refuse a named format where another is detected.
+
+    Raises:
+        InvalidInput: it is of another format.
+    """
+    if detected and format_ not in detected:
+        raise InvalidInput(
+            f"{args.path} is not {args.format}: it is {' and '.join(detected)}",
+            field="format",
+            hint=f"leave --format out, or say --format {detected[0]}",
+        )
 
 
 class _Report:
@@ -129,7 +142,7 @@ class _Report:
             for kind, number in answer[name].items():
                 counts[kind] = counts.get(kind, 0) + number
         for line in answer["left_out"]:
-            self.note(_NUMBER.sub(lambda found: places[int(found[1])], line, count=1))
+            self.note(_NUMBER.sub(lambda match: places[int(match[1])], line, count=1))
 
     def entries(self, place: str, format_: str, number: int = 1) -> None:
         """Count entries of a file or table."""
@@ -152,10 +165,10 @@ class _Report:
 class _Sending:
     """Sends the entries in parts that the daemon accepts, and adds up the answers."""
 
-    def __init__(self, args: argparse.Namespace, client: Client) -> None:
+    def __init__(self, args: Args, client: Caller) -> None:
         self._args = args
         self._clients = {"": client}
-        self._waiting: list[Found] = []
+        self._waiting: list[SourceEntry] = []
         self._size = 0
         self._agent = ""
         self._sent = 0
@@ -173,26 +186,26 @@ class _Sending:
             if agent:
                 client.close()
 
-    def take(self, found: Found | Document | ReadFault) -> None:
+    def take(self, entry: SourceEntry | Document | ReadFault) -> None:
         """Note a fault, send a document, and send entries once there are enough.
 
         Raises:
             ApiError: the daemon refused.
         """
-        from ..importers.found import Document, ReadFault  # noqa: PLC0415 - as above
+        from ..importers.entries import Document, ReadFault  # noqa: PLC0415 - as above
 
-        agent = self._whose(found.agent)
+        agent = self._whose(entry.agent)
         if agent is None:
             return
         report = self.reports.setdefault(agent, _Report())
-        if isinstance(found, ReadFault):
-            report.note(f"{found.place}: {found.why}")
-        elif isinstance(found, Document):
+        if isinstance(entry, ReadFault):
+            report.note(f"{entry.place}: {entry.why}")
+        elif isinstance(entry, Document):
             self.send()
-            self._document(found, agent)
+            self._document(entry, agent)
         else:
-            size = len(json.dumps(found.fields))
-            talk = found.fields.get("group") if found.fields.get("event") == "turn" else None
+            size = len(json.dumps(entry.fields))
+            talk = entry.fields.get("group") if entry.fields.get("event") == "turn" else None
             # The rules read a conversation as a whole: what is kept must not depend on the parts.
             other = (
                 self._args.distil
@@ -203,20 +216,20 @@ class _Sending:
             if other or full or agent != self._agent:
                 self.send()
             self._agent = agent
-            self._waiting.append(found)
+            self._waiting.append(entry)
             self._size += size
-            report.entries(found.place, self.format)
+            report.entries(entry.place, self.format)
 
     def send(self) -> None:
         """Send the entries that wait."""
         some, self._waiting, self._size = self._waiting, [], 0
         if not some:
             return
-        memories = [one for one in some if not one.is_experience]
+        memories = [entry for entry in some if not entry.is_experience]
         request: dict[str, Any] = {"distil": True} if self._args.distil else {}
-        request["memories"] = [one.fields for one in memories]
-        request["experiences"] = [one.fields for one in some if one.is_experience]
-        places = [f"{one.place}: {_source_id(one.fields)}" for one in memories]
+        request["memories"] = [entry.fields for entry in memories]
+        request["experiences"] = [entry.fields for entry in some if entry.is_experience]
+        places = [f"{entry.place}: {_source_id(entry.fields)}" for entry in memories]
         self._ask(request, self._agent, places)
         self._sent += len(some)
         if sys.stderr.isatty():
@@ -249,10 +262,10 @@ class _Sending:
 
     def _ask(self, request: dict[str, Any], agent: str, places: list[str], path: str = "") -> None:
         if agent not in self._clients:
-            self._clients[agent] = Client(self._args.socket, agent, PATIENCE_SECONDS)
+            self._clients[agent] = Caller(self._args.socket, agent, PATIENT_SECONDS, PROGRAM)
         client = self._clients[agent]
-        client.import_(**request, dry_run=self._args.dry_run)
-        answer = json.loads(client.answered)
+        request["dry_run"] = bool(self._args.dry_run)
+        answer = client.call("POST /api/import", **request)
         for part in answer["read"]:
             part["file"] = path
         if path:
@@ -290,27 +303,26 @@ def _source_id(fields: dict[str, Any]) -> str:
     return str((imported or fields).get("id", ""))[:80]
 
 
-def _run_whole(args: argparse.Namespace, client: Client, token: str | None) -> None:
+def _run_whole(args: Args, client: Caller, token: str | None) -> None:
     """Import a database or standard input, in one request for each agent."""
+    request: dict[str, Any]
     if args.path:
         request = {"text": decoded(read_stdin(), "standard input"), "name": ""}
     else:
         request = {"url": args.db_url, **({"token": token} if token else {})}
-    request["dry_run"] = args.dry_run
+    request["dry_run"] = bool(args.dry_run)
     if args.format:
         refuse(args.format not in _FILES, f"--format {args.format} needs a PATH")
         request["format"] = args.format
-    answer = client.import_(**request)
-    raw = {args.agent or "": json.loads(client.answered)}
+    raw = {args.agent or "": client.call("POST /api/import", **request)}
     if args.agent is None:
-        for agent in [other.agent for other in answer.others]:
-            with Client(args.socket, agent, PATIENCE_SECONDS) as another:
-                another.import_(**request)
-                raw[agent] = json.loads(another.answered)
+        for agent in [other["agent"] for other in raw[""].get("others", ())]:
+            with Caller(args.socket, agent, PATIENT_SECONDS, PROGRAM) as another:
+                raw[agent] = another.call("POST /api/import", **request)
     _show_json_or_text(args, raw)
 
 
-def _show_all(args: argparse.Namespace, reports: dict[str, _Report], others: list[str]) -> None:
+def _show_all(args: Args, reports: dict[str, _Report], others: list[str]) -> None:
     """Print the reports; `others` are agents that were not asked for.
 
     Raises:
@@ -319,15 +331,21 @@ def _show_all(args: argparse.Namespace, reports: dict[str, _Report], others: lis
     if others and not reports[""].read:
         hint = f"give --agent-id {others[0]}; there are {', '.join(others)}"
         raise InvalidInput(f"nothing in {args.path} belongs to '{args.agent}'", hint=hint)
-    used = {agent: one for agent, one in reports.items() if one.read or one.left_out or not agent}
+    used = {
+        agent: report
+        for agent, report in reports.items()
+        if report.read or report.left_out or not agent
+    }
     if len(used) == 1 and not used[""].read and used[""].left_out:
         raise InvalidInput(f"cannot import {'; '.join(used[''].left_out[:_NAMED])}", field="path")
-    raw = {agent: one.shown(dry_run=args.dry_run) for agent, one in used.items()}
+    if args.format and not any(report.read or report.left_out for report in used.values()):
+        raise InvalidInput(f"{args.path} has nothing that {args.format} stores", field="format")
+    raw = {agent: report.shown(dry_run=bool(args.dry_run)) for agent, report in used.items()}
     raw[""]["others"] = [{"agent": name, "path": args.path} for name in others]
     _show_json_or_text(args, raw)
 
 
-def _show_json_or_text(args: argparse.Namespace, raw: dict[str, dict[str, Any]]) -> None:
+def _show_json_or_text(args: Args, raw: dict[str, dict[str, Any]]) -> None:
     if args.json:
         show_json(next(iter(raw.values())) if len(raw) == 1 else {"agents": raw})
         return
@@ -337,14 +355,18 @@ def _show_json_or_text(args: argparse.Namespace, raw: dict[str, dict[str, Any]])
 
 def _show(agent: str, answer: dict[str, Any]) -> None:
     of = f"{agent}: " if agent else ""
-    for one in answer["read"][:_NAMED]:
-        what = one.get("file") or one.get("table") or "text"
-        print(f"{of}read {visible(what)}: {one['entries']:,} entries")
+    for part in answer["read"][:_NAMED]:
+        what = part.get("file") or part.get("table") or "text"
+        print(f"{of}read {visible(what)}: {part['entries']:,} entries")
     if more := answer["read"][_NAMED:]:
-        entries = sum(one["entries"] for one in more)
+        entries = sum(part["entries"] for part in more)
         print(f"{of}read {len(more):,} more files: {entries:,} entries; --json shows them")
     would = "would store" if answer["dry_run"] else "stored"
-    print(f"{of}{would}: {_counted(answer['stored']) or 'nothing new'}")
+    if answer["read"] and not answer["stored"] and answer["skipped"].keys() <= {_THERE}:
+        print(f"{of}nothing changed: all of it is stored already")
+        answer["skipped"] = {}
+    else:
+        print(f"{of}{would}: {_counted(answer['stored']) or 'nothing new'}")
     if answer["skipped"]:
         print(f"{of}skipped: {_counted(answer['skipped'])}")
     for line in answer["left_out"][:_NAMED]:
@@ -357,3 +379,32 @@ def _show(agent: str, answer: dict[str, Any]) -> None:
 
 def _counted(counts: dict[str, int]) -> str:
     return ", ".join(f"{name} {number:,}" for name, number in counts.items())
+
+
+VERBS: Final = {
+    "import": Verb(
+        Form("[PATH]", _import),
+        options=f"""
+        PATH                  a file, a folder, or - for standard input
+        --format {"|".join((*SYSTEMS, *_FILES))}  what PATH is; default: detect it
+        --distil              of conversations, keep what rules find worth it
+        --dry-run             store nothing, and show what would be stored
+        --url, --db-url URL = db_url  a database of EvoClaw's: libsql:// or https://
+        --token-file FILE     file that holds only its token; - reads stdin
+        --auth-token TOKEN    the token itself, visible to other users""",
+        note=(
+            "PATH is the memory of another system, a state file, MEMORY.md, or a backup. It is\n"
+            "only read, and by this command: the daemon opens no file. Repeating an import adds\n"
+            "nothing; what has changed in the source is changed here, unless it was changed here\n"
+            "later, and forgotten memories stay forgotten. Secrets are left out. Every turn of a\n"
+            "conversation is kept as it was said, without tools and their output; --distil keeps\n"
+            "only statements. Agents found in a workspace are all imported unless one is named.\n"
+            f"formats of systems:\n  {', '.join(SYSTEMS[:8])},\n  {', '.join(SYSTEMS[8:])}\n"
+            f"formats of single files:\n  {', '.join(_FILES)}\n"
+            "examples:\n"
+            "  thermocline import ~/.claude --dry-run\n"
+            "  thermocline import chatgpt-export.zip --distil\n"
+            "  thermocline import warm-memory.json.changed-20260301T120000"
+        ),
+    ),
+}

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import stat
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from ..client import Client
+from ..client.caller import Caller
+from ..client.errors import ClientError
 from ..errors import Conflict, Forbidden, InvalidInput
-from ..store import atomic
-from .arguments import WrongUsage, say
+from ..runtime import atomic
+from ..store import memory_md
 from .terminal import show_json, visible
+from .usage import Args, Form, Verb
+from .values import PROGRAM, WrongUsage, say
 
 # Beside the packages, in a checkout as in what is installed.
 UNITS: Final = Path(__file__).parents[2] / "systemd"
@@ -78,7 +81,7 @@ class System(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct):
-    """One file, and what is done with it: `write`, `replace`, `keep` or `remove`."""
+    """One file, and what is done with it: `write`, `replace`, `keep`, `remove` or `edit`."""
 
     action: str
     path: str
@@ -100,37 +103,7 @@ class Plan(msgspec.Struct):
     left: list[str] = []
 
 
-def add_install(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `install`."""
-    _add(parser)
-    parser.add_argument(
-        "--command", metavar="PATH", help="the command that the units start (default: this one)"
-    )
-    parser.epilog = (
-        "Without --user: a service of the system, in a sandbox and under a user of its own.\n"
-        "With --user: a service of the person who runs the command.\n\n"
-        "examples:\n"
-        "  thermocline install --dry-run\n"
-        "  thermocline install --user --yes\n"
-        f"Drop-ins for folders under /home and for an encrypted token: {UNITS}/examples"
-    )
-
-
-def add_uninstall(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `uninstall`."""
-    _add(parser)
-    parser.epilog = "Memories, settings and tokens are kept; it says where they are."
-
-
-def _add(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--user", action="store_true", help="for the systemd of the user who runs the command")
-    add("--prefix", metavar="DIR", help="a folder in place of /, for packages; starts nothing")
-    add("--dry-run", action="store_true", help="only show what would be done")
-    add("--yes", action="store_true", help="do not ask")
-
-
-def run_install(args: argparse.Namespace, _: Client) -> int:
+def _install(args: Args, _: Caller) -> int:
     """Write the units, and start the daemon where systemd runs.
 
     Raises:
@@ -167,8 +140,10 @@ def run_install(args: argparse.Namespace, _: Client) -> int:
     return _carry_out(args, target, Plan(steps, [], commands), change)
 
 
-def run_uninstall(args: argparse.Namespace, _: Client) -> int:
-    """Stop the daemon and remove the units; all that it has stored is kept.
+def _uninstall(args: Args, client: Caller) -> int:
+    """Stop the daemon, remove the units, and take its section out of each MEMORY.md.
+
+    All that it has stored is kept.
 
     Raises:
         Forbidden: only root may do it.
@@ -176,6 +151,8 @@ def run_uninstall(args: argparse.Namespace, _: Client) -> int:
     target = _target(args)
     there = [path for path in target.files() if path.exists()]
     steps = [Step("remove" if _is_ours(path) else "keep", str(path)) for path in there]
+    pages = _pages_with_section(client) if target.prefix is None else []
+    steps += [Step("edit", str(page)) for page in pages]
     leaving = [Path(step.path) for step in steps if step.action == "remove"]
     units = any(path.name in _NAMES for path in leaving)
     plan = Plan(
@@ -187,6 +164,8 @@ def run_uninstall(args: argparse.Namespace, _: Client) -> int:
     def change() -> None:
         for path in leaving:
             atomic.remove(path)
+        for page in pages:
+            memory_md.take_section_out(page)
 
     code = _carry_out(args, target, plan, change)
     if not args.json and target.prefix is None:
@@ -194,22 +173,32 @@ def run_uninstall(args: argparse.Namespace, _: Client) -> int:
     return code
 
 
-def _target(args: argparse.Namespace) -> System:
+def _pages_with_section(client: Caller) -> list[Path]:
+    """Each MEMORY.md in which the running daemon has its section."""
+    pages: list[Path] = []
+    with suppress(ClientError, OSError):
+        for agent in client.call("GET /api/agents")["results"]:
+            with Caller(client.socket_path, agent["id"], program=PROGRAM) as its:
+                page = Path(its.call("GET /api/hot/section")["path"])
+            if page.is_file() and memory_md.page_in(page.read_bytes()) is not None:
+                pages.append(page)
+    return pages
+
+
+def _target(args: Args) -> System:
     prefix = None
     if args.prefix is not None:
         prefix = Path(args.prefix).expanduser().absolute()
         prefix = None if prefix == Path("/") else prefix
-    return System(prefix, args.user)
+    return System(prefix, bool(args.user))
 
 
-def _carry_out(
-    args: argparse.Namespace, target: System, plan: Plan, change: Callable[[], None]
-) -> int:
+def _carry_out(args: Args, target: System, plan: Plan, change: Callable[[], None]) -> int:
     changes = [step for step in plan.files if step.action != "keep"]
-    told = target.manager_runs()
+    managed = target.manager_runs()
     if not args.json:
-        _show(plan, told=told)
-    if not args.dry_run and (changes or (told and plan.after)):
+        _show(plan, managed=managed)
+    if not args.dry_run and (changes or (managed and plan.after)):
         if target.prefix is None and not target.user and os.getuid() != 0:
             raise Forbidden(
                 "only root may change the system's units",
@@ -220,35 +209,35 @@ def _carry_out(
             return 1
         # Other users read these files, whatever the umask of the person who installs.
         os.umask(0o022)
-        plan.left += _run(plan.before) if told else []
+        plan.left += _run(plan.before) if managed else []
         change()
-        plan.left += _run(plan.after) if told else _lines(plan.before + plan.after)
+        plan.left += _run(plan.after) if managed else _lines(plan.before + plan.after)
         plan.done = True
     if args.json:
         show_json(msgspec.to_builtins(plan))
     elif plan.done:
-        _say_left(plan, told=told)
-    return 1 if told and plan.left else 0
+        _say_left(plan, managed=managed)
+    return 1 if managed and plan.left else 0
 
 
-def _show(plan: Plan, *, told: bool) -> None:
+def _show(plan: Plan, *, managed: bool) -> None:
     for step in plan.files:
         print(f"{step.action:<8}{visible(step.path)}", flush=True)
-    if told:
+    if managed:
         for line in _lines(plan.before + plan.after):
             print(f"{'run':<8}{visible(line)}", flush=True)
     if not plan.files:
         print("nothing is installed")
 
 
-def _say_left(plan: Plan, *, told: bool) -> None:
+def _say_left(plan: Plan, *, managed: bool) -> None:
     if plan.left:
-        print("left to run:" if told else "then, where systemd runs:")
+        print("left to run:" if managed else "then, where systemd runs:")
         for line in plan.left:
             print(f"  {visible(line)}")
 
 
-def _agreed(args: argparse.Namespace) -> bool:
+def _agreed(args: Args) -> bool:
     """Whether the user agrees.
 
     Raises:
@@ -282,12 +271,12 @@ def _lines(commands: list[list[str]]) -> list[str]:
 
 def contents(target: System, command: str) -> dict[Path, bytes]:
     """The contents of the files on the system, by path."""
-    found = {}
+    files = {}
     for path, name in target.files().items():
         edit = f" Own settings: `{' '.join(target.command('edit', path.name))}`."
         text = (UNITS / name).read_text(encoding="utf-8").replace(_COMMAND, _quoted(command))
-        found[path] = f"{_MARK}{edit * (path.name in _NAMES)}\n{text}".encode()
-    return found
+        files[path] = f"{_MARK}{edit * (path.name in _NAMES)}\n{text}".encode()
+    return files
 
 
 def _action(path: Path, content: bytes) -> str:
@@ -365,3 +354,30 @@ def _quoted(command: str) -> str:
         return command
     escaped = command.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + escaped.replace("%", "%%").replace("$", "$$") + '"'
+
+
+_OPTIONS: Final = """
+--user        for the systemd of the user who runs the command
+--prefix DIR  a folder in place of /, for packages; starts nothing
+--dry-run     only show what would be done
+--yes         do not ask
+"""
+VERBS: Final = {
+    "install": Verb(
+        Form("", _install),
+        options=_OPTIONS + "--command PATH  the command that the units start (default: this one)",
+        note=(
+            "Without --user: a service of the system, in a sandbox and under a user of its own.\n"
+            "With --user: a service of the person who runs the command.\n\n"
+            "examples:\n"
+            "  thermocline install --dry-run\n"
+            "  thermocline install --user --yes\n"
+            f"Drop-ins for folders under /home and for an encrypted token: {UNITS}/examples"
+        ),
+    ),
+    "uninstall": Verb(
+        Form("", _uninstall),
+        options=_OPTIONS,
+        note="Memories, settings and tokens are kept; it says where they are.",
+    ),
+}

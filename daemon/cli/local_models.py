@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar
 
-from ..client import ApiError, Client
-from .arguments import say
+from ..client.errors import ApiError
 from .terminal import visible
+from .values import say
 
-T = TypeVar("T")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Final
+
+    from ..client.caller import Caller
 
 PORTS_VARIABLE: Final = "THERMOCLINE_MODEL_PORTS"
 # Where llama.cpp, Ollama and LM Studio listen; EvoClaw's tools look there as well.
-_USUAL_PORTS: Final = (8080, 11434, 1234)
+_OLLAMA_PORT: Final = 11434
+_USUAL_PORTS: Final = (8080, _OLLAMA_PORT, 1234)
+_ENCODES: Final = re.compile(r"embed|minilm|(?:^|[/-])(?:bge|gte|e5)-", re.IGNORECASE)
+# A name that a person may paste into a shell.
+_PLAIN: Final = re.compile(r"[A-Za-z0-9._:/@+-]{1,150}")
 _HOST: Final = "127.0.0.1"
 # A closed port refuses at once; a server may be busy with another question.
 _SECONDS: Final = 3.0
@@ -26,8 +34,8 @@ _LISTENS: Final = "0A"
 
 
 def with_local_model(
-    client: Client, ask: Callable[[dict[str, Any]], T], env: Mapping[str, str] = os.environ
-) -> T:
+    client: Caller, ask: Callable[[dict[str, Any]], Any], env: Mapping[str, str] = os.environ
+) -> Any:
     """What `ask` answers with the options of `local_model`.
 
     A caller who may not let the daemon call other servers is answered without them, with a note.
@@ -42,12 +50,12 @@ def with_local_model(
     return ask({})
 
 
-def local_model(client: Client, env: Mapping[str, str] = os.environ) -> dict[str, str]:
+def local_model(client: Caller, env: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The `llm_endpoint` of a server on this device, if no model is configured; and say so.
 
     Only for an explicit request for a model: the question goes to whatever program listens there.
     """
-    if client.status().llm.state != "off":
+    if client.call("GET /api/status")["llm"]["state"] != "off":
         return {}
     ports = ports_of(env)
     for port in ports:
@@ -77,10 +85,33 @@ def has_model(port: int, tables: Sequence[str] = _SOCKETS) -> bool:
 
     Servers of other users of the device are not used: they would see the memories.
     """
-    return not any(map(_is_anothers, _owners(port, tables))) and _lists_models(port)
+    return bool(models_at(port, tables))
 
 
-def _lists_models(port: int) -> bool:
+def encoder_here(env: Mapping[str, str]) -> tuple[str, str] | None:
+    """A model on this device whose name says that it encodes texts.
+
+    Returns:
+        Its name for litellm, and the URL that its provider needs, or "".
+    """
+    for port in ports_of(env):
+        for model in models_at(port):
+            name = str(model["id"])
+            if not _ENCODES.search(name) or not _PLAIN.fullmatch(name):
+                continue
+            base = f"http://{_HOST}:{port}"
+            if model.get("owned_by") == "library":
+                return f"ollama/{name}", "" if port == _OLLAMA_PORT else base
+            return f"lm_studio/{name}", f"{base}/v1"
+    return None
+
+
+def models_at(port: int, tables: Sequence[str] = _SOCKETS) -> Sequence[Mapping[str, Any]]:
+    """The models that a server of this user lists at a port; none if there is no server."""
+    return () if any(map(_is_anothers, _owners(port, tables))) else _listed(port)
+
+
+def _listed(port: int) -> Sequence[Mapping[str, Any]]:
     from http.client import HTTPConnection, HTTPException  # noqa: PLC0415 - few commands ask
 
     until = time.monotonic() + _SECONDS
@@ -92,11 +123,11 @@ def _lists_models(port: int) -> bool:
         while (piece := response.read1(65_536)) and len(body) < _LONGEST_LIST:
             body += piece
             if time.monotonic() > until:
-                return False
-        found: Any = json.loads(body)
-        return response.status == 200 and bool(found["data"][0]["id"])
+                return ()
+        models: Any = json.loads(body)["data"]
+        return models if response.status == 200 and all(model["id"] for model in models) else ()
     except (OSError, HTTPException, ValueError, LookupError, TypeError, RecursionError):
-        return False
+        return ()
     finally:
         connection.close()
 

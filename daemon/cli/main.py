@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from importlib import import_module
-from typing import Any, Final
 
-from ..client import ApiError, Client, ClientError, DaemonUnreachable
+from ..client.caller import Caller
+from ..client.errors import ApiError, ClientError, DaemonUnreachable, explained
 from ..errors import ConfigInvalid, ThermoclineError, Unavailable
 from ..runtime.version import VERSION
-from .arguments import VALUED, Parser, WrongUsage, add_common, say, wants_json
-from .failures import explained
-from .terminal import show_json, show_result, visible
-from .verbs import MEANT, VERBS, module_of
+from .terminal import show_json, show_result, visible, warn, worded
+from .usage import COMMON, VALUED, Form, Verb, help_lines, help_of, parse, parsed
+from .values import PROGRAM, WrongUsage, say, wants_json
+from .verbs import MEANT, VERBS, load
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, Final
+
+    from .usage import Args, Shown
 
 DONE: Final = 0
 REFUSED: Final = 1
@@ -45,10 +50,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else [*argv]
     as_json = "--json" in words
     try:
-        _print_anything()
+        _escape_unprintable()
         as_json = wants_json(words)
         code = _run(words, as_json=as_json)
-        _flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -59,36 +65,38 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _run(words: Sequence[str], *, as_json: bool) -> int:
+def _run(words: list[str], *, as_json: bool) -> int:
     verb, rest = split(words)
     if verb is None:
         return _without_verb(rest)
     if verb not in VERBS:
         raise WrongUsage(_unknown(verb))
-    module, name = import_module(module_of(verb), __package__), verb.replace("-", "_")
-    parser = Parser(f"thermocline {verb}", f"{sentence(VERBS[verb])}.")
-    getattr(module, f"add_{name}", _no_options)(parser)
-    add_common(parser)
-    try:
-        args = parser.parse(rest)
-    except SystemExit:  # after --help
+    declared = load(verb)
+    if _wants_help(rest):
+        print(help_of(verb, declared, VERBS[verb][1]))
         return DONE
+    form, args = parse(verb, declared, rest)
     args.json = as_json
-    with Client(args.socket, args.agent) as client:
-        result = getattr(module, f"run_{name}")(args, client)
-        if result is None or isinstance(result, int):
-            return result or DONE
-        show_result(result, client.answered, as_json=as_json)
+    with Caller(args.socket, args.agent, form.seconds, PROGRAM) as client:
+        shown = (
+            _answered(form, args, client) if isinstance(form.call, str) else form.call(args, client)
+        )
+        if shown is None or isinstance(shown, int):
+            return shown or DONE
+        show_result(shown, client.answer, as_json=as_json)
         return DONE
 
 
-def _no_options(_: Parser) -> None:
-    """Add no options."""
-
-
-def sentence(text: str) -> str:
-    """`text` with its first letter in upper case."""
-    return text[:1].upper() + text[1:]
+def _answered(form: Form, args: Args, client: Caller) -> Shown:
+    """Make the call of a form with the values of its words and options."""
+    fields = args.given(*(name for name in vars(args) if name not in ("socket", "agent", "json")))
+    answer = client.call(str(form.call), **fields)
+    if not args.json and isinstance(answer, dict):
+        warn(answer)
+    show = form.show
+    if isinstance(show, str):
+        return worded(show, {**fields, **answer})
+    return lambda: show(answer, fields)
 
 
 def split(words: Sequence[str]) -> tuple[str | None, list[str]]:
@@ -105,22 +113,28 @@ def split(words: Sequence[str]) -> tuple[str | None, list[str]]:
     return words[index], [*words[:index], *words[index + 1 :]]
 
 
+def _wants_help(words: list[str]) -> bool:
+    before = words[: words.index("--") if "--" in words else None]
+    return "--help" in before or "-h" in before
+
+
 def _without_verb(words: list[str]) -> int:
-    parser = Parser("thermocline", "A memory for AI agents, behind a socket.")
-    parser.usage = "thermocline [--socket PATH] [--agent-id ID] [--json] VERB ..."
     width = max(map(len, VERBS))
-    verbs = "\n".join(f"  {verb:<{width}}  {does}" for verb, does in VERBS.items())
-    parser.epilog = f"verbs:\n{verbs}\n\n{_EXIT_CODES}"
-    parser.add_argument("--version", action="store_true", help="show the version and exit")
-    add_common(parser)
-    try:
-        args = parser.parse_args(words)
-    except SystemExit:  # after --help
+    verbs = "\n".join(f"  {verb:<{width}}  {does}" for verb, (_, does) in VERBS.items())
+    options = "\n".join(help_lines(parsed(COMMON)))
+    text = (
+        "usage: thermocline [--socket PATH] [--agent-id ID] [--json] VERB ...\n\n"
+        f"A memory for AI agents, behind a socket.\n\nverbs:\n{verbs}\n"
+        f"{options}\n  --version               show the version and exit\n\n{_EXIT_CODES}"
+    )
+    if _wants_help(words):
+        print(text)
         return DONE
-    if args.version:
+    if words == ["--version"]:
         print("thermocline", VERSION)
         return DONE
-    parser.print_help(sys.stderr)
+    parse("", Verb(Form("", "")), words)
+    print(text, file=sys.stderr)
     return WRONG
 
 
@@ -136,11 +150,11 @@ def _unknown(verb: str) -> str:
 
 def _failed(error: Exception, *, as_json: bool) -> int:
     lost_output = isinstance(error, OSError) and error.filename is None
-    told = explained(error)
+    fields = explained(error)
     if as_json and not lost_output:
-        show_json({"error": told})
+        show_json({"error": fields})
     else:
-        field, message, hint = (told.get(name, "") for name in ("field", "message", "hint"))
+        field, message, hint = (fields.get(name, "") for name in ("field", "message", "hint"))
         start = f"{field}: " if field and field not in message else ""
         gap = "; " if isinstance(error, DaemonUnreachable) else "\n  "
         say(visible(start + message + (gap + hint if hint else ""), keep="\n"))
@@ -155,18 +169,12 @@ def _failed(error: Exception, *, as_json: bool) -> int:
     return WRONG if isinstance(error, (WrongUsage, ConfigInvalid)) else REFUSED
 
 
-def _print_anything() -> None:
+def _escape_unprintable() -> None:
     """Escape characters that the terminal's encoding lacks, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure: Any = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
-
-
-def _flush() -> None:
-    stream: Any = sys.stdout
-    if stream is not None:
-        stream.flush()
 
 
 def _abandon_output() -> None:

@@ -13,20 +13,19 @@ import sys
 import threading
 import time
 
-from ..client.caller import Caller, place
-from ..client.errors import ApiError, ClientError, DaemonUnreachable
+from ..client.caller import Caller, url_path
+from ..client.errors import ApiError, ClientError, DaemonUnreachable, explained
+from ..client.wire import named, quoted
 from ..runtime.places import default_socket
 from ..runtime.project import FILE, OFF, project_of
 from ..runtime.version import VERSION
-from .failures import explained
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from typing import Any, BinaryIO, Final
 
-    from ..client import Client
+    from .usage import Args
 
 MODERN: Final = ("2026-07-28",)
 LEGACY: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -41,6 +40,9 @@ _CANCELLABLE: Final = ("tools/call", "resources/read")
 _HOT: Final = "memory://hot"
 _MEMORY: Final = "memory://"
 _STARTING_SECONDS: Final = 15.0
+# Far more than the daemon takes by default; a longer line is not kept in memory.
+_LONGEST_LINE: Final = 8 << 20
+_PIECE: Final = 1 << 16
 # What is under way when the client leaves may end.
 _ENDING_SECONDS: Final = 5.0
 
@@ -64,49 +66,36 @@ _KEEPING: Final = (
 )
 
 
-def add_mcp(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `mcp`."""
-    add = parser.add_argument
-    add(
-        "--tools",
-        choices=tuple(_FIND_AND_KEEP),
-        default="default",
-        help="whose tools (default: ours)",
-    )
-    add("--start", action="store_true", help="start the daemon if none answers")
-    parser.epilog = (
-        "A client starts this command by itself and speaks to its standard streams. Without\n"
-        "--agent-id the project of the working directory decides; see thermocline hook --help.\n\n"
-        'example of a client\'s configuration:\n  {"mcpServers": {"thermocline":'
-        ' {"command": "thermocline", "args": ["mcp", "--start"]}}}'
-    )
-
-
-def run_mcp(args: argparse.Namespace, client: Client) -> None:
+def run(args: Args, client: Caller) -> None:
     """Answer requests until the end of standard input."""
     client.close()
-    serve(args.tools, socket=args.socket, agent=args.agent, start=args.start)
+    serve(args.tools or "default", socket=args.socket, agent=args.agent, start=bool(args.start))
 
 
 def serve(preset: str, *, socket: str | None, agent: str | None, start: bool) -> None:
     """Answer requests until the end of standard input."""
     if sys.stdin.isatty():
-        told = "waiting for a client's requests on standard input; Ctrl-C ends"
-        print(f"thermocline: {told}", file=sys.stderr)
+        text = "waiting for a client's requests on standard input; Ctrl-C ends"
+        print(f"thermocline: {text}", file=sys.stderr)
     project = project_of(os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd())
     off = ""
     if project.word == OFF and agent is None:
         off = f"the memory is switched off for this project by {project.root}/{FILE}"
-    way = _Way(socket, agent or project.agent, start=start, off=off)
-    Bridge(preset, way.ask, sys.stdout.buffer).run(sys.stdin.buffer)
+    try:
+        agent = agent or project.agent
+    except OSError as error:
+        # Never the shared memory in place of the project's own.
+        off = f"the memory of this project cannot be named: {error}"
+    daemon = _DaemonConnection(socket, agent, start=start, off=off)
+    Bridge(preset, daemon, sys.stdout.buffer).run(sys.stdin.buffer)
 
 
 def tools_of(preset: str) -> list[dict[str, Any]]:
     """The tools of a preset, as they are listed for a client."""
-    path = os.path.join(os.path.dirname(__file__), "..", "shapes", "tools.json")
+    path = os.path.join(os.path.dirname(__file__), "..", "schemas", "tools.json")
     with open(path, encoding="utf-8") as file:
-        found: list[dict[str, Any]] = json.load(file)[preset]
-    return found
+        tools: list[dict[str, Any]] = json.load(file)[preset]
+    return tools
 
 
 class _Refused(Exception):
@@ -122,18 +111,20 @@ class Bridge:
 
     Args:
         preset: whose tools it offers.
-        ask: calls the daemon: method, path, query, body.
+        daemon: to the daemon.
         out: where answers go, one a line.
     """
 
-    def __init__(self, preset: str, ask: Callable[..., Any], out: BinaryIO) -> None:
+    def __init__(self, preset: str, daemon: _DaemonConnection, out: BinaryIO) -> None:
         self._preset = preset
         self._offered = tools_of(preset)
-        self._ask = ask
+        self._daemon = daemon
+        self._ask = daemon.ask
         self._out = out
         self._writing = threading.Lock()
-        # Requests under way by their ids; one that is cancelled leaves.
-        self._waiting: dict[Any, threading.Thread] = {}
+        # Requests under way, with the keys of their ids, which a client may use twice; one that is
+        # cancelled leaves.
+        self._waiting: dict[threading.Thread, Any] = {}
         self._client = ""
         self._methods: Final[dict[str, Callable[[dict[str, Any], bool], dict[str, Any]]]] = {
             "server/discover": self._discover,
@@ -147,13 +138,18 @@ class Bridge:
             "resources/read": self._read,
         }
 
-    def run(self, lines: Iterable[bytes]) -> None:
+    def run(self, lines: BinaryIO) -> None:
         """Take requests until they end, and let those under way end."""
-        for line in lines:
-            if line.strip():
+        while line := lines.readline(_LONGEST_LINE):
+            if len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
+                while (rest := lines.readline(_PIECE)) and not rest.endswith(b"\n"):
+                    pass
+                why = f"the line is longer than {_LONGEST_LINE:,} bytes"
+                self._send(None, error=_Refused(_PARSE_ERROR, why).error)
+            elif line.strip():
                 self._take(line)
         deadline = time.monotonic() + _ENDING_SECONDS
-        for thread in [*self._waiting.values()]:
+        for thread in [*self._waiting]:
             thread.join(max(0.0, deadline - time.monotonic()))
 
     def _take(self, line: bytes) -> None:
@@ -170,13 +166,15 @@ class Bridge:
         params = params if isinstance(params, dict) else {}
         if "id" not in message:
             if message["method"] == "notifications/cancelled":
-                self._waiting.pop(_key(params.get("requestId")), None)
+                gone = _key(params.get("requestId"))
+                for thread in [each for each, key in [*self._waiting.items()] if key == gone]:
+                    self._waiting.pop(thread, None)
             return
         key = message["id"]
         if message["method"] in _CANCELLABLE:
             arguments = (key, message["method"], params)
             thread = threading.Thread(target=self._answer, args=arguments, daemon=True)
-            self._waiting[_key(key)] = thread
+            self._waiting[thread] = _key(key)
             thread.start()
         else:
             self._answer(key, message["method"], params)
@@ -188,9 +186,9 @@ class Bridge:
         except _Refused as refused:
             answer = {"error": refused.error}
         except Exception as error:  # noqa: BLE001 - each request has an answer
-            told = f"the bridge failed: {type(error).__name__}"
-            answer = {"error": {"code": _FAULT, "message": told}}
-        if method in _CANCELLABLE and self._waiting.pop(_key(key), None) is None:
+            text = f"the bridge failed: {type(error).__name__}"
+            answer = {"error": {"code": _FAULT, "message": text}}
+        if method in _CANCELLABLE and self._waiting.pop(threading.current_thread(), self) is self:
             return
         self._send(key, **answer)
 
@@ -215,6 +213,7 @@ class Bridge:
         info = meta.get(f"{_META}clientInfo") or params.get("clientInfo")
         if isinstance(info, dict):
             self._client = str(info.get("name", "")).lower()
+            self._daemon.program = named(self._client) or "mcp"
         handler = self._methods.get(method)
         if handler is None:
             raise _Refused(_NO_METHOD, f"no such method: {method[:100]}")
@@ -231,8 +230,8 @@ class Bridge:
         return {"supportedVersions": [*MODERN, *LEGACY], **self._about()}
 
     def _initialize(self, params: dict[str, Any], _: bool) -> dict[str, Any]:
-        asked = params.get("protocolVersion")
-        version = asked if asked in LEGACY else LEGACY[0]
+        requested = params.get("protocolVersion")
+        version = requested if requested in LEGACY else LEGACY[0]
         return {"protocolVersion": version, "serverInfo": _INFO, **self._about()}
 
     def _about(self) -> dict[str, Any]:
@@ -255,14 +254,14 @@ class Bridge:
             raise _Refused(_WRONG_PARAMETERS, f"no tool is called {str(name)[:64]!r}")
         if not isinstance(given, dict | None):
             raise _Refused(_WRONG_PARAMETERS, "the arguments must be an object")
-        path = place("/api/tools", str(name))
+        path = url_path("/api/tools/{name}", {"name": str(name)})
         try:
-            found = self._ask("POST", path, {"tools": self._preset}, given or {})
+            reply = self._ask("POST", path, {"tools": self._preset}, given or {})
         except (ClientError, OSError, ValueError) as error:
             # For the model, which can correct its arguments or tell the user.
-            return {"content": [_text(_told(error))], "isError": True}
-        written = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
-        return {"content": [_text(written)], "structuredContent": found, "isError": False}
+            return {"content": [_text(_error_text(error))], "isError": True}
+        written = json.dumps(reply, ensure_ascii=False, separators=(",", ":"))
+        return {"content": [_text(written)], "structuredContent": reply, "isError": False}
 
     def _prompts(self, _: dict[str, Any], __: bool) -> dict[str, Any]:
         return {"prompts": []}
@@ -273,8 +272,8 @@ class Bridge:
         return {"resources": [hot | {"mimeType": "text/markdown"}]}
 
     def _templates(self, _: dict[str, Any], __: bool) -> dict[str, Any]:
-        one = {"uriTemplate": f"{_MEMORY}{{id}}", "name": "memory", "title": "A memory by its id"}
-        return {"resourceTemplates": [one | {"mimeType": "application/json"}]}
+        item = {"uriTemplate": f"{_MEMORY}{{id}}", "name": "memory", "title": "A memory by its id"}
+        return {"resourceTemplates": [item | {"mimeType": "application/json"}]}
 
     def _read(self, params: dict[str, Any], modern: bool) -> dict[str, Any]:
         uri = str(params.get("uri"))
@@ -282,18 +281,22 @@ class Bridge:
             if uri == _HOT:
                 text, kind = self._ask("GET", "/api/hot/markdown"), "text/markdown"
             elif uri.startswith(_MEMORY) and len(uri) > len(_MEMORY):
-                found = self._ask("GET", place("/api/memory", uri.removeprefix(_MEMORY)))
-                text, kind = json.dumps(found, ensure_ascii=False), "application/json"
+                memory = self._ask("GET", f"/api/memory/{quoted(uri.removeprefix(_MEMORY))}")
+                text, kind = json.dumps(memory, ensure_ascii=False), "application/json"
             else:
                 raise ApiError("not_found", f"no resource is called {uri[:200]}")
         except (ClientError, OSError, ValueError) as error:
             code = _WRONG_PARAMETERS if modern else _NO_RESOURCE
-            raise _Refused(code, _told(error), {"uri": uri}) from error
+            raise _Refused(code, _error_text(error), {"uri": uri}) from error
         return {"contents": [{"uri": uri, "mimeType": kind, "text": text}]}
 
 
-class _Way:
-    """Connections to the daemon, which may have to be started first."""
+class _DaemonConnection:
+    """Connections to the daemon, which may have to be started first.
+
+    Attributes:
+        program: the client, as it names itself.
+    """
 
     def __init__(self, socket: str | None, agent: str | None, *, start: bool, off: str) -> None:
         self._socket = socket
@@ -301,6 +304,7 @@ class _Way:
         self._start = start
         self._off = off
         self._starting = threading.Lock()
+        self.program = "mcp"
 
     def ask(self, method: str, path: str, query: Any = None, body: Any = None) -> Any:
         """One call, over a separate connection: calls of one client overlap."""
@@ -317,7 +321,7 @@ class _Way:
         return self._once(method, path, query, body)
 
     def _once(self, method: str, path: str, query: Any, body: Any) -> Any:
-        with Caller(self._socket, self._agent) as caller:
+        with Caller(self._socket, self._agent, program=self.program) as caller:
             return caller.request(method, path, query, body)
 
     def _answers(self) -> bool:
@@ -359,6 +363,6 @@ def _text(text: str) -> dict[str, str]:
     return {"type": "text", "text": text}
 
 
-def _told(error: Exception) -> str:
-    told = explained(error)
-    return "; ".join(filter(None, (told["message"], told.get("hint"))))
+def _error_text(error: Exception) -> str:
+    fields = explained(error)
+    return "; ".join(filter(None, (fields["message"], fields.get("hint"))))

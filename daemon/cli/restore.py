@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from .. import shapes
-from ..client import Client
+import msgspec
+
+from ..client.caller import Caller
 from ..client.wording import moment, names_of, number_of, size
 from ..runtime.places import default_state_dir
-from .arguments import number, say
-from .database import token_of
-from .options import DAEMON, DATABASE, add_options, refuse
-from .terminal import show_answer, show_json, show_rows, span, visible
+from .options import token_of
+from .terminal import show_json, show_rows, span, visible, worded
+from .usage import Args, Form, Verb
+from .values import refuse, say, text_in
 
 if TYPE_CHECKING:  # importing it loads what no other verb needs
-    from ..restore.join import AgentRestored, Measured, Outcome, RestoreRequest
-    from ..restore.unpack import Restored
+    from ..cloud.join import AgentRestored, Measured, Outcome, RestoreRequest
+    from ..cloud.unpack import Restored
 
 # Verifying fetches all rows over a line of any speed.
 _PATIENCE_SECONDS: Final = 6 * 3600.0
@@ -28,36 +28,7 @@ _PATIENCE_SECONDS: Final = 6 * 3600.0
 _WAIT_SECONDS: Final = 300.0
 
 
-def add_restore(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `restore`."""
-    add = parser.add_argument
-    add("file", metavar="FILE", nargs="?", help="an archive that `thermocline backup` wrote")
-    url = {
-        "flags": ("--url", "--db-url"),
-        "help": "libsql://, https:// or file:/; default: as configured",
-    }
-    add_options(parser, DATABASE, DATABASE, db_url=url)
-    add("--to", "--state-dir", dest="to", metavar="DIR", help="where the memories are kept")
-    add("--dry-run", action="store_true", help="change nothing, and show what is there")
-    add("--replace", action="store_true", help="rename the memory that is in the way")
-    add("--keep-going", action="store_true", help="leave out damaged rows")
-    add(
-        "--wait", metavar="SECONDS", type=number,
-        help="how long to wait for a replica that cannot be reached"
-        f" (default {_WAIT_SECONDS:.0f} in a terminal, else no limit)",
-    )  # fmt: skip
-    add("--verify", action="store_true", help="have the daemon verify that a restore would work")
-    sets = {"help": "set one key of the configuration; may be repeated"}
-    config = {"help": "a file that overrides the usual ones"}
-    add_options(parser, DAEMON, ("config", "sets"), config=config, sets=sets)
-    parser.epilog = (
-        "Without --agent-id all agents of the database are restored. To resume an interrupted\n"
-        "restore, repeat the command. The daemon must not run, except for --verify.\n"
-        "After restoring a FILE, the daemon fetches newer changes and deletions from the replica."
-    )
-
-
-def run_restore(args: argparse.Namespace, client: Client) -> int:
+def _restore(args: Args, client: Caller) -> int:
     """Restore, or verify that it would work."""
     _check(args)
     if args.verify:
@@ -72,24 +43,25 @@ def run_restore(args: argparse.Namespace, client: Client) -> int:
         raise
 
 
-def _check(args: argparse.Namespace) -> None:
+def _check(args: Args) -> None:
     """Refuse options that contradict one another.
 
     Raises:
         WrongUsage: they do.
     """
     database = args.db_url or args.token_file or args.auth_token
+    key = args.recovery_key_file
     of_database = database or args.keep_going or args.wait is not None
     refuse(args.file is not None and of_database, "a FILE needs no database: leave out its options")
-    others = (database, args.file, args.to, args.config, args.sets, args.replace, args.dry_run)
+    others = (database, key, args.file, args.to, args.config, args.sets, args.replace, args.dry_run)
     refuse(
         args.verify and any(others), "--verify uses the daemon's own database: leave out the rest"
     )
     refuse((args.wait or 0) < 0, "--wait: expected a number of seconds, 0 or more")
 
 
-def _request(args: argparse.Namespace) -> RestoreRequest:
-    from ..restore.join import RestoreRequest  # noqa: PLC0415 - the other verbs must not load it
+def _request(args: Args) -> RestoreRequest:
+    from ..cloud.join import RestoreRequest  # noqa: PLC0415 - the other verbs must not load it
 
     wait = args.wait
     if wait is None and sys.stderr is not None and sys.stderr.isatty():
@@ -100,9 +72,10 @@ def _request(args: argparse.Namespace) -> RestoreRequest:
         file=Path(args.file) if args.file is not None else None,
         url=args.db_url or None,
         token=token_of(args),
-        replace=args.replace,
-        dry_run=args.dry_run,
-        keep_going=args.keep_going,
+        recovery_key=text_in(args.recovery_key_file).strip() if args.recovery_key_file else None,
+        replace=bool(args.replace),
+        dry_run=bool(args.dry_run),
+        keep_going=bool(args.keep_going),
         give_up_seconds=wait,
         config=Path(args.config).expanduser() if args.config else None,
         sets=tuple(args.sets),
@@ -110,12 +83,12 @@ def _request(args: argparse.Namespace) -> RestoreRequest:
 
 
 def _from_replica(request: RestoreRequest, token_file: str | None, *, as_json: bool) -> int:
-    from ..restore import command  # noqa: PLC0415 - likewise
+    from ..cloud import command  # noqa: PLC0415 - likewise
 
     if request.dry_run:
         measured = command.measure(request)
         if as_json:
-            show_json({"dry_run": True, "agents": measured})
+            show_json(msgspec.to_builtins({"dry_run": True, "agents": measured}))
         else:
             _show_measured(measured)
         return 0
@@ -127,17 +100,17 @@ def _from_replica(request: RestoreRequest, token_file: str | None, *, as_json: b
             show_rows(_rows(restored))
             print()
         if outcome.restored:
-            _show_next(request, token_file)
+            _show_next(request, token_file, sealed=outcome.sealed)
     for error in outcome.failed.values():
         say(visible(f"{error.message}" + (f"\n  {error.hint}" if error.hint else ""), keep="\n"))
     return 1 if outcome.failed else 0
 
 
-def _show_next(request: RestoreRequest, token_file: str | None) -> None:
+def _show_next(request: RestoreRequest, token_file: str | None, *, sealed: bool) -> None:
     if request.url is None:
         print("next: start the daemon, with the same state folder")
         return
-    sync = {"url": request.url}
+    sync = {"url": request.url} | ({"seal": "on"} if sealed else {})
     # A token from standard input has no file to name.
     if token_file not in (None, "", "-"):
         sync["token_file"] = str(Path(token_file).absolute())
@@ -146,11 +119,11 @@ def _show_next(request: RestoreRequest, token_file: str | None) -> None:
 
 
 def _from_file(request: RestoreRequest, *, as_json: bool) -> int:
-    from ..restore import command  # noqa: PLC0415 - likewise
+    from ..cloud import command  # noqa: PLC0415 - likewise
 
     restored = command.from_file(request, say)
     if as_json:
-        show_json(restored)
+        show_json(msgspec.to_builtins(restored))
     else:
         show_rows(_rows_of_file(restored))
         if not restored.dry_run:
@@ -158,28 +131,26 @@ def _from_file(request: RestoreRequest, *, as_json: bool) -> int:
     return 0
 
 
-def _verify(args: argparse.Namespace, client: Client) -> int:
+def _verify(args: Args, client: Caller) -> int:
     if sys.stderr is not None and sys.stderr.isatty():
         say("fetching everything from the replica to compare it with the memory in use")
     client.timeout = _PATIENCE_SECONDS
-    found = client.verify()
+    answer = client.call("POST /api/restore", verify=True)
     if args.json:
-        show_answer(client.answered)
+        show_json(answer)
     else:
-        print(_told(found))
-        for fault in found.faults:
+        print(_verified(answer))
+        for fault in answer["faults"]:
             say(visible(fault))
-    return 0 if found.verified else 1
+    return 0 if answer["verified"] else 1
 
 
-def _told(found: shapes.sync.Verification) -> str:
-    took = f"in {span(found.seconds)}" if found.seconds >= 1 else "at once"
-    if found.verified:
-        return f"verified {took}: the replica has all {found.rows:,} rows, unchanged"
-    return (
-        f"NOT verified: {found.missing:,} rows missing, {found.different:,} different, "
-        f"{found.extra:,} too many, of {found.rows:,}"
-    )
+def _verified(answer: Mapping[str, Any]) -> str:
+    if answer["verified"]:
+        took = f"in {span(answer['seconds'])}" if answer["seconds"] >= 1 else "at once"
+        return f"verified {took}: the replica has all {answer['rows']:,} rows, unchanged"
+    counts = "{missing:count} rows missing, {different:count} different, {extra:count} too many"
+    return worded(f"NOT verified: {counts}, of {{rows:count}}", answer)
 
 
 def _rows(restored: AgentRestored) -> Iterator[tuple[str, str]]:
@@ -234,6 +205,34 @@ def _rows_of_file(restored: Restored) -> Iterator[tuple[str, str]]:
 
 def _as_json(outcome: Outcome) -> dict[str, object]:
     return {
-        "restored": outcome.restored,
+        "restored": msgspec.to_builtins(outcome.restored),
         "failed": {name: error.as_dict() for name, error in outcome.failed.items()},
     }
+
+
+VERBS: Final = {
+    "restore": Verb(
+        Form("[FILE]", _restore),
+        options=f"""
+        FILE                    an archive that `thermocline backup` wrote
+        --to, --state-dir DIR   where the memories are kept
+        --dry-run               change nothing, and show what is there
+        --replace               rename the memory that is in the way
+        --keep-going            leave out damaged rows
+        --wait SECONDS          how long to wait for a replica that cannot be reached (default
+                                {_WAIT_SECONDS:.0f} in a terminal, else no limit)
+        --verify                have the daemon verify that a restore would work
+        --config FILE           a file that overrides the usual ones
+        --set KEY=VALUE... = sets  set one key of the configuration; may be repeated
+        --url, --db-url URL = db_url  libsql://, https:// or file:/; default: as configured
+        --token-file FILE       file that holds only its token; - reads stdin
+        --recovery-key-file FILE  file that holds only the recovery key of a sealed replica
+        --auth-token TOKEN      the token itself, visible to other users""",
+        note=(
+            "Without --agent-id all agents of the database are restored. To resume an\n"
+            "interrupted restore, repeat the command. The daemon must not run, except for\n"
+            "--verify. After restoring a FILE, the daemon fetches newer changes and deletions\n"
+            "from the replica."
+        ),
+    ),
+}

@@ -1,169 +1,296 @@
-"""`thermocline status` and `agents`: the state of the daemon, and its agents."""
+"""`thermocline status`, `agents`, `metrics` and `events`: what the daemon does."""
 
 from __future__ import annotations
 
-import argparse
+import json
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from typing import Final
 
-from .. import shapes
-from ..client import Client, DaemonUnreachable
-from ..client.wording import ago, moment, number_of, size
-from .arguments import say
-from .sync import phase_of
-from .terminal import Shown, show_answer, show_rows, span, visible
+from ..client.caller import Caller
+from ..client.errors import DaemonUnreachable
+from ..client.wording import (
+    MODEL_STATES,
+    dollars,
+    encoded_of,
+    moment,
+    number_of,
+    phase_of,
+    size,
+    usage_of,
+)
+from .terminal import AnswerFields, cut, show_json, show_rows, span, visible, width, worded
+from .usage import Form, Verb
+from .values import say
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any, Final, TypeAlias
+
+    from .usage import Args, Shown
+
+    Answer: TypeAlias = Mapping[str, Any]
 
 _WATCH_SECONDS: Final = 2.0
 _HEAD: Final = (
     "open agent", "memories", "warm", "cold", "hot state", "tree", "pairs", "files", "disk", "sync",
     "upkeep", "",
 )  # fmt: skip
+_BYTES: Final = ("hot_bytes", "warm_bytes")
+_BAR_CELLS: Final = 10
+# The exit code of every verb when no daemon answers.
+_UNREACHABLE: Final = 3
 
 
-def add_status(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `status`."""
-    parser.add_argument(
-        "--watch", action="store_true", help="show it again every two seconds, until Ctrl-C"
-    )
-
-
-def run_status(args: argparse.Namespace, client: Client) -> None:
-    """Show it on one page; with `--watch` repeatedly, even while no daemon answers."""
+def _status(args: Args, client: Caller) -> None:
+    """Show the state on one page; with `--watch` repeatedly, even while no daemon answers."""
     if not args.watch:
-        _show(client.status(), client.answered, args)
+        _show(client.call("GET /api/status"), args)
         return
     while True:
-        found: shapes.status.Status | str
+        answer: Any
         try:
-            found = client.status()
+            answer = client.call("GET /api/status")
         except DaemonUnreachable as error:
-            found = f"{error}; looking again every {_WATCH_SECONDS:g} seconds"
+            answer = f"{error}; looking again every {_WATCH_SECONDS:g} seconds"
         if sys.stdout.isatty():
             sys.stdout.write("\x1b[H\x1b[J")
-        if isinstance(found, str):
-            print(visible(found))
+        if isinstance(answer, str):
+            print(visible(answer))
         else:
-            _show(found, client.answered, args)
+            _show(answer, args)
         if not (sys.stdout.isatty() or args.json):
             print()
         sys.stdout.flush()
         time.sleep(_WATCH_SECONDS)
 
 
-def _show(status: shapes.status.Status, answered: bytes, args: argparse.Namespace) -> None:
+def _show(status: Answer, args: Args) -> None:
     if args.json:
-        show_answer(answered, one_line=args.watch)
+        show_json(status, one_line=bool(args.watch))
         return
-    _show_problems(status.problems)
-    _show_daemon(status)
-    if status.agents:
-        print()
-        _show_agents(status.agents)
-
-
-def _show_problems(problems: Sequence[shapes.status.Problem]) -> None:
+    problems = status.get("problems") or ()
     for problem in problems:
-        since = f"(since {moment(problem.since)})"
-        print(f"PROBLEM {visible(problem.code)}: {visible(problem.message)} {since}")
-        if hint := problem.hint:
+        print(visible(worded("PROBLEM {code}: {message} (since {since:moment})", problem)))
+        if hint := problem.get("hint"):
             print(f"  {visible(hint)}")
     if problems:
         print()
-
-
-def _show_daemon(status: shapes.status.Status) -> None:
-    state = "ready" if status.ready else "starting"
-    up = span(status.uptime_seconds)
+    up, state = span(status["uptime_seconds"]), "ready" if status["ready"] else "starting"
     show_rows(
         [
-            ("thermocline", f"{status.version}, {state}, up {up}, process {status.pid}"),
-            ("state", status.state_dir),
-            ("socket", f"{status.socket}, {status.connections} connected"),
-            ("device", status.device),
-            ("model", _model(status.llm)),
+            ("thermocline", worded(f"{{version}}, {state}, up {up}, process {{pid}}", status)),
+            ("state", status["state_dir"]),
+            ("socket", worded("{socket}, {connections} connected", status)),
+            ("device", status["device"]),
+            ("model", _model(status["llm"])),
+            *_cloud(status.get("agents") or {}),
+            *([("encoder", _encoder(encoder))] if (encoder := status.get("encoder")) else ()),
         ]
+    )
+    if agents := status.get("agents"):
+        print()
+        show_rows([_HEAD, *(_agent(name, agent) for name, agent in agents.items())])
+
+
+def _model(models: Answer) -> str:
+    state, today = models["state"], models["today"]
+    if state == "off":
+        return MODEL_STATES["off"]
+    names = ", ".join(dict.fromkeys(name for many in models["models"].values() for name in many))
+    used = f"{today['calls']:,.0f} calls, {today['tokens']:,.0f} tokens today"
+    cost = f", {dollars(today['cost'])} dollars" if today["cost"] else ""
+    return f"{visible(names)}, {MODEL_STATES.get(state, state)}; {used}{cost}"
+
+
+def _cloud(agents: Answer) -> Iterator[tuple[str, str]]:
+    """The use of each database; agents may share one."""
+    used = {agent["sync"]["url"]: agent["sync"].get("usage") for agent in agents.values()}
+    for url, usage in used.items():
+        if usage is not None:
+            today, month = (AnswerFields.of(usage[name]) for name in ("today", "month"))
+            yield "cloud", f"{url}: today {usage_of(today, usage.get('budget', 0))}"
+            yield "", f"this month {usage_of(month)}"
+
+
+def _encoder(encoder: Answer) -> str:
+    state = f"{encoder['state']}: {encoder['why']}" if encoder["why"] else encoder["state"]
+    process = f"; {size(encoder['memory_bytes'])} of memory" if encoder["pid"] else ""
+    return f"{encoder['model']}, {state}{process}"
+
+
+def _agent(name: str, agent: Answer) -> tuple[str, ...]:
+    lost = agent.get("conflicts")
+    conflicts = f"{number_of(lost, 'conflict', 'conflicts')}: history --conflicts" if lost else ""
+    files = f"{agent['index']['watched_files']:,}" + " (behind)" * agent["index"]["dirty"]
+    return (
+        name,
+        f"{agent['memories']:,}",
+        f"{agent['warm']:,} ({_share(agent['warm_bytes'], agent['warm_max_bytes'])})",
+        f"{agent['cold']:,}",
+        _share(agent["hot_bytes"], agent["hot_max_bytes"]),
+        f"{agent['tree_nodes']}",
+        f"{agent['kv']:,}",
+        files,
+        size(agent["size_bytes"]),
+        phase_of(AnswerFields.of(agent["sync"])),
+        _upkeep(agent["upkeep"]),
+        conflicts or ("writing files" if agent.get("state_files_pending") else _encoding(agent)),
     )
 
 
-def _model(models: shapes.status.ModelStatus) -> str:
-    if models.state == "off":
-        return "none, rules only"
-    names = ", ".join(dict.fromkeys(name for many in models.models.values() for name in many))
-    today = models.today
-    used = f"{today.calls:,.0f} calls, {today.tokens:,.0f} tokens today"
-    cost = f", {dollars(today.cost)} dollars" if today.cost else ""
-    states = {
-        "failing": "failing, rules only until it answers",
-        "spent": "budget spent, rules only",
-        "missing": "litellm is not installed, rules only",
-    }
-    return f"{visible(names)}, {states.get(models.state, models.state)}; {used}{cost}"
-
-
-def dollars(amount: float) -> str:
-    """An amount with two digits: a day with a small model may cost less than a cent."""
-    if amount >= 0.1:
-        return f"{amount:,.2f}"
-    return f"{amount:.2g}" if amount >= 0.0001 else "less than 0.0001"
-
-
-def _show_agents(agents: Mapping[str, shapes.status.AgentStatus]) -> None:
-    rows = [_HEAD]
-    for name, agent in agents.items():
-        rows.append(
-            (
-                name,
-                f"{agent.memories:,}",
-                f"{agent.warm:,} ({_share(agent.warm_bytes, agent.warm_max_bytes)})",
-                f"{agent.cold:,}",
-                _share(agent.hot_bytes, agent.hot_max_bytes),
-                f"{agent.tree_nodes}",
-                f"{agent.kv:,}",
-                f"{agent.index.watched_files:,}" + " (behind)" * agent.index.dirty,
-                size(agent.database_bytes),
-                phase_of(agent.sync),
-                _upkeep(agent.upkeep),
-                _noted(agent),
-            )
-        )
-    show_rows(rows)
-
-
-def _noted(agent: shapes.status.AgentStatus) -> str:
-    lost = agent.conflicts
-    conflicts = f"{number_of(lost, 'conflict', 'conflicts')}: history --conflicts" if lost else ""
-    return conflicts or ("writing files" if agent.faces_pending else "")
-
-
-def _upkeep(brief: shapes.upkeep.UpkeepBrief) -> str:
-    if brief.running:
-        return f"{brief.running} now"
-    if brief.error:
-        return f"{brief.last} FAILED"
-    if brief.last:
-        return f"{brief.last}, {ago(brief.last_at)}"
-    return f"{brief.next}, {ago(brief.next_at)}" if brief.next else "none"
+def _encoding(agent: Answer) -> str:
+    vectors = agent.get("vectors")
+    return encoded_of(AnswerFields.of(vectors)) if vectors and vectors["left"] else ""
 
 
 def _share(used: float, limit: float) -> str:
     return f"{used / limit:.0%} full" if limit else size(used)
 
 
-def run_agents(_: argparse.Namespace, client: Client) -> Shown:
-    """List the agents."""
-    agents = client.agents()
-    return lambda: _show_list(agents)
+def _upkeep(brief: Answer) -> str:
+    if brief.get("running"):
+        return f"{brief['running']} now"
+    if brief.get("error"):
+        return f"{brief['last']} FAILED"
+    if brief.get("last"):
+        return worded("{last}, {last_at:ago}", brief)
+    return worded("{next}, {next_at:ago}", brief) if brief.get("next") else "none"
 
 
-def _show_list(agents: shapes.agents.AgentList) -> None:
-    if not agents.results:
-        say("no agent has a memory yet")
-        return
+def _show_agents(answer: Answer, _: Answer) -> None:
     rows = [("agent", "memories", "size", "")]
-    for agent in agents.results:
-        memories = "-" if agent.memories is None else f"{agent.memories:,}"
-        is_open = "open" if agent.open else ""
-        rows.append((agent.id, memories, size(agent.size_bytes), is_open))
-    show_rows(rows)
+    for agent in answer["results"]:
+        count = agent.get("memories")
+        memories = "-" if count is None else f"{count:,}"
+        rows.append((agent["id"], memories, size(agent["size_bytes"]), "open" * agent["open"]))
+    if answer["results"]:
+        show_rows(rows)
+    else:
+        say("no agent has a memory yet")
+
+
+def _metrics(args: Args, client: Caller) -> Shown:
+    """Show the agent's and the daemon's metrics, a report or a comparison."""
+    if args.report:
+        stats = client.call("GET /api/memory/stats")
+        return lambda: _show_report(stats)
+    if args.trend:
+        trend = client.call("GET /api/metrics/history")["trend"]
+        client.answer = trend
+        return lambda: _show_trend(trend)
+    metrics = client.call("GET /api/metrics")
+    return lambda: show_rows(_metric_rows(metrics, ""))
+
+
+def _metric_rows(metrics: Answer, prefix: str) -> Iterator[tuple[str, str]]:
+    for name, value in metrics.items():
+        if name.startswith("_"):
+            continue
+        if isinstance(value, dict):
+            yield from _metric_rows(value, f"{prefix}{name}.")
+        elif name == "last_consolidation" and isinstance(value, (int, float)):
+            yield prefix + name, moment(value) if value else "never"
+        elif isinstance(value, float) and not value.is_integer():
+            yield prefix + name, f"{value:.6g}"
+        else:
+            yield prefix + name, value if isinstance(value, str) else json.dumps(value)
+
+
+def _show_report(stats: Answer) -> None:
+    hot, warm, tree = stats["hot"], stats["warm"], stats["tree"]
+    show_rows(
+        [
+            _bar("hot state", hot["size_bytes"], hot["max_bytes"]),
+            _bar("warm", warm["size_bytes"], warm["max_kb"] * 1024),
+            _bar("tree", tree["nodes"], tree["max_nodes"], unit="nodes"),
+        ]
+    )
+    print()
+    counted = stats["metrics"]
+    rows = [
+        ("warm memories", f"{warm['count']:,}"),
+        ("archived", f"{stats['cold']['count']:,}"),
+        ("stored so far", f"{counted['total_stored']:,}"),
+        ("archived so far", f"{counted['total_evicted']:,}"),
+        ("recalled so far", f"{counted['total_retrieved']:,}"),
+    ]
+    tops = [worded("{category} ({count:count})", top) for top in warm["top_categories"]]
+    show_rows([*rows, *zip(["most in", *[""] * len(tops)], tops, strict=False)])
+
+
+def _show_trend(trend: Answer | None) -> None:
+    if trend is None:
+        print("nothing is recorded yet: upkeep records each day")
+        return
+    print(worded("the week until {until}: {days} of 7 days are recorded", trend))
+    rows = (_compared(name, compared) for name, compared in trend["numbers"].items())
+    show_rows([("", "average", "before", "change"), *rows])
+
+
+def _compared(name: str, compared: Answer) -> tuple[str, ...]:
+    before, delta = compared.get("before"), compared.get("delta")
+    sign = "" if not delta else "+" if delta > 0 else "-"
+    return (
+        name.replace("_", " "),
+        _amount(name, compared["average"]),
+        "" if before is None else _amount(name, before),
+        "" if delta is None else sign + _amount(name, abs(delta)),
+    )
+
+
+def _amount(name: str, value: float) -> str:
+    return size(value) if name in _BYTES else f"{value:,.6g}"
+
+
+def _bar(name: str, value: int, limit: int, unit: str = "") -> tuple[str, str, str]:
+    share = min(1.0, value / limit) if limit else 0.0
+    full = round(share * _BAR_CELLS)
+    amounts = f"{value:,} of {limit:,} {unit}" if unit else f"{size(value)} of {size(limit)}"
+    return name, "█" * full + "░" * (_BAR_CELLS - full), f"{share:>4.0%}  {amounts}"
+
+
+def _events(args: Args, client: Caller) -> int:
+    """Print events as they come, until Ctrl-C or until the daemon stops."""
+    query = {"types": ",".join(args.types) or None}
+    for event_id, kind, data in client.stream("/api/events", query, args.after):
+        if args.json:
+            show_json({"id": event_id, "type": kind, "data": data}, one_line=True)
+        else:
+            line = f"{time.strftime('%H:%M:%S')}  {kind}  {_fields(data)}"
+            print(cut(visible(line.rstrip()), width()))
+        sys.stdout.flush()
+    say("the daemon ended the stream")
+    return _UNREACHABLE
+
+
+def _fields(data: Any) -> str:
+    if not isinstance(data, dict):
+        return json.dumps(data, ensure_ascii=False)
+    return "  ".join(
+        f"{name}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in data.items()
+    )
+
+
+VERBS: Final = {
+    "status": Verb(
+        Form("", _status),
+        options="--watch  show it again every two seconds, until Ctrl-C",
+    ),
+    "agents": Verb(Form("", "GET /api/agents", _show_agents)),
+    "metrics": Verb(
+        Form("", _metrics),
+        options="""
+        --report  show as bars how full everything is
+        --trend   compare the last seven days with the seven before""",
+        exclusive="report trend",
+    ),
+    "events": Verb(
+        Form("", _events),
+        options="""
+        --type TYPE... = types  only these, such as memory.stored; may be repeated
+        --after ID              start after this event""",
+        note="With --json each line is an object with id, type and data.",
+    ),
+}

@@ -6,13 +6,18 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, TypeAlias
 
-import msgspec
+from ..client.wording import ago, moment, number_of, size
+from .values import say
 
-# The result of a verb for people: a line, or what prints it.
-Shown: TypeAlias = str | Callable[[], object]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any, Final
+
+    from .usage import Shown
+
+_SHORT_ID: Final = 8
 # Control characters, line separators, and what turns the direction of writing or is
 # half a character: everything by which a stored text could act on a terminal.
 _ACTING: Final = (
@@ -24,7 +29,7 @@ def visible(text: str, keep: str = "") -> str:
     """`text` with every control character as a visible escape, except those in `keep`."""
     if text.isprintable():
         return text
-    return re.sub(_ACTING, lambda found: _escaped(found[0], keep), text)
+    return re.sub(_ACTING, lambda match: _escaped(match[0], keep), text)
 
 
 def width() -> int | None:
@@ -42,15 +47,10 @@ def show_text(text: str) -> None:
     print(visible(text, keep="\n\t") if _to_terminal() else text)
 
 
-def show_answer(answered: bytes, *, one_line: bool = False) -> None:
-    """Print the daemon's JSON with all its fields, also those that this release does not know."""
-    show_json(json.loads(answered), one_line=one_line)
-
-
-def show_result(shown: Shown, answered: bytes, *, as_json: bool) -> None:
+def show_result(shown: Shown, answer: Any, *, as_json: bool) -> None:
     """Print what a verb returned, or the daemon's answer in its place if JSON was asked for."""
     if as_json:
-        show_answer(answered)
+        show_json(answer)
     elif isinstance(shown, str):
         print(visible(shown))
     else:
@@ -58,18 +58,100 @@ def show_result(shown: Shown, answered: bytes, *, as_json: bool) -> None:
 
 
 def show_json(value: Any, *, one_line: bool = False) -> None:
-    """Print JSON, control characters escaped for terminals; structs are objects."""
+    """Print JSON, control characters escaped for terminals."""
     encoding = str(getattr(sys.stdout, "encoding", "") or "")
     text = json.dumps(
         value,
         indent=None if one_line else 2,
-        default=msgspec.to_builtins,
         ensure_ascii=encoding.lower().replace("-", "") != "utf8",
     )
-    print(re.sub(_ACTING, lambda found: _escaped_json(found[0]), text))
+    print(re.sub(_ACTING, lambda match: _escaped_json(match[0]), text))
 
 
-def show_rows(rows: Iterable[Sequence[str]]) -> None:
+class AnswerFields:
+    """The fields of an answer as attributes, for the wording that the terminal view shares."""
+
+    def __init__(self, answer: Mapping[str, Any]) -> None:
+        self.__dict__.update(answer)
+
+    def __getattr__(self, name: str) -> Any:
+        return None
+
+    @classmethod
+    def of(cls, answer: Mapping[str, Any] | None) -> Any:
+        """Those of an answer, if there is one."""
+        return None if answer is None else cls(answer)
+
+
+def worded(template: str, fields: Mapping[str, Any]) -> str:
+    """A template with the fields of an answer: `{updated_at:moment}`, `{kept.id:short}`.
+
+    What is absent is left empty. After the colon stands one of `_FORMATS`, or the words that go
+    with a number: `{answers:answer answers}`.
+    """
+
+    def field(match: re.Match[str]) -> str:
+        value: Any = fields
+        for name in match[1].split("."):
+            value = value.get(name) if isinstance(value, dict) else None
+        name = match[2]
+        if name and " " in name:
+            return number_of(value or 0, *name.split(" "))
+        if name:
+            return _FORMATS[name](value)
+        return "" if value is None else str(value)
+
+    return re.sub(r"\{([\w.]+)(?::([\w ]+))?\}", field, template)
+
+
+def short(row_id: str) -> str:
+    """The part of an id that people see; the daemon accepts it in place of the whole."""
+    return row_id[:_SHORT_ID]
+
+
+def one_line(text: str) -> str:
+    """A text without its line breaks."""
+    return " ".join(text.split())
+
+
+def page(
+    name: str, *cells: str | Callable[[Any], str], empty: str = "nothing found"
+) -> Callable[[Any, Mapping[str, Any]], None]:
+    """A function that shows the list `name` of an answer, a line each, and how many more exist.
+
+    Args:
+        name: of the list, beside which `total` is the number of all.
+        *cells: of each entry, templates or functions of it.
+        empty: what to say if there is none.
+    """
+
+    def show(answer: Any, fields: Mapping[str, Any]) -> None:
+        entries = answer[name]
+        show_rows(
+            [worded(cell, entry) if isinstance(cell, str) else cell(entry) for cell in cells]
+            for entry in entries
+        )
+        say_rest(len(entries), answer.get("total", len(entries)), fields.get("offset", 0), empty)
+
+    return show
+
+
+def say_rest(shown: int, total: int, offset: int, empty: str = "nothing found") -> None:
+    """Say on standard error how many more results exist, or that there is none."""
+    if not shown:
+        say(empty if not offset else f"nothing beyond {total}")
+    elif offset + shown < total:
+        say(f"{shown} of {total}; more with --offset {offset + shown}")
+
+
+def warn(answer: Mapping[str, Any]) -> None:
+    """Say the warnings of an answer on standard error."""
+    for text in (answer.get("warning"), *(answer.get("warnings") or ())):
+        if text:
+            say(visible(text))
+
+
+def show_rows(rows: Iterable[Iterable[str]]) -> None:
     """Print rows as aligned columns, the last one cut where the terminal ends."""
     columns = width()
     table = [[visible(cell) for cell in row] for row in rows]
@@ -115,6 +197,18 @@ def span(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+_FORMATS: Final[dict[str, Callable[[Any], str]]] = {
+    "moment": moment,
+    "ago": ago,
+    "size": size,
+    "short": short,
+    "line": one_line,
+    "count": lambda number: f"{number:,.0f}",
+    "share": lambda number: f"{number:.2f}",
+    "seconds": lambda milliseconds: f"{milliseconds / 1000:.1f} s",
+}
 
 
 def _to_terminal() -> bool:

@@ -1,4 +1,4 @@
-"""The socket from Python; see `Client`.
+"""The socket from Python; see `Client` and `AsyncClient`.
 
 The names load when they are first used: `wire` alone serves those who have no time for the rest.
 """
@@ -8,10 +8,24 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..runtime.places import default_socket
+    from .async_client import AsyncClient
     from .client import Client
     from .errors import AnswerLost, ApiError, ClientError, DaemonUnreachable
 
-__all__ = ["AnswerLost", "ApiError", "Client", "ClientError", "DaemonUnreachable", "default_socket"]
+__all__ = [
+    "AnswerLost",
+    "ApiError",
+    "AsyncClient",
+    "Client",
+    "ClientError",
+    "DaemonUnreachable",
+    "default_socket",
+]
+_PLACES = {
+    "AsyncClient": ".async_client",
+    "Client": ".client",
+    "default_socket": "..runtime.places",
+}
 
 
 def __getattr__(name: str) -> object:
@@ -19,5 +33,4 @@ def __getattr__(name: str) -> object:
 
     if name not in __all__:
         raise AttributeError(name)
-    place = {"Client": ".client", "default_socket": "..runtime.places"}.get(name, ".errors")
-    return getattr(import_module(place, __name__), name)
+    return getattr(import_module(_PLACES.get(name, ".errors"), __name__), name)

@@ -1,4 +1,7 @@
-"""Calls to the daemon over one kept connection, and the rules for repeating a call."""
+"""Calls to the daemon over one kept connection, and the rules for repeating a call.
+
+`CallCodec` is the part without I/O, which `AsyncCaller` shares.
+"""
 
 from __future__ import annotations
 
@@ -8,50 +11,107 @@ import threading
 
 from ..runtime.places import default_socket
 from .errors import AnswerLost, AnswerUnreadable, ApiError, DaemonUnreachable, refusal
-from .wire import BadAnswer, Broken, Connection, Response, events_of, quoted, request_of
+from .wire import (
+    BadAnswer,
+    Broken,
+    Connection,
+    Events,
+    Response,
+    named,
+    quoted,
+    request_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import Any, Final, Self, TypeAlias, TypeVar
+    from typing import Any, Final, Protocol, Self, TypeAlias, TypeVar
 
     Json: TypeAlias = Any
     Query: TypeAlias = Mapping[str, Any]
+    # Method, path, query and body.
+    Request: TypeAlias = tuple[str, str, Query | None, Json]
     T = TypeVar("T")
+    T_co = TypeVar("T_co", covariant=True)
+
+    class Row(Protocol[T_co]):
+        """A call of the API with an answer of a known type; see `calls.Method`."""
+
+        def request(self, fields: dict[str, Json]) -> Request:
+            """Method, path, query and body."""
+
+        def value(self, codec: CallCodec, answer: Response) -> T_co:
+            """What the answer means."""
+
 
 # msgspec crashes the process if two threads decode a struct for the first time at once.
 _learning: Final = threading.Lock()
 _learned: Final[set[type]] = set()
 # The daemon sends a sign of life every 15 seconds; three missing ones mean it hangs.
-_SILENCE_SECONDS: Final = 45.0
+SILENCE_SECONDS: Final = 45.0
 # Before the first piece of a backup the daemon copies and checks its whole database.
-_PREPARING_SECONDS: Final = 600.0
+PREPARING_SECONDS: Final = 600.0
 # The error code of a daemon that is shutting down.
 _LEAVING: Final = b'"shutting_down"'
 
 
-def place(collection: str, name: str) -> str:
-    """The path of one element of a collection, with its name percent-encoded."""
-    if not name:
-        raise ApiError("invalid", f"{collection} needs an id or a key: got an empty text")
-    return f"{collection}/{quoted(name)}"
+def url_path(template: str, fields: dict[str, Any]) -> str:
+    """The path of `/api/kv/{key}`: takes the values of its names, percent-encoded, out of `fields`.
+
+    Raises:
+        ApiError: a value is empty.
+        TypeError: a value is missing.
+    """
+    collection, *named = template.split("/{")
+    path = collection
+    for part in named:
+        name, _, rest = part.partition("}")
+        if name not in fields:
+            raise TypeError(f"{template} needs a value for '{name}'")
+        value = str(fields.pop(name))
+        if not value:
+            raise ApiError("invalid", f"{collection} needs an id or a key: got an empty text")
+        path += f"/{quoted(value)}{rest}"
+    return path
 
 
-class Caller:
-    """A connection to the daemon, kept alive between calls and reopened when necessary.
+def request_fields(call: str, fields: dict[str, Any], whole: str = "") -> Request:
+    """Method, path, query and body of a call such as `PUT /api/kv/{key}`.
 
-    A call is repeated only when that is safe: when the daemon had not received all of it, or when
-    it only reads. Use one client per thread and per process. Calls raise `ApiError` and
-    `DaemonUnreachable`.
+    Fields that the path does not name are the query, of a POST or PUT the body, unless the field
+    `whole` is that.
+    """
+    method, template = call.split()
+    path = url_path(template, fields)
+    if whole:
+        body = fields.pop(whole)
+        return method, path, fields, body
+    if method in ("POST", "PUT"):
+        return method, path, None, fields
+    return method, path, fields, None
+
+
+def repeatable(method: str, broken: Broken) -> bool:
+    """Whether a call is safe to repeat that got no whole answer."""
+    return broken.unsent or (method == "GET" and not broken.begun)
+
+
+def leaving(answer: Response) -> bool:
+    """Whether a daemon that is shutting down refused the call, so that nothing was changed.
+
+    If systemd holds the socket, the next daemon takes the call.
+    """
+    return answer.status == 503 and _LEAVING in answer.body
+
+
+class CallCodec:
+    """The requests of a client, and what its answers mean; without I/O.
 
     Args:
         socket_path: the daemon's socket; default: `default_socket`.
         agent: whose memory; default: the daemon's `default`.
         timeout: seconds to wait for the daemon at a time.
-
-    Attributes:
-        answered: the JSON of the last answer, as it came; it may have fields that this release
-            does not know.
+        program: the name by which `undo --by` finds what is written.
     """
 
     def __init__(
@@ -59,11 +119,102 @@ class Caller:
         socket_path: str | os.PathLike[str] | None = None,
         agent: str | None = None,
         timeout: float = 30.0,
+        program: str = "",
     ) -> None:
         self.socket_path = os.fspath(socket_path or default_socket(os.environ))
-        self.answered = b""
         self._agent = agent
+        self._headers = {"X-Program": name} if (name := named(program)) else {}
         self._timeout = timeout
+
+    def parsed(self, answer: Response) -> Json:
+        """The JSON of an answer, or its text where it is text.
+
+        Raises:
+            ApiError: it is a refusal.
+        """
+        value = self.content(answer)
+        if answer.status >= 400:
+            raise refusal(answer.status, value)
+        return value
+
+    def decoded(self, answer: Response, kind: type[T]) -> T:
+        """An answer as a struct; raises as `parsed`."""
+        import msgspec  # noqa: PLC0415 - the bridge of a client goes without
+
+        if answer.status >= 400:
+            raise refusal(answer.status, self.content(answer))
+        if kind not in _learned:
+            with _learning:
+                msgspec.json.Decoder(kind)
+                _learned.add(kind)
+        try:
+            return msgspec.json.decode(answer.body, type=kind)
+        except msgspec.DecodeError as error:
+            raise AnswerUnreadable(self.socket_path, str(error)) from error
+
+    def content(self, answer: Response) -> Json:
+        """The JSON or the text of an answer, even of a refusal."""
+        if answer.media_type != "application/json":
+            return answer.body.decode("utf-8", "replace")
+        try:
+            return json.loads(answer.body)
+        except (ValueError, RecursionError) as error:
+            raise DaemonUnreachable(self.socket_path, "its answer is not JSON") from error
+
+    def _bytes_of(
+        self, method: str, path: str, query: Query | None = None, body: Json = None
+    ) -> bytes:
+        return request_of(method, path, self._query(query), self._headers, body)
+
+    def _stream_request(self, path: str, query: Query | None, last_id: str | None) -> bytes:
+        headers = {"Accept": "text/event-stream"}
+        if last_id is not None:
+            headers["Last-Event-ID"] = last_id
+        return request_of("GET", path, self._query(query), headers)
+
+    def _query(self, query: Query | None) -> Query:
+        return {**(query or {}), "agent": self._agent}
+
+    def _closed(self, error: OSError | ValueError) -> DaemonUnreachable:
+        reason = getattr(error, "strerror", None) or str(error)
+        return DaemonUnreachable(self.socket_path, reason[:1].lower() + reason[1:])
+
+    def _lost(self, error: Exception) -> DaemonUnreachable:
+        """What an error between request and answer is to the caller."""
+        if isinstance(error, BadAnswer):
+            return DaemonUnreachable(self.socket_path, str(error))
+        if isinstance(error, TimeoutError):
+            reason = f"nothing came for {self._timeout:g} seconds"
+            return AnswerLost(self.socket_path, reason)
+        return AnswerLost(self.socket_path, str(error))
+
+    def _cut_off(self, error: Exception) -> DaemonUnreachable:
+        """The same for a stream."""
+        if isinstance(error, TimeoutError):
+            return AnswerLost(self.socket_path, "the stream fell silent")
+        return self._lost(error)
+
+
+class Caller(CallCodec):
+    """A connection to the daemon, kept alive between calls and reopened when necessary.
+
+    A call is repeated only when that is safe: when the daemon had not received all of it, or when
+    it only reads. Use one client per thread and per process. Calls raise `ApiError` and
+    `DaemonUnreachable`. The arguments are those of `CallCodec`.
+
+    Attributes:
+        answer: the JSON of the last `call`, with all its fields.
+    """
+
+    def __init__(
+        self,
+        socket_path: str | os.PathLike[str] | None = None,
+        agent: str | None = None,
+        timeout: float = 30.0,
+        program: str = "",
+    ) -> None:
+        super().__init__(socket_path, agent, timeout, program)
+        self.answer: Json = None
         self._connection: Connection | None = None
         self._streaming: Connection | None = None
 
@@ -109,20 +260,25 @@ class Caller:
         Returns:
             The JSON of the answer, or its text where it is text.
         """
-        answer = self._call(method, path, query, body)
-        found = self._parsed(answer)
-        if answer.status >= 400:
-            raise refusal(answer.status, found)
-        return found
+        return self.parsed(self._call(method, path, query, body))
+
+    def call(self, call: str, **fields: Json) -> Json:
+        """Make a call such as `PUT /api/kv/{key}`; return the JSON of its answer, or its text.
+
+        Fields that the path does not name are the query, of a POST or PUT the body.
+        """
+        self.answer = self.request(*request_fields(call, fields))
+        return self.answer
 
     def ask(
         self, kind: type[T], method: str, path: str, query: Query | None = None, body: Json = None
     ) -> T:
-        """The same for an answer of a known struct, one of those in `shapes`."""
-        answer = self._call(method, path, query, body)
-        if answer.status >= 400:
-            raise refusal(answer.status, self._parsed(answer))
-        return self._decoded(answer.body, kind)
+        """The same as `request` for an answer of a known struct, one of those in `schemas`."""
+        return self.decoded(self._call(method, path, query, body), kind)
+
+    def make(self, row: Row[T], fields: dict[str, Json]) -> T:
+        """Make the call of a method."""
+        return row.value(self, self._call(*row.request(fields)))
 
     def stream(
         self, path: str, query: Query, last_id: str | None
@@ -132,29 +288,27 @@ class Caller:
         Raises:
             AnswerLost: the stream broke off or fell silent.
         """
-        headers = {"Accept": "text/event-stream"}
-        if last_id is not None:
-            headers["Last-Event-ID"] = last_id
-        request = request_of("GET", path, self._query(query), headers)
-        yield from events_of(self._pieces(request, max(self._timeout, _SILENCE_SECONDS)))
+        request = self._stream_request(path, query, last_id)
+        events = Events()
+        for piece in self._pieces(request, max(self._timeout, SILENCE_SECONDS)):
+            yield from events.feed(piece)
 
-    def download(self, path: str) -> Iterator[bytes]:
+    def download(self, path: str, query: Query | None = None) -> Iterator[bytes]:
         """The bytes of an answer of any length, in pieces, over a separate connection.
 
         Raises:
             AnswerLost: it broke off or fell silent.
         """
-        request = request_of("GET", path, self._query(None), {})
-        return self._pieces(request, max(self._timeout, _PREPARING_SECONDS))
+        request = request_of("GET", path, self._query(query), {})
+        return self._pieces(request, max(self._timeout, PREPARING_SECONDS))
 
     def _call(
         self, method: str, path: str, query: Query | None = None, body: Json = None
     ) -> Response:
-        request = request_of(method, path, self._query(query), {}, body)
+        request = self._bytes_of(method, path, query, body)
         answer = self._sent(method, request)
-        if answer.status != 503 or _LEAVING not in answer.body:
+        if not leaving(answer):
             return answer
-        # Nothing was changed. If systemd holds the socket, the next daemon takes the call.
         self.close()
         try:
             return self._sent(method, request)
@@ -167,51 +321,23 @@ class Caller:
         try:
             return self._once(request)
         except Broken as broken:
-            if not (broken.unsent or (method == "GET" and not broken.begun)):
-                raise AnswerLost(self.socket_path, str(broken)) from broken
+            if not repeatable(method, broken):
+                raise self._lost(broken) from broken
         try:
             return self._once(request)
         except Broken as broken:
-            raise AnswerLost(self.socket_path, str(broken)) from broken
-
-    def _query(self, query: Query | None) -> Query:
-        return {**(query or {}), "agent": self._agent}
-
-    def _parsed(self, answer: Response) -> Json:
-        if answer.media_type != "application/json":
-            return answer.body.decode("utf-8", "replace")
-        try:
-            return json.loads(answer.body)
-        except (ValueError, RecursionError) as error:
-            raise DaemonUnreachable(self.socket_path, "its answer is not JSON") from error
-
-    def _decoded(self, body: bytes, kind: type[T]) -> T:
-        import msgspec  # noqa: PLC0415 - the bridge of a client goes without
-
-        self.answered = body
-        if kind not in _learned:
-            with _learning:
-                msgspec.json.Decoder(kind)
-                _learned.add(kind)
-        try:
-            return msgspec.json.decode(body, type=kind)
-        except msgspec.DecodeError as error:
-            raise AnswerUnreadable(self.socket_path, str(error)) from error
+            raise self._lost(broken) from broken
 
     def _pieces(self, request: bytes, timeout: float) -> Iterator[bytes]:
         connection = self._streaming = self._open(timeout)
         try:
-            status, answered = connection.open_stream(request)
+            status, headers = connection.open_stream(request)
             if status >= 400:
-                whole = Response(status, answered, connection.body(status, answered))
-                raise refusal(status, self._parsed(whole))
-            yield from connection.chunks(answered)
-        except BadAnswer as error:
-            raise DaemonUnreachable(self.socket_path, str(error)) from error
-        except Broken as error:
-            raise AnswerLost(self.socket_path, str(error)) from error
-        except TimeoutError as error:
-            raise AnswerLost(self.socket_path, "the stream fell silent") from error
+                body = connection.body(status, headers)
+                raise refusal(status, self.content(Response(status, headers, body)))
+            yield from connection.chunks(headers)
+        except (BadAnswer, Broken, TimeoutError) as error:
+            raise self._cut_off(error) from error
         finally:
             self._streaming = None
             connection.close()
@@ -220,18 +346,15 @@ class Caller:
         if self._connection is not None and self._connection.stale():
             self.close()
         connection = self._connection = self._connection or self._open(self._timeout)
-        answered = False
+        reusable = False
         try:
             answer = connection.converse(request)
-            answered = answer.headers.get("connection", "").lower() != "close"
-        except BadAnswer as error:
-            raise DaemonUnreachable(self.socket_path, str(error)) from error
-        except TimeoutError as error:
-            reason = f"nothing came for {self._timeout:g} seconds"
-            raise AnswerLost(self.socket_path, reason) from error
+            reusable = answer.reusable
+        except (BadAnswer, TimeoutError) as error:
+            raise self._lost(error) from error
         finally:
             # The rest of an incomplete answer must not be read as the next one.
-            if not answered:
+            if not reusable:
                 self.close()
         return answer
 
@@ -239,5 +362,4 @@ class Caller:
         try:
             return Connection(self.socket_path, timeout)
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise DaemonUnreachable(self.socket_path, reason[:1].lower() + reason[1:]) from error
+            raise self._closed(error) from error

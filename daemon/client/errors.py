@@ -9,6 +9,10 @@ ClientError
 
 from __future__ import annotations
 
+import os
+
+from ..errors import ThermoclineError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -46,8 +50,8 @@ class ApiError(ClientError):
 
     def as_dict(self) -> dict[str, str]:
         """The inner object of the API's `{"error": …}`."""
-        told = {name: getattr(self, name) for name in ("code", "message", "field", "hint")}
-        return {name: value for name, value in told.items() if value is not None}
+        fields = {name: getattr(self, name) for name in ("code", "message", "field", "hint")}
+        return {name: value for name, value in fields.items() if value is not None}
 
 
 class DaemonUnreachable(ClientError):
@@ -86,3 +90,26 @@ def refusal(status: int, parsed: Any) -> ApiError:
         return ApiError(f"http_{status}", text or f"the daemon answered {status}", status=status)
     code, message = str(error.get("code", f"http_{status}")), str(error.get("message", ""))
     return ApiError(code, message, error.get("field"), error.get("hint"), status)
+
+
+def explained(error: Exception) -> dict[str, str]:
+    """An error as the API shows it: `code`, `message`, and where known `field` and `hint`."""
+    if isinstance(error, (ApiError, ThermoclineError)):
+        return error.as_dict()
+    if isinstance(error, AnswerLost):
+        hint = "check whether the change was made"
+        return {"code": "answer_lost", "message": str(error), "hint": hint}
+    if isinstance(error, DaemonUnreachable):
+        return {"code": "unreachable", "message": str(error), "hint": _way_in(error)}
+    if isinstance(error, OSError):
+        where = f"open {error.filename}" if error.filename else "write the result"
+        return {"code": "io", "message": f"cannot {where}: {error.strerror or error}"}
+    return {"code": "usage", "message": str(error)}
+
+
+def _way_in(error: DaemonUnreachable) -> str:
+    if isinstance(error.__cause__, PermissionError):
+        return "its owner can grant access to your user or group"
+    if os.path.exists("/etc/systemd/system/thermocline.service"):  # noqa: PTH110 - as fast as it is
+        return '"systemctl status thermocline" or "thermocline doctor" says why'
+    return 'start it with "thermocline daemon"; "thermocline doctor" says what is wrong'

@@ -13,13 +13,17 @@ from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any, Final
+    from collections.abc import Generator, Iterable, Iterator, Mapping
+    from typing import Any, Final, TypeAlias, TypeVar
+
+    T = TypeVar("T")
+    # Yields where more bytes are needed, and returns what was read.
+    Steps: TypeAlias = Generator[None, None, T]
 
 _HEAD_LIMIT: Final = 65_536
-_READ_SIZE: Final = 65_536
+READ_SIZE: Final = 65_536
 # Between two tries to connect to a busy daemon.
-_FULL_SECONDS: Final = 0.02
+FULL_SECONDS: Final = 0.02
 _UNRESERVED: Final = frozenset(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 )
@@ -58,6 +62,114 @@ class Response:
         """The type of the body without its parameters, such as `application/json`."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
+    @property
+    def reusable(self) -> bool:
+        """Whether the connection can take another request."""
+        return self.headers.get("connection", "").lower() != "close"
+
+
+class Incoming:
+    """The bytes received on a connection, and the parsing of answers in them.
+
+    Its generators yield where they need more bytes, which the connection then adds; `chunks` yields
+    None there.
+    """
+
+    def __init__(self) -> None:
+        self.buffer = bytearray()
+        self.begun = False
+        self.ended = False
+
+    def add(self, data: bytes) -> None:
+        """Add received bytes; none at all are the end."""
+        self.ended = not data
+        self.begun = self.begun or bool(data)
+        self.buffer += data
+
+    def response(self) -> Steps[Response]:
+        """The next whole answer.
+
+        Raises:
+            Broken: the connection ended first.
+            BadAnswer: the answer is not HTTP.
+        """
+        status, headers = yield from self.head()
+        return Response(status, headers, (yield from self.body(status, headers)))
+
+    def head(self) -> Steps[tuple[int, dict[str, str]]]:
+        """The status and the headers of the next answer that is not interim (1xx)."""
+        while True:
+            status = _status((yield from self._line()))
+            headers = {}
+            size = 0
+            while line := (yield from self._line()):
+                size += len(line)
+                if size > _HEAD_LIMIT:
+                    raise BadAnswer("its headers have no end")
+                name, _, value = line.decode("latin-1").partition(":")
+                headers[name.strip().lower()] = value.strip()
+            if status >= 200:
+                return status, headers
+
+    def chunks(self, headers: dict[str, str]) -> Iterator[bytes | None]:
+        """The pieces of a body as they come, until the daemon ends it."""
+        if headers.get("transfer-encoding", "").lower() != "chunked":
+            yield from self._until_closed()
+            return
+        while size := _chunk_size((yield from self._line())):
+            yield (yield from self._exactly(size))
+            if (yield from self._line()):
+                raise BadAnswer("a chunk is longer than it said")
+        while (yield from self._line()):
+            pass
+
+    def body(self, status: int, headers: dict[str, str]) -> Steps[bytes]:
+        """The whole body of an answer."""
+        if status in (204, 304):
+            return b""
+        length = headers.get("content-length")
+        if length is None or "transfer-encoding" in headers:
+            whole = bytearray()
+            for piece in self.chunks(headers):
+                if piece is None:
+                    yield
+                else:
+                    whole += piece
+            return bytes(whole)
+        if not length.isdecimal():
+            raise BadAnswer(f"its length is {length!r}")
+        return (yield from self._exactly(int(length)))
+
+    def _more(self) -> Steps[None]:
+        yield
+        if self.ended:
+            raise Broken("the connection was closed", begun=self.begun)
+
+    def _line(self) -> Steps[bytes]:
+        while (end := self.buffer.find(b"\n")) < 0:
+            if len(self.buffer) > _HEAD_LIMIT:
+                raise BadAnswer("a line of it has no end")
+            yield from self._more()
+        line = bytes(self.buffer[:end])
+        del self.buffer[: end + 1]
+        return line.removesuffix(b"\r")
+
+    def _exactly(self, size: int) -> Steps[bytes]:
+        while len(self.buffer) < size:
+            yield from self._more()
+        data = bytes(self.buffer[:size])
+        del self.buffer[:size]
+        return data
+
+    def _until_closed(self) -> Iterator[bytes | None]:
+        while not self.ended:
+            if not self.buffer:
+                yield None
+            if self.buffer:
+                data = bytes(self.buffer)
+                self.buffer.clear()
+                yield data
+
 
 class Connection:
     """One open connection. Not for several threads, nor for a child after a fork.
@@ -71,8 +183,7 @@ class Connection:
     """
 
     def __init__(self, path: str, timeout: float | None) -> None:
-        self._buffer = bytearray()
-        self._begun = False
+        self._incoming = Incoming()
         self._timeout = timeout
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -91,7 +202,7 @@ class Connection:
             except BlockingIOError:
                 if until is not None and time.monotonic() > until:
                     raise
-                time.sleep(_FULL_SECONDS)
+                time.sleep(FULL_SECONDS)
 
     def close(self) -> None:
         """Close it; repeated calls are safe."""
@@ -104,17 +215,11 @@ class Connection:
 
     def stale(self) -> bool:
         """Whether the daemon closed it, or sent unrequested data, while it was idle."""
-        if self._buffer:
+        self._socket.setblocking(False)
+        if self._incoming.buffer or readable(self._socket):
             return True
-        try:
-            self._socket.setblocking(False)
-            self._socket.recv(1, socket.MSG_PEEK)
-        except BlockingIOError:
-            self._socket.settimeout(self._timeout)
-            return False
-        except OSError:
-            return True
-        return True
+        self._socket.settimeout(self._timeout)
+        return False
 
     def converse(self, request: bytes) -> Response:
         """Send one request and wait for its whole answer.
@@ -124,101 +229,64 @@ class Connection:
             BadAnswer: the answer is not HTTP.
             TimeoutError: a wait took too long; the connection is of no further use.
         """
-        self._begun = False
-        failed = self._send(request)
+        self._incoming.begun = False
+        sent = self._send(request)
         try:
-            status, headers = self.head()
-            return Response(status, headers, self.body(status, headers))
+            return self._received(self._incoming.response())
         except Broken as broken:
             # A refusal may come before the body was sent: only without one was the request lost.
-            broken.unsent = failed is not None and not broken.begun
+            broken.unsent = not (sent or broken.begun)
             raise
 
     def open_stream(self, request: bytes) -> tuple[int, dict[str, str]]:
         """Send a request whose answer has no known length; read it with `chunks`."""
         self._send(request)
-        return self.head()
-
-    def head(self) -> tuple[int, dict[str, str]]:
-        """Read the status and the headers of the next answer that is not interim (1xx)."""
-        while True:
-            status = _status(self._line())
-            headers = {}
-            size = 0
-            while line := self._line():
-                size += len(line)
-                if size > _HEAD_LIMIT:
-                    raise BadAnswer("its headers have no end")
-                name, _, value = line.decode("latin-1").partition(":")
-                headers[name.strip().lower()] = value.strip()
-            if status >= 200:
-                return status, headers
+        return self._received(self._incoming.head())
 
     def chunks(self, headers: dict[str, str]) -> Iterator[bytes]:
         """The pieces of a body as they come, until the daemon ends it."""
-        if headers.get("transfer-encoding", "").lower() != "chunked":
-            yield from self._until_closed()
-            return
-        while size := _chunk_size(self._line()):
-            yield self._exactly(size)
-            if self._line():
-                raise BadAnswer("a chunk is longer than it said")
-        while self._line():
-            pass
+        for piece in self._incoming.chunks(headers):
+            if piece is None:
+                self._fill()
+            else:
+                yield piece
 
     def body(self, status: int, headers: dict[str, str]) -> bytes:
-        """The whole body of an answer of known length."""
-        if status in (204, 304):
-            return b""
-        length = headers.get("content-length")
-        if length is None or "transfer-encoding" in headers:
-            return b"".join(self.chunks(headers))
-        if not length.isdecimal():
-            raise BadAnswer(f"its length is {length!r}")
-        return self._exactly(int(length))
+        """The whole body of an answer."""
+        return self._received(self._incoming.body(status, headers))
 
-    def _send(self, request: bytes) -> OSError | None:
+    def _send(self, request: bytes) -> bool:
         try:
             self._socket.sendall(request)
-        except (BrokenPipeError, ConnectionResetError) as error:
-            return error
-        return None
-
-    def _fill(self) -> bool:
-        """Wait for more bytes; False at the end of the stream."""
-        try:
-            data = self._socket.recv(_READ_SIZE)
-        except ConnectionResetError:
+        except (BrokenPipeError, ConnectionResetError):
             return False
-        self._begun = self._begun or bool(data)
-        self._buffer += data
-        return bool(data)
+        return True
 
-    def _need(self) -> None:
-        if not self._fill():
-            raise Broken("the connection was closed", begun=self._begun)
+    def _fill(self) -> None:
+        try:
+            self._incoming.add(self._socket.recv(READ_SIZE))
+        except ConnectionResetError:
+            self._incoming.add(b"")
 
-    def _line(self) -> bytes:
-        while (end := self._buffer.find(b"\n")) < 0:
-            if len(self._buffer) > _HEAD_LIMIT:
-                raise BadAnswer("a line of it has no end")
-            self._need()
-        line = bytes(self._buffer[:end])
-        del self._buffer[: end + 1]
-        return line.removesuffix(b"\r")
+    def _received(self, steps: Steps[T]) -> T:
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                value: T = end.value
+                return value
+            self._fill()
 
-    def _exactly(self, size: int) -> bytes:
-        while len(self._buffer) < size:
-            self._need()
-        data = bytes(self._buffer[:size])
-        del self._buffer[:size]
-        return data
 
-    def _until_closed(self) -> Iterator[bytes]:
-        while self._buffer or self._fill():
-            data = bytes(self._buffer)
-            self._buffer.clear()
-            yield data
+def readable(connection: socket.socket) -> bool:
+    """Whether a non-blocking socket has received bytes, or its end."""
+    try:
+        connection.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _status(line: bytes) -> int:
@@ -260,9 +328,14 @@ def request_of(
 def _pairs(query: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in query.items():
         many = isinstance(value, (list, tuple, set, frozenset))
-        for one in value if many else (value,):
-            if one is not None:
-                yield name, str(one).lower() if isinstance(one, bool) else str(one)
+        for item in value if many else (value,):
+            if item is not None:
+                yield name, str(item).lower() if isinstance(item, bool) else str(item)
+
+
+def named(program: str) -> str:
+    """A program's name as a header can hold it."""
+    return "".join(char for char in program if char.isascii() and char.isprintable())[:64].strip()
 
 
 def _header_value(value: str) -> str:
@@ -271,26 +344,42 @@ def _header_value(value: str) -> str:
     return value
 
 
-def events_of(chunks: Iterable[bytes]) -> Iterator[tuple[str, str, Any]]:
-    """The (id, type, data) of server-sent events: fields by line, a blank line ends an event."""
-    fields: dict[str, str] = {}
-    for line in lines_of(chunks):
-        name, _, value = line.partition(":")
-        if name:
-            value = value.removeprefix(" ")
-            before = fields.get(name) if name == "data" else None
-            fields[name] = value if before is None else f"{before}\n{value}"
-        elif not line:
-            if "data" in fields:
-                data = json.loads(fields["data"])
-                yield fields.get("id", ""), fields.get("event", "message"), data
-            fields = {}
-
-
-def lines_of(chunks: Iterable[bytes]) -> Iterator[str]:
+class Lines:
     """The lines of a text that comes in pieces; an incomplete last one is left out."""
-    rest = b""
-    for chunk in chunks:
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            yield line.removesuffix(b"\r").decode("utf-8", "replace")
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, piece: bytes) -> list[str]:
+        """The lines that this piece completes."""
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        return [line.removesuffix(b"\r").decode("utf-8", "replace") for line in lines]
+
+
+class Events:
+    """Server-sent events in a text that comes in pieces: a blank line ends an event."""
+
+    def __init__(self) -> None:
+        self._lines = Lines()
+        self._fields: dict[str, str] = {}
+
+    def feed(self, piece: bytes) -> Iterator[tuple[str, str, Any]]:
+        """The (id, type, data) of the events that this piece completes."""
+        for line in self._lines.feed(piece):
+            name, _, value = line.partition(":")
+            if name:
+                value = value.removeprefix(" ")
+                before = self._fields.get(name) if name == "data" else None
+                self._fields[name] = value if before is None else f"{before}\n{value}"
+            elif not line:
+                fields, self._fields = self._fields, {}
+                if "data" in fields:
+                    data = json.loads(fields["data"])
+                    yield fields.get("id", ""), fields.get("event", "message"), data
+
+
+def lines_of(pieces: Iterable[bytes]) -> Iterator[str]:
+    """The lines of a text that comes in pieces, as of `Lines`."""
+    lines = Lines()
+    for piece in pieces:
+        yield from lines.feed(piece)

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
+    from ..schemas.status import VectorStatus
+    from ..schemas.sync import ReplicationStatus, UsageTotals, Verification
 
 _DAY: Final = 86_400.0
 _UNITS: Final = ((_DAY, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
@@ -21,6 +27,15 @@ _KINDS: Final = {
     "answer": ("answer of a session", "answers of sessions"),
     "entity": ("entity", "entities"),
     "watched": ("watched path", "watched paths"),
+    "conflict": ("lost value", "lost values"),
+}
+# The states of the models.
+MODEL_STATES: Final = {
+    "off": "none, rules only",
+    "ready": "ready",
+    "failing": "failing, rules only until it answers",
+    "spent": "budget spent, rules only",
+    "missing": "litellm is not installed, rules only",
 }
 
 
@@ -66,3 +81,54 @@ def size(count: float) -> str:
             return f"{count:.1f} {unit}" if unit != "B" else f"{count:.0f} B"
         count /= 1024
     return f"{count:.1f} GB"
+
+
+def usage_of(used: UsageTotals, budget: int = 0) -> str:
+    """What a database was used for; with a budget of rows also the share of it."""
+    rows = used.rows_read + used.rows_written
+    text = f"{used.rows_read:,} rows read, {used.rows_written:,} written"
+    share = f" ({rows / budget:.0%} of sync.budget)" if budget else ""
+    cost = f", {dollars(used.cost)} dollars" if used.cost else ""
+    return f"{text}{share}, {size(used.bytes_sent + used.bytes_received)}{cost}"
+
+
+def dollars(amount: float) -> str:
+    """An amount with two digits: a day may cost less than a cent."""
+    if amount >= 0.1:
+        return f"{amount:,.2f}"
+    return f"{amount:.2g}" if amount >= 0.0001 else "less than 0.0001"
+
+
+def phase_of(status: ReplicationStatus, now: float | None = None) -> str:
+    """What replication is doing, in a few words; in capitals where the user must act."""
+    if status.replica == "none":
+        return "off"
+    now = time.time() if now is None else now
+    if status.phase == "waiting":
+        return f"waiting, next try {ago(max(status.next_try or now, now), now)}"
+    if status.phase == "stopped":
+        return "STOPPED until it is fixed"
+    if status.held_until is not None:
+        return f"slowed down by sync.budget, next {ago(max(status.held_until, now), now)}"
+    if status.phase == "working" or status.last_success is None:
+        return "running" if status.phase == "working" else "not started"
+    return "changes to send" if status.queued else "up to date"
+
+
+def encoded_of(vectors: VectorStatus) -> str:
+    """How many texts are encoded, in a few words."""
+    if not vectors.left:
+        return f"{vectors.encoded:,} encoded"
+    total = vectors.encoded + vectors.left
+    until = f", {vectors.answers} answers until then" if vectors.answers else ""
+    return f"{vectors.encoded:,} of {total:,} encoded{until}"
+
+
+def proof_of(last: Verification | None, now: float | None = None) -> str:
+    """The result of the last check that a restore would work."""
+    if last is None:
+        return "not verified yet"
+    when = ago(last.at, now)
+    if last.verified:
+        return f"verified {when}, {number_of(last.rows, 'row', 'rows')}"
+    return f"FAILED {when}: {'; '.join(last.faults)}"

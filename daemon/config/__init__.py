@@ -1,11 +1,10 @@
 """The configuration: layers of JSON files read into one typed, checked tree."""
 
 from ..errors import ConfigInvalid
-from .faults import Fault, visible
-from .kinds import Role
+from .checking import Fault, visible
 from .layers import SYSTEM_FILE, layer_files
 from .loading import Loaded, describe, document, load
-from .settings import Grant, Rules, Settings
+from .settings import Grant, Role, Rules, Settings
 
 __all__ = [
     "SYSTEM_FILE",

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..errors import ConfigInvalid
-from ..shapes.config import ConfigChange, ConfigKey
-from ..store import atomic
-from .checking import allowed, is_section, type_at, unknown
-from .faults import Fault, Pairs, dotted, found
+from ..runtime import atomic
+from ..schemas.status import ConfigChange, ConfigKey
+from .checking import Fault, Pairs, allowed, dotted, found, is_section, type_at, unknown
 from .layers import SET, SYSTEM_FILE, Layer, layer_files, parse, read, split, value_of
 from .loading import Loaded, load
 from .settings import Settings, at_start, for_owners, leaves
@@ -24,7 +23,7 @@ from .settings import Settings, at_start, for_owners, leaves
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from .kinds import Json, KeyPath
+    from .settings import Json, KeyPath
 
 _DEFAULT_MODE = 0o600
 
@@ -206,7 +205,7 @@ def _plain(value: Json) -> Json:
     """A parsed value with its objects, as in a comment's list, as dicts."""
     if isinstance(value, Pairs):
         return {name: _plain(inner) for name, inner in value}
-    return [_plain(one) for one in value] if isinstance(value, list) else value
+    return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
 def _helps() -> dict[KeyPath, str]:

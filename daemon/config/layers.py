@@ -1,4 +1,9 @@
-"""The layers of the configuration: their places and their content."""
+"""The layers of the configuration: their places and their content.
+
+Blocks of profClaw's and ScalyClaw's memory settings are read as our settings. What has no
+counterpart here is left out: settings of embeddings without a word, keys that these systems do not
+have either with a warning.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +16,12 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from . import profclaw
-from .faults import Fault, Pairs, dotted, found
+from .checking import Fault, Pairs, dotted, found
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .kinds import Json, KeyPath
+    from .settings import Json, KeyPath
 
 SYSTEM_FILE: Final = Path("/etc/thermocline/config.json")
 DEFAULT: Final = "default"
@@ -35,10 +39,12 @@ class Layer(msgspec.Struct, frozen=True):
     Attributes:
         name: its file, or `--set`.
         document: an object as `Pairs`.
+        warnings: keys without effect.
     """
 
     name: str
     document: Json
+    warnings: tuple[Fault, ...] = ()
 
 
 def layer_files(
@@ -80,7 +86,7 @@ def read(file: Path, *, required: bool) -> Layer | Fault | None:
         return Fault(name, "", str(error))
     if not isinstance(document, Pairs):
         return Fault(name, "", f"expected an object, got {found(document)}")
-    return Layer(name, profclaw.translated(document))
+    return Layer(name, *translated(document, name))
 
 
 def assignment(text: str) -> Layer | Fault:
@@ -159,3 +165,120 @@ def _text(file: Path) -> str:
 def _integer(digits: str) -> float:
     """An integer; a float if it is too long for Python's limit of digits."""
     return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)
+
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .settings import Json, KeyPath
+
+_BLOCK: Final = "memory"
+_INDEX: Final = "index"
+# A token is four characters there.
+_TOKEN: Final = 4
+# The names of the program and of the document. None: it has no counterpart.
+_PROFCLAW: Final[dict[KeyPath, KeyPath | None]] = {
+    ("chunking", "tokens"): ("index", "chunk_chars"),
+    ("chunking", "overlap"): ("index", "overlap_chars"),
+    ("chunking", "maxChunkSize"): ("index", "chunk_chars"),
+    ("chunking", "overlapSize"): ("index", "overlap_chars"),
+    ("chunking", "splitOnHeaders"): ("index", "split_on_headings"),
+    ("query", "maxResults"): ("index", "max_results"),
+    ("query", "minScore"): ("index", "min_score"),
+    ("query", "hybrid"): None,
+    ("sync", "onSessionStart"): ("index", "on_session_start"),
+    ("sync", "onSearch"): ("index", "on_search"),
+    ("sync", "watch"): ("index", "watch"),
+    ("sync", "watchDebounceMs"): ("index", "debounce_ms"),
+    ("sync", "intervalMinutes"): ("index", "interval_minutes"),
+    ("paths", "include"): ("index", "include"),
+    ("paths", "exclude"): ("index", "exclude"),
+    ("paths", "memoryDir"): None,
+    ("paths", "memoryFile"): None,
+    ("sources",): None,
+    ("provider",): None,
+    ("fallback",): None,
+    ("model",): None,
+}
+_SCALYCLAW: Final[dict[KeyPath, KeyPath | None]] = {
+    ("topK",): ("recall", "limit"),
+    ("decayRate",): ("recall", "decay_per_day"),
+    ("weights", "semantic"): ("recall", "weights", "match"),
+    ("weights", "recency"): ("recall", "weights", "recency"),
+    ("weights", "importance"): ("recall", "weights", "importance"),
+    ("consolidation", "enabled"): ("merging", "enabled"),
+    ("consolidation", "schedule"): ("upkeep", "merging"),
+    ("consolidation", "maxClusterSize"): ("merging", "max_cluster"),
+    # Distances of embeddings.
+    ("consolidation", "similarityThreshold"): None,
+    ("scoreThreshold",): None,
+    ("embeddingModel",): None,
+}
+_IN_TOKENS: Final = frozenset({("chunking", "tokens"), ("chunking", "overlap")})
+
+
+def translated(document: Pairs, name: str) -> tuple[Pairs, tuple[Fault, ...]]:
+    """A layer with another system's block `memory` (profClaw's also `index`) as our sections.
+
+    Also a warning for each key of the block that neither we nor that system have. Keys outside of
+    the block stay as they are, and so does a block that has no key of theirs.
+    """
+    rest: list[tuple[str, Json]] = []
+    warnings: list[Fault] = []
+    sections: dict[str, list[tuple[str, Json]]] = {}
+    for key, value in document:
+        names = _names_of(key, value)
+        if names is None or not isinstance(value, Pairs):
+            rest.append((key, value))
+            continue
+        for path, setting in _leaves(value, names):
+            if path not in names:
+                text = "no such key is known, here or there: it has no effect"
+                warnings.append(Fault(name, ".".join((key, *path)), text))
+            elif (ours := names[path]) is not None:
+                is_tokens = path in _IN_TOKENS and isinstance(setting, int)
+                nested = setting * _TOKEN if is_tokens else setting
+                for part in reversed(ours[1:]):
+                    nested = Pairs([(part, nested)])
+                sections.setdefault(ours[0], []).extend(nested)
+    for section, pairs in sections.items():
+        own = [value for key, value in rest if key == section and isinstance(value, Pairs)]
+        rest = [(key, value) for key, value in rest if key != section or value not in own]
+        rest.append((section, _joined([*(pair for pairs in own for pair in pairs), *pairs])))
+    return Pairs(rest), tuple(warnings)
+
+
+def _joined(pairs: list[tuple[str, Json]]) -> Pairs:
+    """The pairs with the objects of one name, such as `weights`, as one."""
+    inner: dict[str, list[tuple[str, Json]]] = {}
+    for name, value in pairs:
+        if isinstance(value, Pairs):
+            inner.setdefault(name, []).extend(value)
+    plain = [(name, value) for name, value in pairs if not isinstance(value, Pairs)]
+    return Pairs([*plain, *((name, Pairs(values)) for name, values in inner.items())])
+
+
+def _names_of(key: str, block: Json) -> dict[KeyPath, KeyPath | None] | None:
+    """The names of the system whose block it is."""
+    if key not in {_BLOCK, _INDEX} or not isinstance(block, Pairs):
+        return None
+    present = {name for name, _ in block}
+    objects = {name for name, value in block if isinstance(value, Pairs)}
+    if objects & {path[0] for path in _PROFCLAW if len(path) > 1}:
+        return _PROFCLAW
+    is_theirs = key == _BLOCK and present & {path[0] for path in _SCALYCLAW}
+    return _SCALYCLAW if is_theirs else None
+
+
+def _leaves(
+    block: Pairs, names: dict[KeyPath, KeyPath | None], above: KeyPath = ()
+) -> Iterator[tuple[KeyPath, Json]]:
+    """The settings of a block; an object that a system has no names in is one setting."""
+    for name, value in block:
+        path = (*above, name)
+        if name.startswith("_"):
+            continue
+        if isinstance(value, Pairs) and any(known[:-1] == path for known in names):
+            yield from _leaves(value, names, path)
+        else:
+            yield path, value

@@ -15,13 +15,12 @@ from ..errors import ConfigInvalid
 from ..runtime.log import configure
 from ..runtime.problems import Problems
 from ..runtime.service_manager import ServiceManager
-from ..shapes.config import ConfigChange, ConfigChanged, ConfigPage
+from ..schemas.status import ConfigChange, ConfigChanged, ConfigPage
+from .checking import dotted
 from .editing import edit, keys, user_file
-from .faults import dotted
-from .kinds import Json, KeyPath
 from .layers import layer_files
 from .loading import Loaded, load
-from .settings import AT_START, Settings, at_start, leaves
+from .settings import AT_START, Json, KeyPath, Settings, at_start, leaves
 
 # Keys that take effect at once, and keys that need a restart.
 Changes: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
@@ -56,14 +55,17 @@ class LiveSettings:
         """The settings in force, as a function for those who need one."""
         return self.settings
 
-    async def run(self, asked: asyncio.Event, problems: Problems, manager: ServiceManager) -> None:
+    async def run(
+        self, requested: asyncio.Event, problems: Problems, manager: ServiceManager
+    ) -> None:
         """Reload on request, and when a file has changed, until cancelled."""
+        self._warn(problems)
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(asked.wait(), self.settings.config.check_seconds)
+                await asyncio.wait_for(requested.wait(), self.settings.config.check_seconds)
             stamps = self._stamps()
-            if asked.is_set() or stamps != self._seen:
-                asked.clear()
+            if requested.is_set() or stamps != self._seen:
+                requested.clear()
                 self._seen = stamps
                 with manager.reloading():
                     self.reload(problems)
@@ -106,6 +108,7 @@ class LiveSettings:
     def _take_over(self, loaded: Loaded, problems: Problems) -> Changes:
         problems.clear("config_invalid", "/configuration")
         self._loaded = loaded
+        self._warn(problems)
         applied, needs_restart = changed(self.settings, loaded.settings)
         self.settings = running(self.settings, loaded.settings)
         configure(self.settings.log.level, self.settings.log.format)
@@ -120,6 +123,15 @@ class LiveSettings:
             lasting=False,
         )
         return applied, needs_restart
+
+    def _warn(self, problems: Problems) -> None:
+        problems.set(
+            "config_without_effect",
+            "/configuration",
+            "; ".join(map(str, self._loaded.warnings)) or None,
+            "remove these keys, or correct their names",
+            lasting=False,
+        )
 
     def _stamps(self) -> dict[Path, tuple[int, int, int] | None]:
         return {file: _stamp(file) for file in layer_files(self._env, self._config_file)}
@@ -145,14 +157,14 @@ def running(old: Settings, new: Settings) -> Settings:
 
     Comparing the next reload with this result names the waiting keys again.
     """
-    kept = {}
+    sections = {}
     for name, names in AT_START.items():
         section = getattr(old, name)
         if names is not None:
             values = {key: getattr(section, key) for key in names}
             section = msgspec.structs.replace(getattr(new, name), **values)
-        kept[name] = section
-    return msgspec.structs.replace(new, **kept)
+        sections[name] = section
+    return msgspec.structs.replace(new, **sections)
 
 
 def _values(settings: Settings) -> dict[KeyPath, Json]:
@@ -161,7 +173,7 @@ def _values(settings: Settings) -> dict[KeyPath, Json]:
 
 def _stamp(file: Path) -> tuple[int, int, int] | None:
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,15 +12,14 @@ import msgspec
 from cronsim import CronSim, CronSimError
 
 from ..errors import ConfigInvalid
-from .checking import check
-from .faults import Fault, dotted, found
+from .checking import Fault, check, dotted, found
 from .layers import DEFAULT, SET, SYSTEM_FILE, Layer, assignment, layer_files, read
-from .settings import Settings, leaves
+from .settings import EMBED, STATIC, Settings, leaves
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from .kinds import Json
+    from .settings import Json
 
     Values = dict[str, Json]
     # The keys of a combination, of which the first non-default one is named, and its fault.
@@ -35,11 +35,13 @@ class Loaded(msgspec.Struct, frozen=True):
     Attributes:
         origins: for each dotted key the file that gave it, `default` or `--set`.
         files: the files that were read, lowest layer first.
+        warnings: keys of other systems' blocks that have no effect.
     """
 
     settings: Settings
     origins: dict[str, str]
     files: tuple[Path, ...]
+    warnings: tuple[Fault, ...] = ()
 
 
 def load(
@@ -89,7 +91,8 @@ def load(
     settings = msgspec.convert(values, Settings)
     present = [dotted(path) for path, _ in leaves(settings)]
     read_files = tuple(Path(layer.name) for layer in layers if layer.name != SET)
-    return Loaded(settings, {key: origins[key] for key in present}, read_files)
+    warnings = tuple(warning for layer in layers for warning in layer.warnings)
+    return Loaded(settings, {key: origins[key] for key in present}, read_files, warnings)
 
 
 def describe(loaded: Loaded) -> list[tuple[str, Json, str]]:
@@ -123,7 +126,8 @@ def _settle(
     A fault is not reported if one of its keys is itself at fault (`known`): its value is not the
     intended one.
     """
-    for keys, text in (*_paths(values, home), *_crons(values), *_contradictions(values)):
+    findings = (_paths(values, home), _encoder(values, home), _crons(values))
+    for keys, text in (*chain.from_iterable(findings), *_contradictions(values)):
         if not known.intersection(keys):
             blamed = next((key for key in keys if origins[key] != DEFAULT), keys[0])
             yield Fault(origins[blamed], blamed, text)
@@ -152,6 +156,21 @@ def _paths(values: Values, home: str) -> Iterator[Finding]:
     if size > _MAX_SOCKET_PATH:
         why = f"is {size} bytes long; a socket's path has at most {_MAX_SOCKET_PATH}"
         yield ("socket.path",), why
+
+
+def _encoder(values: Values, home: str) -> Iterator[Finding]:
+    """Expand the folder of a static model, and find what cannot encode."""
+    models, key = values["llm"]["models"], dotted(("llm", "models", EMBED))
+    names = [*models.get(EMBED, ())]
+    if len(names) > 1:
+        yield (key,), "names several models, but vectors of two models cannot be compared; name one"
+    for place, name in enumerate(names):
+        folder = name.removeprefix(STATIC)
+        if name.startswith(f"{STATIC}~/") and home.startswith("/"):
+            names[place] = STATIC + home.rstrip("/") + folder[1:]
+            models[EMBED] = names
+        elif name.startswith(STATIC) and not folder.startswith("/"):
+            yield (key,), f"expected {STATIC} and the absolute path of a folder, got {found(name)}"
 
 
 def _crons(values: Values) -> Iterator[Finding]:

@@ -7,22 +7,116 @@ two. Times are seconds and sizes bytes unless the name says otherwise.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, get_args
 
 import msgspec
 from msgspec import Meta
 
 from ..memory.hot.state import HotLimits
-from ..memory.scoring import Scoring
+from ..memory.scoring import Scoring, WarmLimits
 from ..memory.tree_nodes import TreeLimits
-from ..memory.warm import WarmLimits
-from ..shapes.recall import Preset
-from . import kinds
+from ..schemas.recall import Preset
+
+Json: TypeAlias = Any
+KeyPath: TypeAlias = tuple[str, ...]
+
+Role: TypeAlias = Literal["read", "write", "admin"]
+Schedule: TypeAlias = Literal["hourly", "daily", "weekly", "monthly", "never"]
+Purpose: TypeAlias = Literal[
+    "distil", "observe", "episode", "tree", "merge", "rebuild", "ingest", "compact", "embed"
+]
+
+Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+Weight: TypeAlias = Annotated[float, Meta(ge=0, le=100)]
+Count: TypeAlias = Annotated[int, Meta(ge=1, le=10_000)]
+Timeout: TypeAlias = Annotated[float, Meta(ge=0.1, le=3_600)]
+
+
+def _text(pattern: str, description: str) -> Meta:
+    return Meta(pattern=pattern, description=description)
+
+
+# Paths with control characters or lone surrogates can be neither shown nor opened.
+_SHOWN = r"[^\x00-\x1f\x7f\ud800-\udfff]"
+_SEGMENT = r"[^/_\\\x00-\x1f\x7f\ud800-\udfff][^/\\\x00-\x1f\x7f\ud800-\udfff]{0,63}"
+# No user, no query: a configuration must not contain secrets.
+_ADDRESS = r"[^\x00-\x20@?#\x7f]{1,2000}"
+_CRON = r"[0-9A-Za-z*,/#-]{1,128}"
+
+FilePath: TypeAlias = Annotated[
+    str, _text(rf"^(?:~(?=/|\Z)|/){_SHOWN}*\Z", "an absolute path, or one that begins with ~/")
+]
+AgentId: TypeAlias = Annotated[
+    str, _text(r"^[A-Za-z0-9_-]{1,64}\Z", "an agent id: 1 to 64 letters, digits, _ or -")
+]
+AgentChoice: TypeAlias = Annotated[
+    str, _text(r"^(?:[A-Za-z0-9_-]{1,64}|\*)\Z", 'an agent id, or "*" for all')
+]
+AgentChoices: TypeAlias = Annotated[
+    tuple[AgentChoice, ...], Meta(min_length=1, description='a list of agent ids, or ["*"]')
+]
+AccountName: TypeAlias = Annotated[
+    str, _text(r"^[^\x00-\x20:\x7f\ud800-\udfff]{1,256}\Z", "a name or a numeric id")
+]
+FileMode: TypeAlias = Annotated[str, _text(r"^0?[0-7]{3}\Z", 'an octal file mode such as "0660"')]
+ShortText: TypeAlias = Annotated[str, _text(rf"^{_SHOWN}{{1,64}}\Z", "1 to 64 characters")]
+CategoryPath: TypeAlias = Annotated[
+    str, _text(rf"^{_SEGMENT}(?:/{_SEGMENT}){{0,15}}\Z", "a category such as projects/boat")
+]
+Globs: TypeAlias = Annotated[
+    tuple[Annotated[str, _text(rf"^{_SHOWN}{{1,500}}\Z", "a pattern")], ...],
+    Meta(max_length=200, description='a list of patterns such as ["**/*.md"]'),
+]
+Cron: TypeAlias = Annotated[
+    str,
+    _text(
+        rf"^\s*(?:{_CRON}\s+){{4}}{_CRON}\s*\Z",
+        "a cron expression of five fields: minute hour day month weekday",
+    ),
+]
+
+RemoteUrl: TypeAlias = Annotated[
+    str,
+    _text(
+        rf"^(?:(?:libsql|https?)://{_ADDRESS}|file:/[^\x00-\x1f\x7f]{{1,4000}})\Z",
+        "libsql://…, https://… or file:/… (no token in it; {agent} stands for the agent's id)",
+    ),
+]
+BaseUrl: TypeAlias = Annotated[
+    str, _text(rf"^https?://{_ADDRESS}\Z", "http://… or https://… without a key in it")
+]
+HostName: TypeAlias = Annotated[
+    str,
+    _text(
+        r"^[A-Za-z0-9._-]{1,253}(?::[0-9]{1,5})?\Z|^\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?\Z",
+        "a host, with :port to allow that port alone",
+    ),
+]
+HostNames: TypeAlias = Annotated[tuple[HostName, ...], Meta(description="a list of hosts")]
+
+ModelName: TypeAlias = Annotated[
+    str,
+    _text(
+        r"^[^\x00-\x20\x7f\ud800-\udfff]{1,200}\Z",
+        'a model as litellm names it, such as "openai/gpt-4o-mini"',
+    ),
+]
+ModelNames: TypeAlias = Annotated[
+    tuple[ModelName, ...],
+    Meta(description='a list of models as litellm names them, such as ["openai/gpt-4o-mini"]'),
+]
+Provider: TypeAlias = Annotated[
+    str, _text(r"^[a-z0-9_.-]{1,64}\Z", "a provider as litellm names it")
+]
+
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-ROLES: Final[tuple[kinds.Role, ...]] = get_args(kinds.Role)
+ROLES: Final[tuple[Role, ...]] = get_args(Role)
+# The purpose whose model encodes texts, and what the name of one in a folder begins with.
+EMBED: Final = "embed"
+STATIC: Final = "static:"
 EVERY_AGENT: Final = "*"
 # Used once, at the start. All other keys are looked up whenever they are needed.
 AT_START: Final = {
@@ -50,15 +144,26 @@ class Cold(msgspec.Struct, frozen=True, kw_only=True):
     retention_years: Annotated[float, Meta(ge=0, le=1_000)] = 10.0
 
 
+class Prices(msgspec.Struct, frozen=True, kw_only=True):
+    """What a provider charges for a replica, in US dollars; 0: unknown, or nothing."""
+
+    billion_reads: Annotated[float, Meta(ge=0, le=1_000_000)] = 0.0
+    million_writes: Annotated[float, Meta(ge=0, le=1_000_000)] = 0.0
+    gigabyte: Annotated[float, Meta(ge=0, le=1_000_000)] = 0.0
+
+
 class Sync(msgspec.Struct, frozen=True, kw_only=True):
     """The replica: its place, and when changes are sent and received."""
 
-    url: kinds.RemoteUrl | None = None
-    token_file: kinds.FilePath | None = None
-    device_name: kinds.ShortText | None = None
+    url: RemoteUrl | None = None
+    token_file: FilePath | None = None
+    seal: Literal["off", "on"] = "off"
+    device_name: ShortText | None = None
     critical_seconds: Annotated[float, Meta(ge=0.05, le=3_600)] = 1.0
     change_seconds: Annotated[float, Meta(ge=0.05, le=86_400)] = 30.0
     poll_seconds: Annotated[float, Meta(ge=0.1, le=86_400)] = 30.0
+    budget: Annotated[int, Meta(ge=0, le=1_000_000_000_000)] = 0
+    prices: Prices = Prices()
     workspace: bool = True
     shutdown_seconds: Annotated[float, Meta(ge=0, le=60)] = 3.0
     verify_days: Annotated[float, Meta(ge=0, le=3_650)] = 7.0
@@ -67,7 +172,7 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
 class Distillation(msgspec.Struct, frozen=True, kw_only=True):
     """How texts are condensed."""
 
-    aggression: kinds.Share = 0.7
+    aggression: Share = 0.7
     max_distilled_bytes: Annotated[int, Meta(ge=16, le=65_536)] = 100
     mode: Literal["rule", "llm"] = "rule"
 
@@ -75,10 +180,10 @@ class Distillation(msgspec.Struct, frozen=True, kw_only=True):
 class UpkeepTimes(msgspec.Struct, frozen=True, kw_only=True):
     """The schedules of upkeep."""
 
-    quick: kinds.Cron | None = "0 */3 * * *"
-    daily: kinds.Cron | None = "0 0 * * *"
-    monthly: kinds.Cron | None = "0 0 1 * *"
-    merging: kinds.Cron | None = "0 3 * * *"
+    quick: Cron | None = "0 */3 * * *"
+    daily: Cron | None = "0 0 * * *"
+    monthly: Cron | None = "0 0 1 * *"
+    merging: Cron | None = "0 3 * * *"
     jitter_seconds: Annotated[float, Meta(ge=0, le=3_600)] = 120.0
 
 
@@ -87,15 +192,15 @@ class Ingest(msgspec.Struct, frozen=True, kw_only=True):
 
     days: Annotated[int, Meta(ge=1, le=366)] = 2
     max_note_kb: Annotated[int, Meta(ge=1, le=65_536)] = 1_024
-    categories: dict[kinds.ShortText, kinds.CategoryPath] = {}
+    categories: dict[ShortText, CategoryPath] = {}
 
 
 class Consolidation(msgspec.Struct, frozen=True, kw_only=True):
     """EvoClaw's schedules of three upkeep steps; None: that of the run to which a step belongs."""
 
-    warm_eviction: kinds.Schedule | None = None
-    tree_prune: kinds.Schedule | None = None
-    tree_rebuild: kinds.Schedule | None = None
+    warm_eviction: Schedule | None = None
+    tree_prune: Schedule | None = None
+    tree_rebuild: Schedule | None = None
 
 
 class Merging(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,14 +220,14 @@ class Socket(msgspec.Struct, frozen=True, kw_only=True):
         group: the name or numeric id of the group that owns the socket; None: the daemon's.
     """
 
-    path: kinds.FilePath | None = None
-    mode: kinds.FileMode = "0660"
-    group: kinds.AccountName | None = None
-    max_connections: kinds.Count = 256
+    path: FilePath | None = None
+    mode: FileMode = "0660"
+    group: AccountName | None = None
+    max_connections: Count = 256
     max_body_bytes: Annotated[int, Meta(ge=1_024, le=67_108_864)] = 1_048_576
-    header_timeout_seconds: kinds.Timeout = 10.0
-    body_timeout_seconds: kinds.Timeout = 30.0
-    idle_timeout_seconds: kinds.Timeout = 75.0
+    header_timeout_seconds: Timeout = 10.0
+    body_timeout_seconds: Timeout = 30.0
+    idle_timeout_seconds: Timeout = 75.0
     drain_seconds: Annotated[float, Meta(ge=0, le=60)] = 4.0
 
     @property
@@ -135,8 +240,8 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of one call."""
 
     max_text_bytes: Annotated[int, Meta(ge=1, le=16_777_216)] = 65_536
-    max_batch: kinds.Count = 500
-    max_list: kinds.Count = 500
+    max_batch: Count = 500
+    max_list: Count = 500
     query_seconds: Annotated[float, Meta(ge=0.001, le=3_600)] = 10.0
 
 
@@ -152,10 +257,10 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How long agents stay open, when their files are written, and how much history is kept."""
 
     idle_close_seconds: Annotated[float, Meta(ge=1, le=604_800)] = 300.0
-    max_open_agents: kinds.Count = 16
+    max_open_agents: Count = 16
     readers_per_agent: Annotated[int, Meta(ge=1, le=64)] = 2
-    face_delay_seconds: Annotated[float, Meta(ge=0.01, le=60)] = 0.25
-    face_check_seconds: Annotated[float, Meta(ge=0.05, le=3_600)] = 2.0
+    state_file_delay_seconds: Annotated[float, Meta(ge=0.01, le=60)] = 0.25
+    state_file_check_seconds: Annotated[float, Meta(ge=0.05, le=3_600)] = 2.0
     cache_kb: Annotated[int, Meta(ge=64, le=1_048_576)] = 256
     history_mb: Annotated[float, Meta(ge=0, le=100_000)] = 16.0
 
@@ -168,9 +273,9 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
 class Weights(msgspec.Struct, frozen=True):
     """The relative weights of the parts of the relevance."""
 
-    match: kinds.Weight = 1.0
-    recency: kinds.Weight = 0.0
-    importance: kinds.Weight = 0.0
+    match: Weight = 1.0
+    recency: Weight = 0.0
+    importance: Weight = 0.0
 
 
 class Tuning(msgspec.Struct, frozen=True, kw_only=True):
@@ -178,11 +283,12 @@ class Tuning(msgspec.Struct, frozen=True, kw_only=True):
 
     limit: Annotated[int, Meta(ge=1, le=100)] = 5
     preset: Preset | None = None
-    decay_per_day: kinds.Share = 0.05
+    decay_per_day: Share = 0.05
     weights: Weights = Weights()
-    candidates: kinds.Count = 50
-    common_word_share: kinds.Share = 0.02
+    candidates: Count = 40
+    common_word_share: Share = 0.02
     hybrid_deadline_ms: Annotated[int, Meta(ge=1, le=60_000)] = 1_500
+    embed_deadline_ms: Annotated[int, Meta(ge=1, le=60_000)] = 150
     synonyms: dict[str, list[str]] = {}
 
 
@@ -196,25 +302,26 @@ class Observe(msgspec.Struct, frozen=True, kw_only=True):
 class ModelTimeouts(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds that one answer of a model may take, by purpose."""
 
-    distil: kinds.Timeout = 15.0
-    observe: kinds.Timeout = 30.0
-    episode: kinds.Timeout = 15.0
-    tree: kinds.Timeout = 15.0
-    merge: kinds.Timeout = 30.0
-    rebuild: kinds.Timeout = 60.0
-    ingest: kinds.Timeout = 30.0
-    compact: kinds.Timeout = 30.0
+    distil: Timeout = 15.0
+    observe: Timeout = 30.0
+    episode: Timeout = 15.0
+    tree: Timeout = 15.0
+    merge: Timeout = 30.0
+    rebuild: Timeout = 60.0
+    ingest: Timeout = 30.0
+    compact: Timeout = 30.0
+    embed: Timeout = 60.0
 
 
 class Llm(msgspec.Struct, frozen=True, kw_only=True):
     """The models and their budget. Their keys are not part of the configuration."""
 
-    model: kinds.ModelName | None = None
-    models: dict[kinds.Purpose, kinds.ModelNames] = {}
-    api_base: kinds.BaseUrl | None = None
-    api_bases: dict[kinds.Provider, kinds.BaseUrl] = {}
-    key_file: kinds.FilePath | None = None
-    endpoint_hosts: kinds.HostNames = ()
+    model: ModelName | None = None
+    models: dict[Purpose, ModelNames] = {}
+    api_base: BaseUrl | None = None
+    api_bases: dict[Provider, BaseUrl] = {}
+    key_file: FilePath | None = None
+    endpoint_hosts: HostNames = ()
     daily_tokens: Annotated[int, Meta(ge=0, le=1_000_000_000_000)] = 1_000_000
     daily_cost: Annotated[float, Meta(ge=0, le=1_000_000)] = 0.0
     min_chars: Annotated[int, Meta(ge=0, le=1_000_000)] = 200
@@ -224,12 +331,25 @@ class Llm(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def main(self) -> str | None:
-        """The model to which a single key and `api_base` belong."""
-        return self.model or next((name for names in self.models.values() for name in names), None)
+        """The model to which a single key and `api_base` belong: an encoder only without others."""
+        encoder = self.encoder
+        is_remote = encoder is not None and not encoder.startswith(STATIC)
+        return self.answering or (encoder if is_remote else None)
+
+    @property
+    def answering(self) -> str | None:
+        """The first model that answers questions; None: the rules are used for all."""
+        others = (names for purpose, names in self.models.items() if purpose != EMBED)
+        return self.model or next((name for names in others for name in names), None)
+
+    @property
+    def encoder(self) -> str | None:
+        """The model that encodes texts as vectors; None: texts are found by their words alone."""
+        return next(iter(self.models_for(EMBED)), None)
 
     def models_for(self, purpose: str) -> tuple[str, ...]:
         """The models to ask, in order; without any, the rules are used."""
-        alone = (self.model,) if self.model is not None else ()
+        alone = (self.model,) if self.model is not None and purpose != EMBED else ()
         return next((names for one, names in self.models.items() if one == purpose), alone)
 
 
@@ -240,8 +360,8 @@ class Grant(msgspec.Struct, frozen=True):
     whole, so that no agents of an earlier one remain under a higher role.
     """
 
-    role: kinds.Role
-    agents: kinds.AgentChoices
+    role: Role
+    agents: AgentChoices
 
     def covers(self, agent: str) -> bool:
         """Whether the grant applies to `agent`."""
@@ -254,8 +374,8 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     The keys are names or numeric ids, not looked up here: an account may be created later.
     """
 
-    users: dict[kinds.AccountName, Grant] = {}
-    groups: dict[kinds.AccountName, Grant] = {}
+    users: dict[AccountName, Grant] = {}
+    groups: dict[AccountName, Grant] = {}
 
 
 class AgentFolder(msgspec.Struct, frozen=True, kw_only=True):
@@ -267,8 +387,8 @@ class AgentFolder(msgspec.Struct, frozen=True, kw_only=True):
         synonyms: added to those of `recall`.
     """
 
-    workspace: kinds.FilePath | None = None
-    paths: tuple[kinds.FilePath, ...] = ()
+    workspace: FilePath | None = None
+    paths: tuple[FilePath, ...] = ()
     synonyms: dict[str, list[str]] = {}
 
 
@@ -284,12 +404,18 @@ class IndexSettings(msgspec.Struct, frozen=True, kw_only=True):
     overlap_chars: Annotated[int, Meta(ge=0, le=50_000)] = 200
     split_on_headings: bool = True
     max_results: Annotated[int, Meta(ge=1, le=100)] = 6
-    min_score: kinds.Share = 0.0
+    min_score: Share = 0.0
     search_wait_ms: Annotated[int, Meta(ge=0, le=60_000)] = 2_000
-    include: kinds.Globs = ("**/*.md", "**/*.mdx", "**/*.txt")
-    exclude: kinds.Globs = ("node_modules/**", "dist/**", ".git/**")
+    include: Globs = ("**/*.md", "**/*.mdx", "**/*.txt")
+    exclude: Globs = ("node_modules/**", "dist/**", ".git/**")
     gitignore: bool = False
     max_file_kb: Annotated[int, Meta(ge=1, le=65_536)] = 1_024
+
+
+class ExperienceRules(msgspec.Struct, frozen=True, kw_only=True):
+    """How fast experiences fade."""
+
+    half_life_days: Annotated[float, Meta(ge=1, le=365)] = 30.0
 
 
 class Log(msgspec.Struct, frozen=True, kw_only=True):
@@ -302,7 +428,7 @@ class Log(msgspec.Struct, frozen=True, kw_only=True):
 class Reloading(msgspec.Struct, frozen=True, kw_only=True):
     """How the configuration's files are watched."""
 
-    check_seconds: kinds.Timeout = 5.0
+    check_seconds: Timeout = 5.0
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
@@ -315,6 +441,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     tree: TreeLimits = TreeLimits()
     ingest: Ingest = Ingest()
     merging: Merging = Merging()
+    experiences: ExperienceRules = ExperienceRules()
     recall: Tuning = Tuning()
     store: StoreSettings = StoreSettings()
 
@@ -322,7 +449,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 class Settings(Rules, frozen=True, kw_only=True):
     """The whole configuration, complete and valid."""
 
-    agent_id: kinds.AgentId = "default"
+    agent_id: AgentId = "default"
     sync: Sync = Sync()
     distillation: Distillation = Distillation()
     upkeep: UpkeepTimes = UpkeepTimes()
@@ -334,7 +461,7 @@ class Settings(Rules, frozen=True, kw_only=True):
     limits: CallLimits = CallLimits()
     quotas: Quotas = Quotas()
     access: Access = Access()
-    agents: dict[kinds.AgentId, AgentFolder] = {}
+    agents: dict[AgentId, AgentFolder] = {}
     log: Log = Log()
     config: Reloading = Reloading()
 
@@ -355,24 +482,22 @@ class Settings(Rules, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, recall=tuning)
 
 
-def at_start(path: kinds.KeyPath) -> bool:
+def at_start(path: KeyPath) -> bool:
     """Whether a change of a key takes effect only when the daemon starts."""
     return _among(path, AT_START)
 
 
-def for_owners(path: kinds.KeyPath) -> bool:
+def for_owners(path: KeyPath) -> bool:
     """Whether only root and the daemon's own user may change a key, or a section."""
     return _among(path, OWNERS)
 
 
-def _among(path: kinds.KeyPath, keys: Mapping[str, tuple[str, ...] | None]) -> bool:
+def _among(path: KeyPath, keys: Mapping[str, tuple[str, ...] | None]) -> bool:
     names = keys.get(path[0], ())
     return names is None or (bool(names) and (len(path) == 1 or path[1] in names))
 
 
-def leaves(
-    node: kinds.Json, path: kinds.KeyPath = ()
-) -> Iterator[tuple[kinds.KeyPath, kinds.Json]]:
+def leaves(node: Json, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Json]]:
     """Every value of a tree of structs and dicts with its path, in order.
 
     A grant is one value; so is an empty dict, so that it can be shown.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import sysconfig
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -77,15 +78,18 @@ def _stdio(launch: Launch, **more: Any) -> dict[str, Any]:
     return {**more, "command": command, "args": arguments}
 
 
-def _group(launch: Launch, matcher: str = "", timeout: int = _SECONDS) -> dict[str, Any]:
-    run = {"type": "command", "command": launch.line("hook"), "timeout": timeout}
+def _group(
+    launch: Launch, client: str, matcher: str = "", timeout: int = _SECONDS
+) -> dict[str, Any]:
+    command = launch.line("hook", "--client", client)
+    run = {"type": "command", "command": command, "timeout": timeout}
     return ({"matcher": matcher} if matcher else {}) | {"hooks": [run]}
 
 
-def _claude_events(launch: Launch) -> dict[str, dict[str, Any]]:
-    plain = _group(launch)
+def _claude_events(launch: Launch, client: str) -> dict[str, dict[str, Any]]:
+    plain = _group(launch, client)
     return {
-        "SessionStart": _group(launch, "startup|resume|clear|compact"),
+        "SessionStart": _group(launch, client, "startup|resume|clear|compact"),
         **dict.fromkeys(
             ("UserPromptSubmit", "Stop", "PreCompact", "PostCompact", "SessionEnd"), plain
         ),
@@ -109,7 +113,7 @@ def _claude_server(where: Where, launch: Launch) -> list[Edit]:
 
 def _claude_hooks(where: Where, launch: Launch) -> list[Edit]:
     folder = where.inside(".claude", _claude(where))
-    return [hooks(folder / "settings.json", _claude_events(launch))]
+    return [hooks(folder / "settings.json", _claude_events(launch, "claude-code"))]
 
 
 def _desktop(where: Where) -> Path:
@@ -129,12 +133,12 @@ def _codex_server(where: Where, launch: Launch) -> list[Edit]:
 
 def _codex_hooks(where: Where, launch: Launch) -> list[Edit]:
     folder = where.inside(".codex", _codex(where))
-    return [hooks(folder / "hooks.json", _claude_events(launch))]
+    return [hooks(folder / "hooks.json", _claude_events(launch, "codex"))]
 
 
 def _gemini_hooks(where: Where, launch: Launch) -> list[Edit]:
     # Gemini CLI counts in milliseconds.
-    group = _group(launch, timeout=_SECONDS * 1000)
+    group = _group(launch, "gemini", timeout=_SECONDS * 1000)
     events = ("SessionStart", "BeforeAgent", "AfterAgent", "PreCompress", "SessionEnd")
     return [hooks(_gemini(where) / "settings.json", dict.fromkeys(events, group))]
 
@@ -145,7 +149,7 @@ def _gemini(where: Where) -> Path:
 
 def _cursor_hooks(where: Where, launch: Launch) -> list[Edit]:
     path = (where.project or where.home) / ".cursor" / "hooks.json"
-    run = {"command": launch.line("hook"), "timeout": _SECONDS}
+    run = {"command": launch.line("hook", "--client", "cursor"), "timeout": _SECONDS}
     return [hooks(path, {"sessionStart": run}, {"version": 1})]
 
 
@@ -167,16 +171,28 @@ def _openclaw(where: Where) -> Path:
 
 
 _MARK: Final = "The calls of EvoClaw's tiered memory, answered by Thermocline."
-# EvoClaw's skill calls its script so; what runs now is the command, with JSON always on.
+# Each script runs in the interpreter that it was started with: a second one takes as long again.
 _SHIM: Final = """#!/usr/bin/env python3
 \"\"\"{mark}\"\"\"
 
 import os
+import site
 import sys
 
-command = {command!r}
-os.execvp(command[0], [*command, "--json", *sys.argv[1:]])
+packages, kind = {packages!r}, {kind!r}
+script, options = {script!r}, {options!r}
+if sys.implementation.cache_tag == kind:
+    theirs = sys.path[1:]
+    sys.path[:] = theirs
+    site.addsitedir(packages)
+    sys.path[:] = [path for path in sys.path if path not in theirs] + theirs
+    from thermocline.daemon.cli.scripts import run
+
+    sys.exit(run(script, options, sys.argv[1:]))
+words = [script, str(len(options)), *options, *sys.argv[1:]]
+os.execv({python!r}, [{python!r}, "-m", "thermocline.daemon.cli.scripts", *words])
 """
+_SCRIPTS: Final = ("memory_cli", "distiller", "tree_search", "tree_rebuild")
 
 
 def _openclaw_plugin(where: Where, launch: Launch) -> list[Edit]:
@@ -198,10 +214,21 @@ def _openclaw_plugin(where: Where, launch: Launch) -> list[Edit]:
 
 def _openclaw_server(where: Where, launch: Launch) -> list[Edit]:
     folder = _openclaw(where)
-    script = folder / "workspace" / "skills" / "tiered-memory" / "scripts" / "memory_cli.py"
-    shim = _SHIM.format(mark=_MARK, command=launch.words())
+    scripts = folder / "workspace" / "skills" / "tiered-memory" / "scripts"
     entry = member(folder / "openclaw.json", ("mcp", "servers", NAME), _stdio(launch))
-    return [entry, replacement(script, shim, _MARK)]
+    return [entry, *(_shim(scripts / f"{name}.py", launch) for name in _SCRIPTS)]
+
+
+def _shim(path: Path, launch: Launch) -> Edit:
+    text = _SHIM.format(
+        mark=_MARK,
+        packages=sysconfig.get_paths()["purelib"],
+        kind=sys.implementation.cache_tag,
+        script=path.stem,
+        options=launch.options,
+        python=sys.executable,
+    )
+    return replacement(path, text, _MARK)
 
 
 PROGRAMS: Final[Mapping[str, Program]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shlex
 import stat
@@ -12,8 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from ..errors import InvalidInput
-from ..store import atomic
+from ..errors import Conflict, InvalidInput
+from ..runtime import atomic
 from . import jsonc, toml
 
 NAME: Final = "thermocline"
@@ -55,11 +56,16 @@ class Edit(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """The text of a file before and after; None: no file."""
+    """The text of a file before and after; None: no file.
+
+    Attributes:
+        is_first: whether nothing of ours was in it before.
+    """
 
     path: Path
     before: str | None
     after: str | None
+    is_first: bool = False
 
     def make(self, *, undo: bool = False) -> Path | None:
         """Replace the file in one step, keeping its mode; return the copy of what was there.
@@ -68,47 +74,108 @@ class Change(msgspec.Struct, frozen=True):
         it. A link is followed.
 
         Raises:
+            Conflict: another program has changed the file since it was read; it is as that left it.
             OSError: it cannot be written; the file is as it was.
         """
         path = Path(os.path.realpath(self.path))
-        copy = _copy_of(path)
-        if self.before is not None and not undo and not copy.exists():
-            atomic.write(copy, self.before.encode(), _mode(path))
-        if not self.after or self.after.strip() in {"", "{}"}:
-            path.unlink(missing_ok=True)
-        else:
+        empty = not self.after or self.after.strip() in {"", "{}"}
+        if not empty:
             path.parent.mkdir(parents=True, exist_ok=True)
-            atomic.write(path, self.after.encode(), _mode(path))
-        if undo and _read(copy) == self.after:
+        new = None if empty else atomic.Replacement(path, (self.after or "").encode(), _mode(path))
+        try:
+            if new is not None:
+                new.sync_alone()
+            # As late as possible: some programs rewrite their file all the time.
+            self._refuse_changed(path)
+            copy = self._copy(path) if self.before is not None and not undo else _copy_of(path)
+            if new is None:
+                path.unlink(missing_ok=True)
+            else:
+                new.finish()
+        except BaseException:
+            if new is not None:
+                new.discard()
+            raise
+        if path.parent.is_dir():
+            atomic.sync_folder(path.parent)
+        if undo and copy is not None and _read(copy) == self.after:
             copy.unlink()
-        return copy if copy.exists() else None
+        return copy if copy is not None and copy.exists() else None
+
+    def _refuse_changed(self, path: Path) -> None:
+        if _read(path) != self.before:
+            raise Conflict(
+                f"cannot change '{self.path}': it was changed meanwhile by another program",
+                hint="call it again",
+            )
+
+    def _copy(self, path: Path) -> Path:
+        """The copy of the file as it was; one that was there before our first change is not it."""
+        text = self.before or ""
+        copy = _copy_of(path)
+        if copy is not None and (not self.is_first or _read(copy) == text):
+            return copy
+        number, free = 1, path.with_name(path.name + _COPY)
+        while os.path.lexists(free):
+            number += 1
+            free = path.with_name(f"{path.name}{_COPY}-{number}")
+        atomic.write(free, text.encode(), _mode(path))
+        return free
 
 
-def changes_of(edits: Sequence[Edit], *, undo: bool = False) -> list[Change]:
+def changes_of(
+    edits: Sequence[Edit], *, undo: bool = False, project: Path | None = None
+) -> list[Change]:
     """The changes that some edits make, one for each file; unchanged files are left out.
+
+    Args:
+        edits: what to enter or to remove.
+        undo: remove it.
+        project: a folder that may be somebody else's: its links may not lead out of it.
 
     Raises:
         InvalidInput: a file cannot be read, or has another format.
     """
     changes: dict[Path, Change] = {}
     for edit in edits:
+        if project is not None:
+            _refuse_outside(edit.path, project)
         known = changes.get(edit.path)
         before = known.before if known else _read(edit.path)
         now = known.after if known else before
         if now is None and (undo or edit.only_existing):
             continue
         try:
-            after = (edit.leave if undo else edit.enter)(now or "")
-        except (jsonc.Malformed, tomllib.TOMLDecodeError) as error:
+            without = edit.leave(now or "")
+            after = without if undo else edit.enter(now or "")
+        except (jsonc.Malformed, toml.CannotEdit, tomllib.TOMLDecodeError, RecursionError) as error:
+            why = "it is nested too deeply" if isinstance(error, RecursionError) else error
             raise InvalidInput(
-                f"cannot change '{edit.path}': {error}", hint="correct the file, or use --print"
+                f"cannot change '{edit.path}': {why}", hint="correct the file, or use --print"
             ) from error
-        changes[edit.path] = Change(edit.path, before, after)
-    return [one for one in changes.values() if one.before != one.after]
+        is_first = without == (now or "") and (known is None or known.is_first)
+        changes[edit.path] = Change(edit.path, before, after, is_first)
+    return [change for change in changes.values() if change.before != change.after]
 
 
-def _copy_of(path: Path) -> Path:
-    return path.with_name(path.name + _COPY)
+def _refuse_outside(path: Path, project: Path) -> None:
+    real = Path(os.path.realpath(path))
+    if not real.is_relative_to(os.path.realpath(project)):
+        raise InvalidInput(
+            f"cannot change '{path}': it is a link to '{real}', which is not in the project",
+            hint="remove the link, or change that file by hand with --print",
+        )
+
+
+def _copy_of(path: Path) -> Path | None:
+    """The last copy of a file that is there."""
+    copies = path.parent.glob(f"{glob.escape(path.name)}{_COPY}*")
+    numbered = {
+        int(rest.removeprefix("-") or 1): copy
+        for copy in copies
+        if (rest := copy.name.removeprefix(path.name + _COPY)) == "" or rest[1:].isdecimal()
+    }
+    return numbered[max(numbered)] if numbered else None
 
 
 def _mode(path: Path) -> int:
@@ -120,10 +187,15 @@ def _mode(path: Path) -> int:
 
 def _read(path: Path) -> str | None:
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            text = file.read(_MOST + 1)
+        # A FIFO would be waited for.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
+    try:
+        with os.fdopen(handle, encoding="utf-8", newline="") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise InvalidInput(f"cannot change '{path}': it is not a regular file")
+            text = file.read(_MOST + 1)
     except UnicodeDecodeError as error:
         raise InvalidInput(f"cannot change '{path}': it is not UTF-8 text") from error
     if len(text) > _MOST:
@@ -148,10 +220,10 @@ def table(path: Path, name: str, values: Mapping[str, Any]) -> Edit:
     """A table of a TOML file."""
 
     def enter(text: str) -> str:
-        found: Any = tomllib.loads(text)
+        present: Any = tomllib.loads(text)
         for key in name.split("."):
-            found = found.get(key, {}) if isinstance(found, Mapping) else {}
-        return text if found == values else toml.put(text, name, values)
+            present = present.get(key, {}) if isinstance(present, Mapping) else {}
+        return text if present == values else toml.put(text, name, values)
 
     return Edit(path, enter, lambda text: toml.remove(text, name))
 
@@ -160,8 +232,8 @@ def listed(path: Path, keys: Sequence[str], value: str, mark: str) -> Edit:
     """A text in a list of a JSON file; `mark` occurs in every text of ours."""
 
     def others(text: str) -> list[Any]:
-        found = _at(text, keys)
-        return [one for one in found or () if not (isinstance(one, str) and mark in one)]
+        entries = _at(text, keys)
+        return [entry for entry in entries or () if not (isinstance(entry, str) and mark in entry)]
 
     def enter(text: str) -> str:
         wanted = [*others(text), value]
@@ -189,8 +261,8 @@ def hooks(
             text = text if _at(text, (name,)) is not None else jsonc.put(text, (name,), value)
         for event, group in wanted.items():
             there = _groups(text, event)
-            others = [one for one in there if not _is_ours(one)]
-            if [one for one in there if _is_ours(one)] != [group]:
+            others = [entry for entry in there if not _is_ours(entry)]
+            if [entry for entry in there if _is_ours(entry)] != [group]:
                 text = jsonc.put(text, ("hooks", event), [*others, dict(group)])
         return text
 
@@ -199,7 +271,7 @@ def hooks(
         all_hooks = document.get("hooks") if isinstance(document, Mapping) else None
         for event in all_hooks if isinstance(all_hooks, Mapping) else ():
             there = _groups(text, event)
-            others = [one for one in there if not _is_ours(one)]
+            others = [entry for entry in there if not _is_ours(entry)]
             if others and others != there:
                 text = jsonc.put(text, ("hooks", event), others)
             elif not others:
@@ -210,8 +282,8 @@ def hooks(
 
 
 def _groups(text: str, event: str) -> list[Any]:
-    found = _at(text, ("hooks", event))
-    return found if isinstance(found, list) else []
+    groups = _at(text, ("hooks", event))
+    return groups if isinstance(groups, list) else []
 
 
 def _is_ours(group: object) -> bool:
@@ -219,15 +291,15 @@ def _is_ours(group: object) -> bool:
     inner = group.get("hooks") if isinstance(group, Mapping) else None
     # Cursor has no groups.
     inner = inner or [group]
-    commands = [one.get("command") for one in inner if isinstance(one, Mapping)]
-    return any(isinstance(one, str) and NAME in one and " hook" in one for one in commands)
+    commands = [entry.get("command") for entry in inner if isinstance(entry, Mapping)]
+    return any(isinstance(entry, str) and NAME in entry and " hook" in entry for entry in commands)
 
 
 def _at(text: str, keys: Sequence[str]) -> Any:
-    found = jsonc.load(text)
+    value = jsonc.load(text)
     for key in keys:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
 def block(path: Path, text: str) -> Edit:
@@ -264,6 +336,7 @@ def replacement(path: Path, text: str, mark: str) -> Edit:
     def leave(there: str) -> str:
         if mark not in there:
             return there
-        return _read(_copy_of(path)) or there
+        copy = _copy_of(Path(os.path.realpath(path)))
+        return (_read(copy) if copy is not None else None) or there
 
     return Edit(path, lambda _: text, leave, only_existing=True)

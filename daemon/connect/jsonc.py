@@ -34,7 +34,7 @@ class _Node(msgspec.Struct, frozen=True):
     members: tuple[_Member, ...] = ()
 
     def member(self, key: str) -> _Member | None:
-        return next((one for one in self.members if one.key == key), None)
+        return next((member for member in self.members if member.key == key), None)
 
 
 class _Member(msgspec.Struct, frozen=True):
@@ -71,10 +71,10 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
     for number, key in enumerate(path):
         if not isinstance(node.value, dict):
             raise _malformed(text, node.start)
-        found, rest = node.member(key), path[number + 1 :]
-        if found is None:
+        member, rest = node.member(key), path[number + 1 :]
+        if member is None:
             return _inserted(text, node, key, _nested(rest, value))
-        node, indent = found.node, _indent_of(text, found.start)
+        node, indent = member.node, _indent_of(text, member.start)
     rendered = _rendered(value, indent, _step(text))
     return text[: node.start] + rendered + text[node.end :]
 
@@ -90,10 +90,10 @@ def remove(text: str, path: Sequence[str]) -> str:
     node = _node(text, start)
     ways: list[tuple[_Node, _Member]] = []
     for key in path:
-        if (found := node.member(key)) is None:
+        if (member := node.member(key)) is None:
             return text
-        ways.append((node, found))
-        node = found.node
+        ways.append((node, member))
+        node = member.node
     while len(ways) > 1 and len(ways[-1][0].members) == 1:
         ways.pop()
     return _without(text, *ways[-1])
@@ -150,9 +150,11 @@ def _nested(keys: Sequence[str], value: Any) -> Any:
 def _rendered(value: Any, indent: str, step: str) -> str:
     inner = indent + step
     if isinstance(value, Mapping) and value:
-        lines = [f"{json.dumps(key)}: {_rendered(one, inner, step)}" for key, one in value.items()]
-    elif isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
-        lines = [_rendered(one, inner, step) for one in value]
+        lines = [
+            f"{json.dumps(key)}: {_rendered(item, inner, step)}" for key, item in value.items()
+        ]
+    elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+        lines = [_rendered(item, inner, step) for item in value]
     else:
         return json.dumps(value, ensure_ascii=False)
     opened, closed = "{}" if isinstance(value, Mapping) else "[]"
@@ -160,8 +162,8 @@ def _rendered(value: Any, indent: str, step: str) -> str:
 
 
 def _step(text: str) -> str:
-    found = _INDENT.search(text)
-    return found[1] if found else "  "
+    match = _INDENT.search(text)
+    return match[1] if match else "  "
 
 
 def _indent_of(text: str, at: int) -> str:
@@ -173,10 +175,10 @@ def _node(text: str, at: int) -> _Node:
     """The value at a place, with everything in it."""
     closing = {"{": "}", "[": "]"}.get(text[at : at + 1])
     if closing is None:
-        found = _STRING.match(text, at) or _PLAIN.match(text, at)
-        if found is None:
+        match = _STRING.match(text, at) or _PLAIN.match(text, at)
+        if match is None:
             raise _malformed(text, at)
-        return _Node(at, found.end(), _decoded(text, at, found[0]))
+        return _Node(at, match.end(), _decoded(text, at, match[0]))
     start, at = at, _skip(text, at + 1)
     members: list[_Member] = []
     while text[at : at + 1] != closing:
@@ -191,18 +193,18 @@ def _node(text: str, at: int) -> _Node:
         elif text[at : at + 1] != closing:
             raise _malformed(text, at)
     if closing == "]":
-        return _Node(start, at + 1, [one.node.value for one in members])
-    value = {one.key: one.node.value for one in members}
+        return _Node(start, at + 1, [member.node.value for member in members])
+    value = {member.key: member.node.value for member in members}
     return _Node(start, at + 1, value, tuple(members))
 
 
 def _key(text: str, at: int) -> tuple[str, int]:
     """The key of a member, and the place of its value."""
-    found = _STRING.match(text, at)
-    colon = _skip(text, found.end()) if found else at
-    if found is None or text[colon : colon + 1] != ":":
+    match = _STRING.match(text, at)
+    colon = _skip(text, match.end()) if match else at
+    if match is None or text[colon : colon + 1] != ":":
         raise _malformed(text, colon)
-    return str(_decoded(text, at, found[0])), _skip(text, colon + 1)
+    return str(_decoded(text, at, match[0])), _skip(text, colon + 1)
 
 
 def _decoded(text: str, at: int, token: str) -> Any:
@@ -213,8 +215,8 @@ def _decoded(text: str, at: int, token: str) -> Any:
 
 
 def _skip(text: str, at: int) -> int:
-    found = _GAP.match(text, at)
-    return found.end() if found else at
+    match = _GAP.match(text, at)
+    return match.end() if match else at
 
 
 def _malformed(text: str, at: int) -> Malformed:

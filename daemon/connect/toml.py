@@ -11,28 +11,95 @@ from typing import Any, Final
 _HEADER: Final = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 
+class CannotEdit(ValueError):
+    """The file has the table in a form that cannot be edited as text."""
+
+
 def put(text: str, table: str, values: Mapping[str, Any]) -> str:
-    """The text with a table of strings and lists of strings, which replaces one of that name."""
-    body = "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
+    """The text with a table of strings and lists of strings, which replaces one of that name.
+
+    Raises:
+        CannotEdit: the result would not be what is meant.
+        tomllib.TOMLDecodeError: the text is not TOML.
+    """
+    body = "".join(f"{key} = {_value(value)}\n" for key, value in values.items())
     kept = remove(text, table)
     gap = "" if not kept else "\n" if kept.endswith("\n") else "\n\n"
-    return f"{kept}{gap}[{table}]\n{body}"
+    result = f"{kept}{gap}[{table}]\n{body}"
+    wanted = tomllib.loads(kept)
+    *above, name = table.split(".")
+    inner = wanted
+    for key in above:
+        inner = inner.setdefault(key, {})
+        if not isinstance(inner, dict):
+            raise _cannot(table)
+    inner[name] = dict(values)
+    return _checked(result, wanted, table)
 
 
 def remove(text: str, table: str) -> str:
-    """The text without a table and the tables below it."""
+    """The text without a table and the tables below it.
+
+    Raises:
+        CannotEdit: the result would not be what is meant.
+        tomllib.TOMLDecodeError: the text is not TOML.
+    """
+    wanted = tomllib.loads(text)
+    keys = table.split(".")
     # A header in a multi-line string is not one: the text up to a real one is valid by itself.
-    starts = [one.start() for one in _HEADER.finditer(text) if _is_valid(text[: one.start()])]
+    starts = [match.start() for match in _HEADER.finditer(text) if _is_valid(text[: match.start()])]
     kept, last = [], 0
     for start, end in zip(starts, [*starts[1:], len(text)], strict=False):
-        name = text[start:end].split("]", 1)[0].strip().lstrip("[").replace(" ", "")
-        if name == table or name.startswith(f"{table}."):
+        if _name(text[start:end])[: len(keys)] == keys:
             kept.append(text[last:start])
             last = end
     if not last:
         return text
     result = "".join([*kept, text[last:]])
-    return result.rstrip("\n") + "\n" if result.strip() else ""
+    result = result.rstrip("\n") + "\n" if result.strip() else ""
+    return _checked(result, _without(wanted, keys), table)
+
+
+def _checked(result: str, wanted: Mapping[str, Any], table: str) -> str:
+    try:
+        is_meant = _without({"": tomllib.loads(result)}, []) == _without({"": wanted}, [])
+    except tomllib.TOMLDecodeError:
+        is_meant = False
+    if not is_meant:
+        raise _cannot(table)
+    return result
+
+
+def _cannot(table: str) -> CannotEdit:
+    return CannotEdit(f"it has '{table}', or what is around it, in another form: enter it by hand")
+
+
+def _without(document: Mapping[str, Any], keys: list[str]) -> dict[str, Any]:
+    """A document without the value at a path, and without empty tables."""
+    values: dict[str, Any] = {}
+    for name, value in document.items():
+        if keys == [name]:
+            continue
+        if not isinstance(value, Mapping):
+            values[name] = value
+        elif rest := _without(value, keys[1:] if keys[:1] == [name] else []):
+            values[name] = rest
+    return values
+
+
+def _name(part: str) -> list[str]:
+    """The keys of the table that a part of a text begins with; a list of tables has none."""
+    keys: list[str] = []
+    value: Any = tomllib.loads(part.splitlines()[0])
+    while isinstance(value, dict) and value:
+        [(key, value)] = value.items()
+        keys.append(key)
+    return keys if isinstance(value, dict) else []
+
+
+def _value(value: Any) -> str:
+    # TOML's strings are those of JSON, but for pairs of surrogates and the character DEL.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _is_valid(text: str) -> bool:

@@ -7,53 +7,45 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from . import machine, memories, remote, service
-from .exam import Exam, Level, Symptom
+from . import device, remote, service
+from .context import CheckResult, DeviceContext, warning
 
-Check: TypeAlias = Callable[[Exam], Iterator[Symptom]]
+Check: TypeAlias = Callable[[DeviceContext], Iterator[CheckResult]]
 
 CHECKS: Final[dict[str, Check]] = {
     "configuration": service.configuration,
-    "sqlite": machine.sqlite,
-    "disk": machine.disk,
-    "clock": machine.clock,
-    "permissions": memories.permissions,
+    "sqlite": device.sqlite,
+    "disk": device.disk,
+    "clock": device.clock,
+    "permissions": device.permissions,
     "systemd": service.unit,
     "lock": service.lock,
     "socket": service.socket,
     "daemon": service.problems,
-    "integrity": memories.integrity,
-    "set aside": memories.set_aside,
-    "inotify": machine.inotify,
-    "watched files": memories.watched_files,
+    "integrity": device.integrity,
+    "set aside": device.set_aside,
+    "inotify": device.inotify,
+    "watched files": device.watched_files,
     "token": remote.token,
     "replica": remote.replica,
     "model": remote.model,
+    "encoder": remote.encoder,
 }
 
 
-class Line(msgspec.Struct, frozen=True):
-    """A finding of a check, for display."""
-
-    check: str
-    level: Level
-    message: str
-    remedy: str
-
-
-def examine(exam: Exam) -> Iterator[Line]:
+def examine(context: DeviceContext) -> Iterator[CheckResult]:
     """Run all checks; for a check that finds a fault, its `ok` findings are left out."""
     for name, check in CHECKS.items():
-        found: list[Symptom] = []
+        findings: list[CheckResult] = []
         try:
-            found.extend(check(exam))
+            findings.extend(check(context))
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             text = f"cannot look at {error.filename}: {reason}"
-            found.append(Symptom("warning", text, "run it as the daemon's user, or with sudo"))
+            findings.append(warning(text, "run it as the daemon's user, or with sudo"))
         except Exception as error:  # noqa: BLE001 - the other checks still run
             text = f"the check itself failed: {type(error).__name__}: {error}"
-            found.append(Symptom("warning", text, "this is a bug: report it"))
-        wrong = [finding for finding in found if finding.level != "ok"]
-        for finding in wrong or found:
-            yield Line(name, finding.level, finding.message, finding.remedy)
+            findings.append(warning(text, "this is a bug: report it"))
+        wrong = [finding for finding in findings if finding.level != "ok"]
+        for finding in wrong or findings:
+            yield msgspec.structs.replace(finding, check=name)

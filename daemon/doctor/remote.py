@@ -14,13 +14,16 @@ from urllib.parse import urlsplit
 
 from thermocline.sync import SqlStatement, SyncError
 
+from ..cloud.account import Account, account_of
+from ..cloud.databases import as_ours, connect
 from ..config import Settings
+from ..config.settings import STATIC
 from ..errors import ThermoclineError
-from ..llm.keys import key_file, read_keys
-from ..replication.account import Account, account_of
-from ..replication.database import as_ours, connect
+from ..llm.access import key_file, read_keys
+from ..llm.encoder import missing_packages
+from ..llm.static_encoder import FILES
 from ..runtime.places import readable_by_all
-from .exam import Exam, Symptom
+from .context import CheckResult, DeviceContext, failure, ok, warning
 
 _SECONDS: Final = 10.0
 _MODEL_SECONDS: Final = 3.0
@@ -28,63 +31,63 @@ _SKEW_SECONDS: Final = 60.0
 _TIME: Final = SqlStatement("SELECT CAST(strftime('%s', 'now') AS INTEGER)")
 
 
-def token(exam: Exam) -> Iterator[Symptom]:
+def token(context: DeviceContext) -> Iterator[CheckResult]:
     """The replica's token is there, and only the daemon's user can read it."""
-    if exam.settings is None:
+    if context.settings is None:
         return
-    names = [agent for agent, _ in exam.agents()]
+    names = [agent for agent, _ in context.agents()]
     seen: set[str] = set()
     for agent in dict.fromkeys(("default", *names)):
         try:
-            account = _account(exam, exam.settings, agent)
+            account = _account(context, context.settings, agent)
         except ThermoclineError as error:
-            yield Symptom("failure", error.message, error.hint or "")
+            yield failure(error.message, error.hint or "")
             return
         if account is None or account.url in seen:
             continue
         seen.add(account.url)
         if account.kind == "file":
-            yield Symptom("ok", f"{account.url} needs none")
+            yield ok(f"{account.url} needs none")
         elif account.exposed:
             text = f"every user of this device can read the token in {account.token_file}"
-            yield Symptom("warning", text, f"chmod 600 {account.token_file}")
+            yield warning(text, f"chmod 600 {account.token_file}")
         elif account.token is None:
             text = f"no token for {account.url}"
-            remedy = "put it into a file, and name that in sync.token_file"
-            yield Symptom("warning", text, f"{remedy}, or /etc/credstore/thermocline.turso-token")
+            fix = "put it into a file, and name that in sync.token_file"
+            yield warning(text, f"{fix}, or /etc/credstore/thermocline.turso-token")
         else:
-            yield Symptom("ok", f"in {account.token_file}")
+            yield ok(f"in {account.token_file}")
     if not seen:
-        yield Symptom("ok", "none needed: nothing is replicated")
+        yield ok("none needed: nothing is replicated")
 
 
-def replica(exam: Exam) -> Iterator[Symptom]:
+def replica(context: DeviceContext) -> Iterator[CheckResult]:
     """The replica answers, and its clock agrees with this device's."""
     account = None
-    if exam.settings is not None:
+    if context.settings is not None:
         try:
-            account = _account(exam, exam.settings, "default")
+            account = _account(context, context.settings, "default")
         except ThermoclineError:
             return  # The check of the token says it.
     if account is None:
-        remedy = "thermocline config --set sync.url=…"
-        yield Symptom("warning", "nothing is replicated: this disk is the only copy", remedy)
+        fix = "thermocline config --set sync.url=…"
+        yield warning("nothing is replicated: this disk is the only copy", fix)
     elif account.kind == "file":
         yield from _on_disk(Path(account.url.removeprefix("file:")))
     else:
         yield from asyncio.run(_asked(account))
 
 
-def _on_disk(path: Path) -> Iterator[Symptom]:
+def _on_disk(path: Path) -> Iterator[CheckResult]:
     if not path.parent.is_dir():
-        yield Symptom("failure", f"{path.parent} is not there", "attach the disk, or mount it")
+        yield failure(f"{path.parent} is not there", "attach the disk, or mount it")
     elif not os.access(path.parent, os.W_OK):
-        yield Symptom("failure", f"{path.parent} cannot be written", "let the daemon's user write")
+        yield failure(f"{path.parent} cannot be written", "let the daemon's user write")
     else:
-        yield Symptom("ok", f"{path.parent} can be written")
+        yield ok(f"{path.parent} can be written")
 
 
-async def _asked(account: Account) -> list[Symptom]:
+async def _asked(account: Account) -> list[CheckResult]:
     began = time.time()
     try:
         async with asyncio.timeout(_SECONDS):
@@ -95,59 +98,76 @@ async def _asked(account: Account) -> list[Symptom]:
                 await remote.close()
     except TimeoutError:
         text = f"{account.url} did not answer within {_SECONDS:.0f} s"
-        return [Symptom("warning", text, "changes are kept and sent later; look at the network")]
+        return [warning(text, "changes are kept and sent later; look at the network")]
     except SyncError as error:
         ours = as_ours(error, account)
-        return [Symptom("failure", ours.message, ours.hint or "look at the network")]
+        return [failure(ours.message, ours.hint or "look at the network")]
     took = time.time() - began
     there = float(result.rows[0][0] or 0)
     skew = there - (began + took / 2)
     if abs(skew) > _SKEW_SECONDS + took:
         ahead = "behind" if skew > 0 else "ahead of"
         text = f"this device's clock is {abs(skew):,.0f} s {ahead} the replica's"
-        return [Symptom("warning", text, "set the clock: timedatectl set-ntp true")]
-    return [Symptom("ok", f"{account.url} answers in {took * 1000:,.0f} ms, its clock agrees")]
+        return [warning(text, "set the clock: timedatectl set-ntp true")]
+    return [ok(f"{account.url} answers in {took * 1000:,.0f} ms, its clock agrees")]
 
 
-def model(exam: Exam) -> Iterator[Symptom]:
+def model(context: DeviceContext) -> Iterator[CheckResult]:
     """A configured model can be called."""
-    if exam.settings is None:
+    if context.settings is None:
         return
-    llm = exam.settings.llm
-    if llm.model is None and not any(llm.models.values()):
-        yield Symptom("ok", "none configured: everything goes by rules")
+    llm = context.settings.llm
+    if llm.main is None:
+        yield ok("none configured: everything goes by rules")
         return
     if find_spec("litellm") is None:
         text = "a model is configured, and litellm is not installed: everything goes by rules"
-        yield Symptom("failure", text, "install the extra: pip install 'thermocline[llm]'")
+        yield failure(text, "install the extra: pip install 'thermocline[llm]'")
     try:
-        keys = key_file(llm.key_file, exam.env)
+        keys = key_file(llm.key_file, context.env)
         read_keys(keys)
     except ThermoclineError as error:
-        yield Symptom("failure", error.message, error.hint or "")
+        yield failure(error.message, error.hint or "")
     else:
         if keys is not None and readable_by_all(keys):
             text = f"every user of this device can read the models' keys in {keys}"
-            yield Symptom("warning", text, f"chmod 600 {keys}")
+            yield warning(text, f"chmod 600 {keys}")
     bases = {*llm.api_bases.values(), *([llm.api_base] if llm.api_base else [])}
     for base in sorted(bases):
         yield _reached(base)
-    yield Symptom("ok", f"{llm.model or 'models by purpose'} is configured")
+    yield ok(f"{llm.model or 'models by purpose'} is configured")
 
 
-def _reached(base: str) -> Symptom:
+def encoder(context: DeviceContext) -> Iterator[CheckResult]:
+    """A static model for vectors is there with what reads it; others are checked as models."""
+    if context.settings is None:
+        return
+    name = context.settings.llm.encoder
+    if name is None or not name.startswith(STATIC):
+        yield ok("no static model is configured")
+        return
+    if missing := missing_packages(name):
+        text = f"{' and '.join(missing)} is not installed: texts are found by their words alone"
+        yield failure(text, "install the extra: pip install 'thermocline[encoder]'")
+    for file in (Path(name.removeprefix(STATIC)) / part for part in FILES):
+        if not file.is_file():
+            yield failure(f"{file} is not there", "correct the folder in llm.models.embed")
+    yield ok(f"{name} is configured")
+
+
+def _reached(base: str) -> CheckResult:
     parts = urlsplit(base)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
         with socket.create_connection((parts.hostname or "", port), _MODEL_SECONDS):
-            return Symptom("ok", f"{base} accepts connections")
+            return ok(f"{base} accepts connections")
     except OSError as error:
         text = f"the model's server at {base} cannot be reached: {error.strerror or error}"
-        return Symptom("warning", text, "start it; the rules are used meanwhile")
+        return warning(text, "start it; the rules are used meanwhile")
 
 
-def _account(exam: Exam, settings: Settings, agent: str) -> Account | None:
+def _account(context: DeviceContext, settings: Settings, agent: str) -> Account | None:
     own = settings.agents.get(agent)
     workspace = Path(own.workspace) if own is not None and own.workspace else None
-    folder = exam.state_dir / "agents" / agent
-    return account_of(settings, exam.env, agent, folder, workspace)
+    folder = context.state_dir / "agents" / agent
+    return account_of(settings, context.env, agent, folder, workspace)

@@ -15,39 +15,39 @@ from typing import Final
 from ..client import ApiError
 from ..runtime.places import socket_places
 from ..runtime.version import VERSION
-from .exam import UNIT, Exam, Symptom
+from .context import UNIT, CheckResult, DeviceContext, failure, ok, warning
 
 _SECONDS: Final = 3.0
 # What the kernel has room for.
 _LONGEST_PATH: Final = 107
 
 
-def configuration(exam: Exam) -> Iterator[Symptom]:
+def configuration(context: DeviceContext) -> Iterator[CheckResult]:
     """The files of the configuration have no errors."""
-    if exam.settings is not None:
-        yield Symptom("ok", "no errors")
-    for fault in exam.faults.splitlines():
-        yield Symptom("failure", fault, "correct it; `thermocline config --check` looks again")
+    if context.settings is not None:
+        yield ok("no errors")
+    for fault in context.faults.splitlines():
+        yield failure(fault, "correct it; `thermocline config --check` looks again")
 
 
-def unit(exam: Exam) -> Iterator[Symptom]:
+def unit(context: DeviceContext) -> Iterator[CheckResult]:
     """Systemd runs the daemon without failures."""
-    path = exam.system(UNIT)
-    mine = _own_unit(exam)
+    path = context.system(UNIT)
+    mine = _own_unit(context)
     if not path.exists() and not mine.exists():
-        yield Symptom("ok", "not installed; `thermocline install` has systemd run the daemon")
+        yield ok("not installed; `thermocline install` has systemd run the daemon")
         return
     user = [] if path.exists() else ["--user"]
     text = (mine if user else path).read_text(errors="replace")
     command = next((line for line in text.splitlines() if line.startswith("ExecStart=")), "")
     program = command.removeprefix("ExecStart=").removesuffix(" daemon").strip('"')
     again = " ".join(["thermocline", "install", *user])
-    if not os.access(exam.system(program.lstrip("/")), os.X_OK):
+    if not os.access(context.system(program.lstrip("/")), os.X_OK):
         text = f"the unit starts {program}, which is not there"
-        yield Symptom("failure", text, f"install the package again, then run `{again}`")
+        yield failure(text, f"install the package again, then run `{again}`")
         return
-    if not exam.system("run/systemd/system").is_dir():
-        yield Symptom("ok", "installed; systemd does not run here")
+    if not context.system("run/systemd/system").is_dir():
+        yield ok("installed; systemd does not run here")
         return
     ask = ["systemctl", *user, "show", "thermocline.service", "-p"]
     with suppress(OSError, subprocess.TimeoutExpired):
@@ -55,114 +55,115 @@ def unit(exam: Exam) -> Iterator[Symptom]:
             [*ask, "ActiveState,Result,NRestarts"],
             capture_output=True, text=True, timeout=_SECONDS, check=False,
         )  # fmt: skip
-        told = dict(line.partition("=")[::2] for line in shown.stdout.splitlines())
-        yield from _judged(told, " ".join(user))
+        properties = dict(line.partition("=")[::2] for line in shown.stdout.splitlines())
+        yield from _judged(properties, " ".join(user))
 
 
-def _own_unit(exam: Exam) -> Path:
+def _own_unit(context: DeviceContext) -> Path:
     """The unit of the user's own service, if it is installed."""
-    home = exam.env.get("XDG_CONFIG_HOME") or Path(exam.env.get("HOME", "/"), ".config")
+    home = context.env.get("XDG_CONFIG_HOME") or Path(context.env.get("HOME", "/"), ".config")
     return Path(home) / "systemd/user/thermocline.service"
 
 
-def _start(exam: Exam) -> str:
-    if exam.system(UNIT).exists():
+def _start(context: DeviceContext) -> str:
+    if context.system(UNIT).exists():
         return "sudo systemctl start thermocline"
-    own = _own_unit(exam).exists()
+    own = _own_unit(context).exists()
     return "systemctl --user start thermocline" if own else "thermocline daemon"
 
 
-def _judged(told: dict[str, str], user: str) -> Iterator[Symptom]:
+def _judged(properties: dict[str, str], user: str) -> Iterator[CheckResult]:
     log = " ".join(f"journalctl {user} -u thermocline".split())
-    restarts = told.get("NRestarts", "0")
-    if told.get("ActiveState") == "failed":
+    restarts = properties.get("NRestarts", "0")
+    if properties.get("ActiveState") == "failed":
         reset = " ".join(f"systemctl {user} reset-failed thermocline.service".split())
-        text = f"systemd gave up after {restarts} restarts: {told.get('Result')}"
-        yield Symptom("failure", text, f"`{log}` says why; then `{reset}` and start it")
+        text = f"systemd gave up after {restarts} restarts: {properties.get('Result')}"
+        yield failure(text, f"`{log}` says why; then `{reset}` and start it")
     elif restarts not in ("", "0"):
-        text = f"{told.get('ActiveState')}, restarted {restarts} times after failures"
-        yield Symptom("warning", text, f"`{log}` says why")
+        text = f"{properties.get('ActiveState')}, restarted {restarts} times after failures"
+        yield warning(text, f"`{log}` says why")
     else:
-        yield Symptom("ok", f"{told.get('ActiveState', 'unknown')}")
+        yield ok(f"{properties.get('ActiveState', 'unknown')}")
 
 
-def lock(exam: Exam) -> Iterator[Symptom]:
+def lock(context: DeviceContext) -> Iterator[CheckResult]:
     """The process that holds the state folder is the daemon that answers."""
-    path = exam.state_dir / "lock"
+    path = context.state_dir / "lock"
     try:
         inode = path.stat().st_ino
         recorded = path.read_text(errors="replace")
     except FileNotFoundError:
-        yield Symptom("ok", "free: no daemon has run here")
+        yield ok("free: no daemon has run here")
         return
-    holder = _holder(exam.system("proc/locks"), inode)
+    holder = _holder(context.system("proc/locks"), inode)
     if holder is None:
-        yield Symptom("ok", "free")
-    elif exam.status is None:
+        yield ok("free")
+    elif context.status is None:
         where = ""
         with suppress(ValueError, KeyError, TypeError):
             where = f", on {json.loads(recorded)['socket']}"
-        yield Symptom(
-            "failure",
-            f"process {holder} ({_name_of(holder)}) holds {exam.state_dir}{where}, and does not"
-            f" answer at {exam.socket}",
+        yield failure(
+            f"process {holder} ({_name_of(holder)}) holds {context.state_dir}{where}, and does not"
+            f" answer at {context.socket}",
             f"use its socket with --socket, or end it with `kill {holder}`",
         )
-    elif holder != exam.status.pid and holder > 0:
-        text = f"process {holder} ({_name_of(holder)}) holds {exam.state_dir}, but process"
-        text += f" {exam.status.pid} answers"
-        yield Symptom("warning", text, "the daemon that answers may have another state folder")
+    elif holder != context.status.pid and holder > 0:
+        text = f"process {holder} ({_name_of(holder)}) holds {context.state_dir}, but process"
+        text += f" {context.status.pid} answers"
+        yield warning(text, "the daemon that answers may have another state folder")
     else:
-        yield Symptom("ok", f"held by the daemon, process {holder}")
+        yield ok(f"held by the daemon, process {holder}")
 
 
-def socket(exam: Exam) -> Iterator[Symptom]:
+def socket(context: DeviceContext) -> Iterator[CheckResult]:
     """A daemon answers at the socket."""
-    path = str(exam.socket)
-    if exam.status is not None:
-        yield Symptom("ok", f"a daemon answers at {path}")
+    path = str(context.socket)
+    if context.status is not None:
+        yield ok(f"a daemon answers at {path}")
         root = os.getuid() == 0
-        others = [place for place in socket_places(exam.env, root=root) if place != path]
+        others = [place for place in socket_places(context.env, root=root) if place != path]
         if answering := [place for place in others if _connects(place) == ""]:
             text = f"another daemon answers at {', '.join(answering)}"
-            yield Symptom("warning", text, "choose one with --socket")
+            yield warning(text, "choose one with --socket")
         return
-    start = f"start it: `{_start(exam)}`"
-    if isinstance(exam.silence, ApiError):
-        yield Symptom("failure", f"the daemon at {path} refuses: {exam.silence}",
+    start = f"start it: `{_start(context)}`"
+    if isinstance(context.silence, ApiError):
+        yield failure(f"the daemon at {path} refuses: {context.silence}",
                       "ask its owner for a role: \"access\" in the configuration")  # fmt: skip
     elif len(os.fsencode(path)) > _LONGEST_PATH:
         text = f"{path} is longer than the {_LONGEST_PATH} bytes of a socket's path"
-        yield Symptom("failure", text, "choose a shorter one with --socket or socket.path")
+        yield failure(text, "choose a shorter one with --socket or socket.path")
     elif not os.path.lexists(path):
-        yield Symptom("failure", f"no daemon runs: {path} does not exist", start)
-    elif not stat.S_ISSOCK(exam.socket.lstat().st_mode):
+        yield failure(f"no daemon runs: {path} does not exist", start)
+    elif not stat.S_ISSOCK(context.socket.lstat().st_mode):
         text = f"{path} is not a socket, and keeps the daemon from starting"
-        yield Symptom("failure", text, "move it away")
+        yield failure(text, "move it away")
     elif reason := _connects(path):
-        remedy = start
+        fix = start
         if reason == "permission denied":
-            remedy = "add yourself to its group: `sudo usermod -aG thermocline $USER`, and log in"
+            fix = "add yourself to its group: `sudo usermod -aG thermocline $USER`, and log in"
         elif reason == "connection refused":
             reason = "a killed daemon left it behind"
-            remedy = f"{start}; it replaces the socket"
-        yield Symptom("failure", f"no daemon answers at {path}: {reason}", remedy)
+            fix = f"{start}; it replaces the socket"
+        yield failure(f"no daemon answers at {path}: {reason}", fix)
     else:
         text = f"a process listens at {path} and does not answer"
-        yield Symptom("failure", text, "`systemctl status thermocline` says whether it starts")
+        yield failure(text, "`systemctl status thermocline` says whether it starts")
 
 
-def problems(exam: Exam) -> Iterator[Symptom]:
+def problems(context: DeviceContext) -> Iterator[CheckResult]:
     """The problems that the daemon reports, and whether its release is this one."""
-    if exam.status is None:
+    if context.status is None:
         return
-    for problem in exam.status.problems:
-        yield Symptom("failure" if problem.lasting else "warning", problem.message, problem.hint)
-    if exam.status.version != VERSION:
-        text = f"the daemon is {exam.status.version}, this command {VERSION}"
-        yield Symptom("warning", text, "restart it: `systemctl restart thermocline`")
-    elif not exam.status.problems:
-        yield Symptom("ok", "reports no problem")
+    for problem in context.status.problems:
+        yield CheckResult(
+            "failure" if problem.lasting else "warning", problem.message, problem.hint
+        )
+    if context.status.version != VERSION:
+        text = f"the daemon is {context.status.version}, this command {VERSION}"
+        yield warning(text, "restart it: `systemctl restart thermocline`")
+    elif not context.status.problems:
+        yield ok("reports no problem")
 
 
 def _connects(path: str) -> str:

@@ -11,19 +11,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import msgspec
-
 from ..config.settings import IndexSettings
 from ..errors import ShuttingDown, StoreDamaged, ThermoclineError
+from ..memory.indexed_files import FilesBrought, IndexState, WatchedPath
+from ..runtime.os_errors import translate_os
 from ..runtime.problems import Problems
 from ..store import chunk_database, chunk_tables, watched
 from ..store.agent_store import AgentStore
-from ..store.chunk_tables import FileStand
-from ..store.database import translate, translate_os
+from ..store.chunk_tables import FileFingerprint
+from ..store.database import translate
 from ..store.transaction import Event
 from . import walker
-from .file_content import FileReader, ReadFile
-from .index_database import IndexDatabase
+from .index_database import FileReader, IndexDatabase, ReadFile
 from .scanning import IndexRoot, Scan, missing, root_stand, roots_of, scan
 from .walker import Identity
 
@@ -39,27 +38,6 @@ _PAUSES: Final = 20
 # Between two events of progress.
 _PROGRESS_SECONDS: Final = 1.0
 _TICK_SECONDS: Final = 1.0
-
-
-class FilesBrought(msgspec.Struct, frozen=True):
-    """The number of files that an update of the index changed."""
-
-    added: int = 0
-    updated: int = 0
-    moved: int = 0
-    removed: int = 0
-
-
-class IndexStanding(msgspec.Struct, frozen=True):
-    """The state of an index; `missing` are paths that do not exist on this device."""
-
-    dirty: bool = False
-    syncing: bool = False
-    last_sync_at: float | None = None
-    watched_files: int = 0
-    watching: bool = False
-    to_read: int = 0
-    missing: list[str] = []
 
 
 class ChunkIndex:
@@ -120,7 +98,7 @@ class ChunkIndex:
         self._in_force: IndexSettings | None = None
         self.since: float | None = time.monotonic()
         self._rescanned = float("-inf")
-        self._singles: dict[str, FileStand | None] = {}
+        self._singles: dict[str, FileFingerprint | None] = {}
         self._ticked = float("-inf")
         self._missing: list[str] = []
         self._files = 0
@@ -132,9 +110,9 @@ class ChunkIndex:
         store.leave_chunks = self.leave
 
     @property
-    def state(self) -> IndexStanding:
+    def state(self) -> IndexState:
         """The state of the index."""
-        return IndexStanding(
+        return IndexState(
             dirty=not self.in_step.is_set(),
             syncing=self._task is not None and not self._task.done(),
             last_sync_at=self._last_sync_at,
@@ -144,11 +122,11 @@ class ChunkIndex:
             missing=self._missing,
         )
 
-    def paths(self) -> list[tuple[str, str, bool]]:
-        """The watched paths, the origin of each, and whether it is missing."""
+    def paths(self) -> list[WatchedPath]:
+        """The watched paths."""
         granted = {str(path) for path in self._granted}
         return [
-            (
+            WatchedPath(
                 str(root.top),
                 "workspace" if root.of_agent else "config" if root.name in granted else "added",
                 str(root.top) in self._missing,
@@ -164,16 +142,16 @@ class ChunkIndex:
         below = root.below(path)
         return (root.top, below) if below else (root.top.parent, root.top.name)
 
-    def doubt(self) -> None:
+    def mark_dirty(self) -> None:
         """Scan everything again, since changes may have been missed."""
         self._whole = True
         self._dirty()
 
     def changed(self, places: Iterable[str]) -> None:
         """Scan these places on the disk again."""
-        found = set(filter(None, map(self._path_of, places)))
-        if found:
-            self._paths |= found
+        paths = set(filter(None, map(self._path_of, places)))
+        if paths:
+            self._paths |= paths
             self._dirty()
 
     def tick(self, *, at_once: bool) -> None:
@@ -183,10 +161,10 @@ class ChunkIndex:
         """
         rules = self._rules()
         if self._in_force is not None and rules is not self._in_force and rules != self._in_force:
-            self.doubt()
+            self.mark_dirty()
         due = rules.interval_minutes * 60
         if due and time.monotonic() - self._rescanned > due and not self._whole:
-            self.doubt()
+            self.mark_dirty()
         now = time.monotonic()
         if not at_once and now - self._ticked < _TICK_SECONDS:
             return
@@ -204,7 +182,7 @@ class ChunkIndex:
             return
         if self._task is None or self._task.done():
             name = f"index of {self._place.agent}"
-            self._task = asyncio.get_running_loop().create_task(self._bring(), name=name)
+            self._task = asyncio.get_running_loop().create_task(self._catch_up(), name=name)
 
     async def sync(self) -> FilesBrought:
         """Scan everything, and return when the index is up to date.
@@ -212,7 +190,7 @@ class ChunkIndex:
         Raises:
             ThermoclineError: the update failed.
         """
-        self.doubt()
+        self.mark_dirty()
         self._not_before = 0.0
         while not self.in_step.is_set():
             self.begin()
@@ -228,14 +206,14 @@ class ChunkIndex:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         await self._run(self._database.close)
-        self.doubt()
+        self.mark_dirty()
 
     def _dirty(self) -> None:
         self.in_step.clear()
         if self.since is None:
             self.since = time.monotonic()
 
-    async def _bring(self) -> None:
+    async def _catch_up(self) -> None:
         """Update the index; a failure is reported, and the update repeated later."""
         # Keeps the agent from being closed as idle.
         self.store.in_use += 1
@@ -275,7 +253,7 @@ class ChunkIndex:
                 await self._step(paths, counts, whole=whole)
             except BaseException:
                 # The next attempt scans everything.
-                self.doubt()
+                self.mark_dirty()
                 raise
             if self._reader.unsettled:
                 await asyncio.sleep(_BEING_WRITTEN_SECONDS)
@@ -294,26 +272,28 @@ class ChunkIndex:
             await self._read_roots()
         begun = time.monotonic()
         database = self._database
-        found = await self._run(partial(self._scan, rules, None if whole else paths))
+        result = await self._run(partial(self._scan, rules, None if whole else paths))
         if whole:
             self.scan_seconds = time.monotonic() - begun
-        known = await self._run(partial(database.known, rules, None if whole else found.seen))
+        known = await self._run(partial(database.known, rules, None if whole else result.seen))
         if whole:
-            self.folders = found.folders
+            self.folders = result.folders
         else:
-            kept = {p: i for p, i in self.folders.items() if not self._below_any(p, found.seen)}
-            self.folders = kept | found.folders
-        gone = known.keys() - found.present.keys()
+            unscanned = {
+                p: i for p, i in self.folders.items() if not self._below_any(p, result.seen)
+            }
+            self.folders = unscanned | result.folders
+        gone = known.keys() - result.present.keys()
         news = [
             path
-            for path, stand in found.present.items()
-            if known.get(path) != stand or (path in paths and path not in found.reasons)
+            for path, stand in result.present.items()
+            if known.get(path) != stand or (path in paths and path not in result.reasons)
         ]
         self._to_read = len(news)
         moves = await self._run(partial(database.digests, gone)) if gone and news else {}
         for path in sorted(news):
             await self._yield()
-            change = await self._take(path, found, known, moves, gone)
+            change = await self._take(path, result, known, moves, gone)
             self._to_read -= 1
             if change:
                 counts[change] += 1
@@ -329,12 +309,14 @@ class ChunkIndex:
 
     def _path_of(self, place: str) -> str | None:
         """The path in the index of a place on the disk; of nested roots the inner one counts."""
-        found = [(len(str(one.top)), path) for one in self.roots if (path := one.path_of(place))]
-        return max(found)[1] if found else None
+        candidates = [
+            (len(str(root.top)), path) for root in self.roots if (path := root.path_of(place))
+        ]
+        return max(candidates)[1] if candidates else None
 
     def _below_any(self, place: str, seen: Iterable[str]) -> bool:
         path = self._path_of(place)
-        return path is None or any(path == one or path.startswith(f"{one}/") for one in seen)
+        return path is None or any(path == item or path.startswith(f"{item}/") for item in seen)
 
     async def _read_roots(self) -> None:
         added = await self.store.read(watched.paths)
@@ -352,13 +334,13 @@ class ChunkIndex:
     async def _take(
         self,
         path: str,
-        found: Scan,
-        known: Mapping[str, FileStand],
+        result: Scan,
+        known: Mapping[str, FileFingerprint],
         moves: dict[str, str],
         gone: set[str],
     ) -> str:
         """Index one file; return the change, or ""."""
-        stand, reason = found.present[path], found.reasons.get(path, "")
+        stand, reason = result.present[path], result.reasons.get(path, "")
         file: ReadFile | None = ReadFile(path, stand, reason=reason)
         if not reason:
             try:

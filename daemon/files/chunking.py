@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
+from ..config.settings import IndexSettings
+
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
@@ -25,14 +27,6 @@ _FIELD: Final = re.compile(r"([A-Za-z0-9_][\w .-]{0,63}):(?:\s+(.*))?$")
 _ITEM: Final = re.compile(r"\s*-\s+(.*)")
 # The quality of a place to cut.
 _AT_SENTENCE, _AT_LINE, _AT_BLOCK = range(3)
-
-
-class Cutting(msgspec.Struct, frozen=True):
-    """The size of a chunk, and the overlap of two chunks, in characters."""
-
-    size: int = 1_500
-    overlap: int = 200
-    by_heading: bool = True
 
 
 class Chunk(msgspec.Struct, frozen=True):
@@ -94,25 +88,25 @@ class _Text(msgspec.Struct):
         at = bisect_left(self.whole, (place, 0))
         return self.whole[at - 1] if at else None
 
-    def splits(self, place: int, how: Cutting) -> bool:
+    def splits(self, place: int, rules: IndexSettings) -> bool:
         """Whether a place is inside a block that would fit."""
         block = self.block_before(place)
         if block is None or place >= block[1]:
             return False
-        return len(self.text[block[0] : block[1]].rstrip()) <= how.size
+        return len(self.text[block[0] : block[1]].rstrip()) <= rules.chunk_chars
 
 
-def cut(text: str, how: Cutting, *, markdown: bool) -> Cut:
+def cut(text: str, rules: IndexSettings, *, markdown: bool) -> Cut:
     """The chunks of a text.
 
     Args:
         text: a text with any line ends.
-        how: the size of the chunks.
+        rules: the size of the chunks and of their overlap.
         markdown: whether the text may have headings, code and tables.
     """
     text = _LINE_ENDS.sub("\n", text.removeprefix("\ufeff"))
     meta, begin = _front_matter(text)
-    starts = [0, *(found.end() for found in re.finditer("\n", text))]
+    starts = [0, *(match.end() for match in re.finditer("\n", text))]
     read = _Text(text, [*starts, len(text)])
     if not text.strip():
         return Cut([], "", {}, 0 if not text else len(starts) - text.endswith("\n"))
@@ -122,11 +116,11 @@ def cut(text: str, how: Cutting, *, markdown: bool) -> Cut:
         _add_sentences(read, begin, len(text))
     read.places = sorted(read.cuts)
     title = str(meta.get("title") or "").strip()
-    title = title or next((one.name for one in read.headings if one.level == 1), "")
+    title = title or next((heading.name for heading in read.headings if heading.level == 1), "")
     chunks = [
         chunk
-        for start, end, name in _sections(read, begin, by_heading=how.by_heading)
-        for chunk in _cut_section(read, start, end, name, how)
+        for start, end, name in _sections(read, begin, by_heading=rules.split_on_headings)
+        for chunk in _cut_section(read, start, end, name, rules)
     ]
     return Cut(chunks, title, meta, len(starts) - text.endswith("\n") if text else 0)
 
@@ -172,9 +166,9 @@ def _add_lines(read: _Text, start: int, end: int) -> None:
 
 
 def _add_sentences(read: _Text, start: int, end: int) -> None:
-    for found in _SENTENCE.finditer(read.text, start, end):
-        quality = _AT_BLOCK if found[0].startswith("\n") else _AT_SENTENCE
-        read.cuts.setdefault(found.end(), quality)
+    for match in _SENTENCE.finditer(read.text, start, end):
+        quality = _AT_BLOCK if match[0].startswith("\n") else _AT_SENTENCE
+        read.cuts.setdefault(match.end(), quality)
 
 
 def _sections(read: _Text, begin: int, *, by_heading: bool) -> Iterator[tuple[int, int, str]]:
@@ -191,48 +185,50 @@ def _sections(read: _Text, begin: int, *, by_heading: bool) -> Iterator[tuple[in
         if not (empty and last is not None and last.level < heading.level):
             yield start, heading.start, name
             start = heading.start
-        above = [*(one for one in above if one.level < heading.level), heading]
-        name = " › ".join(one.name for one in above if one.name)
+        above = [*(widget for widget in above if widget.level < heading.level), heading]
+        name = " › ".join(item.name for item in above if item.name)
     yield start, len(read.text), name
 
 
-def _cut_section(read: _Text, start: int, end: int, name: str, how: Cutting) -> Iterator[Chunk]:
+def _cut_section(
+    read: _Text, start: int, end: int, name: str, rules: IndexSettings
+) -> Iterator[Chunk]:
     text = read.text
     while True:
         start, end = _trimmed(text, start, end)
         if start >= end:
             return
-        to = end if end - start <= how.size else _place(read, start, how)
+        to = end if end - start <= rules.chunk_chars else _place(read, start, rules)
         yield _chunk(read, start, to, name)
         if to == end:
             return
-        start = _overlapping(read, start, to, how)
+        start = _overlapping(read, start, to, rules)
 
 
-def _place(read: _Text, start: int, how: Cutting) -> int:
+def _place(read: _Text, start: int, rules: IndexSettings) -> int:
     """The best place to end a chunk that begins at `start`."""
     # The chunk must be longer than its overlap with the chunk before.
-    least, most = start + how.overlap + 1, start + how.size
-    late = start + how.size // 2
-    allowed = [place for place in read.between(least, most + 1) if not read.splits(place, how)]
+    least, most = start + rules.overlap_chars + 1, start + rules.chunk_chars
+    late = start + rules.chunk_chars // 2
+    allowed = [place for place in read.between(least, most + 1) if not read.splits(place, rules)]
     # The last of the best places in the second half, else in the whole chunk.
     for among in ([place for place in allowed if place >= late], allowed):
         if among:
             return max(among, key=lambda place: (read.cuts[place], place))
-    space = max((found.end() for found in _SPACE.finditer(read.text, late, most)), default=most)
-    return most if read.splits(space, how) else space
+    space = max((match.end() for match in _SPACE.finditer(read.text, late, most)), default=most)
+    return most if read.splits(space, rules) else space
 
 
-def _overlapping(read: _Text, start: int, to: int, how: Cutting) -> int:
+def _overlapping(read: _Text, start: int, to: int, rules: IndexSettings) -> int:
     """The begin of the chunk after one that ends at `to`: an earlier sentence, if it fits."""
     block = read.block_before(to)
     if block is not None and to <= block[1]:
         return to
     after = read.block_before(to + 1)
     length = after[1] - to if after is not None and after[0] == to else 0
-    for place in read.between(max(start + 1, to - how.overlap), to):
+    for place in read.between(max(start + 1, to - rules.overlap_chars), to):
         crosses = block is not None and place < block[1]
-        if not crosses and not how.size - (to - place) < length <= how.size:
+        if not crosses and not rules.chunk_chars - (to - place) < length <= rules.chunk_chars:
             return place
     return to
 
@@ -262,8 +258,8 @@ def _front_matter(text: str) -> tuple[Meta, int]:
     meta: Meta = {}
     name = ""
     for line in lines[1:close]:
-        if found := _FIELD.match(line):
-            name, meta[found[1]] = found[1], _value((found[2] or "").strip())
+        if field := _FIELD.match(line):
+            name, meta[field[1]] = field[1], _value((field[2] or "").strip())
         elif name and (item := _ITEM.match(line)):
             before = meta[name]
             meta[name] = [*(before if isinstance(before, list) else []), _plain(item[1])]

@@ -1,48 +1,159 @@
-"""The chunk database of one agent, as its index writes it. Every method blocks."""
+"""The chunk database of one agent, and what is indexed of a file: title, front matter, chunks."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import os
 import sqlite3
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
+from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
+
+import msgspec
 
 from ..config.settings import IndexSettings
-from ..store import chunk_database, chunk_tables
-from ..store.chunk_tables import FileContent, FileStand
-from ..store.place import Place
-from .file_content import ReadFile, content_of, signature, text_of
+from ..store import chunk_database, chunk_tables, memory_md
+from ..store.agent_paths import AgentPaths
+from ..store.chunk_tables import FileContent, FileFingerprint, Piece
+from . import walker
+from .chunking import cut
+from .scanning import fingerprint_of
+
+_DESCRIBING: Final = ("description", "summary", "aliases", "tags", "keywords", "category")
+_NOT_MARKDOWN: Final = (".txt", ".text")
+# After this many attempts a file that is still being written is read as it is.
+_ATTEMPTS: Final = 3
+# A file that changed less than this before it was read may change again with the same times.
+_JUST_NOW_NS: Final = 50_000_000
+
+
+class ReadFile(msgspec.Struct, frozen=True):
+    """A file as it was read: its content, or the reason why it cannot be indexed."""
+
+    path: str
+    stand: FileFingerprint
+    content: bytes = b""
+    reason: str = ""
+
+
+class FileReader:
+    """Reads files on the thread of the index; a file that is being written is left for later."""
+
+    def __init__(self, thread: Executor) -> None:
+        self._thread = thread
+        self._attempts: dict[str, int] = {}
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether a file is left for later."""
+        return bool(self._attempts)
+
+    async def read(self, path: str, place: tuple[Path, str] | None, limit: int) -> ReadFile | None:
+        """Read a file; None if it is being written.
+
+        Args:
+            path: its path in the index.
+            place: a folder and the path below it; None if its root was removed.
+            limit: the largest size in bytes.
+
+        Raises:
+            OSError: it is missing or cannot be read.
+        """
+        import aiofiles  # noqa: PLC0415 - when there is something to read
+
+        if place is None:
+            raise FileNotFoundError
+        loop = asyncio.get_running_loop()
+        handle = await loop.run_in_executor(self._thread, partial(walker.open_below, *place))
+        async with aiofiles.open(handle, "rb", executor=self._thread) as file:
+            first = fingerprint_of(os.fstat(handle))
+            if first.size > limit:
+                reason = f"it has {first.size // 1024} KB, the limit is {limit // 1024} KB"
+                return ReadFile(path, first, reason=reason)
+            content = await file.read(limit + 1)
+            stand = fingerprint_of(os.fstat(handle))
+        unsettled = stand != first or len(content) != stand.size
+        attempts = self._attempts.pop(path, 0) + 1
+        if unsettled and attempts < _ATTEMPTS:
+            self._attempts[path] = attempts
+            return None
+        if unsettled or time.time_ns() - stand.mtime < _JUST_NOW_NS:
+            stand = msgspec.structs.replace(stand, ctime=0)
+        return ReadFile(path, stand, content)
+
+
+def text_of(content: bytes, *, own: bool) -> tuple[str, str]:
+    """The text of a file, or the reason why it has none; without the daemon's own section."""
+    if b"\0" in content:
+        return "", "it is not a text"
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return "", "it is not valid UTF-8"
+    return (memory_md.outside_section(text, keep_lines=True) if own else text), ""
+
+
+def content_of(path: str, text: str, digest: str, rules: IndexSettings) -> FileContent:
+    """The indexed content of a file. The title of the file precedes the headings of each chunk."""
+    content = cut(text, rules, markdown=not path.lower().endswith(_NOT_MARKDOWN))
+    title = content.title or Path(path).stem
+    extra = " ".join(_words_of(content.meta))
+    pieces: list[Piece] = []
+    for chunk in content.chunks:
+        heading = chunk.heading
+        if not heading.startswith(title):
+            heading = f"{title} › {heading}" if heading else title
+        pieces.append(
+            Piece(chunk.first, chunk.last, heading, chunk.text, extra if not pieces else "")
+        )
+    return FileContent(digest, title, content.meta, content.lines, pieces)
+
+
+def _words_of(meta: Mapping[str, Any]) -> Iterable[str]:
+    """Words of the front matter that describe the file; they help to find its first chunk."""
+    for name in _DESCRIBING:
+        value = meta.get(name, ())
+        yield from [value] if isinstance(value, str) else value
+
+
+def signature(rules: IndexSettings) -> str:
+    """The settings that the chunks of a file depend on."""
+    return f"{rules.chunk_chars}/{rules.overlap_chars}/{rules.split_on_headings}"
+
 
 T = TypeVar("T")
 _CUTTING: Final = "cutting"
-_UNKNOWN: Final = FileStand(-1, -1, -1, -1)
+_UNKNOWN: Final = FileFingerprint(-1, -1, -1, -1)
 
 
 class IndexDatabase:
     """Opened with the first use; all calls must be made on one thread."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: AgentPaths) -> None:
         self._place = place
         self._db: sqlite3.Connection | None = None
 
-    def known(self, rules: IndexSettings, seen: Iterable[str] | None) -> dict[str, FileStand]:
+    def known(self, rules: IndexSettings, seen: Iterable[str] | None) -> dict[str, FileFingerprint]:
         """The indexed files at and below the paths `seen`, or all files.
 
         With None, files that were cut under other rules are returned as changed.
         """
         db = self._open()
         if seen is None:
-            stale = chunk_tables.noted(db, _CUTTING) != signature(rules)
+            stale = chunk_tables.meta_value(db, _CUTTING) != signature(rules)
             known = chunk_tables.known(db)
             return dict.fromkeys(known, _UNKNOWN) if stale else known
-        return {p: s for one in seen for p, s in chunk_tables.known(db, one).items()}
+        return {p: s for item in seen for p, s in chunk_tables.known(db, item).items()}
 
     def digests(self, paths: Iterable[str]) -> dict[str, str]:
         """The paths by the digest of their content."""
         db = self._open()
-        found = ((chunk_tables.digest_of(db, path), path) for path in paths)
-        return {digest: path for digest, path in found if digest}
+        pairs = ((chunk_tables.digest_of(db, path), path) for path in paths)
+        return {digest: path for digest, path in pairs if digest}
 
     def take(
         self,
@@ -64,7 +175,7 @@ class IndexDatabase:
         hashed = hashlib.sha256((reason or text).encode()).hexdigest()
         digest = f"-{hashed}" if reason else hashed
         was = chunk_tables.digest_of(db, path)
-        stale = chunk_tables.noted(db, _CUTTING) not in {None, signature(rules)}
+        stale = chunk_tables.meta_value(db, _CUTTING) not in {None, signature(rules)}
         if was == digest and not stale:
             chunk_tables.touch(db, path, file.stand)
             return ""

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Final
 
 from ..config.settings import IndexSettings
-from ..runtime.problems import Problems, first_of
+from ..memory.indexed_files import IndexState
+from ..runtime.problems import Problems, first_names
 from ..store import watched
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from ..store.transaction import Event
-from .chunk_index import ChunkIndex, IndexStanding
+from .chunk_index import ChunkIndex
 from .walker import Identity
 from .watcher import Watcher, WatchLostError
 
@@ -79,7 +80,7 @@ class Indexes:
         """Follow the files until cancelled; then end what is under way."""
         try:
             while True:
-                changing = await self.look(at_once=False)
+                changing = await self.check(at_once=False)
                 wait = _CHANGING_SECONDS if changing else _IDLE_SECONDS
                 with suppress(TimeoutError):
                     async with asyncio.timeout(wait):
@@ -117,14 +118,14 @@ class Indexes:
     def heard(self, agent: str, event: Event) -> None:
         """Handle an event of an agent: its paths may have changed."""
         if event.type == watched.EVENT and agent in self._indexes:
-            self._indexes[agent].doubt()
+            self._indexes[agent].mark_dirty()
             self._soon.set()
 
-    async def bring(self, store: AgentStore, seconds: float) -> bool | None:
+    async def catch_up(self, store: AgentStore, seconds: float) -> bool | None:
         """Wait for an index that is not up to date; None if it already is."""
         index = self.of(store)
         if index.in_step.is_set():
-            await self.look(at_once=True)
+            await self.check(at_once=True)
             if index.in_step.is_set():
                 return None
         return await self.in_step(store, seconds)
@@ -134,13 +135,13 @@ class Indexes:
         index = self.of(store)
         try:
             async with asyncio.timeout(seconds):
-                await self.look(at_once=True)
+                await self.check(at_once=True)
                 await index.in_step.wait()
         except TimeoutError:
             return False
         return True
 
-    async def look(self, *, at_once: bool) -> bool:
+    async def check(self, *, at_once: bool) -> bool:
         """Handle changes, and start updates that are due; whether changes are still coming in.
 
         Args:
@@ -181,8 +182,8 @@ class Indexes:
             return set()
         self._soon.clear()
         try:
-            look = partial(self._watcher.look, folders)
-            changes = await self._loop.run_in_executor(self._thread, look)
+            read = partial(self._watcher.changes, folders)
+            changes = await self._loop.run_in_executor(self._thread, read)
             self._watched = folders
         except WatchLostError as error:
             self._watched = {}
@@ -196,7 +197,7 @@ class Indexes:
                 lasting=False,
             )
             for index in self._indexes.values():
-                index.doubt()
+                index.mark_dirty()
             return set()
         if folders:
             self._problems.clear(_LOST, "/files")
@@ -204,8 +205,8 @@ class Indexes:
             index.watching = bool(folders) or (self._rules().watch and not index.folders)
         return changes
 
-    def _report(self, state: IndexStanding, agent: str) -> None:
-        named = first_of(state.missing, _NAMED)
+    def _report(self, state: IndexState, agent: str) -> None:
+        named = first_names(state.missing, _NAMED)
         self._problems.set(
             _MISSING,
             agent,
@@ -221,5 +222,5 @@ class Indexes:
     def _is_busy(self) -> bool:
         """Whether an agent was used since the last call."""
         uses = sum(map(self._agents.uses, self._indexes))
-        found, self._uses = uses != self._uses, uses
-        return found
+        changed, self._uses = uses != self._uses, uses
+        return changed

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ..config.settings import IndexSettings
-from ..store.chunk_tables import FileStand
-from ..store.place import Place
+from ..store.agent_paths import AgentPaths
+from ..store.chunk_tables import FileFingerprint
 from . import walker
 from .walker import Identity, Skipped
 
@@ -24,7 +24,7 @@ _IGNORED: Final = ".gitignore"
 _IGNORED_BYTES: Final = 262_144
 # Recall reads skills from the agent's own files.
 _SKILLS: Final = "skills/"
-_NOWHERE: Final = FileStand(0, 0, 0, 0)
+_NOWHERE: Final = FileFingerprint(0, 0, 0, 0)
 
 
 class IndexRoot(msgspec.Struct, frozen=True):
@@ -66,7 +66,7 @@ class Scan(msgspec.Struct):
         seen: the scanned paths; files below them that are not present were removed.
     """
 
-    present: dict[str, FileStand] = {}
+    present: dict[str, FileFingerprint] = {}
     reasons: dict[str, str] = {}
     folders: dict[str, Identity] = {}
     seen: list[str] = []
@@ -115,8 +115,8 @@ class Wanted:
             for folder in _above(below.rstrip("/")):
                 if (spec := self._ignored.get(folder)) is not None:
                     inside = below[len(folder) + 1 :] if folder else below
-                    if (found := spec.check_file(inside).include) is not None:
-                        return found
+                    if (ignored := spec.check_file(inside).include) is not None:
+                        return ignored
         return False
 
 
@@ -140,26 +140,26 @@ def scan(
     return result
 
 
-def roots_of(place: Place, tops: Iterable[str]) -> list[IndexRoot]:
+def roots_of(place: AgentPaths, tops: Iterable[str]) -> list[IndexRoot]:
     """The agent's own roots, and those of `tops` that are not below another of them."""
     home = place.workspace or place.folder
     roots = [
         IndexRoot(home / "memory", "memory", of_agent=True),
-        IndexRoot(place.markdown, place.markdown.name, of_agent=True),
+        *(IndexRoot(page, page.name, of_agent=True) for page in place.pages),
     ]
     for top in sorted(tops):
-        if not any(one.holds(top) for one in roots if not one.of_agent):
+        if not any(root.holds(top) for root in roots if not root.of_agent):
             roots.append(IndexRoot(Path(top), top))
     return roots
 
 
-def root_stand(top: Path) -> FileStand | None:
+def root_stand(top: Path) -> FileFingerprint | None:
     """The stand of a root; of a folder only its inode, since its changes have events."""
     try:
-        found = top.lstat()
+        status = top.lstat()
     except OSError:
         return None
-    return FileStand(0, 0, 0, found.st_ino) if top.is_dir() else stand_of(found)
+    return FileFingerprint(0, 0, 0, status.st_ino) if top.is_dir() else fingerprint_of(status)
 
 
 def missing(roots: Iterable[IndexRoot]) -> list[str]:
@@ -179,23 +179,23 @@ def _look(  # noqa: C901
     below = root.below(path)
     place = root.top / below if below else root.top
     try:
-        found = _stat_below(root.top, below)
+        status = _stat_below(root.top, below)
     except OSError:
         return
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(status.st_mode):
         # A file that is itself a root is indexed regardless of its name.
         if not below or (_reached(wanted, root, below) and wanted.file(path)):
-            _note(path, found, result)
+            _note(path, status, result)
         return
     others = {_inode(other.top) for other in roots if other is not root}
 
-    def is_wanted(file: str, found: os.stat_result) -> bool:
-        if wanted.file(file) and (found.st_dev, found.st_ino) not in others:
-            _note(file, found, result)
+    def is_wanted(file: str, status: os.stat_result) -> bool:
+        if wanted.file(file) and (status.st_dev, status.st_ino) not in others:
+            _note(file, status, result)
         return False
 
-    def enters(folder: str, found: os.stat_result) -> bool:
-        identity = (found.st_dev, found.st_ino)
+    def enters(folder: str, status: os.stat_result) -> bool:
+        identity = (status.st_dev, status.st_ino)
         if (identity in others and folder != root.name) or not wanted.folder(folder):
             return False
         inner = root.below(folder)
@@ -204,28 +204,28 @@ def _look(  # noqa: C901
 
     if below and not _reached(wanted, root, below):
         return
-    for one in walker.walk(place, path, never, is_wanted, enters):
-        if isinstance(one, Skipped) and (one.path == path or wanted.file(one.path)):
-            result.present[one.path] = _NOWHERE
-            result.reasons[one.path] = one.why
+    for skipped in walker.walk(place, path, never, is_wanted, enters):
+        if isinstance(skipped, Skipped) and (skipped.path == path or wanted.file(skipped.path)):
+            result.present[skipped.path] = _NOWHERE
+            result.reasons[skipped.path] = skipped.why
 
 
 def _reached(wanted: Wanted, root: IndexRoot, below: str) -> bool:
-    folders = [root.name, *(f"{root.name}/{one}" for one in reversed(_above(below)) if one)]
+    folders = [root.name, *(f"{root.name}/{item}" for item in reversed(_above(below)) if item)]
     return all(wanted.folder(folder) for folder in folders)
 
 
-def _note(path: str, found: os.stat_result, result: Scan) -> None:
-    if stat.S_ISREG(found.st_mode):
-        result.present[path] = stand_of(found)
+def _note(path: str, status: os.stat_result, result: Scan) -> None:
+    if stat.S_ISREG(status.st_mode):
+        result.present[path] = fingerprint_of(status)
     else:
         result.present[path] = _NOWHERE
-        result.reasons[path] = walker.kind(found.st_mode)
+        result.reasons[path] = walker.kind(status.st_mode)
 
 
-def stand_of(found: os.stat_result) -> FileStand:
+def fingerprint_of(status: os.stat_result) -> FileFingerprint:
     """The stand of a file: what tells its versions apart."""
-    return FileStand(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+    return FileFingerprint(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 def _stat_below(top: Path, below: str) -> os.stat_result:

@@ -73,11 +73,11 @@ def walk(
     walking = _Walk(never, wanted, enters)
     # Closes all folders even if the caller stops early.
     with _closed(handle), closing(walking.entered(handle, prefix, 0)) as below:
-        for count, found in enumerate(below):
+        for count, entry in enumerate(below):
             if count == _FILES:
                 yield Skipped(prefix, f"the rest of it: it has over {count:,} files")
                 return
-            yield found
+            yield entry
 
 
 def open_below(top: Path, below: str) -> int:
@@ -127,8 +127,8 @@ def folder_of(top: Path, below: str, *, make: bool = False) -> Iterator[tuple[in
 
 def identity(folder: Path) -> Identity:
     """Device and inode of a folder."""
-    found = folder.stat()
-    return found.st_dev, found.st_ino
+    status = folder.stat()
+    return status.st_dev, status.st_ino
 
 
 def is_plain(path: str) -> bool:
@@ -151,10 +151,10 @@ class _Walk:
         self._enters = enters
 
     def entered(self, folder: int, path: str, depth: int) -> Generator[Found, None, None]:
-        found = os.fstat(folder)
-        if (found.st_dev, found.st_ino) == self._never:
+        status = os.fstat(folder)
+        if (status.st_dev, status.st_ino) == self._never:
             yield Skipped(path, "the folder of the memories themselves")
-        elif self._enters is None or self._enters(path, found):
+        elif self._enters is None or self._enters(path, status):
             yield from self.below(folder, path, depth)
 
     def below(self, folder: int, prefix: str, depth: int) -> Generator[Found, None, None]:
@@ -177,27 +177,27 @@ class _Walk:
                 yield Skipped(path, _reason(error))
 
     def _one(self, parent: int, name: str, path: str, depth: int) -> Generator[Found, None, None]:
-        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        if stat.S_ISDIR(found.st_mode) and depth == _DEPTH:
+        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode) and depth == _DEPTH:
             yield Skipped(path, f"it is over {_DEPTH} folders deep")
-        elif stat.S_ISDIR(found.st_mode):
+        elif stat.S_ISDIR(status.st_mode):
             with _closed(os.open(name, _FOLDER, dir_fd=parent)) as handle:
                 yield from self.entered(handle, path, depth + 1)
-        elif not stat.S_ISREG(found.st_mode):
-            yield Skipped(path, kind(found.st_mode))
-        elif self._wanted is None or self._wanted(path, found):
+        elif not stat.S_ISREG(status.st_mode):
+            yield Skipped(path, kind(status.st_mode))
+        elif self._wanted is None or self._wanted(path, status):
             yield from _file(parent, name, path)
 
 
 def _file(parent: int, name: str, path: str) -> Generator[Found, None, None]:
     with _closed(os.open(name, _FILE, dir_fd=parent)) as handle:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
-            yield Skipped(path, kind(found.st_mode))
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            yield Skipped(path, kind(status.st_mode))
         elif name == _SECRET:
             yield Skipped(path, "it holds a token: keep it elsewhere")
         else:
-            yield Open(path, handle, found.st_size, int(found.st_mtime), found.st_mode & 0o777)
+            yield Open(path, handle, status.st_size, int(status.st_mtime), status.st_mode & 0o777)
 
 
 @contextmanager

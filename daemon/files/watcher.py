@@ -37,7 +37,7 @@ class Watcher:
         self._watch: _Watch | None = None
         self._watched: dict[str, Identity] = {}
 
-    def look(self, folders: Mapping[str, Identity]) -> set[str]:
+    def changes(self, folders: Mapping[str, Identity]) -> set[str]:
         """Watch these folders from now on; return the paths that changed since the last call.
 
         A newly watched folder counts as changed. Blocking; not thread-safe.
@@ -87,27 +87,27 @@ class _Watch:
             WatchLostError: changes were lost, for example of a name that is not valid UTF-8.
         """
         try:
-            found = self._notify.watch(20, 1, 1, None)
+            changes = self._notify.watch(20, 1, 1, None)
         except RuntimeError as error:
             self._lost = error
-            found = "stop"
+            changes = "stop"
         with self._lock:
             seen, self._seen = self._seen, set()
         if self._lost is not None:
             self.stop.set()
             raise WatchLostError(str(self._lost))
-        return seen if isinstance(found, str) else seen | {path for _, path in found}
+        return seen if isinstance(changes, str) else seen | {path for _, path in changes}
 
     def _wait(self) -> None:
-        found: set[tuple[int, str]] | str = set()
-        while found != "stop":
+        changes: set[tuple[int, str]] | str = set()
+        while changes != "stop":
             try:
-                found = self._notify.watch(_STEP_MS, _STEP_MS, 0, self.stop)
+                changes = self._notify.watch(_STEP_MS, _STEP_MS, 0, self.stop)
             except RuntimeError as error:
-                self._lost, found = error, "stop"
-            if not isinstance(found, str):
+                self._lost, changes = error, "stop"
+            if not isinstance(changes, str):
                 with self._lock:
-                    self._seen.update(path for _, path in found)
+                    self._seen.update(path for _, path in changes)
             if not self.stop.is_set():
                 self._changed()
         self._notify.close()

@@ -1,26 +1,33 @@
-"""The files of a workspace: finds changes on the disk, and writes files without losing changes.
+"""Keeps the notes of a workspace and their rows equal, in both directions.
 
-Everything here blocks. Links are never followed.
+Other programs write into a workspace without a lock: a file that is being written is left for the
+next run, and a file that has changed meanwhile is never replaced. Links are never followed.
 """
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import re
 import secrets
 import stat
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from ..memory.workspace import FOLDER, LARGEST, belongs
-from ..store import line_file, notes
-from ..store.atomic import make_folder
-from ..store.notes import NOWHERE, FoundNote, Stand, WaitingNote
+from ..memory.agent_files import FOLDER, LARGEST, belongs
+from ..runtime import line_file
+from ..runtime.atomic import make_folder
+from ..runtime.os_errors import translate_os
+from ..runtime.problems import Problems, fault_of, first_names
+from ..store import notes
+from ..store.agent_store import AgentStore
+from ..store.notes import NOWHERE, Fingerprint, FoundNote, WaitingNote
 from . import walker
 from .walker import Identity, Open, Skipped, folder_of
 
@@ -41,11 +48,11 @@ class Left(msgspec.Struct, frozen=True):
     """A file that cannot be replicated, and why."""
 
     path: str
-    stand: Stand
+    stand: Fingerprint
     why: str
 
 
-class Look(msgspec.Struct):
+class FolderChanges(msgspec.Struct):
     """The changes on a disk.
 
     Attributes:
@@ -63,7 +70,9 @@ class Look(msgspec.Struct):
     more: bool = False
 
 
-def look(top: Path, known: Mapping[str, Stand], left: Mapping[str, Left], never: Identity) -> Look:
+def compare(
+    top: Path, known: Mapping[str, Fingerprint], left: Mapping[str, Left], never: Identity
+) -> FolderChanges:
     """Compare a workspace's files with their known stands. Blocking.
 
     If the folder is missing, or all of several known files are, it is probably not mounted, and no
@@ -78,18 +87,18 @@ def look(top: Path, known: Mapping[str, Stand], left: Mapping[str, Left], never:
     Raises:
         OSError: the disk refuses.
     """
-    result = Look()
+    result = FolderChanges()
     if not top.is_dir():
         return result
     seen: set[str] = set()
 
-    def wanted(path: str, found: os.stat_result) -> bool:
+    def wanted(path: str, status: os.stat_result) -> bool:
         if _IS_UNFINISHED.fullmatch(path):
             result.unfinished.append(path)
         if not belongs(path):
             return False
         seen.add(path)
-        return known.get(path) != _stand_of(found)
+        return known.get(path) != _stand_of(status)
 
     with closing(walker.walk(top, FOLDER, never, wanted)) as files:
         skipped = _look_at(files, left, result)
@@ -103,7 +112,7 @@ def look(top: Path, known: Mapping[str, Stand], left: Mapping[str, Left], never:
 
 
 def _look_at(
-    files: Generator[Open | Skipped, None, None], left: Mapping[str, Left], result: Look
+    files: Generator[Open | Skipped, None, None], left: Mapping[str, Left], result: FolderChanges
 ) -> list[str]:
     """Read changed files into `result`; return the paths that were skipped."""
     skipped: list[str] = []
@@ -121,7 +130,7 @@ def _look_at(
             why = f"it has {stand.size // 1024} KB, the limit is {LARGEST // 1024} KB"
             result.left.append(Left(file.path, stand, why))
             continue
-        content = _read(file.handle, stand.size)
+        content = _read_whole(file.handle, stand.size)
         if len(content) != stand.size or _stand_of(os.fstat(file.handle)) != stand:
             continue  # It is being written; the next call reads it.
         try:
@@ -135,9 +144,9 @@ def _look_at(
     return skipped
 
 
-def place(
+def write_files(
     top: Path, files: Iterable[WaitingNote]
-) -> tuple[list[tuple[WaitingNote, Stand]], list[Skipped]]:
+) -> tuple[list[tuple[WaitingNote, Fingerprint]], list[Skipped]]:
     """Write or remove files, durably, unless they have changed meanwhile. Blocking.
 
     Args:
@@ -151,7 +160,7 @@ def place(
     Raises:
         OSError: the disk refuses.
     """
-    done: list[tuple[WaitingNote, Stand]] = []
+    done: list[tuple[WaitingNote, Fingerprint]] = []
     barred: list[Skipped] = []
     for file in files:
         try:
@@ -169,7 +178,7 @@ def place(
     return done, barred
 
 
-def stand_at(top: Path, path: str) -> Stand:
+def stand_at(top: Path, path: str) -> Fingerprint:
     """The stand of a file of a workspace.
 
     Raises:
@@ -182,7 +191,7 @@ def stand_at(top: Path, path: str) -> Stand:
         return NOWHERE
 
 
-def _write(top: Path, path: str, note: notes.Note, stand: Stand) -> Stand | None:
+def _write(top: Path, path: str, note: notes.Note, stand: Fingerprint) -> Fingerprint | None:
     """Write a file; None if its stand is not `stand`."""
     with folder_of(top, _below(path), make=True) as (folder, name):
         if _stand(folder, name) != stand:
@@ -212,7 +221,7 @@ def _write(top: Path, path: str, note: notes.Note, stand: Stand) -> Stand | None
         return after
 
 
-def _remove(top: Path, path: str, stand: Stand | None) -> Stand | None:
+def _remove(top: Path, path: str, stand: Fingerprint | None) -> Fingerprint | None:
     """Remove a file; None if its stand is not `stand`. Without `stand`, unconditionally."""
     try:
         with folder_of(top, _below(path)) as (folder, name):
@@ -225,26 +234,26 @@ def _remove(top: Path, path: str, stand: Stand | None) -> Stand | None:
     return NOWHERE
 
 
-def _stand(folder: int, name: str) -> Stand:
+def _stand(folder: int, name: str) -> Fingerprint:
     """The stand of the file with this name.
 
     Raises:
         OSError: `EEXIST`: something else has the name.
     """
     try:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return NOWHERE
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
-    return _stand_of(found)
+    return _stand_of(status)
 
 
-def _stand_of(found: os.stat_result) -> Stand:
-    return Stand(found.st_size, max(-_LATEST_NS, min(found.st_mtime_ns, _LATEST_NS)))
+def _stand_of(status: os.stat_result) -> Fingerprint:
+    return Fingerprint(status.st_size, max(-_LATEST_NS, min(status.st_mtime_ns, _LATEST_NS)))
 
 
-def _read(handle: int, size: int) -> bytes:
+def _read_whole(handle: int, size: int) -> bytes:
     """The whole file, and one more byte if it has grown."""
     pieces = []
     left = size + 1
@@ -263,12 +272,12 @@ def remove_unfinished(top: Path, paths: Sequence[str]) -> None:
 
 def place_locked(
     top: Path, files: Sequence[WaitingNote]
-) -> tuple[list[tuple[WaitingNote, Stand]], list[Skipped]]:
+) -> tuple[list[tuple[WaitingNote, Fingerprint]], list[Skipped]]:
     """`place`, with the lock of the folder, which is created if it is missing."""
     try:
         make_folder(top)
         with line_file.locked(top):
-            return place(top, files)
+            return write_files(top, files)
     except OSError as error:
         if error.errno not in _IN_THE_WAY:
             raise
@@ -278,3 +287,100 @@ def place_locked(
 def _below(path: str) -> str:
     """A path without the leading folder `memory`."""
     return path.partition("/")[2]
+
+
+_LEFT_OUT: Final = "files_not_replicated"
+_TROUBLE: Final = "workspace_trouble"
+_NAMED: Final = 3
+_PLACED_AT_ONCE: Final = 16
+
+
+class Workspaces:
+    """Copies changes of a workspace into the memory, and changes of the memory into files.
+
+    Args:
+        state_dir: skipped if a workspace contains it.
+        wanted: whether workspaces are replicated.
+        problems: receives files that cannot be replicated.
+    """
+
+    def __init__(self, state_dir: Path, wanted: Callable[[], bool], problems: Problems) -> None:
+        self._state_dir = state_dir
+        self._wanted = wanted
+        self._problems = problems
+        self._left: dict[str, dict[str, Left]] = {}
+        # Two agents may share a folder.
+        self._one_at_a_time = asyncio.Lock()
+
+    async def synchronise(self, store: AgentStore) -> None:
+        """Synchronise one agent's workspace and memory.
+
+        Raises:
+            ThermoclineError: the memory or the folder cannot be read or written; nothing is lost,
+                and the next call continues.
+        """
+        agent = store.place.agent
+        if not self._wanted():
+            self._problems.clear(_LEFT_OUT, agent)
+            return
+        top = (store.place.workspace or store.place.folder) / FOLDER
+        async with self._one_at_a_time:
+            try:
+                left = await self._take_in(store, top)
+                barred = await _put_out(store, top)
+            except OSError as error:
+                raise translate_os(error, top) from error
+        self._left[agent] = {item.path: item for item in left}
+        self._report(agent, top, [*left, *barred])
+
+    async def keep_all(self, stores: Iterable[AgentStore]) -> None:
+        """Synchronise several; a failure of one is reported, and the others continue."""
+        for store in stores:
+            agent = store.place.agent
+            try:
+                await self.synchronise(store)
+            except Exception as error:  # noqa: BLE001 - of one agent alone
+                kind, _ = fault_of(error)
+                message = f"cannot replicate the notes of '{agent}': {kind}"
+                self._problems.report(_TROUBLE, agent, message, lasting=False)
+            else:
+                self._problems.clear(_TROUBLE, agent)
+
+    async def _take_in(self, store: AgentStore, top: Path) -> list[Left]:
+        """Read changed files into the rows."""
+        left = self._left.get(store.place.agent, {})
+        never = walker.identity(self._state_dir)
+        while True:
+            known = await store.read(notes.known)
+            seen = await asyncio.to_thread(compare, top, known, left, never)
+            if seen.found or seen.vanished:
+                news = partial(notes.take, files=seen.found, vanished=seen.vanished)
+                await store.write(news)
+            if not seen.more:
+                break
+        if seen.unfinished:
+            await asyncio.to_thread(remove_unfinished, top, seen.unfinished)
+        return seen.left
+
+    def _report(self, agent: str, top: Path, left: Sequence[Left | Skipped]) -> None:
+        named = first_names([f"{item.path} ({item.why})" for item in left], _NAMED, "; ")
+        self._problems.set(
+            _LEFT_OUT,
+            agent,
+            f"not every file in {top} is replicated: {named}" if left else None,
+            "make them smaller, or keep a copy elsewhere; `thermocline backup` holds them",
+            lasting=False,
+        )
+
+
+async def _put_out(store: AgentStore, top: Path) -> list[Skipped]:
+    """Write changed rows to the disk; return the paths that are blocked."""
+    barred: list[Skipped] = []
+    after = ""
+    while group := await store.read(partial(notes.waiting, after=after, limit=_PLACED_AT_ONCE)):
+        after = group[-1].path
+        written, cannot = await asyncio.to_thread(place_locked, top, group)
+        barred += cannot
+        if written:
+            await store.write(partial(notes.placed, written=written))
+    return barred

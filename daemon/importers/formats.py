@@ -2,72 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Final
 
-import msgspec
+from .source import Format, SourcePath
+from .systems import databases, evoclaw, exports, json_files, pages, tinyclaw, transcripts
 
-from .found import Document, Found, GivenPath, Reading
-from .systems import (
-    basic_memory,
-    chatgpt,
-    claude,
-    claude_code,
-    claude_mem,
-    codex,
-    evoclaw,
-    jsonl,
-    mcp_memory,
-    mem0,
-    openclaw,
-    profclaw,
-    scalyclaw,
-    tinyclaw,
+# In the order of detection: a format that could be mistaken for another comes first. The daemon
+# makes TinyClaw's files in every workspace.
+FORMATS: Final = (
+    json_files.JSONL,
+    databases.CLAUDE_MEM,
+    databases.SCALYCLAW,
+    databases.PROFCLAW,
+    exports.CHATGPT,
+    exports.CLAUDE,
+    json_files.MCP_MEMORY,
+    transcripts.CODEX,
+    transcripts.CLAUDE_CODE,
+    json_files.MEM0,
+    pages.BASIC_MEMORY,
+    transcripts.AIDER,
+    evoclaw.EVOCLAW,
+    pages.OPENCLAW,
+    tinyclaw.TINYCLAW,
 )
+NAMES: Final = tuple(sorted(format_.name for format_ in FORMATS))
 
 
-class SystemFormat(msgspec.Struct, frozen=True):
-    """One system whose memory can be imported.
-
-    Attributes:
-        detect: whether a path is of this format; changes nothing.
-        entries: what is found; faults are noted.
-    """
-
-    name: str
-    detect: Callable[[GivenPath], bool]
-    entries: Callable[[GivenPath], Iterator[Found | Document]]
-
-    def read(self, look: GivenPath) -> Reading:
-        """The entries and the faults, as they are found."""
-        return look.reading(self.entries(look))
+def named(name: str) -> Format:
+    """The format with this name."""
+    return next(format_ for format_ in FORMATS if format_.name == name)
 
 
-# In the order of detection: a format that could be mistaken for another comes first.
-FORMATS: Final = tuple(
-    SystemFormat(module.NAME, module.detect, module.read)
-    for module in (
-        jsonl,
-        claude_mem,
-        scalyclaw,
-        tinyclaw,
-        profclaw,
-        chatgpt,
-        claude,
-        mcp_memory,
-        codex,
-        claude_code,
-        mem0,
-        basic_memory,
-        evoclaw,
-        openclaw,
-    )
-)
-NAMES: Final = tuple(sorted(one.name for one in FORMATS))
-
-
-def format_of(look: GivenPath, name: str | None = None) -> SystemFormat | None:
-    """The format with this name, or the first that matches."""
-    if name is not None:
-        return next((one for one in FORMATS if one.name == name), None)
-    return next((one for one in FORMATS if one.detect(look)), None)
+def detected(source: SourcePath) -> list[Format]:
+    """The formats of a path: a folder may have several, a file has one at most."""
+    matching = (format_ for format_ in FORMATS if format_.detect(source))
+    return list(matching if source.is_folder else islice(matching, 1))

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
-from ..memory.hot.document import CONTEXT_KEYS, TOP_KEYS
 from ..memory.hot.state import (
+    CONTEXT_KEYS,
     DEFAULT_LESSON_CATEGORY,
     DEFAULT_TASK_STATUS,
+    TOP_KEYS,
     UNSTATED_IMPORTANCE,
+    Cleaning,
     HotState,
     Item,
 )
-from ..memory.hot.values import Cleaning
 from ..memory.records import Json
 from .values import Fields, Parsed, moment, says_nothing, unexpected
 
@@ -82,8 +83,8 @@ class _Reader:
             },
         )
 
-    def fault(self, path: str, expected: str, found: Json) -> None:
-        self.faults.append(f"{path}: {unexpected(expected, found)}")
+    def fault(self, path: str, expected: str, value: Json) -> None:
+        self.faults.append(f"{path}: {unexpected(expected, value)}")
 
     def _at(self, path: str) -> Json:
         outer, _, inner = path.rpartition(".")
@@ -114,64 +115,64 @@ class _Reader:
         self, paths: tuple[str, ...], read: Callable[[str, Item], Item], *keys: str
     ) -> tuple[Item, ...]:
         """The entries at `paths`; of those with equal `keys` only the last."""
-        found: dict[tuple[Json, ...], Item] = {}
+        entries: dict[tuple[Json, ...], Item] = {}
         for path in paths:
             for place, element in self._elements(path):
-                if (given := self._entry(place, element)) is not None:
-                    entry = read(place, given)
+                if (fields := self._entry(place, element)) is not None:
+                    entry = read(place, fields)
                     key = tuple(entry[name] for name in keys)
-                    found.pop(key, None)
-                    found[key] = entry
-        return tuple(found.values())
+                    entries.pop(key, None)
+                    entries[key] = entry
+        return tuple(entries.values())
 
     def _projects(self) -> tuple[Item, ...]:
-        found: dict[str, Item] = {}
+        projects: dict[str, Item] = {}
         for path in _PROJECTS:
             for place, element in self._elements(path):
                 project = {"name": element} if isinstance(element, str) else element
                 name = project.get("name") if isinstance(project, dict) else None
                 if isinstance(name, str) and name.strip():
                     name = name.strip()
-                    found[name] = {**found.get(name, {}), **project, "name": name}
+                    projects[name] = {**projects.get(name, {}), **project, "name": name}
                 else:
                     self.fault(place, "a name or an object with one", element)
-        return tuple(found.values())
+        return tuple(projects.values())
 
     def _entry(self, place: str, element: Json) -> Item | None:
         """An element as an object with a text that is not blank, or None and a fault."""
-        given = {"text": element} if isinstance(element, str) else element
-        if not isinstance(given, dict):
+        fields = {"text": element} if isinstance(element, str) else element
+        if not isinstance(fields, dict):
             self.fault(place, "text or an object", element)
             return None
         for key in _TEXT_KEYS:
-            text = given.get(key)
+            text = fields.get(key)
             if isinstance(text, str) and text.strip():
-                rest = {other: value for other, value in given.items() if other != key}
+                rest = {other: value for other, value in fields.items() if other != key}
                 return {**rest, "text": text.strip()}
         self.fault(place, "a text that is not blank", element)
         return None
 
-    def _lesson(self, place: str, given: Item) -> Item:
-        fields = Fields(place, given, self.faults)
+    def _lesson(self, place: str, item: Item) -> Item:
+        fields = Fields(place, item, self.faults)
         return {
-            **self._timed(place, given),
+            **self._timed(place, item),
             "category": fields.text("category").strip() or DEFAULT_LESSON_CATEGORY,
             "importance": fields.importance(UNSTATED_IMPORTANCE),
         }
 
-    def _task(self, place: str, given: Item) -> Item:
-        status = Fields(place, given, self.faults).text("status").strip()
-        return {**self._timed(place, given), "status": status or DEFAULT_TASK_STATUS}
+    def _task(self, place: str, item: Item) -> Item:
+        status = Fields(place, item, self.faults).text("status").strip()
+        return {**self._timed(place, item), "status": status or DEFAULT_TASK_STATUS}
 
-    def _timed(self, place: str, given: Item) -> Item:
-        """`given` with its time as `timestamp`, whatever its original name."""
+    def _timed(self, place: str, fields: Item) -> Item:
+        """`fields` with its time as `timestamp`, whatever its original name."""
         for key in _TIME_KEYS:
-            value = given.get(key)
+            value = fields.get(key)
             if says_nothing(value):
                 continue
             if (time := moment(value)) is not None:
-                rest = {other: inner for other, inner in given.items() if other != key}
+                rest = {other: inner for other, inner in fields.items() if other != key}
                 return {**rest, "timestamp": time}
             if key == "timestamp":
                 self.fault(f"{place}.timestamp", "a time", value)
-        return {**given, "timestamp": self._now}
+        return {**fields, "timestamp": self._now}

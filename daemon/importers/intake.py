@@ -29,9 +29,9 @@ from ..store import (
     tree_rows,
     uses,
 )
-from ..store.duplicates import find_same
-from ..store.kind import Kind
-from ..store.memory_table import index_new, said
+from ..store.memory_rows import index_new, said
+from ..store.rows import Kind
+from ..store.similar import find_same
 from ..store.transaction import Transaction
 
 T = TypeVar("T")
@@ -102,10 +102,10 @@ class Intake:
         self._edited_at = edited_at
         self._writer = writer
 
-    def rows(self, found: Iterable[Row]) -> int:
+    def rows(self, rows: Iterable[Row]) -> int:
         """Apply rows with their own stamps; return their number."""
         number = 0
-        for some in _parts(found):
+        for some in _parts(rows):
             number += len(some)
             for kind in dict.fromkeys(row.kind for row in some):
                 self._apply([row for row in some if row.kind == kind])
@@ -130,22 +130,24 @@ class Intake:
         for some in _parts(memories):
             self._apply([self._memory(memory, ids, editable, dated=dated) for memory in some])
 
-    def entries(self, found: Sequence[Memory]) -> None:
+    def entries(self, memories: Sequence[Memory]) -> None:
         """Import the entries of another system, except statements that are known here."""
         index_new(self.tx)
-        new = [memory for memory in found if not self._is_said(memory)]
-        self.skip(THERE, len(found) - len(new))
+        new = [memory for memory in memories if not self._is_said(memory)]
+        self.skip(THERE, len(memories) - len(new))
         self.memories(new, dated=True)
 
     def experiences(self, found: Iterable[Experience]) -> None:
         """Import experiences of another system."""
         offered = []
-        for one in found:
-            data = {name: v for name, v in msgspec.structs.asdict(one).items() if v is not None}
-            key, data["tags"] = data.pop("id"), sorted(one.tags)
-            at = stamp_at(min(one.created_at, self.tx.now)), _IMPORT
+        for experience in found:
+            data = {
+                name: v for name, v in msgspec.structs.asdict(experience).items() if v is not None
+            }
+            key, data["tags"] = data.pop("id"), sorted(experience.tags)
+            at = stamp_at(min(experience.created_at, self.tx.now)), _IMPORT
             edits = frozenset({"intent", "solution", "tags"})
-            offered.append(self._offer(experiences.KIND, key, data, edits, unedited=at))
+            offered.append(self._offer(experiences.EXPERIENCES.kind, key, data, edits, unedited=at))
         self._apply(offered)
 
     def _is_said(self, memory: Memory) -> bool:
@@ -187,12 +189,12 @@ class Intake:
 
     def counters(self, values: Mapping[str, float]) -> None:
         """Import counters that have no value here."""
-        kept = {name: value for name, value in values.items() if not name.endswith("_today")}
+        counters = {name: value for name, value in values.items() if not name.endswith("_today")}
         if metrics.totals(self.tx.db, self.tx.now):
-            self.skip(THERE, len(kept))
-        elif kept:
-            metrics.adopt(self.tx, kept)
-            _count(self.report.stored, metrics.KIND.name, len(kept))
+            self.skip(THERE, len(counters))
+        elif counters:
+            metrics.import_rows(self.tx, counters)
+            _count(self.report.stored, metrics.KIND.name, len(counters))
 
     def _memory(
         self, memory: Memory, ids: set[str], editable: frozenset[str], *, dated: bool
@@ -240,7 +242,7 @@ class Intake:
         below = self.tx.db.execute(
             "SELECT total(access_count) FROM memories WHERE merged_into = ?", (key,)
         ).fetchone()
-        return uses.counted(self.tx, key)[0] + int(below[0])
+        return uses.counted(self.tx.db, key)[0] + int(below[0])
 
     def _offer(
         self,
@@ -263,9 +265,9 @@ class Intake:
             return None
         if at is None and self._edited_at is not None:
             at = stamp_at(min(self._edited_at, self.tx.now)), _IMPORT
-        found = Row(kind=kind.name, id=key, data=data, clocks=Clocks(at=unedited))
+        row = Row(kind=kind.name, id=key, data=data, clocks=Clocks(at=unedited))
         if ours is None:
-            return found
+            return row
         differing = {name for name in editable if not _same(ours.data.get(name), data.get(name))}
         if ours.data.get("original_category") == data.get("category"):
             # The tree has merged its category since.
@@ -274,7 +276,7 @@ class Intake:
             self.skip(THERE)
             return None
         if at is None:
-            return found
+            return row
         before = [version.row.data for version in history.versions(self.tx.db, kind, key)]
         edits = {
             name
@@ -318,6 +320,6 @@ def _same(one: Any, other: Any) -> bool:
     return one == other and msgspec.json.encode(one) == msgspec.json.encode(other)
 
 
-def _parts(found: Iterable[T]) -> Iterator[list[T]]:
-    left = iter(found)
+def _parts(items: Iterable[T]) -> Iterator[list[T]]:
+    left = iter(items)
     return iter(lambda: list(islice(left, _AT_ONCE)), [])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..errors import InvalidInput
-from ..language.standing import is_standing_statement
+from ..language.cues import is_standing_statement
 from ..memory.checks import CATEGORY_CHARS, check_category, check_text
 from ..memory.metadata import extract
 from ..memory.records import DEFAULT_CATEGORY, Memory
@@ -32,9 +32,9 @@ def parse(text: str, written_at: float) -> tuple[list[Memory], list[str]]:
     the title make its category. Ids derive from the text alone: reading the page again, or
     reordered, gives the same memories.
     """
-    found: dict[str, Memory] = {}
+    memories: dict[str, Memory] = {}
     faults: list[str] = []
-    for number, category, statement in statements(_COMMENT.sub("", outside_section(text))):
+    for number, category, statement in statements(text):
         if _GENERATED.fullmatch(statement):
             faults.append(f"line {number}: a generated note about the page")
             continue
@@ -44,7 +44,7 @@ def parse(text: str, written_at: float) -> tuple[list[Memory], list[str]]:
             faults.append(f"line {number}: {error.message}")
             continue
         key = hashlib.sha256(" ".join(statement.split()).encode()).hexdigest()[:16]
-        found.setdefault(
+        memories.setdefault(
             key,
             Memory(
                 id=key,
@@ -57,11 +57,12 @@ def parse(text: str, written_at: float) -> tuple[list[Memory], list[str]]:
                 updated_at=written_at,
             ),
         )
-    return list(found.values()), faults
+    return list(memories.values()), faults
 
 
 def statements(page: str) -> Iterator[tuple[int, str, str]]:
-    """Each statement with the number of its first line and its category."""
+    """Each statement outside the daemon's section: its first line's number, category and text."""
+    page = _COMMENT.sub("", outside_section(page, keep_lines=True))
     headings: list[tuple[int, str]] = []
     begun, fence = 0, ""
     lines: list[str] = []
@@ -86,7 +87,7 @@ def statements(page: str) -> Iterator[tuple[int, str, str]]:
             yield from finished()
         if heading:
             level = len(heading[1])
-            headings[:] = [one for one in headings if one[0] < level] + [(level, heading[2])]
+            headings[:] = [item for item in headings if item[0] < level] + [(level, heading[2])]
         elif bare and not _RULE.match(bare):
             begun = begun if lines else number
             lines.append(bare[bullet.end() :] if bullet else bare)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, TypeAlias, get_args
@@ -15,16 +16,19 @@ from typing import Any, BinaryIO, Final, Literal, TypeAlias, get_args
 from thermocline.sync import Row
 
 from ..errors import InvalidInput, ThermoclineError
-from ..memory.hot.document import TOP_KEYS
+from ..memory.checks import shown as quoted
+from ..memory.hot.state import TOP_KEYS, number
 from ..memory.records import Json
-from ..store import atomic, row_lines
+from ..memory.scoring import DAY
+from ..runtime import atomic
+from ..store import row_lines
 from ..store.documents import HOT_FILE, METRICS_FILE, STORED_METRICS, TREE_FILE, WARM_FILE
-from ..store.duplicates import find_same
-from ..store.memory_table import index_new
-from ..store.opening import LARGEST
-from . import hot_file, memory_md, metrics_file, tree_file, warm_file
+from ..store.engine import LARGEST
+from ..store.memory_rows import index_new
+from ..store.similar import find_same
+from . import hot_file, memory_md, tree_file, warm_file
 from .intake import THERE, ImportReport, Intake
-from .values import Parsed, reason, unexpected
+from .values import Parsed, reason, unexpected, unknown_keys
 
 Format: TypeAlias = Literal["hot", "warm", "tree", "metrics", "memory-md", "rows"]
 
@@ -36,6 +40,15 @@ FILES: Final[dict[str, Format]] = {
     HOT_FILE: "hot",
     METRICS_FILE: "metrics",
 }
+_LAST_CONSOLIDATION: Final = "last_consolidation"
+# The counters that are computed whenever the file is written, so never read.
+_COMPUTED: Final = frozenset(
+    (
+        *("tree_index_size_bytes", "tree_node_count", "hot_memory_size_bytes"),
+        *("warm_memory_count", "warm_memory_size_kb", "timestamp", "_schema_version"),
+    )
+)
+_COUNTER: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 # The keys that only a hot state has, in any generation.
 _HOT_KEYS: Final = frozenset({*TOP_KEYS, "owner", "agent", "lessons"}) - {"_schema_version"}
 
@@ -84,7 +97,7 @@ def take(
     elif format_ == "memory-md":
         memories, faults = memory_md.parse(_text(content), written_at)
         index_new(tx)
-        new = [one for one in memories if find_same(tx.db, one.text, tx.now) is None]
+        new = [memory for memory in memories if find_same(tx.db, memory.text, tx.now) is None]
         intake.skip(THERE, len(memories) - len(new))
         intake.memories(new, editable=frozenset())
         intake.report.note(shown, *faults)
@@ -105,16 +118,45 @@ def take_document(
     parse, apply = _JSON_FORMATS[format_]
     more = {"max_depth": intake.tx.rules.tree.max_depth} if format_ == "warm" else {}
     parsed = parse(document, written_at, **more)
-    apply(intake, parsed.found)
+    apply(intake, parsed.content)
     intake.report.note(name, *parsed.faults)
-    return 1 if format_ == "hot" else len(parsed.found)
+    return 1 if format_ == "hot" else len(parsed.content)
+
+
+def parse_metrics(document: Json, now: float) -> Parsed[dict[str, float]]:
+    """The counters of a metrics file, finite and not negative; times in seconds.
+
+    Counters that EvoClaw does not know are read too; everything else is ignored.
+
+    EvoClaw's tools add to every number, the time of the last consolidation included: a time in the
+    future is such a sum, and is left out. Never raises.
+    """
+    if not isinstance(document, dict):
+        return Parsed({}, (unexpected("an object", document),))
+    values: dict[str, float] = {}
+    faults: list[str] = []
+    unknown: list[str] = []
+    for name, content in document.items():
+        if name in _COMPUTED:
+            continue
+        value = number(content) if _COUNTER.fullmatch(name) else None
+        if value is None or value < 0:
+            if name in STORED_METRICS:
+                faults.append(f"{name}: {unexpected('a number from 0', content)}")
+            else:
+                unknown.append(name)
+        elif name != _LAST_CONSOLIDATION or 0 < value <= now + DAY:
+            values[name] = value
+        elif value:
+            faults.append(f"{name}: {quoted(content)} lies in the future")
+    return Parsed(values, (*faults, *unknown_keys(dict.fromkeys(unknown, 1))))
 
 
 _JSON_FORMATS: Final[dict[Format, tuple[Callable[..., Parsed[Any]], Callable[..., None]]]] = {
     "hot": (hot_file.parse, Intake.hot),
     "warm": (warm_file.parse, Intake.memories),
     "tree": (tree_file.parse, Intake.categories),
-    "metrics": (metrics_file.parse, Intake.counters),
+    "metrics": (parse_metrics, Intake.counters),
 }
 
 
@@ -122,9 +164,19 @@ def format_of(content: bytes, name: str, given: Format | None = None) -> Format:
     """The format of a file: as given, or by its name, or by its content.
 
     Raises:
-        InvalidInput: the format cannot be detected.
+        InvalidInput: the format cannot be detected, or the content is certainly not as given.
     """
-    return given or _by_name(name) or _by_content(content)
+    if given is None:
+        return _by_name(name) or _by_content(content)
+    try:
+        other = _by_content(content)
+    except InvalidInput:
+        return given
+    if other != given:
+        raise InvalidInput(
+            f"it is not {given}: it is {other}", field="format", hint=f"say format {other}"
+        )
+    return given
 
 
 def are_rows(head: bytes, *, whole: bool) -> bool:
@@ -163,7 +215,7 @@ def _by_content(content: bytes) -> Format:
         document = _json(content)
     except InvalidInput as error:
         raise _untold(f": {error.message}") from error
-    if isinstance(document, list) and all(isinstance(one, dict) for one in document):
+    if isinstance(document, list) and all(isinstance(item, dict) for item in document):
         return "warm"
     if isinstance(document, dict):
         if "root" in document:

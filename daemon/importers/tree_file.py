@@ -61,8 +61,10 @@ def _nested(document: dict[str, Json], reader: _Reader) -> Iterator[_Found]:
     ]
     while waiting:
         above, name, value = waiting.pop()
-        given = value.get("path") if isinstance(value, dict) else None
-        path = reader.clean(_joined(above, given if isinstance(given, str) and given else name))
+        relative = value.get("path") if isinstance(value, dict) else None
+        path = reader.clean(
+            _joined(above, relative if isinstance(relative, str) and relative else name)
+        )
         if path is None:
             continue
         yield path, value

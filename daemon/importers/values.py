@@ -26,7 +26,7 @@ _KINDS: Final = {str: "text", int: "a number", float: "a number", list: "a list"
 class Parsed(msgspec.Struct, Generic[T], frozen=True):
     """The content of a file, and a line for each value that could not be read."""
 
-    found: T
+    content: T
     faults: tuple[str, ...] = ()
 
 
@@ -58,25 +58,25 @@ class Fields:
     def importance(self, default: float) -> float:
         """The importance, brought into 0 to 1."""
         value = self.fields.get("importance")
-        found = number(value)
-        if value is not None and (found is None or not 0.0 <= found <= 1.0):
+        importance = number(value)
+        if value is not None and (importance is None or not 0.0 <= importance <= 1.0):
             self.expected("importance", "a number from 0 to 1", value)
-        return default if found is None else min(1.0, max(0.0, found))
+        return default if importance is None else min(1.0, max(0.0, importance))
 
     def count(self, name: str, largest: int = LARGEST_INT) -> int | None:
         """A whole number from 0 to `largest`."""
         value = self.fields.get(name)
-        found = count(value, largest)
-        if found is None and value is not None:
+        whole = count(value, largest)
+        if whole is None and value is not None:
             self.expected(name, "a whole number from 0", value)
-        return found
+        return whole
 
     def time(self, *names: str) -> float | None:
         """Seconds since the epoch, from the first of the fields that has a time."""
         for name in names:
             value = self.fields.get(name)
-            if (found := moment(value)) is not None:
-                return found
+            if (at := moment(value)) is not None:
+                return at
             if not says_nothing(value):
                 self.expected(name, "a time", value)
         return None
@@ -109,9 +109,9 @@ def moment(value: Json) -> float | None:
         return None
 
 
-def seconds(*given: Json) -> float | None:
+def seconds(*values: Json) -> float | None:
     """The first that is a time, in seconds since the epoch."""
-    return next((found for one in given if (found := moment(one)) is not None), None)
+    return next((at for value in values if (at := moment(value)) is not None), None)
 
 
 def says_nothing(value: Json) -> bool:
@@ -140,14 +140,14 @@ def unexpected(wanted: str, value: Json) -> str:
     return f"expected {wanted}, got {kind}"
 
 
-def unknown_keys(found: Mapping[str, int]) -> list[str]:
+def unknown_keys(counts: Mapping[str, int]) -> list[str]:
     """A line for each unknown key, with its number of occurrences."""
     lines = [
         f"unknown key {shown(name)}" + (f" ({often} times)" if often > 1 else "")
-        for name, often in sorted(found.items())[:_KEYS_NAMED]
+        for name, often in sorted(counts.items())[:_KEYS_NAMED]
     ]
-    if len(found) > _KEYS_NAMED:
-        lines.append(f"and {len(found) - _KEYS_NAMED} more unknown keys")
+    if len(counts) > _KEYS_NAMED:
+        lines.append(f"and {len(counts) - _KEYS_NAMED} more unknown keys")
     return lines
 
 

@@ -44,7 +44,7 @@ def parse(document: Json, now: float, *, max_depth: int = 4) -> Parsed[tuple[Mem
     """
     faults: list[str] = []
     unknown: Counter[str] = Counter()
-    found: dict[str, Memory] = {}
+    memories: dict[str, Memory] = {}
     for where, key, value in _records(document, faults):
         record = _Record(where, value, faults)
         unknown.update(record.unknown())
@@ -53,8 +53,8 @@ def parse(document: Json, now: float, *, max_depth: int = 4) -> Parsed[tuple[Mem
         except InvalidInput as error:
             faults.append(f"{where}: {error.message}")
             continue
-        _collect(found, _identified(memory, record, key), record)
-    return Parsed(tuple(found.values()), (*faults, *unknown_keys(unknown)))
+        _collect(memories, _identified(memory, record, key), record)
+    return Parsed(tuple(memories.values()), (*faults, *unknown_keys(unknown)))
 
 
 def check_id(key: str) -> str:
@@ -90,34 +90,34 @@ def _records(document: Json, faults: list[str]) -> Iterator[tuple[str, Json, dic
 
 def _identified(memory: Memory, record: _Record, key: Json) -> Memory:
     """`memory` under the id of its record, else its key, else one derived from its content."""
-    given = record.fields.get("id")
-    if given is None or given == "":
-        given = key
-    elif count(given) is not None:
-        given = str(given)
-    if isinstance(given, str) and _ID.fullmatch(given):
-        return msgspec.structs.replace(memory, id=given)
-    if given is not None:
+    key_field = record.fields.get("id")
+    if key_field is None or key_field == "":
+        key_field = key
+    elif count(key_field) is not None:
+        key_field = str(key_field)
+    if isinstance(key_field, str) and _ID.fullmatch(key_field):
+        return msgspec.structs.replace(memory, id=key_field)
+    if key_field is not None:
         record.fault("id", "cannot be used as an id; it got a new one")
     created = repr(memory.created_at) if record.has_time else ""
     return msgspec.structs.replace(memory, id=_derived(memory.text, created))
 
 
-def _collect(found: dict[str, Memory], memory: Memory, record: _Record) -> None:
+def _collect(memories: dict[str, Memory], memory: Memory, record: _Record) -> None:
     """Add a memory under an id that no other text has."""
     wanted, attempt = memory.id, 0
-    while (other := found.get(memory.id)) is not None and other.text != memory.text:
+    while (other := memories.get(memory.id)) is not None and other.text != memory.text:
         attempt += 1
         fresh = _derived(memory.text, f"{wanted}\0{attempt}")
         memory = msgspec.structs.replace(memory, id=fresh)
     if attempt:
         record.fault("id", "is already used by another text; it got a new one")
     if other is None:
-        found[memory.id] = memory
+        memories[memory.id] = memory
         return
     record.fault("id", "is in the file twice with the same text; the more used one stays")
     if (memory.access_count, memory.updated_at) > (other.access_count, other.updated_at):
-        found[memory.id] = memory
+        memories[memory.id] = memory
 
 
 def _derived(text: str, salt: str) -> str:

@@ -1,8 +1,9 @@
 """Compares two statements: the newer repeats the older, contradicts it, or is unrelated.
 
-Precision comes first. A false duplicate loses the older statement, so only the same words in the
-same order are a duplicate; statements that differ in a number, name, date or denial are not. A
-false contradiction ranks a true memory down, so each kind has a narrow rule:
+Precision comes first. A false duplicate loses the older statement, so only the same words are a
+duplicate, in the same order but for a circumstance and equals; articles and words that mean the
+same wherever they stand do not matter. A false contradiction ranks a true memory down, so each kind
+has a narrow rule:
 
 * a denial: the same statement with "not", "never", 不, ない …;
 * an opposite: "enabled" for "disabled", "is open" for "is closed";
@@ -10,21 +11,30 @@ false contradiction ranks a true memory down, so each kind has a narrow rule:
 * an exclusive claim: the place that somebody lives in;
 * other words that tell of a change: see `replacing`.
 
-Everything else is unrelated. `pairing` considers speakers and times.
+Everything else is unrelated. For memories speakers, fields and times count as well. Two of them are
+compared for a repetition only if they have the same words in any order. Similar ones are found by
+their rarest words: two sets of words can overlap by a share t only if they have one of their
+|words| − ⌈t·|words|⌉ + 1 rarest words in common.
 """
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from functools import cache
 from itertools import takewhile
 from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from ..memory.similarity import exact_key
+from ..memory.records import ENTITIES, NOTE, Json, Memory
+from ..memory.scoring import DAY
+from ..memory.similarity import exact_key, jaccard
+from ..memory.similarity import words as words_of
 from .normal_form import Statement, read
-from .replacing import replaces
+from .replacing import are_two_beings, replaces
 from .vocabulary import compiled, each, either, pairs, words
 
 Relation: TypeAlias = Literal["duplicate", "contradiction", "unrelated"]
@@ -34,7 +44,9 @@ _DIGIT: Final = re.compile(r"\d")
 _ENDINGS: Final = re.compile("[\u3041-\u309f]{0,10}|[\uac00-\ud7a3 ]{0,10}")
 _LONGEST_VALUE: Final = 4
 _LONGEST_CLAIM: Final = 24
-_MOVES_TRIED: Final = 8
+_LONGEST_MOVED: Final = 8
+# Words of a statement; its places are compared in time that grows with their square.
+_LONGEST_STATEMENT: Final = 200
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -69,7 +81,9 @@ def judge(older: str, newer: str) -> Judgement:
         or _other_claim(one, other)
         or replaces(older, newer)
     )
-    return Judgement("contradiction", (reason,)) if reason else UNRELATED
+    if not reason or are_two_beings(older, newer):
+        return UNRELATED
+    return Judgement("contradiction", (reason,))
 
 
 def repeats(older: str, newer: str) -> Judgement:
@@ -77,13 +91,17 @@ def repeats(older: str, newer: str) -> Judgement:
     if exact_key(older) == exact_key(newer):
         return Judgement("duplicate", ("the same words",))
     one, other = read(older), read(newer)
-    if one.asks != other.asks or not one.words:
+    if one.asks != other.asks or not one.gist:
         return UNRELATED
-    if one.words == other.words:
-        return Judgement("duplicate", ("the same words but for punctuation and spelling",))
-    if _fronted(one.words, other.words) or _fronted(other.words, one.words):
-        return Judgement("duplicate", ("the same words, with a circumstance moved",))
-    return UNRELATED
+    reason = ""
+    if one.gist == other.gist:
+        reason = "the same words but for spelling and small words"
+    elif sorted(one.gist) == sorted(other.gist):
+        if _moved(one.gist, other.gist) or _moved(other.gist, one.gist):
+            reason = "the same words, with a circumstance moved"
+        elif _turned(one.gist) == other.gist or _paired(one.gist) == _paired(other.gist):
+            reason = "the same words, with equals in another order"
+    return Judgement("duplicate", (reason,)) if reason else UNRELATED
 
 
 def difference(older: tuple[str, ...], newer: tuple[str, ...]) -> Difference:
@@ -99,12 +117,48 @@ def difference(older: tuple[str, ...], newer: tuple[str, ...]) -> Difference:
     return Difference(older[:start], older[start:stop], newer[start:other_stop], older[stop:])
 
 
-def _fronted(plain: tuple[str, ...], moved: tuple[str, ...]) -> bool:
-    """Whether only a circumstance such as "on Monday" moved from the end to the front."""
-    if len(plain) != len(moved) or moved[0] not in words("fronted"):
+def _moved(plain: tuple[str, ...], moved: tuple[str, ...]) -> bool:
+    """Whether only a circumstance such as "on Monday" moved to the front.
+
+    In German the verb is then followed by what it followed. False for long texts.
+    """
+    alone = words("movable_alone")
+    if not 0 < len(moved) <= _LONGEST_STATEMENT or moved[0] not in words("movable") | alone:
         return False
-    cuts = [at for at, word in enumerate(plain) if word == moved[0]]
-    return any(plain[cut:] + plain[:cut] == moved for cut in cuts[:_MOVES_TRIED])
+    for length in range(1, min(len(moved), _LONGEST_MOVED + 1)):
+        block, rest = moved[:length], moved[length:]
+        # "After" and "instead of" move with what follows them.
+        if block[-1] == "of" or block[-1] in words("movable"):
+            continue
+        for at in range(1, len(plain) - length + 1):
+            if plain[at : at + length] != block:
+                continue
+            left = plain[:at] + plain[at + length :]
+            # Subject and verb may have changed places.
+            if left == rest or any(
+                left[:cut] + left[cut + 1 :] == rest[1:] and left[cut] == rest[0]
+                for cut in range(1, min(len(left), _LONGEST_VALUE + 1))
+            ):
+                return True
+    return False
+
+
+def _turned(gist: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of "teal is my favourite" as in "my favourite is teal"; else unchanged."""
+    if gist.count("is") != 1 or any(word in words("movable") for word in gist):
+        return gist
+    at = gist.index("is")
+    return (*gist[at + 1 :], "is", *gist[:at])
+
+
+def _paired(gist: tuple[str, ...]) -> tuple[str, ...]:
+    """The words with the two around the only "and" in the order of the alphabet."""
+    joined = [at for at, word in enumerate(gist) if word in {"and", "und"}]
+    if len(joined) != 1 or not 0 < joined[0] < len(gist) - 1:
+        return gist
+    at = joined[0]
+    first, second = sorted((gist[at - 1], gist[at + 1]))
+    return (*gist[: at - 1], first, "and", second, *gist[at + 2 :])
 
 
 def _denial(older: Statement, newer: Statement) -> str:
@@ -274,3 +328,158 @@ def _joined(sequence: tuple[str, ...]) -> str:
 
 def _shown(sequence: tuple[str, ...]) -> str:
     return _joined(sequence)[:80]
+
+
+# ScalyClaw's.
+THRESHOLD: Final = 0.85
+CLUSTER: Final = 5
+# Equal events more than a day apart are two events.
+SAME_EPISODE: Final = DAY
+_NEIGHBOURS: Final = 8
+_HOLDERS: Final = 64
+_ROUNDING: Final = 1e-9
+
+
+class RelatedPair(msgspec.Struct, frozen=True):
+    """Two memories, of which the newer repeats or replaces the older."""
+
+    older: Memory
+    newer: Memory
+    judgement: Judgement
+
+
+def find_duplicates(memories: Sequence[Memory]) -> list[RelatedPair]:
+    """The memories that repeat another, each with the newest that says the same.
+
+    Turns of a conversation and retired memories are not paired, nor are memories that differ in
+    type, event, actor, subject, outcome or data. Events (type `episodic`) repeat only within a day.
+
+    The order is that of `created_at` of the older memory.
+    """
+    groups: dict[int | None, list[Memory]] = defaultdict(list)
+    for memory in sorted(memories, key=_age):
+        groups[key_of(memory)].append(memory)
+    groups.pop(None, None)
+    pairs = []
+    for group in groups.values():
+        for at, older in enumerate(group[:-1], 1):
+            for newer in (group[-1], *group[at : at + _NEIGHBOURS][::-1]):
+                judgement = judge_duplicate(older, newer)
+                if judgement.relation == "duplicate":
+                    pairs.append(RelatedPair(older, newer, judgement))
+                    break
+    return sorted(pairs, key=lambda pair: _age(pair.older))
+
+
+def find_clusters(
+    memories: Sequence[Memory], threshold: float = THRESHOLD, size: int = CLUSTER
+) -> list[list[Memory]]:
+    """Groups of 2 to `size` memories of one type whose words overlap by `threshold` or more.
+
+    Greedy like ScalyClaw's: the newest memory without a group collects those most similar to it.
+    The groups are candidates for a summary and may contain contradictions.
+    """
+    ordered = sorted(filter(_eligible, memories), key=_age, reverse=True)
+    sets = [frozenset(words_of(memory.text)) for memory in ordered]
+    alike = _alike(sets, threshold)
+    taken: set[int] = set()
+    clusters = []
+    for seed in range(len(ordered)):
+        if seed in taken:
+            continue
+        near = [i for i in alike[seed] if i not in taken and ordered[i].type == ordered[seed].type]
+        near.sort(key=lambda i: (-jaccard(sets[seed], sets[i]), i))
+        members = [seed, *near[: size - 1]]
+        if len(members) > 1:
+            taken.update(members)
+            clusters.append([ordered[i] for i in members])
+    return clusters
+
+
+def judge_pair(older: Memory, newer: Memory) -> Judgement:
+    """Whether a memory repeats an older one, or replaces it. Events are never replaced."""
+    if not (_eligible(older) and _eligible(newer) and comparable(older, newer)):
+        return UNRELATED
+    judgement = judge(older.text, newer.text)
+    if judgement.relation == "duplicate":
+        return judge_duplicate(older, newer)
+    return judgement if older.type != "episodic" else UNRELATED
+
+
+def judge_duplicate(older: Memory, newer: Memory) -> Judgement:
+    """`judge_pair`, without the comparison of what is not said twice."""
+    if not (_eligible(older) and _eligible(newer) and comparable(older, newer)):
+        return UNRELATED
+    apart = newer.created_at - older.created_at
+    if (older.type, older.event) != (newer.type, newer.event) or (
+        older.type == "episodic" and apart > SAME_EPISODE
+    ):
+        return UNRELATED
+    return repeats(older.text, newer.text)
+
+
+def is_duplicate(older: Memory, newer: Memory) -> bool:
+    """Whether two memories say the same by the rules of `find_duplicates`."""
+    return judge_duplicate(older, newer).relation == "duplicate"
+
+
+def key_of(memory: Memory) -> int | None:
+    """A number that a memory shares with all that it repeats; None if it takes no part.
+
+    Valid within one process.
+    """
+    if not _eligible(memory):
+        return None
+    return hash(tuple(sorted(read(memory.text).gist)) or exact_key(memory.text))
+
+
+def comparable(older: Memory, newer: Memory) -> bool:
+    """Whether the fields of two memories allow that they are about the same thing."""
+    return (
+        _speaker(older.actor) == _speaker(newer.actor)
+        and _agree(older.subject.casefold(), newer.subject.casefold())
+        and _agree(older.outcome, newer.outcome)
+        and (_data(older) is None or _data(newer) is None or _data(older) == _data(newer))
+    )
+
+
+def _speaker(actor: str) -> str:
+    return "" if actor in {"user", "assistant"} else actor
+
+
+def _alike(sets: Sequence[frozenset[str]], threshold: float) -> list[list[int]]:
+    """For each set, the sets that overlap it by `threshold`; if there are many, the nearest."""
+    frequency = Counter(word for bag in sets for word in bag)
+    holders: dict[str, list[int]] = defaultdict(list)
+    alike: list[list[int]] = [[] for _ in sets]
+    for i, bag in enumerate(sets):
+        shared_at_least = math.ceil(threshold * len(bag) - _ROUNDING)
+        rarest = sorted(bag, key=lambda word: (frequency[word], word))
+        near: set[int] = set()
+        for word in rarest[: len(bag) - shared_at_least + 1]:
+            near.update(holders[word][-_HOLDERS:])
+            holders[word].append(i)
+        for j in near:
+            if jaccard(bag, sets[j]) >= threshold:
+                alike[i].append(j)
+                alike[j].append(i)
+    return alike
+
+
+def _eligible(memory: Memory) -> bool:
+    return memory.merged_into is None and memory.position is None
+
+
+def _data(memory: Memory) -> Json:
+    """The data without the parts that are derived from the text."""
+    if not isinstance(memory.data, dict):
+        return memory.data
+    return {k: v for k, v in memory.data.items() if k not in {ENTITIES, NOTE}} or None
+
+
+def _age(memory: Memory) -> tuple[float, float, str]:
+    return memory.created_at, memory.updated_at, memory.id
+
+
+def _agree(one: str, other: str) -> bool:
+    return not one or not other or one == other

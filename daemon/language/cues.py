@@ -2,17 +2,22 @@
 
 The cues are data; see `vocabulary`. They are matched against the first 600 characters of the
 folded sentence, which bounds the time.
+
+`is_standing_statement` recognises what an agent must know whatever it is asked: who somebody is,
+how to answer, rules; health and diets belong to it.
 """
 
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Final, Literal, TypeAlias, get_args
 
 from ..memory.metadata import extract
 from ..memory.records import Outcome
 from ..memory.similarity import fold
 from .names import is_given_name, people
+from .sentences import sentences
 from .vocabulary import categories, compiled, cue, not_topics, table, words
 
 Signal: TypeAlias = Literal[
@@ -27,7 +32,7 @@ _LONGEST: Final = 600
 _LONGEST_GREETING: Final = 80
 # Not found by searching for their cues.
 _SPECIAL: Final = frozenset({"greeting", "request"})
-_SEARCHED: Final = tuple(one for one in get_args(Signal) if one not in _SPECIAL)
+_SEARCHED: Final = tuple(get_arg for get_arg in get_args(Signal) if get_arg not in _SPECIAL)
 _QUESTION_MARK: Final = re.compile(r"[?？؟][\"')\]”’*\s]*$")
 _WORTH: Final[dict[str, float]] = {
     "correction": 3.5, "decision": 3.0, "preference": 3.0, "solution": 3.0, "report": 2.5,
@@ -49,6 +54,7 @@ _GREETING: Final = (
     r"(?:(?:{greeting}|{~greeting})"
     r"(?:[\s,.!?…~:)('-]+|$|(?=[。！？])[。！？]+)(?:[a-zà-ÿ]{2,12}[!.,?]*$)?)+"
 )
+_BARE_ANSWER: Final = r"(?:(?:{bare}|{~bare})[\s,.!。，！]*)+"
 _ONLY_CALLED: Final = rf"(?i:{{just}}) {_NAME} (?i:{{is_fine}})\b"
 _NEARBY: Final = 40
 
@@ -57,17 +63,17 @@ def signals_of(sentence: str) -> frozenset[Signal]:
     """All signals of one sentence; none for a plain statement."""
     folded = fold(sentence[:_LONGEST])
     said = compiled(_OPENING).sub("", folded, count=1) or folded
-    found: set[Signal] = {name for name in _SEARCHED if cue(name).search(said)}
+    names: set[Signal] = {name for name in _SEARCHED if cue(name).search(said)}
     # What was "not fixed" or "if it was fixed" was not done.
-    if found & {"decision", "solution", "report"}:
-        found -= _undone(said, found)
+    if names & {"decision", "solution", "report"}:
+        names -= _undone(said, names)
     if _QUESTION_MARK.search(folded):
-        found.add("question")
+        names.add("question")
     if len(folded) <= _LONGEST_GREETING and compiled(_GREETING).fullmatch(folded):
-        found.add("greeting")
+        names.add("greeting")
     if cue("request").match(said) and not cue("standing_request").search(folded):
-        found.add("request")
-    return frozenset(found)
+        names.add("request")
+    return frozenset(names)
 
 
 def worth(text: str, signals: frozenset[Signal]) -> float:
@@ -126,21 +132,23 @@ def emotion_of(statements: list[str]) -> str:
 def names_told(text: str) -> dict[str, str]:
     """The names that a speaker gives: `name` and `preferred_name`, or the `agent_name`."""
     text = text[:_LONGEST]
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     only = compiled(_ONLY_CALLED).match(text)
     called = only["name"] if only else _name_after("called", text)
     name = _name_after("named", text)
     if not name and (met := _introduced("intro").search(text)):
         name = "" if met["name"].casefold() in not_topics() else met["name"]
     elif not name and (met := _introduced("introduced").match(text)):
-        known = is_given_name(met["name"].split()[0]) or (met["name"][0].isupper() and called)
+        first, after = met["name"].split()[0], fold(text[met.end() :]).lstrip(" ,.")
+        in_passing = cue("aside").match(after) and first.casefold() not in words("no_names")
+        known = is_given_name(first) or (first[0].isupper() and (called or in_passing))
         name = met["name"] if known else ""
     if name:
-        found["name"] = name
+        result["name"] = name
     if not text.rstrip().endswith("?"):
         others = {"preferred_name": called, "agent_name": _name_after("agent_named", text)}
-        found |= {key: name for key, name in others.items() if name and not name[0].islower()}
-    return found
+        result |= {key: name for key, name in others.items() if name and not name[0].islower()}
+    return result
 
 
 def introduced_as(text: str, reply: str) -> str:
@@ -158,24 +166,27 @@ def is_of_self(text: str) -> bool:
     return not words("self").isdisjoint(re.findall(r"[^\W\d_]+", text.lower()))
 
 
-def is_standing(text: str) -> bool:
-    """Whether a statement says how something is always to be done."""
-    return _says("standing", text)
-
-
-def is_reminder(text: str) -> bool:
-    """Whether the speaker wants to be reminded."""
-    return _says("reminder", text)
-
-
 def is_lasting(text: str) -> bool:
     """Whether a text gives a name, a standing preference or a reminder."""
-    return bool(names_told(text)) or is_standing(text) or is_reminder(text)
+    return bool(names_told(text)) or says("standing", text) or says("reminder", text)
 
 
 def is_health(text: str) -> bool:
     """Whether forgetting this could harm somebody."""
-    return _says("health", text)
+    return says("health", text)
+
+
+def is_own_report(text: str) -> bool:
+    """Whether a text begins with what its speaker did: "I raised the limit", "Deployed it"."""
+    folded = fold(text[:_LONGEST])
+    first = re.match(r"[^\W\d_]+", folded)
+    by_self = first is not None and first.group() in words("self") | words("ours")
+    return by_self or cue("report").match(folded) is not None
+
+
+def is_bare_answer(text: str) -> bool:
+    """Whether an answer is nothing but a yes or a no."""
+    return compiled(_BARE_ANSWER).fullmatch(fold(text[:_LONGEST])) is not None
 
 
 def is_injected(text: str) -> bool:
@@ -191,24 +202,24 @@ def is_acknowledgement(text: str) -> bool:
 
 def matters_of(text: str) -> tuple[str, ...]:
     """Tags for what must not be forgotten, in the words of those who will ask for it."""
-    found = {
+    result = {
         "name": bool(names_told(text)),
-        "reminder": is_reminder(text),
+        "reminder": says("reminder", text),
         "health": is_health(text),
-        "work": _says("work", text),
-        "answers": _says("manner", text),
+        "work": says("work", text),
+        "answers": says("manner", text),
     }
-    return tuple(name for name, so in found.items() if so)
+    return tuple(name for name, so in result.items() if so)
 
 
 def category_of(text: str, *, preference: bool) -> str | None:
     """The category of the tree that a statement belongs in, if its words tell."""
     if names_told(text):
         return "owner"
-    if is_reminder(text):
+    if says("reminder", text):
         return "tasks"
     health = is_health(text)
-    if is_standing(text) or (preference and not health):
+    if says("standing", text) or (preference and not health):
         return "preferences"
     folded = fold(text[:_LONGEST])
     about = (name for name, told in categories().items() if told.search(folded))
@@ -231,21 +242,28 @@ def _follows(name: str, said: str, at: int) -> bool:
 
 def _content(text: str) -> int:
     """The number of words in `text` that could be a topic."""
-    found = WORD.findall(text)
-    if not text.isascii() and len(found) < len(text) // 4:
+    result = WORD.findall(text)
+    if not text.isascii() and len(result) < len(text) // 4:
         return len(text) // 3
-    stems = [re.split("['’]", word.casefold(), maxsplit=1)[0] for word in found]
+    stems = [re.split("['’]", word.casefold(), maxsplit=1)[0] for word in result]
     return sum(stem not in not_topics() or stem in words("days") for stem in stems)
 
 
+@cache
+def _number_words() -> frozenset[str]:
+    """Words of larger numbers; "one of them" counts nothing."""
+    return words("numbers") - not_topics()
+
+
 def _extras(text: str, content: int) -> float:
-    found = extract(text)
+    metadata = extract(text)
     folded = fold(text)
     value = -0.5 if text.count(" ") > _TOO_MANY_WORDS else 0.0
-    value += 0.7 if any(map(str.isdigit, text)) else 0.0
+    counted = any(map(str.isdigit, text)) or _number_words() & frozenset(folded.split())
+    value += 0.7 if counted else 0.0
     value += 0.5 if people(text) else 0.0
     value += 0.5 if cue("dated").search(folded) else 0.0
-    value += 1.0 if found.urls or found.commands or found.paths else 0.0
+    value += 1.0 if metadata.urls or metadata.commands or metadata.paths else 0.0
     value -= 1.0 if text.endswith((":", "：")) else 0.0
     if cue("vague").match(folded):
         value -= 0.4 if content > 2 else 2.0
@@ -284,16 +302,45 @@ def _last(name: str, clause: str) -> tuple[int, int]:
     )
 
 
-def _says(name: str, text: str) -> bool:
+def says(name: str, text: str) -> bool:
+    """Whether a text has a cue: "reminder", "advice", "momentary" and others of the lexicon."""
     return cue(name).search(fold(text[:_LONGEST])) is not None
 
 
 def _introduced(name: str) -> re.Pattern[str]:
-    return compiled(rf"\b(?i:{{{name}}}) {_NAME}(?=[,.!;]|$| (?i:{{and}})\b)")
+    return compiled(rf"\b(?i:{{{name}}}) {_NAME}(?=[,.!;]|$| (?i:{{and}}|{{aside}})\b)")
 
 
 def _name_after(name: str, text: str) -> str:
     names = compiled(rf"\b(?i:{{{name}}}) {_NAME}|(?:{{~{name}}}){_UNSPACED_NAME}")
     match = names.search(text)
-    found = (match["name"] or match["unspaced"]) if match else ""
-    return "" if found.casefold() in not_topics() else found
+    result = (match["name"] or match["unspaced"]) if match else ""
+    return "" if result.casefold() in not_topics() else result
+
+
+# A longer text is a document and not a statement: it would fill the context block by itself.
+_LONGEST_STANDING: Final = 400
+
+
+def is_standing_statement(text: str) -> bool:
+    """Whether any sentence of a short text holds until somebody takes it back.
+
+    Questions, suppositions, reports of the past and attempts to instruct a model are not standing.
+    """
+    if len(text) > _LONGEST_STANDING or is_injected(text):
+        return False
+    return any(map(_stands, sentences(text)))
+
+
+def _stands(sentence: str) -> bool:
+    folded = fold(sentence)
+    is_rule = cue("rule").search(folded) is not None
+    # Most sentences end here, and every store waits for it.
+    if not is_rule and not (
+        cue("vital").search(folded) or cue("identity").search(folded) or names_told(sentence)
+    ):
+        return False
+    signals = signals_of(sentence)
+    if "question" in signals or cue("bygone").search(folded):
+        return False
+    return cue("one_off").search(folded) is None if is_rule else "hedge" not in signals

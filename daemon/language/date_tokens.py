@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, TypeAlias
 
 import msgspec
 
 from ..memory.indexing import fold
-from ..memory.stop_words import STOP_WORDS
+from ..memory.stemming import STOP_WORDS
 from .thesaurus import language_of
 from .vocabulary import date_words, grammar
 
@@ -218,9 +218,7 @@ def tokens_of(text: str) -> list[Token]:
         before = tokens[-1] if tokens else None
         match match.lastgroup:
             case "word":
-                word = match.group()
-                kind, value = known.words.get(folded := fold(word), (".", 0))
-                capital = word[0].isupper()
+                kind, folded, value, capital = _word(match.group())
                 tokens.append(Token(kind, *match.span(), folded, value, marked=capital))
             case "number" | "tail":
                 tokens.append(_number(match, before))
@@ -230,11 +228,20 @@ def tokens_of(text: str) -> list[Token]:
             case form:
                 tokens.append(_other(form or "", match, known))
     words = [token.word for token in tokens]
-    for at, token in enumerate(tokens):
-        own = known.own_language.get(token.word)
-        if own and language_of(frozenset(words[max(0, at - 4) : at + 4])) != own:
-            token.kind = "."
+    if not known.own_language.keys().isdisjoint(words):
+        for at, token in enumerate(tokens):
+            own = known.own_language.get(token.word)
+            if own and language_of(frozenset(words[max(0, at - 4) : at + 4])) != own:
+                token.kind = "."
     return tokens if known.phrases.keys().isdisjoint(words) else _with_phrases(tokens, known)
+
+
+@lru_cache(2_048)
+def _word(word: str) -> tuple[str, str, int, bool]:
+    """The class of a word, the folded word, its value, and whether it is capitalized."""
+    folded = fold(word)
+    kind, value = lexicon().words.get(folded, (".", 0))
+    return kind, folded, value, word[0].isupper()
 
 
 def _other(form: str, match: re.Match[str], known: Lexicon) -> Token:

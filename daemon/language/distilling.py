@@ -1,4 +1,7 @@
-"""Distils raw text to a fact, to several facts, or to a summary of a few words."""
+"""Distils raw text to a fact, to several facts, or to a summary of a few words.
+
+And a finished conversation to an episode: one or two sentences, with the tags and the outcome.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,15 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from ..memory.agent_files import EpisodeOutcome
 from ..memory.metadata import extract, merge
-from ..memory.records import Distilled, Metadata
+from ..memory.records import Distilled, Metadata, Outcome
 from ..memory.similarity import fold
-from .cues import NEUTRAL, ONGOING, emotion_of, is_of_self, outcome_of, signals_of, worth
+from .cues import ONGOING, Signal, emotion_of, is_of_self, outcome_of, signals_of, worth
 from .names import people
-from .sentences import json_bytes, printable, shortened, utf8_bytes
-from .statements import SaidSentence, statements, worth_keeping
+from .sentences import printable, shortened, utf8_bytes
+from .speech import Turn, utterance_of
+from .statements import SaidSentence, spoken, statements, worth_keeping
 from .vocabulary import compiled, cue, not_topics, table, words
 
 MAX_BYTES: Final = 100
@@ -26,9 +31,8 @@ MAX_TOPICS: Final = 5
 MAX_ACTIONS: Final = 3
 # The maximum number of statements of a very long text.
 _MOST_TOLD: Final = 500
-# A fact is not shortened below these sizes in favour of its details.
-_FACT_BYTES: Final = 50
-_LEAST_FACT_BYTES: Final = 40
+# EvoClaw's: of a fact whose details exceed the limit, this many of each.
+_FEWER: Final = {"people": 3, "topics": 3, "actions": 2}
 _CLAUSE_BYTES: Final = 24
 _NOT_FELT: Final = frozenset({"agent", "system", "tool"})
 _LONGEST: Final = 600
@@ -50,10 +54,7 @@ _ACTION: Final = (
 
 
 class Stages(msgspec.Struct, frozen=True):
-    """The stages of a text: its size, the distilled fact, the summary, and their sizes in bytes.
-
-    A text that is shorter than its `distilled_size` is its own fact; the size is that of the text.
-    """
+    """The stages of a text: its size, the distilled fact, the summary, and their sizes in bytes."""
 
     original_size: int
     distilled: Distilled
@@ -63,8 +64,8 @@ class Stages(msgspec.Struct, frozen=True):
 
     @property
     def compression_ratio(self) -> float:
-        """The size of the text divided by the distilled size, at least 1; 0 if empty."""
-        return self.original_size / self.distilled_size if self.original_size else 0.0
+        """The size of the text divided by the distilled size."""
+        return self.original_size / self.distilled_size
 
 
 def distil(text: str, *, aggression: float = AGGRESSION, max_bytes: int = MAX_BYTES) -> Distilled:
@@ -74,14 +75,14 @@ def distil(text: str, *, aggression: float = AGGRESSION, max_bytes: int = MAX_BY
         text: a conversation with labelled speakers or any other text, in any language. A blank
             text gives an empty fact.
         aggression: 0 to 1; how much of a sentence is removed, see `sentences.plain`.
-        max_bytes: the limit of `distilled_size`, from 16 on.
+        max_bytes: the limit of the fact.
     """
     text = printable(text)
     said = statements(text, aggression)
     if not said:
-        return Distilled(fact=shortened(" ".join(text.split()), max_bytes - 11))
+        return Distilled(fact=shortened(" ".join(text.split()), max_bytes, utf8_bytes))
     ranked = sorted(said, key=lambda statement: -statement.worth)[:_MOST_TOLD]
-    told = [one for one in ranked if one.worth > 0] or ranked[:1]
+    told = [item for item in ranked if item.worth > 0] or ranked[:1]
     whole = _distilled(told, said[-_MOST_TOLD:], extract(text))
     return no_longer(fitted(whole, max_bytes), text, max_bytes)
 
@@ -103,14 +104,14 @@ def facts(
     best = max(range(len(kept)), key=lambda place: kept[place].worth)
     own[best] = merge(own[best], without(everything, own))
     made = (_distilled([one], [one], found) for one, found in zip(kept, own, strict=True))
-    return [no_longer(fitted(one, max_bytes), text, max_bytes) for one in made]
+    return [no_longer(fitted(distilled, max_bytes), text, max_bytes) for distilled in made]
 
 
 def best(found: Sequence[Distilled], text: str) -> Distilled:
     """The fact of `text` that says most; without any facts, what the text is distilled to."""
     if not found:
         return distil(text)
-    return max(found, key=lambda one: worth(one.fact, signals_of(one.fact)))
+    return max(found, key=lambda distilled: worth(distilled.fact, signals_of(distilled.fact)))
 
 
 def core_summary(distilled: Distilled, max_bytes: int = SUMMARY_BYTES) -> str:
@@ -139,49 +140,29 @@ def stages_of(text: str, distilled: Distilled) -> Stages:
     """The stages of a text that was distilled already, by rules or by a model."""
     original = len(text.encode("utf-8", "replace"))
     core = core_summary(distilled, min(SUMMARY_BYTES, original))
-    size = min(original, distilled_size(distilled))
-    return Stages(original, distilled, size, core, utf8_bytes(core))
+    return Stages(original, distilled, distilled_size(distilled), core, utf8_bytes(core))
 
 
 def distilled_size(distilled: Distilled) -> int:
-    """The bytes of the distilled fact as compact JSON in UTF-8.
-
-    Empty lists, a neutral emotion and an ongoing outcome do not count, since they are defaults,
-    nor do the references, which are not distilled.
-    """
-    held: dict[str, object] = {
-        name: value
-        for name in ("fact", "people", "topics", "actions")
-        if (value := getattr(distilled, name))
-    }
-    if distilled.emotion != NEUTRAL:
-        held["emotion"] = distilled.emotion
-    if distilled.outcome != ONGOING:
-        held["outcome"] = distilled.outcome
-    return len(msgspec.json.encode(held))
+    """The bytes of what was distilled as compact JSON in UTF-8."""
+    return len(msgspec.json.encode(distilled))
 
 
 def fitted(distilled: Distilled, max_bytes: int) -> Distilled:
-    """`distilled` with a `distilled_size` of at most `max_bytes`.
+    """`distilled` with a fact of at most `max_bytes`.
 
-    Removed in this order: all but the best of contrasting clauses; actions beyond 2, topics and
-    people beyond 3; actions and topics that are also in the fact; the end of the fact, down to 50
-    bytes; actions and topics, last first; the first of two emotions, then the other; people; the
-    outcome. The fact gets the remaining room. A limit of 16 bytes or more always holds.
+    A fact that is longer becomes the best of its contrasting clauses, if there are any, and is
+    then shortened. Where fact and details together exceed the limit, only the first of these stay.
     """
-    if distilled_size(distilled) <= max_bytes:
+    if distilled_size(distilled) > max_bytes:
+        first = {name: getattr(distilled, name)[:most] for name, most in _FEWER.items()}
+        distilled = replace(distilled, **first)
+    if utf8_bytes(distilled.fact) <= max_bytes:
         return distilled
     clauses = compiled(_CONTRAST).split(distilled.fact)
-    fact = max(clauses, key=lambda clause: worth(clause, signals_of(clause)))
-    if json_bytes(fact) >= _CLAUSE_BYTES:
-        distilled = replace(distilled, fact=fact)
-    room = 0
-    leanest = distilled
-    for leanest, floor in _ever_leaner(distilled):
-        room = max_bytes - distilled_size(replace(leanest, fact="x")) + 1
-        if room >= min(json_bytes(distilled.fact), floor):
-            break
-    return replace(leanest, fact=shortened(distilled.fact, room))
+    clause = max(clauses, key=lambda clause: worth(clause, signals_of(clause)))
+    fact = clause if utf8_bytes(clause) >= _CLAUSE_BYTES else distilled.fact
+    return replace(distilled, fact=shortened(fact, max_bytes, utf8_bytes))
 
 
 def no_longer(distilled: Distilled, text: str, max_bytes: int) -> Distilled:
@@ -196,7 +177,7 @@ def without(everything: Metadata, taken: Iterable[Metadata]) -> Metadata:
     known = list(taken)
 
     def left(name: str) -> tuple[str, ...]:
-        had = frozenset(chain.from_iterable(getattr(one, name) for one in known))
+        had = frozenset(chain.from_iterable(getattr(metadata, name) for metadata in known))
         return tuple(value for value in getattr(everything, name) if value not in had)
 
     return Metadata(*map(left, Metadata.__struct_fields__))
@@ -228,14 +209,14 @@ def actions_of(statements: Iterable[str]) -> tuple[str, ...]:
 
     Denied actions are left out.
     """
-    found: dict[str, None] = {}
+    result: dict[str, None] = {}
     for statement in statements:
         for match in compiled(_ACTION).finditer(statement[:_LONGEST]):
             before = fold(statement[max(0, match.start() - 24) : match.start()])
             phrase = shortened(match["phrase"].rstrip(" .…"), _ACTION_CHARS, len, mark="")
             if not cue("undone").search(before) and " " in phrase:
-                found[phrase] = None
-    return tuple(found)[:MAX_ACTIONS]
+                result[phrase] = None
+    return tuple(result)[:MAX_ACTIONS]
 
 
 def _distilled(
@@ -244,7 +225,7 @@ def _distilled(
     """The first of `told` with the details of the rest, and the outcome of all that was `said`."""
     fact = told[0].text
     named = _people(told)
-    speakers = {one.speaker: None for one in told if one.speaker}
+    speakers = {item.speaker: None for item in told if item.speaker}
     content = " ".join(one.text for one in told if "greeting" not in one.signals)
     stated = [one for one in said if not one.signals & {"question", "offer"}]
     return Distilled(
@@ -263,53 +244,19 @@ def _distilled(
 def _people(told: Sequence[SaidSentence]) -> tuple[str, ...]:
     """The people mentioned; a speaker only if the fact is about them."""
     best, *others = told
-    speakers = {one.speaker for one in told if one.speaker}
+    speakers = {item.speaker for item in told if item.speaker}
     named = dict.fromkeys(people(best.text, speakers))
     if best.speaker and best.speaker not in named and is_of_self(best.text):
         named = {best.speaker: None, **named}
     folded = {part.casefold() for name in speakers for part in (name, name.split()[0])}
-    elsewhere = chain.from_iterable(people(one.said) for one in others)
+    elsewhere = chain.from_iterable(people(other.said) for other in others)
     named.update(dict.fromkeys(name for name in elsewhere if name.casefold() not in folded))
     return tuple(named)
 
 
-def _ever_leaner(distilled: Distilled) -> Iterator[tuple[Distilled, int]]:
-    """Ever fewer details, each with the fact's bytes up to which they may stay."""
-    at = replace(
-        distilled,
-        actions=distilled.actions[:2],
-        topics=distilled.topics[:3],
-        people=distilled.people[:3],
-    )
-    whole = json_bytes(distilled.fact)
-    yield at, whole
-    folded = fold(distilled.fact)
-    for field in ("actions", "topics"):
-        for value in reversed([value for value in getattr(at, field) if fold(value) in folded]):
-            at = _lacking(at, field, value)
-            yield at, whole
-    yield at, _FACT_BYTES
-    for field in ("actions", "topics"):
-        for value in reversed(getattr(at, field)):
-            at = _lacking(at, field, value)
-            yield at, _FACT_BYTES
-    for emotion in (at.emotion.rsplit(" ", 1)[-1], NEUTRAL):
-        at = replace(at, emotion=emotion)
-        yield at, _FACT_BYTES
-    for value in reversed(at.people):
-        at = _lacking(at, "people", value)
-        yield at, _LEAST_FACT_BYTES
-    yield replace(at, outcome=ONGOING), 0
-
-
-def _lacking(distilled: Distilled, field: str, value: str) -> Distilled:
-    left = tuple(one for one in getattr(distilled, field) if one != value)
-    return replace(distilled, **{field: left})
-
-
 def _topic_words(text: str) -> Iterator[str]:
     chunks = _CODE.sub(" ", text).split()
-    for match in _WORD.finditer(" ".join(one for one in chunks if not _REFERENCE.search(one))):
+    for match in _WORD.finditer(" ".join(item for item in chunks if not _REFERENCE.search(item))):
         word = match.group().lower()
         if not word.isascii() and _ANY_UNSPACED.search(word):
             yield from _UNSPACED.findall(compiled("{~grammar}").sub(" ", word))
@@ -326,3 +273,92 @@ def _is_topic(word: str) -> bool:
     letters = sum(map(str.isalpha, word))
     short = len(word) >= 2 and (not word.isascii() or word in words("short_topics"))
     return letters * 2 >= len(word) and (short or len(word) in _TOPIC_CHARS)
+
+
+MIN_TAGS: Final = 3
+MAX_TAGS: Final = 5
+_SENTENCE_BYTES: Final = 160
+_OUTCOMES: Final[dict[Outcome, EpisodeOutcome]] = {
+    "positive": "resolved",
+    "negative": "unresolved",
+    "pending": "unresolved",
+    "ongoing": "informational",
+}
+_GOAL: Final[frozenset[Signal]] = frozenset({"question", "request", "error"})
+# A promise is a goal only if it comes first.
+_FIRST_GOAL: Final = _GOAL | {"commitment"}
+_RESULT: Final[frozenset[Signal]] = frozenset(
+    {"solution", "report", "decision", "correction", "preference", "claim"}
+)
+_FIRST: Final = 3
+
+
+class Episode(msgspec.Struct, frozen=True):
+    """The topic of a conversation, and its outcome.
+
+    Attributes:
+        summary: one or two sentences; empty for an empty conversation.
+        tags: three to five words, or fewer.
+        outcome: informational if there was no problem to solve.
+    """
+
+    summary: str
+    tags: tuple[str, ...]
+    outcome: EpisodeOutcome
+
+
+def summarise_episode(turns: Sequence[Turn]) -> Episode:
+    """The summary of a conversation: the request, and its result."""
+    said = spoken(tuple(map(utterance_of, turns)))
+    told = [item for item in said if "greeting" not in item.signals and item.role != "system"]
+    if not told:
+        return Episode(" ".join(one.text for one in said[:1]), _tags(said), "informational")
+    goal = _goal(told)
+    result = _result(told, goal)
+    sentences = dict.fromkeys(filter(None, (_sentence(goal, asks=True), _sentence(result))))
+    ended = outcome_of([s.said for s in said if not s.signals & {"question", "offer"}])
+    return Episode(" ".join(sentences), _tags(told), _OUTCOMES[ended])
+
+
+def _goal(told: Sequence[SaidSentence]) -> SaidSentence:
+    """The goal of the conversation: the first statement that asks, or reports a problem."""
+    first = [item for item in told if item.role != "agent"][:_FIRST] or list(told[:1])
+    asking = (one for at, one in enumerate(first) if one.signals & (_GOAL if at else _FIRST_GOAL))
+    return next(asking, first[0])
+
+
+def _result(told: Sequence[SaidSentence], goal: SaidSentence) -> SaidSentence | None:
+    """The statement after the goal that says most of the result; among equals the later."""
+    begin = next(place for place, one in enumerate(told) if one is goal) + 1
+    later = [item for item in told[begin:] if "question" not in item.signals]
+    ranked = (
+        (one.worth + place / len(later) + bool(one.signals & _RESULT), place)
+        for place, one in enumerate(later)
+    )
+    worth, place = max(ranked, default=(0.0, 0))
+    return later[place] if worth > 0 else None
+
+
+def _sentence(statement: SaidSentence | None, *, asks: bool = False) -> str:
+    if statement is None:
+        return ""
+    text = shortened(statement.text, _SENTENCE_BYTES, utf8_bytes)
+    if text.endswith(":"):
+        return ""  # It introduces code or a table.
+    if asks and statement.signals & {"question", "request"}:
+        who = statement.speaker or "User"
+        text = f"{who} asked: {text}"
+    if not text or text.endswith((".", "!", "?", "…", "。", "？", "！")):
+        return text
+    return text + ("。" if "\u3000" <= text[-1] <= "\u9fff" else ".")
+
+
+def _tags(told: Sequence[SaidSentence]) -> tuple[str, ...]:
+    speakers = {item.speaker for item in told if item.speaker}
+    text = " ".join(one.text for one in told)
+    named = tuple(people(text, speakers))
+    topics = topics_of(text, "", people=(*named, *speakers), most=MAX_TAGS)
+    others = [name.casefold() for name in named if name not in speakers]
+    signals = [signal for one in told for signal in sorted(one.signals & (_FIRST_GOAL | _RESULT))]
+    tags = list(dict.fromkeys([*topics, *others, *signals]))
+    return tuple(tags[: max(len(topics), MIN_TAGS)])

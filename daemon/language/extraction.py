@@ -7,29 +7,32 @@ agents, not questions, greetings, orders or commands.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
 from ..memory.records import OBSERVED, USER_STATED, Type
+from ..memory.similarity import words
 from . import cues
-from .cues import Signal, signals_of, worth
+from .cues import WORD, Signal, signals_of, worth
 from .distilling import topics_of
 from .names import Mention, mentions, people
+from .references import asked_about, noun_phrase, with_referents
 from .sentences import sentences, shortened, utf8_bytes
-from .speech import Role
+from .speech import MOST_CHARS, Role, Turn, is_command, utterance_of, without_cited
 from .statements import (
     SaidSentence,
     confirms,
     correction_of,
     denies,
-    redated,
     spoken,
     worth_keeping,
 )
-from .turn_text import MOST_CHARS, Turn, is_command, utterance_of, without_cited
+from .vocabulary import not_topics
 
 Kind: TypeAlias = Literal[
     "correction", "solution", "error_pattern", "decision", "preference", "fact"
@@ -57,9 +60,19 @@ _LEAD_IN: Final = re.compile(
     r"^(?:(?:oh|ah|ach|and|und|but|aber|ok(?:ay)?|well|hey|hi|btw|by the way)[,.!]? )+(?=\w+ \w)",
     re.IGNORECASE,
 )
+# A name that was put in; see `references`.
+_PUT_IN: Final = re.compile(r"\A[^\[]{1,40}\[((?:(?! removed\])[^\]])+)\]")
 _PARTS: Final = re.compile(r"[,;]| and | und | y ")
-_SAYS_MORE: Final = 1.0
-_LEAST_BYTES: Final = 20
+# "That was it" alone confirms what the agent said; with more it is a solution.
+_CONFIRMING_WORDS: Final = 7
+_SAYS_MORE: Final = 2.0
+_LEAST_BYTES: Final = 16
+# The statements of a reply that are surely about what was asked.
+_MARKED: Final = 2
+# The turns in which a user decides what they asked.
+_PONDERED: Final = 6
+# The subject of "I'm Petra", which says it nowhere itself.
+_OWN_NAME: Final = "my name"
 # A solution is stored with its problem: "the build fails → run `make x`".
 _LEAST_OF_SOLUTION: Final = 12
 _LEAST_OF_CORRECTION: Final = 8
@@ -69,6 +82,8 @@ _PASTED_ERROR: Final = re.compile(
     r"(?P<error>[^\n`]{0,120}(?:[Ee]rror|Exception|panic|[Ff]ailed|FATAL)[^\n`]{0,120})$",
     re.MULTILINE,
 )
+# An error by its name or number says more than what it was about.
+_ERROR_NAME: Final = re.compile(r"\w(?:Error|Exception)\b|\b[45]\d\d\b|[\"“„`]")
 _PROBLEM_BYTES: Final = 200
 _PREFERENCE_BYTES: Final = 160
 HEALTHY: Final = 0.95
@@ -79,8 +94,6 @@ _ACTORS: Final[dict[Role, str]] = {"user": "user", "agent": "assistant"}
 _LASTING: Final = 3.0
 _TO_AN_AGENT: Final = 1.0
 _CORRECTING: Final = 4.0
-# A text with a date, which any other date would correct.
-_ANY: Final = ("May 1",)
 _OF_NAMED: Final = 0.5
 # A name within a sentence.
 _WITHIN: Final = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+\b")
@@ -123,32 +136,76 @@ class Observation(msgspec.Struct, frozen=True):
 def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Observation]:
     """What is worth remembering of the turns, in order, without repeated and corrected things.
 
-    Only the first 16,000 characters of a turn are read. A statement has at least 20 bytes: 20
-    characters of English, 7 of Chinese. `earlier` are the texts already kept of the conversation,
+    Only the first 16,000 characters of a turn are read. A statement has at least 16 bytes: 16
+    characters of English, 6 of Chinese. `earlier` are the texts already kept of the conversation,
     oldest first, which corrections such as "at 4, not 3" apply to.
     """
     told = [turn for turn in turns if not is_command(turn.text)]
-    said = spoken(tuple(utterance_of(without_cited(turn)) for turn in told), _AGGRESSION)
-    among = any(one.role == "agent" for one in said)
+    heard = spoken(tuple(utterance_of(without_cited(turn)) for turn in told), _AGGRESSION)
+    said = with_referents(heard, earlier)
+    among = any(item.role == "agent" for item in said)
     named = {name for one in said if one.role == "user" for name in _WITHIN.findall(one.said)}
     met = _met(said)
     statements = [_raised(one, among, named, met) for one in _without_injected(said)]
-    denied = {one.place for one in said if one.role == "user" and denies(one.said)}
-    meant = [
-        one
-        for one in statements
-        if one.said in met or _is_stated(one) or (one.place in denied and redated(one.said, _ANY))
-    ]
-    stated, corrected = _corrected(meant, earlier, denied)
+    stated, corrected = _corrected(statements, met, earlier)
     kept = worth_keeping(stated, _AGGRESSION)
-    whole = _with_problems(kept, said, told)
+    whole, ended = _with_problems(kept, said, told, earlier)
+    corrected |= ended
     long = (
         one
         for one in whole
         if utf8_bytes(one.text) >= _LEAST_BYTES or _matters(one.said) or one.said in met
     )
-    made = (_observation(one, told[one.place], met.get(one.said, "")) for one in long)
-    return [replace(one, corrects=corrected.get(one.text, "")) for one in made]
+    answers = _with_topics(long, said, corrected)
+    made = (
+        _observation(answer, told[answer.place], met.get(answer.said, "")) for answer in answers
+    )
+    return [
+        replace(observation, corrects=corrected.get(observation.text, "")) for observation in made
+    ]
+
+
+def _with_topics(
+    statements: Iterable[SaidSentence], said: Sequence[SaidSentence], settled: Collection[str]
+) -> Iterator[SaidSentence]:
+    """The statements; the first of each reply with what the agent asked about, in brackets.
+
+    "Who is doing the food? We booked Kalliope's" is found by "food".
+    """
+    topics: dict[int, str] = {}
+    # What the user asked, and may decide some turns later.
+    pondered: list[tuple[int, str]] = []
+    for sentence in said:
+        asks = "question" in sentence.signals and not cues.says("agenda", sentence.said)
+        if sentence.role == "agent":
+            topics[sentence.place + 1] = asked_about(sentence.said) if asks else ""
+        question = sentence.said
+        if sentence.role == "agent" and sentence.answers:
+            # It answers the user, who may decide otherwise.
+            question = question.partition("?")[0] + "?"
+        elif sentence.role == "agent" or not asks:
+            continue
+        if cues.says("which", question) and (about := asked_about(question)):
+            pondered.append((sentence.place, about))
+    marked: Counter[int] = Counter()
+    for statement in statements:
+        topic = topics.get(statement.place, "") if statement.role == "user" else ""
+        if statement.role == "user" and "decision" in statement.signals:
+            earlier = [
+                about for place, about in pondered if 0 < statement.place - place <= _PONDERED
+            ]
+            topic = earlier[-1] if earlier else topic
+        marked[statement.place] += 1
+        if topic and not (
+            statement.answers
+            or statement.text in settled
+            or marked[statement.place] > _MARKED
+            or "[" in statement.text
+            or topic.lower() in statement.text.lower()
+        ):
+            yield replace(statement, text=f"{statement.text} [{topic}]")
+        else:
+            yield statement
 
 
 def _without_injected(said: Sequence[SaidSentence]) -> Iterator[SaidSentence]:
@@ -164,12 +221,12 @@ def _without_injected(said: Sequence[SaidSentence]) -> Iterator[SaidSentence]:
 def _met(said: Sequence[SaidSentence]) -> dict[str, str]:
     """The sentences in which a user gives a name that the agent then uses, each with the name."""
     replies: dict[int, str] = {}
-    for one in said:
-        if one.role == "agent":
-            replies[one.place] = f"{replies.get(one.place, '')} {one.said}".strip()
+    for item in said:
+        if item.role == "agent":
+            replies[item.place] = f"{replies.get(item.place, '')} {item.said}".strip()
     asked = ((one, replies.get(one.place + 1, "")) for one in said if one.role == "user")
-    found = {one.said: cues.introduced_as(one.said, reply) for one, reply in asked if reply}
-    return {sentence: name for sentence, name in found.items() if name}
+    result = {one.said: cues.introduced_as(one.said, reply) for one, reply in asked if reply}
+    return {sentence: name for sentence, name in result.items() if name}
 
 
 def _raised(
@@ -183,8 +240,11 @@ def _raised(
     if statement.role != "user":
         return statement
     signals = statement.signals
+    if confirms(statement) and len(WORD.findall(statement.said)) > _CONFIRMING_WORDS:
+        signals |= {"solution"}
+        statement = replace(statement, signals=signals)
     if cues.is_lasting(statement.said) or statement.said in met:
-        lasting: Signal = "commitment" if cues.is_reminder(statement.said) else "preference"
+        lasting: Signal = "commitment" if cues.says("reminder", statement.said) else "preference"
         signals = (signals - {"request", "hedge", "greeting"}) | {lasting}
         return replace(statement, signals=signals, worth=statement.worth + _LASTING)
     if cues.is_health(statement.said):
@@ -200,59 +260,83 @@ def _matters(text: str) -> bool:
 
 
 def _corrected(
-    stated: Sequence[SaidSentence], earlier: Sequence[str], denied: Collection[int]
+    statements: Sequence[SaidSentence], met: Collection[str], earlier: Sequence[str]
 ) -> tuple[list[SaidSentence], dict[str, str]]:
-    """The statements with corrections applied, and the earlier text that each one corrects."""
+    """What is stated, with corrections applied, and the earlier text that each one corrects."""
+    denied = {item.place for item in statements if item.role == "user" and denies(item.said)}
     corrected: dict[str, str] = {}
-    found: list[SaidSentence] = []
-    for statement in stated:
-        texts = [*earlier, *(one.text for one in found)]
+    result: list[SaidSentence] = []
+    for statement in statements:
+        is_stated = statement.said in met or _is_stated(statement)
         known = None
         if statement.role == "user" and "question" not in statement.signals:
-            known = correction_of(statement.said, texts)
-            if known is None and statement.place in denied:
-                known = redated(statement.said, texts)
+            texts = [*earlier, *(one.text for one in result)]
+            known = correction_of(statement.said, texts, denied=statement.place in denied)
         if known is None:
-            if not redated(statement.said, _ANY):
-                found.append(statement)
+            result += [statement] * is_stated
             continue
         if known.place >= len(earlier):
-            del found[known.place - len(earlier)]
+            del result[known.place - len(earlier)]
         text = statement.text if known.text == statement.said else known.text
         if known.place < len(earlier):
             corrected[text] = earlier[known.place]
         signals = statement.signals | {"correction"}
-        found.append(replace(statement, text=text, signals=signals, worth=_CORRECTING))
-    return found, corrected
+        result.append(replace(statement, text=text, signals=signals, worth=_CORRECTING))
+    return result, corrected
+
+
+def _content(text: str) -> frozenset[str]:
+    return frozenset(words(text)) - not_topics()
 
 
 def _with_problems(
-    kept: Iterable[SaidSentence], said: Sequence[SaidSentence], turns: Sequence[Turn]
-) -> list[SaidSentence]:
-    """The statements; an agent's solution absorbs the problem before it."""
+    kept: Iterable[SaidSentence],
+    said: Sequence[SaidSentence],
+    turns: Sequence[Turn],
+    earlier: Sequence[str],
+) -> tuple[list[SaidSentence], dict[str, str]]:
+    """The statements, and the earlier text that each solution ends.
+
+    A solution names the problem before it, which is no longer a statement by itself.
+    """
     whole: list[SaidSentence] = []
-    problem: SaidSentence | None = None
+    ended: dict[str, str] = {}
+    before = {two.said: [one.text] for one, two in pairwise(said) if one.place == two.place}
+    errors = [text for text in earlier if {"error"} == signals_of(text) & {"error", "solution"}]
     for statement in kept:
-        kind = _kind(statement.signals)
-        if kind == "error_pattern":
-            problem = statement
-        elif kind == "solution" and statement.role == "agent":
-            told = problem.text if problem else _asked_before(statement, said)
+        if "solution" not in statement.signals:
+            if "error" in statement.signals and not _matters(statement.said):
+                errors.append(statement.text)
+            whole.append(statement)
+            continue
+        if statement.role == "agent":
+            solved = errors[-1:] or _asked_before(statement, said)
             pasted = _PASTED_ERROR.search(turns[max(0, statement.place - 1)].text)
-            problem = None
-            if told:
-                whole = [one for one in whole if one.text != told]
-                shown = f"{pasted['error'].strip()}: {told}" if pasted else told
-                statement = replace(statement, text=f"{shown} → {statement.text}")  # noqa: PLW2901
-        whole.append(statement)
-    return whole
+            shown = [f"{pasted['error'].strip()}: {item}" if pasted else item for item in solved]
+        else:
+            about = _content(statement.text)
+            solved = [error for error in errors if about & _content(error)] or errors[-1:]
+            shown = [one for one in solved if _ERROR_NAME.search(one)]
+        problems = [*solved, *errors] or before.get(statement.said, [])
+        name = next(filter(None, map(noun_phrase, problems)), "")
+        text = statement.text
+        if shown:
+            text = f"{shown[0]} → {text}"
+        elif name and name not in text:
+            text = f"{text} [{name}]"
+        if text != statement.text or any(_content(text) & _content(one) for one in solved):
+            ended.update((text, one) for one in solved if one in earlier)
+            whole = [one for one in whole if one.text not in solved]
+            errors = [one for one in errors if one not in solved]
+        whole.append(replace(statement, text=text))
+    return whole, ended
 
 
-def _asked_before(statement: SaidSentence, said: Sequence[SaidSentence]) -> str:
+def _asked_before(statement: SaidSentence, said: Sequence[SaidSentence]) -> list[str]:
     """The user's last statement before an agent's advice."""
-    before = [one for one in said if one.place == statement.place - 1 and one.role == "user"]
+    before = [item for item in said if item.place == statement.place - 1 and item.role == "user"]
     told = [one for one in before if "greeting" not in one.signals]
-    return shortened(told[-1].text.rstrip("?？"), _PROBLEM_BYTES, utf8_bytes) if told else ""
+    return [shortened(one.text.rstrip("?？"), _PROBLEM_BYTES, utf8_bytes) for one in told[-1:]]
 
 
 def _is_stated(statement: SaidSentence) -> bool:
@@ -260,20 +344,35 @@ def _is_stated(statement: SaidSentence) -> bool:
     least = _LEAST_OF_SOLUTION if "solution" in signals else _LEAST_BYTES
     if "correction" in signals or _matters(statement.said):
         least = _LEAST_OF_CORRECTION
-    if signals & _NOT_STATED or utf8_bytes(statement.text) < least:
+    if signals & _NOT_STATED or utf8_bytes(statement.text) < least or _is_mere_secret(statement):
         return False
-    if statement.role in {"system", "tool"} or _is_mere_secret(statement):
+    if statement.role in {"system", "tool"}:
         return False
     if "request" in signals and not _tells_by_the_way(statement):
         return False
     if statement.role == "agent":
-        if cues.is_acknowledgement(statement.said) or not signals & _FROM_AGENTS:
-            return False
-        # "Look at the error in the log" is advice.
-        return bool(signals & _FROM_AGENTS - {"error"}) or "request" not in signals_of(
-            statement.said
-        )
-    return "hedge" not in signals or _kind(signals) in {"decision", "preference", "correction"}
+        return _is_done(statement)
+    return _matters(statement.said) or not (
+        cues.says("momentary", statement.said)
+        or _is_mere_yes(statement)
+        or ("hedge" in signals and _kind(signals) not in {"decision", "preference", "correction"})
+    )
+
+
+def _is_done(statement: SaidSentence) -> bool:
+    """Whether an agent says what it did or found out; what it advises must have helped."""
+    if statement.confirmed:
+        return True
+    if cues.is_acknowledgement(statement.said) or cues.says("advice", statement.said):
+        return False
+    return "solution" in statement.signals or (
+        bool(statement.signals & _FROM_AGENTS) and cues.is_own_report(statement.said)
+    )
+
+
+def _is_mere_yes(statement: SaidSentence) -> bool:
+    answer = re.split(r"[?？]\s*", statement.said)[-1]
+    return statement.answers and cues.is_bare_answer(answer)
 
 
 def _is_mere_secret(statement: SaidSentence) -> bool:
@@ -297,21 +396,21 @@ def _kind(signals: frozenset[Signal]) -> Kind:
 def _observation(statement: SaidSentence, turn: Turn, name: str = "") -> Observation:
     """A statement as an observation; `name`: the name that the user gives in it."""
     kind = _kind(statement.signals)
-    speaker = statement.speaker or ("User" if statement.role == "user" else "")
     named = mentions(statement.text, statement.speaker)
-    persons = tuple(one.name for one in named if one.type == "person")
+    persons = tuple(mention.name for mention in named if mention.type == "person")
     topics = topics_of(statement.text, statement.text, people=persons, most=_TOPICS)
     done = statement.role == "agent" and kind == "fact"
     profile = _told_in(statement.said) if statement.role == "user" and not turn.actor else {}
     if name and not turn.actor:
         profile.setdefault("name", name)
+    subject = _subject(statement, persons, (item.name for item in named))
     matters = dict.fromkeys(
         (kind, *cues.matters_of(statement.said), *(["name"] * bool(name)), *topics)
     )
     return Observation(
         type="episodic" if done else "procedural" if kind in _HOW_TO else "semantic",
         event="task_completed" if done else _EVENTS[kind],
-        subject=_subject(statement, persons, topics, speaker),
+        subject=_OWN_NAME if "name" in profile else subject,
         text=shortened(_LEAD_IN.sub("", statement.text), _MOST_BYTES, utf8_bytes),
         tags=tuple(dict.fromkeys(matters)),
         importance=max(_importance(statement, kind), NAMED if name else 0.0),
@@ -347,18 +446,15 @@ def profile_of(turn: Turn) -> dict[str, str]:
 
 def _told_in(sentence: str) -> dict[str, str]:
     told = cues.names_told(sentence)
-    if cues.is_standing(sentence) and not cues.is_health(sentence):
+    if cues.says("standing", sentence) and not cues.is_health(sentence):
         told["preference"] = shortened(_LEAD_IN.sub("", sentence), _PREFERENCE_BYTES, utf8_bytes)
     return told
 
 
-def _subject(
-    statement: SaidSentence, persons: tuple[str, ...], topics: tuple[str, ...], speaker: str
-) -> str:
-    """The person at its beginning or its speaker, else its topics, else the speaker."""
-    if persons and (statement.text.startswith(persons[0]) or persons[0] == speaker):
+def _subject(statement: SaidSentence, persons: tuple[str, ...], things: Iterable[str]) -> str:
+    """The person at its beginning or its speaker, else what it begins with, else what it names."""
+    if persons and (statement.text.startswith(persons[0]) or persons[0] == statement.speaker):
         return persons[0]
-    if topics:
-        said = statement.text.lower()
-        return " ".join(sorted(topics[:2], key=said.find))
-    return persons[0] if persons else speaker
+    put_in = _PUT_IN.search(statement.text)
+    about = put_in[1] if put_in else noun_phrase(statement.text)
+    return about or next(iter((*persons, *things)), statement.speaker)

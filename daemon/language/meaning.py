@@ -1,24 +1,105 @@
-"""What the full-text index holds of a text beside its words: its concepts and its dates."""
+"""What the full-text index holds of a text beside its words: its concepts and its dates.
+
+And the names that it introduces by what they are: "our son Toby", "Bramble, the spaniel". A
+question for the son or the dog then finds what is said of Toby and Bramble.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
+from ..memory.indexing import fold, index_words
+from .date_tokens import may_have_dates
 from .dates import date_codes
-from .facets import tells_change
-from .thesaurus import thesaurus
+from .facets import content_terms, single_stems, tells_change
+from .thesaurus import language_of, thesaurus
+from .vocabulary import grammar_by_language, words
+
+# Longer texts are no statements; introducing is rare in them.
+_LONGEST: Final = 400
+_TITLE: Final = r"(?:(?:Dr|Mrs?|Ms|Prof|St|Sr|Sra|Herr|Frau|Señora?|Madame|Monsieur|Mme)\.?\s+)*"
+_NAME: Final = r"(?P<name>[A-ZÀ-ÖØ-Þ][\w'’-]*[a-zß-ÿ][\w'’-]*)"
+_SURNAME: Final = r"(?:\s+[A-ZÀ-ÖØ-Þ][\w'’-]+)?"
+_IS: Final = r"\s+(?:is|ist|es|est)"
+_NOUN: Final = r"(?P<noun>[^\W\d_]{3,})"
+_DETERMINER: Final = (
+    r"(?:[Mm]y|[Oo]ur|[Tt]he|[Hh]is|[Hh]er|[Tt]heir|[Aa]n?|[Mm]eine?[rnms]?|[Uu]nsere?[rnms]?|[Dd]er|[Dd]ie"
+    r"|[Mm]i|[Nn]uestr[oa]|[Ee]l|[Ll]a|[Mm]on|[Mm]a|[Nn]otre|[Ll]e)"
+)
+# What a person or an animal is: "our son Toby"; "Gail, the accountant"; "Toby is our son".
+_OF_BEINGS: Final = tuple(
+    map(
+        re.compile,
+        (
+            rf"\b{_DETERMINER}\s+(?:[a-zß-ÿ]+\s+)??{_NOUN},?\s+{_TITLE}{_NAME}",
+            rf"\b{_NAME}{_SURNAME}(?:,|{_IS})\s+{_DETERMINER}\s+(?:[a-zß-ÿ]+\s+)??{_NOUN}\b",
+        ),
+    )
+)
+_BEINGS: Final = frozenset(
+    {"family", "animals", "work", "body", "home", "school", "papers", "money"}
+)
+_MAY_BE_BEING: Final = re.compile(rf"\s{_NAME}|,\s|{_IS}\s")
+# What anything is called: "the server is called heron".
+_OF_THINGS: Final = re.compile(
+    rf"\b{_NOUN}(?:,)?\s+(?:(?:is|was)\s+)?(?:called|named|heißt|heisst|se\s+llama|s['’]appelle)\s+"
+    r"(?P<name>[^\W\d_][\w-]+)"
+)
+
+
+@lru_cache(64)
+def roles_in(text: str) -> tuple[tuple[str, str], ...]:
+    """The codes of concepts and the names that a text introduces by them.
+
+    A name is one word, folded; of "Dr Iqbal" and "Nasreen Iqbal" the first word that is no title.
+    """
+    return () if len(text) > _LONGEST else tuple(_roles_in(text))
+
+
+def _roles_in(text: str) -> Iterator[tuple[str, str]]:
+    # A capital letter in the text, or a comma or "is" after the first word, comes with any being.
+    patterns = (*(_OF_BEINGS if _MAY_BE_BEING.search(text) else ()), _OF_THINGS)
+    introduced = [(pattern, match) for pattern in patterns for match in pattern.finditer(text)]
+    if not introduced:
+        return
+    known = thesaurus()
+    meant = {meaning.words[0]: meaning.codes for meaning in known.meanings(text)}
+    # Of its nouns, which German writes large, none is a name.
+    nouns = meant if language_of(frozenset(index_words(text.lower()))) == "de" else {}
+    for pattern, match in introduced:
+        name = fold(match["name"].removesuffix("'s").removesuffix("’s"))
+        if name in nouns or _is_word(name):
+            continue
+        for code in meant.get(fold(match["noun"]), ""):
+            if pattern is _OF_THINGS or known.field_of(code) in _BEINGS:
+                yield code, name
+
+
+def _is_word(name: str) -> bool:
+    """Whether it is a word that may have a capital letter, but is no name."""
+    if len(name) < 2 or name in words("months") or name in words("days"):
+        return True
+    return any(name in grammar for grammar in grammar_by_language().values())
+
 
 # The code of a statement that may tell that something is no longer as it was.
 CHANGE: Final = "\ue1a0"
+# The code of a statement that has a name, or in German another noun.
+NAME: Final = "\ue1a1"
+# The code of a statement that names one of several: "my sister Leena", not "our dentist Dr Brown".
+BEING: Final = "\ue1a2"
+_CAPITAL: Final = re.compile(r"(?<=[^\s.!?:])\s+([A-ZÀ-Þ][\w.'’-]*[\w'’])")
 # A longer text, or one of several sentences, is no single statement.
-_LONGEST: Final = 100
+_LONGEST_STATEMENT: Final = 100
 _SEVERAL: Final = re.compile(r"[^\W\d_]{4}[.…]\s+\S|。.|[!?！？]")
 
 
 def index_codes(text: str, told_at: float | None, *, is_turn: bool = False) -> str:
-    """The codes of the concepts and dates in a text, each once, and whether it tells a change.
+    """The codes of the concepts and dates in a text, each once, and of what kind it is.
 
     Args:
         text: as it was written.
@@ -26,9 +107,20 @@ def index_codes(text: str, told_at: float | None, *, is_turn: bool = False) -> s
             relative to a time mean no date.
         is_turn: whether it is a turn of a conversation, which replaces no statement.
     """
-    zone = dt.datetime.fromtimestamp(told_at or 0.0).astimezone().tzinfo
-    assert zone is not None
-    codes = thesaurus().codes_of(text) + date_codes(text, told_at, zone)
-    is_statement = not is_turn and len(text) <= _LONGEST and not _SEVERAL.search(text)
-    states_change = is_statement and tells_change(text)
-    return CHANGE + codes if states_change else codes
+    codes = thesaurus().codes_of(text)
+    if may_have_dates(text):
+        zone = dt.datetime.fromtimestamp(told_at or 0.0).astimezone().tzinfo
+        assert zone is not None
+        codes += date_codes(text, told_at, zone)
+    if not is_turn and len(text) <= _LONGEST_STATEMENT and not _SEVERAL.search(text):
+        codes += CHANGE * tells_change(text) + NAME * _has_name(text) + BEING * _names_being(text)
+    return codes
+
+
+def _names_being(text: str) -> bool:
+    return bool(roles_in(text)) and single_stems().isdisjoint(content_terms(text))
+
+
+def _has_name(text: str) -> bool:
+    """Whether a word after the first begins with a capital letter and is no day or month."""
+    return any(name.lower() not in words("days") for name in _CAPITAL.findall(text))

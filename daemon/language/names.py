@@ -59,10 +59,10 @@ def people(text: str, known: Collection[str] = ()) -> tuple[str, ...]:
         text: any text, also a part of a longer one.
         known: names that are certainly people's, such as those of the speakers.
     """
-    found = dict.fromkeys(_names(text, frozenset(name.casefold() for name in known)))
+    result = dict.fromkeys(_names(text, frozenset(name.casefold() for name in known)))
     if not text.isascii():
-        found.update(dict.fromkeys(match[1] for match in compiled(_HONORED).finditer(text)))
-    return tuple(name for name in found if not _part_of_another(name, found))
+        result.update(dict.fromkeys(match[1] for match in compiled(_HONORED).finditer(text)))
+    return tuple(name for name in result if not _part_of_another(name, result))
 
 
 def is_given_name(word: str) -> bool:
@@ -85,7 +85,7 @@ def mentions(text: str, speaker: str = "") -> tuple[Mention, ...]:
         types[about] = "person"
     for kin in _kin().finditer(text):
         owner, relation = kin["owner"] or speaker, kin["relation"].casefold()
-        name = next((one for one in named if one.startswith(f"{kin['name']} ")), kin["name"])
+        name = next((item for item in named if item.startswith(f"{kin['name']} ")), kin["name"])
         types.setdefault(name, "concept" if relation in {"dog", "cat"} else "person")
         if owner:
             types.setdefault(owner, "person")
@@ -104,12 +104,12 @@ def _part_of_another(name: str, names: Collection[str]) -> bool:
 
 
 def _names(text: str, known: frozenset[str]) -> Iterator[str]:
-    found = list(_WORD.finditer(text))
+    matches = list(_WORD.finditer(text))
     at = 0
-    while at < len(found):
-        length = _run(text, found, at)
-        if length and _is_person(text, found, at, length, known):
-            yield text[found[at].start() : found[at + length - 1].end()]
+    while at < len(matches):
+        length = _run(text, matches, at)
+        if length and _is_person(text, matches, at, length, known):
+            yield text[matches[at].start() : matches[at + length - 1].end()]
         at += max(1, length)
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Final
@@ -13,6 +14,7 @@ from typing import Final
 import msgspec
 
 from ..memory.similarity import fold
+from ..memory.stemming import base_of
 from .vocabulary import pairs, words
 
 # Longer texts say more than one thing.
@@ -41,6 +43,8 @@ class Statement(msgspec.Struct, frozen=True):
     Attributes:
         text: folded, with its punctuation.
         words: in order; without punctuation, "the" and prefaces; "isn't" as "is", "not".
+        gist: `words` in the form in which statements are compared for repetition: without
+            articles, with one word for each of two that mean the same.
         core: `words` without negations, articles and auxiliary verbs, roughly stemmed.
         negations: the negations in `words`.
         asks: whether it is a question.
@@ -50,6 +54,7 @@ class Statement(msgspec.Struct, frozen=True):
 
     text: str
     words: tuple[str, ...]
+    gist: tuple[str, ...]
     core: tuple[str, ...]
     negations: tuple[str, ...]
     asks: bool
@@ -62,7 +67,7 @@ def read(text: str) -> Statement:
     return _read_short(text) if len(text) <= LONGEST else _read(text)
 
 
-@lru_cache(1_024)
+@lru_cache(256)
 def _read_short(text: str) -> Statement:
     return _read(text)
 
@@ -73,15 +78,17 @@ def _read(text: str) -> Statement:
     said = tuple(_in_first_person(_words(told)))
     denials = tuple(word for word in said if word in negations())
     left_out = _left_out(bool(denials))
-    capital = (one.strip(_OPENING + _CLOSING) for one in text.split()[1:])
+    capital = (item.strip(_OPENING + _CLOSING) for item in text.split()[1:])
+    names = frozenset(fold(word) for word in capital if word[:1].isupper())
     return Statement(
         text=folded,
         words=said,
+        gist=tuple(_gist(said, names, denies=bool(denials))),
         core=tuple(_stem(word) for word in said if word not in left_out),
         negations=denials,
         asks=bool(_QUESTION.search(folded)),
         open=_leaves_open(said),
-        names=frozenset(fold(word) for word in capital if word[:1].isupper()),
+        names=names,
     )
 
 
@@ -103,8 +110,51 @@ def _left_out(denies: bool) -> frozenset[str]:
     return words("helping") | negations() | words("with_negation" if denies else "always")
 
 
+def is_interchangeable(word: str) -> bool:
+    """Whether a word may be another one, or left out, in a statement that says the same."""
+    return word in _interchangeable()
+
+
+@cache
+def _interchangeable() -> frozenset[str]:
+    sets = ("unsaid", "copulas", "lying", "passive", "naming_verbs", "with_negation")
+    others = ("has", "have", "am")
+    return frozenset(_synonyms()).union(_synonyms().values(), others, *map(words, sets))
+
+
+@cache
+def _synonyms() -> dict[str, str]:
+    return dict(pair.split("/") for pair in words("synonyms"))
+
+
+def _gist(said: tuple[str, ...], names: frozenset[str], *, denies: bool) -> Iterator[str]:
+    """The words without articles and the like; "gets collected" as "is collected"."""
+    special, synonyms = _interchangeable(), _synonyms()
+    for before, word, after in zip(("", *said), said, (*said[1:], ""), strict=False):
+        if word.endswith("'s") and after in words("movable"):
+            yield from (word[:-2], "is")
+        elif word not in special or not _is_unsaid(word, before, after, names, denies=denies):
+            auxiliary = word in words("passive") and _is_participle(after)
+            lies = word in words("lying") and after in words("movable")
+            yield "is" if auxiliary or lies or word == "ist" else synonyms.get(word, word)
+
+
+def _is_unsaid(word: str, before: str, after: str, names: frozenset[str], *, denies: bool) -> bool:
+    return (
+        (word in words("unsaid") and word not in names)
+        or (word == "any" and denies)
+        or (word in {"has", "have"} and _is_participle(after))
+        or (word in words("naming_verbs") and before in words("copulas"))
+        or (word in {"an", "am"} and _synonyms().get(after, after) == "jede")
+    )
+
+
+def _is_participle(word: str) -> bool:
+    return word.endswith(("ed", "en")) or base_of(word) != word
+
+
 def _leaves_open(said: tuple[str, ...]) -> bool:
-    if not words("hedges").isdisjoint(said) or sum(one in words("negations") for one in said) > 1:
+    if not words("hedges").isdisjoint(said) or sum(item in words("negations") for item in said) > 1:
         return True
     if said and said[-1] in words("answers"):
         return True
@@ -112,13 +162,13 @@ def _leaves_open(said: tuple[str, ...]) -> bool:
 
 
 def _words(folded: str) -> list[str]:
-    found: list[str] = []
+    words: list[str] = []
     for chunk in folded.split():
         for piece in (chunk,) if chunk.isascii() else _PIECE.findall(chunk):
             word = piece.rstrip(_CLOSING).lstrip(_OPENING)
             if word and word not in {"the", "-"}:
-                found.extend(_expanded(word))
-    return found
+                words.extend(_expanded(word))
+    return words
 
 
 def _in_first_person(said: list[str]) -> list[str]:

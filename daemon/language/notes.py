@@ -19,7 +19,7 @@ from ..memory.metadata import extract, merge
 from ..memory.records import DEFAULT_CATEGORY, Metadata
 from ..memory.similarity import exact_key
 from .cues import Signal, signals_of
-from .note_items import Item, items
+from .markdown import Item, items
 from .sentences import shortened, utf8_bytes
 from .statements import statements
 
@@ -40,7 +40,6 @@ MARKED: Final = 0.7
 DECIDED: Final = 0.75
 SAID: Final = 0.65
 _LEAST_CHARS: Final = 15
-_LEAST_BOLD_CHARS: Final = 10
 _LEAST_BULLET_CHARS: Final = 30
 _MOST_BYTES: Final = 1_000
 _DECISION: Final = re.compile(
@@ -49,13 +48,7 @@ _DECISION: Final = re.compile(
     re.IGNORECASE,
 )
 _SAID: Final[frozenset[Signal]] = frozenset({"decision", "correction", "preference"})
-_BOLD_START: Final = re.compile(r"(?:\*\*|__)(?=\S)")
-_BOLD: Final = re.compile(
-    r"(?<![\w*])\*{2,3}(?=\S)|(?<=\S)\*{2,3}(?![\w*])|(?<!\w)__(?=\S)|(?<=\S)__(?!\w)"
-)
-_STRUCK: Final = re.compile(r"~~[^~\n]{1,500}~~")
 _LINK: Final = re.compile(r"!?\[([^\]\n]{0,300})\]\([^()\s]{1,2048}\)")
-_TITLE: Final = re.compile(r"\*\*[^*]+\*\*:?|__[^_]+__:?")
 _LONGEST_TITLE: Final = 120
 
 
@@ -63,7 +56,7 @@ class NoteFact(msgspec.Struct, frozen=True):
     """A fact of a note.
 
     Attributes:
-        text: without Markdown, except back quotes.
+        text: without Markdown, except code spans.
         category: the category of its headings.
         importance: 0.75 for a decision in a list, 0.7 for a ticked or bold item, else 0.65.
         metadata: the references of the item and everything nested in it.
@@ -91,11 +84,11 @@ def read_note(text: str, categories: Mapping[str, str] = CATEGORIES) -> list[Not
             to three letters matches a whole word, a longer one the beginning of a word. The
             innermost matching heading decides.
     """
-    found: dict[str, NoteFact] = {}
+    result: dict[str, NoteFact] = {}
     for item in items(text.encode("utf-8", "replace").decode()):
         for fact in _facts(item, "", categories):
-            found.setdefault(fact.text.strip().casefold(), fact)
-    return list(found.values())
+            result.setdefault(fact.text.strip().casefold(), fact)
+    return list(result.values())
 
 
 def _facts(item: Item, context: str, categories: Mapping[str, str]) -> Iterator[NoteFact]:
@@ -112,41 +105,41 @@ def _facts(item: Item, context: str, categories: Mapping[str, str]) -> Iterator[
         yield from _said(item, categories)
     inner = context
     if _introduces(item):
-        inner = _with_context(context, _plain(item.text).rstrip(": "))
+        inner = _with_context(context, _plain(item).rstrip(": "))
     for child in item.children:
         yield from _facts(child, inner, categories)
 
 
-def _divided(item: Item, context: str) -> tuple[Item, tuple[Item, ...]]:
+def _divided(item: Item, context: str) -> tuple[Item, list[Item]]:
     """The fact with the details in its list, and the children that are facts themselves.
 
     An item that says too little without its list is not divided.
     """
-    apart = tuple(child for child in item.children if _stands_alone(child))
-    own = replace(item, children=tuple(one for one in item.children if not _stands_alone(one)))
+    apart = [child for child in item.children if _stands_alone(child)]
+    own = replace(item, children=[one for one in item.children if not _stands_alone(one)])
     if not apart or len(_with_context(context, _whole_text(own))) < _LEAST_CHARS:
-        return item, ()
+        return item, []
     return own, apart
 
 
 def _stands_alone(item: Item) -> bool:
-    return _importance(item) is not None and len(_plain(item.text)) > _LEAST_BULLET_CHARS
+    return _importance(item) is not None and len(_plain(item)) > _LEAST_BULLET_CHARS
 
 
 def _parts(item: Item) -> Iterator[Item]:
     """The item; if it is too long for one fact, several items with some of its children each."""
-    own = replace(item, children=())
-    title = own if utf8_bytes(item.text) <= _LONGEST_TITLE else replace(own, text="")
+    own = replace(item, children=[])
+    title = own if utf8_bytes(item.text) <= _LONGEST_TITLE else replace(own, lines=[])
     part, size = own, utf8_bytes(item.text)
     for child in item.children:
         length = utf8_bytes(_whole_text(child)) + len("; ")
         if size + length > _MOST_BYTES and part.children:
             yield part
-            part, size = replace(title, code=""), utf8_bytes(title.text)
+            part, size = replace(title, code=[]), utf8_bytes(title.text)
         if length > _MOST_BYTES - _LONGEST_TITLE and child.children:
             yield from _parts(child)
             continue
-        part = replace(part, children=(*part.children, child))
+        part = replace(part, children=[*part.children, child])
         size += length
     if part.children or part is own:
         yield part
@@ -157,32 +150,30 @@ def _importance(item: Item) -> float | None:
         return None
     if item.kind == "checked":
         return MARKED
-    if item.kind != "prose" and len(item.text) > _LEAST_BULLET_CHARS and _decides(item.text):
+    if item.kind != "prose" and len(item.text) > _LEAST_BULLET_CHARS and _decides(_plain(item)):
         return DECIDED
-    bold = _BOLD_START.match(item.text) and len(item.text) > _LEAST_BOLD_CHARS
-    return MARKED if bold else None
+    return MARKED if item.bold else None
 
 
 def _introduces(item: Item) -> bool:
     """Whether an item only introduces its list."""
     if not item.children or len(item.text) > _LONGEST_TITLE:
         return False
-    return _TITLE.fullmatch(item.text) is not None or _plain(item.text).endswith(":")
+    return item.bold == "whole" or item.text.endswith(":")
 
 
 def _decides(text: str) -> bool:
-    plain = _plain(text)
-    return _DECISION.search(plain) is not None or bool(signals_of(plain) & (_SAID | {"solution"}))
+    return _DECISION.search(text) is not None or bool(signals_of(text) & (_SAID | {"solution"}))
 
 
 def _said(item: Item, categories: Mapping[str, str]) -> Iterator[NoteFact]:
-    for one in statements(_plain(item.text)):
+    for statement in statements(_plain(item)):
         if (
-            len(one.said) > _LEAST_BULLET_CHARS
-            and one.signals & _SAID
-            and "question" not in one.signals
+            len(statement.said) > _LEAST_BULLET_CHARS
+            and statement.signals & _SAID
+            and "question" not in statement.signals
         ):
-            yield _fact(one.said, item, SAID, extract(one.said), categories)
+            yield _fact(statement.said, item, SAID, extract(statement.said), categories)
 
 
 def _fact(
@@ -198,7 +189,7 @@ def _with_context(context: str, text: str) -> str:
 
 def _whole_text(item: Item) -> str:
     """The text of an item and of everything nested in it, on one line."""
-    own = _plain(item.text)
+    own = _plain(item)
     inner = "; ".join(filter(None, (_whole_text(child).rstrip(" .;") for child in item.children)))
     if not inner:
         return own
@@ -211,14 +202,15 @@ def _metadata(item: Item) -> Metadata:
 
 
 def _raw(item: Item) -> Iterator[str]:
-    yield item.text
-    yield item.code
+    yield "\n".join(item.source)
+    yield from item.code
     for child in item.children:
         yield from _raw(child)
 
 
-def _plain(text: str) -> str:
-    return " ".join(_BOLD.sub("", _LINK.sub(r"\1", _STRUCK.sub("", text))).split())
+def _plain(item: Item) -> str:
+    """The text of an item with the words of its links."""
+    return _LINK.sub(r"\1", item.text)
 
 
 def category_of(headings: tuple[str, ...], categories: Mapping[str, str] = CATEGORIES) -> str:

@@ -12,9 +12,9 @@ from functools import cache
 from itertools import pairwise
 from typing import Final
 
-from .facets import Facets, facets_of, tells_change
+from .facets import UNSPACED, Facets, content_terms, facets_of, stem_of, tells_change
+from .meaning import roles_in
 from .normal_form import LONGEST, negations, opposites, read
-from .sorted_words import UNSPACED, content_terms
 from .vocabulary import compiled, cue, pairs, words
 
 _SHARE: Final = 0.5
@@ -150,6 +150,15 @@ def _one_subject(older: Facets, newer: Facets) -> bool:
     return not newer.owners or not another or not newer.owners.isdisjoint(older.content)
 
 
+def are_two_beings(older_text: str, newer_text: str) -> bool:
+    """Whether both name somebody of a role that several may have: two sisters, no two dentists."""
+    older, newer = facets_of(older_text), facets_of(newer_text)
+    if (older.single & newer.single).difference(map(stem_of, words("relatives"))):
+        return False
+    beings, others = (dict(roles_in(text)) for text in (older_text, newer_text))
+    return any(others.get(code, name) != name for code, name in beings.items())
+
+
 def _poles_apart(older: Facets, newer: Facets) -> bool:
     """Whether the statements name two ends of one thing: "opens at", "closes at"."""
     one, other = older.stems - newer.stems, newer.stems - older.stems
@@ -223,7 +232,9 @@ def _changed(older: Facets, newer: Facets, shared: frozenset[str]) -> str:
     if newer.tells("resettled") and (_rest(older, shared) or older.names - newer.names):
         # "Was moved to Frankfurt" says nothing of what it is written in.
         return f"another place of '{topics[0]}'" if single or older.tells("located") else ""
-    return f"another value of '{topics[0]}'" if single or covered else ""
+    # Half of the words of one are too few where nothing else says that one value is meant.
+    mostly = len(shared) > _SHARE * min(len(older.content), len(newer.content))
+    return f"another value of '{topics[0]}'" if single or mostly else ""
 
 
 def _may_be_of_one_kind(older: Facets, newer: Facets, shared: frozenset[str]) -> bool:

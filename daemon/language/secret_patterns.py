@@ -53,8 +53,11 @@ VALUE: Final = (
 )
 # "Passwort Wattwurm!88": without a separator only the mix of characters identifies it.
 SPOKEN: Final = re.compile(
-    r"(?P<before>\b(?i:password|passwort|kennwort|passphrase|contraseña|mot de passe|wachtwoord"
-    r"|senha)[ ])(?!(?i:base64|sha|md5|utf|iso|pbkdf2|argon2)|removed\])(?P<value>(?=\S{0,64}[0-9])"
+    r"(?P<before>\b(?i:(?:password|passwort|kennwort|passphrase|contraseña|mot de passe|wachtwoord"
+    # "My login for the portal is now …"
+    r"|senha)|(?:log-?in|zugang|credentials?|zugangsdaten|acceso|identifiant)(?: [\w'-]{1,20}){0,6}"
+    r"(?: (?:is|are|ist|sind|lautet|es|est)| ?[:=])(?: (?:now|jetzt|ahora))?)[ ])"
+    r"(?!(?i:base64|sha|md5|utf|iso|pbkdf2|argon2)|removed\])(?P<value>(?=\S{0,64}[0-9])"
     r"(?=\S{0,64}[a-z])(?=\S{0,64}[A-Z!@#$%^&*?+=~])[^\s\"'`,;<>]{6,128}(?<![.!?:)]))"
 )
 IN_XML: Final = re.compile(
@@ -145,6 +148,7 @@ def assigned() -> re.Pattern[str]:
     return re.compile(
         rf"(?=[{re.escape(''.join(begin))}])(?P<before>(?P<name>{names})"
         r"(?:[_-]?(?:[0-9]{1,3}|prod|dev|test|value))?[\"'`]?\]?"
+        rf"(?: (?:{either('secret_for_it')}))?"
         rf"(?P<how>{of}(?:{_SEPARATOR}|[ ](?:{either('secret_is')})"
         rf"(?: (?:{either('secret_now')}))?:?[ ])|[ ](?:changed )?to[ ]|[ ](?=[\"'`])))(?:{VALUE})",
         re.IGNORECASE,
@@ -156,14 +160,77 @@ ASSIGNED_UNSPACED: Final = (
     r"(?P<before>(?:{~secret_name})\s?(?:{~secret_is})\s?)"
     r"(?P<value>(?=[!-~]{0,64}[0-9])[!-~]{4,256})"
 )
-_SAYS: Final = r"(?:(?i: (?:{secret_is}))|\s?[:=])"
-# Secrets of several words or of digits alone, which only their name identifies.
-PHRASE: Final = (
-    rf"(?P<before>\b(?i:(?:seed|recovery|backup) (?:phrase|words)|mnemonic){_SAYS}\s*)"
-    r"(?P<words>(?:[a-z]{3,8}\s){11,23}[a-z]{3,8}\b)"
-    rf"|(?P<before_code>\b(?i:(?:recovery|backup|rescue) codes?){_SAYS}?\s+)"
-    r"(?P<code>(?=[a-z-]{0,24}[0-9])[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{4,12}){1,7})"
-    rf"|(?P<before_pin>\bPIN(?:(?i: code)|{_SAYS})\s?)(?P<pin>[0-9]{{4,8}})(?![\w.-])"
+_SAYS: Final = r"(?:,? (?:{secret_is})(?: (?:{secret_now}))?:?|\s?[:=→])\s?"
+# Up to seven words between a name and its value: "of my card".
+_GAP: Final = r"(?: (?!removed\])[^\W\d][\w'’-]{0,19}){0,7}?"
+_SAYS_UNSPACED: Final = r"\s?(?:{~secret_is}|[:：])?\s?"
+# Secrets that only the words around them identify: phrases of several words, without the words of
+# grammar that no such phrase has …
+WORDS_IN_A_ROW: Final = re.compile(
+    r"(?<![\w'’/.-])(?:(?!(?:the|and|for|are|was|were|with|your|our|his|her|its|has|had|not|but|from|been"
+    r"|which|would|could|should|than|der|die|das|den|dem|und|ist|sind|war|ein|eine|einen|mit|von|für"
+    r"|auf|nicht|auch|aber|los|las|del|que|por|para|con|una|les|des|est|pour|avec|dans|removed)\b)"
+    r"[^\W\d_][a-zß-ÿ]{2,7}(?:\s?[,;/|·–-]\s?|\s)(?:\d{1,2}[.:)]?\s)?){11,23}"
+    r"[a-zß-ÿ]{3,8}(?![\w'’-])"
+)
+SEED: Final = r"\b(?i:{secret_phrase})\b|{~secret_phrase}"
+RESCUE: Final = re.compile(
+    r"(?P<before>\b(?i:(?:recovery|backup|rescue) codes?)(?:\s?[:=→]\s?|(?i: is|:)?\s+))"
+    r"(?P<value>(?=[a-z-]{0,24}[0-9])[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{4,12}){1,7})"
+)
+# … codes of digits, and numbers of people and documents. These patterns only find candidates.
+_END: Final = r"(?![\w-]|[.,:/][0-9])"
+CODE: Final = re.compile(rf"(?<![A-Za-z0-9.,/-])[0-9](?:[ -]?[0-9]){{2,7}}{_END}")
+NUMBER: Final = re.compile(
+    r"(?<![A-Za-z0-9.,/-])(?![A-Z]{3,} )(?=(?:[A-Z .-]{0,9}[0-9]){4})"
+    rf"[A-Z0-9](?:[ .-]?[A-Z0-9]){{5,24}}{_END}"
+)
+SOCIAL_SECURITY: Final = re.compile(r"[0-9]{3}-[0-9]{2}-[0-9]{4}")
+# What stands before and after such a code or number.
+BEFORE: Final = 150
+BEFORE_CODE: Final = (
+    rf"(?:\b(?i:{{secret_code}}){_GAP}(?i:{_SAYS})"
+    rf"|\b(?:PIN|CV[VC]2?)(?i:[ -](?:code|number|nummer))? |(?i:{{~secret_code}}){_SAYS_UNSPACED})$"
+)
+AFTER_CODE: Final = r" (?i:{secret_is}) (?:[^\W\d][\w'’-]{0,19} ){0,3}?(?:PIN|(?i:{secret_code}))\b"
+# The same, elsewhere in the sentence, or in the sentence beside it; "pin 1024" has no card.
+_CODE_NAME: Final = (
+    r"(?:\b(?:PIN|(?<=[a-z] )Pin|CV[VC]2?|PUK|TAN)\b|(?i:\b(?:my|our|your|his|her|their"
+    r"|card|phone|bank|same|sim|staff|till|terminal|door|alarm|login|app|unlock|screen|account"
+    r"|\w+'s|the) pin\b"
+    r"|\b(?!pin\b(?! (?:code|number)))(?:{secret_code})\b|(?:{~secret_code})))"
+)
+# "The PIN of the card is the same as the garage code": the code before it is a secret.
+SAME_CODE: Final = (
+    rf"(?:{_CODE_NAME}|\b(?i:{{secret_name}}|{{secret_holder}})\b)[^\n]{{0,60}}\b(?i:{{same_as}})\b"
+    r"(?P<other>[^.!?\n]{0,80})"
+    rf"|\b(?i:{{same_as}})\b(?P<holder>[^.!?\n]{{0,40}}\b(?i:{{secret_holder}})\b)"
+)
+NAMED_CODE: Final = r"(?i)\b(?:{has_code})\b"
+ANY_CODE_NAME: Final = r"\b(?:(?i:{secret_code})|PUK|TAN)|(?i:{~secret_code})"
+# No other code stands between them.
+_BETWEEN: Final = r"(?:[^.!?\n\d[]|(?<!\d)\d{1,2}(?!\d))"
+NEAR_BEFORE_CODE: Final = (
+    _CODE_NAME + rf"(?:{_BETWEEN}{{0,80}}(?:\d{{4,8}},? (?i:to|and|or|now|auf|zu|und|oder|jetzt) )?"
+    rf"|{_BETWEEN}{{0,60}}(?:[.!?…]\s+[^.!?\n\d[]{{1,25}})?[.!?…]?\s+"
+    r"(?:[^\W\d][\w'’]{0,12},? ){0,6})$"
+)
+NEAR_AFTER_CODE: Final = (
+    rf"(?:{_BETWEEN}{{0,80}}?|[.!?…]\s+(?:[\w'’]+ ){{0,2}}|[.!?…]\s+(?i:and |which )?"
+    r"(?i:that|it|this|same|also|the same|das|dies|die|auch|es|c)\b"
+    r"[\w'’]*(?: [\w'’]+){0,6}?[^\w]?)" + _CODE_NAME + r"(?![^.!?\n]{0,60}(?:\d{3}|removed\]))"
+)
+COUNTED: Final = r"(?i)\s?(?:[%€$£°]|(?:{counted_units})\b)"
+CARD_CODE: Final = re.compile(r"(?i)\bcv[vc]2?\b|security code|prüf")
+# An amount, a place, a time or a year.
+DATED: Final = re.compile(
+    r"(?i)(?:[$€£] ?|\b(?:at|um|gegen|version|room|chapter|port) )\d+$"
+    r"|\b(?:in|since|until|by|of|from|around|seit|im|jahr|bis|von|en|desde|depuis|january|february"
+    r"|march|april|may|june|july|august|september|october|november|december),? (?:19|20)\d\d$"
+)
+BEFORE_NUMBER: Final = (
+    rf"(?i)(?:\b(?:(?:{{secret_number}}){_GAP}|(?:{{secret_document}}){_GAP} "
+    rf"(?:{{secret_numbered}}))(?:{_SAYS}|\s)|(?:{{~secret_number}}){_SAYS_UNSPACED})$"
 )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, Final, TypeAlias
 
@@ -17,12 +17,18 @@ from msgspec.structs import replace
 
 from ..memory.records import Json, Memory, Metadata
 from . import secret_patterns as forms
-from .vocabulary import compiled, each
+from .vocabulary import compiled, each, not_topics
 
 _KINDS: Final = {
     **dict.fromkeys(("webhook", "discord", "telegram"), "url_password"),
     "prefixed": "api_key",
 }
+_LEAST_REPEATED: Final = 4
+# Candidates of these have a digit, which most texts have not.
+_WITH_DIGITS: Final = frozenset({forms.CARD, forms.CODE, forms.IBAN, forms.NUMBER, forms.RESCUE})
+_DIGIT: Final = re.compile("[0-9]")
+_WORD: Final = re.compile(r"[^\W\d_]{3,}")
+_SENTENCE: Final = re.compile(r"[^.!?\n]+[.!?\n]*")
 
 
 class Cleared(msgspec.Struct, frozen=True):
@@ -36,18 +42,71 @@ def clear(text: str) -> Cleared:
     """`text` with `[… removed]`, which names the kind, in place of each secret.
 
     The kinds: api_key, github_token, aws_key, slack_token, jwt, private_key, url_password,
-    bearer, password, token, credit_card, iban. Clearing a cleared text changes nothing. Takes
-    time that grows with the length of the text.
+    bearer, password, token, credit_card, iban, identity_number. Clearing a cleared
+    text changes nothing. Takes time that grows with the length of the text.
     """
-    if not text:
-        return Cleared(text, {})
     counts: Counter[str] = Counter()
+    secrets: dict[str, str] = {}
+    text = _clear(text, counts, secrets)
+    _note_same_codes(text, secrets)
+    return Cleared(_without(secrets, text), dict(counts))
+
+
+def clear_turns(texts: Iterable[str]) -> list[str]:
+    """`clear` of the turns of one conversation.
+
+    A secret may be named in one turn, and given in the next; it is removed wherever it is repeated.
+    """
+    secrets: dict[str, str] = {}
+    turns: list[str] = []
+    for text in texts:
+        before = turns[-1][-forms.BEFORE :] + "\n" if turns else ""
+        turn = _clear(before + text, Counter(), secrets)
+        known = turn.startswith(before)
+        turns.append(turn[len(before) :] if known else _clear(text, Counter(), secrets))
+    _note_same_codes("\n".join(turns), secrets)
+    return [_without(secrets, turn) for turn in turns]
+
+
+def _clear(text: str, counts: Counter[str], secrets: dict[str, str]) -> str:
     folded = text.casefold()
     told = _any_cue().search(folded) is not None
+    has_digit = _DIGIT.search(text) is not None
     for pattern, judge, cues in _rules():
+        if pattern in _WITH_DIGITS and not has_digit:
+            continue
+        if pattern is forms.CODE and not compiled(forms.ANY_CODE_NAME).search(text):
+            continue
         if not cues or (told and any(cue in folded for cue in cues)):
-            text = pattern.sub(_replacing(judge, counts), text)
-    return Cleared(text, dict(counts))
+            text = pattern.sub(_replacing(judge, counts, secrets), text)
+    return text
+
+
+def _note_same_codes(text: str, secrets: dict[str, str]) -> None:
+    """Add codes that are said to be a secret's: in the same sentence, or named before it."""
+    for match in compiled(forms.SAME_CODE).finditer(text):
+        other = match["other"] or ""
+        result = forms.CODE.findall(other)
+        if not result:
+            before = [
+                sentence
+                for sentence in _SENTENCE.findall(text[: match.start()])
+                if forms.CODE.search(sentence)
+            ]
+            words = [word for word in _WORD.findall(other.lower()) if word not in not_topics()]
+            named = [item for item in before if any(word in item.lower() for word in words)]
+            named = named or [one for one in before if compiled(forms.NAMED_CODE).search(one)]
+            result = forms.CODE.findall(named[-1]) if named else []
+        secrets.update(dict.fromkeys(result, "[password removed]"))
+
+
+def _without(secrets: Mapping[str, str], text: str) -> str:
+    """`text` without the repeated secrets, which are given with their marks."""
+    for secret, mark in secrets.items():
+        if secret in text and len(secret) >= _LEAST_REPEATED:
+            within = re.compile(rf"(?<![\w.-]){re.escape(secret)}(?![\w-])")
+            text = within.sub(lambda _, mark=mark: mark, text)  # type: ignore[misc]
+    return text
 
 
 def without_secrets(memory: Memory) -> Memory:
@@ -68,7 +127,7 @@ def secrets_of(memory: Memory) -> tuple[str, ...]:
     """The kinds of secrets in a memory, in words."""
     said = [memory.text, memory.subject, memory.outcome, *memory.tags]
     lists = msgspec.structs.asdict(memory.metadata).values()
-    rest = [value for found in lists for value in found if value not in memory.text]
+    rest = [value for result in lists for value in result if value not in memory.text]
     return secrets_in([*said, *rest, memory.data])
 
 
@@ -86,11 +145,11 @@ def cleared(value: Json) -> Any:
 
 def _cleared(value: Json, kinds: Counter[str]) -> Any:
     if isinstance(value, str):
-        found = clear(value)
-        kinds.update(found.counts)
-        return found.text
+        cleared = clear(value)
+        kinds.update(cleared.counts)
+        return cleared.text
     if isinstance(value, list):
-        return [_cleared(one, kinds) for one in value]
+        return [_cleared(item, kinds) for item in value]
     if isinstance(value, dict):
         return {_cleared(key, kinds): _named_value(key, one, kinds) for key, one in value.items()}
     return value
@@ -102,18 +161,20 @@ def _named_value(name: str, value: Json, kinds: Counter[str]) -> Any:
     if not isinstance(plain, str) or plain != value:
         return plain
     before = f"{name}: "
-    found = clear(before + plain)
-    if not found.counts or not found.text.startswith(before):
+    cleared = clear(before + plain)
+    if not cleared.counts or not cleared.text.startswith(before):
         return plain
-    kinds.update(found.counts)
-    return found.text[len(before) :]
+    kinds.update(cleared.counts)
+    return cleared.text[len(before) :]
 
 
 # Returns the kind of secret of a match, or "".
 _Judge: TypeAlias = Callable[[re.Match[str]], str]
 
 
-def _replacing(judge: _Judge, counts: Counter[str]) -> Callable[[re.Match[str]], str]:
+def _replacing(
+    judge: _Judge, counts: Counter[str], secrets: dict[str, str]
+) -> Callable[[re.Match[str]], str]:
     def replaced(match: re.Match[str]) -> str:
         kind = judge(match)
         if not kind:
@@ -123,7 +184,10 @@ def _replacing(judge: _Judge, counts: Counter[str]) -> Callable[[re.Match[str]],
         before = "".join(groups[name] or "" for name in groups if name.startswith("before"))
         quote = groups.get("quote") or ""
         end = "\n" if match.group().endswith("\n") else ""
-        return f"{before}{quote}[{kind.replace('_', ' ')} removed]{quote}{end}"
+        mark = f"[{kind.replace('_', ' ')} removed]"
+        secret = match.group()[len(before) + len(quote) :]
+        secrets[secret.removesuffix("\n").removesuffix(quote)] = mark
+        return f"{before}{quote}{mark}{quote}{end}"
 
     return replaced
 
@@ -198,6 +262,34 @@ def _is_unlike_prose(value: str, match: re.Match[str]) -> bool:
     return len(word) >= 4 and (not word.isalpha() or len(word) > 7)
 
 
+def _number(match: re.Match[str]) -> str:
+    before = match.string[max(0, match.start() - forms.BEFORE) : match.start()]
+    named = compiled(forms.BEFORE_NUMBER).search(before)
+    return "identity_number" * bool(named or forms.SOCIAL_SECURITY.fullmatch(match.group()))
+
+
+def _code(match: re.Match[str]) -> str:
+    before = match.string[max(0, match.start() - forms.BEFORE) : match.start()]
+    around = before + match.string[match.end() : match.end() + forms.BEFORE]
+    if not compiled(forms.ANY_CODE_NAME).search(around):
+        return ""
+    named = compiled(forms.BEFORE_CODE).search(before)
+    after = compiled(forms.AFTER_CODE).match(match.string, match.end())
+    if not (named or after) and not compiled(forms.COUNTED).match(match.string, match.end()):
+        named = compiled(forms.NEAR_BEFORE_CODE).search(before)
+        after = compiled(forms.NEAR_AFTER_CODE).match(match.string, match.end())
+        least = 3 if forms.CARD_CODE.search(around) else _LEAST_REPEATED
+        if len(match.group()) < least or forms.DATED.search(before + match.group()):
+            return ""
+    return "password" * bool(named or after)
+
+
+def _seed(match: re.Match[str]) -> str:
+    """A phrase of words in a row, such as a wallet's, that is named: terse notes have such rows."""
+    around = match.string[max(0, match.start() - forms.BEFORE) : match.end() + forms.BEFORE]
+    return "password" * (compiled(forms.SEED).search(around) is not None)
+
+
 def _flag(match: re.Match[str]) -> str:
     value = match["quoted"] or match["bare"]
     if forms.PLACEHOLDER.match(value) or value.startswith(("-", "id=", "type=", "source=")):
@@ -207,6 +299,7 @@ def _flag(match: re.Match[str]) -> str:
 
 # Words in every match of some rules, in lower case; most texts can skip these rules.
 _NAMING: Final = ("pass", "token", "secret", "key")
+_SIGNING_IN: Final = ("login", "log-in", "zugang", "credential", "acceso", "identifiant")
 
 
 @cache
@@ -222,13 +315,12 @@ def _rules() -> tuple[tuple[re.Pattern[str], _Judge, tuple[str, ...]], ...]:
         (forms.HEADER, _header, (*_NAMING, "bearer", "basic", "authorization")),
         (forms.assigned(), _assigned, named),
         (compiled(forms.ASSIGNED_UNSPACED), lambda _: "password", ()),
-        (forms.SPOKEN, _in_xml, named),
+        (forms.SPOKEN, _in_xml, (*named, *_SIGNING_IN)),
         (forms.IN_XML, _in_xml, ()),
-        (
-            compiled(forms.PHRASE),
-            lambda _: "password",
-            ("phrase", "words", "mnemonic", "code", "pin"),
-        ),
+        (forms.WORDS_IN_A_ROW, _seed, ()),
+        (forms.RESCUE, lambda _: "password", ()),
+        (forms.NUMBER, _number, ()),
+        (forms.CODE, _code, ()),
         (forms.FLAG, _flag, (*_NAMING, "login", "mysql", "curl")),
         (forms.CARD, lambda match: "credit_card" * forms.is_card(match.group()), ()),
         (forms.IBAN, lambda match: "iban" * forms.is_iban(match.group()), ()),

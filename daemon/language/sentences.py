@@ -9,16 +9,12 @@ from typing import Final
 
 import msgspec
 
+from .markdown import leaves
 from .vocabulary import compiled, not_topics, words
 
 MARK: Final = "…"
 Measure = Callable[[str], int]
 
-_FENCE: Final = re.compile(r"\s{0,3}(?:```|~~~)")
-# Rules, headings and rows of tables.
-_NO_PROSE: Final = re.compile(r"[\s|:=*_-]{3,}$|\s{0,3}#{1,6}\s|\s*\|.*\|\s*$")
-_MARK: Final = re.compile(r"\s*+(?:>\s?)*+(?:(?:[-*+•‣–]|\d{1,3}[.)])\s++)?+(?:\[[ xX]\]\s++)?+")
-_BOLD: Final = re.compile(r"(?<![\w*])\*{1,3}(?=\S)|(?<=\S)\*{1,3}(?![\w*])")
 _END: Final = re.compile(
     r"(?<![.!?…])[.!?…]{1,8}[\"')\]”’»*]{0,4}(?=\s)|[。！？।॥۔؟][」』”’）)]{0,3}|[!?]{1,8}(?=[^\W\d_])"
 )
@@ -104,34 +100,20 @@ def shortened(text: str, room: int, measure: Measure = json_bytes, mark: str = M
 
 def _blocks(text: str) -> Iterator[str]:
     """The blocks of a text: a paragraph, an item of a list, a complete line."""
-    block, fenced = "", False
-    for line in text.splitlines():
-        if _FENCE.match(line):
-            fenced = not fenced
-            continue
-        if fenced or _NO_PROSE.match(line):
-            line = ""  # noqa: PLW2901 - it only ends what came before
-        if block and _continues(block, line):
-            block = f"{block} {line.strip()}"
-            continue
-        if block:
-            yield block
-        block = " ".join(_BOLD.sub("", line[_mark_end(line) :]).split())
-    if block:
-        yield block
-
-
-def _mark_end(line: str) -> int:
-    mark = _MARK.match(line)
-    return mark.end() if mark else 0
+    for item in leaves(text):
+        block = ""
+        for line in (*item.lines, ""):
+            if block and line and _continues(block, line):
+                block = f"{block} {line}"
+                continue
+            if block:
+                yield block
+            block = line
 
 
 def _continues(block: str, line: str) -> bool:
     """Whether an editor wrapped the line within a sentence."""
-    stripped = line.strip()
-    if not stripped or _mark_end(line) > len(line) - len(line.lstrip()):
-        return False
-    return block[-1] in ",;" or (len(block) >= _WRAPPED and stripped[0].islower())
+    return block[-1] in ",;" or (len(block) >= _WRAPPED and line[0].islower())
 
 
 def _split(block: str) -> Iterator[str]:
@@ -161,9 +143,10 @@ def _goes_on(block: str, start: int, end: re.Match[str]) -> bool:
 def _is_abbreviated(token: re.Match[str], start: int, following: str) -> bool:
     word = token.group()
     if word.isdigit():
-        # "1. First", "am 20. Juni".
+        # "1. First", "am 20. Juni", "am 14. um elf".
         month = following.split(" ", 1)[0].strip(",.;").casefold()
-        return token.start() == start or month in words("ordinal_months")
+        day = len(word) <= 2 and following[:1].islower()
+        return day or token.start() == start or month in words("ordinal_months")
     if word.casefold() == "no":
         return following[:1].isdigit()
     initial = len(word) == 1 and word.isupper() and word != "I"

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ..memory.similarity import exact_key, fold, words
 from .comparison import judge
-from .cues import WORD, Signal, is_of_self, outcome_of, signals_of, worth
+from .cues import WORD, Signal, is_bare_answer, is_of_self, outcome_of, signals_of, worth
 from .normal_form import negations
 from .sentences import plain, printable, sentences
 from .speech import Role, Utterance, utterances
@@ -20,6 +20,8 @@ from .vocabulary import compiled, cue, not_topics
 from .vocabulary import words as language_words
 
 _INSTEAD: Final = r"(?i)(?P<new>.{1,300}?)[,;]? (?:{instead}) (?P<old>[^,;。]{1,60})[.!。]?$"
+_MEANT: Final = r"(?i)(?:[\w']+[,.!]? ){0,3}(?:{meant}) (?P<new>\S.{0,30})$"
+_DENIED: Final = r"(?i)(?:(?:{correction_words})[\s,.!-]+)+(?P<new>[^\s,]*\d\S*?)(?:[,.!]?$|, )"
 # The minimum worth of a kept statement: without aggression a plain sentence with a few content
 # words; with the default a sentence that also states, reports or names something.
 _LEAST_WORTH: Final = 0.6
@@ -29,12 +31,17 @@ _CONFIRMED_WORTH: Final = 2.0
 # A named speaker counts like a person named in the sentence; see `cues.worth`.
 _SELF_WORTH: Final = 0.5
 _ANSWER_WORDS: Final = 5
+# The answer to a question for a value may be a whole sentence.
+_MORE_WORDS: Final = 7
+_TOPIC_WORDS: Final = 8
+# A name or a number within a sentence.
+_VALUE: Final = re.compile(r"(?<=[a-zß-ÿ,] )[A-ZÀ-ÖØ-Þ]|\d")
 # A longer confirmation is a statement by itself.
 _CONFIRMING_WORDS: Final = 7
 _ASIDE: Final[frozenset[Signal]] = frozenset({"greeting", "question", "offer"})
 # Statements with the same content words, at least this many, say the same.
 _TELLING_WORDS: Final = 4
-_NUMBER: Final = re.compile(r"(?<![\w.:])[\w.:/-]*\d[\w.:/-]*(?<![.:-])")
+_NUMBER: Final = re.compile(r"(?<![\w.:])[\w.:/-]*\d(?:[\w.:/-]|,(?=\d{3}))*(?<![.:-])")
 # "June 19th", "19. Juni", "19 de junio", where the word is a month.
 _DATE: Final = re.compile(
     r"\b[^\W\d_]{3,10} \d{1,2}(?:st|nd|rd|th)?\b(?![.:]\d)"
@@ -55,6 +62,7 @@ class SaidSentence(msgspec.Struct, frozen=True):
         worth: how much it says, see `cues.worth`.
         place: the index of its utterance.
         answers: whether it begins with a question that it answers.
+        confirmed: whether another speaker says that it works.
     """
 
     text: str
@@ -65,6 +73,7 @@ class SaidSentence(msgspec.Struct, frozen=True):
     worth: float
     place: int = 0
     answers: bool = False
+    confirmed: bool = False
 
 
 class Correction(msgspec.Struct, frozen=True):
@@ -94,36 +103,112 @@ def statements(text: str, aggression: float = 0.7) -> list[SaidSentence]:
 
 def spoken(said: tuple[Utterance, ...], aggression: float = 0.7) -> list[SaidSentence]:
     """`statements` of separate utterances, whose texts must be `printable`."""
-    found: list[SaidSentence] = []
+    talk = _Talk()
     for place, utterance in enumerate(said):
+        talk.begin_turn()
         for sentence in sentences(utterance.text):
-            statement = _statement(sentence, utterance, aggression, place)
-            if found and _answers(found[-1], statement):
-                statement = _joined(found.pop(), statement)
-            elif found and _goes_on(found[-1], statement):
-                statement = _continued(found.pop(), statement)
-            elif (confirmed := _confirmed_by(statement, found)) is not None:
-                known = found[confirmed]
-                signals = known.signals | {"solution"}
-                value = known.worth + _CONFIRMED_WORTH
-                found[confirmed] = replace(known, signals=signals, worth=value)
-            found.append(statement)
-    return found
+            talk.add(_statement(sentence, utterance, aggression, place))
+    return talk.statements
+
+
+class _Talk:
+    """Joins answers with their questions, and topics with what is said of them."""
+
+    def __init__(self) -> None:
+        self.statements: list[SaidSentence] = []
+        self.begin_turn()
+
+    def begin_turn(self) -> None:
+        """Forget what the turn before answered."""
+        self._asked: SaidSentence | None = None
+        self._retracted: SaidSentence | None = None
+        self._topic = ""
+
+    def add(self, statement: SaidSentence) -> None:
+        last = self.statements[-1] if self.statements else None
+        if last is None:
+            self.statements.append(statement)
+            return
+        if last.answers and last.place == statement.place:
+            if cue("continues").match(fold(statement.said)):
+                text, said = f"{last.text}. {statement.text}", f"{last.said} {statement.said}"
+                self.statements[-1] = replace(last, text=text, said=said)
+                return
+            if self._asked is not None and retracts(statement.said):
+                self._retracted = self.statements.pop()
+        if self._asked is not None and (old := self._retracted) is not None:
+            # "84. Wait no, it's 76": the new value answers the question.
+            is_value = (_NUMBER if _NUMBER.search(old.text) else _VALUE).search(statement.said)
+            if not is_value and retracts(statement.said):
+                return
+            self._retracted = None
+            statement = _joined(self._asked, statement) if is_value else statement
+        elif self._topic:
+            self.statements.pop()
+            statement = replace(statement, text=f"{self._topic}. {statement.text}")
+            self._topic = ""
+        elif "question" in last.signals and last.place < statement.place:
+            statement = self._reply(last, statement)
+        else:
+            statement = self._answer(last, statement)
+        self.statements.append(statement)
+
+    def _reply(self, asked: SaidSentence, statement: SaidSentence) -> SaidSentence:
+        """The first sentence after another speaker's question."""
+        # The "no" of an answer corrects nothing.
+        no = cue("denies").match(fold(statement.said))
+        rest = signals_of(statement.said[no.end() :].lstrip(" ,.!")) if no else {"correction"}
+        signals = statement.signals - {"correction"} | statement.signals & rest
+        statement = replace(statement, signals=signals)
+        if cue("agenda").search(fold(asked.said)):
+            # "What is still open? The flowers."
+            self._topic = statement.text if _is_short(statement, _TOPIC_WORDS) else ""
+            return statement
+        return self._answer(asked, statement)
+
+    def _answer(self, last: SaidSentence, statement: SaidSentence) -> SaidSentence:
+        """The statement, joined with the question that it answers, which is removed."""
+        known = self.statements
+        if _answers(last, statement):
+            self._asked = known.pop()
+            return _joined(self._asked, statement)
+        before = known[-2] if len(known) > 1 else None
+        if before and _is_yes_or_no(last, statement.place) and _answers(before, statement):
+            # "No! My brother."
+            question = f"{before.said} {last.said}"
+            self._asked = replace(before, text=question, said=question)
+            del known[-2:]
+            return _joined(self._asked, statement)
+        if (confirmed := _confirmed_by(statement, known)) is not None:
+            advice = known[confirmed]
+            signals = advice.signals | {"solution"}
+            value = advice.worth + _CONFIRMED_WORTH
+            known[confirmed] = replace(advice, signals=signals, worth=value, confirmed=True)
+        return statement
+
+
+def _is_yes_or_no(answer: SaidSentence, place: int) -> bool:
+    bare = "greeting" in answer.signals or is_bare_answer(answer.said)
+    return bare and answer.place == place
+
+
+def _is_short(statement: SaidSentence, most: int) -> bool:
+    return len(WORD.findall(statement.text)) <= most and len(statement.text) < 8 * most
 
 
 def worth_keeping(said: Iterable[SaidSentence], aggression: float = 0.7) -> list[SaidSentence]:
     """The statements that say enough, in order, without those repeated or corrected later."""
     least = _LEAST_WORTH + _WORTH_PER_AGGRESSION * aggression
     seen: set[object] = set()
-    kept: list[SaidSentence] = []
+    others: list[SaidSentence] = []
     for statement in said:
         if statement.worth < least or (gist := _gist(statement.text)) in seen:
             continue
         seen.add(gist)
         if "correction" in statement.signals:
-            kept = [other for other in kept if not _corrects(statement, other)]
-        kept.append(statement)
-    return kept
+            others = [other for other in others if not _corrects(statement, other)]
+        others.append(statement)
+    return others
 
 
 def confirms(statement: SaidSentence) -> bool:
@@ -137,39 +222,52 @@ def confirms(statement: SaidSentence) -> bool:
     return short and outcome_of([statement.said]) == "positive"
 
 
-def correction_of(said: str, earlier: Sequence[str]) -> Correction | None:
+def correction_of(said: str, earlier: Sequence[str], *, denied: bool = False) -> Correction | None:
     """The newest of the `earlier` texts, corrected by `said`; None if it corrects none.
 
-    A correction may consist of the value alone: "sorry, at 4, not 3".
+    A correction may consist of the value alone: "sorry, at 4, not 3"; "I meant 3,000"; or "June
+    19", if the sentence before it `denied` something.
     """
-    found = compiled(_INSTEAD).match(said) or compiled("{~replaced}").match(said)
-    if found is None:
-        return None
-    new, old = _value(found["new"]), _value(found["old"])
-    about = _about(found["new"].replace(new, " ")) if new != found["new"].strip() else None
-    denied = _about(found["old"])
+    result = compiled(_INSTEAD).match(said) or compiled("{~replaced}").match(said)
+    if result is None:
+        match = compiled(_MEANT).match(said) or compiled(_DENIED).match(said)
+        part = match["new"] if match else said if denied else ""
+        return _with_value(part, earlier, only_date=match is None)
+    new, old = _value(result["new"]), _value(result["old"])
+    about = _about(result["new"].replace(new, " ")) if new != result["new"].strip() else None
+    lost = _about(result["old"])
     for place in range(len(earlier) - 1, -1, -1):
         text = earlier[place]
         if new and old and (span := _standing(old, text)) is not None:
             if not about or about & frozenset(words(text)):
-                return Correction(place, _dated(text[: span[0]] + new + text[span[1] :], found))
-        elif not (new and old) and denied and denied <= frozenset(words(text)):
+                return Correction(place, _dated(text[: span[0]] + new + text[span[1] :], result))
+        elif not (new and old) and lost and lost <= frozenset(words(text)):
             return Correction(place, said)
     return None
 
 
-def redated(said: str, earlier: Sequence[str]) -> Correction | None:
-    """The newest of the `earlier` texts with one date, if `said` is a date and nothing else."""
-    dates = _DATE.findall(said)
-    if len(dates) != 1 or not _months() & frozenset(words(said)) or _about(_DATE.sub(" ", said)):
+def _with_value(part: str, earlier: Sequence[str], *, only_date: bool) -> Correction | None:
+    """The newest text with a single date or number, which that of a part replaces."""
+    for find in (_dates, _numbers):
+        if len(values := find(part)) == 1:
+            break
+    else:
         return None
-    new = _DATE.search(said)
+    if only_date and (find is not _dates or _about(_DATE.sub(" ", part))):
+        return None
     for place in range(len(earlier) - 1, -1, -1):
-        found = [one for one in _DATE.finditer(earlier[place]) if _is_date(one.group())]
-        if new is not None and _is_date(new.group()) and len(found) == 1:
-            start, end = found[0].span()
-            return Correction(place, earlier[place][:start] + new.group() + earlier[place][end:])
+        if len(known := find(earlier[place])) == 1:
+            start, end = known[0].span()
+            return Correction(place, earlier[place][:start] + values[0][0] + earlier[place][end:])
     return None
+
+
+def _dates(text: str) -> list[re.Match[str]]:
+    return [date for date in _DATE.finditer(text) if not _months().isdisjoint(words(date[0]))]
+
+
+def _numbers(text: str) -> list[re.Match[str]]:
+    return list(_NUMBER.finditer(text))
 
 
 def denies(said: str) -> bool:
@@ -177,8 +275,9 @@ def denies(said: str) -> bool:
     return cue("denies").match(fold(said)) is not None
 
 
-def _is_date(text: str) -> bool:
-    return not _months().isdisjoint(words(text))
+def retracts(said: str) -> bool:
+    """Whether a sentence takes back the value before it: "wait no", "that was before the move"."""
+    return cue("retracts").match(fold(said)) is not None
 
 
 def _dated(text: str, found: re.Match[str]) -> str:
@@ -217,14 +316,19 @@ def _answers(asked: SaidSentence, answer: SaidSentence) -> bool:
     """Whether a statement means little without the question right before it."""
     if "question" not in asked.signals or answer.signals & {"question", "solution"}:
         return False
-    if asked.signals & {"request", "offer"}:
+    is_value = cue("which").match(fold(asked.said)) is not None
+    if asked.signals & {"request", "offer"} and not is_value:
         return False
-    if _same_speaker(asked, answer) or answer.role == "tool":
+    if cue("agenda").search(fold(asked.said)):
         return False
-    short = len(WORD.findall(answer.text)) <= _ANSWER_WORDS and len(answer.text) < 40
+    same = _same_speaker(asked, answer)
+    short = _is_short(answer, _ANSWER_WORDS + is_value * (3 if same else _MORE_WORDS))
+    if same:
+        # "Which database? We took Turso."
+        return short and not is_bare_answer(answer.said) and bool(_VALUE.search(answer.said))
     if "greeting" in answer.signals:
         return short and cue("short_answer").match(fold(answer.text)) is not None
-    return short and not answer.signals & {"decision", "report", "preference"}
+    return short and (is_value or not answer.signals & {"decision", "report", "preference"})
 
 
 def _joined(asked: SaidSentence, answer: SaidSentence) -> SaidSentence:
@@ -233,21 +337,6 @@ def _joined(asked: SaidSentence, answer: SaidSentence) -> SaidSentence:
     signals = (answer.signals - {"greeting"}) | {"claim"}
     said = f"{asked.said} {answer.said}"
     return replace(answer, text=text, said=said, signals=signals, worth=value, answers=True)
-
-
-def _goes_on(before: SaidSentence, statement: SaidSentence) -> bool:
-    """Whether a statement continues the answer before it with a pronoun."""
-    if not before.answers or statement.place != before.place or statement.signals & _ASIDE:
-        return False
-    return cue("pronoun").match(fold(statement.said)) is not None
-
-
-def _continued(before: SaidSentence, statement: SaidSentence) -> SaidSentence:
-    text = f"{before.text}, {statement.text}"
-    signals = before.signals | statement.signals
-    value = worth(text, signals) - _ROLE_COST.get(before.role, 0.0)
-    said = f"{before.said} {statement.said}"
-    return replace(before, text=text, said=said, signals=signals, worth=value)
 
 
 def _confirmed_by(statement: SaidSentence, before: Sequence[SaidSentence]) -> int | None:
@@ -301,7 +390,9 @@ def _about(part: str) -> frozenset[str]:
 def _standing(value: str, text: str) -> tuple[int, int] | None:
     """The last position of a value in a text, as a whole word."""
     if value.isascii():
-        spans = [one.span() for one in _NUMBER.finditer(text) if _ORDINAL.sub("", one[0]) == value]
+        spans = [
+            match.span() for match in _NUMBER.finditer(text) if _ORDINAL.sub("", match[0]) == value
+        ]
         return spans[-1] if spans else None
     at = text.rfind(value)
     return (at, at + len(value)) if at >= 0 else None

@@ -15,13 +15,15 @@ The codes of a text are terms of the full-text index; they are valid for one `ve
 from __future__ import annotations
 
 import itertools
+import os
 import re
+import threading
 import unicodedata
 import zlib
 from array import array
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
@@ -29,7 +31,7 @@ from typing import Final
 import msgspec
 
 from ..memory.indexing import fold, index_words
-from ..memory.irregular import base_of
+from ..memory.stemming import base_of
 from .vocabulary import grammar, grammar_by_language, not_topics, word_endings
 from .vocabulary import words as listed
 
@@ -54,6 +56,10 @@ _SHORTEST_COMPOUND: Final = 7
 _LONGEST_WORD: Final = 48
 _SHORTEST_HEAD: Final = 3
 _SHORTEST_TAIL: Final = 4
+# The mean number of words of a table that are searched for a word.
+_IN_BUCKET: Final = 12
+# Raised whenever `_Compiled` or what it holds changes.
+_FORMAT: Final = 2
 _DOUBLED: Final = re.compile(r"([bdfgklmnprt])\1$")
 
 
@@ -81,75 +87,84 @@ def sought(codes: str) -> dict[str, float]:
     return worth
 
 
+class _Table(msgspec.Struct, frozen=True, array_like=True):
+    """An immutable mapping of words to codes, in a tenth of the memory of a dictionary.
+
+    Attributes:
+        starts: where each bucket begins in `text`, as an array of 32-bit numbers.
+        text: the entries, a line each.
+    """
+
+    starts: bytes
+    text: bytes
+
+    def get(self, word: str) -> str:
+        """The codes of a word, or ""."""
+        key = word.encode(errors="replace")
+        starts = memoryview(self.starts).cast("I")
+        bucket = zlib.crc32(key) % (len(starts) - 1)
+        at = self.text.find(b"\n%b\t" % key, starts[bucket], starts[bucket + 1])
+        if at < 0:
+            return ""
+        at += len(key) + 2
+        return self.text[at : self.text.index(b"\n", at)].decode()
+
+
+def _table(entries: Mapping[str, str]) -> _Table:
+    buckets: list[list[bytes]] = [[] for _ in range(len(entries) // _IN_BUCKET + 1)]
+    for word, codes in entries.items():
+        key = word.encode()
+        buckets[zlib.crc32(key) % len(buckets)].append(b"\n%b\t%b" % (key, codes.encode()))
+    lengths = (sum(map(len, bucket)) for bucket in buckets)
+    starts = array("I", itertools.accumulate(lengths, initial=0))
+    return _Table(starts.tobytes(), b"".join(itertools.chain.from_iterable(buckets)) + b"\n")
+
+
+class _Compiled(msgspec.Struct, frozen=True, array_like=True):
+    """What is made of the files of concepts, in few large objects."""
+
+    names: bytes
+    fields: tuple[tuple[int, str], ...]
+    tables: dict[str, _Table]
+    classes: _Table
+    phrases: _Table
+    seconds: _Table
+
+
 class Thesaurus:
     """The concepts of some files.
 
+    Reading them takes ten times the memory that they take then, most of which the heap would keep:
+    what is made of them is kept in a file, like the bytecode of a module.
+
+    Args:
+        files: which.
+        cache: the folder of that file; it need not be writable.
+
     Attributes:
-        names: the concepts' names, in the order of their codes.
         version: the checksum of the files.
     """
 
-    def __init__(self, files: Iterable[Path]) -> None:
+    def __init__(self, files: Iterable[Path], cache: Path | None = None) -> None:
+        contents = {file.stem: file.read_bytes() for file in sorted(files)}
         self.version = 0
-        self.names: list[str] = []
-        self._fields: list[tuple[int, str]] = []
-        lines: list[str] = []
-        for file in sorted(files):
-            content = file.read_bytes()
+        for content in contents.values():
             self.version = zlib.crc32(content, self.version)
-            text = unicodedata.normalize("NFD", content.decode())
-            lines += (line for line in _ACCENTS.sub("", text).splitlines() if "|" in line)
-            self._fields.append((FIRST_CODE + 2 * len(lines), file.stem))
-        self.names = [line.partition("|")[0].strip() for line in lines]
-        phrases: dict[str, str] = {}
-        self._tables: dict[str, _Table] = {}
-        self._classes: dict[str, str] = {}
-        links: Counter[tuple[str, str]] = Counter()
-        # One language at a time, as dictionaries take ten times the room of tables.
-        for language in _LANGUAGES:
-            words = self._words(lines, language, phrases)
-            links.update({link for codes in words.values() for link in _links(codes)})
-            self._tables[language] = _Table(words)
-        for (concept, members), count in links.items():
-            if count >= _LINKING:
-                self._classes[concept] = self._classes.get(concept, "") + members
-        self._phrases = _Table(phrases)
-        self._openings = frozenset(" ".join(phrase.split()[:2]) for phrase in phrases)
-        self._first = frozenset(opening.partition(" ")[0] for opening in self._openings)
-        self._codes = lru_cache(8_192)(self._codes_of_word)
-        self._starts = lru_cache(8_192)(self._starts_of)
+        file = None if cache is None else cache / f"concepts-{_FORMAT}-{self.version:08x}.bin"
+        compiled = None if file is None else _saved(file)
+        if compiled is None:
+            compiled = _compile(contents)
+            if file is not None:
+                _save(file, compiled)
+        self._compiled = compiled
+        self._tables = compiled.tables
+        self._codes = lru_cache(4_096)(self._codes_of_word)
+        self._seconds = lru_cache(1_024)(self._seconds_of)
 
-    def _words(
-        self, lines: Iterable[str], language: str, phrases: dict[str, str]
-    ) -> dict[str, str]:
-        """The codes of the words of a language; its phrases are added to `phrases`."""
-        entries: dict[str, str] = {}
-        begin = f" {language}:"
-        for code, line in zip(itertools.count(FIRST_CODE, 2), lines, strict=False):
-            at = line.find(begin)
-            if at < 0:
-                continue
-            synonyms, _, members = line[at + len(begin) :].partition("|")[0].partition(">")
-            # A word that is both is the concept itself.
-            for part, char in ((members, chr(code | 1)), (synonyms, chr(code))):
-                for entry in part.replace(";", ",").split(","):
-                    word = entry.strip()
-                    if word.isalnum():
-                        entries[word] = _joined(entries[word], char) if word in entries else char
-                    elif word:
-                        self._note_phrase(word, char, entries, phrases)
-        return entries
-
-    @staticmethod
-    def _note_phrase(
-        phrase: str, code: str, entries: dict[str, str], phrases: dict[str, str]
-    ) -> None:
-        words = index_words(phrase)
-        if len(words) > 1:
-            key = " ".join(words)
-            phrases[key] = _joined(phrases.get(key, ""), code)
-        elif words:
-            entries[words[0]] = _joined(entries.get(words[0], ""), code)
+    @property
+    def names(self) -> list[str]:
+        """The concepts' names, in the order of their codes."""
+        return self._compiled.names.decode().split("\n")
 
     def has(self, word: str, language: str) -> bool:
         """Whether a word means a concept in a language, by itself and as it is."""
@@ -163,7 +178,9 @@ class Thesaurus:
 
     def codes_of(self, text: str) -> str:
         """The codes of all concepts in a text, each once: what the index holds of it."""
-        return "".join(dict.fromkeys(code for one in self.meanings(text) for code in one.codes))
+        return "".join(
+            dict.fromkeys(code for meaning in self.meanings(text) for code in meaning.codes)
+        )
 
     def meanings(self, text: str) -> Iterator[Meaning]:
         """The words and phrases of a text that mean a concept.
@@ -175,8 +192,10 @@ class Thesaurus:
         for at, word in enumerate(words):
             if codes := self._codes(word, language):
                 yield Meaning((word,), codes)
-            if (starts := self._starts(word)) and at + 1 < len(words):
-                yield from self._phrases_at(starts, words[at : at + _LONGEST_PHRASE])
+            if at + 1 < len(words) and (seconds := self._seconds(word)):
+                for form in _forms(words[at + 1]):
+                    for opening in seconds.get(form, ()):
+                        yield from self._phrases_from(opening, words[at : at + _LONGEST_PHRASE])
         for run in () if text.isascii() else _HAN.findall(text):
             yield from self._meanings_of_run(run)
 
@@ -186,56 +205,56 @@ class Thesaurus:
         while table is not None and at < len(run):
             for length in range(min(_LONGEST_HAN, len(run) - at), 0, -1):
                 if codes := table.get(run[at : at + length]):
-                    classes = "".join(self._classes.get(code, "") for code in codes)
+                    classes = "".join(self._compiled.classes.get(code) for code in codes)
                     yield Meaning((run[at : at + length],), _joined(codes, classes))
                     at += length - 1
                     break
             at += 1
 
+    def name_of(self, code: str) -> str:
+        """The name of a concept."""
+        return self.names[(ord(code) - FIRST_CODE) // 2]
+
     def field_of(self, code: str) -> str:
         """The field of life that a concept belongs to: the name of its file."""
-        return next(field for end, field in self._fields if ord(code) < end)
+        return next(field for end, field in self._compiled.fields if ord(code) < end)
 
-    def _starts_of(self, word: str) -> tuple[str, ...]:
-        """The words that begin a phrase and that a word may be a form of."""
-        bases = {base: None for language in _SPACED for base in _bases(word, language)}
-        return tuple(base for base in bases if base in self._first)
+    def _seconds_of(self, word: str) -> Mapping[str, Sequence[str]]:
+        """The second words of the phrases that a form of a word begins, each with the two words."""
+        openings: dict[str, list[str]] = {}
+        for base in dict.fromkeys(base for name in _SPACED for base in _bases(word, name)):
+            for second in self._compiled.seconds.get(base).split():
+                openings.setdefault(second, []).append(f"{base} {second}")
+        return openings
 
-    def _phrases_at(self, starts: Sequence[str], words: Sequence[str]) -> Iterator[Meaning]:
-        """The phrases that some words begin with; each word but the first may have an ending."""
-        for start in starts:
-            openings = [
-                opening
-                for form in _forms(words[1])
-                if (opening := f"{start} {form}") in self._openings
-            ]
-            for opening in openings:
-                if codes := self._phrases.get(opening):
-                    yield Meaning(tuple(words[:2]), codes)
-                phrase = opening
-                for length in range(3, len(words) + 1):
-                    forms = (f"{phrase} {form}" for form in _forms(words[length - 1]))
-                    if codes := next(filter(None, map(self._phrases.get, forms)), ""):
-                        yield Meaning(tuple(words[:length]), codes)
-                    phrase = f"{phrase} {words[length - 1]}"
+    def _phrases_from(self, opening: str, words: Sequence[str]) -> Iterator[Meaning]:
+        """The phrases of an opening that some words begin with; each word may have an ending."""
+        if codes := self._compiled.phrases.get(opening):
+            yield Meaning(tuple(words[:2]), codes)
+        phrase = opening
+        for length in range(3, len(words) + 1):
+            forms = (f"{phrase} {form}" for form in _forms(words[length - 1]))
+            if codes := next(filter(None, map(self._compiled.phrases.get, forms)), ""):
+                yield Meaning(tuple(words[:length]), codes)
+            phrase = f"{phrase} {words[length - 1]}"
 
     def _codes_of_word(self, word: str, language: str) -> str:
         """The codes of a word and of the classes that its concepts are members of."""
         if len(word) > _LONGEST_WORD:
             return ""
         codes = self._own_codes(word, language)
-        return _joined(codes, "".join(self._classes.get(code, "") for code in codes))
+        return _joined(codes, "".join(self._compiled.classes.get(code) for code in codes))
 
     def _own_codes(self, word: str, language: str) -> str:
         if language in self._tables and (codes := self._in_language(word, language)):
             return codes
         if language and (word in grammar(language) or word in not_topics()):
             return ""
-        found = ""
+        result = ""
         for other in self._tables:
             if other != language and word not in grammar(other):
-                found = _joined(found, self._in_language(word, other))
-        return found
+                result = _joined(result, self._in_language(word, other))
+        return result
 
     def _in_language(self, word: str, language: str) -> str:
         if word in grammar(language):
@@ -263,38 +282,108 @@ class Thesaurus:
         return ""
 
 
-class _Table:
-    """An immutable mapping of words to codes, in a tenth of the memory of a dictionary."""
+def _compile(contents: Mapping[str, bytes]) -> _Compiled:
+    """Read the concepts from the contents of files, by the names of their fields."""
+    lines: list[str] = []
+    fields: list[tuple[int, str]] = []
+    for field, content in contents.items():
+        text = unicodedata.normalize("NFD", content.decode())
+        lines += (line for line in _ACCENTS.sub("", text).splitlines() if "|" in line)
+        fields.append((FIRST_CODE + 2 * len(lines), field))
+    phrases: dict[str, str] = {}
+    tables: dict[str, _Table] = {}
+    classes: dict[str, str] = {}
+    links: Counter[tuple[str, str]] = Counter()
+    # One language at a time, as dictionaries take ten times the room of tables.
+    for language in _LANGUAGES:
+        words = _words_of(lines, language, phrases)
+        links.update({link for codes in words.values() for link in _links(codes)})
+        tables[language] = _table(words)
+    for (concept, members), count in links.items():
+        if count >= _LINKING:
+            classes[concept] = classes.get(concept, "") + members
+    seconds: dict[str, dict[str, None]] = {}
+    for phrase in phrases:
+        first, second, *_ = phrase.split(" ")
+        seconds.setdefault(first, {})[second] = None
+    return _Compiled(
+        names="\n".join(line.partition("|")[0].strip() for line in lines).encode(),
+        fields=tuple(fields),
+        tables=tables,
+        classes=_table(classes),
+        phrases=_table(phrases),
+        seconds=_table({first: " ".join(them) for first, them in seconds.items()}),
+    )
 
-    def __init__(self, entries: Mapping[str, str]) -> None:
-        lines = [f"{word}\t{codes}" for word, codes in sorted(entries.items())]
-        self._text = "".join(lines)
-        self._starts = array("I", [0])
-        for line in lines:
-            self._starts.append(self._starts[-1] + len(line))
 
-    def __len__(self) -> int:
-        return len(self._starts) - 1
+def _words_of(lines: Iterable[str], language: str, phrases: dict[str, str]) -> dict[str, str]:
+    """The codes of the words of a language; its phrases are added to `phrases`."""
+    entries: dict[str, str] = {}
+    begin = f" {language}:"
+    for code, line in zip(itertools.count(FIRST_CODE, 2), lines, strict=False):
+        at = line.find(begin)
+        if at < 0:
+            continue
+        synonyms, _, members = line[at + len(begin) :].partition("|")[0].partition(">")
+        # A word that is both is the concept itself.
+        for part, char in ((members, chr(code | 1)), (synonyms, chr(code))):
+            for entry in part.replace(";", ",").split(","):
+                word = entry.strip()
+                if word.isalnum():
+                    entries[word] = _joined(entries[word], char) if word in entries else char
+                elif word:
+                    _note_phrase(word, char, entries, phrases)
+    return entries
 
-    def __getitem__(self, at: int) -> str:
-        return self._text[self._starts[at] : self._starts[at + 1]]
 
-    def get(self, word: str) -> str:
-        """The codes of a word, or ""."""
-        at = bisect_left(self, f"{word}\t")
-        if at == len(self):
-            return ""
-        known, _, codes = self[at].partition("\t")
-        return codes if known == word else ""
+def _note_phrase(phrase: str, code: str, entries: dict[str, str], phrases: dict[str, str]) -> None:
+    words = index_words(phrase)
+    if len(words) > 1:
+        key = " ".join(words)
+        phrases[key] = _joined(phrases.get(key, ""), code)
+    elif words:
+        entries[words[0]] = _joined(entries.get(words[0], ""), code)
+
+
+def _saved(file: Path) -> _Compiled | None:
+    """What `_save` has written; None if it is not there, or not whole."""
+    try:
+        content = file.read_bytes()
+        if zlib.crc32(content[4:]) != int.from_bytes(content[:4]):
+            return None
+        return msgspec.msgpack.decode(content[4:], type=_Compiled)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _save(file: Path, compiled: _Compiled) -> None:
+    """Write it beside the bytecode of this module, if that can be written."""
+    content = msgspec.msgpack.encode(compiled)
+    part = file.with_suffix(f".{os.getpid()}")
+    with suppress(OSError):
+        part.write_bytes(zlib.crc32(content).to_bytes(4) + content)
+        part.chmod(0o644)
+        part.replace(file)
+
+
+def thesaurus() -> Thesaurus:
+    """The concepts of this release; they are read once, at the first call (about 40 ms)."""
+    if not _read.cache_info().currsize:
+        # Threads that ask for them at once would each read them.
+        with _reading:
+            return _read()
+    return _read()
 
 
 @cache
-def thesaurus() -> Thesaurus:
-    """The concepts of this release; they are read at the first call (about 40 ms)."""
-    return Thesaurus(FOLDER.glob("*.txt"))
+def _read() -> Thesaurus:
+    return Thesaurus(FOLDER.glob("*.txt"), FOLDER.with_name("__pycache__"))
 
 
-@lru_cache(512)
+_reading: Final = threading.Lock()
+
+
+@lru_cache(64)
 def language_of(words: frozenset[str]) -> str:
     """The language to which most words of grammar in a text belong; "" if that is not clear."""
     counts = sorted(
@@ -317,7 +406,7 @@ def _bases(word: str, language: str) -> Iterator[str]:
     yield word
     if language == "en" and (base := base_of(word)) != word:
         yield base
-    for ending, replacement in word_endings(language):
+    for ending, replacement in word_endings(language).get(word[-1:], ()):
         if word.endswith(ending) and len(word) - len(ending) > 1:
             base = word[: -len(ending)]
             yield base + replacement

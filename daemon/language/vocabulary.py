@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final, Literal
@@ -16,7 +16,7 @@ from typing import Final, Literal
 import msgspec
 
 from ..memory.indexing import fold
-from ..memory.stop_words import ALSO_LEFT_OUT, STOP_WORDS
+from ..memory.stemming import ALSO_LEFT_OUT, STOP_WORDS
 
 FOLDER = Path(__file__).with_name("lexicon")
 _REFERENCE: Final = re.compile(r"\{([a-z_]+)\}")
@@ -78,11 +78,17 @@ def grammar_by_language() -> Mapping[str, frozenset[str]]:
 
 
 @cache
-def word_endings(language: str) -> tuple[tuple[str, str], ...]:
-    """The endings of inflected words of a language, with what the base form has instead."""
+def word_endings(language: str) -> Mapping[str, Sequence[tuple[str, str]]]:
+    """The endings of inflected words of a language, with what the base form has instead.
+
+    By their last letters, so that few are compared with a word.
+    """
     known = named_languages().get(language)
-    pairs = known.words.get("endings", "").split() if known else ()
-    return tuple((ending, base) for ending, _, base in (pair.partition("/") for pair in pairs))
+    endings: dict[str, list[tuple[str, str]]] = {}
+    for pair in known.words.get("endings", "").split() if known else ():
+        ending, _, base = pair.partition("/")
+        endings.setdefault(ending[-1:], []).append((ending, base))
+    return endings
 
 
 def read(text: str) -> Language:
@@ -97,7 +103,9 @@ def read(text: str) -> Language:
 @cache
 def words(name: str) -> frozenset[str]:
     """The words of a set; empty if no language has it."""
-    return frozenset(word for one in languages() for word in one.words.get(name, "").split())
+    return frozenset(
+        word for language in languages() for word in language.words.get(name, "").split()
+    )
 
 
 @cache
@@ -130,8 +138,8 @@ def table(name: str) -> Mapping[str, str]:
     """The words of `speakers` or `feelings`, each with its role or emotion."""
     return {
         word: key
-        for one in languages()
-        for key, listed in getattr(one, name).items()
+        for language in languages()
+        for key, listed in getattr(language, name).items()
         for word in listed.split()
     }
 
@@ -139,14 +147,14 @@ def table(name: str) -> Mapping[str, str]:
 @cache
 def relations() -> Mapping[str, Mapping[str, str]]:
     """For each type of entity, the relations and the expressions that precede its name."""
-    found: dict[str, dict[str, str]] = {}
+    relations: dict[str, dict[str, str]] = {}
     for language in languages():
         for kind, listed in language.relations.items():
             for relation, expression in listed.items():
-                known = found.setdefault(kind, {}).get(relation)
+                known = relations.setdefault(kind, {}).get(relation)
                 whole = _whole(language, expression)
-                found[kind][relation] = f"{known}|{whole}" if known else whole
-    return found
+                relations[kind][relation] = f"{known}|{whole}" if known else whole
+    return relations
 
 
 @cache
@@ -155,7 +163,7 @@ def each(
 ) -> tuple[str, ...]:
     """The cues of a name of all languages that part words with blanks, or of all others."""
     chosen = (language for language in languages() if language.spaced == spaced)
-    return tuple(_whole(one, cue) for one in chosen for cue in getattr(one, of).get(name, ()))
+    return tuple(_whole(item, cue) for item in chosen for cue in getattr(item, of).get(name, ()))
 
 
 @cache
@@ -168,7 +176,7 @@ def either(name: str, *, spaced: bool = True) -> str:
 def compiled(template: str) -> re.Pattern[str]:
     """`template` with `either` in place of each `{name}`, of unspaced languages for `{~name}`."""
     return re.compile(
-        _INSERTED.sub(lambda found: either(found["name"], spaced=not found["unspaced"]), template)
+        _INSERTED.sub(lambda match: either(match["name"], spaced=not match["unspaced"]), template)
     )
 
 
@@ -195,6 +203,6 @@ def categories() -> Mapping[str, re.Pattern[str]]:
 
 def _whole(language: Language, expression: str) -> str:
     def named(reference: re.Match[str]) -> str:
-        return f"(?:{'|'.join(_whole(language, one) for one in language.cues[reference[1]])})"
+        return f"(?:{'|'.join(_whole(language, item) for item in language.cues[reference[1]])})"
 
     return _REFERENCE.sub(named, expression.replace("\n", ""))

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from ..config.settings import Llm
-from ..shapes.status import DayLimits, PurposeUsage, Spent
+from ..schemas.status import DayLimits, PurposeUsage, Spent
 
 FILE: Final = "llm-usage.json"
 _MOST_DAYS: Final = 31
@@ -140,7 +140,9 @@ class UsageCounts:
     """Questions and their cost since the start, by purpose."""
 
     def __init__(self) -> None:
-        self._purposes: dict[str, _Counts] = {}
+        self._purposes: dict[str, PurposeUsage] = {}
+        # The seconds of the latest answers of each purpose.
+        self._seconds: dict[str, deque[float]] = {}
         self._cleared: Counter[str] = Counter()
 
     def called(self, purpose: str, cleared: dict[str, int]) -> None:
@@ -155,7 +157,8 @@ class UsageCounts:
         if seconds is None:
             counts.cached += 1
         else:
-            counts.seconds.append(seconds)
+            latest = self._seconds.setdefault(purpose, deque(maxlen=_LATEST))
+            latest.append(seconds)
 
     def failed(self, purpose: str, code: str) -> None:
         """Count a question without a usable reply."""
@@ -172,32 +175,23 @@ class UsageCounts:
 
     def purposes(self) -> dict[str, PurposeUsage]:
         """The counts of each purpose."""
-        return {name: counts.shown() for name, counts in self._purposes.items()}
+        usage = {}
+        for name, counts in self._purposes.items():
+            ranked = sorted(self._seconds.get(name, ()))
+            usage[name] = msgspec.structs.replace(
+                counts,
+                cost=round(counts.cost, 6),
+                p50_seconds=_percentile(ranked, 0.5),
+                p95_seconds=_percentile(ranked, 0.95),
+            )
+        return usage
 
     def cleared(self) -> dict[str, int]:
         """The number of removed secrets of each kind."""
         return dict(self._cleared)
 
-    def _of(self, purpose: str) -> _Counts:
-        return self._purposes.setdefault(purpose, _Counts())
-
-
-class _Counts(msgspec.Struct):
-    calls: int = 0
-    errors: int = 0
-    cached: int = 0
-    repaired: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    cost: float = 0.0
-    last_error: str | None = None
-    seconds: deque[float] = msgspec.field(default_factory=lambda: deque(maxlen=_LATEST))
-
-    def shown(self) -> PurposeUsage:
-        counts = msgspec.structs.asdict(self) | {"cost": round(self.cost, 6)}
-        ranked = sorted(counts.pop("seconds"))
-        p50, p95 = _percentile(ranked, 0.5), _percentile(ranked, 0.95)
-        return PurposeUsage(**counts, p50_seconds=p50, p95_seconds=p95)
+    def _of(self, purpose: str) -> PurposeUsage:
+        return self._purposes.setdefault(purpose, PurposeUsage())
 
 
 def _percentile(ranked: list[float], share: float) -> float:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final, TypeVar
 
 import msgspec
 
+from ..config.settings import EMBED
 from ..errors import ThermoclineError
 from ..runtime.problems import Problems
+from ..schemas.status import WorkerState
 from .budget import Budget, UsageCounts
 from .failures import CallFailed
-from .supervisor import Supervisor
-from .wire import Answered, Ask, ChatMessage, Setup
+from .process import ChildProcess, Timeouts
+from .wire import LONGEST_LINE, Answered, Ask, ChatMessage, Embed, Embedded, Load, Setup, Window
 
+COMMAND: Final = (sys.executable, "-P", "-m", "thermocline.daemon.llm.worker")
 # An estimate for the budget: four characters per token, and a frame per message.
 _TOKEN_CHARS: Final = 4
 _FRAME_TOKENS: Final = 8
@@ -29,9 +33,82 @@ _SHARE: Final = 0.97
 # After a second failure in a row the model is paused; each further failure doubles the pause.
 _FIRST_PAUSE_SECONDS: Final = 5.0
 _LONGEST_PAUSE_SECONDS: Final = 300.0
-_NO_PROCESS: Final = frozenset({"unloaded", "starting", "died", "resting"})
+_NO_PROCESS: Final = frozenset({"unloaded", "uninstalled", "starting", "died", "resting"})
 
-Call = Callable[[Ask], Awaitable[Answered]]
+Asked = TypeVar("Asked", Ask, Embed)
+A = TypeVar("A")
+Call = Callable[[Asked], Awaitable[A]]
+# Tokens in and out, and dollars; None if the price is unknown.
+_Charge = tuple[int, int, float | None]
+
+
+class ModelProcess(ChildProcess):
+    """The models' process; see `ChildProcess`."""
+
+    def __init__(
+        self,
+        env: Mapping[str, str],
+        idle_seconds: Callable[[], float],
+        *,
+        timeouts: Timeouts | None = None,
+        command: tuple[str, ...] = COMMAND,
+    ) -> None:
+        timeouts = timeouts or Timeouts()
+        super().__init__("the models' process", command, env, idle_seconds, timeouts, LONGEST_LINE)
+        self._loading: asyncio.Task[str] | None = None
+        # The process that has loaded litellm, and its version.
+        self._loaded: tuple[int | None, str | None] = (None, None)
+
+    @property
+    def state(self) -> WorkerState:
+        """The state of the process."""
+        pid = self.pid
+        version = self._loaded[1] if pid == self._loaded[0] else None
+        return WorkerState(pid, version, self.busy, self.starts, self.deaths)
+
+    async def reply(self, request: Ask | Embed, kind: type[A]) -> A:
+        """The answer of a model, for which litellm is imported, or of an endpoint.
+
+        Raises:
+            CallFailed: the model did not reply, the process died, or litellm is missing.
+        """
+        if isinstance(request, Embed) or request.endpoint is None:
+            await self.load()
+        return await self.ask(request, kind)
+
+    async def window(self, model: str) -> int | None:
+        """The context window of a model in tokens, from litellm's table; None if unknown.
+
+        Raises:
+            CallFailed: the process died, or litellm is missing.
+        """
+        await self.load()
+        return await self.ask(Window(model), int | None)  # type: ignore[arg-type]
+
+    async def load(self) -> None:
+        """Import litellm in the process, once. Cancelling does not stop it.
+
+        Raises:
+            CallFailed: litellm is not installed, or was not imported in time.
+        """
+        pid = self.pid
+        if pid is not None and pid == self._loaded[0]:
+            return
+        await self.ready()
+        if self._loading is None:
+            loading = self.ask(Load(), str, proves_life=False)
+            self._loading = asyncio.create_task(loading, name="litellm")
+            self._loading.add_done_callback(self._note_loaded)
+        seconds = self.timeouts.load
+        try:
+            await asyncio.wait_for(asyncio.shield(self._loading), seconds)
+        except TimeoutError:
+            raise CallFailed("starting", f"litellm was not loaded in {seconds:.0f} s") from None
+
+    def _note_loaded(self, task: asyncio.Task[str]) -> None:
+        self._loading = None
+        if not task.cancelled() and task.exception() is None:
+            self._loaded = (self.pid, task.result())
 
 
 class Cost:
@@ -50,19 +127,19 @@ class Cost:
 
 
 class MeteredCalls:
-    """Makes calls and counts them. A caller's own endpoint is not charged to the budget.
+    """Makes calls and counts them.
 
     Args:
-        supervisor: runs the models' process.
+        process: the models' process.
         budget: the daily budget.
         usage: the counts since the start.
         problems: receives the report of a spent budget.
     """
 
     def __init__(
-        self, supervisor: Supervisor, budget: Budget, usage: UsageCounts, problems: Problems
+        self, process: ModelProcess, budget: Budget, usage: UsageCounts, problems: Problems
     ) -> None:
-        self.supervisor = supervisor
+        self.process = process
         self.budget = budget
         self.usage = usage
         self._problems = problems
@@ -97,26 +174,53 @@ class MeteredCalls:
             CallFailed: the model did not reply, or the budget is spent.
         """
         guess = tokens_of(ask.messages)
-        free = setup is None
-        reserved = 0 if free else guess + ask.max_tokens
-        if not free:
-            self.check_budget()
+
+        def charge(answered: Answered) -> _Charge:
+            made = answered.tokens_out or len(answered.text) // _TOKEN_CHARS + 1
+            return answered.tokens_in or guess, made, answered.cost
+
+        request, most = msgspec.structs.replace(ask, setup=setup), guess + ask.max_tokens
+        self.check_budget()
+        return await self._charged(purpose, cost, request, Answered, charge, (guess, most))
+
+    async def embed(self, setup: Setup, cost: Cost, embed: Embed) -> Embedded:
+        """Encode texts; see `call`."""
+        guess = sum(len(text) // _TOKEN_CHARS + 1 for text in embed.texts)
+
+        def charge(embedded: Embedded) -> _Charge:
+            return embedded.tokens or guess, 0, embedded.cost
+
+        request = msgspec.structs.replace(embed, setup=setup)
+        self.check_budget()
+        return await self._charged(EMBED, cost, request, Embedded, charge, (guess, guess))
+
+    async def _charged(
+        self,
+        purpose: str,
+        cost: Cost,
+        request: Ask | Embed,
+        kind: type[A],
+        charge: Callable[[A], _Charge],
+        tokens: tuple[int, int],
+    ) -> A:
+        """Send a request while the budget reserves its tokens: those going in, and at most."""
+        guess, reserved = tokens
         # A cancelled or failed call may still be charged.
-        took: tuple[int, int, float | None] = (guess, 0, None)
+        took: _Charge = (guess, 0, None)
         self.budget.reserve(reserved)
         try:
-            answered = await self.supervisor.ask(setup, ask)
-            made = answered.tokens_out or len(answered.text) // _TOKEN_CHARS + 1
-            took = (answered.tokens_in or guess, made, answered.cost)
+            answer = await self.process.reply(request, kind)
+            took = charge(answer)
         except CallFailed as error:
             took = took if error.charged else (0, 0, 0.0)
             raise
         finally:
             cost.add(*took)
             self.usage.took(purpose, *took)
-            tokens_in, tokens_out, dollars = (0, 0, 0.0) if free else took
-            self.budget.settle(reserved, tokens_in + tokens_out, dollars)
-        return answered
+            tokens_in, tokens_out, dollars = took
+            # A caller's own endpoint has no price.
+            self.budget.settle(reserved, tokens_in + tokens_out, dollars if request.setup else 0.0)
+        return answer
 
     async def save(self) -> None:
         """Save the counts. A failure is reported; counting continues in memory."""
@@ -162,8 +266,14 @@ class Failover:
         self._pauses: dict[str, _Pause] = {}
 
     async def reply(
-        self, call: Call, ask: Ask, models: Sequence[str], until: float, *, patient: bool
-    ) -> tuple[str, Answered]:
+        self,
+        call: Call[Asked, A],
+        ask: Asked,
+        models: Sequence[str],
+        until: float,
+        *,
+        patient: bool,
+    ) -> tuple[str, A]:
         """The first reply of any model, with the name of the model.
 
         Args:
@@ -210,8 +320,8 @@ class Failover:
         self._pauses.clear()
 
     async def _tries(
-        self, call: Call, ask: Ask, model: str, until: float, models_left: int
-    ) -> Answered:
+        self, call: Call[Asked, A], ask: Asked, model: str, until: float, models_left: int
+    ) -> A:
         for number in range(_MOST_TRIES):
             seconds = (until - self.clock()) * _SHARE / models_left
             if seconds <= 0:

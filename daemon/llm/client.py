@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import math
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -17,18 +21,65 @@ from ..errors import ConfigInvalid, ModelUnavailable, ThermoclineError
 from ..language.secrets import Cleared
 from ..runtime.places import readable_by_all
 from ..runtime.problems import Problems
-from ..shapes.status import CacheState, ModelState, ModelStatus
-from .addresses import is_named
+from ..schemas.status import CacheState, ModelState, ModelStatus
+from .access import Keys, is_named, key_file, read_keys
 from .budget import FILE, Budget, UsageCounts, Write
-from .cache import Cache, Cached, key_of
-from .calls import Cost, Failover, MeteredCalls
+from .calls import Cost, Failover, MeteredCalls, ModelProcess
 from .failures import CallFailed
-from .keys import Keys, key_file, read_keys
-from .model import PURPOSES, ModelQuestion, ModelReply
-from .questions import Prompts, Quoting, read_prompts
+from .model import PURPOSES, ModelQuestion, ModelReply, Prompts, Quoting, read_prompts
+from .process import Timeouts
 from .replies import UnreadableReply, form_of, read
-from .supervisor import Patience, Supervisor
-from .wire import Answered, Ask, ChatMessage, ReplyForm, Setup, Window
+from .wire import Answered, Ask, ChatMessage, ReplyForm, Setup
+
+_LONGEST_ANSWER: Final = 65_536
+
+
+class Cached(msgspec.Struct, frozen=True):
+    """An answer: the model that gave it, and the value as JSON."""
+
+    model: str
+    value: bytes
+
+
+class Cache:
+    """The most recently used answers, in memory; empty after a restart.
+
+    Args:
+        most: returns the maximum number of answers.
+    """
+
+    def __init__(self, most: Callable[[], int]) -> None:
+        self._most = most
+        self._answers: OrderedDict[bytes, Cached] = OrderedDict()
+        self.hits = 0
+        self.misses = 0
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def get(self, key: bytes) -> Cached | None:
+        """The answer to a question, which then counts as used."""
+        answer = self._answers.get(key)
+        if answer is None:
+            self.misses += 1
+            return None
+        self.hits += 1
+        self._answers.move_to_end(key)
+        return answer
+
+    def put(self, key: bytes, answer: Cached) -> None:
+        """Add an answer, and remove the least recently used ones beyond the maximum."""
+        if len(answer.value) <= _LONGEST_ANSWER:
+            self._answers[key] = answer
+            self._answers.move_to_end(key)
+        while len(self._answers) > self._most():
+            self._answers.popitem(last=False)
+
+
+def key_of(models: Sequence[str], question: ModelQuestion, schema: str) -> bytes:
+    """The digest of a question: the models, its full text, and the form of the reply."""
+    return hashlib.sha256(msgspec.json.encode((models, question, schema))).digest()
+
 
 T = TypeVar("T")
 
@@ -70,6 +121,9 @@ class ModelClient:
         env: the environment, with `$CREDENTIALS_DIRECTORY`.
         clear: removes secrets from a text before it is sent.
         problems: receives faults that a person has to fix.
+
+    Attributes:
+        calls, failover: shared with the encoder.
     """
 
     def __init__(
@@ -82,9 +136,9 @@ class ModelClient:
         clear: Callable[[str], Cleared],
         problems: Problems,
     ) -> None:
+        self.calls = calls
+        self.failover = failover
         self._settings = settings
-        self._calls = calls
-        self._failover = failover
         self._prompts = prompts
         self._env = env
         self._clear = clear
@@ -94,6 +148,8 @@ class ModelClient:
         self._quoting = Quoting()
         self._setup = Setup()
         self._missing_until = 0.0
+        self._found = True
+        self._looked_until = -math.inf
         # The known context windows by model.
         self._windows: dict[str, int | None] = {}
         # The configuration when a problem was reported, and when the last call failed.
@@ -113,7 +169,7 @@ class ModelClient:
         endpoint: str | None = None,
     ) -> ModelReply[T]:
         """Ask, and read the reply as a `kind`; see `model.Model`."""
-        began, usage, cost = self._clock(), self._calls.usage, Cost()
+        began, usage, cost = self._clock(), self.calls.usage, Cost()
         question, cleared = await asyncio.to_thread(self._cleared, question)
         usage.called(question.purpose, cleared)
         try:
@@ -128,8 +184,8 @@ class ModelClient:
                 self._failed = self._settings()
             raise shown from error
         finally:
-            if cost.tokens_in and endpoint is None:
-                await self._calls.save()
+            if cost.tokens_in:
+                await self.calls.save()
         if endpoint is None and not reply.cached:
             self._failed = None
         seconds = self._clock() - began
@@ -141,41 +197,41 @@ class ModelClient:
         if model not in self._windows:
             try:
                 async with asyncio.timeout(_WINDOW_SECONDS):
-                    found = await self._calls.supervisor.ask(None, Window(0, model))
+                    window = await self.calls.process.window(model)
             except (CallFailed, TimeoutError):
                 return None
             if len(self._windows) >= _MOST_WINDOWS:
                 self._windows.clear()
-            self._windows[model] = int(found.text) if found.text else None
+            self._windows[model] = window
         return self._windows[model]
 
     def status(self) -> ModelStatus:
         """The state of models, for status and metrics; clears problems that are over."""
-        settings, cache, budget = self._settings(), self._cache, self._calls.budget
+        settings, cache, budget = self._settings(), self._cache, self.calls.budget
         self._clear_outdated(settings)
         models = {purpose: settings.models_for(purpose) for purpose in PURPOSES}
         names = sorted({name for several in models.values() for name in several})
-        paused = {name: self._failover.paused(name) for name in names}
+        paused = {name: self.failover.paused(name) for name in names}
         return ModelStatus(
             state=self._state(),
-            worker=self._calls.supervisor.state,
+            worker=self.calls.process.state,
             models=models,
             resting={name: why.message for name, why in paused.items() if why is not None},
             day=budget.day,
             today=budget.today,
             limits=budget.limits,
             cache=CacheState(len(cache), cache.hits, cache.misses),
-            purposes=self._calls.usage.purposes(),
-            cleared=self._calls.usage.cleared(),
+            purposes=self.calls.usage.purposes(),
+            cleared=self.calls.usage.cleared(),
         )
 
     async def close(self) -> None:
         """End the process; running questions fail."""
-        await self._calls.supervisor.close()
+        await self.calls.process.close()
 
     def _clear_outdated(self, settings: Llm) -> None:
         """Clear problems of an earlier day or configuration."""
-        if self._calls.budget.why_spent() is None:
+        if self.calls.budget.why_spent() is None:
             self._problems.clear("model_budget_spent", "/llm")
         if self._reported is not None and self._reported != settings:
             self._reported = None
@@ -183,13 +239,20 @@ class ModelClient:
                 self._problems.clear(code, "/llm")
 
     def _state(self) -> ModelState:
-        if self._settings().main is None:
+        if self._settings().answering is None:
             return "off"
-        if self._clock() < self._missing_until:
+        if self._clock() < self._missing_until or not self._installed():
             return "missing"
-        if self._calls.budget.why_spent():
+        if self.calls.budget.why_spent():
             return "spent"
         return "failing" if self._failed == self._settings() else "ready"
+
+    def _installed(self) -> bool:
+        """Whether the library is there, as far as that is seen without loading it."""
+        if self._clock() >= self._looked_until:
+            self._looked_until = self._clock() + _MISSING_SECONDS
+            self._found = find_spec("litellm") is not None
+        return self._found
 
     async def _reply(
         self,
@@ -209,7 +272,8 @@ class ModelClient:
             raise CallFailed("off", f"no model is configured for {purpose}")
         setup = await self._prepared(endpoint)
         before = self._clock()
-        await self._calls.supervisor.ready(setup, load=endpoint is None)
+        process = self.calls.process
+        await (process.load() if endpoint is None else process.ready())
         seconds: float = getattr(self._settings().timeouts, purpose)
         until = self._clock() + seconds if deadline is None else before + deadline
         request = _Request(question, form, models, endpoint, setup, cost, until, deadline is None)
@@ -228,14 +292,21 @@ class ModelClient:
         """
         if endpoint is not None:
             is_named(endpoint, ())
-            return None
-        self._calls.check_budget()
+        self.calls.check_budget()
+        return await self.setup() if endpoint is None else None
+
+    async def setup(self) -> Setup:
+        """The keys and addresses as they are now configured.
+
+        Raises:
+            CallFailed: the keys cannot be read.
+        """
         settings = self._settings()
         keys = await self._keys(settings)
         setup = Setup(keys, settings.main, settings.api_base, settings.api_bases)
         if setup != self._setup:
             self._setup = setup
-            self._failover.forget()
+            self.failover.forget()
         return setup
 
     async def _keys(self, settings: Llm) -> Keys:
@@ -257,19 +328,19 @@ class ModelClient:
     async def _usable(self, request: _Request, kind: type[T]) -> tuple[str, T, bool]:
         """The model that gave a usable reply, its value, and whether it is the second attempt."""
         question = request.question
-        given = "\n".join(part.text for part in question.parts)
+        quoted = "\n".join(part.text for part in question.parts)
         messages = self._quoting.messages(question, self._prompts.data)
         limits = (question.max_tokens, question.temperature, 0.0)
-        ask = Ask(0, "", messages, request.form, *limits)
+        ask = Ask("", messages, request.form, *limits)
         model, answered = await self._answered(request, ask, request.models)
         try:
-            return model, await asyncio.to_thread(read, answered.text, kind, given=given), False
+            return model, await asyncio.to_thread(read, answered.text, kind, question=quoted), False
         except UnreadableReply as error:
             if error.refused:
                 raise
             again = self._repair(ask, answered, error.why)
         model, answered = await self._answered(request, again, (model,))
-        return model, await asyncio.to_thread(read, answered.text, kind, given=given), True
+        return model, await asyncio.to_thread(read, answered.text, kind, question=quoted), True
 
     def _repair(self, ask: Ask, answered: Answered, why: str) -> Ask:
         cut = answered.finish == "length"
@@ -287,9 +358,9 @@ class ModelClient:
         if endpoint is not None:
             anywhere = is_named(endpoint, self._settings().endpoint_hosts)
             ask = msgspec.structs.replace(ask, endpoint=endpoint, anywhere=anywhere)
-        call = partial(self._calls.call, request.question.purpose, request.setup, request.cost)
+        call = partial(self.calls.call, request.question.purpose, request.setup, request.cost)
         try:
-            answer = await self._failover.reply(
+            answer = await self.failover.reply(
                 call, ask, models, request.until, patient=request.patient
             )
         except CallFailed as error:
@@ -330,7 +401,7 @@ def build_model(
     write: Write,
     clear: Callable[[str], Cleared],
     problems: Problems,
-    patience: Patience | None = None,
+    timeouts: Timeouts | None = None,
 ) -> ModelClient:
     """Build a client. Reads files; starts no process before the first question.
 
@@ -343,14 +414,14 @@ def build_model(
         write: replaces a file durably.
         clear: removes secrets from a text.
         problems: receives faults.
-        patience: the timeouts of the models' process.
+        timeouts: those of the models' process.
     """
     budget = Budget(state_dir / FILE, write, time.time, settings)
     _load(budget, state_dir / FILE, problems)
-    supervisor = Supervisor(env, lambda: settings().idle_seconds, patience=patience)
+    process = ModelProcess(env, lambda: settings().idle_seconds, timeouts=timeouts)
     # Jitter does not need secure randomness.
     failover = Failover(time.monotonic, asyncio.sleep, random.Random())  # noqa: S311
-    calls = MeteredCalls(supervisor, budget, UsageCounts(), problems)
+    calls = MeteredCalls(process, budget, UsageCounts(), problems)
     return ModelClient(settings, calls, failover, read_prompts(), env, clear, problems)
 
 

@@ -13,7 +13,7 @@ import aiohttp
 import msgspec
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from .addresses import is_allowed, parts_of, style_of, target_of
+from .access import is_allowed, parts_of, style_of, target_of
 from .failures import CallFailed, of_status, pause_of, without
 from .wire import LONGEST_REPLY, Answered, Ask
 
@@ -48,7 +48,7 @@ async def ask_endpoint(ask: Ask, form: str) -> Answered:
             auto_decompress=False,
         ) as session:
             url = _literal_allowed(url, host, anywhere=ask.anywhere)
-            return await _asked(session, url, ask, _body(ask, form))
+            return await _asked(session, url, _body(ask, form))
     except (aiohttp.ClientConnectorError, aiohttp.ServerDisconnectedError) as error:
         if isinstance(error.__cause__, _NotAllowed):
             raise CallFailed("address", str(error.__cause__)) from None
@@ -57,10 +57,10 @@ async def ask_endpoint(ask: Ask, form: str) -> Answered:
         raise CallFailed("nonsense", f"the endpoint {url} broke off its answer") from None
 
 
-async def _asked(session: aiohttp.ClientSession, url: str, ask: Ask, body: Json) -> Answered:
+async def _asked(session: aiohttp.ClientSession, url: str, body: Json) -> Answered:
     """The answer of any model; some servers require the name of a model that they have."""
     try:
-        return await _posted(session, url, ask, body)
+        return await _posted(session, url, body)
     except CallFailed as error:
         unknown = error.code == "not_found" or (
             error.code == "bad_request" and "model" in error.message.lower()
@@ -68,12 +68,12 @@ async def _asked(session: aiohttp.ClientSession, url: str, ask: Ask, body: Json)
         name = await _first_model(session, url) if unknown and "model" in body else None
         if name is None:
             raise
-    return await _posted(session, url, ask, body | {"model": name})
+    return await _posted(session, url, body | {"model": name})
 
 
-async def _posted(session: aiohttp.ClientSession, url: str, ask: Ask, body: Json) -> Answered:
+async def _posted(session: aiohttp.ClientSession, url: str, body: Json) -> Answered:
     async with session.post(url, json=body, headers=_AS_IT_IS, allow_redirects=False) as response:
-        return await _answer(ask, response)
+        return await _answer(response)
 
 
 async def _first_model(session: aiohttp.ClientSession, url: str) -> str | None:
@@ -86,7 +86,7 @@ async def _first_model(session: aiohttp.ClientSession, url: str) -> str | None:
     ) as response:
         content = await _read(response)
     try:
-        names = [str(one["id"]) for one in msgspec.json.decode(content)["data"]]
+        names = [str(item["id"]) for item in msgspec.json.decode(content)["data"]]
     except (msgspec.DecodeError, RecursionError, LookupError, TypeError):
         return None
     return next((name for name in names if name != _ANY_MODEL and "embed" not in name), None)
@@ -102,15 +102,15 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
     return bytes(content)
 
 
-async def _answer(ask: Ask, response: aiohttp.ClientResponse) -> Answered:
+async def _answer(response: aiohttp.ClientResponse) -> Answered:
     url = str(response.url)
     content = await _read(response)
     if response.status >= 300:
-        said = without(content[:2000].decode("utf-8", "replace"), ())
+        message = without(content[:2000].decode("utf-8", "replace"), ())
         pause = pause_of(response.headers.get("Retry-After"))
-        raise of_status(f"the endpoint {url}", response.status, said, pause)
+        raise of_status(f"the endpoint {url}", response.status, message, pause)
     try:
-        return _whole(ask.number, msgspec.json.decode(content))
+        return _whole(msgspec.json.decode(content))
     except (msgspec.DecodeError, RecursionError, LookupError, TypeError, AttributeError):
         raise CallFailed(
             "nonsense", f"the endpoint {url} does not answer in the expected format"
@@ -119,21 +119,21 @@ async def _answer(ask: Ask, response: aiohttp.ClientResponse) -> Answered:
 
 def _body(ask: Ask, form: str) -> Json:
     system, *others = ask.messages
-    told = f"{system.content}\n\n{form}\n{ask.form.words}"
+    instructions = f"{system.content}\n\n{form}\n{ask.form.words}"
     limits = {"max_tokens": ask.max_tokens, "temperature": ask.temperature}
     assert ask.endpoint is not None
     if style_of(ask.endpoint) == "plain":
-        prompt = "\n\n".join([told, *(message.content for message in others)])
+        prompt = "\n\n".join([instructions, *(message.content for message in others)])
         return {"prompt": prompt, **limits}
-    messages = [{"role": "system", "content": told}]
+    messages = [{"role": "system", "content": instructions}]
     messages += [msgspec.to_builtins(message) for message in others]
     return {"messages": messages, **limits, "model": _ANY_MODEL}
 
 
-def _whole(number: int, body: Json) -> Answered:
+def _whole(body: Json) -> Answered:
     if "choices" not in body:
         texts = [body[name] for name in _PLAIN_FIELDS if isinstance(body.get(name), str)]
-        return Answered(number, texts[0][:LONGEST_REPLY], "stop")
+        return Answered(texts[0][:LONGEST_REPLY], "stop")
     choice = body["choices"][0]
     message = choice.get("message") or {}
     if refusal := message.get("refusal"):
@@ -141,7 +141,6 @@ def _whole(number: int, body: Json) -> Answered:
     text = message.get("content") or choice.get("text") or ""
     usage = body.get("usage") or {}
     return Answered(
-        number,
         str(text)[:LONGEST_REPLY],
         str(choice.get("finish_reason") or "stop"),
         usage.get("prompt_tokens"),
@@ -163,8 +162,10 @@ class _Allowed(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        found = await self._inner.resolve(host, port, family)
-        allowed = [one for one in found if is_allowed(one["host"], anywhere=self._anywhere)]
+        addresses = await self._inner.resolve(host, port, family)
+        allowed = [
+            address for address in addresses if is_allowed(address["host"], anywhere=self._anywhere)
+        ]
         if not allowed:
             raise _NotAllowed(_not_allowed(host))
         return allowed

@@ -18,6 +18,7 @@ _HINTS: Final = {
     "off": "name one in llm.model",
     "spent": "raise llm.daily_tokens or llm.daily_cost; until tomorrow the rules are used",
     "unloaded": "install the extra: make llm, or pip install 'thermocline[llm]'",
+    "uninstalled": "install the extra: make encoder, or pip install 'thermocline[encoder]'",
     "address": "allow the host in llm.endpoint_hosts",
     "insecure": "write https:// in llm.api_base, or take the key out of llm.key_file",
 }
@@ -31,7 +32,7 @@ _CHARGED: Final = frozenset({"timeout", "cancelled", "died", "nonsense", "too_la
 _OF_THE_QUESTION: Final = frozenset(
     {
         *("refused", "too_long", "bad_request", "cancelled"),
-        *("died", "resting", "starting", "unloaded", "address", "spent", "off"),
+        *("died", "resting", "starting", "unloaded", "uninstalled", "address", "spent", "off"),
     }
 )
 # The codes of HTTP statuses; other 5xx are `server`, other 4xx `bad_request`.
@@ -55,8 +56,8 @@ class CallFailed(Exception):
     Attributes:
         code: `timeout`, `offline`, `throttled`, `server`, `unauthorized`, `forbidden`, `payment`,
             `not_found`, `insecure`, `bad_request`, `too_long`, `refused`, `nonsense`,
-            `too_large`, `address`, `off`, `spent`, `unloaded`, `starting`, `cancelled`, `died`
-            or `resting`.
+            `too_large`, `address`, `off`, `spent`, `unloaded`, `uninstalled`, `starting`,
+            `cancelled`, `died` or `resting`.
         message: the reason without keys; may contain the provider's message.
         retry_after: the seconds to wait, if the server said so.
         because: the code of an earlier failure that caused this one, or "".
@@ -97,19 +98,19 @@ class CallFailed(Exception):
         return _HINTS.get(self.because or self.code)
 
 
-def of_status(who: str, status: int, said: str, retry_after: float | None) -> CallFailed:
+def of_status(who: str, status: int, message: str, retry_after: float | None) -> CallFailed:
     """The failure for an HTTP status.
 
     Args:
         who: the model or the endpoint.
         status: the HTTP status.
-        said: the server's message, without keys.
+        message: the server's message, without keys.
         retry_after: the seconds to wait, if the server said so.
     """
     code = _STATUS.get(status, "server" if status >= 500 else "bad_request")
-    if code == "throttled" and any(word in said for word in _EMPTY):
+    if code == "throttled" and any(word in message for word in _EMPTY):
         code = "payment"
-    words = f": {said}" if said else ""
+    words = f": {message}" if message else ""
     return CallFailed(code, f"{who} answers with status {status}{words}", retry_after)
 
 

@@ -87,10 +87,10 @@ def _strict(node: Json, named: dict[str, Json]) -> Json:
         return node
     if "$ref" in node:
         return _strict(named[node["$ref"].rpartition("/")[2]], named)
-    kept = {key: value for key, value in node.items() if key not in _DROPPED}
+    fields = {key: value for key, value in node.items() if key not in _DROPPED}
     # Names of properties are not keywords of the schema.
-    properties = kept.pop("properties", None)
-    made = {key: _strict(value, named) for key, value in kept.items()}
+    properties = fields.pop("properties", None)
+    made = {key: _strict(value, named) for key, value in fields.items()}
     if properties is not None:
         made["properties"] = {name: _strict(one, named) for name, one in properties.items()}
         made["required"] = list(properties)
@@ -98,25 +98,25 @@ def _strict(node: Json, named: dict[str, Json]) -> Json:
     return made
 
 
-def read(text: str, kind: type[T], *, given: str = "") -> T:
+def read(text: str, kind: type[T], *, question: str = "") -> T:
     """The value in a reply. Takes time that grows with the length of the reply.
 
     Args:
         text: the reply.
         kind: the requested type.
-        given: the data of the question; a refusal that is in it is a quotation.
+        question: the data of the question; a refusal that is in it is a quotation.
 
     Raises:
         UnreadableReply: the reply has no value of this type, or is a refusal.
     """
     why = "it contains no JSON"
-    for found in _values(text):
+    for candidate in _values(text):
         try:
-            value = _fitting(found, kind)
+            value = _fitting(candidate, kind)
         except msgspec.ValidationError as error:
             why = str(error)[:_SAID]
             continue
-        if refusal_in(found, given):
+        if refusal_in(candidate, question):
             raise UnreadableReply("it refuses", refused=True)
         return value
     raise UnreadableReply(why, refused=_REFUSAL.match(without_thoughts(text)) is not None)
@@ -124,36 +124,36 @@ def read(text: str, kind: type[T], *, given: str = "") -> T:
 
 def without_thoughts(text: str) -> str:
     """A reply without thoughts and without the model's own control tokens."""
-    kept: list[str] = []
+    spoken: list[str] = []
     thinking, at = False, 0
     for tag in _THOUGHT.finditer(text):
         if not thinking:
-            kept.append(text[at : tag.start()])
+            spoken.append(text[at : tag.start()])
         if tag[1] and not thinking:
             # Some servers omit the opening tag.
-            kept.clear()
+            spoken.clear()
         thinking, at = not tag[1], tag.end()
     if not thinking:
-        kept.append(text[at:])
-    return _TOKEN.sub("", "".join(kept)).strip()
+        spoken.append(text[at:])
+    return _TOKEN.sub("", "".join(spoken)).strip()
 
 
-def refusal_in(value: Json, given: str) -> bool:
+def refusal_in(value: Json, question: str) -> bool:
     """Whether the texts of a value are a refusal."""
-    said = {one.strip().lower()[:40] for one in _texts(value) if _REFUSAL.match(one)}
-    known = given.lower() if said else ""
-    return any(one not in known for one in said)
+    refusals = {text.strip().lower()[:40] for text in _texts(value) if _REFUSAL.match(text)}
+    known = question.lower() if refusals else ""
+    return any(refusal not in known for refusal in refusals)
 
 
 def _texts(value: Json) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for one in value.values():
-            yield from _texts(one)
+        for item in value.values():
+            yield from _texts(item)
     elif isinstance(value, list):
-        for one in value:
-            yield from _texts(one)
+        for item in value:
+            yield from _texts(item)
 
 
 def _values(text: str) -> Iterator[Json]:
@@ -175,7 +175,7 @@ def _values(text: str) -> Iterator[Json]:
 def _without_last_commas(text: str) -> str:
     # Quotation marks in the prose before it are not strings.
     start = _OPENING.search(text)
-    return _LAST_COMMA.sub(lambda found: found[1] or "", text[start.start() :]) if start else ""
+    return _LAST_COMMA.sub(lambda match: match[1] or "", text[start.start() :]) if start else ""
 
 
 def _decoded(text: str) -> Iterator[Json]:
@@ -214,9 +214,9 @@ def _fitting(value: Json, kind: type[T]) -> T:
         msgspec.ValidationError: it has another type.
     """
     first: msgspec.ValidationError | None = None
-    for one in (value, *_unwrapped(value)):
+    for item in (value, *_unwrapped(value)):
         try:
-            return msgspec.convert(one, kind, strict=False)
+            return msgspec.convert(item, kind, strict=False)
         except msgspec.ValidationError as error:
             first = first or error
     assert first is not None
@@ -243,17 +243,17 @@ def short_list(values: Iterable[str], most: int, chars: int) -> tuple[str, ...]:
     return tuple(value for value in clean if value)[:most]
 
 
-def share_of(told: float | None, default: float = 0.0) -> float:
+def share_of(value: float | None, default: float = 0.0) -> float:
     """An importance from a model as 0 to 1; a value above 1 is taken as 1 to 10."""
-    if told is None or not math.isfinite(told) or told < 0:
+    if value is None or not math.isfinite(value) or value < 0:
         return default
-    return min(1.0, told / 10 if told > 1 else told)
+    return min(1.0, value / 10 if value > 1 else value)
 
 
-def one_of(told: str, options: Sequence[Any], default: Any) -> Any:
+def one_of(name: str, options: Sequence[Any], default: Any) -> Any:
     """The option that a model names, in any case, or the default."""
-    told = told.strip().lower()
-    return told if told in options else default
+    name = name.strip().lower()
+    return name if name in options else default
 
 
 def ends(text: str, most: int) -> str:

@@ -1,20 +1,32 @@
-"""Messages between the daemon and the models' process: one JSON object per line."""
+"""Messages between the daemon and a child process, one JSON object per line; and the child's side.
+
+Every request has a number, and its answer has the same. An answer with the number 0 says that the
+process has started.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+import contextlib
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
 # The maximum length of a line; replies are cut before they are sent.
 LONGEST_LINE: Final = 8 << 20
 LONGEST_REPLY: Final = 100_000
+# If memory is short the kernel kills a child before the daemon.
+_OUT_OF_MEMORY_SCORE: Final = b"800"
 
 Json: TypeAlias = Any
+# A question, or what may answer it; some models encode the two in different ways.
+TextRole: TypeAlias = Literal["query", "passage"]
 
 
-class Setup(msgspec.Struct, frozen=True, tag="setup"):
-    """The first message; sent again after a change. Never shown.
+class Setup(msgspec.Struct, frozen=True):
+    """The keys and addresses for models. Never shown.
 
     Attributes:
         keys: the key of each provider, or an object of arguments for litellm.
@@ -33,7 +45,9 @@ class Setup(msgspec.Struct, frozen=True, tag="setup"):
 
 
 class Load(msgspec.Struct, frozen=True, tag="load"):
-    """Import litellm now; the answer is `LitellmLoaded`."""
+    """Import litellm now; the answer is its version."""
+
+    number: int = 0
 
 
 class ChatMessage(msgspec.Struct, frozen=True):
@@ -52,17 +66,17 @@ class ReplyForm(msgspec.Struct, frozen=True):
 
 
 class Ask(msgspec.Struct, frozen=True, tag="ask"):
-    """A request to a model or an endpoint; `Answered` or `Failed` of the same number follows.
+    """A request to a model or an endpoint; the answer is an `Answered`.
 
     Attributes:
-        number: unique, chosen by the daemon.
         model: its name in litellm; "" for an endpoint.
+        seconds: the timeout.
         endpoint: the URL to ask instead, without a key.
         anywhere: whether the endpoint may be on another device.
-        seconds: the timeout.
+        setup: the keys; None for an endpoint.
+        number: chosen when it is sent.
     """
 
-    number: int
     model: str
     messages: tuple[ChatMessage, ...]
     form: ReplyForm
@@ -71,35 +85,43 @@ class Ask(msgspec.Struct, frozen=True, tag="ask"):
     seconds: float
     endpoint: str | None = None
     anywhere: bool = False
+    setup: Setup | None = None
+    number: int = 0
+
+
+class Embed(msgspec.Struct, frozen=True, tag="embed"):
+    """Texts to encode as vectors; the answer is an `Embedded`.
+
+    Attributes:
+        model: its name in litellm, or `static:` and a folder.
+        role: what the texts are to be compared as.
+        seconds: the timeout.
+        setup: the keys; None for a static model.
+        number: chosen when it is sent.
+    """
+
+    model: str
+    texts: tuple[str, ...]
+    role: TextRole
+    seconds: float = 0.0
+    setup: Setup | None = None
+    number: int = 0
 
 
 class Window(msgspec.Struct, frozen=True, tag="window"):
-    """Asks for a model's context window; `Answered` has the number as text, "" if unknown."""
+    """Asks for a model's context window in tokens; the answer is null if it is unknown."""
 
-    number: int
     model: str
+    number: int = 0
 
 
 class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
-    """Cancel a request; `Failed` with `cancelled` follows."""
+    """Cancel a request; a failure with the code `cancelled` follows."""
 
     number: int
 
 
-class Ready(msgspec.Struct, frozen=True, tag="ready"):
-    """The process has started and is set up."""
-
-    pid: int
-
-
-class LitellmLoaded(msgspec.Struct, frozen=True, tag="loaded"):
-    """litellm is loaded, with its version; or it is not, and why."""
-
-    version: str | None
-    why: str | None = None
-
-
-class Answered(msgspec.Struct, frozen=True, tag="answered"):
+class Answered(msgspec.Struct, frozen=True):
     """The answer of a model.
 
     Attributes:
@@ -109,7 +131,6 @@ class Answered(msgspec.Struct, frozen=True, tag="answered"):
         cost: None if the price is unknown.
     """
 
-    number: int
     text: str
     finish: str
     tokens_in: int | None = None
@@ -117,30 +138,84 @@ class Answered(msgspec.Struct, frozen=True, tag="answered"):
     cost: float | None = None
 
 
-class Failed(msgspec.Struct, frozen=True, tag="failed"):
-    """Why a request got no reply.
+class Embedded(msgspec.Struct, frozen=True):
+    """The vectors of some texts.
 
     Attributes:
-        code: see `failures.CallFailed`.
-        message: the reason, without keys.
-        retry_after: the seconds to wait, if the server said so.
+        vectors: one for each text, of eight bits a dimension; None if the model gave one that has
+            no direction.
+        revision: the digest of the files of a static model; "" if it is unknown.
+        tokens: None if the server did not say.
+        cost: None if the price is unknown.
     """
 
-    number: int
+    vectors: tuple[bytes | None, ...]
+    dimensions: int
+    revision: str = ""
+    tokens: int | None = None
+    cost: float | None = None
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """Why a request got no answer: the arguments of a `CallFailed`, without keys."""
+
     code: str
     message: str
     retry_after: float | None = None
 
 
-ToWorker: TypeAlias = Setup | Load | Ask | Window | Cancel
-FromWorker: TypeAlias = Ready | LitellmLoaded | Answered | Failed
+class Reply(msgspec.Struct, frozen=True):
+    """The answer to a request: its value, or why there is none."""
+
+    number: int
+    value: msgspec.Raw = msgspec.Raw(b"null")
+    failure: Failure | None = None
 
 
-def line(message: ToWorker | FromWorker) -> bytes:
+Request: TypeAlias = Load | Ask | Embed | Window | Cancel
+
+
+def line(message: msgspec.Struct) -> bytes:
     """A message as a line of the pipe."""
     return msgspec.json.encode(message) + b"\n"
 
 
-# Decode lines; raise `msgspec.MsgspecError` if a line is not a message.
-TO_WORKER: Final = msgspec.json.Decoder[ToWorker](ToWorker)
-FROM_WORKER: Final = msgspec.json.Decoder[FromWorker](FromWorker)
+# What a child process does, whatever it answers.
+
+
+def own_pipes() -> tuple[int, int]:
+    """Private copies of standard input and output, which no library can use."""
+    requests, answers = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return requests, answers
+
+
+def serve(requests: int, handle: Callable[[bytes], object]) -> None:
+    """Pass each line to `handle` on a thread of its own, and exit at the end of the input.
+
+    A line that `handle` refuses ends the process too. The thread notices the end, when the daemon
+    closed the pipe or died, even while the others are busy.
+    """
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb") as file:  # noqa: PTH123
+        file.write(_OUT_OF_MEMORY_SCORE)
+
+    def read() -> None:
+        with os.fdopen(requests, "rb") as lines, contextlib.suppress(Exception):
+            for data in lines:
+                handle(data)
+        os._exit(0)
+
+    threading.Thread(target=read, name="requests", daemon=True).start()
+
+
+def send(answers: int, reply: Reply) -> None:
+    """Write an answer; ends the process if nobody reads it."""
+    data = memoryview(line(reply))
+    try:
+        while data:
+            data = data[os.write(answers, data) :]
+    except OSError:
+        os._exit(0)

@@ -15,7 +15,8 @@ from .scoring import DAY
 ExperienceType: TypeAlias = Literal[
     "tool_chain", "user_preference", "task_solution", "error_recovery"
 ]
-HALF_LIFE: Final = 30 * DAY
+# Days without a use after which a weight has halved, unless the settings or a call say otherwise.
+HALF_LIFE_DAYS: Final = 30.0
 # Experiences of a lower weight are not found, and are pruned.
 FADED: Final = 0.05
 _LEAST_WEIGHT: Final = 1e-9
@@ -51,19 +52,20 @@ class Experience(msgspec.Struct, frozen=True, kw_only=True):
     weight: float = 1.0
     pruned_at: float | None = None
 
-    def weight_at(self, now: float) -> float:
-        """Its weight at a time; halves every 30 days without a use."""
-        return min(1.0, exp2((self.whole_at - now) / HALF_LIFE))
+    def weight_at(self, now: float, half_life_days: float = HALF_LIFE_DAYS) -> float:
+        """Its weight at a time; halves in every half-life without a use."""
+        halvings = (now - self.last_used_at) / (half_life_days * DAY)
+        return min(1.0, max(self.weight, _LEAST_WEIGHT) * exp2(-halvings))
 
     @property
     def whole_at(self) -> float:
-        """The time at which its weight was or would have been 1; later for a higher weight."""
-        return whole_at(self.weight, self.last_used_at)
+        """The time at which its weight was or would have been 1, by the default half-life."""
+        return self.last_used_at + seconds_from_whole(self.weight)
 
 
-def whole_at(weight: float, at: float) -> float:
-    """The time at which something of `weight` at time `at` would have had weight 1."""
-    return at + HALF_LIFE * log2(max(weight, _LEAST_WEIGHT))
+def seconds_from_whole(weight: float) -> float:
+    """How long before its last use something of this weight would have had weight 1, negative."""
+    return HALF_LIFE_DAYS * DAY * log2(max(weight, _LEAST_WEIGHT))
 
 
 def confidence(repeats: int) -> float:
@@ -78,7 +80,7 @@ def preference_weight(repeats: int) -> float:
 
 def identity(kind: ExperienceType, user: str, *said: str) -> str:
     """The id of an experience: equal for the same words in any case and spacing."""
-    words = "\0".join(" ".join(index_text(one).casefold().split()).rstrip(".!。") for one in said)
+    words = "\0".join(" ".join(index_text(item).casefold().split()).rstrip(".!。") for item in said)
     return hashlib.sha256(f"{kind}\0{user}\0{words}".encode()).hexdigest()[:16]
 
 

@@ -61,8 +61,8 @@ class _Letters(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
-        self[code] = found = _lower(char) if _in_word(char) else " "
-        return found
+        self[code] = result = _lower(char) if _in_word(char) else " "
+        return result
 
 
 _LETTERS: Final = _Letters()

@@ -84,10 +84,10 @@ def _added(group: Sequence[_Hunk]) -> tuple[list[str], list[str]]:
 
 def _share_removed(group: Sequence[_Hunk]) -> bool:
     return any(
-        max(one.begin, two.begin) < min(one.end, two.end)
-        for one in group
+        max(hunk.begin, two.begin) < min(hunk.end, two.end)
+        for hunk in group
         for two in group
-        if one.is_later < two.is_later
+        if hunk.is_later < two.is_later
     )
 
 
@@ -133,15 +133,15 @@ def _matches(one: Sequence[str], two: Sequence[str]) -> list[_Pair]:
     (the longest ascending run of them), and short stretches between anchors are compared in full.
     """
     begin, end, other_end = _trimmed(one, two, 0, len(one), 0, len(two))
-    found = [(at, at) for at in range(begin)]
+    matches = [(at, at) for at in range(begin)]
     before = (begin, begin)
     for anchor in [*_anchors(one, two, (begin, end), (begin, other_end)), (end, other_end)]:
-        found += _between(one, two, before, anchor)
+        matches += _between(one, two, before, anchor)
         if anchor != (end, other_end):
-            found.append(anchor)
+            matches.append(anchor)
         before = (anchor[0] + 1, anchor[1] + 1)
-    found += [(end + at, other_end + at) for at in range(len(one) - end)]
-    return found
+    matches += [(end + at, other_end + at) for at in range(len(one) - end)]
+    return matches
 
 
 def _trimmed(
@@ -186,12 +186,12 @@ def _between(one: Sequence[str], two: Sequence[str], before: _Pair, anchor: _Pai
     (begin, other), (end, other_end) = before, anchor
     low, high, other_high = _trimmed(one, two, begin, end, other, other_end)
     shift = other - begin
-    found = [(at, at + shift) for at in range(begin, low)]
+    result = [(at, at + shift) for at in range(begin, low)]
     if (high - low) * (other_high - low - shift) <= _SMALL:
         small = SequenceMatcher(None, one[low:high], two[low + shift : other_high], autojunk=False)
         for block in small.get_matching_blocks():
-            found += [(low + block.a + at, low + shift + block.b + at) for at in range(block.size)]
-    return found + [(high + at, other_high + at) for at in range(end - high)]
+            result += [(low + block.a + at, low + shift + block.b + at) for at in range(block.size)]
+    return result + [(high + at, other_high + at) for at in range(end - high)]
 
 
 def _lines(text: str) -> list[str]:

@@ -29,10 +29,10 @@ def keys_named(entities: object) -> set[str]:
     Invalid entries are ignored.
     """
     keys: set[str] = set()
-    for one in entities if isinstance(entities, list) else ():
-        if isinstance(one, Mapping):
-            keys.update(_key(one.get("name")))
-            relations = one.get("relations")
+    for entity in entities if isinstance(entities, list) else ():
+        if isinstance(entity, Mapping):
+            keys.update(_key(entity.get("name")))
+            relations = entity.get("relations")
             for link in relations if isinstance(relations, list) else ():
                 if isinstance(link, Mapping):
                     keys.update(_key(link.get("target")))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import msgspec
 
 Type: TypeAlias = Literal["semantic", "episodic", "procedural"]
-# A type as clients may give it: ours, or one of ScalyClaw's four older types.
-GivenType: TypeAlias = Literal[
-    "semantic", "episodic", "procedural", "fact", "conversation", "analysis", "research"
+# Tiny Claw's types of events.
+EventType: TypeAlias = Literal[
+    "correction", "preference_learned", "fact_stored", "task_completed", "delegation_result"
 ]
+# A type as clients may give it: ours, or one of ScalyClaw's four older types or Tiny Claw's.
+GivenType: TypeAlias = Type | Literal["fact", "conversation", "analysis", "research"] | EventType
 Tier: TypeAlias = Literal["hot", "warm", "cold", "frozen"]
 Json: TypeAlias = Any
 # The outcome that a text reports.
@@ -24,6 +26,7 @@ TYPES: Final[dict[str, Type]] = {
     "conversation": "episodic",
     "analysis": "semantic",
     "research": "semantic",
+    **dict.fromkeys(get_args(EventType), "episodic"),
 }
 DEFAULT_CATEGORY: Final = "general"
 DEFAULT_EVENT: Final = "fact_stored"
@@ -113,6 +116,11 @@ class Pair(msgspec.Struct, frozen=True):
     value: str
     created_at: float = 0.0
     updated_at: float = 0.0
+
+    @property
+    def length(self) -> int:
+        """The characters of both as one text."""
+        return len(self.key) + 1 + len(self.value)
 
 
 class Distilled(msgspec.Struct, frozen=True, kw_only=True):

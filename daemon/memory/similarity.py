@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
@@ -51,6 +52,7 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFKC", " ".join(chunks))
 
 
+@lru_cache(256)
 def exact_key(text: str) -> str:
     """A key that is equal for texts that differ only in case, blanks and closing full stops.
 

@@ -23,15 +23,19 @@ from .tree_nodes import (
     branch,
     children,
     depth,
+    document,
     grow,
     joined,
     level,
+    name_bytes,
     one_line,
     parent,
+    prompt,
+    show,
+    size,
     title,
     with_parents,
 )
-from .tree_text import document, name_bytes, prompt, show, size
 
 __all__ = [
     "IDLE_DAYS", "ROOT", "FittedTree", "Node", "Tree", "TreeLimits", "add", "ancestors", "children",
@@ -42,6 +46,8 @@ __all__ = [
 IDLE_DAYS: Final = 60.0
 COLD_SHARE: Final = 0.1
 FADING_DAYS: Final = 7.0
+# The categories that a full tree names as its least used.
+_NAMED: Final = 3
 
 # The order of merging: the lowest is merged first.
 _Rank: TypeAlias = tuple[bool, float, float, str]
@@ -51,17 +57,38 @@ def add(tree: Tree, path: str, desc: str, now: float, limits: TreeLimits) -> dic
     """The tree with the category `path` and its missing parents.
 
     If the path exists, a non-blank `desc` replaces the old one. New nodes count as used `now`, so
-    that the next pruning keeps them. The result may exceed the other limits: `fit` it, with
-    `keep=path`.
+    that the next pruning keeps them.
 
     Raises:
         InvalidInput: `path` is not a valid category, or deeper than the limit.
+        Conflict: the tree is full.
     """
     path = check_category(path, limits.max_depth, field="path")
     grown = with_parents(tree)
     if path != ROOT:
         grow(grown, path, desc, now)
+    if path in grown and path not in tree and fit(grown, limits, now).merges:
+        raise _full(tree, path, now, limits)
     return grown
+
+
+def _full(tree: Tree, path: str, now: float, limits: TreeLimits) -> Conflict:
+    below = children(tree)
+    above = parent(next(step for step in (*ancestors(path), path) if step not in tree))
+    if len(below.get(above, ())) >= limits.max_children:
+        state = f"'{above}' has {len(below[above])} of {limits.max_children} categories below it"
+        candidates = below[above]
+    else:
+        state = f"the tree has {len(tree) + 1} of {limits.max_nodes} categories"
+        if len(tree) + 1 < limits.max_nodes:
+            state += f" and {size(tree, limits):,} of {limits.max_size_bytes:,} bytes"
+        candidates = [place for place in tree if place not in below]
+    least = sorted(candidates, key=lambda place: (usage(tree[place], now), place))[:_NAMED]
+    return Conflict(
+        f"cannot add '{path}': {state}",
+        field="path",
+        hint=f"remove or rename one first; the least used: {', '.join(least)}",
+    )
 
 
 def remove(tree: Tree, path: str) -> dict[str, Node]:
@@ -198,10 +225,10 @@ class _Work:
 
     def branch(self, path: str) -> list[str]:
         """`path` and everything below it, parents before their children."""
-        found = [path]
-        for member in found:
-            found.extend(sorted(self.children.get(member, ())))
-        return found
+        result = [path]
+        for member in result:
+            result.extend(sorted(self.children.get(member, ())))
+        return result
 
     def fold(self, path: str) -> None:
         for member in reversed(self.branch(path)):

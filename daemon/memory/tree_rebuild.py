@@ -24,10 +24,10 @@ from .tree_nodes import (
     children,
     grow,
     joined,
+    name_bytes,
     one_line,
     title,
 )
-from .tree_text import name_bytes
 
 # The number that a model is asked for, and that a person can review.
 MOST_OPERATIONS: Final = 10
@@ -199,8 +199,8 @@ class _Work(msgspec.Struct):
         filed = sum(self.nodes[one].warm_count + self.nodes[one].cold_count for one in gone)
         if path == ROOT or filed:
             raise Conflict(f"cannot remove '{path}': {filed} memories are filed there")
-        for one in gone:
-            del self.nodes[one]
+        for item in gone:
+            del self.nodes[item]
 
     def _relocate(self, path: str, operation: TreeChange) -> list[Relabel | Move]:
         """Move a branch; categories that exist in both places are merged."""
@@ -212,16 +212,16 @@ class _Work(msgspec.Struct):
         elif target == ROOT or target in self.nodes:
             raise Conflict(f"the category '{target}' is already there")
         steps: list[Relabel | Move] = []
-        for one in sorted(branch(self.nodes, path)):
-            new = self._path(_below(target, one.removeprefix(path)))
-            node = self.nodes.pop(one)
+        for item in sorted(branch(self.nodes, path)):
+            new = self._path(_below(target, item.removeprefix(path)))
+            node = self.nodes.pop(item)
             if new != ROOT:
                 fresh = new not in self.nodes
-                self._make(new, node.desc if fresh and node.desc != title(one) else "")
+                self._make(new, node.desc if fresh and node.desc != title(item) else "")
                 self.nodes[new] = joined(self.nodes[new], node)
                 if fresh:
                     self.nodes[new] = replace(self.nodes[new], last_access=node.last_access)
-            steps.append(Relabel(one, new))
+            steps.append(Relabel(item, new))
         if operation.type == "rename":
             grow(self.nodes, target, operation.summary, self.now)
         return steps

@@ -8,9 +8,9 @@ from .operation import OPERATIONS, Operation
 __all__ = ["OPERATIONS", "Operation"]
 
 _MODULES: Final = (
-    "recall", "context", "tools", "merging", "history", "forgetting", "metrics", "memories", "hot",
-    "tree", "cold", "pairs", "compact", "distill", "files", "graph", "conversations", "own_files",
-    "experiences", "sessions", "agents", "sync", "imports", "upkeep", "backup", "status", "config",
+    "recall", "context", "tools", "history", "metrics", "memories", "hot", "tree", "distill",
+    "files", "conversations", "agent_files", "experiences", "sessions", "sync", "sealing",
+    "exchange", "upkeep", "encoder", "status",
 )  # fmt: skip
 
 for _name in _MODULES:

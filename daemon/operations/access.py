@@ -13,9 +13,9 @@ from typing import Final
 
 import msgspec
 
-from ..config.kinds import Role
-from ..config.settings import Access
+from ..config.settings import Access, Role
 from ..errors import Forbidden
+from ..store.history import author
 
 _RANK: Final[dict[Role, int]] = {"read": 1, "write": 2, "admin": 3}
 _ANY: Final = "*"
@@ -25,16 +25,17 @@ _REMEMBERED_SECONDS: Final = 5.0
 
 
 class Peer(msgspec.Struct, frozen=True):
-    """The process that connected, as reported by the kernel."""
+    """The process that connected, as the kernel says; `program` is what it calls itself."""
 
     pid: int
     uid: int
     gid: int
+    program: str = ""
 
     @property
     def name(self) -> str:
-        """The name of the writer of its memories."""
-        return f"uid:{self.uid}"
+        """The author of its memories."""
+        return author(self.uid, self.program)
 
 
 # A peer that is not known yet; it has no role.

@@ -7,27 +7,34 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Final
 
 import msgspec
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from ..errors import InvalidInput, ThermoclineError
-from ..files.own_files import long_warning
-from ..memory import own_files
+from ..files.agent_files import long_warning
+from ..memory import agent_files
 from ..memory.messages import estimated_tokens
+from ..memory.sessions import Used
 from ..recall.context import SOURCE_OF, read_block
-from ..recall.context_items import FRAME_TOKENS, FilledSection, thermocline, written
+from ..recall.context_items import FRAME_TOKENS, FilledSection, plain, thermocline, written
 from ..recall.context_reading import BlockReading, BlockRequest
 from ..recall.context_systems import SYSTEMS, block_of
 from ..recall.sources import MEMORIES
-from ..shapes.context import ContextBlock, ContextItem, ContextQuery, ContextSection
-from ..store import own_entries
+from ..schemas.recall import ContextBlock, ContextItem, ContextQuery, ContextSection
+from ..store import agent_entries
 from ..store.selecting import Filters
-from ..store.sessions import Used
+from ..vectors.vectors import Near
 from . import sessions
+from .files import read_current
 from .operation import Operation
 from .scope import Scope
 from .views import view_of
+
+# An agent waits for its block before each turn.
+_WAIT_SECONDS: Final = 0.3
 
 
 class _Made(msgspec.Struct):
@@ -42,17 +49,21 @@ class _Made(msgspec.Struct):
     shown: Sequence[Used] = ()
 
 
-@Operation("POST", "/api/context", tool="context")
+@Operation("POST", "/api/context", tool="context", also_get=True)
 async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
     """What the agent reads before its turn: what it always knows, and what a query finds."""
-    started = time.perf_counter()
+    started, scope = time.perf_counter(), scope.of_user(body.user)
     if body.session is not None and body.format in SYSTEMS:
         raise InvalidInput(f"format '{body.format}' knows no session", field="session")
     if body.found and body.format in SYSTEMS:
         raise InvalidInput(f"format '{body.format}' has what it has", field="found")
-    async with scope.store() as store:
+    # TinyClaw's agents find their folder when they first call.
+    is_first = body.format == "tinyclaw" and scope.leaves_traces
+    async with scope.store(create=is_first) as store:
         session = await sessions.entered(store, body.session)
         seen = sessions.seen(session, Filters())
+        is_asked = bool(body.query.strip())
+        near = await scope.daemon.vectors.near(store, body.query) if is_asked else Near()
         request = BlockRequest(
             agent=scope.agent,
             query=body.query,
@@ -60,36 +71,40 @@ async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
             local=scope.zone,
             rules=scope.settings,
             filters=seen,
+            isolated=sessions.is_isolated(session),
             found=body.found,
             max_tokens=body.max_tokens,
+            nearness=near.nearness,
         )
         if scope.leaves_traces:
             # On a disk that refuses writes, the block is given all the same.
             with suppress(ThermoclineError):
-                await scope.daemon.own_files.make_missing(store)
-        made = await scope.daemon.own_files.read(
+                await scope.daemon.agent_files.make_missing(store)
+        reading = partial(
+            scope.daemon.agent_files.read,
             store,
             partial(_made, request=request, body=body),
             seconds=scope.settings.limits.query_seconds,
         )
-        if made.answers and scope.leaves_traces:
+        synced: bool | UnsetType = UNSET
+        if is_asked:
+            wait = min(_WAIT_SECONDS, scope.settings.index.search_wait_ms / 1000)
+            built, synced = await read_current(scope, store, seen, wait, reading)
+        else:
+            built = await reading()
+        if built.answers and scope.leaves_traces:
             # Nobody asked for what is in it, so that it does not count as used.
-            store.note_answer((), len(made.block.text or ""))
-        await sessions.record(scope, store, session, "context", body.query, made.shown)
+            store.note_answer((), len(built.block.text or ""))
+        await sessions.record(scope, store, session, "context", body.query, built.shown)
     scope.daemon.minutes.note_recall(scope.agent, (time.perf_counter() - started) * 1000)
-    if made.lines > own_files.KNOWLEDGE_LINES:
-        made.block.warnings = [long_warning(made.lines)]
-    return made.block
-
-
-@Operation("GET", "/api/context")
-async def ask_by_url(scope: Scope, query: ContextQuery) -> ContextBlock:
-    """The same for a query in the URL."""
-    return await ask(scope, query)
+    built.block.auto_synced, built.block.note = synced, near.note or UNSET
+    if built.lines > agent_files.KNOWLEDGE_LINES and not sessions.is_isolated(session):
+        built.block.warnings = [long_warning(built.lines)]
+    return built.block
 
 
 def _made(db: sqlite3.Connection, request: BlockRequest, body: ContextQuery) -> _Made:
-    lines = own_entries.part(db, own_entries.KNOWLEDGE).lines
+    lines = agent_entries.part(db, agent_entries.KNOWLEDGE).lines
     if body.format in SYSTEMS:
         # Those systems search memories only.
         text = block_of(body.format, BlockReading(db, request, frozenset({MEMORIES.name})))
@@ -123,7 +138,7 @@ def _section(section: FilledSection, now: float) -> ContextSection:
         view_of(
             ContextItem,
             item,
-            text=item.whole,
+            text=plain(item.whole),
             age_seconds=None if item.at is None else max(0.0, round(now - item.at, 3)),
             cut=item.is_cut,
             relevance=None if item.relevance is None else round(item.relevance, 6),

@@ -7,26 +7,33 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from ..errors import InvalidInput
-from ..language.secrets import clear
-from ..language.speech import utterances
-from ..language.turn_text import without_recalled
+from ..language.secrets import clear_turns
+from ..language.speech import utterances, without_recalled
 from ..memory import checks
+from ..memory.messages import known_turns
 from ..memory.metadata import extract
 from ..memory.records import OBSERVED, USER_STATED, Memory
-from ..memory.resent_turns import known_turns
 from ..memory.scoring import default_importance
-from ..shapes.observe import ObserveBody, Observed, SkippedMessage, Talk, TurnBody, TurnsStored
+from ..schemas.conversations import (
+    ObserveBody,
+    Observed,
+    SkippedMessage,
+    Talk,
+    TurnBody,
+    TurnsStored,
+)
 from ..store import conversations, memories
 from ..store.agent_store import AgentStore
-from ..store.conversations import Conversation, Said
+from ..store.conversations import Conversation, IncomingTurn
 from ..store.transaction import Transaction
-from ..thinking.extraction import CATEGORY, Extracted
-from ..thinking.model_or_rules import AskOptions
+from ..tasks.extraction import CATEGORY, Extracted
+from ..tasks.model_or_rules import AskOptions
 from .operation import Operation
 from .scope import Scope
-from .views import memory_view
+from .views import memory_view, superseded_ids
 
 _NAME_CHARS: Final = 200
 _ROLE_CHARS: Final = 32
@@ -42,30 +49,30 @@ _SPOKEN: Final = frozenset({"text", "input_text", "output_text"})
 @Operation("POST", "/api/observe", role="write")
 async def observe(scope: Scope, body: ObserveBody) -> Observed:
     """Report turns of a conversation; what is worth remembering is stored."""
-    told = reported(scope, body, ended=body.end)
-    name, said = told.conversation, told.said
+    report = reported(scope, body, ended=body.end)
+    name, turns = report.conversation, report.turns
     if not body.wait and (body.llm is not None or body.llm_endpoint is not None):
         raise InvalidInput("'llm' and 'llm_endpoint' go with 'wait'", field="wait")
 
-    def hear(tx: Transaction) -> Conversation | None:
+    def buffer(tx: Transaction) -> Conversation | None:
         if body.store_turns:
-            store_turns(tx, name, said)
-        return conversations.hear(tx, name, said, ended=body.end, writer=scope.peer.name)
+            store_turns(tx, name, turns)
+        return conversations.buffer_turns(tx, name, turns, ended=body.end, writer=scope.peer.name)
 
     async with scope.store(create=True) as store:
-        heard = await store.write(hear)
+        conversation = await store.write(buffer)
         read: list[Extracted] | None = None
-        left = heard
-        if heard is not None and body.wait:
-            read, left = await _read_now(scope, store, heard, body)
-        elif heard is not None:
-            scope.daemon.thinking.listener.heard(scope.agent, heard)
+        left = conversation
+        if conversation is not None and body.wait:
+            read, left = await _read_now(scope, store, conversation, body)
+        elif conversation is not None:
+            scope.daemon.thinking.listener.heard(scope.agent, conversation)
         answer = Observed(
             conversation=name,
-            turns=len(said),
+            turns=len(turns),
             buffered=0 if left is None else left.unread,
             ended=left is None or left.ended_at is not None,
-            skipped=told.skipped or UNSET,
+            skipped=report.skipped or UNSET,
         )
         if read is not None:
             _tell(scope, answer, read)
@@ -73,14 +80,14 @@ async def observe(scope: Scope, body: ObserveBody) -> Observed:
 
 
 async def _read_now(
-    scope: Scope, store: AgentStore, heard: Conversation, body: ObserveBody
+    scope: Scope, store: AgentStore, conversation: Conversation, body: ObserveBody
 ) -> tuple[list[Extracted], Conversation | None]:
     listener = scope.daemon.thinking.listener
-    left: Conversation | None = heard
+    left: Conversation | None = conversation
     try:
         options = AskOptions(model=body.llm, endpoint=body.llm_endpoint)
-        read = await listener.read_now(scope.agent, store, heard, options)
-        left = await store.read(lambda db: conversations.find(db, heard.id))
+        read = await listener.read_now(scope.agent, store, conversation, options)
+        left = await store.read(lambda db: conversations.find(db, conversation.id))
     finally:
         # Turns not read now are read later.
         if left is not None:
@@ -90,33 +97,37 @@ async def _read_now(
 
 def _tell(scope: Scope, answer: Observed, read: list[Extracted]) -> None:
     answer.stored = [
-        memory_view(scope, memory, one.kept.superseded.get(memory.id, ()))
-        for one in read
-        for memory in one.kept.stored
+        memory_view(
+            scope, memory, supersedes=superseded_ids(extracted.kept.superseded.get(memory.id, ()))
+        )
+        for extracted in read
+        for memory in extracted.kept.stored
     ]
-    answer.known = list(dict.fromkeys(memory.id for one in read for memory in one.kept.known))
-    answer.mode = "llm" if any(one.way == "llm" for one in read) else "rule"
-    answer.why = next((one.why for one in read if one.why), UNSET)
-    answer.llm = [one.spent for one in read if one.spent is not None] or UNSET
+    answer.known = list(
+        dict.fromkeys(memory.id for extracted in read for memory in extracted.kept.known)
+    )
+    answer.mode = "llm" if any(extracted.method == "llm" for extracted in read) else "rule"
+    answer.why = next((extracted.why for extracted in read if extracted.why), UNSET)
+    answer.llm = [extracted.spent for extracted in read if extracted.spent is not None] or UNSET
 
 
 @Operation("POST", "/api/turns", role="write", statuses=(201,))
 async def turns(scope: Scope, body: Talk) -> TurnsStored:
     """Store the turns of a conversation as they are, in their order, each once."""
-    told = reported(scope, body)
+    report = reported(scope, body)
     stored = await scope.write(
-        lambda tx: store_turns(tx, told.conversation, told.said), create=True
+        lambda tx: store_turns(tx, report.conversation, report.turns), create=True
     )
     views = [memory_view(scope, memory) for memory in stored]
-    spoken = sum(turn.role not in _UNSAID for turn in told.said)
-    return TurnsStored(told.conversation, views, spoken - len(views), told.skipped or UNSET)
+    spoken = sum(turn.role not in _UNSAID for turn in report.turns)
+    return TurnsStored(report.conversation, views, spoken - len(views), report.skipped or UNSET)
 
 
 class Reported(msgspec.Struct, frozen=True):
     """The reported turns, in order, and the messages that could not be read."""
 
     conversation: str
-    said: list[Said]
+    turns: list[IncomingTurn]
     skipped: list[SkippedMessage]
 
 
@@ -128,35 +139,45 @@ def reported(scope: Scope, body: Talk, *, ended: bool = False) -> Reported:
     Raises:
         InvalidInput: no conversation is named, nothing is said, or a turn is invalid.
     """
-    name = _name(body)
+    name = checks.check_short(body.conversation, "conversation", _NAME_CHARS)
+    if not name:
+        raise InvalidInput("name the 'conversation': it is blank", field="conversation")
     fields = ("turns", "messages", "text")
-    given = [field for field in fields if getattr(body, field) is not UNSET]
-    if len(given) > 1 or (not given and not ended):
+    named = [field for field in fields if getattr(body, field) is not UNSET]
+    if len(named) > 1 or (not named and not ended):
         raise InvalidInput("give either 'turns', 'messages' or 'text'", field="turns")
-    user = checks.check_short(body.userId or "", "userId", _NAME_CHARS)
-    field = given[0] if given else "turns"
-    turns: Sequence[Any] = getattr(body, field) if given else ()
+    user = checks.check_short(body.user, "user", _NAME_CHARS)
+    field = named[0] if named else "turns"
+    turns: Sequence[Any] = getattr(body, field) if named else ()
     if isinstance(turns, str):
         turns = _transcript(turns)
     if len(turns) > _MOST_TURNS or (not turns and not ended):
         raise InvalidInput(f"give 1 to {_MOST_TURNS} turns (got {len(turns)})", field=field)
     if field == "messages":
-        return Reported(name, *_messages(scope, turns, user))
+        incoming, skipped = _messages(scope, turns, user)
+        return Reported(name, _cleared(incoming), skipped)
     if len({turn.position is UNSET for turn in turns}) > 1:
         raise InvalidInput(
             "give each turn a 'position', or none of them", field=f"{field}.position"
         )
-    said = [_turn(scope, turn, user, f"turns[{at}]") for at, turn in enumerate(turns)]
-    return Reported(name, [one for one in said if one.text], [])
+    incoming = [_turn(scope, turn, user, f"turns[{at}]") for at, turn in enumerate(turns)]
+    return Reported(name, _cleared(incoming), [])
 
 
-def store_turns(tx: Transaction, conversation: str, said: Iterable[Said]) -> list[Memory]:
+def _cleared(turns: Sequence[IncomingTurn]) -> list[IncomingTurn]:
+    """The turns that say something, without secrets."""
+    texts = clear_turns(turn.text for turn in turns)
+    cleared = (replace(turn, text=text) for turn, text in zip(turns, texts, strict=True))
+    return [turn for turn in cleared if turn.text]
+
+
+def store_turns(tx: Transaction, conversation: str, turns: Iterable[IncomingTurn]) -> list[Memory]:
     """Store the new turns of people and agents.
 
     A turn with a position is new if none was stored at it. The others follow those stored, once
     the known ones at their beginning are left out.
     """
-    spoken = [turn for turn in said if turn.role not in _UNSAID]
+    spoken = [turn for turn in turns if turn.role not in _UNSAID]
     if any(turn.position is not None for turn in spoken):
         return [
             _store_turn(tx, conversation, turn, turn.position)
@@ -172,7 +193,7 @@ def store_turns(tx: Transaction, conversation: str, said: Iterable[Said]) -> lis
     ]
 
 
-def _store_turn(tx: Transaction, conversation: str, turn: Said, position: int) -> Memory:
+def _store_turn(tx: Transaction, conversation: str, turn: IncomingTurn, position: int) -> Memory:
     memory = Memory(
         id=conversations.turn_id(tx, conversation, position),
         text=turn.text,
@@ -192,43 +213,37 @@ def _store_turn(tx: Transaction, conversation: str, turn: Said, position: int) -
     return memories.insert(tx, memory)
 
 
-def _name(body: Talk) -> str:
-    names = [n for n in (body.conversation, body.conversationId) if n is not UNSET]
-    if len(names) != 1:
-        raise InvalidInput("name the 'conversation', once", field="conversation")
-    name = checks.check_short(str(names[0]), "conversation", _NAME_CHARS)
-    if not name:
-        raise InvalidInput("name the 'conversation': it is blank", field="conversation")
-    return name
-
-
 def _transcript(text: str) -> list[TurnBody]:
     """The turns of lines such as "Ada: I like tea"; a text without speakers is one turn."""
     roles = {"agent": "assistant", "person": "user", "": "user"}
     return [
-        TurnBody(role=roles.get(one.role, one.role), text=one.text, actor=one.speaker)
-        for one in utterances(text)
+        TurnBody(
+            role=roles.get(utterance.role, utterance.role),
+            text=utterance.text,
+            actor=utterance.speaker,
+        )
+        for utterance in utterances(text)
     ]
 
 
 def _messages(
     scope: Scope, messages: Sequence[Any], user: str
-) -> tuple[list[Said], list[SkippedMessage]]:
+) -> tuple[list[IncomingTurn], list[SkippedMessage]]:
     """The turns of a provider's messages, and the messages that are not valid."""
-    said: list[Said] = []
+    turns: list[IncomingTurn] = []
     skipped: list[SkippedMessage] = []
     for at, message in enumerate(messages):
         try:
             turn = _turn_of(message)
-            one = None if turn is None else _turn(scope, turn, user, "message")
+            spoken = None if turn is None else _turn(scope, turn, user, "message")
         except InvalidInput as error:
             skipped.append(SkippedMessage(at, error.message))
         except msgspec.ValidationError as error:
             skipped.append(SkippedMessage(at, str(error)))
         else:
-            if one is not None and one.text:
-                said.append(one)
-    return said, skipped
+            if spoken is not None and spoken.text:
+                turns.append(spoken)
+    return turns, skipped
 
 
 def _turn_of(message: Any) -> TurnBody | None:
@@ -241,14 +256,14 @@ def _turn_of(message: Any) -> TurnBody | None:
     parts = content if isinstance(content, list) else [content]
     used = [message.get(name) or [] for name in ("tools_used", "toolsUsed", "tool_calls")]
     used += [[part] for part in parts if isinstance(part, dict) and part.get("type") == "tool_use"]
-    text = "\n".join(said for part in parts if (said := _text_of(part)))
+    text = "\n".join(spoken for part in parts if (spoken := _text_of(part)))
     if not text.strip():
         return None
     fields = {
         "role": message.get("role"),
         "text": text,
         "actor": message.get("actor") or message.get("name") or "",
-        "tools_used": [tool for given in used if isinstance(given, list) for tool in given],
+        "tools_used": [tool for tools in used if isinstance(tools, list) for tool in tools],
     }
     if message.get("at") is not None:
         fields["at"] = message["at"]
@@ -262,7 +277,7 @@ def _text_of(part: Any) -> str:
     return part if isinstance(part, str) else ""
 
 
-def _turn(scope: Scope, turn: TurnBody, user: str, at: str) -> Said:
+def _turn(scope: Scope, turn: TurnBody, user: str, at: str) -> IncomingTurn:
     if (turn.text is UNSET) == (turn.content is UNSET):
         raise InvalidInput("give each turn a 'text' or a 'content'", field=f"{at}.text")
     text = turn.content if turn.text is UNSET else turn.text
@@ -273,10 +288,10 @@ def _turn(scope: Scope, turn: TurnBody, user: str, at: str) -> Said:
     role = _ROLES.get(role, role)
     actor = checks.check_short(turn.actor, f"{at}.actor", _NAME_CHARS)
     text = checks.check_text(text, scope.settings.limits.max_text_bytes, field=f"{at}.text")
-    text = clear(without_recalled(text)).text
+    text = without_recalled(text)
     if not actor and role == "user":
         actor, text = _labelled(text)
-    return Said(
+    return IncomingTurn(
         role=role,
         text=text,
         actor=actor or (user if role == "user" else ""),
@@ -297,10 +312,7 @@ def _labelled(text: str) -> tuple[str, str]:
 
 
 def _tools(turn: TurnBody) -> tuple[str, ...]:
-    names = (
-        tool if isinstance(tool, str) else _tool_name(tool)
-        for tool in (*turn.tools_used, *turn.toolsUsed)
-    )
+    names = (tool if isinstance(tool, str) else _tool_name(tool) for tool in turn.tools_used)
     short = (checks.check_short(name, "tools_used", _NAME_CHARS) for name in names)
     return tuple(dict.fromkeys(name for name in short if name))[:_MOST_TOOLS]
 

@@ -1,32 +1,41 @@
-"""Condensing texts to what is worth remembering, and storing that on request."""
+"""Condensing texts to what is worth remembering, and conversations to the window of a model."""
 
 from __future__ import annotations
 
 import asyncio
-import sqlite3
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
 
+from ..config.settings import Distillation
 from ..errors import InvalidInput
 from ..language.distilling import stages_of
 from ..language.secrets import clear
 from ..memory import checks
-from ..memory.records import DEFAULT_CATEGORY, Distilled, Memory
-from ..shapes.distill import DistilBody, DistilledText, DistilledTexts, StageSizes, StoredFact
-from ..thinking import distillation
-from ..thinking.distillation import Measure
-from ..thinking.filing import category_for
-from ..thinking.keeping import keep, memory_of
-from ..thinking.model_or_rules import AskOptions, Derived
+from ..memory.messages import Message, conversation_tokens
+from ..memory.records import DEFAULT_CATEGORY, Distilled
+from ..schemas.conversations import (
+    CompactBody,
+    CompactedMessages,
+    DistilBody,
+    DistilledText,
+    DistilledTexts,
+    StageSizes,
+    StoredFact,
+)
+from ..tasks import distillation
+from ..tasks.compaction import WINDOW, Compacted, CompactionLimits, needs_compaction
+from ..tasks.model_or_rules import AskOptions, Derived
+from ..tasks.new_memories import categories_for, memory_of, store_memories
+from ..tasks.summaries import shorten as compact
 from .operation import Operation
 from .scope import Scope
 from .views import view_of
 
 # Texts of a batch that are distilled at the same time; small devices have few processors.
 _AT_ONCE: Final = 4
-_MOST_TEXTS: Final = 100
 # The size of the body is limited elsewhere.
 _NO_LIMIT: Final = 1 << 30
 
@@ -35,7 +44,7 @@ class _Wanted(msgspec.Struct, frozen=True):
     """How to distil each text."""
 
     body: DistilBody
-    measure: Measure
+    measure: Distillation
     options: AskOptions
     category: str
 
@@ -44,65 +53,84 @@ class _Wanted(msgspec.Struct, frozen=True):
 async def distill(scope: Scope, body: DistilBody) -> DistilledText | DistilledTexts:
     """Condense a text to what is worth remembering, and store that on request."""
     texts = _texts(body)
-    wanted = _wanted(scope, body)
+    task = _wanted(scope, body, texts)
+    if body.store:
+        texts = [cleared.text for cleared in await asyncio.to_thread(lambda: [*map(clear, texts)])]
+    groups = distillation.groups_of(texts) if task.options.model else [[text] for text in texts]
     room = asyncio.Semaphore(_AT_ONCE)
 
-    async def one(text: str) -> DistilledText:
+    async def of_group(group: list[str]) -> list[DistilledText]:
         async with room:
-            return await _distilled(scope, text, wanted)
+            return await _distilled(scope, group, task)
 
-    views = await asyncio.gather(*map(one, texts))
+    views = [view for views in await asyncio.gather(*map(of_group, groups)) for view in views]
     return views[0] if body.texts is None else DistilledTexts(views)
 
 
-def _texts(body: DistilBody) -> tuple[str, ...]:
+def _texts(body: DistilBody) -> list[str]:
     if body.texts is None and body.text is not None:
-        return (checks.check_text(body.text, _NO_LIMIT),)
+        return [checks.check_text(body.text, _NO_LIMIT)]
     if body.texts is None or body.text is not None:
         raise InvalidInput("give either a 'text' or 'texts'", field="text")
-    if not 0 < len(body.texts) <= _MOST_TEXTS:
-        raise InvalidInput(f"give 1 to {_MOST_TEXTS} texts (got {len(body.texts)})", field="texts")
-    return tuple(
+    return [
         checks.check_text(text, _NO_LIMIT, field=f"texts[{number}]")
         for number, text in enumerate(body.texts)
-    )
+    ]
 
 
-def _wanted(scope: Scope, body: DistilBody) -> _Wanted:
+def _wanted(scope: Scope, body: DistilBody, texts: Sequence[str]) -> _Wanted:
     settings = scope.settings.distillation
     if body.category is not None and not body.store:
         raise InvalidInput("give a 'category' only with 'store'", field="category")
     by_model = body.llm
     if by_model is None:
-        by_model = settings.mode == "llm" or body.llm_endpoint is not None
+        is_long = sum(map(len, texts)) >= scope.settings.llm.min_chars
+        by_model = (settings.mode == "llm" and is_long) or body.llm_endpoint is not None
     return _Wanted(
         body,
-        Measure(
-            settings.aggression if body.aggression is None else body.aggression,
-            settings.max_distilled_bytes if body.max_bytes is None else body.max_bytes,
+        msgspec.structs.replace(
+            settings,
+            aggression=settings.aggression if body.aggression is None else body.aggression,
+            max_distilled_bytes=body.max_bytes or settings.max_distilled_bytes,
         ),
         AskOptions(model=by_model, endpoint=body.llm_endpoint),
-        checks.check_category(body.category or DEFAULT_CATEGORY, scope.settings.tree.max_depth),
+        checks.filed_category(body.category or DEFAULT_CATEGORY, scope.settings.tree.max_depth),
     )
 
 
-async def _distilled(scope: Scope, text: str, wanted: _Wanted) -> DistilledText:
-    model, measure = scope.daemon.thinking.model, wanted.measure
-    if wanted.body.store:
-        text = (await asyncio.to_thread(clear, text)).text
-    if wanted.body.facts:
-        several = await distillation.facts(text, measure, model, wanted.options)
-        found, best = several.value, await distillation.best(several.value, text, model)
-        view = _view(text, best, several)
-        view.facts = found
+async def _distilled(scope: Scope, texts: Sequence[str], task: _Wanted) -> list[DistilledText]:
+    """The views of texts that a model reads together."""
+    how = (task.measure, scope.daemon.thinking.model, task.options)
+    every = task.body.facts
+    results: list[Derived[list[Distilled]]]
+    if len(texts) > 1:
+        results = await distillation.together(texts, *how, every=every)
+    elif every:
+        results = [await distillation.facts(texts[0], *how)]
     else:
-        single = await distillation.distil(text, measure, model, wanted.options)
-        found = [single.value]
-        view = _view(text, single.value, single)
-    if not wanted.body.core_summary:
+        single = await distillation.distil(texts[0], *how)
+        results = [Derived([single.value], single.method, single.why, single.spent)]
+    return [
+        await _viewed(scope, text, derived, task)
+        for text, derived in zip(texts, results, strict=True)
+    ]
+
+
+async def _viewed(
+    scope: Scope, text: str, derived: Derived[list[Distilled]], task: _Wanted
+) -> DistilledText:
+    facts = derived.value
+    if task.body.facts:
+        view = _view(
+            text, await distillation.best(facts, text, scope.daemon.thinking.model), derived
+        )
+        view.facts = facts
+    else:
+        view = _view(text, facts[0], derived)
+    if not task.body.core_summary:
         view.core_summary = view.core_size = UNSET
-    if wanted.body.store:
-        view.stored = await _store(scope, found, wanted)
+    if task.body.store:
+        view.stored = await _store(scope, facts, task)
     return view
 
 
@@ -112,7 +140,7 @@ def _view(text: str, best: Distilled, thought: Derived[Any]) -> DistilledText:
         DistilledText,
         stages,
         distilled=best,
-        mode=thought.way,
+        mode=thought.method,
         compression_ratio=round(stages.compression_ratio, 3),
         stages=StageSizes(stages.original_size, stages.distilled_size, stages.core_size),
         why=thought.why or UNSET,
@@ -120,30 +148,119 @@ def _view(text: str, best: Distilled, thought: Derived[Any]) -> DistilledText:
     )
 
 
-async def _store(scope: Scope, found: list[Distilled], wanted: _Wanted) -> list[StoredFact]:
-
-    def filed(db: sqlite3.Connection) -> list[Memory]:
-        return [
-            memory_of(
-                one,
-                category_for(db, one.fact, scope.now, scope.settings) or wanted.category,
-                now=scope.now,
-                writer=scope.peer.name,
-            )
-            for one in found
-            if one.fact
-        ]
-
+async def _store(scope: Scope, facts: list[Distilled], task: _Wanted) -> list[StoredFact]:
+    facts = [fact for fact in facts if fact.fact]
+    texts = [fact.fact for fact in facts]
     async with scope.store(create=True) as store:
-        wished = await store.read(filed)
-        kept = await store.write(lambda tx: keep(tx, wished))
+        categories = await categories_for(store, texts, scope.now, scope.daemon.vectors.nearness)
+        wished = [
+            memory_of(fact, category or task.category, now=scope.now, writer=scope.peer.name)
+            for fact, category in zip(facts, categories, strict=True)
+        ]
+        result = await store.write(lambda tx: store_memories(tx, wished))
     new = [
         view_of(
             StoredFact,
             memory,
             duplicate=False,
-            supersedes=[older.id for older in kept.superseded[memory.id]] or UNSET,
+            supersedes=[older.id for older in result.superseded[memory.id]] or UNSET,
         )
-        for memory in kept.stored
+        for memory in result.stored
     ]
-    return new + [view_of(StoredFact, one, duplicate=True) for one in kept.known]
+    return new + [view_of(StoredFact, fact, duplicate=True) for fact in result.known]
+
+
+# Conversations
+
+
+@Operation("POST", "/api/compact", agent=False)
+async def shorten(scope: Scope, body: CompactBody) -> CompactedMessages:
+    """Shorten a conversation to a model's window. Nothing is stored."""
+    if body.target > body.threshold:
+        raise InvalidInput("give a 'target' below the 'threshold'", field="target")
+    read = [_read(message, number) for number, message in enumerate(body.messages)]
+    limits = CompactionLimits(
+        threshold=body.threshold,
+        target=body.target,
+        recent=body.preserve_recent,
+        least=body.min_messages,
+        tool_tokens=body.max_tool_result_tokens,
+    )
+    if body.llm_endpoint is not None:
+        # A reader may not let the daemon call other servers.
+        scope.require("write")
+    window = await _window(scope, body)
+    answer = await asyncio.to_thread(_measured, window, read, limits)
+    if not body.check:
+        options = AskOptions(model=body.llm, endpoint=body.llm_endpoint)
+        derived = await compact(read, window, limits, scope.daemon.thinking.model, options)
+        compacted = derived.value
+        answer.messages = _messages(body.messages, read, compacted)
+        answer.summary = UNSET if compacted.summary is None else compacted.summary
+        answer.compacted_count = compacted.compacted_count
+        answer.tokens_reduced = compacted.tokens_reduced
+        answer.was_compacted = compacted.was_compacted
+        answer.tool_results_truncated = compacted.tool_results_truncated or UNSET
+        if compacted.summary is not None:
+            answer.mode = derived.method
+            answer.why = derived.why or UNSET
+            answer.llm = derived.spent or UNSET
+    return answer
+
+
+async def _window(scope: Scope, body: CompactBody) -> int:
+    if body.window is not None:
+        return body.window
+    known = None if body.model is None else await scope.daemon.model.window(body.model)
+    return known or WINDOW
+
+
+def _measured(window: int, read: Sequence[Message], limits: CompactionLimits) -> CompactedMessages:
+    tokens = conversation_tokens(read)
+    return CompactedMessages(
+        original_count=len(read),
+        compacted_count=len(read),
+        tokens_reduced=0,
+        was_compacted=False,
+        needs_compaction=needs_compaction(read, window, limits),
+        tokens=tokens,
+        window=window,
+        share=round(tokens / window, 6),
+    )
+
+
+def _messages(
+    originals: Sequence[dict[str, Any]], read: Sequence[Message], compacted: Compacted
+) -> list[dict[str, Any]]:
+    """The messages that stay, unchanged except for a content that was cut."""
+    messages: list[dict[str, Any]] = []
+    for message, origin in zip(compacted.messages, compacted.origins, strict=True):
+        if origin is None:
+            messages.append({"role": message.role, "content": message.content})
+        elif message.content == read[origin].content:
+            messages.append(originals[origin])
+        else:
+            messages.append(originals[origin] | {"content": message.content})
+    return messages
+
+
+def _read(message: Mapping[str, Any], number: int) -> Message:
+    role, content = message.get("role"), message.get("content")
+    if not isinstance(role, str) or not role:
+        raise InvalidInput("give each message a 'role'", field=f"messages[{number}].role")
+    calls = message.get("tool_calls", message.get("toolCalls"))
+    return Message(role, _text(content, number), len(calls) if isinstance(calls, list) else 0)
+
+
+def _text(content: Any, number: int) -> str:
+    """The text of a content, which some clients send in parts, and omit beside tool calls."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        texts = [part.get("text") if isinstance(part, dict) else part for part in content]
+        return "\n".join(text for text in texts if isinstance(text, str))
+    raise InvalidInput(
+        "give each message a text as its 'content'", field=f"messages[{number}].content"
+    )

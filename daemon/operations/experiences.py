@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from msgspec import UNSET
 
@@ -14,14 +13,14 @@ from ..memory.experiences import FADED, Experience, confidence, overlap
 from ..memory.scoring import DAY
 from ..recall.recall import Hit, Request, recall
 from ..recall.sources import EXPERIENCES
-from ..shapes import experiences as shapes
-from ..shapes.observe import ExperiencesObserved, Talk
+from ..schemas import experiences as schemas
+from ..schemas.conversations import ExperiencesObserved, Talk
 from ..store import experiences
-from ..thinking.experiences import observed
+from ..tasks.extraction import observed
 from .conversations import reported
 from .operation import Operation
 from .scope import Scope
-from .views import either, name_of, one_line, secret_warning, view_of
+from .views import one_line, secret_warning, view_of
 
 _NAME_CHARS: Final = 200
 _INTENT_CHARS: Final = 2_000
@@ -32,109 +31,129 @@ _MOST_COMPARED: Final = 100
 
 
 @Operation("GET", "/api/experiences")
-async def index(scope: Scope, query: shapes.ExperienceQuery) -> shapes.ExperiencePage:
+async def index(scope: Scope, query: schemas.ExperienceQuery) -> schemas.ExperiencePage:
     """List experiences, those of most weight first."""
-    read = partial(
-        experiences.page,
-        now=scope.now,
-        types=query.type,
-        user=either(query.user, query.userId, "user", None),
-        least=either(query.min_weight, query.minWeight, "min_weight", 0.0),
-        limit=scope.page_limit(query.limit),
-        offset=query.offset,
+    limit, days = scope.page_limit(query.limit), query.half_life_days or _half_life(scope)
+    page, total = await scope.read(
+        lambda db: experiences.page(
+            db,
+            now=scope.now,
+            half_life_days=days,
+            types=query.type,
+            user=query.user,
+            least=query.min_weight,
+            limit=limit,
+            offset=query.offset,
+        )
     )
-    found, total = await scope.read(read)
-    return shapes.ExperiencePage([experience_view(one, scope.now) for one in found], total)
+    return schemas.ExperiencePage(
+        [experience_view(experience, scope, days) for experience in page], total
+    )
 
 
 @Operation("GET", "/api/experiences/{id}")
-async def get(scope: Scope, id: str) -> shapes.ExperienceView:  # noqa: A002 - the part of the path
+async def get(scope: Scope, id: str) -> schemas.ExperienceView:  # noqa: A002 - the part of the path
     """Read an experience, pruned or not."""
-    return experience_view(await scope.read(lambda db: experiences.get(db, id)), scope.now)
+    return experience_view(await scope.read(lambda db: experiences.EXPERIENCES.get(db, id)), scope)
 
 
 @Operation("POST", "/api/experiences", role="write", statuses=(201,))
-async def add(scope: Scope, body: shapes.ExperienceBody) -> shapes.ExperienceView:
+async def add(scope: Scope, body: schemas.ExperienceBody) -> schemas.ExperienceView:
     """Store an experience."""
-    made = Experience(
+    experience = Experience(
         id=secrets.token_hex(8),
         type=body.type,
         intent=one_line(body.intent, "intent", _INTENT_CHARS),
         solution=checks.check_data(body.solution, field="solution"),
-        success_score=either(body.success_score, body.successScore, "success_score", 1.0),
+        success_score=body.success_score,
         tags=checks.check_tags(body.tags),
-        conversation=name_of(body.conversation, body.conversationId, "conversation"),
-        user=name_of(body.user, body.userId, "user"),
+        conversation=checks.check_short(body.conversation, "conversation", _NAME_CHARS),
+        user=checks.check_short(body.user, "user", _NAME_CHARS),
         created_at=scope.now,
         last_used_at=scope.now,
         weight=body.weight,
     )
-    await scope.write(lambda tx: experiences.put(tx, made), create=True)
-    view = experience_view(made, scope.now)
-    view.warning = secret_warning(secrets_in({"intent": made.intent, "solution": made.solution}))
-    return view
+    await scope.write(lambda tx: experiences.put(tx, experience), create=True)
+    warning = secret_warning(
+        secrets_in({"intent": experience.intent, "solution": experience.solution})
+    )
+    return experience_view(experience, scope, warning=warning)
 
 
 @Operation("GET", "/api/experiences/search")
-async def search(scope: Scope, query: shapes.ExperienceSearch) -> shapes.SimilarExperiences:
+async def search(scope: Scope, query: schemas.ExperienceSearch) -> schemas.SimilarExperiences:
     """Find experiences with a similar intent."""
     tuning = scope.settings.recall
-    request = Request(
-        text=query.q,
-        sources=frozenset({EXPERIENCES.name}),
-        limit=min(_MOST_COMPARED, query.limit * (_COMPARED if query.tags else 1)),
-        # The tags decide among all that are similar.
-        min_relevance=0.0 if query.tags else None,
-        weights=tuning.weights,
-        now=scope.now,
-        local=scope.zone,
-    )
-    answer = await scope.read(lambda db: recall(db, request, tuning), timed=True)
-    asked = frozenset(tag.casefold() for tag in checks.check_tags(query.tags))
-    views = [found_view(hit, scope.now) for hit in answer.hits]
-    for view in views:
-        assert isinstance(view.relevance, float)
-        share = overlap(asked, view.tags) if asked else 1.0
-        view.similarity = round(view.relevance * (1 + share) / 2, 6)
-    views.sort(key=lambda view: view.similarity or 0.0, reverse=True)
-    return shapes.SimilarExperiences(query.q, views[: query.limit], answer.why or UNSET)
+    async with scope.store() as store:
+        near = await scope.daemon.vectors.near(store, query.q)
+        request = Request(
+            text=query.q,
+            sources=frozenset({EXPERIENCES.name}),
+            limit=min(_MOST_COMPARED, query.limit * (_COMPARED if query.tags else 1)),
+            # The tags decide among all that are similar.
+            min_relevance=0.0 if query.tags else None,
+            weights=tuning.weights,
+            now=scope.now,
+            local=scope.zone,
+            nearness=near.nearness,
+        )
+        seconds = scope.settings.limits.query_seconds
+        answer = await store.read(lambda db: recall(db, request, tuning), seconds=seconds)
+    tags = frozenset(tag.casefold() for tag in checks.check_tags(query.tags))
+    similar = [(hit, _similarity(hit, tags)) for hit in answer.hits]
+    similar.sort(key=lambda pair: -pair[1])
+    views = [
+        experience_view(
+            hit.item, scope, relevance=round(hit.relevance, 6), similarity=round(similarity, 6)
+        )
+        for hit, similarity in similar[: query.limit]
+    ]
+    return schemas.SimilarExperiences(query.q, views, answer.why or UNSET, near.note or UNSET)
+
+
+def _similarity(hit: Hit, tags: frozenset[str]) -> float:
+    """The relevance, reduced by up to half for missing tags."""
+    share = overlap(tags, hit.item.tags) if tags else 1.0
+    return hit.relevance * (1 + share) / 2
 
 
 @Operation("POST", "/api/experiences/{id}/use", role="write")
-async def use(scope: Scope, id: str) -> shapes.ExperienceView:  # noqa: A002 - the part of the path
+async def use(scope: Scope, id: str) -> schemas.ExperienceView:  # noqa: A002 - the part of the path
     """Count a use of an experience: from now on it has its full weight again."""
-    return experience_view(await scope.write(lambda tx: experiences.use(tx, id)), scope.now)
+    return experience_view(await scope.write(lambda tx: experiences.use(tx, id)), scope)
 
 
 @Operation("DELETE", "/api/experiences/{id}", role="write")
-async def remove(scope: Scope, id: str) -> shapes.ExperienceDeleted:  # noqa: A002 - the part of the path
+async def remove(scope: Scope, id: str) -> schemas.ExperienceDeleted:  # noqa: A002 - the part of the path
     """Delete an experience for good."""
     await scope.write(lambda tx: experiences.delete(tx, id))
-    return shapes.ExperienceDeleted(id)
+    return schemas.ExperienceDeleted(id)
 
 
 @Operation("POST", "/api/experiences/prune", role="write")
-async def prune(scope: Scope, body: shapes.PruneBody) -> shapes.Pruned:
+async def prune(scope: Scope, body: schemas.PruneBody) -> schemas.Pruned:
     """Take what has faded out of recall; the history keeps it."""
-    least = either(body.min_weight, body.minWeight, "min_weight", FADED)
+    least, days = body.min_weight, body.half_life_days or _half_life(scope)
     async with scope.store() as store:
         if body.dry_run:
-            faded = await store.read(lambda db: experiences.fading(db, scope.now, least))
+            faded = await store.read(lambda db: experiences.fading(db, scope.now, least, days))
         else:
-            faded = await store.write(lambda tx: experiences.prune(tx, least))
-        left = await store.read(experiences.count)
-    kept = left - len(faded) if body.dry_run else left
-    return shapes.Pruned([experience_view(one, scope.now) for one in faded], kept, not body.dry_run)
+            faded = await store.write(lambda tx: experiences.prune(tx, least, days))
+        left = await store.read(experiences.EXPERIENCES.count)
+    remaining = left - len(faded) if body.dry_run else left
+    views = [experience_view(experience, scope, days) for experience in faded]
+    return schemas.Pruned(views, remaining, not body.dry_run)
 
 
 @Operation("GET", "/api/experiences/stats")
-async def stats(scope: Scope) -> shapes.ExperienceStats:
+async def stats(scope: Scope) -> schemas.ExperienceStats:
     """Count the experiences."""
+    days = _half_life(scope)
     totals, faded = await scope.read(
-        lambda db: (experiences.totals(db), experiences.fading(db, scope.now))
+        lambda db: (experiences.totals(db), experiences.fading(db, scope.now, FADED, days))
     )
     age = 0.0 if totals.created_at is None else max(0.0, scope.now - totals.created_at)
-    return shapes.ExperienceStats(
+    return schemas.ExperienceStats(
         total=sum(totals.by_type.values()),
         by_type=totals.by_type,
         avg_age=round(age / DAY, 3),
@@ -145,66 +164,70 @@ async def stats(scope: Scope) -> shapes.ExperienceStats:
 @Operation("POST", "/api/experiences/observe", role="write")
 async def observe(scope: Scope, body: Talk) -> ExperiencesObserved:
     """Store the decisions, solutions, errors and preferences of a conversation as experiences."""
-    told = reported(scope, body)
-    user = checks.check_short(body.userId or "", "userId", _NAME_CHARS)
-    found = await observed(
-        told.said, told.conversation, user, scope.now, scope.daemon.thinking.model.rules
+    report = reported(scope, body)
+    user = checks.check_short(body.user, "user", _NAME_CHARS)
+    learned = await observed(
+        report.turns, report.conversation, user, scope.now, scope.daemon.thinking.model.rules
     )
-    done = await scope.write(lambda tx: [experiences.tell(tx, one) for one in found], create=True)
+    stored = await scope.write(
+        lambda tx: [experiences.put_or_use(tx, experience) for experience in learned], create=True
+    )
     return ExperiencesObserved(
-        conversation=told.conversation,
-        stored=[experience_view(one, scope.now) for one, is_new in done if is_new],
-        known=[experience_view(one, scope.now) for one, is_new in done if not is_new],
-        skipped=told.skipped or UNSET,
+        conversation=report.conversation,
+        stored=[experience_view(experience, scope) for experience, is_new in stored if is_new],
+        known=[experience_view(experience, scope) for experience, is_new in stored if not is_new],
+        skipped=report.skipped or UNSET,
     )
 
 
 @Operation("GET", "/api/preferences")
-async def preferences(scope: Scope, query: shapes.PreferenceQuery) -> shapes.PreferencePage:
+async def preferences(scope: Scope, query: schemas.PreferenceQuery) -> schemas.PreferencePage:
     """List what users prefer."""
     limit = scope.page_limit(query.limit)
-    user = either(query.user, query.userId, "user", None)
-    found, total = await scope.read(
-        lambda db: experiences.preferences(db, user, limit, query.offset)
+    page, total = await scope.read(
+        lambda db: experiences.preferences(db, query.user, limit, query.offset)
     )
-    return shapes.PreferencePage([_preference(one, scope.now) for one in found], total)
+    return schemas.PreferencePage([_preference(experience, scope) for experience in page], total)
 
 
 @Operation("POST", "/api/preferences", role="write")
-async def prefer(scope: Scope, body: shapes.PreferenceBody) -> shapes.PreferenceView:
+async def prefer(scope: Scope, body: schemas.PreferenceBody) -> schemas.PreferenceView:
     """Store what a user prefers; told again, it is surer."""
-    user = name_of(body.user, body.userId, "user")
+    user = checks.check_short(body.user, "user", _NAME_CHARS)
     category = one_line(body.category, "category", _NAME_CHARS)
     value = one_line(body.value, "value", _VALUE_CHARS)
-    made = await scope.write(lambda tx: experiences.prefer(tx, user, category, value), create=True)
-    return _preference(made, scope.now)
+    preference = await scope.write(
+        lambda tx: experiences.prefer(tx, user, category, value), create=True
+    )
+    return _preference(preference, scope)
 
 
-def experience_view(one: Experience, now: float) -> shapes.ExperienceView:
-    """An experience as answers show it."""
+def experience_view(
+    experience: Experience, scope: Scope, half_life_days: float | None = None, **more: Any
+) -> schemas.ExperienceView:
+    """An experience as answers show it, by default with the half-life of the settings."""
+    days = half_life_days or _half_life(scope)
     return view_of(
-        shapes.ExperienceView,
-        one,
-        success_score=round(one.success_score, 12),
-        weight=round(one.weight_at(now), 12),
-        initial_weight=one.weight,
+        schemas.ExperienceView,
+        experience,
+        success_score=round(experience.success_score, 12),
+        weight=round(experience.weight_at(scope.now, days), 12),
+        initial_weight=experience.weight,
+        **more,
     )
 
 
-def found_view(hit: Hit, now: float) -> shapes.ExperienceView:
-    """An experience that answers a question."""
-    view = experience_view(hit.item, now)
-    view.relevance = round(hit.relevance, 6)
-    return view
+def _half_life(scope: Scope) -> float:
+    return scope.settings.experiences.half_life_days
 
 
-def _preference(one: Experience, now: float) -> shapes.PreferenceView:
+def _preference(experience: Experience, scope: Scope) -> schemas.PreferenceView:
     return view_of(
-        shapes.PreferenceView,
-        one,
-        category=one.solution["category"],
-        value=one.solution["value"],
-        confidence=round(confidence(one.use_count), 12),
-        repeats=one.use_count,
-        weight=round(one.weight_at(now), 12),
+        schemas.PreferenceView,
+        experience,
+        category=experience.solution["category"],
+        value=experience.solution["value"],
+        confidence=round(confidence(experience.use_count), 12),
+        repeats=experience.use_count,
+        weight=round(experience.weight_at(scope.now, _half_life(scope)), 12),
     )

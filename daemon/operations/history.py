@@ -1,75 +1,317 @@
-"""Earlier versions of rows, and restoring them."""
+"""Merging and forgetting memories, earlier versions of rows, and undoing changes."""
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
+from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
-from ..errors import InvalidInput, NotFound
-from ..memory.expiry import parse_since
-from ..shapes import history as shapes
-from ..store import history, memories, memory_rows, undo
+from ..errors import Conflict, InvalidInput, NotFound
+from ..language.secrets import cleared, secrets_in, secrets_of
+from ..maintenance.tidying import Finding, tidy
+from ..memory.agent_files import EPISODES, REFLECTIONS
+from ..memory.checks import parse_since
+from ..memory.records import Memory
+from ..schemas import memory as schemas
+from ..schemas.common import DryRun, MemoryId
+from ..schemas.memory import (
+    ForgetBody,
+    Forgotten,
+    MergeBody,
+    Merged,
+    Tidied,
+    TidyPair,
+    Unmerged,
+)
+from ..store import (
+    apply,
+    erasure,
+    history,
+    key_values,
+    memories,
+    memory_rows,
+    merging,
+    rows,
+    secret_rows,
+    undo,
+)
+from ..store.agent_store import AgentStore
 from ..store.history import Version
-from ..store.kind import Kind
-from ..store.kinds import KINDS
+from ..store.kinds import KINDS, kind_of
+from ..store.memory_rows import fetch
+from ..store.rows import Kind
+from ..store.secret_rows import Held
+from ..store.selecting import Filters, where
 from ..store.transaction import Transaction
 from .operation import Operation
 from .scope import Scope
-from .views import view_of
+from .views import memory_view, view_of
+
+# Enough to read; the counts include all.
+_PAIRS_AT_MOST: Final = 500
+
+
+@Operation("POST", "/api/memory/tidy", role="write")
+async def tidy_up(scope: Scope, body: DryRun | None = None) -> Tidied:
+    """Merge duplicates, mark contradicted memories, archive faded ones."""
+    async with scope.store() as store:
+        report = await tidy(store, dry_run=body is not None and body.dry_run)
+    pairs = [_pair(finding) for finding in report.findings[:_PAIRS_AT_MOST]]
+    return Tidied(report.merged, report.superseded, report.archived, report.examined, pairs)
+
+
+@Operation("POST", "/api/memory/{id}/merge", role="write")
+async def merge(scope: Scope, id: MemoryId, body: MergeBody) -> Merged:  # noqa: A002
+    """Merge a memory into another."""
+
+    def apply(tx: Transaction) -> tuple[Memory, Memory]:
+        memory = memories.find_living(tx.db, id, tx.now)
+        return _merged(tx, memory, memories.find_living(tx.db, body.into, tx.now), "into")
+
+    retired, target = await scope.write(apply)
+    return Merged(memory_view(scope, target), memory_view(scope, retired))
+
+
+@Operation("POST", "/api/memory/{id}/unmerge", role="write")
+async def unmerge(scope: Scope, id: MemoryId) -> Unmerged:  # noqa: A002
+    """Undo the merge of a memory into another."""
+
+    def apply(tx: Transaction) -> tuple[Memory, Memory | None]:
+        retired = memories.find(tx.db, id)
+        back = merging.unmerge(tx, retired)
+        return back, fetch(tx.db, retired.merged_into)
+
+    back, target = await scope.write(apply)
+    return Unmerged(
+        memory_view(scope, back), None if target is None else memory_view(scope, target)
+    )
+
+
+def joined(tx: Transaction, memory: Memory, into: str | None) -> Memory:
+    """`memory`, merged into `into` in place of any earlier merge; with None, not merged.
+
+    Raises:
+        NotFound: `into` does not exist.
+        Conflict: both are the same memory, or `into` is itself merged into another.
+    """
+    target = None if into is None else memories.find_living(tx.db, into, tx.now)
+    if memory.merged_into == (target and target.id):
+        return memory
+    if memory.merged_into is not None:
+        memory = merging.unmerge(tx, memory)
+    if target is None:
+        return memory
+    # Read again: undoing the earlier merge may have changed it.
+    target = memories.find(tx.db, target.id)
+    return _merged(tx, memory, target, "merged_into")[0]
+
+
+def _merged(tx: Transaction, older: Memory, newer: Memory, field: str) -> tuple[Memory, Memory]:
+    try:
+        return merging.merge(tx, older, newer)
+    except Conflict as error:
+        raise Conflict(error.message, field=field, hint=error.hint) from error
+
+
+def _pair(finding: Finding) -> TidyPair:
+    older, newer = finding.older, finding.newer
+    return TidyPair(older.id, newer.id, finding.relation, finding.reasons, older.text, newer.text)
+
+
+# Forgetting
+
+
+# The maximum for one transaction, so that other writers get their turn.
+_TOGETHER: Final = 200
+_SHOWN: Final = 10
+# The files to which the daemon adds reported texts.
+_LOGS: Final = (EPISODES, REFLECTIONS)
+
+
+@Operation("POST", "/api/memory/forget", role="write")
+async def forget(scope: Scope, body: ForgetBody) -> Forgotten:
+    """Forget all memories of a category, that contain words, or that hold secrets."""
+    words = None if body.query is None else body.query.casefold().split()
+    category = scope.category(body.category)
+    if words == [] or (words is None and category is None and not body.secrets):
+        raise InvalidInput(
+            "say what to forget: a 'category', a 'query' or both, or 'secrets'",
+            field="category" if words is None else "query",
+        )
+    everywhere = body.secrets and words is None and category is None
+
+    def read(db: sqlite3.Connection) -> tuple[list[str], list[Memory], list[Held]]:
+        ids = _fitting(db, category, words or (), scope.now)
+        if body.secrets:
+            ids = [key for key in ids if secrets_of(memories.find(db, key))]
+        shown = [memories.find(db, key) for key in ids[: _SHOWN if body.dry_run else 0]]
+        held = secret_rows.holding(db, _LOGS) if everywhere else []
+        # The texts of forgotten memories are also removed from the summaries.
+        return ids, shown, [row for row in held if row.id not in ids]
+
+    async with scope.store() as store:
+        ids, newest, held = await store.read(read)
+        elsewhere = [_place(row) for row in held]
+        for log in _LOGS if everywhere else ():
+            file = (store.place.workspace or store.place.folder) / log
+            if await asyncio.to_thread(erasure.rewrite, file, _cleared, dry_run=body.dry_run):
+                elsewhere.append(f"file {log}")
+        if not body.dry_run:
+            await _forget_all(store, ids)
+            for row in held:
+                await store.write(partial(secret_rows.remove, held=row))
+            await store.erase_traces()
+            if store.exists:
+                await scope.daemon.agent_files.catch_up(store)
+    shown = [memory_view(scope, memory) for memory in newest]
+    return Forgotten(len(ids), not body.dry_run, shown, elsewhere if everywhere else UNSET)
+
+
+def _place(held: Held) -> str:
+    kind = f"{held.kind}/" if held.where == "history" else ""
+    return f"{held.where} {kind}{held.id}"
+
+
+def _cleared(content: str) -> str:
+    return "\n".join(map(_cleared_line, content.split("\n")))
+
+
+def _cleared_line(line: str) -> str:
+    try:
+        value = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeError):
+        return line
+    return msgspec.json.encode(cleared(value)).decode() if secrets_in(value) else line
+
+
+async def _forget_all(store: AgentStore, ids: Sequence[str]) -> None:
+    """Forget memories by their ids, ignoring missing ones."""
+
+    def apply(tx: Transaction, keys: Sequence[str]) -> None:
+        for key in keys:
+            try:
+                memory = memories.find(tx.db, key)
+            except NotFound:
+                continue
+            memories.delete(tx, memory)
+
+    for start in range(0, len(ids), _TOGETHER):
+        await store.write(partial(apply, keys=ids[start : start + _TOGETHER]))
+
+
+async def forget_everything(store: AgentStore) -> tuple[int, int]:
+    """Forget every row; return the numbers of memories and key-value pairs."""
+    names = await store.read(lambda db: [row.key for row in apply.every(db) if row.data])
+    kinds = [kind for kind, _ in names]
+    for start in range(0, len(names), _TOGETHER):
+        await store.write(partial(_forget_rows, names=names[start : start + _TOGETHER]))
+    return kinds.count(memory_rows.KIND.name), kinds.count(key_values.PAIRS.kind.name)
+
+
+def _forget_rows(tx: Transaction, names: Sequence[tuple[str, str]]) -> None:
+    for kind, key in names:
+        rows.write(tx, kind_of(kind), key, None)
+    # There is nothing left where they could have left traces.
+    tx.forgotten.clear()
+
+
+def everything(db: sqlite3.Connection) -> list[str]:
+    """The ids of all memories, newest first."""
+    return _fitting(db, None, (), 0.0)
+
+
+def _fitting(
+    db: sqlite3.Connection, category: str | None, words: Sequence[str], now: float
+) -> list[str]:
+    condition, arguments = where(Filters(category=category, merged=True, expired=True), now)
+    sql = f"SELECT id, text, subject, outcome FROM memories WHERE {condition}"  # noqa: S608
+    rows = db.execute(f"{sql} ORDER BY created_at DESC, row DESC", arguments)
+    return [
+        key
+        for key, *texts in rows
+        if not words or all(word in "\n".join(filter(None, texts)).casefold() for word in words)
+    ]
+
+
+# Earlier versions
+
 
 _RECORDED: Final = tuple(name for name, kind in KINDS.items() if kind.history)
 
 
 @Operation("GET", "/api/history")
-async def index(scope: Scope, query: shapes.HistoryQuery) -> shapes.VersionList:
+async def list_versions(scope: Scope, query: schemas.HistoryQuery) -> schemas.VersionList:
     """List versions that were replaced, and values that lost a conflict."""
     kind = _kind(query.kind)
 
-    def read(db: sqlite3.Connection) -> shapes.VersionList:
+    def read(db: sqlite3.Connection) -> schemas.VersionList:
         device: str | UnsetType = UNSET
         if query.id is not None:
             key = _key(db, kind, query.id)
-            found = history.versions(db, kind, key, query.limit)
+            versions = history.versions(db, kind, key, query.limit)
             if (row := kind.load(db, key)) is not None:
                 device = row.clocks.latest[1]
         else:
-            found = history.latest(db, query.limit, conflicts=query.conflicts)
-        wanted = (one for one in found if one.why == history.CONFLICT or not query.conflicts)
-        return shapes.VersionList([_view(db, version) for version in wanted], device)
+            versions = history.latest(db, query.limit, conflicts=query.conflicts)
+        shown = (
+            version
+            for version in versions
+            if version.why == history.CONFLICT or not query.conflicts
+        )
+        return schemas.VersionList([_version(db, version) for version in shown], device)
 
     return await scope.read(read)
 
 
+@Operation("POST", "/api/conflicts/seen", role="write")
+async def see_conflicts(scope: Scope, body: schemas.ConflictsBody) -> schemas.ConflictsSeen:
+    """Record that somebody looked at lost values: no device counts them any longer."""
+
+    def apply(tx: Transaction) -> int:
+        return history.mark_seen(tx, body.numbers)
+
+    async with scope.store(exists=True) as store:
+        return schemas.ConflictsSeen(await store.write(apply))
+
+
 @Operation("POST", "/api/undo", role="write")
-async def put_back(scope: Scope, body: shapes.UndoBody) -> shapes.Undone:
-    """Undo the last change of a row, or what a writer changed since a time."""
+async def put_back(scope: Scope, body: schemas.UndoBody) -> schemas.Undone:
+    """Undo the last change of a row, or what an author changed since a time."""
     if (body.id is None) == (body.by is None):
-        raise InvalidInput("name a row with 'id', or a writer with 'by' and 'since'", field="id")
+        raise InvalidInput("name a row with 'id', or an author with 'by' and 'since'", field="id")
     if body.by is not None and body.since is None:
         raise InvalidInput("say since when: 'since'", field="since")
 
-    def apply(tx: Transaction) -> list[tuple[str, str]]:
+    def apply(tx: Transaction) -> list[tuple[str, str, undo.Outcome]]:
         if body.by is not None and body.since is not None:
             return undo.undo_by(tx, body.by, parse_since(body.since, scope.now))
         kind = _kind(body.kind)
         key = _key(tx.db, kind, body.id or "")
         undo.undo(tx, kind, key, body.number)
-        return [(kind.name, key)]
+        return [(kind.name, key, undo.PUT_BACK)]
 
-    def rehearse(tx: Transaction) -> list[tuple[str, str]]:
-        noted = tx.noted()
+    def rehearse(tx: Transaction) -> list[tuple[str, str, undo.Outcome]]:
+        snapshot = tx.snapshot()
         tx.db.execute("SAVEPOINT rehearsal")
         try:
             return apply(tx)
         finally:
-            tx.take_back(noted)
+            tx.restore_snapshot(snapshot)
             tx.db.execute("ROLLBACK TO rehearsal")
             tx.db.execute("RELEASE rehearsal")
 
-    found = await scope.write(rehearse if body.dry_run else apply)
-    return shapes.Undone([shapes.RowName(*name) for name in found], done=not body.dry_run)
+    async with scope.store() as store:
+        changed = await store.write(rehearse if body.dry_run else apply)
+        if not body.dry_run:
+            await store.erase_traces()
+            lines = {(kind, key) for kind, key, _ in changed if kind in undo.FILED}
+            await scope.daemon.agent_files.remove(store, lines)
+    return schemas.Undone([schemas.UndoneRow(*row) for row in changed], done=not body.dry_run)
 
 
 def _kind(name: str) -> Kind:
@@ -82,13 +324,18 @@ def _kind(name: str) -> Kind:
 
 def _key(db: sqlite3.Connection, kind: Kind, key: str) -> str:
     if kind.name == memory_rows.KIND.name:
-        return memories.find(db, key).id
+        try:
+            return memories.find(db, key).id
+        except NotFound as error:
+            if not memory_rows.is_forgotten(db, key):
+                raise
+            raise NotFound(f"'{key}' cannot come back: forgotten", field="id") from error
     if kind.load(db, key) is None:
         raise NotFound(f"no {kind.name} is called '{key}'", field="id")
     return key
 
 
-def _view(db: sqlite3.Connection, version: Version) -> shapes.VersionView:
+def _version(db: sqlite3.Connection, version: Version) -> schemas.VersionView:
     replaced, after = history.replaced(db, KINDS[version.kind], version)
     data = version.row.data
-    return view_of(shapes.VersionView, version, data=data, replaced=replaced, after=after)
+    return view_of(schemas.VersionView, version, data=data, replaced=replaced, after=after)

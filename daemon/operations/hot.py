@@ -1,19 +1,37 @@
-"""The state that is always in the agent's context."""
+"""The hot state, which is always in the context, and key-value pairs."""
 
 from __future__ import annotations
+
+from typing import Final
 
 from msgspec import UNSET
 
 from ..language.secrets import secrets_in
-from ..memory import hot, markdown
-from ..shapes.common import Json
-from ..shapes.hot import HotEntryQuery, HotKey, HotRebuilt, HotRemoved, HotUpdated, HotView
-from ..store import documents, hot_rows
+from ..memory import checks, hot, markdown
+from ..memory.records import Pair
+from ..schemas.common import Json
+from ..schemas.hot import (
+    HotEntryQuery,
+    HotKey,
+    HotRebuilt,
+    HotRemoved,
+    HotSection,
+    HotUpdated,
+    HotView,
+    Key,
+    PairBody,
+    PairDeleted,
+    PairPage,
+    PairQuery,
+    PairStored,
+    SectionBody,
+)
+from ..store import documents, hot_rows, key_values
 from ..store.agent_store import AgentStore
 from ..store.transaction import Transaction
 from .operation import Operation
 from .scope import Scope
-from .views import secret_warning
+from .views import secret_warning, view_of
 
 
 @Operation("GET", "/api/hot")
@@ -43,12 +61,11 @@ async def update(scope: Scope, key: HotKey, body: Json) -> HotUpdated:
     """Update identity, owner_profile, lesson, event, task or project.
 
     Each is an object: `identity` and `owner_profile` with any keys, a `lesson`, an `event` and a
-    `task` with a `text`, a `project` with a `name`. What is too long is shortened.
+    `task` with a `text`, a `project` with a `name`. What takes more than its share is refused.
     """
-    warnings = [*await scope.write(lambda tx: hot_rows.update(tx, key, body), create=True)]
-    if warning := secret_warning(secrets_in(body)):
-        warnings.append(warning)
-    return HotUpdated(key, warnings or UNSET)
+    await scope.write(lambda tx: hot_rows.update(tx, key, body), create=True)
+    warning = secret_warning(secrets_in(body))
+    return HotUpdated(key, UNSET if warning is UNSET else [warning])
 
 
 @Operation("DELETE", "/api/hot/{key}", role="write")
@@ -66,12 +83,69 @@ async def remove(scope: Scope, key: HotKey, query: HotEntryQuery) -> HotRemoved:
 async def rebuild(scope: Scope) -> HotRebuilt:
     """Write MEMORY.md and the state files now."""
     async with scope.store(create=True) as store:
-        store.want_faces(documents.FILES)
-        await store.flush_faces()
+        store.request_state_files(documents.FILES)
+        await store.flush_state_files()
         document = await _document(scope, store)
         output, size = str(store.place.markdown), documents.section_size(document, scope.now)
     return HotRebuilt(output, size, scope.settings.hot.max_bytes)
 
 
+@Operation("GET", "/api/hot/section")
+async def section(scope: Scope) -> HotSection:
+    """Where MEMORY.md is, and whether the daemon writes its section there."""
+    async with scope.store() as store:
+        written = await store.read(documents.has_section)
+        return HotSection(str(store.place.markdown), written)
+
+
+@Operation("PUT", "/api/hot/section", role="write")
+async def put_section(scope: Scope, body: SectionBody) -> HotSection:
+    """Take the daemon's section out of MEMORY.md, or have it written again."""
+    async with scope.store(create=True) as store:
+        await store.write(lambda tx: documents.want_section(tx, wanted=body.written))
+        await store.flush_state_files()
+        return HotSection(str(store.place.markdown), body.written)
+
+
 async def _document(scope: Scope, store: AgentStore) -> dict[str, Json]:
     return await store.read(lambda db: hot_rows.document(db, scope.now, scope.settings))
+
+
+# Key-value pairs
+
+
+_KEY_CHARS: Final = 256
+
+
+@Operation("GET", "/api/kv")
+async def list_pairs(scope: Scope, query: PairQuery) -> PairPage:
+    """List key-value pairs."""
+    limit = scope.page_limit(query.limit)
+    page = await scope.read(lambda db: key_values.page(db, query.prefix, limit, query.offset))
+    return PairPage(*page)
+
+
+@Operation("GET", "/api/kv/{key}")
+async def get_pair(scope: Scope, key: str) -> Pair:
+    """Read a value."""
+    return await scope.read(lambda db: key_values.PAIRS.get(db, key))
+
+
+@Operation("PUT", "/api/kv/{key}", role="write")
+async def put_pair(scope: Scope, key: Key, body: PairBody) -> PairStored:
+    """Store a value under a key, new or not."""
+    checks.check_short(checks.check_text(key, 4 * _KEY_CHARS, field="key"), "key", _KEY_CHARS)
+    if body.value:
+        # A blank value is allowed; only a value that cannot be stored is refused.
+        limit = scope.settings.limits.max_text_bytes
+        checks.check_text(f"-{body.value}", limit + 1, field="value")
+    pair = await scope.write(lambda tx: key_values.put(tx, key, body.value), create=True)
+    warning = secret_warning(secrets_in({pair.key: pair.value}))
+    return view_of(PairStored, pair, warning=warning)
+
+
+@Operation("DELETE", "/api/kv/{key}", role="write")
+async def remove_pair(scope: Scope, key: str) -> PairDeleted:
+    """Remove a value."""
+    await scope.write(lambda tx: key_values.delete(tx, key))
+    return PairDeleted(key)

@@ -1,46 +1,50 @@
-"""Memories: storing, reading, changing and forgetting them, and the references in texts."""
+"""Memories: making, storing, reading and changing them, and the references in texts."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, get_args
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from ..errors import InvalidInput
+from ..language.cues import is_standing_statement
+from ..language.distilling import without
 from ..language.secrets import secrets_of
 from ..memory import checks
-from ..memory.metadata import extract
-from ..memory.records import Memory
-from ..memory.scoring import score_of, tier_of
-from ..shapes import memory as shapes
-from ..shapes.common import MemoryId, Order
-from ..shapes.recall import RecallQuery
-from ..store import memories, supersession
+from ..memory.checks import parse_expiry
+from ..memory.metadata import extract, merge
+from ..memory.records import DEFAULT_CATEGORY, DEFAULT_EVENT, TYPES, EventType, Memory, Metadata
+from ..memory.scoring import default_importance, score_of, tier_of
+from ..schemas import memory as schemas
+from ..schemas.common import MemoryId, Order, Paged
+from ..schemas.memory import MemoryChanges, NewMemory
+from ..schemas.recall import RecallQuery
+from ..store import memories, similar, uses
 from ..store.conversations import PATH
-from ..store.duplicates import known_word_for_word
+from ..store.memory_rows import index_new
 from ..store.selecting import Filters, page, urls
+from ..store.similar import known_word_for_word, said_already
 from ..store.transaction import Transaction
-from . import forgetting
-from .merging import joined
+from .history import joined
 from .operation import Operation
-from .remembering import changed, remembered
 from .scope import Scope
-from .views import memory_fields, memory_view, secret_warning
+from .views import memory_as, memory_view, secret_warning, superseded_ids
 
 # The characters in which secrets are searched without a thread.
 _SEARCHED_AT_ONCE: Final = 4_000
 _SAME: Final = tuple(
     field.name
-    for field in msgspec.structs.fields(shapes.Narrowing)
+    for field in msgspec.structs.fields(schemas.FilterFields)
     if field.name not in {"category", "since", "until", "include", "min_importance", "group"}
 )
 
 
 @Operation("GET", "/api/memory")
-async def index(scope: Scope, query: shapes.ListQuery) -> shapes.MemoryPage:
+async def index(scope: Scope, query: schemas.ListQuery) -> schemas.MemoryPage:
     """List memories."""
     filters = filters_of(
         scope,
@@ -65,10 +69,10 @@ async def listed(
     *,
     order: Order = "newest",
     reverse: bool = False,
-) -> shapes.MemoryPage:
+) -> schemas.MemoryPage:
     """A page of the memories that pass the filters."""
     limit = scope.page_limit(limit)
-    found, total = await scope.read(
+    rows, total = await scope.read(
         lambda db: page(
             db,
             filters,
@@ -81,20 +85,21 @@ async def listed(
         ),
         timed=True,
     )
-    return shapes.MemoryPage([memory_view(scope, memory) for memory in found], total)
+    return schemas.MemoryPage([memory_view(scope, memory) for memory in rows], total)
 
 
 @Operation("POST", "/api/memory", role="write", statuses=(201,), tool="remember")
-async def add(scope: Scope, body: shapes.StoreBody) -> shapes.StoredMemory:
+async def add(scope: Scope, body: schemas.StoreBody) -> schemas.StoredMemory:
     """Store a memory; it is on the disk before the answer leaves.
 
     If its text is known word for word, that memory is strengthened instead.
     """
+    scope = scope.of_user(body.user)
     return (await _store(scope, [remembered(scope, body)], force=body.force))[0]
 
 
 @Operation("POST", "/api/memory/batch", role="write", statuses=(201,))
-async def add_batch(scope: Scope, body: shapes.Batch) -> shapes.Stored:
+async def add_batch(scope: Scope, body: schemas.Batch) -> schemas.Stored:
     """Store several memories, all or nothing."""
     most = scope.settings.limits.max_batch
     if not 0 < len(body.memories) <= most:
@@ -103,32 +108,64 @@ async def add_batch(scope: Scope, body: shapes.Batch) -> shapes.Stored:
         )
 
     def checked() -> list[Memory]:
-        return [remembered(scope, one, f"memories[{at}].") for at, one in enumerate(body.memories)]
+        return [remembered(scope, new, f"memories[{at}].") for at, new in enumerate(body.memories)]
 
     # References are searched in up to a megabyte of text: other callers are served meanwhile.
     new = await asyncio.to_thread(checked)
-    return shapes.Stored(await _store(scope, new, force=body.force))
+    return schemas.Stored(await _store(scope, new, force=body.force))
 
 
-async def _store(scope: Scope, new: Sequence[Memory], *, force: bool) -> list[shapes.StoredMemory]:
-    def store(tx: Transaction, memory: Memory) -> tuple[supersession.Inserted, bool]:
+async def _store(scope: Scope, new: Sequence[Memory], *, force: bool) -> list[schemas.StoredMemory]:
+    def store(tx: Transaction, memory: Memory) -> tuple[similar.Inserted, bool]:
         known = None if force else known_word_for_word(tx.db, memory)
         if known is None:
-            return supersession.insert(tx, memory), False
-        return supersession.Inserted(memories.strengthen(tx, known, memory)), True
+            return similar.insert(tx, memory), False
+        return similar.Inserted(memories.strengthen(tx, known, memory)), True
 
     stored = await scope.write(lambda tx: [store(tx, memory) for memory in new], create=True)
     warnings = await _warnings([inserted.memory for inserted, _ in stored])
     return [
-        shapes.StoredMemory(
-            **memory_fields(inserted.memory, scope.now, scope.settings.scoring),
+        memory_as(
+            schemas.StoredMemory,
+            scope,
+            inserted.memory,
             stored=not is_known,
             known=inserted.memory.id if is_known else UNSET,
-            supersedes=[older.id for older in inserted.superseded] or UNSET,
+            supersedes=superseded_ids(inserted.superseded),
             warning=UNSET if is_known else warning,
         )
         for (inserted, is_known), warning in zip(stored, warnings, strict=True)
     ]
+
+
+class KeptMemory(msgspec.Struct, frozen=True):
+    """The memory that now holds a statement: the `known` one, or a new one.
+
+    `superseded` are those that the new one contradicts.
+    """
+
+    memory: Memory
+    known: Memory | None
+    superseded: tuple[Memory, ...] = ()
+
+
+async def store_unless_known(scope: Scope, memory: Memory) -> KeptMemory:
+    """Store a memory unless one says the same already, which then counts as used.
+
+    This is decided in the transaction: nothing is stored twice, even by concurrent callers.
+    """
+    async with scope.store(create=True) as store:
+
+        def apply(tx: Transaction) -> KeptMemory:
+            index_new(tx)
+            same = said_already(tx.db, memory)
+            if same is not None:
+                uses.reinforce(tx, [same.id])
+                return KeptMemory(same, same)
+            new = similar.insert(tx, memory, file_alike=True)
+            return KeptMemory(new.memory, None, new.superseded)
+
+        return await store.write(apply)
 
 
 async def _warnings(stored: Sequence[Memory]) -> list[str | UnsetType]:
@@ -141,14 +178,14 @@ async def _warnings(stored: Sequence[Memory]) -> list[str | UnsetType]:
 
 
 @Operation("GET", "/api/memory/{id}")
-async def get(scope: Scope, id: MemoryId) -> shapes.MemoryView:  # noqa: A002 - the part of the path
+async def get(scope: Scope, id: MemoryId) -> schemas.MemoryView:  # noqa: A002 - the part of the path
     """Read a memory."""
     memory = await scope.read(lambda db: memories.find_living(db, id, scope.now))
     return memory_view(scope, memory)
 
 
 @Operation("PUT", "/api/memory/{id}", role="write")
-async def update(scope: Scope, id: MemoryId, body: shapes.MemoryChanges) -> shapes.Updated:  # noqa: A002
+async def update(scope: Scope, id: MemoryId, body: schemas.MemoryChanges) -> schemas.Updated:  # noqa: A002
     """Change fields of a memory."""
 
     def apply(tx: Transaction) -> Memory:
@@ -156,102 +193,223 @@ async def update(scope: Scope, id: MemoryId, body: shapes.MemoryChanges) -> shap
         new = changed(scope, old, body)
         if new != old:
             new = memories.replace(tx, old, new)
-        if body.merged_into is not msgspec.UNSET:
+        if body.merged_into is not UNSET:
             new = joined(tx, new, body.merged_into)
         return new
 
     memory = await scope.write(apply)
-    view = shapes.Updated(**memory_fields(memory, scope.now, scope.settings.scoring))
-    if body.text is not msgspec.UNSET or body.content is not msgspec.UNSET:
-        [view.warning] = await _warnings([memory])
-    return view
+    has_text = body.text is not UNSET or body.content is not UNSET
+    warning = (await _warnings([memory]))[0] if has_text else UNSET
+    return memory_as(schemas.Updated, scope, memory, warning=warning)
 
 
 @Operation("DELETE", "/api/memory/{id}", role="write", tool="forget")
-async def remove(scope: Scope, id: MemoryId) -> shapes.Deleted:  # noqa: A002
+async def remove(scope: Scope, id: MemoryId) -> schemas.Deleted:  # noqa: A002
     """Forget a memory for good."""
-
-    def apply(tx: Transaction) -> tuple[Memory, shapes.Deleted]:
-        memory = memories.find(tx.db, id)
-        key, back = memories.forget(tx, id)
-        return memory, shapes.Deleted(key, unmerged=back or msgspec.UNSET)
-
     async with scope.store() as store:
-        memory, deleted = await store.write(apply)
-        if memory.group:
-            await forgetting.forget_in_episodes(scope, store, [memory.text])
-        return deleted
+        key, back = await store.write(lambda tx: memories.forget(tx, id))
+        await store.erase_traces()
+    return schemas.Deleted(key, unmerged=back or UNSET)
 
 
 @Operation("POST", "/api/memory/{id}/reinforce", role="write")
-async def reinforce(scope: Scope, id: MemoryId) -> shapes.Reinforced:  # noqa: A002
+async def reinforce(scope: Scope, id: MemoryId) -> schemas.Reinforced:  # noqa: A002
     """Count one use of a memory."""
-    return await _used(scope, id, memories.reinforce)
+    return await _used(scope, id, uses.reinforce)
 
 
 @Operation("DELETE", "/api/memory/{id}/reinforce", role="write")
-async def unreinforce(scope: Scope, id: MemoryId) -> shapes.Reinforced:  # noqa: A002
+async def unreinforce(scope: Scope, id: MemoryId) -> schemas.Reinforced:  # noqa: A002
     """Take back one use that this device has counted."""
-    return await _used(scope, id, memories.unreinforce)
+    return await _used(scope, id, uses.unreinforce)
 
 
 async def _used(
     scope: Scope, key: str, change: Callable[[Transaction, Sequence[str]], None]
-) -> shapes.Reinforced:
-    def apply(tx: Transaction) -> shapes.Reinforced:
-        found = memories.find_living(tx.db, key, scope.now).id
-        change(tx, [found])
-        memory = memories.find(tx.db, found)
+) -> schemas.Reinforced:
+    def apply(tx: Transaction) -> schemas.Reinforced:
+        memory_id = memories.find_living(tx.db, key, scope.now).id
+        change(tx, [memory_id])
+        memory = memories.find(tx.db, memory_id)
         value = score_of(memory, scope.now, scope.settings.scoring)
-        return shapes.Reinforced(found, memory.access_count, round(value, 6), tier_of(value))
+        return schemas.Reinforced(memory_id, memory.access_count, round(value, 6), tier_of(value))
 
     return await scope.write(apply)
 
 
 @Operation("POST", "/api/metadata", agent=False)
-async def references(_scope: Scope, body: shapes.TextBody) -> shapes.MetadataFound:
+async def references(_scope: Scope, body: schemas.TextBody) -> schemas.MetadataFound:
     """Extract URLs, commands and paths from a text. Nothing is stored."""
-    found = extract(body.text)
-    counts = shapes.MetadataCounts(len(found.urls), len(found.commands), len(found.paths))
-    return shapes.MetadataFound(found, counts)
+    metadata = extract(body.text)
+    counts = schemas.MetadataCounts(len(metadata.urls), len(metadata.commands), len(metadata.paths))
+    return schemas.MetadataFound(metadata, counts)
 
 
 @Operation("GET", "/api/metadata/urls")
-async def list_urls(scope: Scope, query: shapes.UrlQuery) -> shapes.UrlPage:
+async def list_urls(scope: Scope, query: Paged) -> schemas.UrlPage:
     """List the URLs that memories mention, with those memories, best first."""
     limit, scoring = scope.page_limit(query.limit), scope.settings.scoring
-    found, total = await scope.read(
+    rows, total = await scope.read(
         lambda db: urls(db, limit=limit, offset=query.offset, now=scope.now, scoring=scoring),
         timed=True,
     )
     views = [
-        shapes.UrlView(url, count, [memory_view(scope, memory) for memory in memories])
-        for url, count, memories in found
+        schemas.UrlView(url, count, [memory_view(scope, memory) for memory in memories])
+        for url, count, memories in rows
     ]
-    return shapes.UrlPage(views, total)
+    return schemas.UrlPage(views, total)
 
 
-def filters_of(scope: Scope, asked: shapes.ListQuery | RecallQuery, **more: Any) -> Filters:
+def filters_of(scope: Scope, query: schemas.ListQuery | RecallQuery, **more: Any) -> Filters:
     """The store's filters for a listing or a question, with `more` that only one of them has.
 
     Raises:
         InvalidInput: a category, a time or an importance is invalid.
     """
-    least = asked.min_importance
+    least = query.min_importance
     return Filters(
-        **{name: getattr(asked, name) for name in _SAME},
-        category=scope.category(asked.category),
-        group=asked.group and asked.group.removeprefix(PATH),
-        since=_time(asked.since, "since"),
-        until=_time(asked.until, "until"),
+        **{name: getattr(query, name) for name in _SAME},
+        category=scope.category(query.category),
+        group=query.group and query.group.removeprefix(PATH),
+        since=_time(query.since, "since"),
+        until=_time(query.until, "until"),
         min_importance=None
         if least is None
         else checks.check_importance(least, field="min_importance"),
-        merged="merged" in asked.include,
-        expired="expired" in asked.include,
+        merged="merged" in query.include,
+        expired="expired" in query.include,
         **more,
     )
 
 
-def _time(given: str | float | None, field: str) -> float | None:
-    return None if given is None else checks.check_time(given, field=field)
+def _time(value: str | float | None, field: str) -> float | None:
+    return None if value is None else checks.check_time(value, field=field)
+
+
+# From a request to a memory
+
+
+# Tiny Claw's types of memories are our events.
+_EVENTS: Final = get_args(EventType)
+_SHORT: Final = {
+    "subject": 500,
+    "outcome": 4000,
+    "source": 200,
+    "actor": 200,
+    "group": 200,
+    "event": 64,
+}
+_CHECKS: Final[Mapping[str, Callable[..., Any]]] = {
+    "type": lambda given, field: TYPES[given],  # noqa: ARG005 - called like the checks
+    "tags": checks.check_tags,
+    "metadata": checks.check_metadata,
+    "data": checks.check_data,
+    "created_at": checks.check_time,
+}
+
+
+def remembered(scope: Scope, new: NewMemory, at: str = "") -> Memory:
+    """The memory that `new` asks for.
+
+    Args:
+        scope: who sent it, and when.
+        new: what was sent.
+        at: the place of `new` in the body, as a prefix for field names in errors.
+
+    Raises:
+        InvalidInput: a field is missing or invalid.
+    """
+    fields = _checked(scope, new, at)
+    if "text" not in fields:
+        raise InvalidInput("give the memory a 'text' (or 'content')", field=f"{at}text")
+    event = fields.setdefault("event", DEFAULT_EVENT)
+    fields.setdefault("importance", default_importance(event))
+    fields.setdefault("category", DEFAULT_CATEGORY)
+    fields.setdefault("created_at", scope.now)
+    metadata = fields.get("metadata", Metadata())
+    fields["metadata"] = merge(metadata, extract(fields["text"]))
+    if "standing" not in fields:
+        # A turn of a conversation reports; what follows from it is a memory of its own.
+        is_turn = fields.get("position") is not None
+        fields["standing"] = not is_turn and is_standing_statement(fields["text"])
+    return Memory(id=secrets.token_hex(8), updated_at=scope.now, writer=scope.peer.name, **fields)
+
+
+def changed(scope: Scope, old: Memory, changes: MemoryChanges) -> Memory:
+    """`old` with the changes except `merged_into`, which `merging` handles.
+
+    References in a new text replace those of the old text, unless the caller names references.
+
+    Raises:
+        InvalidInput: no change is given, or a field is invalid.
+    """
+    fields = _checked(scope, changes, "")
+    if changes.merged_into is not UNSET:
+        if changes.merged_into == old.id:
+            raise InvalidInput("cannot merge a memory into itself", field="merged_into")
+        if not fields:
+            return old
+    if not fields:
+        raise InvalidInput("name at least one field to change")
+    if "text" in fields:
+        references = extract(old.text)
+        metadata = fields.get("metadata", without(old.metadata, [references]))
+        fields["metadata"] = merge(metadata, extract(fields["text"]))
+        # What a person has set by hand stays.
+        if "standing" not in fields and old.standing == is_standing_statement(old.text):
+            fields["standing"] = is_standing_statement(fields["text"])
+    return msgspec.structs.replace(old, **fields, updated_at=scope.now)
+
+
+def _checked(scope: Scope, new: NewMemory, at: str) -> dict[str, Any]:
+    values = _given(new)
+    plain = ("pinned", "standing", "position")
+    fields: dict[str, Any] = {name: values[name] for name in plain if name in values}
+    text = _one_of(new.text, new.content, f"{at}text", f"{at}content")
+    if text is not UNSET:
+        most = scope.settings.limits.max_text_bytes
+        name = "text" if new.content is UNSET else "content"
+        fields["text"] = checks.check_text(text, most, field=f"{at}{name}")
+    for name, chars in _SHORT.items():
+        if name in values:
+            fields[name] = checks.check_short(values[name], f"{at}{name}", chars)
+    if fields.get("event") == "":
+        raise InvalidInput("give 'event' a word, or leave it out", field=f"{at}event")
+    if "category" in values:
+        fields |= _filed(values["category"], scope.settings.tree.max_depth, f"{at}category")
+    if "importance" in values:
+        fields["importance"] = checks.check_given_importance(
+            values["importance"],
+            beside_content="content" in values and new.type not in _EVENTS,
+            field=f"{at}importance",
+        )
+    for name, check in _CHECKS.items():
+        if name in values:
+            fields[name] = check(values[name], field=f"{at}{name}")
+    expires = _one_of(new.expires, new.ttl, f"{at}expires", f"{at}ttl")
+    if expires is not UNSET:
+        name = "expires" if new.ttl is UNSET else "ttl"
+        fields["expires_at"] = parse_expiry(expires, scope.now, field=f"{at}{name}")
+    return fields
+
+
+def _filed(category: str, max_depth: int, field: str) -> dict[str, str]:
+    """Where a memory is filed, and the category that the caller gave if that is too deep."""
+    whole = checks.check_category(category, checks.CATEGORY_CHARS, field=field)
+    filed = checks.filed_category(whole, max_depth)
+    return {"category": filed} | ({"original_category": whole} if filed != whole else {})
+
+
+def _given(new: NewMemory) -> dict[str, Any]:
+    values = {
+        name: value for name, value in msgspec.structs.asdict(new).items() if value is not UNSET
+    }
+    if new.type in _EVENTS:
+        values.setdefault("event", new.type)
+    return values
+
+
+def _one_of(first: Any, second: Any, field: str, alias: str) -> Any:
+    if first is not UNSET and second is not UNSET:
+        raise InvalidInput(f"give either '{field}' or '{alias}', not both", field=alias)
+    return second if first is UNSET else first

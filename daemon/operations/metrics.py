@@ -13,14 +13,16 @@ import msgspec
 
 from ..config.settings import Rules
 from ..errors import ThermoclineError
+from ..maintenance import history as days
 from ..memory import tree as trees
-from ..runtime.minutes import Minutes
-from ..shapes import stats as shapes
-from ..shapes.status import Metrics, ModelStatus
+from ..recall.tree_search import described
+from ..runtime.minutes import MinuteSeries
+from ..schemas import stats as schemas
+from ..schemas.status import Metrics, ModelStatus
+from ..schemas.sync import CloudUsage
 from ..store import documents, outbox, tree_rows
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
-from ..upkeep import history as days
 from .operation import Operation
 from .scope import Scope
 from .status import problems_of, resident_bytes
@@ -40,18 +42,18 @@ _TREND_DAYS: Final = 21
 
 async def open_metrics(scope: Scope) -> str:
     """The same as `metrics` in the text format of OpenMetrics 1.0."""
-    found = msgspec.structs.asdict(await metrics(scope))
-    agent, daemon = found.pop("agent_id"), found.pop("daemon")
-    return _exposition(agent, found, daemon)
+    numbers = msgspec.structs.asdict(await metrics(scope))
+    agent, daemon = numbers.pop("agent_id"), numbers.pop("daemon")
+    return _exposition(agent, numbers, daemon)
 
 
 @Operation("GET", "/api/metrics", others={OPENMETRICS: open_metrics})
 async def metrics(scope: Scope) -> Metrics:
     """Counters of an agent under EvoClaw's names, and the daemon's, as JSON or OpenMetrics."""
-    found = await scope.read(lambda db: _metrics(db, scope.now, scope.settings))
+    numbers = await scope.read(lambda db: _metrics(db, scope.now, scope.settings))
     local = datetime.fromtimestamp(scope.now).astimezone()
     return Metrics(
-        **found,
+        **numbers,
         timestamp=local.isoformat(timespec="seconds"),
         agent_id=scope.agent,
         daemon={
@@ -61,35 +63,54 @@ async def metrics(scope: Scope) -> Metrics:
             "problems": len(problems_of(scope)),
             "open_agents": len(scope.daemon.agents.open_stores()),
             **_of_models(scope.daemon.model.status()),
+            **_of_vectors(scope),
+            **_of_replica(scope.daemon.replicas.status(scope.agent).usage),
         },
     )
+
+
+def _of_vectors(scope: Scope) -> dict[str, float]:
+    """The vectors of the agent, if an encoder is configured and the agent is open."""
+    vectors = scope.daemon.vectors.status(scope.agent)
+    return {} if vectors is None else {"encoded": vectors.encoded, "to_encode": vectors.left}
 
 
 def _of_models(status: ModelStatus) -> dict[str, float]:
     purposes = status.purposes.values()
     return {
-        "llm_calls": sum(one.calls for one in purposes),
-        "llm_errors": sum(one.errors for one in purposes),
-        "llm_cached": sum(one.cached for one in purposes),
-        "llm_tokens": sum(one.tokens_in + one.tokens_out for one in purposes),
-        "llm_cost_dollars": round(sum(one.cost for one in purposes), 6),
-        "llm_slowest_p95_seconds": max((one.p95_seconds for one in purposes), default=0.0),
+        "llm_calls": sum(usage.calls for usage in purposes),
+        "llm_errors": sum(usage.errors for usage in purposes),
+        "llm_cached": sum(usage.cached for usage in purposes),
+        "llm_tokens": sum(usage.tokens_in + usage.tokens_out for usage in purposes),
+        "llm_cost_dollars": round(sum(usage.cost for usage in purposes), 6),
+        "llm_slowest_p95_seconds": max((usage.p95_seconds for usage in purposes), default=0.0),
         "llm_tokens_today": status.today.tokens,
         "llm_cost_today_dollars": round(status.today.cost, 6),
     }
 
 
+def _of_replica(usage: CloudUsage | None) -> dict[str, float]:
+    if usage is None:
+        return {}
+    spans = {"today": usage.today, "month": usage.month}
+    return {
+        f"replica_{name}_{span}": value
+        for span, totals in spans.items()
+        for name, value in msgspec.structs.asdict(totals).items()
+    }
+
+
 def _metrics(db: sqlite3.Connection, now: float, rules: Rules) -> dict[str, Any]:
-    found = documents.metrics_document(db, now)
-    del found["_schema_version"]
+    numbers = documents.metrics_document(db, now)
+    del numbers["_schema_version"]
     sizes = days.sizes(db, now, rules)
-    found["tree_index_size_bytes"] = trees.size(tree_rows.load(db), rules.tree)
-    found["tree_node_count"] = sizes.tree_nodes
-    found["hot_memory_size_bytes"] = sizes.hot_bytes
-    found["warm_memory_count"] = sizes.warm_count
-    found["warm_memory_size_kb"] = round(sizes.warm_bytes / 1024, 1)
-    found["cold_memory_count"] = sizes.cold_count
-    return found
+    numbers["tree_index_size_bytes"] = trees.size(described(db), rules.tree)
+    numbers["tree_node_count"] = sizes.tree_nodes
+    numbers["hot_memory_size_bytes"] = sizes.hot_bytes
+    numbers["warm_memory_count"] = sizes.warm_count
+    numbers["warm_memory_size_kb"] = round(sizes.warm_bytes / 1024, 1)
+    numbers["cold_memory_count"] = sizes.cold_count
+    return numbers
 
 
 def _exposition(agent: str, numbers: Mapping[str, Any], daemon: Mapping[str, float]) -> str:
@@ -111,55 +132,55 @@ def _exposition(agent: str, numbers: Mapping[str, Any], daemon: Mapping[str, flo
 
 
 @Operation("GET", "/api/memory/stats")
-async def stats(scope: Scope) -> shapes.Stats:
+async def stats(scope: Scope) -> schemas.Stats:
     """Show an agent's memory in numbers, as EvoClaw's service gives them."""
     return await scope.read(lambda db: _stats(db, scope.now, scope.settings))
 
 
 @Operation("GET", "/api/metrics/history")
-async def by_day(scope: Scope, query: shapes.DaysQuery) -> shapes.MetricsHistory:
+async def by_day(scope: Scope, query: schemas.DaysQuery) -> schemas.MetricsHistory:
     """Show sizes and counters day by day, and the trend of seven days."""
 
-    def read(db: sqlite3.Connection) -> shapes.MetricsHistory:
+    def read(db: sqlite3.Connection) -> schemas.MetricsHistory:
         trend = days.trend(days.load(db, _TREND_DAYS))
-        return shapes.MetricsHistory(days.load(db, query.days), trend)
+        return schemas.MetricsHistory(days.load(db, query.days), trend)
 
     return await scope.read(read)
 
 
-def _stats(db: sqlite3.Connection, now: float, rules: Rules) -> shapes.Stats:
+def _stats(db: sqlite3.Connection, now: float, rules: Rules) -> schemas.Stats:
     nodes = tree_rows.load(db)
     sizes, most = days.sizes(db, now, rules), rules.hot.max_bytes
     counters: dict[str, Any] = documents.metrics_document(db, now)
     top = sorted(nodes, key=lambda path: (-nodes[path].warm_count, path))[:_TOP]
     fullest = [(path, nodes[path].warm_count) for path in top if nodes[path].warm_count]
-    return shapes.Stats(
-        shapes.HotStats(sizes.hot_bytes, most, round(100 * sizes.hot_bytes / most, 1)),
-        shapes.WarmStats(
+    return schemas.Stats(
+        schemas.HotStats(sizes.hot_bytes, most, round(100 * sizes.hot_bytes / most, 1)),
+        schemas.WarmStats(
             sizes.warm_count,
             sizes.warm_bytes,
             rules.warm.max_kb,
-            [shapes.CategoryCount(*one) for one in fullest],
+            [schemas.CategoryCount(*category) for category in fullest],
         ),
-        shapes.ColdStats(sizes.cold_count, rules.cold.backend),
-        shapes.TreeStats(sizes.tree_nodes, rules.tree.max_nodes, trees.depth(nodes)),
-        shapes.ScoringStats(rules.scoring.half_life_days, rules.warm.eviction_threshold),
-        shapes.CounterStats(*(counters[name] for name in shapes.CounterStats.__struct_fields__)),
+        schemas.ColdStats(sizes.cold_count, rules.cold.backend),
+        schemas.TreeStats(sizes.tree_nodes, rules.tree.max_nodes, trees.depth(nodes)),
+        schemas.ScoringStats(rules.scoring.half_life_days, rules.warm.eviction_threshold),
+        schemas.CounterStats(*(counters[name] for name in schemas.CounterStats.__struct_fields__)),
     )
 
 
 @Operation("GET", "/api/metrics/live")
-async def live(scope: Scope) -> shapes.LiveMetrics:
+async def live(scope: Scope) -> schemas.LiveMetrics:
     """Show an agent's last two hours by minute: stores, recalls and their times, replication."""
     minutes, agent = scope.daemon.minutes, scope.agent
     minutes.note_memory(resident_bytes())
     if (store := scope.daemon.agents.open_stores().get(agent)) is not None:
         await _note_outbox(minutes, agent, store)
-    return shapes.LiveMetrics(
+    return schemas.LiveMetrics(
         since=minutes.first(),
         step_seconds=60.0,
-        stores=[int(one or 0) for one in minutes.of(agent, "stores")],
-        recalls=[int(one or 0) for one in minutes.of(agent, "recalls")],
+        stores=[int(count or 0) for count in minutes.of(agent, "stores")],
+        recalls=[int(count or 0) for count in minutes.of(agent, "recalls")],
         recall_p50_ms=[*minutes.of(agent, "p50_ms")],
         recall_p99_ms=[*minutes.of(agent, "p99_ms")],
         outbox=_whole(minutes.of(agent, "outbox")),
@@ -168,7 +189,7 @@ async def live(scope: Scope) -> shapes.LiveMetrics:
     )
 
 
-async def sample(minutes: Minutes, agents: Agents) -> None:
+async def sample(minutes: MinuteSeries, agents: Agents) -> None:
     """Record measured values: the outboxes of open agents, and the memory of the process."""
     minutes.note_memory(resident_bytes())
     for agent, store in list(agents.open_stores().items()):
@@ -176,7 +197,7 @@ async def sample(minutes: Minutes, agents: Agents) -> None:
     minutes.forget_idle()
 
 
-async def _note_outbox(minutes: Minutes, agent: str, store: AgentStore) -> None:
+async def _note_outbox(minutes: MinuteSeries, agent: str, store: AgentStore) -> None:
     # A store that is being closed is skipped.
     with contextlib.suppress(ThermoclineError):
         queued = await store.read(outbox.queued)
@@ -184,4 +205,4 @@ async def _note_outbox(minutes: Minutes, agent: str, store: AgentStore) -> None:
 
 
 def _whole(values: Sequence[float | None]) -> list[int | None]:
-    return [None if one is None else int(one) for one in values]
+    return [None if value is None else int(value) for value in values]

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias, TypeVar, Union, get_args, get_origin, 
 
 import msgspec
 
-from ..config.kinds import Role
+from ..config.settings import Role
 
 JSON: Final = "application/json"
 # `(scope, path parts by name, query, body) -> answer`
@@ -46,6 +46,7 @@ class Operation(msgspec.Struct):
         statuses: the HTTP status of an answer, and of an answer whose `ok` is false.
         agent: whether it concerns one agent's memory.
         tool: its name as a tool for models.
+        also_get: GET does the same, with the fields of the body as the query.
         by_hand: `run` takes the edge's call instead of the scope, and sends the answer itself.
         summary, details: the first line of the function's docstring, and the rest.
         query, body: the structs of the request; None: it has none.
@@ -61,6 +62,7 @@ class Operation(msgspec.Struct):
     statuses: tuple[int, ...] = (200,)
     agent: bool = True
     tool: str | None = None
+    also_get: bool = False
     by_hand: bool = False
     run: Any = None
     summary: str = ""
@@ -70,6 +72,11 @@ class Operation(msgspec.Struct):
     body: Any = None
     needs_body: bool = False
     answers: tuple[Any, ...] = ()
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods of HTTP that it answers to."""
+        return (self.method, "GET") if self.also_get else (self.method,)
 
     def __call__(self, run: F) -> F:
         """Add it to the list of all operations."""
@@ -84,7 +91,7 @@ class Operation(msgspec.Struct):
         self.parts = {name: hints.get(name, str) for name in re.findall(r"\{(\w+)\}", self.path)}
         self.query = hints.get("query")
         bodies = _alternatives(hints.get("body"))
-        self.body = next((one for one in bodies if one is not NoneType), None)
+        self.body = next((body for body in bodies if body is not NoneType), None)
         self.needs_body = "body" in hints and NoneType not in bodies
         self.answers = _alternatives(hints.get("return"))
         return self

@@ -4,38 +4,41 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from ..config.settings import Weights
 from ..errors import InvalidInput
 from ..memory import checks
+from ..memory.agent_files import PATHS, Skill, skill_path
+from ..memory.entities import Entity
 from ..memory.experiences import Experience
-from ..memory.own_files import PATHS, Skill, skill_path
+from ..memory.indexed_files import IndexedChunk
 from ..memory.records import Memory, Pair
-from ..recall.presets import PUBLISHED
+from ..memory.sessions import Session
+from ..memory.tree_nodes import is_within, trace_of
+from ..recall.ranking import PUBLISHED
 from ..recall.recall import UNSURE_LIMIT, Answer, Hit, Request
-from ..recall.sources import MEMORIES
-from ..shapes import recall as shapes
-from ..shapes.memory import MemoryView
+from ..recall.sources import CHUNKS, MEMORIES
+from ..recall.tree_search import described
+from ..schemas import recall as schemas
+from ..store.agent_entries import OwnEntry
 from ..store.agent_store import AgentStore
-from ..store.chunk_tables import IndexedChunk
 from ..store.conversations import PATH
-from ..store.entities import Entity
-from ..store.own_entries import OwnEntry
-from ..store.sessions import Session
-from ..thinking.model_or_rules import AskOptions
-from ..thinking.tree_search import Reasoning, described
+from ..tasks.model_or_rules import AskOptions
+from ..tasks.tree_tasks import Reasoning
+from ..vectors.vectors import Near
 from . import sessions
 from .experiences import experience_view
-from .files import found_chunk
-from .graph import entity_view
+from .files import found_chunk, read_current
 from .memories import filters_of
 from .operation import Operation
 from .scope import Scope
-from .views import explanation, hit_view, memory_fields, view_of
+from .views import explanation, hit_view, memory_view, view_of
 
 _NO_AGENT: Final = (
     "no agent is called '{}' yet: its memory begins with the first thing stored for it"
@@ -49,85 +52,109 @@ class AnsweredQuery(msgspec.Struct, frozen=True):
         preset: the formula that ranked it, if any.
         now: the time that the question refers to.
         why: the reason for an empty answer, or "".
+        note: why words answered without an encoder that is configured, or "".
+        auto_synced: whether the index of the files was brought up to date for it.
     """
 
     answer: Answer
     reasoning: Reasoning | None
-    preset: shapes.Preset | None
+    preset: schemas.Preset | None
     now: float
     took_ms: float
     why: str
+    note: str
+    auto_synced: bool | UnsetType = UNSET
 
 
-@Operation("POST", "/api/recall", tool="recall")
-async def ask(scope: Scope, body: shapes.RecallBody) -> shapes.Recalled:
+@Operation("POST", "/api/recall", tool="recall", also_get=True)
+async def ask(scope: Scope, body: schemas.RecallBody) -> schemas.Recalled:
     """Recall by a question in words, from all that is stored."""
-    done = await answered(scope, body)
-    answer = done.answer
-    return shapes.Recalled(
-        results=[_result(scope, hit, done, body) for hit in answer.hits],
+    scope = scope.of_user(body.user)
+    recalled = await answered(scope, body)
+    answer = recalled.answer
+    return schemas.Recalled(
+        results=[_result(scope, hit, recalled, body) for hit in answer.hits],
         confidence=answer.confidence,
-        took_ms=done.took_ms,
+        took_ms=recalled.took_ms,
         mode=body.mode,
         searched={name: count for name, count in answer.searched.items() if count},
         understood=_understood(answer) if body.explain else UNSET,
-        why=done.why or UNSET,
-        llm=_by_model(done.reasoning),
+        auto_synced=recalled.auto_synced,
+        why=recalled.why or UNSET,
+        note=recalled.note or UNSET,
+        tree=_by_category(answer) or UNSET,
+        llm=_by_model(recalled.reasoning),
     )
 
 
-@Operation("GET", "/api/recall")
-async def ask_by_url(scope: Scope, query: shapes.RecallQuery) -> shapes.Recalled:
-    """Recall by a question in the URL."""
-    return await ask(scope, shapes.RecallBody(**msgspec.structs.asdict(query)))
-
-
 @Operation("GET", "/api/memory/search")
-async def search(scope: Scope, query: shapes.SearchQuery) -> shapes.SearchResults:
+async def search(scope: Scope, query: schemas.SearchQuery) -> schemas.SearchResults:
     """Search memories with ScalyClaw's parameters."""
     text = query.q if query.query is None else query.query
     if text is None:
         raise InvalidInput("give the search a 'q' (or 'query')", field="q")
-    limit = query.topK or query.limit or 10
-    body = shapes.RecallBody(
+    limit = query.limit or query.top_k
+    body = schemas.RecallBody(
         query=text, limit=limit, types=query.type, tags=query.tags, preset="scalyclaw"
     )
-    done = await answered(scope, body, (MEMORIES.name,))
-    results = [hit_view(scope, hit, done.now) for hit in done.answer.hits]
-    for result in results:
-        result.score = result.relevance
-    return shapes.SearchResults(results)
+    recalled = await answered(scope, body, (MEMORIES.name,))
+    return schemas.SearchResults(
+        [hit_view(scope, hit, recalled.now) for hit in recalled.answer.hits],
+        note=recalled.note or UNSET,
+    )
 
 
 async def answered(
-    scope: Scope, body: shapes.RecallBody, shown: Collection[str] | None = None
+    scope: Scope,
+    body: schemas.RecallBody,
+    shown: Collection[str] | None = None,
+    place: Literal["memory", "chat", "custom"] | None = None,
 ) -> AnsweredQuery:
-    """Answer a question, with results of some sources or of all; sure memories count as used."""
+    """Answer a question, with results of some sources or of all; sure memories count as used.
+
+    With a `place` only what is there is searched.
+    """
     started = time.perf_counter()
     _check_endpoint(scope, body)
     tuning = scope.settings.recall
     async with scope.store() as store:
-        reasoning = await _reason(scope, store, body)
         session = await sessions.entered(store, body.session)
+        reasoning = await _reason(scope, store, body, session)
         request = _request(scope, body, shown, reasoning, session)
+        if place is not None:
+            request = replace(request, filters=replace(request.filters, place=place))
+        near = Near() if body.mode == "tree" else await scope.daemon.vectors.near(store, body.query)
+        request = replace(request, nearness=near.nearness)
         read = sessions.recalling(request, tuning, session, scope.now)
-        answer, used = await scope.daemon.own_files.read(
-            store, read, seconds=scope.settings.limits.query_seconds
-        )
+        seconds = scope.settings.limits.query_seconds
+        reading = partial(scope.daemon.agent_files.read, store, read, seconds=seconds)
+        synced: bool | UnsetType = UNSET
+        if (shown is None or CHUNKS.name in shown) and body.mode != "tree":
+            wait = scope.settings.index.search_wait_ms / 1000
+            (answer, used), synced = await read_current(
+                scope, store, request.filters, wait, reading
+            )
+        else:
+            answer, used = await reading()
         if body.reinforce and scope.leaves_traces:
             sure = [hit.id for hit in answer.of(MEMORIES.name) if hit.sure]
             store.note_answer(sure, sum(len(hit.text) for hit in answer.hits))
         await sessions.record(scope, store, session, "recall", body.query, used)
     took_ms = round((time.perf_counter() - started) * 1000, 3)
     scope.daemon.minutes.note_recall(scope.agent, took_ms)
+    if answer.confidence == "none":
+        # Another device may have stored the answer a moment ago.
+        scope.daemon.replicas.poll_soon(scope.agent)
     why = answer.why if store.exists else _NO_AGENT.format(scope.agent)
-    return AnsweredQuery(answer, reasoning, request.preset, request.now, took_ms, why)
+    return AnsweredQuery(
+        answer, reasoning, request.preset, request.now, took_ms, why, near.note, synced
+    )
 
 
 def _result(
-    scope: Scope, hit: Hit, done: AnsweredQuery, body: shapes.RecallBody
-) -> shapes.RecallResult:
-    result = shapes.RecallResult(
+    scope: Scope, hit: Hit, recalled: AnsweredQuery, body: schemas.RecallBody
+) -> schemas.RecallResult:
+    result = schemas.RecallResult(
         id=hit.id,
         source=hit.source,  # type: ignore[arg-type]
         text=hit.text,
@@ -137,17 +164,17 @@ def _result(
         search_method=hit.method,
         created_at=0.0,
     )
-    if done.preset is not None:
+    if recalled.preset is not None:
         result.score = result.relevance
     _add_fields(result, hit.item)
     if body.fields == "full":
-        _add_record(scope, result, hit, done.now)
+        _add_record(scope, result, hit, recalled.now)
     if body.explain:
         result.parts = explanation(hit)
     return result
 
 
-def _add_fields(result: shapes.RecallResult, item: Any) -> None:
+def _add_fields(result: schemas.RecallResult, item: Any) -> None:
     """The fields of a result that depend on its source."""
     match item:
         case Memory():
@@ -159,7 +186,7 @@ def _add_fields(result: shapes.RecallResult, item: Any) -> None:
             result.key = item.key
             result.created_at, updated_at = item.created_at, item.updated_at
         case IndexedChunk():
-            result.path, result.lines = item.path, (item.first_line, item.last_line)
+            result.path, result.lines = item.path, (item.start_line, item.end_line)
             result.created_at = updated_at = item.modified_at
         case OwnEntry(item=entry):
             is_skill = isinstance(entry, Skill)
@@ -173,10 +200,10 @@ def _add_fields(result: shapes.RecallResult, item: Any) -> None:
         result.updated_at = updated_at
 
 
-def _add_record(scope: Scope, result: shapes.RecallResult, hit: Hit, now: float) -> None:
+def _add_record(scope: Scope, result: schemas.RecallResult, hit: Hit, now: float) -> None:
     match hit.item:
         case Memory() as memory:
-            result.memory = MemoryView(**memory_fields(memory, now, scope.settings.scoring))
+            result.memory = memory_view(scope, memory, now=now)
         case Pair() as pair:
             result.pair = pair
         case IndexedChunk():
@@ -184,25 +211,31 @@ def _add_record(scope: Scope, result: shapes.RecallResult, hit: Hit, now: float)
         case OwnEntry(item=entry):
             result.entry = msgspec.to_builtins(entry)
         case Experience() as experience:
-            result.experience = experience_view(experience, now)
+            result.experience = experience_view(experience, scope)
         case Entity() as entity:
-            result.entity = entity_view(entity)
+            result.entity = entity
 
 
-def _understood(answer: Answer) -> shapes.Understood:
+def _understood(answer: Answer) -> schemas.Understood:
     return view_of(
-        shapes.Understood,
+        schemas.Understood,
         answer.query,
         common_words=answer.common_words,
         words=answer.query.telling,
         dates=tuple(date.text for date in answer.query.dates),
-        tree=tuple(view_of(shapes.TreePath, hit) for hit in answer.tree),
+        tree=tuple(view_of(schemas.TreePath, hit) for hit in answer.tree),
     )
+
+
+def _by_category(answer: Answer) -> list[schemas.TreePath]:
+    """The categories whose names or descriptions alone lead to a result."""
+    paths = {hit.path for hit in answer.hits if hit.method == "keyword-tree"}
+    return [view_of(schemas.TreePath, hit) for hit in answer.tree if hit.path in paths]
 
 
 def _request(
     scope: Scope,
-    body: shapes.RecallBody,
+    body: schemas.RecallBody,
     shown: Collection[str] | None,
     reasoning: Reasoning | None,
     session: Session | None,
@@ -210,7 +243,7 @@ def _request(
     tuning = scope.settings.recall
     is_open = body.limit is None and body.min_relevance is None
     # Weights in the call select the ranking that uses them.
-    preset = body.preset or (tuning.preset if body.weights == shapes.GivenWeights() else None)
+    preset = body.preset or (tuning.preset if body.weights == schemas.GivenWeights() else None)
     return Request(
         text=body.query,
         filters=sessions.seen(
@@ -229,18 +262,19 @@ def _request(
         now=scope.now if body.now is None else checks.check_time(body.now, field="now"),
         local=scope.zone,
         explain=body.explain,
-        reasoned=() if reasoning is None else reasoning.found,
+        isolated=sessions.is_isolated(session),
+        reasoned=() if reasoning is None else reasoning.value,
     )
 
 
-def _weights(base: Weights, given: shapes.GivenWeights) -> Weights:
-    if given.match is not None and given.semantic is not None:
+def _weights(base: Weights, overrides: schemas.GivenWeights) -> Weights:
+    if overrides.match is not None and overrides.semantic is not None:
         raise InvalidInput("give either 'match' or 'semantic', not both", field="weights")
-    match = given.semantic if given.match is None else given.match
+    match = overrides.semantic if overrides.match is None else overrides.match
     weights = Weights(
         match=base.match if match is None else match,
-        recency=base.recency if given.recency is None else given.recency,
-        importance=base.importance if given.importance is None else given.importance,
+        recency=base.recency if overrides.recency is None else overrides.recency,
+        importance=base.importance if overrides.importance is None else overrides.importance,
     )
     if weights == Weights(0, 0, 0):
         raise InvalidInput("give at least one weight above 0", field="weights")
@@ -250,7 +284,7 @@ def _weights(base: Weights, given: shapes.GivenWeights) -> Weights:
 # The modes `llm` and `hybrid`, which use a model.
 
 
-def _check_endpoint(scope: Scope, body: shapes.RecallBody) -> None:
+def _check_endpoint(scope: Scope, body: schemas.RecallBody) -> None:
     """Refuse an endpoint that the mode does not use, or that the caller may not use."""
     if body.llm_endpoint is None:
         return
@@ -264,7 +298,9 @@ def _check_endpoint(scope: Scope, body: shapes.RecallBody) -> None:
         )
 
 
-async def _reason(scope: Scope, store: AgentStore, body: shapes.RecallBody) -> Reasoning | None:
+async def _reason(
+    scope: Scope, store: AgentStore, body: schemas.RecallBody, session: Session | None
+) -> Reasoning | None:
     """Where a model expects the answer; None in modes without a model.
 
     In mode `hybrid` it has `recall.hybrid_deadline_ms`, else `llm.timeouts.tree`.
@@ -272,6 +308,8 @@ async def _reason(scope: Scope, store: AgentStore, body: shapes.RecallBody) -> R
     if body.mode not in {"llm", "hybrid"}:
         return None
     tree = await store.read(described)
+    if session is not None and sessions.is_isolated(session):
+        tree = {path: node for path, node in tree.items() if is_within(path, session.category)}
     options = AskOptions(model=True, endpoint=body.llm_endpoint)
     reasoner = scope.daemon.thinking.reasoner
     if body.mode == "llm":
@@ -280,14 +318,16 @@ async def _reason(scope: Scope, store: AgentStore, body: shapes.RecallBody) -> R
     return await reasoner.search_within(tree, body.query, options, seconds)
 
 
-def _by_model(reasoning: Reasoning | None) -> shapes.ByModel | UnsetType:
+def _by_model(reasoning: Reasoning | None) -> schemas.ByModel | UnsetType:
     if reasoning is None:
         return UNSET
-    return shapes.ByModel(
-        way=reasoning.way,
+    return schemas.ByModel(
+        method=reasoning.method,
         tree=[
-            view_of(shapes.ReasonedPath, found, relevance=round(found.relevance, 3))
-            for found in reasoning.found
+            schemas.ReasonedPath(
+                named.path, round(named.relevance, 3), named.reason, trace=trace_of(named.path)
+            )
+            for named in reasoning.value
         ],
         why=reasoning.why or UNSET,
         spent=reasoning.spent or UNSET,

@@ -5,60 +5,65 @@ from __future__ import annotations
 import datetime as dt
 import sqlite3
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
 
 from ..errors import NotFound, ThermoclineError
+from ..language.names import mentions
+from ..maintenance.schedule import last_run, record
 from ..memory.records import CONSOLIDATED, ENTITIES, TYPES
 from ..recall.sources import MEMORIES
-from ..shapes import scalyclaw as shapes
-from ..shapes.graph import Graph, GraphQuery
-from ..shapes.memory import ListQuery, MemoryChanges, MemoryView, NewMemory
-from ..shapes.recall import GivenWeights, HitView, RecallBody
-from . import graph as graphs
+from ..schemas import scalyclaw as schemas
+from ..schemas.memory import ListQuery, MemoryChanges, MemoryView, NewMemory
+from ..schemas.recall import GivenWeights, HitView, RecallBody
+from ..schemas.tree import Graph, GraphQuery
 from . import memories
 from . import recall as recalling
 from .operation import Run
-from .own_tools import keep_new
-from .remembering import remembered
 from .scope import Scope
+from .tree import show_graph
 from .views import hit_view, view_of
 
 _NEWEST: Final = 20
+_REFLECT: Final = "reflect"
+# The scheduled job that does the same.
+_MERGING: Final = "merging"
+_HOUR: Final = 3_600.0
 
 
-async def store(scope: Scope, asked: shapes.ScalyStore) -> shapes.ScalyStored:
+async def store(scope: Scope, arguments: schemas.ScalyStore) -> schemas.ScalyStored:
     """Store a memory, unless one says the same; the entities are what the graph is made of."""
-    named = asked.entities or []
+    named = mentions(arguments.content) if arguments.entities is UNSET else arguments.entities
     new = NewMemory(
-        content=asked.content,
-        type=asked.type,
-        subject=asked.subject,
-        tags=asked.tags,
-        importance=asked.importance,
-        source=asked.source,
-        ttl=asked.ttl,
+        content=arguments.content,
+        type=arguments.type,
+        subject=arguments.subject,
+        tags=[*arguments.tags],
+        importance=arguments.importance,
+        source=arguments.source,
+        ttl=arguments.ttl,
         data={ENTITIES: msgspec.to_builtins(named)} if named else UNSET,
     )
-    kept = await keep_new(scope, remembered(scope, new))
-    if kept.known is None:
-        return shapes.ScalyStored(stored=True, id=kept.memory.id)
-    same = kept.known
-    return shapes.ScalyStored(
+    result = await memories.store_unless_known(scope, memories.remembered(scope, new))
+    if result.known is None:
+        return schemas.ScalyStored(stored=True, id=result.memory.id)
+    same = result.known
+    return schemas.ScalyStored(
         stored=False, duplicate=True, existing_id=same.id, existing_subject=same.subject
     )
 
 
-async def search(scope: Scope, asked: shapes.ScalySearch) -> shapes.ScalyResults:
+async def search(scope: Scope, arguments: schemas.ScalySearch) -> schemas.ScalyResults:
     """Search, ranked by ScalyClaw's formula."""
-    weights = asked.weights
+    weights = arguments.weights
     body = RecallBody(
-        query=asked.query,
-        types=(TYPES[asked.type],) if asked.type else (),
-        tags=tuple(asked.tags),
-        limit=asked.top_k,
+        query=arguments.query,
+        types=(TYPES[arguments.type],) if arguments.type else (),
+        tags=arguments.tags,
+        limit=arguments.top_k,
         preset="scalyclaw",
         weights=GivenWeights(
             semantic=_given(weights.semantic),
@@ -66,100 +71,114 @@ async def search(scope: Scope, asked: shapes.ScalySearch) -> shapes.ScalyResults
             importance=_given(weights.importance),
         ),
     )
-    done = await recalling.answered(scope, body, (MEMORIES.name,))
-    return shapes.ScalyResults([_shown(hit_view(scope, hit, done.now)) for hit in done.answer.hits])
+    recalled = await recalling.answered(scope, body, (MEMORIES.name,))
+    return schemas.ScalyResults(
+        [_shown(hit_view(scope, hit, recalled.now)) for hit in recalled.answer.hits]
+    )
 
 
-async def recall(scope: Scope, asked: shapes.ScalyRecall) -> shapes.ScalyResults:
+async def recall(scope: Scope, arguments: schemas.ScalyRecall) -> schemas.ScalyResults:
     """One memory, or the newest."""
-    if asked.id:
+    if arguments.id:
         try:
-            return shapes.ScalyResults([_shown(await memories.get(scope, asked.id))])
+            return schemas.ScalyResults([_shown(await memories.get(scope, arguments.id))])
         except NotFound:
-            return shapes.ScalyResults([])
+            return schemas.ScalyResults([])
     query = ListQuery(
         limit=_NEWEST,
-        type=(TYPES[asked.type],) if asked.type else (),
-        tag=tuple(asked.tags),
-        include=("merged",) if asked.include_consolidated else (),
+        type=(TYPES[arguments.type],) if arguments.type else (),
+        tag=arguments.tags,
+        include=("merged",) if arguments.include_consolidated else (),
     )
-    return shapes.ScalyResults(
-        [_shown(one) for one in (await memories.index(scope, query)).results]
+    return schemas.ScalyResults(
+        [_shown(memory) for memory in (await memories.index(scope, query)).results]
     )
 
 
-async def update(scope: Scope, asked: shapes.ScalyUpdate) -> shapes.ScalyUpdated:
+async def update(scope: Scope, arguments: schemas.ScalyUpdate) -> schemas.ScalyUpdated:
     """Change a memory; a mistake is part of the answer."""
     changes: dict[str, Any] = {
-        "subject": asked.subject,
-        "content": asked.content,
-        "tags": asked.tags,
+        "subject": arguments.subject,
+        "content": arguments.content,
+        "tags": arguments.tags,
         # As a fraction, since an integer alone may be meant either way.
-        "importance": UNSET if asked.importance is UNSET else asked.importance / 10,
+        "importance": UNSET if arguments.importance is UNSET else arguments.importance / 10,
     }
     try:
-        done = await memories.update(scope, asked.id, MemoryChanges(**changes))
+        memory = await memories.update(scope, arguments.id, MemoryChanges(**changes))
     except ThermoclineError as error:
         if error.status >= 500:
             raise
-        return shapes.ScalyUpdated(error=error.message)
-    return shapes.ScalyUpdated(updated=True, id=done.id)
+        return schemas.ScalyUpdated(error=error.message)
+    return schemas.ScalyUpdated(updated=True, id=memory.id)
 
 
-async def delete(scope: Scope, asked: shapes.ScalyDelete) -> shapes.ScalyDeleted:
+async def delete(scope: Scope, arguments: schemas.ScalyDelete) -> schemas.ScalyDeleted:
     """Forget a memory."""
     try:
-        return shapes.ScalyDeleted(deleted=True, id=(await memories.remove(scope, asked.id)).id)
+        return schemas.ScalyDeleted(
+            deleted=True, id=(await memories.remove(scope, arguments.id)).id
+        )
     except NotFound:
-        return shapes.ScalyDeleted(deleted=False, id=asked.id)
+        return schemas.ScalyDeleted(deleted=False, id=arguments.id)
 
 
-async def reflect(scope: Scope, asked: shapes.ScalyReflect) -> shapes.ScalyReflected:
-    """Merge what says the same now; with `force` even if upkeep is told not to."""
-    if not scope.settings.merging.enabled and not asked.force:
-        why = "merging is switched off in the configuration (merging.enabled)"
-        return shapes.ScalyReflected(consolidated=0, clusters=0, new_memory_ids=[], message=why)
+async def reflect(scope: Scope, arguments: schemas.ScalyReflect) -> schemas.ScalyReflected:
+    """Merge what says the same, unless that was done within the last hour."""
     async with scope.store(create=True) as agent:
+        ago = scope.now - await agent.read(_reflected_at)
+        if ago < _HOUR and not arguments.force:
+            why = f"done {round(ago / 60)} minutes ago: 'force' does it again"
+            return schemas.ScalyReflected(
+                consolidated=0, clusters=0, new_memory_ids=[], message=why
+            )
         before = await agent.read(_merged)
-        await scope.daemon.upkeep.run(agent, "reflect", ("merge",))
+        run = partial(scope.daemon.upkeep.run, agent, _REFLECT, ("merge",))
+        await record(agent, (_REFLECT,), run)
         after = await agent.read(_merged)
     grown = {into: all_ - before.get(into, frozenset()) for into, all_ in after.items()}
-    new = {into: one for into, one in grown.items() if one}
-    made = await _made(scope, [into for into in new if into not in before])
+    new = {into: ids for into, ids in grown.items() if ids}
+    created = await _made(scope, [into for into in new if into not in before])
     count = sum(map(len, new.values()))
-    said = f"{count} merged into {len(new)}" if count else "nothing says the same"
-    return shapes.ScalyReflected(
-        consolidated=count, clusters=len(new), new_memory_ids=made, message=said
+    message = f"{count} merged into {len(new)}" if count else "nothing says the same"
+    return schemas.ScalyReflected(
+        consolidated=count, clusters=len(new), new_memory_ids=created, message=message
     )
 
 
-async def graph(scope: Scope, asked: shapes.ScalyGraph) -> shapes.ScalyGraphFound:
+async def graph(scope: Scope, arguments: schemas.ScalyGraph) -> schemas.ScalyGraphFound:
     """What is around an entity."""
-    found: Graph = await graphs.show(scope, GraphQuery(asked.entity, asked.depth))
-    return msgspec.convert(msgspec.to_builtins(found), shapes.ScalyGraphFound)
+    answer: Graph = await show_graph(scope, GraphQuery(arguments.entity, arguments.depth))
+    return msgspec.convert(msgspec.to_builtins(answer), schemas.ScalyGraphFound)
+
+
+def _reflected_at(db: sqlite3.Connection) -> float:
+    """When the memories were last merged, by request or by schedule."""
+    runs = (last_run(db, job) for job in (_REFLECT, _MERGING))
+    return max((run.done for run in runs if run is not None and run.at is not None), default=0.0)
 
 
 def _merged(db: sqlite3.Connection) -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
+    merged: dict[str, set[str]] = {}
     rows = db.execute("SELECT merged_into, id FROM memories WHERE merged_into IS NOT NULL")
     for into, key in rows:
-        found.setdefault(into, set()).add(key)
-    return {into: frozenset(keys) for into, keys in found.items()}
+        merged.setdefault(into, set()).add(key)
+    return {into: frozenset(keys) for into, keys in merged.items()}
 
 
 async def _made(scope: Scope, ids: list[str]) -> list[str]:
     """Those of the memories that a model has made from several."""
-    found = [await memories.get(scope, one) for one in ids]
-    return [one.id for one in found if one.source == CONSOLIDATED]
+    sources = [await memories.get(scope, memory) for memory in ids]
+    return [memory.id for memory in sources if memory.source == CONSOLIDATED]
 
 
 def _given(weight: Any) -> float | None:
     return None if weight is UNSET else weight
 
 
-def _shown(memory: MemoryView) -> shapes.ScalyMemory:
+def _shown(memory: MemoryView) -> schemas.ScalyMemory:
     return view_of(
-        shapes.ScalyMemory,
+        schemas.ScalyMemory,
         memory,
         importance=min(10, max(1, round(10 * memory.importance))),
         created_at=_time(memory.created_at),

@@ -7,32 +7,35 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime, tzinfo
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
-from ..config.kinds import Role
+from ..cloud.other import OtherDatabases
+from ..cloud.replicas import Replicas
+from ..cloud.verify import Verifier
 from ..config.live import LiveSettings
-from ..config.settings import Settings
+from ..config.settings import Role, Settings
 from ..errors import InvalidInput
+from ..files.agent_files import AgentFiles
 from ..files.indexes import Indexes
-from ..files.own_files import OwnFiles
-from ..files.workspaces import Workspaces
+from ..files.workspace_files import Workspaces
 from ..llm.client import ModelClient
+from ..llm.encoder import Encoder
+from ..maintenance.upkeep import Upkeep
 from ..memory import checks
-from ..replication.other import OtherDatabases
-from ..replication.replicas import Replicas
-from ..restore.verify import Verifier
-from ..runtime.minutes import Minutes
+from ..runtime.minutes import MinuteSeries
 from ..runtime.problems import Problems
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents, require_room
 from ..store.transaction import Transaction
-from ..thinking.parts import Thinking
-from ..upkeep.upkeep import Upkeep
+from ..tasks.conversation_worker import Thinking
+from ..vectors.vectors import Vectors
 from .access import Gate, Peer
 
 T = TypeVar("T")
+# Tiny Claw's user where there is only one.
+_DEFAULT_USER: Final = "default-user"
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -50,18 +53,20 @@ class Daemon(msgspec.Struct, frozen=True, kw_only=True):
 
     agents: Agents
     model: ModelClient
+    encoder: Encoder
     thinking: Thinking
     replicas: Replicas
     verifier: Verifier
     workspaces: Workspaces
     indexes: Indexes
-    own_files: OwnFiles
+    vectors: Vectors
+    agent_files: AgentFiles
     databases: OtherDatabases
     upkeep: Upkeep
     settings: Callable[[], Settings]
     config: LiveSettings
     problems: Problems
-    minutes: Minutes
+    minutes: MinuteSeries
     gate: Gate
     identity: Identity
     connections: Callable[[], int]
@@ -124,6 +129,21 @@ class Scope(msgspec.Struct, frozen=True):
         assert zone is not None
         return zone
 
+    def of_user(self, user: str | None) -> Scope:
+        """This scope, or that of the agent that Tiny Claw's user names.
+
+        Raises:
+            InvalidInput: it is no id of an agent.
+            Forbidden: the caller lacks the role there.
+        """
+        if user is None or user == _DEFAULT_USER:
+            return self
+        agent = checks.check_agent(user, field="user")
+        settings = self.daemon.settings().for_agent(agent)
+        scope = msgspec.structs.replace(self, agent=agent, settings=settings)
+        scope.require("read" if self.reads else "write")
+        return scope
+
     def require(self, role: Role) -> None:
         """Check that the caller has this role with the agent; else raise `Forbidden`."""
         self.daemon.gate.require(self.peer, self.agent, role)
@@ -138,8 +158,8 @@ class Scope(msgspec.Struct, frozen=True):
         return self.daemon.gate.role(self.peer, self.agent) != "read"
 
     def category(self, path: str | None) -> str | None:
-        """`path`, checked, if given."""
-        return None if path is None else checks.check_category(path, self.settings.tree.max_depth)
+        """`path`, checked, if given; one that is too deep finds what was to be filed there."""
+        return None if path is None else checks.check_category(path, checks.CATEGORY_CHARS)
 
     def page_limit(self, limit: int) -> int:
         """`limit`, if the configuration allows it.

@@ -1,7 +1,8 @@
-"""Status and health of the daemon."""
+"""Status and health of the daemon, its configuration, and its agents."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import mmap
@@ -11,12 +12,28 @@ import time
 
 import msgspec
 
-from ..errors import ThermoclineError
-from ..shapes.files import IndexState
-from ..shapes.status import AgentStatus, Health, Problem, Status
-from ..store import history
+from ..config.editing import owners_keys
+from ..errors import ConfigInvalid, Forbidden, InvalidInput, NotFound, ThermoclineError
+from ..maintenance import history as days
+from ..memory.checks import check_agent
+from ..schemas.common import DryRun
+from ..schemas.status import (
+    AgentForgotten,
+    AgentId,
+    AgentList,
+    AgentStatus,
+    AgentView,
+    ConfigChange,
+    ConfigChanged,
+    ConfigPage,
+    Health,
+    Problem,
+    Status,
+)
+from ..store import history, key_values
 from ..store.agent_store import AgentStore
-from ..upkeep import history as days
+from ..store.tree_rows import totals
+from .history import everything, forget_everything
 from .operation import Operation
 from .scope import Scope
 from .views import view_of
@@ -43,6 +60,7 @@ async def status(scope: Scope) -> Status:
         llm=daemon.model.status(),
         problems=problems_of(scope),
         agents=agents,
+        encoder=daemon.encoder.state(),
     )
 
 
@@ -69,14 +87,11 @@ def _statm() -> int:
     return os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
 
 
-def _pragma(db: sqlite3.Connection, name: str) -> int:
-    return int(db.execute(f"PRAGMA {name}").fetchone()[0])
-
-
 async def _agent_status(scope: Scope, store: AgentStore) -> AgentStatus:
     daemon, rules, agent = scope.daemon, store.rules, store.place.agent
     standing = daemon.replicas.status(agent)
-    index = view_of(IndexState, daemon.indexes.of(store).state)
+    index = daemon.indexes.of(store).state
+    size = await asyncio.to_thread(daemon.agents.size_bytes, agent)
 
     def read(db: sqlite3.Connection) -> AgentStatus:
         sizes, queued = days.sizes(db, scope.now, rules), _count(db, "outbox")
@@ -92,11 +107,12 @@ async def _agent_status(scope: Scope, store: AgentStore) -> AgentStatus:
             kv=_count(db, "rows WHERE kind = 'pair' AND live"),
             outbox=queued,
             conflicts=history.conflicts(db),
-            database_bytes=_pragma(db, "page_count") * _pragma(db, "page_size"),
-            faces_pending=store.faces_pending,
+            size_bytes=size,
+            state_files_pending=store.state_files_pending,
             sync=msgspec.structs.replace(standing, queued=queued),
             upkeep=daemon.upkeep.standing(agent, db).brief,
             index=index,
+            vectors=daemon.vectors.status(agent),
         )
 
     return await store.read(read)
@@ -104,3 +120,96 @@ async def _agent_status(scope: Scope, store: AgentStore) -> AgentStatus:
 
 def _count(db: sqlite3.Connection, table: str) -> int:
     return int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608
+
+
+# The configuration
+
+
+@Operation("GET", "/api/config", role="admin", agent=False)
+async def show_config(scope: Scope) -> ConfigPage:
+    """Show every key with its value, origin, default, help and bounds."""
+    require_all(scope)
+    return await asyncio.to_thread(scope.daemon.config.page)
+
+
+@Operation("PUT", "/api/config", role="admin", agent=False)
+async def change_config(scope: Scope, body: ConfigChange) -> ConfigChanged:
+    """Change keys of the user's layer, all of them or none, in force at once."""
+    require_all(scope)
+    keys = owners_keys(body)
+    if keys and not scope.daemon.gate.is_own(scope.peer):
+        raise Forbidden(
+            f"cannot change_config {', '.join(keys)}: only root and the daemon's own user may",
+            field=keys[0],
+        )
+    try:
+        return await scope.daemon.config.edit(body, scope.daemon.problems)
+    except ConfigInvalid as error:
+        raise InvalidInput(error.message, hint=error.hint) from error
+
+
+def require_all(scope: Scope) -> None:
+    """Require the role `admin` for every agent.
+
+    Raises:
+        Forbidden: the caller lacks it.
+    """
+    # No list of agents has an empty name, so only a grant for every agent covers it.
+    if scope.daemon.gate.role(scope.peer, "") != "admin":
+        raise Forbidden(
+            "the configuration is for admins of every agent",
+            hint='grant the role for all agents: {"role": "admin", "agents": ["*"]}',
+        )
+
+
+# The agents
+
+
+@Operation("GET", "/api/agents", agent=False)
+async def list_agents(scope: Scope) -> AgentList:
+    """List the agents, without opening any."""
+    agents = scope.daemon.agents
+    names = await asyncio.to_thread(agents.names)
+    stores = agents.open_stores()
+    results = []
+    for name in filter(scope.may_read, names):
+        count = await _memories(stores[name]) if name in stores else None
+        size = await asyncio.to_thread(agents.size_bytes, name)
+        results.append(AgentView(name, name in stores, count, size))
+    return AgentList(results)
+
+
+@Operation("DELETE", "/api/agents/{id}", role="admin", agent=False)
+async def forget_agent(scope: Scope, id: AgentId, query: DryRun) -> AgentForgotten:  # noqa: A002
+    """Forget an agent: all its memories and its folder, on the replica too."""
+    agent = check_agent(id)
+    scope.daemon.gate.require(scope.peer, agent, "admin")
+    agents = scope.daemon.agents
+    _, workspace = agents.place(agent)
+    answer = AgentForgotten(agent, 0, 0, 0, not query.dry_run)
+    answer.workspace = None if workspace is None else str(workspace)
+    answer.size_bytes = await asyncio.to_thread(agents.size_bytes, agent)
+    async with agents.use(agent, create=False, quietly=True) as store:
+        if query.dry_run:
+            answer.memories = len(await store.read(everything))
+            answer.key_values = await store.read(lambda db: key_values.page(db, "", 1, 0)[1])
+            return answer
+        answer.memories, answer.key_values = await forget_everything(store)
+        try:
+            await scope.daemon.replicas.sync(agent)
+        except NotFound:
+            answer.replica = "none"
+        except ThermoclineError as error:
+            answer.replica, answer.why = "behind", error.message
+        else:
+            answer.replica = "synced"
+    await agents.forget(agent)
+    scope.daemon.problems.forget(agent)
+    return answer
+
+
+async def _memories(store: AgentStore) -> int | None:
+    # An agent that was closed meanwhile, or cannot be read, must not hide the rest.
+    with contextlib.suppress(ThermoclineError):
+        return sum(await store.read(totals))
+    return None

@@ -1,4 +1,4 @@
-"""An agent's replica: its state, replicating now, its devices, and other databases of a call."""
+"""An agent's replica: its state, its devices, and the other databases of a call."""
 
 from __future__ import annotations
 
@@ -7,17 +7,27 @@ from contextlib import suppress
 from typing import Final
 
 from thermocline.sync import Replica, SyncError
-from thermocline.sync.address import address
+from thermocline.sync.ports import address
 
+from ..cloud.account import OF_A_CALL, Account, Secret, plain
+from ..cloud.databases import our_errors
+from ..cloud.verify import last_verification
 from ..errors import Conflict, InvalidInput, NotFound, ReplicaRefused, ThermoclineError
-from ..replication.account import OF_A_CALL, Account, Secret, plain
-from ..restore.verify import last_verification
-from ..shapes import sync as shapes
-from ..shapes.cold import DatabaseBody
+from ..memory.metadata import extract
+from ..memory.records import Memory
+from ..recall.query import parse
+from ..recall.recall import Request, recall
+from ..recall.sources import MEMORIES
+from ..schemas import sync as schemas
+from ..schemas.memory import MemoryPage
+from ..schemas.recall import HitView
+from ..schemas.sync import ColdFound, ColdQuery, ColdSearchBody, DatabaseBody, Initialized
 from ..store import history, outbox
+from ..store.selecting import Filters
+from .memories import listed
 from .operation import Operation
 from .scope import Scope
-from .views import view_of
+from .views import memory_as, memory_view, view_of
 
 _SHORTEST_PREFIX: Final = 4
 # EvoClaw's words, which its programs search for.
@@ -25,7 +35,7 @@ _BOTH: Final = "db-url and auth-token required"
 
 
 @Operation("GET", "/api/sync")
-async def show(scope: Scope) -> shapes.SyncStatus:
+async def show(scope: Scope) -> schemas.SyncStatus:
     """Show the state of the agent's replication."""
     replicas = scope.daemon.replicas
     async with scope.store() as store:
@@ -33,42 +43,46 @@ async def show(scope: Scope) -> shapes.SyncStatus:
             await replicas.look_after(scope.agent)
         status = await replicas.status_of(scope.agent, store)
         lost, last = await store.read(lambda db: (history.conflicts(db), last_verification(db)))
-    device = shapes.DeviceName(replicas.device.id, replicas.device.name)
+    device = schemas.DeviceName(replicas.device.id, replicas.device.name)
     return view_of(
-        shapes.SyncStatus,
+        schemas.SyncStatus,
         status,
         device=device,
         lost_values=lost,
         verification=last,
-        rounds=[view_of(shapes.SyncRound, one) for one in replicas.rounds(scope.agent)],
+        rounds=[view_of(schemas.SyncRound, round_) for round_ in replicas.rounds(scope.agent)],
     )
 
 
 @Operation("POST", "/api/sync", role="write")
-async def sync(scope: Scope, body: shapes.SyncBody | None = None) -> shapes.Synced:
-    """Send and receive now; with a url, the critical state to another database."""
-    request = body or shapes.SyncBody()
+async def sync(scope: Scope, body: schemas.SyncBody | None = None) -> schemas.Synced:
+    """Send and receive now; with a url, the critical state or memories to another database."""
+    request = body or schemas.SyncBody()
     account = await another(scope, request)
     started = time.perf_counter()
     daemon = scope.daemon
     async with scope.store() as store:
         if account is not None:
-            sent = await daemon.databases.send_critical(account, scope.agent, store)
-            return shapes.Synced(sent, 0, 0, 0, _since(started))
+            where = (account, scope.agent, store)
+            if request.memories:
+                sent = await daemon.databases.send_memories(*where, request.memories)
+            else:
+                sent = await daemon.databases.send_critical(*where)
+            return schemas.Synced(sent, 0, 0, 0, _since(started))
         if request.critical:
             tally = await daemon.replicas.sync(scope.agent, urgent_only=True)
         else:
-            await daemon.workspaces.keep(store)
+            await daemon.workspaces.synchronise(store)
             tally = await daemon.replicas.sync(scope.agent)
             # The caller must find what was received.
-            await daemon.workspaces.keep(store)
-    return shapes.Synced(
+            await daemon.workspaces.synchronise(store)
+    return schemas.Synced(
         tally.sent, tally.received, tally.refused, tally.conflicts, _since(started)
     )
 
 
 @Operation("POST", "/api/restore", role="admin")
-async def verify(scope: Scope, body: shapes.RestoreBody) -> shapes.Verification:
+async def verify(scope: Scope, body: schemas.RestoreBody) -> schemas.Verification:
     """Restore the agent into a temporary folder, and compare it with the live memory.
 
     A restore itself needs no running daemon.
@@ -87,29 +101,42 @@ def _since(started: float) -> float:
 
 
 @Operation("GET", "/api/devices")
-async def devices(scope: Scope) -> shapes.DeviceList:
+async def devices(scope: Scope) -> schemas.DeviceList:
     """List the devices that share the agent's replica."""
     async with scope.store(exists=True) as store:
         seq = (await store.read(outbox.link)).seq
-        return shapes.DeviceList(await _devices(scope, seq))
+        return schemas.DeviceList(await _devices(scope, seq))
 
 
 @Operation("POST", "/api/devices/{id}/retire", role="admin")
-async def retire(scope: Scope, id: str) -> shapes.DeviceRetired:  # noqa: A002 - the part of the path
-    """Retire a device: deletions no longer wait until it has received them."""
+async def retire(scope: Scope, id: str) -> schemas.DeviceRetired:  # noqa: A002 - the part of the path
+    """Retire a device: deletions no longer wait until it has received them.
+
+    From a sealed replica it cannot read what is written from now on, of any agent.
+    """
     replicas = scope.daemon.replicas
     async with scope.store():
         device = _found(await _devices(scope, 0), id)
-        await replicas.ask(scope.agent, lambda replica: replica.retire(device.id, scope.now))
+        agents = [scope.agent]
+        is_sealed = replicas.sealing.is_on and not device.this
+        if is_sealed:
+            agents = replicas.sharing(scope.agent)
+            remote = await replicas.remote(scope.agent)
+            with our_errors():
+                await (await replicas.sealing.keychain()).retire(remote, device.id)
+        for agent in agents:
+            await replicas.ask(agent, lambda replica: replica.retire(device.id, scope.now))
+        if is_sealed:
+            await replicas.publish_keys()
         if device.this:
             # It notices at once, and stops.
             with suppress(ReplicaRefused):
                 await replicas.sync(scope.agent)
-    return shapes.DeviceRetired(device.id, device.name)
+    return schemas.DeviceRetired(device.id, device.name, sealed=is_sealed)
 
 
 @Operation("POST", "/api/devices/rejoin", role="admin")
-async def rejoin(scope: Scope) -> shapes.DeviceRejoined:
+async def rejoin(scope: Scope) -> schemas.DeviceRejoined:
     """Use this device again after it was retired.
 
     If it has missed deletions, it compares everything.
@@ -118,47 +145,47 @@ async def rejoin(scope: Scope) -> shapes.DeviceRejoined:
     this = replicas.device.id
 
     async def take_in(replica: Replica) -> bool:
-        found = await replica.devices(this, 0)
-        retired = any(one.id == this and one.retired_at is not None for one in found)
+        devices = await replica.devices(this, 0)
+        retired = any(device.id == this and device.retired_at is not None for device in devices)
         return retired and await replica.retire(this, None)
 
     async with scope.store():
         rejoined = await replicas.ask(scope.agent, take_in)
         tally = await replicas.sync(scope.agent)
-    return shapes.DeviceRejoined(this, rejoined, tally.sent, tally.received)
+    return schemas.DeviceRejoined(this, rejoined, tally.sent, tally.received)
 
 
-async def _devices(scope: Scope, seq: int) -> list[shapes.DeviceView]:
+async def _devices(scope: Scope, seq: int) -> list[schemas.DeviceView]:
     replicas = scope.daemon.replicas
     this = replicas.device.id
-    found = await replicas.ask(scope.agent, lambda replica: replica.devices(this, seq))
-    return [view_of(shapes.DeviceView, one, this=one.id == this) for one in found]
+    records = await replicas.ask(scope.agent, lambda replica: replica.devices(this, seq))
+    return [view_of(schemas.DeviceView, record, this=record.id == this) for record in records]
 
 
-def _found(devices: list[shapes.DeviceView], key: str) -> shapes.DeviceView:
+def _found(devices: list[schemas.DeviceView], key: str) -> schemas.DeviceView:
     """The device with this id, or the only one with this name or whose id begins with `key`.
 
     A prefix has 4 characters or more. Of devices with the same name the one in use is chosen.
     """
-    found = [device for device in devices if device.id == key]
-    if not found:
-        found = [device for device in devices if device.name == key]
-        found = [device for device in found if device.retired_at is None] or found
-    if not found and len(key) >= _SHORTEST_PREFIX:
-        found = [device for device in devices if device.id.startswith(key)]
-    if not found:
+    matches = [device for device in devices if device.id == key]
+    if not matches:
+        matches = [device for device in devices if device.name == key]
+        matches = [device for device in matches if device.retired_at is None] or matches
+    if not matches and len(key) >= _SHORTEST_PREFIX:
+        matches = [device for device in devices if device.id.startswith(key)]
+    if not matches:
         raise NotFound(
             f"no device has the id or name '{key[:64]}'",
             field="id",
             hint="see thermocline devices; 4 characters of an id are enough",
         )
-    if len(found) > 1:
+    if len(matches) > 1:
         raise Conflict(
             f"'{key[:64]}' names several devices",
             field="id",
             hint="give more of its id",
         )
-    return found[0]
+    return matches[0]
 
 
 async def another(scope: Scope, named: DatabaseBody) -> Account | None:
@@ -212,3 +239,69 @@ async def _is_own(scope: Scope, named: DatabaseBody) -> bool:
     if own is None or plain(own.url) != plain(named.url or ""):
         return False
     return not named.token or own.token == Secret(named.token.strip())
+
+
+# The archive, here and in a database
+
+
+_ARCHIVED: Final = Filters(archived=True)
+# The database is searched for each of them, in every text.
+_MOST_WORDS: Final = 12
+_METHOD: Final = "cold"
+
+
+@Operation("GET", "/api/cold")
+async def list_archive(scope: Scope, query: ColdQuery) -> MemoryPage:
+    """List the archive, by words or the newest first."""
+    if not query.query.strip():
+        return await listed(scope, _ARCHIVED, query.limit, query.offset)
+    end, tuning = query.offset + scope.page_limit(query.limit), scope.settings.recall
+    request = Request(
+        text=query.query,
+        sources=frozenset({MEMORIES.name}),
+        min_relevance=0.0,
+        filters=_ARCHIVED,
+        limit=max(tuning.candidates, end),
+        weights=tuning.weights,
+        preset=tuning.preset,
+        scoring=scope.settings.scoring,
+        now=scope.now,
+    )
+    answer = await scope.read(lambda db: recall(db, request, tuning), timed=True)
+    views = [memory_view(scope, hit.memory) for hit in answer.hits[query.offset : end]]
+    return MemoryPage(views, len(answer.hits))
+
+
+@Operation("POST", "/api/cold/init", role="write")
+async def init_database(scope: Scope, body: DatabaseBody | None = None) -> Initialized:
+    """Make the tables of the replica, or of another database, that are missing."""
+    await scope.daemon.databases.prepare(await account_of(scope, body or DatabaseBody()))
+    return Initialized()
+
+
+@Operation("POST", "/api/cold/search")
+async def search_database(scope: Scope, body: ColdSearchBody) -> ColdFound:
+    """Search all memories that the replica, or another database, holds."""
+    words = list(parse(body.query).telling[:_MOST_WORDS])
+    account = await account_of(scope, body)
+    if scope.daemon.replicas.sealing.is_on and account.source != OF_A_CALL:
+        raise Conflict(
+            "cannot search the replica: it is sealed", hint="search here: thermocline cold QUERY"
+        )
+    rows = await scope.daemon.databases.search(account, scope.agent, words, body.limit)
+    hits = []
+    for row in rows:
+        memory = Memory(
+            id=row.id,
+            text=row.text,
+            category=row.category,
+            importance=row.importance,
+            metadata=extract(row.text),
+            created_at=row.created_at,
+            updated_at=row.created_at,
+            access_count=row.access_count,
+        )
+        share = row.hits / len(words) if words else 0.0
+        relevance = round(share, 6)
+        hits.append(memory_as(HitView, scope, memory, relevance=relevance, search_method=_METHOD))
+    return ColdFound(hits)

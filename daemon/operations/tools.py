@@ -1,7 +1,7 @@
-"""The tools of models: lists of them, and calls by name.
+"""The tools of models: lists of them, calls by name, and ours.
 
-Each tool is an operation with arguments and an answer suited to models; an entry of `_RUN`
-translates between the two.
+Each tool is an operation with arguments and an answer suited to models; a function translates
+between the two.
 """
 
 from __future__ import annotations
@@ -10,29 +10,118 @@ from collections.abc import Mapping
 from typing import Final
 
 import msgspec
+from msgspec import UNSET
 
 from ..errors import NotFound
-from ..shapes.common import Json, convert
-from ..shapes.tools import PRESETS, Preset, Tool, ToolList, ToolQuery, ToolsQuery, listed, tools_of
-from . import own_tools, profclaw, scalyclaw
+from ..language.secrets import secrets_of
+from ..recall.context_items import age_of
+from ..schemas import tools as schemas
+from ..schemas.common import Json, convert
+from ..schemas.memory import NewMemory
+from ..schemas.recall import NOT_SURE, ContextQuery, RecallBody, RecallResult
+from ..schemas.tools import PRESETS, Preset, Tool, ToolList, ToolQuery, ToolsQuery, listed, tools_of
+from . import memories, profclaw, scalyclaw
+from .context import ask as context_block
 from .operation import Operation, Run
+from .recall import ask as ask_recall
 from .scope import Scope
+from .views import secret_warning, view_of
+
+# A whole file would not fit into a model's window.
+_TOKENS: Final = 4_000
+_CHARS: Final = 2_000
+
+
+async def _recall(scope: Scope, arguments: schemas.RecallArguments) -> schemas.RecalledItems:
+    """Search everything."""
+    body = RecallBody(
+        query=arguments.query,
+        limit=arguments.limit,
+        max_tokens=_TOKENS,
+        category=arguments.category or None,
+        actor=arguments.actor or None,
+        types=(arguments.type,) if arguments.type else (),
+        since=arguments.since or None,
+        until=arguments.until or None,
+    )
+    answer = await ask_recall(scope, body)
+    notes = [NOT_SURE] if answer.confidence == "unsure" else []
+    notes += [answer.note] if answer.note else []
+    return schemas.RecalledItems(
+        confidence=answer.confidence,
+        note="; ".join(notes) or UNSET,
+        results=[_item(result, scope.now) for result in answer.results],
+        why=answer.why,
+    )
+
+
+async def _remember(scope: Scope, arguments: schemas.RememberArguments) -> schemas.Remembered:
+    """Store a statement, unless it is known; what it contradicts is superseded."""
+    fields = {name: getattr(arguments, name) for name in arguments.__struct_fields__}
+    result = await memories.store_unless_known(
+        scope, memories.remembered(scope, NewMemory(**fields))
+    )
+    same, memory = result.known, result.memory
+    return schemas.Remembered(
+        id=memory.id,
+        stored=same is None,
+        category=memory.category,
+        merged_with=UNSET if same is None else schemas.KnownMemory(same.id, same.text),
+        supersedes=[older.id for older in result.superseded] or UNSET,
+        contradicts=[schemas.KnownMemory(older.id, older.text) for older in result.superseded]
+        or UNSET,
+        warning=UNSET if same is not None else secret_warning(secrets_of(memory)),
+    )
+
+
+async def _context(scope: Scope, arguments: schemas.ContextArguments) -> schemas.ContextText:
+    """The context block as text."""
+    block = await context_block(
+        scope, ContextQuery(query=arguments.query, max_tokens=arguments.max_tokens)
+    )
+    return schemas.ContextText(block.text or "")
+
+
+async def _forget(scope: Scope, arguments: schemas.ForgetArguments) -> schemas.ForgottenMemory:
+    """Forget one memory."""
+    deleted = await memories.remove(scope, arguments.id)
+    return schemas.ForgottenMemory(deleted.id, deleted.deleted, [*(deleted.unmerged or ())])
+
+
+def _item(result: RecallResult, now: float) -> schemas.RecalledItem:
+    at = result.updated_at if isinstance(result.updated_at, float) else result.created_at
+    text = f"{result.text} → {result.outcome}" if result.outcome else result.text
+    if len(text) > _CHARS:
+        text = f"{text[:_CHARS]} … [cut: {len(text)} characters in all]"
+    return view_of(schemas.RecalledItem, result, text=text, age=age_of(at, now))
+
+
+_OURS: Final[Mapping[str, Run]] = {
+    "recall": _recall,
+    "remember": _remember,
+    "context": _context,
+    "forget": _forget,
+}
+
+
+# Lists and calls
+
 
 _RUN: Final[Mapping[Preset, Mapping[str, Run]]] = {
-    "default": own_tools.RUN,
+    "default": _OURS,
     "scalyclaw": scalyclaw.RUN,
     "profclaw": profclaw.RUN,
 }
 
 
 @Operation("GET", "/api/tools", agent=False)
-async def index(scope: Scope, query: ToolsQuery) -> ToolList:  # noqa: ARG001 - of every operation
+async def list_tools(scope: Scope, query: ToolsQuery) -> ToolList:  # noqa: ARG001 - of every operation
     """List the tools for models, as a provider's interface takes them."""
     return ToolList(listed(query.tools, query.format))
 
 
 @Operation("POST", "/api/tools/{name}")
-async def call(
+async def call_tool(
     scope: Scope, name: str, query: ToolQuery, body: dict[str, Json] | None = None
 ) -> dict[str, Json]:
     """Call a tool with its arguments.
@@ -44,15 +133,15 @@ async def call(
     if not tool.reads:
         scope.require("write")
         scope = msgspec.structs.replace(scope, reads=False)
-    given = {key: value for key, value in (body or {}).items() if value is not None}
-    answer = await _RUN[preset][name](scope, convert(given, tool.takes, strict=False))
-    found: dict[str, Json] = msgspec.to_builtins(answer)
-    return found
+    arguments = {key: value for key, value in (body or {}).items() if value is not None}
+    answer = await _RUN[preset][name](scope, convert(arguments, tool.takes, strict=False))
+    encoded: dict[str, Json] = msgspec.to_builtins(answer)
+    return encoded
 
 
 def _named(name: str, preset: Preset | None) -> tuple[Preset, Tool]:
-    for one in PRESETS if preset is None else (preset,):
-        for tool in tools_of(one):
+    for candidate in PRESETS if preset is None else (preset,):
+        for tool in tools_of(candidate):
             if tool.name == name:
-                return one, tool
+                return candidate, tool
     raise NotFound(f"no tool is called '{name[:64]}'", hint="see GET /api/tools")

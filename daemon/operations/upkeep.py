@@ -5,34 +5,34 @@ from __future__ import annotations
 import asyncio
 
 from ..errors import InvalidInput, NotFound
+from ..memory.metadata import validate
 from ..memory.records import Omission
-from ..memory.validation import validate
-from ..shapes import upkeep as shapes
+from ..schemas import upkeep as schemas
 from .operation import Operation
 from .scope import Scope
 
 
 @Operation("GET", "/api/upkeep")
-async def show(scope: Scope) -> shapes.UpkeepStatus:
+async def show(scope: Scope) -> schemas.UpkeepStatus:
     """Show the schedules: the last run, its result, and the next run."""
     return await scope.read(lambda db: scope.daemon.upkeep.standing(scope.agent, db))
 
 
 @Operation("POST", "/api/consolidate", role="write")
 async def consolidate(
-    scope: Scope, body: shapes.ConsolidateBody | None = None
-) -> shapes.Consolidated:
+    scope: Scope, body: schemas.ConsolidateBody | None = None
+) -> schemas.Consolidated:
     """Run the upkeep, from quick to full: score, archive, read notes, prune, merge, rebuild."""
-    request = body or shapes.ConsolidateBody()
+    request = body or schemas.ConsolidateBody()
     return await scope.daemon.upkeep.consolidate(
         scope.agent, request.mode, dry_run=request.dry_run, endpoint=request.llm_endpoint
     )
 
 
 @Operation("POST", "/api/ingest", role="write")
-async def ingest(scope: Scope, body: shapes.IngestBody | None = None) -> shapes.Ingested:
+async def ingest(scope: Scope, body: schemas.IngestBody | None = None) -> schemas.Ingested:
     """Store the facts of the daily notes."""
-    request = body or shapes.IngestBody()
+    request = body or schemas.IngestBody()
     return await scope.daemon.upkeep.ingest(
         scope.agent,
         days=request.days,
@@ -43,7 +43,7 @@ async def ingest(scope: Scope, body: shapes.IngestBody | None = None) -> shapes.
 
 
 @Operation("POST", "/api/validate")
-async def check(scope: Scope, body: shapes.ValidateBody | None = None) -> shapes.Validated:
+async def check(scope: Scope, body: schemas.ValidateBody | None = None) -> schemas.Validated:
     """Name what a note lacks: URLs, commands, next steps."""
     file, text = (body.file, body.text) if body is not None else (None, None)
     if text is None:
@@ -68,10 +68,10 @@ async def _todays_note(scope: Scope) -> tuple[str, str]:
     return note
 
 
-def _validated(file: str | None, omissions: list[Omission]) -> shapes.Validated:
+def _validated(file: str | None, omissions: list[Omission]) -> schemas.Validated:
     if not omissions:
-        return shapes.Validated(status="ok", message="nothing is left out", file=file)
-    return shapes.Validated(
+        return schemas.Validated(status="ok", message="nothing is left out", file=file)
+    return schemas.Validated(
         status="warning",
         warnings_count=len(omissions),
         warnings=[omission.message for omission in omissions],

@@ -16,18 +16,20 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from ..memory import hot, markdown, own_files
+from ..memory import agent_files, hot, markdown
 from ..memory import tree as trees
+from ..memory.agent_files import EpisodeLine, Reflection, Skill
+from ..memory.entities import Entity
 from ..memory.experiences import Experience
 from ..memory.messages import estimated_tokens
-from ..memory.own_files import EpisodeLine, Reflection, Skill
-from ..store import entities, hot_rows, own_entries, tree_rows
-from ..store.own_entries import OwnEntry
+from ..store import agent_entries, entities, hot_rows, tree_rows
+from ..store.agent_entries import OwnEntry
 from ..store.selecting import Filters
 from .context_items import LEAST_TOKENS, BlockItem, FilledSection, fill, shares
 from .context_reading import MOST_MEMORIES, BlockReading, BlockRequest
 from .recall import Hit
 from .sources import CHUNKS, EXPERIENCES, MEMORIES
+from .tree_search import described
 
 # The tokens of a section's tags.
 _FRAME_TOKENS: Final = 12
@@ -41,6 +43,8 @@ _RELATIONS: Final = 5
 _CHUNKS: Final = 4
 # The further memories, which fill what the sections leave.
 _REST: Final = ""
+# The tree without the cores of memories, which are not needed where all memories are shown.
+_NAMES: Final = "names"
 
 Render: TypeAlias = Callable[[BlockItem], str]
 
@@ -82,7 +86,8 @@ def read_block(
     def background() -> Mapping[str, Sequence[BlockItem]]:
         silent = [section for section in sections if section not in asking]
         items = {section.name: _rendered(section.read(reading), render) for section in silent}
-        return items | {_REST: _rendered(_without_always(reading), render)}
+        names = _rendered(_names(reading), render) if items.get("categories") else []
+        return items | {_REST: _rendered(_without_always(reading), render), _NAMES: names}
 
     name = "context" if asking else "context without a query"
     read |= reading.cached(name, background)
@@ -100,6 +105,7 @@ def read_block(
     if _size((*always, *remembered, *rest)) + _FRAME_TOKENS * 2 <= request.max_tokens:
         certain = [replace(item, uncertain=False).rendered_by(render) for item in remembered]
         remembered, rest = [*certain, *rest], []
+        read |= {"categories": read[_NAMES]}
         reserved = {"always": _size(always), "remembered": _size(remembered)}
     read |= {"always": always, "remembered": remembered}
     return _filled(read, reserved, rest, request.max_tokens, render)
@@ -176,32 +182,40 @@ def _hot(reading: BlockReading) -> Iterable[BlockItem]:
         yield BlockItem(short, "thermocline hot", rest="`thermocline hot`")
 
 
+def _names(reading: BlockReading) -> Iterable[BlockItem]:
+    return _shown_tree(reading, tree_rows.load(reading.db))
+
+
 def _tree(reading: BlockReading) -> Iterable[BlockItem]:
-    nodes = tree_rows.load(reading.db)
+    return _shown_tree(reading, described(reading.db))
+
+
+def _shown_tree(reading: BlockReading, nodes: trees.Tree) -> Iterable[BlockItem]:
     if not any(node.warm_count or node.cold_count for node in nodes.values()):
         return
     if text := trees.prompt(nodes, reading.request.rules.tree.max_size_bytes):
-        yield BlockItem(text, "thermocline tree", rest="`thermocline tree`")
+        # Its words are those of memories, whoever said them.
+        yield BlockItem(text, "thermocline tree", rest="`thermocline tree`", quoted=True)
 
 
 def knowledge(reading: BlockReading) -> Iterable[BlockItem]:
     """The agent's own file of knowledge."""
-    part = own_entries.part(reading.db, own_entries.KNOWLEDGE)
-    if text := own_files.knowledge_text(part.text):
-        path, line = own_files.KNOWLEDGE, _first_line(part.text)
+    part = agent_entries.part(reading.db, agent_entries.KNOWLEDGE)
+    if text := agent_files.knowledge_text(part.text):
+        path, line = agent_files.KNOWLEDGE, _first_line(part.text)
         yield BlockItem(text, path, part.changed_at, rest=path, line=line)
 
 
 def _reflections(reading: BlockReading) -> Iterable[BlockItem]:
-    for entry in own_entries.newest(reading.db, "reflections", _REFLECTIONS):
+    for entry in agent_entries.newest(reading.db, "reflections", _REFLECTIONS):
         assert isinstance(entry.item, Reflection)
         text = f"[{entry.item.type}] {entry.item.text}"
-        yield BlockItem(text, own_files.REFLECTIONS, entry.created_at)
+        yield BlockItem(text, agent_files.REFLECTIONS, entry.created_at)
 
 
 def _episodes(reading: BlockReading) -> Iterable[BlockItem]:
     if reading.answer is None:
-        yield from map(_episode, own_entries.newest(reading.db, "episodes", _EPISODES))
+        yield from map(_episode, agent_entries.newest(reading.db, "episodes", _EPISODES))
     for hit in reading.hits("episode", _EPISODES):
         item = _episode(hit.item)
         yield replace(item, relevance=hit.relevance, uncertain=not hit.sure)
@@ -218,9 +232,9 @@ def _episode(entry: OwnEntry) -> BlockItem:
 def _skills(reading: BlockReading) -> Iterable[BlockItem]:
     """Without a query, the descriptions of the newest skills."""
     if reading.answer is None:
-        for entry in own_entries.newest(reading.db, "skills", MOST_MEMORIES):
+        for entry in agent_entries.newest(reading.db, "skills", MOST_MEMORIES):
             assert isinstance(entry.item, Skill)
-            yield BlockItem(f"{entry.id}: {entry.item.description}", own_files.SKILLS)
+            yield BlockItem(f"{entry.id}: {entry.item.description}", agent_files.SKILLS)
     for hit in reading.hits("skill", _SKILLS):
         skill: Skill = hit.item.item
         text, path, head = skill.text.strip(), skill.path, f"{skill.id}: {skill.description}"
@@ -240,7 +254,7 @@ def _memories(reading: BlockReading) -> Iterable[BlockItem]:
 def _without_always(reading: BlockReading) -> Sequence[BlockItem]:
     """The memories by score, without what always holds."""
     known = {memory.id for memory in reading.always}
-    return reading.items([one for one in reading.by_score if one.id not in known])
+    return reading.items([item for item in reading.by_score if item.id not in known])
 
 
 def _pairs(reading: BlockReading) -> Iterable[BlockItem]:
@@ -266,19 +280,22 @@ def _entities(reading: BlockReading) -> Iterable[BlockItem]:
     ids = [memory.id for memory in reading.memories]
     request = reading.request
     for entity in entities.known(reading.db, request.query, ids, _ENTITIES, request.now):
-        mentions = f"{entity.mentions} {'memory' if entity.mentions == 1 else 'memories'}"
-        yield BlockItem(entity_text(entity), mentions, entity.last_seen)
+        mentions = f"{entity.mention_count} {'memory' if entity.mention_count == 1 else 'memories'}"
+        # Names and relations are words of texts, whoever wrote those.
+        yield BlockItem(entity_text(entity), mentions, entity.last_seen, quoted=True)
 
 
-def entity_text(entity: entities.Entity, mark: str = "") -> str:
+def entity_text(entity: Entity, mark: str = "") -> str:
     """An entity with its relations in a line, the name between marks."""
-    related = ", ".join(f"{one.relation} {one.target}" for one in entity.relations[:_RELATIONS])
+    related = ", ".join(
+        f"{relation.relation} {relation.target}" for relation in entity.relations[:_RELATIONS]
+    )
     return f"{mark}{entity.name}{mark} ({entity.type}{f': {related}' if related else ''})"
 
 
 def _chunks(reading: BlockReading) -> Iterable[BlockItem]:
     """Parts of watched files, except the files that other sections show."""
-    elsewhere = (own_files.KNOWLEDGE, own_files.SKILL_FOLDER)
+    elsewhere = (agent_files.KNOWLEDGE, agent_files.SKILL_FOLDER)
     hits = reading.hits(CHUNKS.name, MOST_MEMORIES)
     others = (hit for hit in hits if not any(part in hit.item.path for part in elsewhere))
     for hit in islice(others, _CHUNKS):

@@ -1,12 +1,14 @@
 """The items of a context block: how they are cut to their section's tokens, and our format.
 
-Our block is one element that `observe` ignores; no text in it can begin or end an element.
+Our block is one element that `observe` ignores. Stored texts are shown as a model may get them:
+none ends an element, poses as an item, or hides.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -15,6 +17,64 @@ from msgspec.structs import replace
 
 from ..memory.messages import estimated_tokens
 from ..memory.scoring import DAY
+
+# What nobody sees and a model reads: controls, soft hyphens, fillers, zero-width characters and
+# tags; what turns the direction of writing; halves of characters. Line breaks and tabs stay.
+_HIDDEN: Final = re.compile(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\uffff\ud800-\udfff"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+# One variation selector belongs to an emoji; one joiner is between letters that are joined.
+_IDLE: Final = re.compile(
+    "(?<=[\ufe00-\ufe0f])[\ufe00-\ufe0f]+|(?<![^\x00-\x7f])[\u200c\u200d]+"
+    "|[\u200c\u200d]+(?![^\x00-\x7f])|(?<=[\u200c\u200d])[\u200c\u200d]+"
+)
+_BREAKS: Final = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029]")
+# The beginning of a further line: such a line is no item, and no heading.
+_FURTHER: Final = "\n  | "
+_ANGLES: Final = "<＜﹤‹〈\u2329⟨❬❮ᐸ˂⦑⧼"
+_TAG: Final = re.compile(r"<(?=[A-Za-z/!?])")
+_OPENING: Final = re.compile(f"[{_ANGLES}]")
+# What may stand between the mark and the name of an element that is not to be seen as one.
+_BETWEEN: Final = re.compile(r"[\s/⁄∕\\]+")
+_NAMES: Final = (
+    *("thermocline", "quote", "file", "always", "hot-state", "categories", "knowledge"),
+    *("reflections", "episodes", "skills", "remembered", "facts", "experiences", "entities"),
+)
+_LONGEST_NAME: Final = 24
+_LOOKED_AT: Final = 3 * _LONGEST_NAME
+_NOT_IN_NAMES: Final = re.compile(f'[{_ANGLES}>＞﹥›〉\u232a⟩❭❯ᐳ˃⦒⧽"＂\n\r\t]')
+
+
+def plain(text: str) -> str:
+    """The text without characters that nobody sees."""
+    return text if text.isascii() and text.isprintable() else _IDLE.sub("", _HIDDEN.sub("", text))
+
+
+def continued(text: str) -> str:
+    """The text with every line but the first marked as its continuation."""
+    return text if text.isprintable() else _BREAKS.sub(_FURTHER, text)
+
+
+def escaped(text: str) -> str:
+    """The text with every mark escaped that could begin or end an element, or looks like one."""
+    text = plain(text)
+    if text.isascii() and "<" not in text:
+        return text
+    return _OPENING.sub(_escaped, _TAG.sub("&lt;", text))
+
+
+def attribute(text: str, chars: int) -> str:
+    """The beginning of a text as the value of an attribute."""
+    return _NOT_IN_NAMES.sub(" ", plain(text))[:chars]
+
+
+def _escaped(mark: re.Match[str]) -> str:
+    after = unicodedata.normalize("NFKC", mark.string[mark.end() : mark.end() + _LOOKED_AT])
+    name = _BETWEEN.sub("", after)[:_LONGEST_NAME].casefold()
+    return "&lt;" if name.startswith(_NAMES) else mark[0]
+
 
 # The name of our element; `without_recalled` removes it from turns.
 ELEMENT: Final = "thermocline-context"
@@ -29,8 +89,7 @@ LEAST_TOKENS: Final = 12
 _LEAST_WORDS: Final = 8
 # A prefix of an id that is unique in practice; operations accept it.
 _ID_CHARS: Final = 8
-_TAG: Final = re.compile(r"<(?=[A-Za-z/!?])")
-_NOT_IN_NAMES: Final = re.compile(r"[<>\"\n\r\t]")
+_NAME_CHARS: Final = 120
 _UNITS: Final = ((365 * DAY, "y"), (30 * DAY, "mo"), (DAY, "d"), (3_600.0, "h"), (60.0, "min"))
 
 
@@ -48,6 +107,7 @@ class BlockItem(msgspec.Struct, frozen=True):
         relevance: to the query, if it is a result of the query.
         uncertain: whether it is a result that may not answer.
         replaces: the beginning of the older statement that it contradicts.
+        replaces_quoted: whether that is not the agent's own word.
         rendered: as the block writes it, with its tokens; "" until `rendered_by`.
     """
 
@@ -62,6 +122,7 @@ class BlockItem(msgspec.Struct, frozen=True):
     relevance: float | None = None
     uncertain: bool = False
     replaces: str = ""
+    replaces_quoted: bool = False
     is_cut: bool = False
     rendered: str = ""
     tokens: int = 0
@@ -144,8 +205,8 @@ def thermocline(sections: Sequence[FilledSection], agent: str, now: float, zone:
     parts = [f'<{ELEMENT} agent="{agent}">', _NOTE]
     for section in sections:
         first, items = section.items[0], section.items
-        if len(items) == 1 and first.rest:
-            parts += [f"<{section.name}{_attributes(first, now, zone)}>", _safe(first.whole)]
+        if len(items) == 1 and first.rest and not first.quoted:
+            parts += [f"<{section.name}{_attributes(first, now, zone)}>", escaped(first.whole)]
         elif first.source and all(
             item.source == first.source and not item.quoted for item in items
         ):
@@ -160,14 +221,16 @@ def thermocline(sections: Sequence[FilledSection], agent: str, now: float, zone:
 
 def written(item: BlockItem, now: float, zone: dt.tzinfo) -> str:
     """An item as our block shows it: ages at `now`, dates in `zone`."""
-    text = _safe(item.whole)
+    text = escaped(item.whole)
     if item.quoted:
         return f"<quote{_attributes(item, now, zone)}>{text}</quote>"
     if item.rest:
         return f"<file{_attributes(item, now, zone)}>\n{text}\n</file>"
-    details = _details(item, now, zone)
+    text, details = continued(text), _details(item, now, zone)
     if "replaces" in details:
-        details["replaces"] = f'replaces "{details["replaces"]}"'
+        older = details["replaces"]
+        older = f"<quote>{older}</quote>" if item.replaces_quoted else f'"{older}"'
+        details["replaces"] = f"replaces {older}"
     if item.uncertain:
         details["uncertain"] = "uncertain"
     return f"- {text} ({', '.join(details.values())})" if details else f"- {text}"
@@ -192,12 +255,7 @@ def _details(item: BlockItem, now: float, zone: dt.tzinfo) -> dict[str, str]:
 
 
 def _name(text: str) -> str:
-    return _NOT_IN_NAMES.sub(" ", text)[:120]
-
-
-def _safe(text: str) -> str:
-    """The text with every `<` escaped that could begin or end an element."""
-    return _TAG.sub("&lt;", text)
+    return attribute(text, _NAME_CHARS)
 
 
 def age_of(at: float | None, now: float) -> str:

@@ -18,9 +18,9 @@ from ..config.settings import Rules
 from ..language.sentences import sentences
 from ..memory.records import DEFAULT_CATEGORY, Memory
 from ..memory.scoring import HOT, score_of
+from ..memory.vectors import Nearness
 from ..store.connection import derived
-from ..store.memory_rows import fetch
-from ..store.memory_table import SELECT, from_row
+from ..store.memory_rows import SELECT, fetch, from_row
 from ..store.selecting import Filters, at_rows, teach_score, where
 from .context_items import BlockItem
 from .recall import Answer, Hit, Request, recall
@@ -59,7 +59,8 @@ _BY_SCORE: Final = {
 class BlockRequest(msgspec.Struct, frozen=True):
     """The agent and the query that a context block is made for.
 
-    `found`: include only results of the query. `max_tokens` is the size of the sections.
+    `found`: include only results of the query. `isolated`: show nothing of what the filters leave
+    out. `max_tokens` is the size of the sections. `nearness` is that to the query.
     """
 
     agent: str
@@ -69,7 +70,9 @@ class BlockRequest(msgspec.Struct, frozen=True):
     rules: Rules
     filters: Filters = Filters()
     found: bool = False
+    isolated: bool = False
     max_tokens: int = 2_000
+    nearness: Nearness | None = None
 
     @property
     def shown_at(self) -> float:
@@ -125,6 +128,7 @@ class BlockReading:
         request = Request(
             text=self.request.query,
             filters=self.request.filters,
+            isolated=self.request.isolated,
             sources=self._sources,
             shown=_SHOWN,
             limit=_HITS,
@@ -132,12 +136,15 @@ class BlockReading:
             scoring=rules.scoring,
             now=self.request.now,
             local=self.request.local,
+            nearness=self.request.nearness,
         )
         answer = recall(self.db, request, rules.recall)
         parts = sentences(request.text)[:_SENTENCES]
         if not self.request.found or answer.confidence == "sure" or len(parts) < 2:
             return answer
-        answers = [recall(self.db, replace(request, text=part), rules.recall) for part in parts]
+        # The whole turn was encoded, not its sentences.
+        words = replace(request, nearness=None)
+        answers = [recall(self.db, replace(words, text=part), rules.recall) for part in parts]
         sure = [hit for partial in answers for hit in partial.hits if hit.sure]
         sure.sort(key=lambda hit: hit.relevance, reverse=True)
         hits = {(hit.source, hit.id): hit for hit in reversed((*sure, *answer.hits))}
@@ -171,10 +178,15 @@ class BlockReading:
         """The newest memory that replaces this one; itself if there is none to show."""
         for _ in range(_LONGEST_CHAIN):
             newer = memory.superseded_by and fetch(self.db, memory.superseded_by)
-            if not newer or newer.merged_into is not None or newer.expired(self.request.now):
+            if not newer or not self._passes(newer.id):
                 break
             memory = newer
         return memory
+
+    def _passes(self, key: str) -> bool:
+        condition, arguments = where(self.request.filters, self.request.now)
+        query = f"SELECT 1 FROM memories WHERE id = ? AND {condition}"
+        return self.db.execute(query, (key, *arguments)).fetchone() is not None
 
     @cached_property
     def memories(self) -> Sequence[Memory]:
@@ -231,32 +243,42 @@ class BlockReading:
     def items(self, memories: Sequence[Memory]) -> list[BlockItem]:
         """Memories as items of the block, each with what it replaces."""
         replaced = self._replaced(memories)
-        own_voice = {*_OWN_VOICE, self.request.agent}
         items: list[BlockItem] = []
         for memory in memories:
             text = f"{memory.text} → {memory.outcome}" if memory.outcome else memory.text
             category = "" if memory.category == DEFAULT_CATEGORY else memory.category
+            replaces, replaces_quoted = replaced.get(memory.id, ("", False))
             item = BlockItem(
                 f"(superseded) {text}" if memory.superseded_by is not None else text,
                 memory.actor or memory.source or category,
                 memory.created_at,
                 memory.id,
-                quoted=memory.actor not in own_voice or bool(memory.source),
-                replaces=replaced.get(memory.id, ""),
+                quoted=self._is_quoted(memory.actor, memory.source),
+                replaces=replaces,
+                replaces_quoted=replaces_quoted,
             )
             items.append(item)
         return items
 
-    def _replaced(self, memories: Sequence[Memory]) -> dict[str, str]:
-        """The beginning of the newest statement that each of these memories contradicts."""
+    def _is_quoted(self, actor: str, source: str) -> bool:
+        return actor not in {*_OWN_VOICE, self.request.agent} or bool(source)
+
+    def _replaced(self, memories: Sequence[Memory]) -> dict[str, tuple[str, bool]]:
+        """The beginning of the newest statement that each of these memories contradicts.
+
+        And whether that is to be quoted.
+        """
+        condition, arguments = where(replace(self.request.filters, expired=True), self.request.now)
         rows = self.db.execute(
-            "SELECT superseded_by, text FROM memories WHERE superseded_by IS NOT NULL"
-            " AND superseded_by IN (SELECT value FROM json_each(?)) AND merged_into IS NULL"
+            "SELECT superseded_by, text, actor, source FROM memories"
+            " WHERE superseded_by IS NOT NULL"
+            f" AND superseded_by IN (SELECT value FROM json_each(?)) AND {condition}"
             " ORDER BY created_at, row",
-            (msgspec.json.encode([memory.id for memory in memories]).decode(),),
+            (msgspec.json.encode([memory.id for memory in memories]).decode(), *arguments),
         )
-        lines = {key: " ".join(text.split()) for key, text in rows}
-        return {
-            key: line if len(line) <= _REPLACED_CHARS else f"{line[:_REPLACED_CHARS]}…"
-            for key, line in lines.items()
-        }
+        result: dict[str, tuple[str, bool]] = {}
+        for key, text, actor, source in rows:
+            line = " ".join(text.split())
+            line = line if len(line) <= _REPLACED_CHARS else f"{line[:_REPLACED_CHARS]}…"
+            result[key] = line, self._is_quoted(actor, source)
+        return result

@@ -1,6 +1,7 @@
 """Writes a context block as TinyClaw, Tiny Claw, ScalyClaw or EvoClaw does, within a budget.
 
-Only their closing mark is removed from texts, and what does not fit is left out.
+Their closing mark is escaped in texts, further lines of a memory are marked as such, and what does
+not fit is left out.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ from msgspec.structs import replace
 
 from ..memory import hot, markdown
 from ..memory import tree as trees
+from ..memory.agent_files import EpisodeLine, Reflection, Skill
 from ..memory.messages import estimated_tokens
-from ..memory.own_files import EpisodeLine, Reflection, Skill
 from ..memory.records import Memory
-from ..shapes.recall import Preset
-from ..store import entities, hot_rows, key_values, own_entries, selecting, tree_rows
+from ..schemas.recall import Preset
+from ..store import agent_entries, entities, hot_rows, key_values, selecting, tree_rows
 from .context import entity_text, knowledge
-from .context_items import BlockItem, fill, shares
+from .context_items import BlockItem, continued, fill, plain, shares
 from .context_reading import BlockReading
 from .recall import Hit, Request, recall
+from .tree_search import described
 
 _MARK: Final = "[/MEMORY]"
 # Escaped so that no text can end the block.
@@ -59,7 +61,7 @@ def block_of(name: str, reading: BlockReading) -> str:
     texts: list[str] = []
     for at, (heading, items) in enumerate(parts):
         if fitting := fill(heading, items, rooms[str(at)], _cost).items:
-            texts.append(heading + "\n".join(item.whole for item in fitting))
+            texts.append(heading + "\n".join(plain(item.whole) for item in fitting))
     return f"{system.before}{_BETWEEN.join(texts)}{system.after}" if texts else ""
 
 
@@ -68,7 +70,7 @@ def _cost(item: BlockItem) -> int:
 
 
 def _part(title: str, lines: Iterable[str]) -> Part:
-    return title, [BlockItem(line) for line in lines]
+    return title, [BlockItem(continued(line)) for line in lines]
 
 
 def _tinyclaw(reading: BlockReading) -> Iterable[Part]:
@@ -95,7 +97,7 @@ def _tinyclaw(reading: BlockReading) -> Iterable[Part]:
 
 
 def _tinyclaw_reflections(db: sqlite3.Connection) -> Iterable[str]:
-    for entry in own_entries.last_lines(db, "reflections", _TINYCLAW_REFLECTIONS):
+    for entry in agent_entries.last_lines(db, "reflections", _TINYCLAW_REFLECTIONS):
         reflection = entry.item
         assert isinstance(reflection, Reflection)
         action = f" → {reflection.action}" if reflection.action else ""
@@ -106,7 +108,7 @@ def _tinyclaw_episodes(db: sqlite3.Connection, message: str) -> list[str]:
     """The episodes that have the most long words of the message."""
     words = [word for word in message.split() if len(word) > _LONG_WORD]
     scored: list[tuple[int, str]] = []
-    for entry in own_entries.every(db, "episodes") if words else ():
+    for entry in agent_entries.every(db, "episodes") if words else ():
         episode = entry.item
         assert isinstance(episode, EpisodeLine)
         text = f"{episode.summary} {' '.join(episode.tags)}".lower()
@@ -118,11 +120,11 @@ def _tinyclaw_episodes(db: sqlite3.Connection, message: str) -> list[str]:
 def _tinyclaw_skills(db: sqlite3.Connection, message: str) -> list[BlockItem]:
     """The skills with the most words of their description in the message."""
     scored: list[tuple[int, BlockItem]] = []
-    for entry in own_entries.every(db, "skills"):
+    for entry in agent_entries.every(db, "skills"):
         skill = entry.item
-        if isinstance(skill, Skill) and skill.text:
+        if isinstance(skill, Skill) and skill.text.strip():
             words = {word for word in skill.description.lower().split() if len(word) > _LONG_WORD}
-            item = BlockItem(skill.text, rest=skill.path, line=1, head=f"### {entry.id}")
+            item = BlockItem(skill.text.strip(), rest=skill.path, line=1, head=f"### {entry.id}")
             scored.append((sum(word in message for word in words), item))
     return _best(scored, _TINYCLAW_SKILLS)
 
@@ -144,7 +146,7 @@ def _tiny_claw(reading: BlockReading) -> Iterable[Part]:
     newest = selecting.newest(db, wanted, limit=_IMPORTANT, now=reading.request.now)
     pairs, _ = key_values.page(db, "", _FACTS, 0)
     hits = _hits(reading, "tinyclaw", _RELEVANT, "memory", "pair")
-    important = (f"{_LABELS.get(one.event, '📌 Note')}: {one.text}" for one in newest)
+    important = (f"{_LABELS.get(memory.event, '📌 Note')}: {memory.text}" for memory in newest)
     return (
         _part("Relevant Memories", map(_tiny_claw_line, hits)),
         _part("Important Context", important),
@@ -161,20 +163,21 @@ def _tiny_claw_line(hit: Hit) -> str:
 
 def _hits(reading: BlockReading, preset: Preset, limit: int, *sources: str) -> Sequence[Hit]:
     """The best hits of some sources by a published formula."""
-    asked = reading.request
-    if not asked.query.strip():
+    block_request = reading.request
+    if not block_request.query.strip():
         return ()
     request = Request(
-        text=asked.query,
+        text=block_request.query,
         sources=frozenset(sources),
         limit=limit,
         min_relevance=0.0,
         preset=preset,
-        scoring=asked.rules.scoring,
-        now=asked.now,
-        local=asked.local,
+        scoring=block_request.rules.scoring,
+        now=block_request.now,
+        local=block_request.local,
+        nearness=block_request.nearness,
     )
-    return recall(reading.db, request, asked.rules.recall).hits
+    return recall(reading.db, request, block_request.rules.recall).hits
 
 
 _SCALYCLAW_LEAST: Final = 10
@@ -209,7 +212,7 @@ def _evoclaw(reading: BlockReading) -> Iterable[Part]:
     document = hot.document(hot_rows.load(db), (), request.rules.hot)
     if body := markdown.body(document, request.local):
         yield "", [BlockItem(body, rest="`thermocline hot`")]
-    if nodes := tree_rows.load(db):
+    if nodes := described(db):
         tree = trees.show(nodes, *tree_rows.totals(db), request.rules.tree)
         yield "", [BlockItem(tree, rest="`thermocline tree`")]
     lines: list[str] = []

@@ -13,10 +13,9 @@ import msgspec
 
 from ..language.dates import seconds_of
 from ..memory.scoring import DAY
-from ..store.selecting import Filters, where
 from .postings import Postings, admitted
 from .query import Query
-from .sources import MEMORIES, Candidate, Condition, Source
+from .sources import MEMORIES, Candidate, Condition, Conditions, Source
 
 # The distance at which a match counts for its neighbours; the best candidates with neighbours.
 REACH: Final = 4
@@ -58,20 +57,18 @@ class Pool(msgspec.Struct, frozen=True):
         ]
 
 
-def gather(  # noqa: PLR0913 - what is searched, and how wide
+def gather(
     db: sqlite3.Connection,
     query: Query,
     postings: Postings,
     extra: Iterable[int],
-    filters: Filters,
-    sources: Sequence[Source] = (MEMORIES,),
+    sources: Conditions,
     *,
-    now: float,
     limit: int,
     least: int = 1,
     neighbours: bool,
 ) -> Pool:
-    """The best `limit` of each source by the weight of their words that pass the filters.
+    """The best `limit` of each source by the weight of their words that pass its condition.
 
     `limit` is that of memories: other sources have it times their depth, but at least `least`.
     `extra` are keys that something other than a word names, such as a category. Memories that
@@ -80,23 +77,24 @@ def gather(  # noqa: PLR0913 - what is searched, and how wide
     """
     weighed = _weighed(postings)
     extra = set(extra)
-    found: dict[int, Candidate] = {}
-    for source in sources:
-        condition = source.passes(filters, now)
-        if condition is None:
-            continue
+    result: dict[int, Candidate] = {}
+    for source, condition in sources:
         heaviest = _heaviest(source, weighed) if source.name in postings.texts else iter(())
         most = max(least, int(limit * source.depth))
-        if source is MEMORIES and weighed and postings.texts.get(source.name, 0) <= _FEW:
-            # So few are ranked by words of grammar, too.
+        if (
+            source is MEMORIES
+            and (weighed or query.wants)
+            and postings.texts.get(source.name, 0) <= _FEW
+        ):
+            # So few are ranked by words of grammar, too, and by what the question wants.
             every = source.load(db, _ALL, _FEW, condition)
-            allowed = set(admitted(db, query, [one.row for one in every]))
+            allowed = set(admitted(db, query, [item.row for item in every]))
             entries = {one.key: one for one in every if one.key in allowed}
         else:
             entries = _passing(db, source, heaviest, condition, most)
         if named := source.rows(extra - entries.keys()):
-            for one in source.load(db, _THESE, named, condition):
-                entries[one.key] = one
+            for candidate in source.load(db, _THESE, named, condition):
+                entries[candidate.key] = candidate
         _add_newer(db, query, source, entries, condition)
         if neighbours and source.beside and entries:
             best = [
@@ -107,8 +105,25 @@ def gather(  # noqa: PLR0913 - what is searched, and how wide
             if stretches := list(_stretches(best)):
                 for near in source.load(db, source.beside, stretches, condition):
                     entries.setdefault(near.key, near)
-        found |= entries
-    together = tuple(found.values())
+        result |= entries
+    together = tuple(result.values())
+    return Pool(together, places_of(together))
+
+
+def with_memories(
+    db: sqlite3.Connection, pool: Pool, keys: Iterable[int], sources: Conditions
+) -> Pool:
+    """The pool with further memories, those that pass."""
+    rows = MEMORIES.rows(set(keys) - {entry.key for entry in pool.entries})
+    if not rows:
+        return pool
+    more = [
+        entry
+        for source, condition in sources
+        if source is MEMORIES
+        for entry in MEMORIES.load(db, _THESE, rows, condition)
+    ]
+    together = (*pool.entries, *more)
     return Pool(together, places_of(together))
 
 
@@ -153,13 +168,15 @@ def _passing(
     db: sqlite3.Connection, source: Source, rows: Iterator[int], condition: Condition, limit: int
 ) -> dict[int, Candidate]:
     """Load the first `limit` of `rows` that pass, in steps, since usually nearly all pass."""
-    found: dict[int, Candidate] = {}
+    result: dict[int, Candidate] = {}
     step = limit
-    while len(found) < limit and (part := [*islice(rows, step)]):
-        loaded = {one.row: one for one in source.load(db, _THESE, part, condition)}
-        found.update((loaded[row].key, loaded[row]) for row in part if row in loaded)
+    while len(result) < limit and (part := [*islice(rows, step)]):
+        loaded = {
+            candidate.row: candidate for candidate in source.load(db, _THESE, part, condition)
+        }
+        result.update((loaded[row].key, loaded[row]) for row in part if row in loaded)
         step *= 4
-    return dict(islice(found.items(), limit))
+    return dict(islice(result.items(), limit))
 
 
 def _add_newer(
@@ -171,11 +188,11 @@ def _add_newer(
 ) -> None:
     """Add the memories that replace candidates, and those that replace these, if admitted."""
     known = {entry.row for entry in entries.values()}
-    while newer := {row for one in entries.values() if (row := one.superseded_by)} - known:
+    while newer := {row for item in entries.values() if (row := item.superseded_by)} - known:
         known |= newer
         rows = source.rows(admitted(db, query, sorted(newer)))
-        for one in source.load(db, _THESE, rows, condition):
-            entries[one.key] = one
+        for candidate in source.load(db, _THESE, rows, condition):
+            entries[candidate.key] = candidate
 
 
 def _stretches(best: Sequence[Candidate]) -> Iterator[tuple[str, int, int]]:
@@ -207,12 +224,12 @@ def told_then(db: sqlite3.Connection, query: Query, now: float, local: dt.tzinfo
             if start >= now or (end - start > 2 * DAY and not query.of_time):
                 continue
             after = 0.0 if query.of_time else _AFTER_DAY
-            found = db.execute(
+            result = db.execute(
                 "SELECT row FROM memories WHERE created_at >= ? AND created_at < ?"
                 " ORDER BY created_at DESC LIMIT ?",
                 (start, end + after, _PER_DAY),
             )
-            rows += (row for (row,) in found)
+            rows += (row for (row,) in result)
     return rows[: 4 * _PER_DAY]
 
 
@@ -220,23 +237,23 @@ def of_actor(db: sqlite3.Connection, query: Query) -> list[int]:
     """The newest memory rows of the person that the query names, if it asks for nothing else."""
     if query.topics or not query.people:
         return []
-    found = db.execute(
+    result = db.execute(
         # Without the second condition SQLite does not use the partial index.
         "SELECT row FROM memories WHERE actor = ? AND actor <> '' ORDER BY row DESC"
         f" LIMIT {_PER_ACTOR}",
         query.people[:1],
     )
-    return [row for (row,) in found]
+    return [row for (row,) in result]
 
 
 def of_categories(
-    db: sqlite3.Connection, paths: Iterable[str], filters: Filters, now: float, limit: int
+    db: sqlite3.Connection, paths: Iterable[str], passing: Condition, limit: int
 ) -> list[int]:
-    """The most important memory rows of each category that pass the filters.
+    """The most important memory rows of each category that pass.
 
     One look-up a category, without those below it: the index has them in this order.
     """
-    condition, arguments = where(filters, now)
+    condition, arguments = passing
     return [
         row
         for path in paths

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from ..memory.irregular import variants
+from ..memory.stemming import variants
 from ..store import full_text
 from .query import Phrase, Query, Word, match_expression
 from .sources import MEMORIES, Source
@@ -232,20 +232,20 @@ class _LookUp:
             *(self._by_code(code, worth, word, weight) for code, worth in word.codes.items()),
             *self._by_prefix(word, found, weight),
         ]
-        also = [one for one in also if one.weight]
-        also.sort(key=lambda one: one.weight, reverse=True)
+        also = [alternative for alternative in also if alternative.weight]
+        also.sort(key=lambda item: item.weight, reverse=True)
         own = weight if found.count and word.term else 0.0
         return Posting(word, own, frozenset(keys or ()), tuple(also)), keys is None
 
     def _by_code(self, code: str, worth: float, word: Word, weight: float) -> Alternative:
-        found = self._matches(f'codes : "{code}"')
-        if not found.count:
+        matches = self._matches(f'codes : "{code}"')
+        if not matches.count:
             return Alternative(code, 0.0)
-        keys = found.named(self._budget) or ()
+        keys = matches.named(self._budget) or ()
         self._budget -= len(keys)
         share = worth * (_CONCEPT_SHARE if word.term else 1.0)
         return Alternative(
-            code, share * min(weight, self._weight(word, found.count)), frozenset(keys)
+            code, share * min(weight, self._weight(word, matches.count)), frozenset(keys)
         )
 
     def _by_synonyms(self, word: Word, weight: float) -> Iterable[Alternative]:
@@ -253,11 +253,11 @@ class _LookUp:
         for phrases, share in ((word.synonyms, _SYNONYM_SHARE), (names, _NAME_SHARE)):
             if phrases:
                 every = " OR ".join(match_expression((), (phrase,)) for phrase in phrases)
-                found = self._matches(every)
-                if found.count:
-                    keys = frozenset(found.named(self._budget) or ())
+                matches = self._matches(every)
+                if matches.count:
+                    keys = frozenset(matches.named(self._budget) or ())
                     yield Alternative(
-                        "", share * min(weight, self._weight(word, found.count)), keys
+                        "", share * min(weight, self._weight(word, matches.count)), keys
                     )
 
     def _by_prefix(self, word: Word, found: _Matches, weight: float) -> Iterable[Alternative]:
@@ -294,8 +294,8 @@ class _LookUp:
         keys: dict[int, None] = {}
         for joint in (" AND ", " OR ") if each else ():
             for index in self._indexes:
-                found = index.keys(self._within(joint.join(each)), limit, latest=True)
-                keys |= dict.fromkeys(found)
+                result = index.keys(self._within(joint.join(each)), limit, latest=True)
+                keys |= dict.fromkeys(result)
         return tuple(keys)
 
     def _all_keys(self, expression: str, *, latest: bool = False) -> frozenset[int]:
@@ -321,7 +321,7 @@ def _expression(word: Word) -> str:
 
 
 def _keys_of(posting: Posting) -> bool:
-    return any(one.keys for one in posting.also)
+    return any(alternative.keys for alternative in posting.also)
 
 
 def _worth(posting: Posting, unknown: float) -> float:
@@ -329,7 +329,7 @@ def _worth(posting: Posting, unknown: float) -> float:
     if posting.weight:
         return posting.weight
     if not posting.word.term:
-        return max((one.weight for one in posting.also), default=0.0)
+        return max((alternative.weight for alternative in posting.also), default=0.0)
     return _UNKNOWN_SHARE * unknown
 
 
@@ -362,12 +362,12 @@ def admitted(db: sqlite3.Connection, query: Query, rows: Sequence[int]) -> list[
 
 
 def _among(db: sqlite3.Connection, phrase: Phrase, rows: Sequence[int]) -> set[int]:
-    found = db.execute(
+    result = db.execute(
         f"SELECT rowid FROM {MEMORIES.index} WHERE {MEMORIES.index} MATCH ?"
         " AND rowid IN (SELECT value FROM json_each(?))",
         (match_expression((), (phrase,)), msgspec.json.encode(rows).decode()),
     )
-    return {row for (row,) in found}
+    return {row for (row,) in result}
 
 
 def weight_of(count: int, size: int) -> float:

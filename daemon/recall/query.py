@@ -3,7 +3,7 @@
     caroline's trip "adoption agency" -work last May
 
 looks for *trip* and what means the same, for the phrase and the month, excludes what contains
-*work*, and names a person.
+*work*, and names a person: one of those who said something that is stored.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -24,8 +24,106 @@ from ..language.vocabulary import grammar, grammar_by_language, not_topics
 from ..memory.indexing import fold as fold_word
 from ..memory.indexing import index_words, is_unspaced
 from ..memory.similarity import fold
-from ..memory.stemming import word_terms
-from .people import TAKEN_OUT, find_people
+from ..memory.stemming import STOP_WORDS, word_terms
+from ..store.names import NAME_WORD
+
+# A mark in place of text that was removed.
+_MARK: Final = "\0"
+_POSSESSIVE: Final = re.compile(r"['’](?:s\b)?", re.IGNORECASE)
+
+
+class _Name(msgspec.Struct, frozen=True):
+    words: tuple[str, ...]
+    full: str
+    plain: bool
+
+
+# Names by their first word, longest first.
+_Names: TypeAlias = Mapping[str, Sequence[_Name]]
+
+
+class Named(msgspec.Struct, frozen=True):
+    """The people in a text, as they are known, in order; and the words that name them there."""
+
+    people: tuple[str, ...]
+    words: tuple[str, ...]
+
+
+def find_people(text: str, known: Iterable[str]) -> Named:
+    """The people whose full name is in `text`, or whose first name is and is unique.
+
+    Case and accents make no difference, except for names that are also words ("Will", "May"):
+    these count only with a capital letter within a sentence, or in the possessive.
+    """
+    result: dict[str, None] = {}
+    naming: list[str] = []
+    known = sorted(set(known))
+    for name in sorted(filter(is_unspaced, known), key=len, reverse=True):
+        if name in text:
+            result[name] = None
+            naming += NAME_WORD.findall(name)
+    names = _by_first_word(known)
+    words = list(NAME_WORD.finditer(text))
+    at = 0
+    while at < len(words):
+        match = _match(text, words, at, names)
+        if match is None or not _meant(text, words, at):
+            at += 1
+            continue
+        name, length = match
+        result[name] = None
+        naming += (word.group() for word in words[at : at + length])
+        at += length
+    return Named(tuple(result), tuple(naming))
+
+
+def _by_first_word(names: Iterable[str]) -> _Names:
+    by_first: dict[str, list[_Name]] = {}
+    for full in names:
+        words = tuple(fold_word(word) for word in NAME_WORD.findall(full))
+        if words:
+            plain = full.replace(" ", "").isalpha()
+            by_first.setdefault(words[0], []).append(_Name(words, full, plain))
+    for result in by_first.values():
+        result.sort(key=lambda name: -len(name.words))
+    return by_first
+
+
+def _match(
+    text: str, words: Sequence[re.Match[str]], at: int, names: _Names
+) -> tuple[str, int] | None:
+    """The name that begins at a word, and its number of words.
+
+    No name extends across removed text.
+    """
+    candidates = names.get(fold_word(words[at].group()), ())
+    for name in candidates:
+        length = len(name.words)
+        if _MARK in text[words[at].start() : words[min(at + length, len(words)) - 1].start()]:
+            continue
+        if tuple(fold_word(word.group()) for word in words[at : at + length]) == name.words:
+            return name.full, length
+    if len(candidates) == 1 and candidates[0].plain and len(candidates[0].words[0]) > 1:
+        return candidates[0].full, 1
+    return None
+
+
+def _meant(text: str, found: Sequence[re.Match[str]], at: int) -> bool:
+    word = found[at]
+    key = fold_word(word.group())
+    if not any(
+        key in words
+        for words in (
+            STOP_WORDS,
+            vocabulary.words("also_words"),
+            vocabulary.words("months"),
+            vocabulary.words("days"),
+        )
+    ):
+        return True
+    owns = _POSSESSIVE.match(text, word.end()) is not None
+    return owns or (at > 0 and word.group()[0].isupper())
+
 
 # More words make a query slower, not better.
 MOST_WORDS: Final = 48
@@ -57,7 +155,11 @@ _MARKED: Final = re.compile(
     rf"|(?P<quoted>{_QUOTED})"
 )
 # Prevents dates and names from extending across it.
-_TAKEN_OUT: Final = f" {TAKEN_OUT} "
+_TAKEN_OUT: Final = f" {_MARK} "
+
+
+Wanted: TypeAlias = Literal["", "name", "value"]
+_WANTED: Final[Mapping[str, Wanted]] = {"asks_name": "name", "asks_value": "value"}
 
 
 class Word(msgspec.Struct, frozen=True):
@@ -94,6 +196,7 @@ class Query(msgspec.Struct, frozen=True):
         name_words: the words of their names.
         dates: the times in it.
         once: whether it asks for something that used to be true.
+        wants: what kind of word must answer it, if it says so: "who" or "when", "how many".
         topics: whether any word is a topic, and not only a person or a time.
     """
 
@@ -105,6 +208,7 @@ class Query(msgspec.Struct, frozen=True):
     name_words: tuple[str, ...] = ()
     dates: tuple[DateMention, ...] = ()
     once: bool = False
+    wants: Wanted = ""
     topics: bool = True
 
     @property
@@ -176,7 +280,11 @@ def parse(
     date_words = frozenset(index_words(" ".join(date.text for date in dates)))
     every = [word for phrase in phrases for word in phrase] + index_words(plain)
     language = language_of(frozenset(map(fold_word, every)))
-    topics = bool(phrases) or not (little(language) | name_words | date_words).issuperset(every)
+    no_topics = little(language)
+    topics = bool(phrases) or any(
+        word not in no_topics and word not in name_words and word not in date_words
+        for word in every
+    )
     words = _words(every, name_words, language)
     if dates and not named.people and not topics:
         # Of "what was going on yesterday?" only the day is asked for.
@@ -193,6 +301,7 @@ def parse(
         name_words=tuple(word for word in dict.fromkeys(every) if word in name_words),
         dates=dates,
         once=_asks_for_past(plain, every),
+        wants=_wanted(plain),
         topics=topics,
     )
 
@@ -308,6 +417,12 @@ def _asks_for_past(text: str, every: Sequence[str]) -> bool:
     asking = index_words(" ".join(_ASKING.findall(text))) if len(every) > LONG else every
     once = not vocabulary.words("once").isdisjoint(asking)
     return once or vocabulary.cue("once").search(fold(" ".join(asking))) is not None
+
+
+def _wanted(text: str) -> Wanted:
+    folded = fold(text)
+    kinds = (kind for name, kind in _WANTED.items() if vocabulary.cue(name).search(folded))
+    return next(kinds, "")
 
 
 def _together(text: str, people: Sequence[str]) -> bool:

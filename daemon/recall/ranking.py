@@ -1,30 +1,135 @@
-"""Orders candidates by their relevance, and judges which of them surely answer."""
+"""Orders candidates by their relevance, and judges which of them surely answer.
+
+Or by the ranking formulas of two earlier systems, with their published numbers. The formulas are
+unchanged; their inputs differ where the originals are wrong:
+
+- Tiny Claw uses the time since a memory was last *used*. If it was never used, we use the time
+since it was created, so that it is neither always first nor always last.
+- Two systems rank full-text matches in the wrong order. SQLite's BM25 is negative, with the
+lowest value for the best match. ScalyClaw maps its absolute value to 1 for the smallest and
+0.5 for the largest, profClaw to 1 / (1 + size): in both the best match scores lowest. We
+negate it once and divide by the best.
+- ScalyClaw drops vectors with a distance above a threshold, and takes full-text matches if none is
+left. A share of the best match is no distance: there the weights order, and drop nothing.
+- A time in the future counts as now, so that a clock that was set back does no harm.
+"""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache
-from heapq import nlargest
-from itertools import chain
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
 
 from ..config.settings import Weights
-from ..language.meaning import CHANGE
-from ..language.thesaurus import FIRST_CODE
-from ..language.vocabulary import words
 from ..memory.scoring import DAY, Scoring, aged, score
-from ..memory.stemming import terms_of
 from ..memory.tree_nodes import is_within
-from ..shapes.recall import Preset
+from ..schemas.recall import Preset
 from .pool import Pool
-from .presets import FADING_PER_DAY, PUBLISHED, Parts, scalyclaw, tinyclaw
-from .signals import Signals, little_terms
+from .signals import Signals
 from .sources import MEMORIES, Candidate
+from .successors import successors
 from .tree_search import TreeHit
+
+_NO_WORD: Final = re.compile(r"[^a-z0-9\s]")
+FADING_PER_DAY: Final = 0.05
+GAIN_PER_USE: Final = 0.02
+# ScalyClaw's least similarity of a vector; we use the cosine.
+_LEAST_SIMILARITY: Final = 0.5
+# The weights of each.
+PUBLISHED: Final[Mapping[Preset, Weights]] = {
+    "tinyclaw": Weights(0.4, 0.3, 0.3),
+    "scalyclaw": Weights(0.6, 0.2, 0.2),
+}
+
+
+class Parts(msgspec.Struct, frozen=True):
+    """A relevance and what made it: each part between 0 and 1, before its weight."""
+
+    relevance: float
+    match: float
+    recency: float
+    importance: float
+
+
+def tinyclaw(
+    fts: float,
+    days_since_access: float,
+    access_count: int,
+    importance: float,
+    decay: float = FADING_PER_DAY,
+    weights: Weights = PUBLISHED["tinyclaw"],
+) -> Parts:
+    """0.4 × full-text share + 0.3 × recency + 0.3 × importance.
+
+    Args:
+        fts: the share of the best match's score, 0 to 1.
+        days_since_access: since it was last used, else created.
+        access_count: the number of uses.
+        importance: 0 to 1.
+        decay: per day; the published value is 0.05, also in `scalyclaw`.
+        weights: the published ones, or those of the caller.
+    """
+    recency = tinyclaw_recency(days_since_access, access_count, decay)
+    return _weighted(weights, fts, recency, importance)
+
+
+def tinyclaw_recency(
+    days_since_access: float, access_count: int, decay: float = FADING_PER_DAY
+) -> float:
+    """min(1, exp(−decay × days) × (1 + 0.02 × uses))."""
+    return min(1.0, _faded(days_since_access, decay) * (1.0 + GAIN_PER_USE * access_count))
+
+
+def tinyclaw_pair(query: str, text: str) -> float | None:
+    """Half the share of the query's words that are part of `text`; None if it has no words.
+
+    `text` is the key of the pair, a colon and the value. As published, words are of the letters a
+    to z and of digits.
+    """
+    words = [word for word in _NO_WORD.sub(" ", query.lower()).split() if len(word) > 1]
+    if not words:
+        return None
+    lower = text.lower()
+    return 0.5 * sum(word in lower for word in words) / len(words)
+
+
+def scalyclaw(
+    semantic: float,
+    days_since_update: float,
+    importance: float,
+    decay: float = FADING_PER_DAY,
+    weights: Weights = PUBLISHED["scalyclaw"],
+) -> Parts:
+    """0.6 × match + 0.2 × exp(−decay × days) + 0.2 × importance.
+
+    Args:
+        semantic: how well it matches, 0 to 1.
+        days_since_update: since its last change.
+        importance: 0 to 1. The system's own scale is 1 to 10, divided by 10, so that the minimum
+            is 0.1; see `scalyclaw_importance`.
+        decay: per day.
+        weights: the published ones, or those of the caller.
+    """
+    counted = scalyclaw_importance(importance) / 10.0
+    return _weighted(weights, semantic, _faded(days_since_update, decay), counted)
+
+
+def scalyclaw_importance(importance: float) -> float:
+    """Our importance, 0 to 1, on that system's scale of 1 to 10."""
+    return min(max(importance * 10.0, 1.0), 10.0)
+
+
+def _weighted(weights: Weights, match: float, recency: float, importance: float) -> Parts:
+    relevance = weights.match * match + weights.recency * recency + weights.importance * importance
+    return Parts(relevance, match, recency, importance)
+
+
+def _faded(days: float, decay: float) -> float:
+    return math.exp(-decay * max(0.0, days))
+
 
 # Results below this share of the best are dropped.
 _LEAST_SHARE: Final = 0.05
@@ -32,12 +137,6 @@ _LEAST_SHARE: Final = 0.05
 # rounded to as many places, and among equals the newest is first.
 _STEP: Final = 0.001
 _PLACES: Final = 3
-# The best statements that something may have replaced, and their least share of the best match.
-_BEST: Final = 3
-_LEAST_REPLACED: Final = 0.7
-# The least share of the topics of the shorter of two statements that both have.
-_LEAST_SHARED: Final = 0.3
-_FIRST: Final = chr(FIRST_CODE)
 _GROWTH: Final = 1.5
 # An answer is sure from this relevance on: measured, so that four of five first results that are
 # sure are right (`tests/benchmarks/recall_quality.py`).
@@ -69,35 +168,38 @@ def rank(
     *,
     once: bool = False,
     decay: float = FADING_PER_DAY,
-) -> list[Ranked]:
+) -> Iterator[Ranked]:
     """The candidates, most relevant first; among equals the newest first.
 
     A memory that was replaced comes after the one that replaces it; with `once`, which asks for
     what used to be true, before it.
     """
+    entries, matches = pool.entries, _matches(pool, signals, once=once)
+    least = _LEAST_SHARE * max(matches, default=0.0)
     whole = weights.match + weights.recency + weights.importance
-    matches = _matches(pool, signals, once=once)
-    best = max(matches.values(), default=0.0)
-    ranked: list[Ranked] = []
-    for at, match in matches.items():
-        if match <= 0.0 or match < _LEAST_SHARE * best:
+    order: list[tuple[float, float, int, int]] = []
+    for at, match in enumerate(matches):
+        if match <= 0.0 or match < least:
             continue
-        entry = pool.entries[at]
-        recency = _recency(entry, now, decay)
-        relevance = match
+        entry, relevance = entries[at], match
         if weights.recency or weights.importance:
-            relevance = weights.match * match + weights.recency * recency
+            relevance = weights.match * match + weights.recency * _recency(entry, now, decay)
             relevance = (relevance + weights.importance * entry.importance) / whole
-        relevance = round(relevance, _PLACES)
-        ranked.append(
-            Ranked(at, relevance, match, recency, entry.importance, is_sure(signals, at, match))
-        )
-    return _ordered(pool, ranked)
+        order.append((round(relevance, _PLACES), entry.created_at, entry.key, at))
+    order.sort(reverse=True)
+    # Only the first of them are read.
+    for relevance, _, _, at in order:
+        entry, match = entries[at], matches[at]
+        recency, sure = _recency(entry, now, decay), is_sure(signals, at, match)
+        yield Ranked(at, relevance, match, recency, entry.importance, sure)
 
 
-def match_of(pool: Pool, signals: Signals, at: int) -> float:
-    """The sum of an entry's signals as a value from 0 to 1; .78 for one that has all words."""
-    return 1 - math.exp(-_GROWTH * max(0.0, signals.relevance[at]) * pool.entries[at].source.weight)
+def matches_of(pool: Pool, signals: Signals) -> list[float]:
+    """The sum of each entry's signals as a value from 0 to 1; .78 for one that has all words."""
+    return [
+        1 - math.exp(-_GROWTH * relevance * entry.source.weight) if relevance > 0 else 0.0
+        for entry, relevance in zip(pool.entries, signals.relevance, strict=True)
+    ]
 
 
 def is_sure(signals: Signals, at: int, match: float) -> bool:
@@ -109,19 +211,18 @@ def is_sure(signals: Signals, at: int, match: float) -> bool:
     return match >= _SURE and (len(met) > 1 or (signals.words == 1 and "" in met.values()))
 
 
-def _matches(pool: Pool, signals: Signals, *, once: bool) -> dict[int, float]:
+def _matches(pool: Pool, signals: Signals, *, once: bool) -> list[float]:
     """The match of each entry, 0 to 1, with replaced memories beside what replaced them."""
-    entries = pool.entries
-    matches = {at: match_of(pool, signals, at) for at in range(len(entries))}
-    places = {entry.key: at for at, entry in enumerate(entries) if entry.source is MEMORIES}
+    entries, matches = pool.entries, matches_of(pool, signals)
+    places = {entry.key: at for at, entry in enumerate(entries)}
     replaced = [
         (at, newer)
         for at, entry in enumerate(entries)
         if entry.superseded_by is not None
         and (newer := places.get(MEMORIES.key(entry.superseded_by))) is not None
     ]
-    if not signals.dated:
-        replaced += _perhaps_replaced(pool, signals, matches, once=once)
+    if "phrase" not in signals.columns:
+        replaced += successors(pool, signals, matches, once=once)
     # From the oldest on: what replaced it may itself have been replaced.
     for at, newer in sorted(replaced, key=lambda pair: entries[pair[0]].created_at):
         higher = max(matches[at], matches[newer])
@@ -129,108 +230,6 @@ def _matches(pool: Pool, signals: Signals, *, once: bool) -> dict[int, float]:
         matches[first] = higher
         matches[second] = min(matches[second], max(0.0, higher - _STEP))
     return matches
-
-
-def _perhaps_replaced(
-    pool: Pool, signals: Signals, matches: Mapping[int, float], *, once: bool
-) -> list[tuple[int, int]]:
-    """Pairs of statements of which the newer tells of a change of the same thing.
-
-    One of each pair is among the best: the older, or with `once` the newer. Only the order follows
-    from it, neither is marked. That both share a word of the question is not enough: "the dentist's
-    appointment moved" changes no answer to who the dentist is.
-    """
-    entries = pool.entries
-    lone = [at for at in matches if entries[at].source is MEMORIES and not entries[at].is_turn]
-    changes = [at for at in lone if CHANGE in entries[at].codes and not entries[at].superseded_by]
-    best = nlargest(_BEST, lone, key=matches.__getitem__) if changes else []
-    best = [at for at in best if matches[at] >= _LEAST_REPLACED * matches[best[0]]]
-    topics = {at: _topics(entries[at]) for at in lone} if best else {}
-    spread = Counter(chain.from_iterable(topics.values()))
-    pairs: list[tuple[int, int]] = []
-    for at in best:
-        if once and at not in changes:
-            continue
-        place = _place(entries[at])
-        others = [
-            other
-            for other in (lone if once else changes)
-            if (_place(entries[other]) < place if once else _place(entries[other]) > place)
-            and not topics[at].isdisjoint(topics[other])
-        ]
-        others = [
-            other
-            for other in others
-            if _is_of_same(
-                *((other, at) if once else (at, other)), entries, topics, spread, signals.asked
-            )
-        ]
-        if others and once:
-            pairs.append((max(others, key=matches.__getitem__), at))
-        elif others:
-            pairs.append((at, max(others, key=lambda other: _place(entries[other]))))
-    return pairs
-
-
-def _place(entry: Candidate) -> tuple[float, int]:
-    """Its place in time; of the same moment, in the order of storing."""
-    return entry.created_at, entry.key
-
-
-def _is_of_same(
-    older: int,
-    newer: int,
-    entries: Sequence[Candidate],
-    topics: Mapping[int, frozenset[str]],
-    spread: Mapping[str, int],
-    asked: Collection[str],
-) -> bool:
-    """Whether two statements share enough: a good part of either's topics, rare ones above all.
-
-    A single topic must be beyond the question, or both must have a value. `spread` is the number
-    of statements that have each topic.
-    """
-    shared = topics[older] & topics[newer]
-    values = _has_value(entries[older]) and _has_value(entries[newer])
-    if len(shared) == 1 and shared.issubset(asked) and not values:
-        return False
-
-    # The newer often names what it replaces: "Chloé moved to Halifax".
-    if any(spread[topic] == 2 for topic in shared.difference(asked) if topic < _FIRST):
-        return True
-
-    def weight(of: Collection[str]) -> float:
-        return sum(math.log1p(len(topics) / spread[topic]) for topic in of)
-
-    least = min(weight(topics[older]), weight(topics[newer]))
-    return weight(shared) >= _LEAST_SHARED * least
-
-
-def _topics(entry: Candidate) -> frozenset[str]:
-    """The terms with a topic of a statement, and the codes of its concepts without classes."""
-    concepts = (code for code in entry.codes if code >= _FIRST and not ord(code) & 1)
-    named = (term for term in entry.terms.split() if not term[0].isdigit())
-    return frozenset((*concepts, *named)) - _little()
-
-
-def _has_value(entry: Candidate) -> bool:
-    return any(term[0].isdigit() or term in _numbers() for term in entry.terms.split())
-
-
-@cache
-def _little() -> frozenset[str]:
-    return little_terms() | _numbers()
-
-
-@cache
-def _numbers() -> frozenset[str]:
-    return frozenset(terms_of(" ".join(words("numbers"))))
-
-
-def _ordered(pool: Pool, ranked: list[Ranked]) -> list[Ranked]:
-    entries = pool.entries
-    ranked.sort(key=lambda one: (-one.relevance, -entries[one.at].created_at, -entries[one.at].key))
-    return ranked
 
 
 def rank_as(
@@ -241,20 +240,29 @@ def rank_as(
     decay: float = FADING_PER_DAY,
     weights: Weights | None = None,
     scores: Mapping[int, float] | None = None,
+    near: Mapping[int, float] | None = None,
 ) -> list[Ranked]:
     """All matches in the order of a published formula; BM25 as a fraction of the best.
 
-    `scores` are those of candidates with another formula, by their index in the pool.
+    `scores` are those of candidates with another formula, by their index in the pool; `near` the
+    cosines of the nearest by key, which match in place of the words if one is near enough.
     """
     judge, weights = _JUDGES[preset], weights or PUBLISHED[preset]
     ranked: list[Ranked] = []
+    matches = matches_of(pool, signals)
+    similar = {key: value for key, value in (near or {}).items() if value >= _LEAST_SIMILARITY}
     for at, entry in enumerate(pool.entries):
-        if signals.bm25[at] > 0:
-            parts = judge(entry, signals.bm25[at], now, decay, weights)
+        match = similar.get(entry.key, 0.0) if similar else signals.bm25[at]
+        if match > 0:
+            parts = judge(entry, match, now, decay, weights)
             relevance = (scores or {}).get(at, parts.relevance * entry.source.weight)
-            sure = is_sure(signals, at, match_of(pool, signals, at))
+            sure = is_sure(signals, at, matches[at])
             ranked.append(Ranked(at, relevance, parts.match, parts.recency, parts.importance, sure))
-    return _ordered(pool, ranked)
+    entries = pool.entries
+    ranked.sort(
+        key=lambda item: (-item.relevance, -entries[item.at].created_at, -entries[item.at].key)
+    )
+    return ranked
 
 
 def rank_by_tree(
@@ -271,12 +279,13 @@ def rank_by_tree(
     score decides.
     """
     judged: list[tuple[float, Ranked]] = []
+    matches = matches_of(pool, signals)
     for at, entry in enumerate(pool.entries):
         path = next((p for p in paths if is_within(entry.category, p.path)), None)
         if path is not None:
             worth = score(entry.importance, entry.created_at, entry.access_count, now, scoring)
             recency = _recency(entry, now, decay)
-            sure = is_sure(signals, at, match_of(pool, signals, at))
+            sure = is_sure(signals, at, matches[at])
             ranked = Ranked(at, path.relevance, path.share, recency, entry.importance, sure)
             judged.append((worth, ranked))
     judged.sort(key=lambda pair: (-pair[1].relevance, -pair[0], -pool.entries[pair[1].at].key))

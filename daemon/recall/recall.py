@@ -4,40 +4,46 @@ from __future__ import annotations
 
 import datetime as dt
 import sqlite3
-from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, chain, islice
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
 from ..config.settings import Tuning, Weights
 from ..language.thesaurus import thesaurus
+from ..memory.agent_files import Skill
+from ..memory.entities import Entity
 from ..memory.experiences import Experience
-from ..memory.own_files import Skill
 from ..memory.records import Memory, Pair
 from ..memory.scoring import Scoring
-from ..memory.tree_nodes import Node, is_within
-from ..shapes.recall import Preset
-from ..store import introductions, people, tree_rows
+from ..memory.tree_nodes import NamedCategory, is_within
+from ..memory.vectors import MOST_NEAR, Nearness
+from ..schemas.recall import Preset
+from ..store import names, tree_rows
+from ..store.agent_entries import OwnEntry
 from ..store.connection import derived
-from ..store.entities import Entity
-from ..store.own_entries import OwnEntry
 from ..store.selecting import Filters, teach_score
 from . import pool as pools
 from . import tree_search
 from .pool import Pool
 from .postings import Postings, admitted, demands_phrases, look_up
-from .presets import tinyclaw_pair
 from .query import MOST_CHARS, Query, parse
-from .ranking import Ranked, rank, rank_as, rank_by_tree
+from .ranking import Ranked, rank, rank_as, rank_by_tree, tinyclaw_pair
 from .signals import Signals, measure
-from .sources import CHUNKS, MEMORIES, PAIRS, SOURCES, Source
-from .tree_search import Reasoned, TreeHit
+from .sources import CHUNKS, MEMORIES, PAIRS, SOURCES, Condition, Conditions, Source
+from .successors import later_rows
+from .tree_search import TreeHit
 
 Mode: TypeAlias = Literal["keyword", "tree", "llm", "hybrid"]
 Confidence: TypeAlias = Literal["sure", "unsure", "none"]
 
 _PER_CATEGORY: Final = 20
+# In so many memories any topic is spoken of by chance, and looking them up takes longer.
+_MANY: Final = 3_000
+# The number of the nearest in meaning that are candidates; more cost time and add nothing.
+_NEAREST: Final = 12
+_WIDER: Final = 8
 # The maximum number of results that are shown unless the caller says how many, if the first is not
 # sure.
 UNSURE_LIMIT: Final = 5
@@ -59,7 +65,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         now: the time that "last week" is relative to, and that the age of memories is measured at.
         local: the time zone of days in the query.
         reasoned: categories that a model named for the query; their memories are candidates, too.
+        isolated: whether the answer must tell nothing of what the filters leave out, not even how
+            much it is.
         explain: whether hits include the contribution of each signal and the lending neighbours.
+        nearness: how near the items are in meaning; None: words alone answer.
     """
 
     text: str
@@ -76,18 +85,25 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     scoring: Scoring = Scoring()
     now: float
     local: dt.tzinfo = dt.UTC
-    reasoned: tuple[Reasoned, ...] = ()
+    reasoned: tuple[NamedCategory, ...] = ()
+    isolated: bool = False
     explain: bool = False
+    nearness: Nearness | None = None
 
 
 class Looked(msgspec.Struct, frozen=True):
-    """The candidates of a query with their signals, before ranking."""
+    """The candidates of a query with their signals, before ranking.
+
+    `near` has the cosines of what is nearest in meaning, by key.
+    """
 
     query: Query
+    sources: Conditions
     postings: Postings
     pool: Pool
     signals: Signals
     paths: tuple[TreeHit, ...]
+    near: Mapping[int, float]
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -98,8 +114,9 @@ class Hit(msgspec.Struct, frozen=True):
         item: a memory, or an item of another source.
         sure: whether it most likely answers the query.
         outdated: whether a newer memory contradicts it.
-        method: `keyword`; `keyword-tree` if only its category matches; `llm-tree` if a model named
-            its category; `cold-remote` if it is in the remote database only.
+        method: `keyword`; `meaning` if it has no word of the query; `keyword-tree` if only its
+            category matches; `llm-tree` if a model named its category; `cold-remote` if it is in
+            the remote database only.
         words: the words of the query that it contains.
         path: the category of the tree search that contains it, or "".
         reason: a model's reason for naming that category, or "".
@@ -120,7 +137,7 @@ class Hit(msgspec.Struct, frozen=True):
     reason: str
     signals: dict[str, float]
     meant: Mapping[str, str]
-    lenders: tuple[str, ...]
+    neighbours: tuple[str, ...]
 
     @property
     def by(self) -> dict[str, str]:
@@ -150,7 +167,7 @@ class Hit(msgspec.Struct, frozen=True):
             case Experience(intent=intent, solution=solution):
                 return f"{intent} → {solution}" if isinstance(solution, str) else intent
             case Entity() as entity:
-                return entity.said
+                return entity.summary
             case OwnEntry(item=Skill(description=description)):
                 return description
             case OwnEntry(item=entry):
@@ -201,52 +218,95 @@ def recall(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Answer:
     """Answer a request from one snapshot of the database, over a read connection."""
     looked = look(db, request, tuning)
     ranked = _ranked(db, looked, request, tuning.decay_per_day)
-    hits = _within(_hits(db, _first(ranked, looked, request), looked, request), request.max_tokens)
-    sources = _sources(request, looked.query)
-    counts = derived(db, "sources", None, lambda: _counts(db)) | {CHUNKS.name: CHUNKS.count(db)}
-    searched = {one.name: counts[one.name] if one in sources else 0 for one in SOURCES}
-    why = "" if hits else _why(db, request, tuning, looked, ranked, searched)
+    best = next(ranked, None)
+    first = _first(ranked if best is None else chain((best,), ranked), looked, request)
+    hits = _within(_hits(db, first, looked, request), request.max_tokens)
+    searched = _searched(db, looked.sources, request)
+    why = "" if hits else _why(db, request, tuning, looked, best, searched)
+    if request.isolated:
+        inside = request.filters.category or "root"
+        paths = tuple(path for path in looked.paths if is_within(path.path, inside))
+        return Answer(hits, searched, looked.query, (), paths, why)
     return Answer(hits, searched, looked.query, looked.postings.common, looked.paths, why)
+
+
+def _searched(db: sqlite3.Connection, sources: Conditions, request: Request) -> dict[str, int]:
+    """The number of items searched, by source."""
+    if request.isolated:
+        counts = {source.name: source.count_passing(db, condition) for source, condition in sources}
+    else:
+        counts = derived(db, "sources", None, lambda: _counts(db)) | {CHUNKS.name: CHUNKS.count(db)}
+    searched = dict.fromkeys((source.name for source in SOURCES), 0)
+    return searched | {source.name: counts[source.name] for source, _ in sources}
 
 
 def _counts(db: sqlite3.Connection) -> dict[str, int]:
     """The number of items of each source in the main database."""
-    return {one.name: one.count(db) for one in SOURCES if one is not CHUNKS}
+    return {source.name: source.count(db) for source in SOURCES if source is not CHUNKS}
 
 
 def look(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Looked:
     """The candidates and their signals, before ranking; arguments as in `recall`."""
     if request.filters.tier is not None:
         teach_score(db, request.now, request.scoring)
-    known = people.named_in(db, request.text[:MOST_CHARS])
+    known = names.named_in(db, request.text[:MOST_CHARS])
+    if request.isolated and known:
+        known = _speaking_inside(db, known, request)
     query = parse(request.text, request.now, request.local, known, tuning.synonyms)
-    query = _with_names(db, query)
+    query = _with_names(db, query, request)
     if request.mode == "tree":
         query = msgspec.structs.replace(query, dates=())
     sources = _sources(request, query)
     nodes = derived(db, "tree", None, lambda: tree_rows.load(db))
     paths = tuple(tree_search.search(nodes, request.text, request.now))
-    postings = look_up(
-        db, query, sources, common_share=tuning.common_word_share, newest=tuning.candidates
-    )
-    pool = _pool(db, query, postings, nodes, paths, sources, request, tuning)
+    indexed, common = [source for source, _ in sources], tuning.common_word_share
+    postings = look_up(db, query, indexed, common_share=common, newest=tuning.candidates)
+    near = _near(request, query, sources)
+    tops = [*(named.path for named in request.reasoned), *(named.path for named in paths)]
+    below = [path for path in nodes if any(is_within(path, top) for top in tops)]
+    wider = _wider(request)
+    named = islice(near, wider * (_NEAREST if request.preset is None else MOST_NEAR))
+    pool = _pool(db, query, postings, below, [*named], sources, request, tuning)
+    if near and wider > 1:
+        passing = near.keys() & {entry.key for entry in pool.entries}
+        near = dict(islice((item for item in near.items() if item[0] in passing), MOST_NEAR))
+    texts = postings.texts.get(MEMORIES.name, 0)
+    if len(pool.entries) < texts < _MANY and request.mode != "tree" and not request.preset:
+        later = admitted(db, query, later_rows(db, query, pool))
+        pool = pools.with_memories(db, pool, later, sources)
     signals = measure(
         query,
         postings,
         pool,
+        near=near,
         reasoned={path.path: path.relevance for path in request.reasoned},
         paths=tree_search.category_terms(nodes, query, postings.size),
         now=request.now,
         local=request.local,
     )
-    return Looked(query, postings, pool, signals, paths)
+    return Looked(query, sources, postings, pool, signals, paths, near)
 
 
-def _with_names(db: sqlite3.Connection, query: Query) -> Query:
+def _speaking_inside(db: sqlite3.Connection, names: Sequence[str], request: Request) -> list[str]:
+    """Those of the people who say something that passes the filters."""
+    condition = MEMORIES.passes(request.filters, request.now)
+    if condition is None:
+        return []
+    result = db.execute(
+        "SELECT DISTINCT actor FROM memories WHERE actor IN (SELECT value FROM json_each(?))"
+        f" AND {condition[0]}",
+        (msgspec.json.encode(names).decode(), *condition[1]),
+    )
+    return [actor for (actor,) in result]
+
+
+def _with_names(db: sqlite3.Connection, query: Query, request: Request) -> Query:
     """The query with the names that memories introduce by its words: of "son", "toby"."""
     codes = {code for word in query.words if word.term for code in word.codes}
-    names = introductions.names_of(db, codes) if codes else {}
-    if not names:
+    everywhere: Condition = ("true", ())
+    within = MEMORIES.passes(request.filters, request.now) if request.isolated else everywhere
+    introduced = names.names_of(db, codes, within) if codes and within is not None else {}
+    if not introduced:
         return query
     asked = {word.text for word in query.words}
     words = [
@@ -254,7 +314,10 @@ def _with_names(db: sqlite3.Connection, query: Query) -> Query:
             word,
             names=tuple(
                 dict.fromkeys(
-                    name for code in word.codes for name in names.get(code, ()) if name not in asked
+                    name
+                    for code in word.codes
+                    for name in introduced.get(code, ())
+                    if name not in asked
                 )
             ),
         )
@@ -263,38 +326,53 @@ def _with_names(db: sqlite3.Connection, query: Query) -> Query:
     return msgspec.structs.replace(query, words=tuple(words))
 
 
-def _sources(request: Request, query: Query) -> list[Source]:
+def _sources(request: Request, query: Query) -> Conditions:
     """The sources to search: only memories for a tree search and for a query of a time alone."""
     by_time = query.of_time and request.sources is None
     only_memories = request.mode == "tree" or query.empty or by_time
     return [
-        one
-        for one in ((MEMORIES,) if only_memories else SOURCES)
-        if one.passes(request.filters, request.now) is not None
-        and (request.sources is None or one.name in request.sources)
+        (source, condition)
+        for source in ((MEMORIES,) if only_memories else SOURCES)
+        if request.sources is None or source.name in request.sources
+        if (condition := source.passes(request.filters, request.now)) is not None
     ]
+
+
+def _near(request: Request, query: Query, sources: Conditions) -> dict[int, float]:
+    """The cosines of what is nearest in meaning among the sources, by key, the nearest first."""
+    nearness = request.nearness
+    if nearness is None or request.mode == "tree" or request.preset == "tinyclaw" or query.of_time:
+        return {}
+    nearest = nearness.nearest(_wider(request) * MOST_NEAR)
+    return {key: cosine for key, cosine in nearest if any(source.has(key) for source, _ in sources)}
+
+
+def _wider(request: Request) -> int:
+    """How many times more of the nearest to compare, since most of them may not pass."""
+    return 1 if request.sources is None and request.filters == Filters() else _WIDER
 
 
 def _pool(
     db: sqlite3.Connection,
     query: Query,
     postings: Postings,
-    nodes: Mapping[str, Node],
-    paths: Sequence[TreeHit],
-    sources: Sequence[Source],
+    categories: Sequence[str],
+    near: Iterable[int],
+    sources: Conditions,
     request: Request,
     tuning: Tuning,
 ) -> Pool:
-    named: list[int] = []
+    named = MEMORIES.rows(near)
     if request.mode != "tree":
         named += pools.told_then(db, query, request.now, request.local)
         named += pools.of_actor(db, query)
-    if MEMORIES in sources and not query.of_time:
-        tops = [found.path for found in request.reasoned] + [found.path for found in paths]
-        below = [path for path in nodes if any(is_within(path, top) for top in tops)]
+    memories = next((condition for source, condition in sources if source is MEMORIES), None)
+    if memories is not None and not query.of_time:
         most = max(request.limit, _PER_CATEGORY)
-        named += pools.of_categories(db, below, request.filters, request.now, most)
+        named += pools.of_categories(db, categories, memories, most)
     keys = {*admitted(db, query, named)}
+    if not (query.excluded or demands_phrases(query)):
+        keys |= {*near}
     if request.mode == "tree":
         postings = msgspec.structs.replace(postings, words=(), newest=(), phrased=frozenset())
     return pools.gather(
@@ -302,22 +380,23 @@ def _pool(
         query,
         postings,
         keys,
-        request.filters,
         sources,
-        now=request.now,
         limit=tuning.candidates,
         least=request.limit,
         neighbours=not (request.mode == "tree" or query.excluded or demands_phrases(query)),
     )
 
 
-def _ranked(db: sqlite3.Connection, looked: Looked, request: Request, decay: float) -> list[Ranked]:
+def _ranked(
+    db: sqlite3.Connection, looked: Looked, request: Request, decay: float
+) -> Iterator[Ranked]:
     pool, signals, now = looked.pool, looked.signals, request.now
     if request.mode == "tree":
-        return rank_by_tree(pool, signals, looked.paths, request.scoring, now, decay)
+        return iter(rank_by_tree(pool, signals, looked.paths, request.scoring, now, decay))
     if request.preset is not None:
         pairs = _tinyclaw_pairs(db, pool, request.text) if request.preset == "tinyclaw" else {}
-        return rank_as(pool, signals, request.preset, now, decay, request.weights, pairs)
+        weights = request.weights
+        return iter(rank_as(pool, signals, request.preset, now, decay, weights, pairs, looked.near))
     weights = request.weights or Weights()
     return rank(pool, signals, weights, now, once=looked.query.once, decay=decay)
 
@@ -332,19 +411,19 @@ def _tinyclaw_pairs(db: sqlite3.Connection, pool: Pool, text: str) -> dict[int, 
     return {at: score for at, score in scores.items() if score is not None}
 
 
-def _first(ranked: Sequence[Ranked], looked: Looked, request: Request) -> list[Ranked]:
+def _first(ranked: Iterable[Ranked], looked: Looked, request: Request) -> list[Ranked]:
     """The first results that the request admits."""
     limit, least = request.limit, request.min_relevance or 0.0
     chosen: list[Ranked] = []
-    for one in ranked:
-        source = looked.pool.entries[one.at].source.name
+    for item in ranked:
+        source = looked.pool.entries[item.at].source.name
         if request.shown is not None and source not in request.shown:
             continue
-        if one.relevance < least:
+        if item.relevance < least:
             continue
-        if not chosen and not one.sure and request.unsure_limit is not None:
+        if not chosen and not item.sure and request.unsure_limit is not None:
             limit = min(limit, request.unsure_limit)
-        chosen.append(one)
+        chosen.append(item)
         if len(chosen) == limit:
             break
     return chosen
@@ -366,39 +445,41 @@ def _hits(
 ) -> tuple[Hit, ...]:
     pool, signals, paths = looked.pool, looked.signals, looked.paths
     by_source: dict[str, list[Ranked]] = {}
-    for one in chosen:
-        by_source.setdefault(pool.entries[one.at].source.name, []).append(one)
+    for ranked in chosen:
+        by_source.setdefault(pool.entries[ranked.at].source.name, []).append(ranked)
     items: dict[int, Any] = {}
-    lenders: dict[int, tuple[str, ...]] = {}
+    neighbours: dict[int, tuple[str, ...]] = {}
     for source in SOURCES:
         best = by_source.get(source.name)
         if not best:
             continue
-        shown = source.show(db, [pool.entries[one.at].row for one in best])
+        shown = source.show(db, [pool.entries[item.at].row for item in best])
         items |= {one.at: shown[pool.entries[one.at].row] for one in best}
         if request.explain:
-            lenders |= _lenders(db, source, pool, signals, best)
+            neighbours |= _lenders(db, source, pool, signals, best)
     hits: list[Hit] = []
-    for one in chosen:
-        entry, met = pool.entries[one.at], signals.met[one.at]
+    for ranked in chosen:
+        entry, met = pool.entries[ranked.at], signals.met[ranked.at]
         words = tuple(word.text for word in looked.query.words if word.text in met)
         path = next((p.path for p in paths if is_within(entry.category, p.path)), "")
         reasoned = next((r for r in request.reasoned if is_within(entry.category, r.path)), None)
         method = "keyword" if words or not path else "keyword-tree"
+        if not words and entry.key in looked.near:
+            method = "meaning"
         hits.append(
             Hit(
                 source=entry.source.name,
-                item=items[one.at],
-                ranked=one,
-                sure=one.sure,
+                item=items[ranked.at],
+                ranked=ranked,
+                sure=ranked.sure,
                 outdated=entry.superseded_by is not None,
                 method=method if reasoned is None else "llm-tree",
                 words=words,
                 path=path if reasoned is None else reasoned.path,
                 reason="" if reasoned is None else reasoned.reason,
-                signals=signals.parts(one.at) if request.explain else {},
+                signals=signals.parts(ranked.at) if request.explain else {},
                 meant={word: code for word, code in met.items() if code},
-                lenders=lenders.get(one.at, ()),
+                neighbours=neighbours.get(ranked.at, ()),
             )
         )
     return tuple(hits)
@@ -409,8 +490,8 @@ def _lenders(
 ) -> dict[int, tuple[str, ...]]:
     """For each hit, the ids of the neighbours that lend it their words."""
     near = {
-        one.at: [place for _, place in pool.around(one.at) if signals.bm25[place] > 0]
-        for one in best
+        ranked.at: [place for _, place in pool.around(ranked.at) if signals.bm25[place] > 0]
+        for ranked in best
     }
     rows = {pool.entries[place].row for places in near.values() for place in places}
     if not rows:
@@ -426,20 +507,19 @@ def _why(  # noqa: PLR0911 - a reason each
     request: Request,
     tuning: Tuning,
     looked: Looked,
-    ranked: Sequence[Ranked],
+    best: Ranked | None,
     searched: Mapping[str, int],
 ) -> str:
     query, postings = looked.query, looked.postings
-    if ranked and request.min_relevance is not None:
-        best = max(one.relevance for one in ranked)
-        return f"nothing is as relevant as required: the best reaches {best:.2f}"
-    if not any(searched[one.name] for one in SOURCES if one is not PAIRS):
+    if best is not None and request.min_relevance is not None:
+        return f"nothing is as relevant as required: the best reaches {best.relevance:.2f}"
+    if not any(searched[source.name] for source in SOURCES if source is not PAIRS):
         return "nothing is stored there yet" if request.filters.paths else "nothing is stored yet"
     if query.empty:
         return "the query has no words to look for"
     if request.mode == "tree":
         return "no category of the tree has a word of the query"
-    if request.filters != Filters():
+    if request.filters != Filters() and not request.isolated:
         free = msgspec.structs.replace(request, filters=Filters(), limit=1)
         if recall(db, free, tuning).hits:
             return "there are matches, but the filters leave none of them"
@@ -447,6 +527,5 @@ def _why(  # noqa: PLR0911 - a reason each
         return f"nothing is stored of '{query.dates[0].text}'"
     if postings.newest or any(not posting.word.is_grammar for posting in postings.words):
         return "what has a word of the query was left out by the rest of it"
-    return (
-        f"nothing stored has a word of it, or one that means the same: {', '.join(query.telling)}"
-    )
+    words = ", ".join(query.telling)
+    return f"nothing stored has a word of it, or one that means the same: {words}"

@@ -10,26 +10,31 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from itertools import chain, compress, count
+from itertools import chain
 from typing import Final
 
 import msgspec
 
-from ..language.dates import seconds_of
+from ..language.dates import DAY_CODE, seconds_of
+from ..language.meaning import CHANGE, NAME
+from ..language.vocabulary import words
 from ..memory.scoring import DAY
 from ..memory.stemming import terms_of
 from ..memory.tree_nodes import is_within
+from ..memory.vectors import nearer_than_rest
 from .pool import DISTANCES, Pool
 from .postings import Posting, Postings, weight_of
-from .query import Query, is_lone, little
+from .query import Query, Wanted, is_lone, little
 from .sources import Candidate
 
 # BM25: the saturation of a word's count, and how much the length of a text counts.
 # (Robertson, Zaragoza: The Probabilistic Relevance Framework, 2009.)
 K1: Final = 1.2
+_FIRST_DATE: Final = chr(DAY_CODE)
 _B: Final = 0.3
 WEIGHTS: Final = {
     # BM25 of its words and of what means the same; of the first words of a long text.
@@ -43,6 +48,10 @@ WEIGHTS: Final = {
     "speaker": 0.5, "told": 0.2,
     # A quoted phrase; terms that the best texts share, for a question of many words.
     "phrase": 1.0, "feedback": 0.2,
+    # Having a name or a value, if the question wants one.
+    "wanted": 0.1,
+    # Being nearer in meaning than most, by the vectors of an encoder.
+    "meaning": 0.3,
 }  # fmt: skip
 # The share of a match that counts for its neighbours at each distance; the best one counts.
 _LENT: Final = {1: 0.8, 2: 0.7, 3: 0.5, 4: 0.3}
@@ -55,6 +64,8 @@ _TRUSTED: Final = 6
 _LENT_TERMS: Final = 15
 _REPEATED: Final = 60
 _MANY_WORDS: Final = 6
+# An answer with so much of the question is likely.
+_LIKELY: Final = 0.4
 # Days until the signal of a day has faded to 1/e, after the day and before it.
 _FADES_AFTER: Final = 4.0
 _FADES_BEFORE: Final = 1.0
@@ -73,7 +84,7 @@ class Signals(msgspec.Struct, frozen=True):
         met: for each entry, the words of the question that it has, with what they are met by: ""
             for the word itself, else the code of a concept or date.
         asked: the terms and codes of the question's words.
-        dated: whether the question names a time.
+        wants: what kind of word the question asks for.
         words: the number of the question's words that are no words of grammar.
     """
 
@@ -82,7 +93,7 @@ class Signals(msgspec.Struct, frozen=True):
     bm25: Sequence[float]
     met: Sequence[Mapping[str, str]]
     asked: frozenset[str]
-    dated: bool
+    wants: Wanted
     words: int
 
     def parts(self, at: int) -> dict[str, float]:
@@ -98,6 +109,7 @@ def measure(
     query: Query,
     postings: Postings,
     pool: Pool,
+    near: Mapping[int, float],
     reasoned: Mapping[str, float],
     paths: Mapping[str, Mapping[str, float]],
     now: float,
@@ -109,17 +121,55 @@ def measure(
         query: the question.
         postings: its words in the indexes.
         pool: the candidates.
+        near: the cosines of the nearest items, at most `MOST_NEAR`, by key.
         reasoned: the categories that a model named, with their relevance.
         paths: for each category, the query's terms in its path or description, with their weights.
         now: seconds since the epoch.
         local: the time zone of days in the question.
     """
+    scores = _WordScores(postings, pool)
+    columns = scores.columns() | _other_columns(
+        query, postings, pool, reasoned, paths, scores, _told_in(query, now, local)
+    )
+    sums = [0.0] * len(pool.entries)
+    for name, column in columns.items():
+        sums = _with(sums, name, column)
+    if query.wants:
+        columns["wanted"] = _wanted(query, pool, sums)
+        sums = _with(sums, "wanted", columns["wanted"])
+    if near:
+        shares = nearer_than_rest(near)
+        columns["meaning"] = [shares.get(entry.key, 0.0) for entry in pool.entries]
+        sums = _with(sums, "meaning", columns["meaning"])
+    best = max(scores.own, default=0.0) or 1.0
+    telling = sum(not word.is_grammar for word in query.words)
+    asked = frozenset(label for word in query.words for label in (word.term, *word.codes))
+    return Signals(
+        columns,
+        sums,
+        [own / best for own in scores.own],
+        scores.met,
+        asked,
+        query.wants,
+        telling,
+    )
+
+
+def _other_columns(
+    query: Query,
+    postings: Postings,
+    pool: Pool,
+    reasoned: Mapping[str, float],
+    paths: Mapping[str, Mapping[str, float]],
+    scores: _WordScores,
+    times: list[tuple[float, float]],
+) -> dict[str, list[float]]:
+    """The signals beside the words, those that the question gives rise to."""
     entries = pool.entries
-    words = _WordScores(postings, pool)
-    columns = words.columns()
+    columns: dict[str, list[float]] = {}
     if paths:
         columns["path"] = [
-            0.0 if entry.is_turn else sum(paths.get(entry.category, {}).values()) / words.total
+            0.0 if entry.is_turn else sum(paths.get(entry.category, {}).values()) / scores.total
             for entry in entries
         ]
     if postings.phrased:
@@ -127,27 +177,30 @@ def measure(
     if reasoned:
         columns["reasoned"] = _in_category(entries, reasoned)
     if query.people and not query.together:
-        columns["speaker"] = _by_speaker(query, entries, words.terms)
-    if times := _told_in(query, now, local):
+        columns["speaker"] = _by_speaker(query, entries, scores.texts)
+    if times:
         columns["told"] = [
             _told(entry.created_at, times, only_then=query.of_time) for entry in entries
         ]
-    sums = [0.0] * len(entries)
-    for name, column in columns.items():
-        weight = WEIGHTS[name]
-        sums = [total + weight * value for total, value in zip(sums, column, strict=True)]
-    best = max(words.own, default=0.0) or 1.0
-    telling = sum(not word.is_grammar for word in query.words)
-    asked = frozenset(label for word in query.words for label in (word.term, *word.codes))
-    return Signals(
-        columns,
-        sums,
-        [own / best for own in words.own],
-        words.met,
-        asked,
-        bool(query.dates),
-        telling,
-    )
+    return columns
+
+
+def _wanted(query: Query, pool: Pool, sums: Sequence[float]) -> list[float]:
+    """Whether each entry has what is asked for: a name, a time, a number.
+
+    An entry that has nothing else of the question may answer it only if nothing likely does.
+    """
+    unlikely = max(sums, default=0.0) < _LIKELY
+    return [
+        float((unlikely or total > 0) and has_wanted(entry, query.wants))
+        for entry, total in zip(pool.entries, sums, strict=True)
+    ]
+
+
+def _with(sums: Sequence[float], name: str, column: Sequence[float]) -> list[float]:
+    """The sums with a weighted signal added."""
+    weight = WEIGHTS[name]
+    return [total + weight * value for total, value in zip(sums, column, strict=True)]
 
 
 class _WordScores:
@@ -155,7 +208,8 @@ class _WordScores:
 
     Attributes:
         own: BM25 of each entry's own words and of what means the same.
-        terms: the terms of each entry.
+        texts: the terms of each entry, each with a blank before and after it, so that a term with
+            its blanks can be counted.
         met: as in `Signals`.
         total: the weight of the whole question.
     """
@@ -164,15 +218,15 @@ class _WordScores:
         self._pool = pool
         entries = pool.entries
         size = len(entries)
-        self.terms = [entry.terms.split() for entry in entries]
-        lone = {posting.word.term for posting in postings.words if is_lone(posting.word.term)}
+        self.texts = [f" {entry.terms.replace(' ', '  ')} " for entry in entries]
+        lone = [posting.word.term for posting in postings.words if is_lone(posting.word.term)]
         if lone:
             # It matches every pair that begins with it.
-            self.terms = [
-                [term[0] if term[0] in lone else term for term in terms] for terms in self.terms
-            ]
+            pairs = re.compile(rf"(?<= )([{''.join(lone)}])\S+")
+            self.texts = [pairs.sub(r"\1", text) for text in self.texts]
         share = K1 * _B / postings.mean_length
-        self._norms = [K1 * (1 - _B) + share * len(terms) for terms in self.terms]
+        self._lengths = [entry.terms.count(" ") + 1 if entry.terms else 0 for entry in entries]
+        self._norms = [K1 * (1 - _B) + share * length for length in self._lengths]
         self.own, self._lent, self._first = [0.0] * size, [0.0] * size, [0.0] * size
         self.met: list[dict[str, str]] = [{} for _ in entries]
         self._words = [posting for posting in postings.words if posting.weight]
@@ -197,19 +251,22 @@ class _WordScores:
 
     def _places(self, words: Iterable[Posting]) -> dict[str, dict[int, int]]:
         """How often each entry has each word; also sums the words at the beginning."""
-        weights = {posting.word.term: posting.weight for posting in words}
-        places: dict[str, dict[int, int]] = {term: {} for term in weights}
-        for at, terms in enumerate(self.terms):
-            early = 0.0
-            for place in compress(count(), map(places.__contains__, terms)):
-                term = terms[place]
-                counts = places[term]
-                times = counts.get(at, 0)
-                counts[at] = times + 1
-                if place < _FIRST and not times:
-                    early += weights[term]
-            if len(terms) > 2 * _FIRST:
-                self._first[at] = early
+        beginnings = {
+            at: f"{'  '.join(self.texts[at].split('  ', _FIRST)[:_FIRST])} "
+            for at, length in enumerate(self._lengths)
+            if length > 2 * _FIRST
+        }
+        places: dict[str, dict[int, int]] = {}
+        for posting in words:
+            if not posting.word.term:
+                continue
+            term = f" {posting.word.term} "
+            counts = places[posting.word.term] = {}
+            for at, times in enumerate([text.count(term) for text in self.texts]):
+                if times:
+                    counts[at] = times
+                    if term in beginnings.get(at, ""):
+                        self._first[at] += posting.weight
         return places
 
     def _scores(self, posting: Posting, counts: Mapping[int, int]) -> dict[int, float]:
@@ -251,28 +308,28 @@ class _WordScores:
         Pseudo-relevance feedback as in RM3 (Abdul-Jaleel et al., TREC 2004), but against the
         candidates instead of all texts, which needs no look-up.
         """
-        made = [0.0] * len(self.terms)
+        made = [0.0] * len(self.texts)
         lone = [at for at, own in enumerate(self.own) if own and not self._pool.entries[at].is_turn]
         lone = sorted(lone, key=self.own.__getitem__, reverse=True)[:_REPEATED]
         best = lone[:_TRUSTED]
-        bags = {at: set(self.terms[at]) for at in lone}
+        terms = {at: self.texts[at].split() for at in lone}
+        bags = {at: set(of_entry) for at, of_entry in terms.items()}
         shared = set().union(*(bags[at] for at in best)) - little_terms()
         spread = Counter(chain.from_iterable(map(shared.intersection, bags.values())))
         model: dict[str, float] = {}
         for at in best:
-            terms = self.terms[at]
-            for term, times in Counter(terms).items():
+            for term, times in Counter(terms[at]).items():
                 if term in shared and spread[term] > 1 and len(term) > 2:
-                    worth = self.own[at] * times / (len(terms) + 10)
+                    worth = self.own[at] * times / (self._lengths[at] + 10)
                     worth *= weight_of(spread[term], len(lone))
                     model[term] = model.get(term, 0.0) + worth
         chosen = sorted(model, key=model.__getitem__, reverse=True)[:_LENT_TERMS]
         whole = sum(model[term] for term in chosen) or 1.0
         for at in lone:
-            terms, bag, norm = self.terms[at], bags[at], self._norms[at]
+            bag, norm = bags[at], self._norms[at]
             for term in chosen:
                 if term in bag:
-                    times = terms.count(term)
+                    times = terms[at].count(term)
                     made[at] += model[term] / whole * times / (times + norm)
         return made
 
@@ -301,6 +358,24 @@ class _WordScores:
         return asked
 
 
+def has_wanted(entry: Candidate, wants: Wanted) -> bool:
+    """Whether a statement has what a question wants: a name, or a number or date."""
+    match wants:
+        case "name":
+            return NAME in entry.codes
+        case "value":
+            return any(_FIRST_DATE <= code < CHANGE for code in entry.codes) or any(
+                term[0].isdigit() or term in number_terms() for term in entry.terms.split()
+            )
+    return False
+
+
+@cache
+def number_terms() -> frozenset[str]:
+    """The terms of words for numbers."""
+    return frozenset(terms_of(" ".join(words("numbers"))))
+
+
 @cache
 def little_terms() -> frozenset[str]:
     """The terms of words that say nothing about a topic."""
@@ -318,15 +393,13 @@ def _in_category(entries: Sequence[Candidate], named: Mapping[str, float]) -> li
     return [best[entry.category] for entry in entries]
 
 
-def _by_speaker(
-    query: Query, entries: Sequence[Candidate], terms: Sequence[Sequence[str]]
-) -> list[float]:
+def _by_speaker(query: Query, entries: Sequence[Candidate], texts: Sequence[str]) -> list[float]:
     """Whether the person who is named first said it, or it names that person and has no speaker."""
     speaker = query.people[0]
-    named = set(terms_of(" ".join(query.name_words)))
+    named = [f" {term} " for term in terms_of(" ".join(query.name_words))]
     return [
-        float(entry.actor == speaker) if entry.actor else float(not named.isdisjoint(of_entry))
-        for entry, of_entry in zip(entries, terms, strict=True)
+        float(entry.actor == speaker if entry.actor else any(name in text for name in named))
+        for entry, text in zip(entries, texts, strict=True)
     ]
 
 

@@ -15,15 +15,14 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from ..memory.experiences import FADED, whole_at
 from ..store import (
+    agent_entries,
     chunk_tables,
     entities,
     entity_rows,
     experiences,
     key_values,
-    memory_table,
-    own_entries,
+    memory_rows,
     selecting,
     tree_rows,
 )
@@ -88,7 +87,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         name: singular noun of its items.
         table: its table; the column `row` is also the row of the full-text index.
         index: its full-text index.
-        columns: SQL of the fields of `Candidate` after its key, in their order.
+        columns: SQL of the fields of `Candidate` after its key, in their order; the terms of an
+            item are in the table `indexed`.
         text: SQL of the text of an item.
         beside: SQL of the rows between positions of groups, from the JSON
             [[group, first, last], …]; "" if items have no neighbours.
@@ -128,6 +128,10 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         """SQL of the key of a candidate whose row is in a column."""
         return f"{column} << {_BITS} | {self.number}"
 
+    def has_key(self, column: str) -> str:
+        """SQL: whether the key in a column belongs to this source."""
+        return f"{column} & {_NUMBER} = {self.number}"
+
     def keys(self, rows: Iterable[int]) -> list[int]:
         """The keys of candidates in these rows."""
         number = self.number
@@ -142,25 +146,29 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         number = self.number
         return [key >> _BITS for key in keys if key & _NUMBER == number]
 
+    def count_passing(self, db: sqlite3.Connection, condition: Condition) -> int:
+        """The number of items that pass."""
+        query = f"SELECT count(*) FROM {self.table} WHERE {condition[0]}"
+        return int(db.execute(query, condition[1]).fetchone()[0])
+
     def load(
         self, db: sqlite3.Connection, rows: str, argument: object, condition: Condition
     ) -> list[Candidate]:
         """The candidates that pass, in the rows that SQL selects from one JSON argument."""
-        found = db.execute(
-            f"SELECT {self.key_of('row')}, {self.columns} FROM {self.table}"
-            f" WHERE row IN ({rows}) AND {condition[0]}",
+        row = f"{self.table}.row"
+        result = db.execute(
+            f"SELECT {self.key_of(row)}, {self.columns} FROM {self.table}"
+            f" LEFT JOIN {self.index}_terms AS indexed ON indexed.row = {row}"
+            f" WHERE {row} IN ({rows}) AND {condition[0]}",
             (msgspec.json.encode(argument).decode(), *condition[1]),
         )
-        return list(starmap(Candidate, found))
+        return list(starmap(Candidate, result))
 
 
-def _columns(table: str, index: str, **given: str) -> str:
+def _columns(**given: str) -> str:
     """The columns of a candidate: `given`, and defaults for the rest."""
     default = {
-        "terms": (
-            f"coalesce((SELECT substr(terms, 1, {_READ}) FROM {index}_terms"
-            f" WHERE {index}_terms.row = {table}.row), '')"
-        ),
+        "terms": f"coalesce(substr(indexed.terms, 1, {_READ}), '')",
         "is_turn": "0",
         "group": "''",
         "position": "NULL",
@@ -171,9 +179,7 @@ def _columns(table: str, index: str, **given: str) -> str:
         "importance": "0.5",
         "superseded_by": "NULL",
         "is_question": "0",
-        "codes": (
-            f"coalesce((SELECT codes FROM {index}_terms WHERE {index}_terms.row = {table}.row), '')"
-        ),
+        "codes": "coalesce(indexed.codes, '')",
     }
     return ", ".join(
         given.get(name) or default.get(name) or name for name in Candidate.__struct_fields__[1:]
@@ -182,7 +188,7 @@ def _columns(table: str, index: str, **given: str) -> str:
 
 def _passes_as_memory(filters: Filters, now: float) -> Condition | None:
     # A filter of file paths alone selects files, not memories.
-    if filters.paths and filters.category is None:
+    if (filters.paths and filters.category is None) or filters.place == "custom":
         return None
     return selecting.where(filters, now)
 
@@ -192,22 +198,16 @@ def _passes_unfiltered(filters: Filters, _: float) -> Condition | None:
     return ("true", ()) if filters == Filters() else None
 
 
-def _passes_if(condition: str, argument: Callable[[float], float]) -> Passes:
+def _passes_if(condition: str, arguments: Callable[[float], Sequence[float]]) -> Passes:
     """For sources without such a field, but with a condition of the time."""
-    return lambda filters, now: (condition, (argument(now),)) if filters == Filters() else None
-
-
-def _pairs(db: sqlite3.Connection) -> int:
-    return int(db.execute("SELECT count(*) FROM pairs").fetchone()[0])
+    return lambda filters, now: (condition, arguments(now)) if filters == Filters() else None
 
 
 MEMORIES: Final = Source(
     name="memory",
     table="memories",
-    index=memory_table.INDEX,
+    index=memory_rows.INDEX,
     columns=_columns(
-        "memories",
-        memory_table.INDEX,
         is_turn="grp <> '' AND position IS NOT NULL",
         group="grp",
         position="position",
@@ -234,13 +234,13 @@ MEMORIES: Final = Source(
 PAIRS: Final = Source(
     name="pair",
     table="pairs",
-    index=key_values.INDEX,
-    columns=_columns("pairs", key_values.INDEX),
+    index="pair_fts",
+    columns=_columns(),
     text="key || ' ' || (SELECT data ->> 'value' FROM rows WHERE kind = 'pair' AND id = key)",
     id="key",
     passes=_passes_unfiltered,
-    show=key_values.at_rows,
-    count=_pairs,
+    show=key_values.PAIRS.at_rows,
+    count=key_values.PAIRS.count,
     # Tiny Claw's weight of a pair.
     weight=0.5,
     # A pair has no signals but its words, so the first by words are the best.
@@ -250,6 +250,8 @@ PAIRS: Final = Source(
 
 def _passes_below(filters: Filters, _: float) -> Condition | None:
     """Files have no category: a filter by category without paths selects no files."""
+    if filters == Filters(place=filters.place) and filters.place is not None:
+        return _PLACES.get(filters.place)
     if not filters.paths:
         return _passes_unfiltered(filters, _)
     if msgspec.structs.replace(filters, category=None, paths=()) != Filters():
@@ -261,14 +263,18 @@ def _passes_below(filters: Filters, _: float) -> Condition | None:
     return condition, (msgspec.json.encode([path.rstrip("/") for path in filters.paths]).decode(),)
 
 
+# Other files than the agent's own have whole paths.
+_OWN_FILES: Final = "(SELECT substr(path, 1, 1) <> '/' FROM files WHERE id = file)"
+_PLACES: Final[Mapping[str, Condition]] = {
+    "memory": (_OWN_FILES, ()),
+    "custom": (f"NOT {_OWN_FILES}", ()),
+}
 _MODIFIED: Final = "(SELECT mtime / 1e9 FROM files WHERE id = file)"
 CHUNKS: Final = Source(
     name="file",
     table="chunks",
     index=chunk_tables.INDEX,
     columns=_columns(
-        "chunks",
-        chunk_tables.INDEX,
         created_at=_MODIFIED,
         updated_at=_MODIFIED,
         # No group of a memory begins with this character.
@@ -292,10 +298,8 @@ CHUNKS: Final = Source(
 EXPERIENCES: Final = Source(
     name="experience",
     table="experiences",
-    index=experiences.INDEX,
+    index="experience_fts",
     columns=_columns(
-        "experiences",
-        experiences.INDEX,
         updated_at="last_used_at",
         last_accessed_at="last_used_at",
         access_count="use_count - 1",
@@ -306,25 +310,25 @@ EXPERIENCES: Final = Source(
         "(SELECT data ->> '$.intent' || (data -> '$.solution') FROM rows"
         " WHERE kind = 'experience' AND rows.id = experiences.id)"
     ),
-    passes=_passes_if("whole_at >= ?", partial(whole_at, FADED)),
-    show=experiences.at_rows,
-    count=experiences.count,
+    passes=_passes_if(experiences.NOT_FADED, experiences.not_faded),
+    show=experiences.EXPERIENCES.at_rows,
+    count=experiences.EXPERIENCES.count,
     depth=0.25,
 )
 
 
 def _own(name: str, plural: str) -> Source:
-    index = own_entries.INDEXES[plural]
+    index = agent_entries.INDEXES[plural]
     return Source(
         name=name,
         table=plural,
         index=index,
-        columns=_columns(plural, index, updated_at="created_at"),
-        text=own_entries.TEXT[plural],
+        columns=_columns(updated_at="created_at"),
+        text=agent_entries.TEXT[plural],
         said="data",
         passes=_passes_unfiltered,
-        show=own_entries.shown_by(plural),
-        count=partial(own_entries.count, name=plural),
+        show=agent_entries.shown_by(plural),
+        count=partial(agent_entries.count, name=plural),
         # Few of them are shown among the memories.
         depth=0.05,
     )
@@ -340,9 +344,11 @@ ENTITIES: Final = Source(
     name="entity",
     table="entities",
     index=entity_rows.INDEX,
-    columns=_columns("entities", entity_rows.INDEX, access_count="mentions"),
+    columns=_columns(access_count="mentions"),
     text="text",
-    passes=_passes_if("(mentions > 1 OR updated_at > ?)", lambda now: now - entities.FADES_AFTER),
+    passes=_passes_if(
+        "(mentions > 1 OR updated_at > ?)", lambda now: (now - entities.FADES_AFTER,)
+    ),
     show=entity_rows.at_rows,
     count=entity_rows.count,
     # The memories that mention an entity say more than its name.
@@ -350,6 +356,8 @@ ENTITIES: Final = Source(
     depth=0.05,
 )
 SOURCES: Final = (MEMORIES, PAIRS, *OWN, CHUNKS, EXPERIENCES, ENTITIES)
+# Sources to search, each with the condition that its items must pass.
+Conditions: TypeAlias = Sequence[tuple[Source, Condition]]
 _NUMBERS: Final = {source.name: number for number, source in enumerate(SOURCES)}
 
 
@@ -361,12 +369,12 @@ def versions(db: sqlite3.Connection, name: str, ids: Iterable[str]) -> dict[str,
     if name == CHUNKS.name:
         return chunk_tables.digests(db, {file_of(key) for key in ids})
     source = SOURCES[_NUMBERS[name]]
-    found = db.execute(
+    result = db.execute(
         f"SELECT {source.id}, {source.said or source.text} FROM {source.table}"
         f" WHERE {source.id} IN (SELECT value FROM json_each(?))",
         (msgspec.json.encode([*ids]).decode(),),
     )
-    return {key: hashlib.sha256(str(said).encode()).hexdigest()[:_HASH] for key, said in found}
+    return {key: hashlib.sha256(str(said).encode()).hexdigest()[:_HASH] for key, said in result}
 
 
 def file_of(chunk: str) -> str:

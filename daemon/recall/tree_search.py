@@ -13,19 +13,26 @@ category used in the future counts as just used. The relevance can reach 3, unli
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Collection, Mapping
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
+from ..language.distilling import core_summary
 from ..memory.indexing import index_words
+from ..memory.records import Distilled
 from ..memory.scoring import DAY
 from ..memory.stemming import label_terms, terms_of
-from ..memory.tree_nodes import ROOT, Node, ancestors
+from ..memory.tree_nodes import ROOT, Node, Tree, ancestors, said_of
+from ..store import tree_rows
 from .postings import LEAST_SIZE, weight_of
 from .query import Query, little
 
 _HEAVIEST: Final = 2.0
+# The number of memories in place of a description.
+_CORES: Final = 3
 
 
 class TreeHit(msgspec.Struct, frozen=True):
@@ -48,22 +55,22 @@ class TreeHit(msgspec.Struct, frozen=True):
     recency: float
 
 
-class Reasoned(msgspec.Struct, frozen=True):
-    """A category in which a model expects the answer.
+def described(db: sqlite3.Connection) -> Tree:
+    """The tree; a category without a real description has the core of its newest memories."""
+    tree = tree_rows.load(db)
+    bare = [path for path, node in tree.items() if not said_of(path, node)]
+    return tree | {
+        path: replace(tree[path], desc=_newest(db, path) or tree[path].desc) for path in bare
+    }
 
-    Attributes:
-        relevance: the model's estimate that the answer is there, 0 to 1.
-        reason: the model's reason.
-    """
 
-    path: str
-    relevance: float
-    reason: str
-
-    @property
-    def trace(self) -> tuple[str, ...]:
-        """The path from the root to it, both included."""
-        return (ROOT, *ancestors(self.path), self.path)
+def _newest(db: sqlite3.Connection, path: str) -> str:
+    rows = db.execute(
+        "SELECT text FROM memories WHERE category = ? AND merged_into IS NULL"
+        " AND superseded_by IS NULL ORDER BY created_at DESC, id LIMIT ?",
+        (path, _CORES),
+    )
+    return "; ".join(core_summary(Distilled(fact=" ".join(text.split()))) for (text,) in rows)
 
 
 def search(nodes: Mapping[str, Node], query: str, now: float, top: int = 3) -> list[TreeHit]:
@@ -72,7 +79,7 @@ def search(nodes: Mapping[str, Node], query: str, now: float, top: int = 3) -> l
     The root is never found.
     """
     words = dict.fromkeys(query.lower().split())
-    telling = {word: found for word in words if (found := _terms(word, little()))}
+    telling = {word: terms for word in words if (terms := _terms(word, little()))}
     telling = telling or {word: _terms(word, frozenset()) for word in words}
     hits = [
         hit
@@ -93,9 +100,9 @@ def category_terms(
     asked = {word.term: word.share for word in query.words if word.term and not word.is_grammar}
     telling = {word.term for word in query.words if word.term and word.text not in little()}
     matched = {
-        path: found
+        path: result
         for path, node in nodes.items()
-        if (found := asked.keys() & label_terms(path) | telling & label_terms(node.desc))
+        if (result := asked.keys() & label_terms(path) | telling & label_terms(node.desc))
     }
     counts: dict[str, int] = {}
     for path, terms in matched.items():
@@ -113,14 +120,20 @@ def category_terms(
 
 
 def _terms(word: str, but: Collection[str]) -> frozenset[str]:
-    return frozenset(terms_of(" ".join(one for one in index_words(word) if one not in but)))
+    return frozenset(
+        terms_of(" ".join(index_word for index_word in index_words(word) if index_word not in but))
+    )
 
 
 def _hit(
     path: str, node: Node, words: Mapping[str, frozenset[str]], asked: int, now: float
 ) -> TreeHit | None:
-    told = label_terms(path) | label_terms(node.desc)
-    matched = tuple(word for word, terms in words.items() if terms & told)
+    label, desc = label_terms(path), label_terms(node.desc)
+    matched = tuple(
+        word
+        for word, terms in words.items()
+        if not (label.isdisjoint(terms) and desc.isdisjoint(terms))
+    )
     if not matched:
         return None
     share = len(matched) / asked

@@ -77,7 +77,7 @@ def _journal() -> bool:
     """Whether standard error goes to the journal: systemd names the stream that does."""
     named = os.environ.get("JOURNAL_STREAM", "")
     try:
-        found = os.fstat(sys.stderr.fileno())
+        stream = os.fstat(sys.stderr.fileno())
     except (OSError, ValueError):
         return False
-    return named == f"{found.st_dev}:{found.st_ino}"
+    return named == f"{stream.st_dev}:{stream.st_ino}"

@@ -17,7 +17,7 @@ _DAEMON: Final = ""
 _STEP: Final = math.log(1.05)
 
 
-class Minutes:
+class MinuteSeries:
     """Numbers by minute, 6 KB for an agent that was used in the last two hours.
 
     Args:
@@ -26,7 +26,7 @@ class Minutes:
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._rings: dict[str, _Ring] = {}
+        self._rings: dict[str, _Series] = {}
 
     def count_store(self, agent: str) -> None:
         """A memory was stored."""
@@ -65,17 +65,17 @@ class Minutes:
     def _minute(self) -> int:
         return int(self._now() // 60)
 
-    def _ring(self, agent: str) -> _Ring:
+    def _ring(self, agent: str) -> _Series:
         minute = self._minute()
         ring = self._rings.get(agent)
         if ring is None:
             names = _NAMES if agent else ("memory",)
-            ring = self._rings[agent] = _Ring(minute, names)
+            ring = self._rings[agent] = _Series(minute, names)
         ring.begin(minute)
         return ring
 
 
-class _Ring:
+class _Series:
     """One agent's minutes; minute m is at place m % MINUTES, and NaN is a number not known."""
 
     __slots__ = ("_columns", "_times", "last")

@@ -20,7 +20,7 @@ _USERS = "/run/user"
 
 def default_state_dir(env: Mapping[str, str]) -> str:
     """`$STATE_DIRECTORY` of systemd (the first, if several), else the user's state folder."""
-    return _first(env, "STATE_DIRECTORY") or f"{_user_state(env)}/thermocline"
+    return _first(env, "STATE_DIRECTORY") or user_state_dir(env)
 
 
 def socket_places(env: Mapping[str, str], *, root: bool) -> list[str]:
@@ -34,7 +34,7 @@ def socket_places(env: Mapping[str, str], *, root: bool) -> list[str]:
         places.append(f"{service}/{_SOCKET}")
     if runtime := env.get("XDG_RUNTIME_DIR"):
         places.append(f"{runtime}/thermocline/{_SOCKET}")
-    system, state = f"{_SYSTEM}/{_SOCKET}", f"{_user_state(env)}/thermocline/{_SOCKET}"
+    system, state = f"{_SYSTEM}/{_SOCKET}", f"{user_state_dir(env)}/{_SOCKET}"
     return [*places, system, state] if root else [*places, state, system]
 
 
@@ -64,9 +64,10 @@ def default_socket(env: Mapping[str, str]) -> str:
     return next((path for path in places if os.path.exists(path)), usual)  # noqa: PTH110
 
 
-def _user_state(env: Mapping[str, str]) -> str:
+def user_state_dir(env: Mapping[str, str]) -> str:
+    """The state folder of a user's daemon and commands."""
     home = env.get("HOME") or "/root"
-    return env.get("XDG_STATE_HOME") or f"{home}/.local/state"
+    return f"{env.get('XDG_STATE_HOME') or f'{home}/.local/state'}/thermocline"
 
 
 def _first(env: Mapping[str, str], name: str) -> str:

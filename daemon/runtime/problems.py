@@ -9,13 +9,13 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from ..shapes.status import Problem
+from ..schemas.status import Problem
 
 _log = logging.getLogger(__name__)
 _MOST: Final = 200
 
 
-def unforeseen(error: BaseException) -> tuple[str, str]:
+def fault_of(error: BaseException) -> tuple[str, str]:
     """The type of an unexpected error and its traceback, for the log.
 
     Its message is left out, since it may quote memories.
@@ -23,7 +23,7 @@ def unforeseen(error: BaseException) -> tuple[str, str]:
     return type(error).__name__, "".join(traceback.format_tb(error.__traceback__))
 
 
-def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:
+def first_names(names: Sequence[str], most: int, between: str = ", ") -> str:
     """The first `most` names, and the number of the others."""
     more = between.replace(", ", " ") + f"and {len(names) - most} more" if len(names) > most else ""
     return between.join(names[:most]) + more
@@ -82,9 +82,9 @@ class Problems:
     def standing(self, may_read: Callable[[str], bool] = lambda _: True) -> list[Problem]:
         """The daemon's own and those of the agents that `may_read` accepts, the oldest first."""
         with self._lock:
-            found = list(self._standing.items())
+            standing = list(self._standing.items())
         shown = []
-        for (_, subject), problem in found:
+        for (_, subject), problem in standing:
             agent = subject.partition("/")[0]
             if not agent or may_read(agent):
                 shown.append(problem)

@@ -1,14 +1,16 @@
 """The project of a folder, and whether agents that work there have this memory.
 
 A file `.thermocline` in the project's folder says so in one word. It may come with somebody else's
-code, so that it can switch the memory off or keep the project apart, and name no other agent.
+code, so that it can switch the memory off or keep the project apart, and name no other agent: the
+agent of a project that is kept apart follows from its folder and a secret of the user.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import zlib
+
+from .places import user_state_dir
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +23,11 @@ OWN: Final = "own"
 WORDS: Final = (ON, OFF, OWN)
 _NO_NAME: Final = re.compile(r"[^A-Za-z0-9_-]+")
 _NAME_CHARS: Final = 40
+# An agent's id has up to 64 characters, 32 of which are the digest.
+_AGENT_NAME_CHARS: Final = 30
+_DIGEST_BYTES: Final = 16
+_KEY: Final = "project.key"
+_KEY_BYTES: Final = 32
 _MOST_LEVELS: Final = 64
 
 
@@ -40,10 +47,17 @@ class Project:
 
     @property
     def agent(self) -> str | None:
-        """The agent that only this project has; None: it has none of its own."""
+        """The agent that only this project has; None: it has none of its own.
+
+        Raises:
+            OSError: the user's secret can be neither read nor made.
+        """
         if self.word != OWN:
             return None
-        return f"{self.name}-{zlib.crc32(os.fsencode(self.root)):08x}"
+        from hashlib import blake2b  # noqa: PLC0415 - few projects need it
+
+        digest = blake2b(os.fsencode(self.root), digest_size=_DIGEST_BYTES, key=_key())
+        return f"{self.name[:_AGENT_NAME_CHARS]}-{digest.hexdigest()}"
 
 
 def project_of(folder: str) -> Project:
@@ -68,7 +82,7 @@ def project_of(folder: str) -> Project:
 
 
 def switch(folder: str, word: str) -> Project:
-    """Write the file of the project that a folder belongs to.
+    """Write the file of the project that a folder belongs to; a link of that name is replaced.
 
     Raises:
         OSError: it cannot be written.
@@ -79,9 +93,49 @@ def switch(folder: str, word: str) -> Project:
         if os.path.lexists(path):
             os.unlink(path)
         return project
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(f"{word}\n")
+    _write(path, f"{word}\n".encode(), 0o644)
     return project
+
+
+def _write(path: str, content: bytes, mode: int) -> None:
+    """Replace what has a name, a link itself and not its target, by a file."""
+    new = f"{path}.{os.urandom(8).hex()}"
+    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    try:
+        with open(handle, "wb") as file:
+            file.write(content)
+        os.replace(new, path)
+    except BaseException:
+        os.unlink(new)
+        raise
+
+
+def _key() -> bytes:
+    """The user's secret, made when it is first needed."""
+    folder = user_state_dir(os.environ)
+    path = os.path.join(folder, _KEY)
+    try:
+        return _read_key(path)
+    except FileNotFoundError:
+        os.makedirs(folder, 0o700, exist_ok=True)
+    new = f"{path}.{os.urandom(8).hex()}"
+    _write(new, os.urandom(_KEY_BYTES), 0o600)
+    try:
+        # Of two that make it at once, the first is the one for both.
+        os.link(new, path)
+    except FileExistsError:
+        pass
+    finally:
+        os.unlink(new)
+    return _read_key(path)
+
+
+def _read_key(path: str) -> bytes:
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+        key = file.read(_KEY_BYTES + 1)
+    if len(key) != _KEY_BYTES:
+        raise OSError(f"cannot use {path}: it is not {_KEY_BYTES} bytes; remove it")
+    return key
 
 
 def _word(path: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What systemd and the daemon tell each other: readiness, state, signs of life, the socket.
+"""What systemd and the daemon tell each other: signals, readiness, state, signs of life, a socket.
 
 Without systemd, and for a daemon that was not started by it, every call does nothing.
 """
@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import signal
 import socket
 import time
 from collections.abc import Callable, Iterator, MutableMapping
@@ -23,6 +24,28 @@ _STATUS_SECONDS: Final = 10.0
 # How long a start may take from the latest sign of life on.
 _START_SECONDS: Final = 60.0
 _SEND_SECONDS: Final = 1.0
+
+
+class ProcessSignals:
+    """Turns signals into events of the loop.
+
+    Attributes:
+        stopping: set by the first SIGTERM or SIGINT. A second one ends the process at once;
+            acknowledged changes are safe in any case.
+        reload: set by SIGHUP.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.stopping = asyncio.Event()
+        self.reload = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop, number)
+        loop.add_signal_handler(signal.SIGHUP, self.reload.set)
+
+    def _stop(self, number: int) -> None:
+        if self.stopping.is_set():
+            os._exit(128 + number)
+        self.stopping.set()
 
 
 class ServiceManager:

@@ -13,25 +13,26 @@ from typing import Final, TypeVar
 
 from ..config.settings import Rules
 from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
-from ..runtime.problems import unforeseen
-from . import chunk_database, full_text, history, noted
+from . import chunk_database, full_text, history, meta
+from .agent_paths import AgentPaths, StoreContext
 from .database import FILE_NAME, check_pages, connect_standby, reads_whole, remove_old_copies
 from .engine import CHECKED, Engine, copy_database, readers_of, start_engine
+from .erasure import Erasure
 from .kinds import rebuild_indexes
-from .place import Place, Surroundings
-from .refusal import Refusal, probe, take_room
-from .settling import is_due, settle_all
-from .transaction import Face
-from .use_counter import UseCounter
+from .limits import enforce_all_limits, is_due
+from .transaction import StateFile
+from .uses import UseCounter
+from .write_health import WriteHealth, probe, take_room
 from .writer import Committed, Operation
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _FADING_SECONDS: Final = 3600.0
 # Raised for a value of the wrong type in code that trusts the schema.
-_ODD: Final = (TypeError, ValueError, LookupError, AttributeError, AssertionError)
+_PROGRAM_FAULTS: Final = (TypeError, ValueError, LookupError, AttributeError, AssertionError)
 _PRUNING_SECONDS: Final = 86_400.0
-_REINDEX_SECONDS: Final = 3_600.0
+# A fault of the program may raise with every call: the whole database is not read each time.
+_SEARCH_SECONDS: Final = 60.0
 # An error that recurs within this time is a fault of the file, even if a check finds none.
 _TRUSTED_SECONDS: Final = 60.0
 
@@ -45,51 +46,56 @@ class AgentStore:
     Attributes:
         exists: whether the agent exists; see `EmptyStore`.
         leave_chunks: asks the writer of the chunk database to close it.
+        opened: how often the database was opened; each time its rows may have other numbers.
+        leave_vectors: asks the user of the file of vectors to close it.
     """
 
     exists = True
 
-    def __init__(self, place: Place, around: Surroundings) -> None:
+    def __init__(self, place: AgentPaths, context: StoreContext) -> None:
         self.place = place
-        self._around = around
+        self._context = context
         self._engine: Engine | None = None
         self._repairing = asyncio.Lock()
         self._damage: StoreDamaged | None = None
         self._closed = False
         self._renewing = asyncio.Lock()
+        self._searching = asyncio.Lock()
         self._renewals = 0
         self._reopened = -math.inf
-        self._refusal = Refusal(
-            place.agent, around.problems, lambda: readers_of(place, around, connect_standby)
+        self._write_health = WriteHealth(
+            place.agent, context.problems, lambda: readers_of(place, context, connect_standby)
         )
         self._kept: Rules | None = None
         self._repair_task: asyncio.Task[None] | None = None
         self._checking: asyncio.Task[None] | None = None
         self._uses = UseCounter(place.agent, self.write, self.read)
+        self._erasure = Erasure(place, self, self._truncate_log)
         self.leave_chunks: Callable[[], Awaitable[None]] = _nothing_to_leave
+        self.leave_vectors: Callable[[], Awaitable[None]] = _nothing_to_leave
         self.last_used = self._shown = time.monotonic()
-        self._pruned = self._reindexed = float("-inf")
-        self.in_use = 0
+        self._pruned = self._searched = float("-inf")
+        self.in_use = self.opened = 0
 
     @property
     def rules(self) -> Rules:
         """The limits in force."""
-        return self._around.rules()
+        return self._context.rules()
 
     @property
     def now(self) -> float:
         """Seconds since the epoch."""
-        return self._around.now()
+        return self._context.now()
 
     @property
-    def faces_pending(self) -> bool:
+    def state_files_pending(self) -> bool:
         """Whether a state file is older than the database."""
-        return self._engine is not None and self._engine.faces.pending
+        return self._engine is not None and self._engine.state_files.pending
 
     @property
     def refused(self) -> bool:
         """Whether the disk refuses writes; it is probed until it accepts them."""
-        return self._refusal.stands
+        return self._write_health.degraded
 
     async def open(self) -> None:
         """Open, take over or rebuild the database, and start writing the state files.
@@ -100,9 +106,9 @@ class AgentStore:
         try:
             self._engine = await self._start()
         except (DiskFull, ReadOnly) as error:
-            await self._refusal.stand_by(error)
+            await self._write_health.enter_standby(error)
         else:
-            self._refusal.over()
+            self._write_health.recovered()
 
     async def write(self, operation: Operation[T]) -> T:
         """Run `operation` in the next commit; return once it is on the disk.
@@ -110,29 +116,44 @@ class AgentStore:
         Raises:
             ThermoclineError: nothing was changed.
         """
-        with self._refusal.noted():
+        with self._write_health.reporting():
             return await self._with_repair(lambda engine: engine.writer.submit(operation))
 
     async def read(
-        self, read: Callable[[sqlite3.Connection], T], *, seconds: float | None = None
+        self,
+        read: Callable[[sqlite3.Connection], T],
+        *,
+        seconds: float | None = None,
+        is_long: bool = False,
     ) -> T:
         """Run `read` on a snapshot of the database, beside the writer.
 
         Args:
             read: what to run.
             seconds: after which it is interrupted; None: never.
+            is_long: whether it reads the whole database, which leaves room for others.
 
         Raises:
             TooSlow: it was interrupted.
         """
-        while (standby := self._refusal.standby) is not None:
+        while (standby := self._write_health.standby) is not None:
             try:
-                return await standby.run(read, seconds)
+                return await standby.run(read, seconds, is_long=is_long)
             except ShuttingDown:
                 # Closed to open the database for writing: wait for the outcome.
                 async with self._repairing:
                     pass
-        return await self._with_repair(lambda engine: engine.readers.run(read, seconds))
+        return await self._with_repair(
+            lambda engine: engine.readers.run(read, seconds, is_long=is_long)
+        )
+
+    async def erase_traces(self) -> None:
+        """Erase the texts of forgotten memories from the agent's files now; the rest follows soon.
+
+        Raises:
+            ThermoclineError: a file cannot be written; it is tried again.
+        """
+        await self._erasure.erase_traces()
 
     async def renew_chunks(self, engine: Engine | None = None) -> None:
         """Replace the chunk database with an empty one."""
@@ -155,23 +176,23 @@ class AgentStore:
         """Count a read of the hot state, in place of all memories."""
         self._uses.note(None, chars)
 
-    def want_faces(self, wanted: Iterable[Face]) -> None:
+    def request_state_files(self, wanted: Iterable[StateFile]) -> None:
         """Schedule the rewriting of state files."""
-        self._running().faces.want(wanted)
+        self._running().state_files.want(wanted)
 
-    async def flush_faces(self) -> bool:
+    async def flush_state_files(self) -> bool:
         """Write the state files now. False: the disk refused."""
-        return await self._running().faces.flush()
+        return await self._running().state_files.flush()
 
-    async def look(self) -> None:
+    async def check_files(self) -> None:
         """Detect edited state files, a removed database, and a disk that accepts writes again."""
-        if self._refusal.stands and not await self._accepted():
+        if self._write_health.degraded and not await self._accepted():
             return
         if not self.place.database.exists():
             await self._recover_removed()
-        await self._running().faces.look()
+        await self._running().state_files.check_files()
 
-    async def tend(self) -> None:
+    async def run_maintenance(self) -> None:
         """Apply the passing of time: archive faded memories, delete expired ones.
 
         Also merges the full-text index, which removes the words of deleted texts, and applies
@@ -180,34 +201,35 @@ class AgentStore:
         """
         rules, now = self.rules, self.now
         if rules is not self._kept or await self.read(lambda db: is_due(db, now, rules)):
-            await self.write(settle_all)
+            await self.write(enforce_all_limits)
             self._kept = rules
-        if await self.read(full_text.is_deep):
+        if await self.read(full_text.needs_rebuild):
             await self.write(rebuild_indexes)
-        # Bounded: under load every step finds new segments and deleted texts.
-        for _ in range(await self.read(full_text.steps)):
-            if not await self.read(full_text.is_loose):
-                break
-            await self.write(full_text.merge)
+        if await self.read(full_text.needs_merge):
+            await self._erasure.merge_words()
+            self._erasure.request()
         if time.monotonic() - self._pruned > _PRUNING_SECONDS:
             self._pruned = time.monotonic()
             await self.write(lambda tx: history.prune(tx, rules.store.history_max_bytes))
+            await self.write(history.prune_lost)
             await asyncio.to_thread(remove_old_copies, self.place.database, now)
         if time.monotonic() - self._shown > _FADING_SECONDS:
             self._shown = time.monotonic()
-            self.want_faces(("hot", "warm", "tree"))
+            self.request_state_files(("hot", "warm", "tree"))
 
     async def close(self) -> None:
         """Commit queued writes, write the state files, and close the database."""
         await self.leave_chunks()
+        await self.leave_vectors()
         if self._engine is not None:
             await self._uses.finish()
+            await self._erasure.finish()
         async with self._repairing:
             self._closed = True
             engine, self._engine = self._engine, None
-            await self._refusal.leave()
-            self._refusal.standby = None
-            self._refusal.over()
+            await self._write_health.leave_standby()
+            self._write_health.standby = None
+            self._write_health.recovered()
         if engine is None:
             return
         if self._checking is not None:
@@ -215,31 +237,36 @@ class AgentStore:
             await asyncio.gather(self._checking, return_exceptions=True)
         await engine.end_tasks()
         if self.place.database.exists():
-            await engine.faces.flush()
+            await engine.state_files.flush()
         await engine.stop()
 
     async def _start(self, damage: StoreDamaged | None = None) -> Engine:
         engine = await start_engine(
             self.place,
-            self._around,
+            self._context,
             committed=self._committed,
             damaged=self._repair_soon,
             damage=damage,
         )
+        self.opened += 1
         if engine.doubtful:
             self._checking = asyncio.get_running_loop().create_task(
                 self._check(engine), name=f"check of {self.place.agent}"
             )
         return engine
 
+    async def _truncate_log(self) -> bool:
+        return await self._running().writer.truncate_log()
+
     def _committed(self, committed: Committed) -> None:
         engine = self._engine
-        if engine is not None and committed.faces:
-            engine.faces.want(committed.faces)
+        if engine is not None and committed.state_files:
+            engine.state_files.want(committed.state_files)
+        self._erasure.note(committed)
         if committed.outgoing:
-            self._around.outgoing(self.place.agent, committed.outgoing)
+            self._context.outgoing(self.place.agent, committed.outgoing)
         for event in committed.events:
-            self._around.publish(self.place.agent, event)
+            self._context.publish(self.place.agent, event)
 
     async def _check(self, engine: Engine) -> None:
         """Read the whole database once, so that damage is found before it is needed."""
@@ -247,7 +274,7 @@ class AgentStore:
             await asyncio.to_thread(check_pages, self.place.database)
             if not await engine.readers.run(full_text.is_counted):
                 await engine.writer.submit(rebuild_indexes)
-            await engine.writer.submit(lambda tx: noted.write(tx, CHECKED, tx.now), durable=False)
+            await engine.writer.submit(lambda tx: meta.write(tx, CHECKED, tx.now), durable=False)
         except StoreDamaged as error:
             # For this engine only: another call may have found and repaired the damage.
             await self._repair_in_background(engine, error)
@@ -264,7 +291,7 @@ class AgentStore:
         try:
             await self._repair(engine, error)
         except ThermoclineError as failure:
-            self._around.problems.report(
+            self._context.problems.report(
                 "rebuild_failed",
                 self.place.agent,
                 f"cannot rebuild the damaged database of '{self.place.agent}': {failure.message}",
@@ -275,12 +302,16 @@ class AgentStore:
         engine, renewals = await self._ready(), self._renewals
         try:
             return await use(engine)
+        except full_text.IndexDamaged as error:
+            _log.warning("rebuilding the indexes: %s", error, extra={"action": "index_rebuilt"})
+            await engine.writer.submit(rebuild_indexes)
         except StoreDamaged as error:
             if await self._repair(engine, error, renewals):
                 return await self._with_repair(use)
-        except _ODD as error:
-            # A value that the schema excludes: a bug, or damage on the disk.
-            await self._repair_behind(engine, error)
+        except _PROGRAM_FAULTS:
+            # A value that the schema excludes: a bug, unless SQLite finds damage on the disk.
+            if not await self._repair_found(engine):
+                raise
         except ShuttingDown:
             # Closed meanwhile because another call found damage and repairs it.
             async with self._repairing:
@@ -288,23 +319,24 @@ class AgentStore:
                     raise
         return await use(await self._ready())
 
-    async def _repair_behind(self, engine: Engine, error: Exception) -> None:
-        """Repair what caused an error, or raise it.
+    async def _repair_found(self, engine: Engine) -> bool:
+        """Repair the damage that SQLite finds, reading the whole database at most once a minute.
 
-        Where the check finds no damage, a page may hold another, sound one: then the full text does
-        not fit the memories, and is rebuilt; at most hourly, in case the error is a bug.
+        Returns:
+            False: it finds none.
         """
-        try:
-            await asyncio.to_thread(check_pages, self.place.database)
-        except StoreDamaged as damage:
-            await self._repair(engine, damage)
-            return
-        if time.monotonic() - self._reindexed < _REINDEX_SECONDS:
-            raise error
-        self._reindexed = time.monotonic()
-        kind, where = unforeseen(error)
-        _log.error("rebuilding the indexes after %s:\n%s", kind, where, extra={"action": "reindex"})
-        await engine.writer.submit(rebuild_indexes)
+        async with self._searching:
+            if self._engine is not engine:
+                return True
+            if time.monotonic() - self._searched < _SEARCH_SECONDS:
+                return False
+            self._searched = time.monotonic()
+            try:
+                await asyncio.to_thread(check_pages, self.place.database)
+            except StoreDamaged as damage:
+                await self._repair(engine, damage)
+                return True
+            return False
 
     async def _ready(self) -> Engine:
         """The engine; restarted if a repair failed, awaited if one is running."""
@@ -318,23 +350,23 @@ class AgentStore:
         """Whether the disk accepts writes again; if so, opens the database for writing."""
         try:
             await asyncio.to_thread(take_room, self.place.folder)
-            if self._refusal.standby is not None:
+            if self._write_health.standby is not None:
                 await self._leave_standby()
             await self.write(probe)
         except (DiskFull, ReadOnly, OSError):
             return False
-        self._refusal.over()
+        self._write_health.recovered()
         return True
 
     async def _leave_standby(self) -> None:
         async with self._repairing:
-            await self._refusal.leave()
+            await self._write_health.leave_standby()
             try:
                 self._engine = await self._start()
             except (DiskFull, ReadOnly) as error:
-                await self._refusal.stand_by(error)
+                await self._write_health.enter_standby(error)
                 raise
-            self._refusal.standby = None
+            self._write_health.standby = None
 
     async def _repair(
         self, broken: Engine | None, error: StoreDamaged, renewals: int | None = None
@@ -394,7 +426,7 @@ class AgentStore:
             await engine.stop()
             await asyncio.to_thread(copy.replace, self.place.database)
             self._engine = await self._start()
-        self._around.problems.report(
+        self._context.problems.report(
             "database_removed",
             self.place.agent,
             f"{self.place.database} was removed while in use; it was restored from the open handle",
@@ -409,4 +441,4 @@ class AgentStore:
 
 
 async def _nothing_to_leave() -> None:
-    """The default of `leave_chunks`: no chunk database is open."""
+    """The default of `leave_chunks` and `leave_vectors`: no such file is open."""

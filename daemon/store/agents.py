@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import shutil
 import sqlite3
 import time
@@ -17,11 +18,13 @@ from thermocline.sync import HybridClock
 from ..config.settings import Quotas, StoreSettings
 from ..errors import NotFound, QuotaReached, ShuttingDown, ThermoclineError, Unavailable
 from ..memory.checks import check_agent, is_agent
-from . import atomic, chunk_database
+from ..runtime import atomic
+from ..runtime.os_errors import translate_os
+from . import chunk_database
+from .agent_paths import AgentPaths, StoreContext
 from .agent_store import AgentStore
-from .database import migrate, translate_os
-from .opening import has_database
-from .place import Place, Surroundings
+from .database import FILE_NAME, migrate
+from .engine import has_database
 from .schema import MIGRATIONS
 from .transaction import Transaction
 
@@ -41,7 +44,7 @@ class Agents:
         state_dir: the folder whose `agents/` has a folder for each agent.
         workspaces: workspaces outside `state_dir`, by agent.
         cache_kb: the page cache of each database connection.
-        around: what the stores share.
+        context: what the stores share.
         settings: the limits on open stores.
 
     Attributes:
@@ -54,13 +57,13 @@ class Agents:
         *,
         workspaces: dict[str, Path],
         cache_kb: int,
-        around: Surroundings,
+        context: StoreContext,
         settings: Callable[[], StoreSettings],
     ) -> None:
         self._folder = state_dir / "agents"
         self._workspaces = workspaces
         self._cache_kb = cache_kb
-        self._around = around
+        self._context = context
         self._settings = settings
         self._open: dict[str, AgentStore] = {}
         self._opening: dict[str, asyncio.Lock] = {}
@@ -87,7 +90,7 @@ class Agents:
         check_agent(agent)
         create = create or agent == "default"
         if or_empty and not create and not self._exists(agent):
-            yield EmptyStore(self._place_of(agent), self._around)
+            yield EmptyStore(self._place_of(agent), self._context)
             return
         store = await self._get(agent, create=create)
         store.in_use += 1
@@ -118,8 +121,20 @@ class Agents:
         return sorted({name for name in names if self._is_seen(name)} | self._open.keys())
 
     def size_bytes(self, agent: str) -> int:
-        """What an agent's folder takes on the disk. Blocking."""
-        return _size(self._folder / agent)
+        """What an agent's folder takes on the disk; its database where no folder can be opened.
+
+        Blocking.
+        """
+        folder = self._folder / agent
+        try:
+            return _size(folder)
+        except OSError:
+            # Status is most needed when the process has as many files open as it may.
+            total = 0
+            for name in (FILE_NAME, f"{FILE_NAME}-wal"):
+                with contextlib.suppress(OSError):
+                    total += (folder / name).stat().st_size
+            return total
 
     async def close_idle(self) -> None:
         """Close idle agents, and agents whose folder was removed."""
@@ -166,12 +181,12 @@ class Agents:
     def _is_seen(self, agent: str) -> bool:
         """Whether the agent exists. A folder that cannot be read is reported as a problem."""
         try:
-            found = self._exists(agent)
+            exists = self._exists(agent)
         except ThermoclineError as error:
-            self._around.problems.report(_UNREADABLE, agent, error.message, error.hint or "")
+            self._context.problems.report(_UNREADABLE, agent, error.message, error.hint or "")
             return False
-        self._around.problems.clear(_UNREADABLE, agent)
-        return found
+        self._context.problems.clear(_UNREADABLE, agent)
+        return exists
 
     def _exists(self, agent: str) -> bool:
         """Whether the agent exists.
@@ -183,7 +198,7 @@ class Agents:
         try:
             if has_database(folder) or agent in self._workspaces:
                 return True
-            return folder.is_dir() and self._around.importer.is_there(self._place_of(agent))
+            return folder.is_dir() and self._context.importer.is_there(self._place_of(agent))
         except OSError as error:
             raise translate_os(error, folder) from error
 
@@ -234,7 +249,7 @@ class Agents:
             )
 
     async def _start(self, agent: str) -> AgentStore:
-        store = AgentStore(self._place_of(agent), self._around)
+        store = AgentStore(self._place_of(agent), self._context)
         await store.open()
         _log.info("opened the memory of '%s'", agent, extra={"action": "agent_opened"})
         return store
@@ -243,8 +258,8 @@ class Agents:
         for follow in self.followers:
             follow()
 
-    def _place_of(self, agent: str) -> Place:
-        return Place(
+    def _place_of(self, agent: str) -> AgentPaths:
+        return AgentPaths(
             agent=agent,
             folder=self._folder / agent,
             workspace=self._workspaces.get(agent),
@@ -285,11 +300,19 @@ def _remove(folder: Path) -> None:
 
 
 def _size(folder: Path) -> int:
-    """The bytes of all files below `folder`. Temporary ones may go while they are counted."""
+    """The bytes of all files below `folder`, without inner folders that cannot be listed now.
+
+    Temporary files may go while they are counted.
+
+    Raises:
+        OSError: the folder itself cannot be listed.
+    """
     total = 0
-    for path in folder.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):
-            total += path.stat().st_size if path.is_file() else 0
+    os.scandir(folder).close()
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                total += os.lstat(os.path.join(place, name)).st_size  # noqa: PTH118 - many
     return total
 
 
@@ -303,20 +326,21 @@ class EmptyStore(AgentStore):
         read: Callable[[sqlite3.Connection], T],
         *,
         seconds: float | None = None,  # noqa: ARG002 - there is nothing that takes long
+        is_long: bool = False,  # noqa: ARG002 - likewise
     ) -> T:
         """Run `read` on an empty database."""
         return await asyncio.get_running_loop().run_in_executor(
-            self._around.threads, _on_empty, read
+            self._context.threads, _on_empty, read
         )
 
     async def write(self, operation: Callable[[Transaction], T]) -> T:
         """Run `operation` on an empty database, which is then discarded."""
 
         def written(db: sqlite3.Connection) -> T:
-            around = self._around
-            with_clock = HybridClock(around.now)
+            context = self._context
+            with_clock = HybridClock(context.now)
             tx = Transaction(
-                db, now=self.now, device=around.device.id, rules=self.rules, clock=with_clock
+                db, now=self.now, device=context.device.id, rules=self.rules, clock=with_clock
             )
             return operation(tx)
 

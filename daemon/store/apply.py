@@ -15,13 +15,13 @@ from thermocline.sync import ABSENT, TOO_HIGH, Applied, Received, Row, merge, ou
 from thermocline.sync import changed as changed_row
 
 from ..errors import InvalidInput, StoreDamaged, ThermoclineError
-from . import history, memory_rows, merging, rows, settling, tree_rows
-from .kind import Kind, Settled
+from . import history, limits, memory_rows, merging, rows, tree_rows
 from .kinds import KINDS, kind_of
+from .rows import JoinResult, Kind
 from .transaction import Transaction
 
 # What a damaged or foreign row can cause; other errors of SQLite concern the disk.
-_NONSENSE: Final = (
+_INVALID_ROW_ERRORS: Final = (
     ThermoclineError,
     ValueError,
     TypeError,
@@ -54,18 +54,18 @@ def apply(tx: Transaction, came: Sequence[Received | Row], *, why: str = "") -> 
     """
     fresh, others = _parted(tx, came)
     done: list[Applied] = []
-    tx.warm_floor = settling.warm_floor(tx.db, tx.now, tx.rules)
+    tx.warm_floor = limits.warm_floor(tx.db, tx.now, tx.rules)
     for some in _batched(others):
         try:
             with tx.undone_on_failure():
-                done += [_apply(tx, one, why) for one in some]
-        except _NONSENSE:
+                done += [_apply(tx, item, why) for item in some]
+        except _INVALID_ROW_ERRORS:
             done += [_apply_alone(tx, one, why) for one in some]
     for some in _batched(fresh):
         try:
             with tx.undone_on_failure():
                 done += _add(tx, some)
-        except _NONSENSE:
+        except _INVALID_ROW_ERRORS:
             done += [_apply_alone(tx, one, why) for one in some]
     tx.warm_floor = None
     result = sum(done, Applied())
@@ -81,19 +81,19 @@ def every(db: sqlite3.Connection, kinds: Iterable[str] | None = None) -> Iterato
     Raises:
         StoreDamaged: a row is not valid although SQLite reports no error.
     """
-    found = {name for (name,) in db.execute("SELECT DISTINCT kind FROM rows")} | KINDS.keys()
-    if None in found:
+    result = {name for (name,) in db.execute("SELECT DISTINCT kind FROM rows")} | KINDS.keys()
+    if None in result:
         raise StoreDamaged("cannot trust the rows: one is of no kind")
-    for name in sorted(found if kinds is None else found & set(kinds)):
+    for name in sorted(result if kinds is None else result & set(kinds)):
         kind = kind_of(name)
         yield from kind.table.every(db, name)
 
 
 def counts(db: sqlite3.Connection) -> dict[str, int]:
     """The number of live rows of each kind."""
-    found = dict(db.execute("SELECT kind, count(*) FROM rows WHERE live GROUP BY kind").fetchall())
+    result = dict(db.execute("SELECT kind, count(*) FROM rows WHERE live GROUP BY kind").fetchall())
     memory = db.execute("SELECT count(*) FROM memories").fetchone()[0]
-    return {"memory": memory, **found} if memory else found
+    return {"memory": memory, **result} if memory else result
 
 
 def _parted(
@@ -101,15 +101,15 @@ def _parted(
 ) -> tuple[list[Received | Row], list[Received | Row]]:
     """Split rows into those that are live and new here, which need no merge, and the rest."""
     keys: dict[str, list[str]] = {}
-    for one in came:
-        row = _row(one)
+    for item in came:
+        row = _row(item)
         keys.setdefault(row.kind, []).append(row.id)
     known = {name: kind_of(name).table.known(tx.db, name, ids) for name, ids in keys.items()}
     twice = Counter(_row(one).key for one in came)
     fresh: list[Received | Row] = []
     others: list[Received | Row] = []
-    for one in came:
-        row = _row(one)
+    for item in came:
+        row = _row(item)
         # A category is created by the first memory in it.
         is_fresh = (
             row.id not in known[row.kind]
@@ -117,7 +117,7 @@ def _parted(
             and row.kind != tree_rows.KIND.name
             and kind_of(row.kind).lives(row)
         )
-        (fresh if is_fresh else others).append(one)
+        (fresh if is_fresh else others).append(item)
     return fresh, others
 
 
@@ -125,8 +125,8 @@ def _add(tx: Transaction, came: Sequence[Received | Row]) -> list[Applied]:
     """Store rows that are new here, grouped by kind."""
     by_kind: dict[str, list[Row]] = {}
     done = []
-    for one in came:
-        row = _row(one)
+    for item in came:
+        row = _row(item)
         ahead = _checked(tx, row)
         by_kind.setdefault(row.kind, []).append(row)
         done.append(Applied(changed=1, copied=bool(_given(row, tx.device)), ahead=ahead))
@@ -136,9 +136,9 @@ def _add(tx: Transaction, came: Sequence[Received | Row]) -> list[Applied]:
         if kind.applied is not None:
             for row in new:
                 kind.applied(tx, None, row)
-    for one in came:
-        if isinstance(one, Row):
-            rows.mark(tx, kind_of(one.kind), one.id, None, None)
+    for item in came:
+        if isinstance(item, Row):
+            rows.mark(tx, kind_of(item.kind), item.id, None, None)
     return done
 
 
@@ -166,7 +166,7 @@ def _apply_alone(tx: Transaction, one: Received | Row, why: str) -> Applied:
     try:
         with tx.undone_on_failure():
             return _apply(tx, one, why)
-    except _NONSENSE:
+    except _INVALID_ROW_ERRORS:
         return Applied(refused=1)
 
 
@@ -176,10 +176,14 @@ def _apply(tx: Transaction, one: Received | Row, why: str) -> Applied:
     ahead = _checked(tx, theirs)
     ours = kind.load(tx.db, theirs.id)
     merged = theirs if ours is None else merge(ours, theirs, kind.sets)
-    settled = _settled(tx, kind, ours, theirs, merged) if ours is not None else Settled()
+    settled = _settled(tx, kind, ours, theirs, merged) if ours is not None else JoinResult()
     if settled.lost is not None:
-        device = settled.lost.clocks.latest[1]
-        rows.keep(tx, kind, settled.lost, why=history.CONFLICT, device=device)
+        if kind.join is None:
+            history.record_lost(tx, kind, settled.lost)
+        else:
+            # The other devices have it in a copy of the file.
+            device = settled.lost.clocks.latest[1]
+            rows.save_version(tx, kind, settled.lost, why=history.CONFLICT, device=device)
     if ours is not None and kind.lives(merged) and (lost := outlived(merged, ours, theirs)):
         # It was edited after another device had deleted it: its other fields are restored too.
         merged = changed_row(merged, merged.key, lost | merged.data, tx.stamp(merged), kind.sets)
@@ -187,7 +191,7 @@ def _apply(tx: Transaction, one: Received | Row, why: str) -> Applied:
     changed = merged != ours
     number = None
     if changed:
-        number = rows.keep(tx, kind, ours, why=why, device=theirs.clocks.latest[1])
+        number = rows.save_version(tx, kind, ours, why=why, device=theirs.clocks.latest[1])
         rows.put(tx, kind, ours, merged)
     if isinstance(one, Received):
         _agree(tx, kind, one, merged)
@@ -203,8 +207,8 @@ def _given(row: Row | None, device: str) -> set[int]:
     if row is None:
         return set()
     clocks = row.clocks
-    found = {clocks.at, *clocks.fields.values(), clocks.deleted}
-    return {stamp[0] for stamp in found if stamp is not None and stamp[1] == device}
+    result = {clocks.at, *clocks.fields.values(), clocks.deleted}
+    return {stamp[0] for stamp in result if stamp is not None and stamp[1] == device}
 
 
 def _agree(tx: Transaction, kind: Kind, one: Received, merged: Row) -> None:
@@ -222,22 +226,22 @@ def _agree(tx: Transaction, kind: Kind, one: Received, merged: Row) -> None:
     )
 
 
-def _settled(tx: Transaction, kind: Kind, ours: Row, theirs: Row, merged: Row) -> Settled:
+def _settled(tx: Transaction, kind: Kind, ours: Row, theirs: Row, merged: Row) -> JoinResult:
     """Resolve fields that both sides changed: join what can be joined, keep the lost value."""
     if not kind.history or not kind.lives(ours) or not kind.lives(theirs) or ours == theirs:
-        return Settled()
+        return JoinResult()
     waiting = tx.db.execute(
         "SELECT base FROM outbox WHERE kind = ? AND id = ?", ours.key
     ).fetchone()
     if waiting is None:
-        return Settled()
+        return JoinResult()
     base = history.find(tx.db, waiting[0]) if waiting[0] is not None else None
     clashing = _clashes(kind, base, ours, theirs)
     if not clashing or _is_known(tx, kind, theirs, clashing):
-        return Settled()
+        return JoinResult()
     settled = kind.join(tx, base, ours, theirs) if kind.join is not None else None
     lost = theirs if merged.data.get(clashing[0]) == ours.data.get(clashing[0]) else ours
-    return settled or Settled(lost=lost)
+    return settled or JoinResult(lost=lost)
 
 
 def _is_known(tx: Transaction, kind: Kind, theirs: Row, fields: Iterable[str]) -> bool:

@@ -118,9 +118,9 @@ def _opened(path: Path, cache_kb: int) -> sqlite3.Connection:
         try:
             db.execute(f"PRAGMA cache_size = -{cache_kb}")
             db.execute("PRAGMA temp_store = MEMORY")
-            found = _version(db, "main")
-            if found in {0, _VERSION}:
-                _prepare(db, found)
+            result = _version(db, "main")
+            if result in {0, _VERSION}:
+                _prepare(db, result)
                 return db
         except BaseException:
             db.close()

@@ -9,17 +9,19 @@ from typing import Any, Final
 
 import msgspec
 
+from ..memory.indexed_files import IndexedChunk, IndexedFile
 from ..memory.scoring import DAY
 from . import full_text
 from .chunk_database import SCHEMA, transaction
 from .schema import CHUNK_COUNTS
+from .transaction import IndexEntry
 
 INDEX: Final = "chunk_fts"
 _MERGED: Final = "merged_at"
 _THESE: Final = "(SELECT value FROM json_each(?))"
 
 
-class FileStand(msgspec.Struct, frozen=True):
+class FileFingerprint(msgspec.Struct, frozen=True):
     """The status of a file on the disk."""
 
     size: int
@@ -40,8 +42,8 @@ class Piece(msgspec.Struct, frozen=True):
     @property
     def digest(self) -> str:
         """The digest of its content, independent of its place."""
-        said = f"{self.heading}\0{self.extra}\0{self.text}".encode()
-        return hashlib.blake2b(said, digest_size=16).hexdigest()
+        content = f"{self.heading}\0{self.extra}\0{self.text}".encode()
+        return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 class FileContent(msgspec.Struct, frozen=True):
@@ -53,39 +55,6 @@ class FileContent(msgspec.Struct, frozen=True):
     lines: int = 0
     pieces: Sequence[Piece] = ()
     reason: str = ""
-
-
-class IndexedChunk(msgspec.Struct, frozen=True):
-    """A chunk and its place. Its id is the file's path and the lines."""
-
-    path: str
-    position: int
-    first_line: int
-    last_line: int
-    title: str
-    heading: str
-    text: str
-    digest: str
-    modified_at: float
-
-    @property
-    def id(self) -> str:
-        """Path and lines, as editors take them."""
-        return f"{self.path}:{self.first_line}-{self.last_line}"
-
-
-class IndexedFile(msgspec.Struct, frozen=True):
-    """A watched file; if it has a reason, it is not indexed."""
-
-    path: str
-    size: int
-    modified_at: float
-    indexed_at: float
-    title: str
-    lines: int
-    chunks: int
-    meta: dict[str, Any]
-    reason: str
 
 
 class Totals(msgspec.Struct, frozen=True):
@@ -106,26 +75,26 @@ class Changed(msgspec.Struct, frozen=True):
     removed: int = 0
 
 
-def known(db: sqlite3.Connection, below: str | None = None) -> dict[str, FileStand]:
+def known(db: sqlite3.Connection, below: str | None = None) -> dict[str, FileFingerprint]:
     """The status of each file when it was read, by path; below a path, or of all files."""
     sql = "SELECT path, size, mtime, ctime, inode FROM files"
     arguments: tuple[str, ...] = ()
     if below is not None:
         sql += " WHERE path = ? OR (path > ? AND path < ?)"
         arguments = (below, f"{below}/", f"{below}0")
-    return {path: FileStand(*stand) for path, *stand in db.execute(sql, arguments)}
+    return {path: FileFingerprint(*stand) for path, *stand in db.execute(sql, arguments)}
 
 
 def digest_of(db: sqlite3.Connection, path: str) -> str | None:
     """The digest of a file's content; None if it was not read."""
-    found = db.execute("SELECT digest FROM files WHERE path = ?", (path,)).fetchone()
-    return None if found is None else str(found[0])
+    row = db.execute("SELECT digest FROM files WHERE path = ?", (path,)).fetchone()
+    return None if row is None else str(row[0])
 
 
 def title_of(db: sqlite3.Connection, path: str) -> str | None:
     """The title of a file; None if unknown."""
-    found = db.execute("SELECT title FROM files WHERE path = ?", (path,)).fetchone()
-    return None if found is None else str(found[0])
+    row = db.execute("SELECT title FROM files WHERE path = ?", (path,)).fetchone()
+    return None if row is None else str(row[0])
 
 
 def file_count(db: sqlite3.Connection) -> int:
@@ -133,19 +102,19 @@ def file_count(db: sqlite3.Connection) -> int:
     return int(db.execute("SELECT count(*) FROM files").fetchone()[0])
 
 
-def noted(db: sqlite3.Connection, key: str) -> str | None:
+def meta_value(db: sqlite3.Connection, key: str) -> str | None:
     """The value stored under a key."""
-    found = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-    return None if found is None else str(found[0])
+    row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return None if row is None else str(row[0])
 
 
 def note(db: sqlite3.Connection, key: str, value: str) -> None:
     """Store a value under a key."""
-    if noted(db, key) != value:
+    if meta_value(db, key) != value:
         db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
 
-def touch(db: sqlite3.Connection, path: str, stand: FileStand) -> None:
+def touch(db: sqlite3.Connection, path: str, stand: FileFingerprint) -> None:
     """Record a new status of a file with unchanged content."""
     db.execute(
         "UPDATE files SET size = ?, mtime = ?, ctime = ?, inode = ? WHERE path = ?",
@@ -153,7 +122,7 @@ def touch(db: sqlite3.Connection, path: str, stand: FileStand) -> None:
     )
 
 
-def move(db: sqlite3.Connection, path: str, new: str, stand: FileStand) -> None:
+def move(db: sqlite3.Connection, path: str, new: str, stand: FileFingerprint) -> None:
     """Give a file a new path; its chunks stay unchanged."""
     with transaction(db):
         _drop(db, new)
@@ -162,7 +131,7 @@ def move(db: sqlite3.Connection, path: str, new: str, stand: FileStand) -> None:
 
 
 def put(
-    db: sqlite3.Connection, path: str, stand: FileStand, content: FileContent, now: float
+    db: sqlite3.Connection, path: str, stand: FileFingerprint, content: FileContent, now: float
 ) -> Changed:
     """Store the content of a file; unchanged chunks are not rewritten."""
     with transaction(db):
@@ -195,7 +164,7 @@ def _put_pieces(db: sqlite3.Connection, number: int, pieces: Sequence[Piece]) ->
         (number,),
     ):
         before.setdefault(digest, []).append((row, (place[0], place[1], place[2])))
-    new: list[full_text.IndexEntry] = []
+    new: list[IndexEntry] = []
     kept = 0
     for position, piece in enumerate(pieces):
         place = (position, piece.first_line, piece.last_line)
@@ -214,7 +183,7 @@ def _put_pieces(db: sqlite3.Connection, number: int, pieces: Sequence[Piece]) ->
             " digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING row",
             (number, *place, piece.heading, piece.extra, piece.text, digest),
         ).fetchone()[0]
-        new.append(full_text.IndexEntry(row, _indexed(piece.text, piece.heading, piece.extra)))
+        new.append(IndexEntry(row, _indexed(piece.text, piece.heading, piece.extra)))
     gone = [row for rows in before.values() for row, _ in rows]
     _remove_rows(db, gone)
     full_text.add(_Writing(db), INDEX, new)
@@ -229,9 +198,9 @@ def drop(db: sqlite3.Connection, paths: Iterable[str]) -> None:
 
 
 def _drop(db: sqlite3.Connection, path: str) -> None:
-    found = db.execute("DELETE FROM files WHERE path = ? RETURNING id", (path,)).fetchone()
-    if found is not None:
-        rows = db.execute("SELECT row FROM chunks WHERE file = ?", found).fetchall()
+    result = db.execute("DELETE FROM files WHERE path = ? RETURNING id", (path,)).fetchone()
+    if result is not None:
+        rows = db.execute("SELECT row FROM chunks WHERE file = ?", result).fetchall()
         _remove_rows(db, [row for (row,) in rows])
 
 
@@ -253,37 +222,41 @@ def merge(db: sqlite3.Connection, now: float) -> bool:
     A complete merge rewrites the index: after it has grown, and daily to remove deleted texts.
     """
     if not full_text.has_grown(db, CHUNK_COUNTS):
-        last = noted(db, _MERGED)
+        last = meta_value(db, _MERGED)
         if last is None:
             note(db, _MERGED, str(now))
-        if last is None or 0 <= now - float(last) < DAY or not full_text.is_loose(db, CHUNK_COUNTS):
+        if (
+            last is None
+            or 0 <= now - float(last) < DAY
+            or not full_text.needs_merge(db, CHUNK_COUNTS)
+        ):
             return False
     with transaction(db):
         full_text.merge(_Writing(db), (INDEX,))
-        if not full_text.is_loose(db, CHUNK_COUNTS):
+        if not full_text.needs_merge(db, CHUNK_COUNTS):
             note(db, _MERGED, str(now))
     return True
 
 
 def at_rows(db: sqlite3.Connection, rows: Sequence[int]) -> dict[int, IndexedChunk]:
     """The chunks in these rows."""
-    found = db.execute(
-        "SELECT row, path, position, first_line, last_line, title, heading, text, chunks.digest,"
-        " mtime / 1e9"
+    result = db.execute(
+        "SELECT row, path || ':' || first_line || '-' || last_line, path, position, first_line,"
+        " last_line, title, heading, text, chunks.digest, mtime / 1e9"
         f" FROM chunks CROSS JOIN files ON files.id = file WHERE row IN {_THESE}",
         (msgspec.json.encode(rows).decode(),),
     )
-    return {row: IndexedChunk(*rest) for row, *rest in found}
+    return {row: IndexedChunk(*rest) for row, *rest in result}
 
 
 def digests(db: sqlite3.Connection, paths: Iterable[str]) -> dict[str, str]:
     """The digests of the chunks of some files, by id."""
-    found = db.execute(
+    result = db.execute(
         "SELECT path || ':' || first_line || '-' || last_line, chunks.digest"
         f" FROM files CROSS JOIN chunks ON file = files.id WHERE path IN {_THESE}",
         (msgspec.json.encode([*paths]).decode(),),
     )
-    return dict(found.fetchall())
+    return dict(result.fetchall())
 
 
 def chunk_count(db: sqlite3.Connection) -> int:
@@ -298,8 +271,8 @@ def chunks_of(db: sqlite3.Connection, path: str) -> list[IndexedChunk]:
         " ORDER BY position",
         (path,),
     ).fetchall()
-    found = at_rows(db, [row for (row,) in rows])
-    return [found[row] for (row,) in rows]
+    result = at_rows(db, [row for (row,) in rows])
+    return [result[row] for (row,) in rows]
 
 
 def page(
@@ -311,7 +284,7 @@ def page(
     """
     where = "FROM files WHERE path >= ? AND path < ?" + " AND reason <> ''" * left_out
     bounds = (prefix, f"{prefix}\U0010ffff")
-    found = db.execute(
+    result = db.execute(
         "SELECT path, size, mtime, indexed_at, title, lines,"
         " (SELECT count(*) FROM chunks WHERE file = files.id), meta, reason"
         f" {where} ORDER BY path LIMIT ? OFFSET ?",
@@ -321,7 +294,7 @@ def page(
         IndexedFile(
             path, size, mtime / 1e9, at, title, lines, chunks, msgspec.json.decode(meta), reason
         )
-        for path, size, mtime, at, title, lines, chunks, meta, reason in found
+        for path, size, mtime, at, title, lines, chunks, meta, reason in result
     ]
     return files, int(db.execute(f"SELECT count(*) {where}", bounds).fetchone()[0])
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Hashable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
+# How long a connection waits for another one's lock.
+BUSY_MILLISECONDS: Final = 5_000
 
 
 class ReadingConnection(sqlite3.Connection):
@@ -50,7 +52,7 @@ def connect(path: Path, options: str) -> ReadingConnection:
     db = sqlite3.connect(
         f"{uri(path)}?{options}",
         uri=True,
-        timeout=5.0,
+        timeout=BUSY_MILLISECONDS / 1000,
         isolation_level=None,
         check_same_thread=False,
         factory=ReadingConnection,

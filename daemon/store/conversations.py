@@ -15,7 +15,8 @@ from typing import Any, Final
 
 import msgspec
 
-from ..memory.resent_turns import Spoken
+from ..language.speech import Turn
+from ..memory.messages import Spoken
 from .connection import connect
 from .database import FILE_NAME
 from .memory_rows import KIND
@@ -30,18 +31,11 @@ _EXCERPT: Final = 1000
 PATH: Final = "chat://"
 
 
-class Said(msgspec.Struct, frozen=True):
-    """One reported turn; `at` is in seconds since the epoch.
+class IncomingTurn(Turn, frozen=True, kw_only=True):
+    """One reported turn; `position` is its place in the conversation, if the caller counts."""
 
-    `position` is its place in the conversation, if the caller counts.
-    """
-
-    role: str
-    text: str
-    actor: str
     at: float
     tools: tuple[str, ...] = ()
-    position: int | None = None
 
     @property
     def speaker(self) -> str:
@@ -49,13 +43,10 @@ class Said(msgspec.Struct, frozen=True):
         return self.actor or self.role
 
 
-class Heard(msgspec.Struct, frozen=True):
-    """One buffered turn; `position` is its place in the conversation."""
+class BufferedTurn(Turn, frozen=True, kw_only=True):
+    """One buffered turn; `position` is its place among the buffered ones."""
 
     position: int
-    role: str
-    actor: str
-    text: str
     at: float
     tools: tuple[str, ...]
 
@@ -114,8 +105,8 @@ def are_waiting(folder: Path) -> bool:
         return True
 
 
-def hear(
-    tx: Transaction, key: str, turns: Sequence[Said], *, ended: bool, writer: str
+def buffer_turns(
+    tx: Transaction, key: str, turns: Sequence[IncomingTurn], *, ended: bool, writer: str
 ) -> Conversation | None:
     """Buffer turns, in their order; `ended` marks the end of the conversation.
 
@@ -138,7 +129,7 @@ def hear(
         " ON CONFLICT DO UPDATE SET next_position = ?2, turns = turns + ?4,"
         " last_at = CASE WHEN ?4 THEN ?5 ELSE last_at END, tries = 0,"
         " ended_at = CASE WHEN ?6 IS NOT NULL THEN ?6 WHEN ?4 THEN NULL ELSE ended_at END,"
-        " writer = ?7",
+        " writer = CASE WHEN ?4 THEN ?7 ELSE writer END",
         (
             *(key, position + len(turns), position, len(turns), tx.now),
             *(tx.now if ended else None, writer),
@@ -182,23 +173,23 @@ def _was_stored(tx: Transaction, key: str, position: int) -> bool:
     return KIND.load(tx.db, turn_id(tx, key, position)) is not None
 
 
-def unread(db: sqlite3.Connection, key: str, most_chars: int) -> list[Heard]:
+def unread(db: sqlite3.Connection, key: str, most_chars: int) -> list[BufferedTurn]:
     """The unread turns from the first on: as many as fit, at least one."""
     rows = db.execute(
         f"{_TURNS} JOIN conversations ON id = conversation"
         " WHERE conversation = ? AND position >= read_to ORDER BY position",
         (key,),
     )
-    found: list[Heard] = []
+    turns: list[BufferedTurn] = []
     for turn in map(_turn, rows):
         most_chars -= len(turn.text)
-        if most_chars < 0 and found:
+        if most_chars < 0 and turns:
             break
-        found.append(turn)
-    return found
+        turns.append(turn)
+    return turns
 
 
-def kept(db: sqlite3.Connection, key: str) -> list[Heard]:
+def buffered(db: sqlite3.Connection, key: str) -> list[BufferedTurn]:
     """All buffered turns, in their order; of a long conversation the first and last ones."""
     return [
         _turn(row)
@@ -214,12 +205,12 @@ def transcript(db: sqlite3.Connection, key: str) -> list[str]:
         (key,),
     ).fetchall()
     turns = [(actor, text) for position, actor, text in rows if position is not None]
-    turns = turns or [(turn.actor or turn.role, turn.text) for turn in kept(db, key)]
-    said = turns or [("", text) for _, _, text in rows]
-    return [" ".join(f"{who}: {text}".split() if who else text.split()) for who, text in said]
+    turns = turns or [(turn.actor or turn.role, turn.text) for turn in buffered(db, key)]
+    lines = turns or [("", text) for _, _, text in rows]
+    return [" ".join(f"{who}: {text}".split() if who else text.split()) for who, text in lines]
 
 
-def were_read(tx: Transaction, key: str, turns: Sequence[Heard]) -> bool:
+def mark_processed(tx: Transaction, key: str, turns: Sequence[BufferedTurn]) -> bool:
     """Mark turns as read; what was extracted from them must be stored in the same commit.
 
     Returns:
@@ -257,14 +248,14 @@ def keep_entry(tx: Transaction, key: str, line: str, *, seen_to: int) -> bool:
     Returns:
         False if turns came since then: the conversation continues, and the line is not kept.
     """
-    made = tx.db.execute(
+    updated = tx.db.execute(
         "UPDATE conversations SET entry = ? WHERE id = ? AND next_position = ? AND read_to = ?"
         " AND entry IS NULL",
         (line, key, seen_to, seen_to),
     ).rowcount
-    if made:
+    if updated:
         tx.db.execute("DELETE FROM turns WHERE conversation = ?", (key,))
-    return bool(made)
+    return bool(updated)
 
 
 def entry_written(tx: Transaction, key: str) -> None:
@@ -285,8 +276,8 @@ def entry_written(tx: Transaction, key: str) -> None:
 def failed(tx: Transaction, key: str) -> int:
     """Count a failure to make the entry; return the number of failures."""
     tx.db.execute("UPDATE conversations SET tries = tries + 1 WHERE id = ?", (key,))
-    found = find(tx.db, key)
-    return found.tries if found else 0
+    conversation = find(tx.db, key)
+    return conversation.tries if conversation else 0
 
 
 def forget(tx: Transaction, key: str) -> None:
@@ -303,8 +294,8 @@ SALVAGE: Final = (
 SALVAGED: Final = (str, int, int, int, float, float, float, int, str, str)
 
 
-def adopt(
-    tx: Transaction, found: Sequence[tuple[Any, ...]], turns: Sequence[tuple[Any, ...]]
+def import_rows(
+    tx: Transaction, conversations: Sequence[tuple[Any, ...]], turns: Sequence[tuple[Any, ...]]
 ) -> None:
     """Store rows recovered from a damaged database: of `SALVAGE`, and of `turns`.
 
@@ -313,7 +304,7 @@ def adopt(
     tx.db.executemany(
         "INSERT OR IGNORE INTO conversations"
         " VALUES (?, ?, ?, ?, ?, ?, nullif(?, -1.0), ?, ?, nullif(?, ''))",
-        found,
+        conversations,
     )
     tx.db.executemany(
         "INSERT OR IGNORE INTO turns SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7"
@@ -325,10 +316,10 @@ def adopt(
 _TURNS: Final = "SELECT position, role, actor, text, at, tools FROM turns"
 
 
-def _turn(row: tuple[int, str, str, str, float, str]) -> Heard:
+def _turn(row: tuple[int, str, str, str, float, str]) -> BufferedTurn:
     position, role, actor, text, at, tools = row
     used = msgspec.json.decode(tools, type=tuple[str, ...])
-    return Heard(position, role, actor, text, at, used)
+    return BufferedTurn(role, text, actor, position=position, at=at, tools=used)
 
 
 def _json(tools: tuple[str, ...]) -> str:

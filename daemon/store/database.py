@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -11,7 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..errors import Conflict, DiskFull, ReadOnly, StoreDamaged, ThermoclineError, Unavailable
-from . import atomic, chunk_database
+from ..runtime import atomic
+from ..runtime.os_errors import NO_FILES, out_of_files, translate_os
+from . import chunk_database
 from .connection import ReadingConnection, connect
 from .schema import COUNTED, Migration
 
@@ -20,8 +21,6 @@ _AT_ONCE: Final = 500
 # How long the way back to an earlier release stays.
 _KEPT_SECONDS: Final = 7 * 86_400.0
 _REFUSALS: Final = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
-_IN_THE_WAY: Final = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP}
-_NO_FILES: Final = {errno.EMFILE, errno.ENFILE}
 _DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 # What a damaged full-text index says: an error without a code, and a constraint of no table.
 _DAMAGED_INDEX: Final = ("invalid fts5 file format", "constraint failed")
@@ -116,19 +115,19 @@ def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[Migration])
         StoreDamaged: its version is older than the first of `migrations`, so that only a rebuild
             can read it.
     """
-    found = _schema_version(db, path)
-    if found > migrations[-1].version:
+    result = _schema_version(db, path)
+    if result > migrations[-1].version:
         raise Conflict(
-            f"cannot open {path}: its schema version is {found}, this release knows "
+            f"cannot open {path}: its schema version is {result}, this release knows "
             f"{migrations[-1].version}",
             hint="install the release that wrote it, or a later one",
         )
-    if 0 < found < migrations[0].version:
-        raise StoreDamaged(f"cannot use {path}: its schema version {found} was never released")
-    if 0 < found < migrations[-1].version:
-        _keep_copy(db, path, found)
+    if 0 < result < migrations[0].version:
+        raise StoreDamaged(f"cannot use {path}: its schema version {result} was never released")
+    if 0 < result < migrations[-1].version:
+        _keep_copy(db, path, result)
     for migration in migrations:
-        if migration.version > found:
+        if migration.version > result:
             _apply(db, path, migration)
 
 
@@ -181,12 +180,12 @@ def in_pages(
         after: the value that comes before all others.
     """
     while True:
-        found = db.execute(sql, (*arguments, after, _AT_ONCE)).fetchall()
-        yield from found
+        rows = db.execute(sql, (*arguments, after, _AT_ONCE)).fetchall()
+        yield from rows
         # Not until nothing is found: in a damaged table that may never be.
-        if len(found) < _AT_ONCE:
+        if len(rows) < _AT_ONCE:
             return
-        after = found[-1][0]
+        after = rows[-1][0]
 
 
 def check_pages(path: Path) -> None:
@@ -224,10 +223,10 @@ def reads_whole(path: Path) -> bool:
     try:
         check_pages(path)
         with closing(_connect(path, "mode=rw", cache_kb=512)) as db:
-            found = db.execute(
+            result = db.execute(
                 "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%fts5(%'"
             )
-            for (table,) in found.fetchall():
+            for (table,) in result.fetchall():
                 db.execute(f"INSERT INTO {table}({table}, rank) VALUES ('integrity-check', 0)")
     except (StoreDamaged, ThermoclineError, sqlite3.Error):
         return False
@@ -244,25 +243,10 @@ def translate(error: sqlite3.Error, path: Path) -> ThermoclineError:
         return StoreDamaged(f"cannot read {path}: {error}")
     if primary in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return Unavailable(f"cannot use {path}: another process holds it", hint="close it there")
-    return _refusal(primary, error, path)
+    return _io_error(primary, error, path)
 
 
-def translate_os(error: OSError, path: Path) -> Unavailable | Conflict:
-    """The error of our tree that stands for one of the operating system's."""
-    if error.errno in {errno.EROFS, errno.EACCES, errno.EPERM}:
-        return ReadOnly(f"cannot use {path}: {error.strerror}", hint="make it writable")
-    if error.errno in _IN_THE_WAY:
-        return Conflict(
-            f"cannot use {path}: {error.strerror}", hint="something else is in its place: move it"
-        )
-    if error.errno in _NO_FILES:
-        return _out_of_files(path)
-    return DiskFull(
-        f"cannot read or write {path}: {error.strerror}", hint="check the disk and its free space"
-    )
-
-
-def _refusal(primary: int, error: sqlite3.Error, path: Path) -> ThermoclineError:
+def _io_error(primary: int, error: sqlite3.Error, path: Path) -> ThermoclineError:
     if primary in _REFUSALS and _is_read_only(path.parent):
         return ReadOnly(f"cannot write to {path}: the disk is read-only", hint="make it writable")
     if primary == sqlite3.SQLITE_FULL:
@@ -270,7 +254,7 @@ def _refusal(primary: int, error: sqlite3.Error, path: Path) -> ThermoclineError
     if primary == sqlite3.SQLITE_READONLY:
         return ReadOnly(f"cannot write to {path}: {error}", hint="make its folder writable")
     if primary == sqlite3.SQLITE_CANTOPEN and not _may_open():
-        return _out_of_files(path)
+        return out_of_files(path)
     if primary in {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}:
         return DiskFull(
             f"cannot read or write {path}: {error}", hint="check the disk and its free space"
@@ -278,19 +262,12 @@ def _refusal(primary: int, error: sqlite3.Error, path: Path) -> ThermoclineError
     return ThermoclineError(f"cannot use {path}: {error}")
 
 
-def _out_of_files(path: Path) -> Unavailable:
-    return Unavailable(
-        f"cannot open {path}: too many files are open",
-        hint="raise the limit of open files (LimitNOFILE), or lower store.max_open_agents",
-    )
-
-
 def _may_open() -> bool:
     """Whether the process may open another file; SQLite does not say why it cannot."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:
-        return error.errno not in _NO_FILES
+        return error.errno not in NO_FILES
     return True
 
 

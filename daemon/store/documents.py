@@ -13,10 +13,10 @@ import msgspec
 from ..config.settings import Rules
 from ..memory import markdown
 from ..memory import tree as trees
-from ..memory.warm import record
-from . import hot_rows, memory_md, metrics, tree_rows
-from .memory_table import SELECT, from_row
-from .transaction import Face
+from ..memory.scoring import record
+from . import hot_rows, memory_md, meta, metrics, tree_rows
+from .memory_rows import SELECT, from_row
+from .transaction import StateFile, Transaction
 
 HOT_FILE: Final = "hot-memory-state.json"
 WARM_FILE: Final = "warm-memory.json"
@@ -24,12 +24,14 @@ TREE_FILE: Final = "memory-tree.json"
 METRICS_FILE: Final = "metrics.json"
 MARKDOWN_FILE: Final = "MEMORY.md"
 
-FILES: Final[dict[Face, str]] = {
+FILES: Final[dict[StateFile, str]] = {
     "hot": HOT_FILE,
     "warm": WARM_FILE,
     "tree": TREE_FILE,
     "metrics": METRICS_FILE,
 }
+# Whether there is a section in MEMORY.md.
+_SECTION: Final = "memory_md_section"
 STORED_METRICS: Final = (
     "retrieval_count",
     "evictions_today",
@@ -41,15 +43,15 @@ STORED_METRICS: Final = (
 
 
 def render(
-    db: sqlite3.Connection, wanted: Iterable[Face], now: float, rules: Rules
+    db: sqlite3.Connection, wanted: Iterable[StateFile], now: float, rules: Rules
 ) -> dict[str, str]:
-    """The content of the given state files, by name; for MEMORY.md that of its section."""
+    """The content of the given state files, by name; for MEMORY.md that of its section, or ""."""
     files: dict[str, str] = {}
     for face in sorted(set(wanted)):
         if face == "hot":
             document = hot_rows.document(db, now, rules)
             files[HOT_FILE] = _json(document, rules.hot.max_bytes)
-            files[MARKDOWN_FILE] = markdown.render(document, now, _local_zone())
+            files[MARKDOWN_FILE] = _page(document, now) if has_section(db) else ""
         elif face == "warm":
             files[WARM_FILE] = _json(warm_document(db, now, rules), rules.warm.max_bytes)
         elif face == "tree":
@@ -78,16 +80,33 @@ def metrics_document(db: sqlite3.Connection, now: float) -> dict[str, Any]:
     """The stored counters under EvoClaw's names, with 0 as the default."""
     values = metrics.totals(db, now)
     today = time.strftime("%Y-%m-%d", time.localtime(now))
-    found: dict[str, Any] = {"_schema_version": "2.0"}
+    result: dict[str, Any] = {"_schema_version": "2.0"}
     for name in (*STORED_METRICS, "total_stored", "total_evicted", "total_retrieved"):
         value = values.get(f"{name}@{today}" if name.endswith("_today") else name, 0.0)
-        found[name] = int(value) if value == int(value) else value
-    return found
+        result[name] = int(value) if value == int(value) else value
+    return result
 
 
 def section_size(document: dict[str, Any], now: float) -> int:
-    """The bytes of the section of MEMORY.md that shows a hot document."""
-    return len(memory_md.section(markdown.render(document, now, _local_zone())).encode())
+    """The bytes of the section of MEMORY.md for a hot document; 0: there is nothing to show."""
+    page = _page(document, now)
+    return len(memory_md.section(page).encode()) if page else 0
+
+
+def has_section(db: sqlite3.Connection) -> bool:
+    """Whether MEMORY.md gets a section, as soon as there is something to show."""
+    return meta.read(db, _SECTION, bool) is not False
+
+
+def want_section(tx: Transaction, *, wanted: bool) -> None:
+    """Have the section of MEMORY.md written, or taken out for as long as nobody wants it again."""
+    meta.write(tx, _SECTION, wanted)
+    tx.state_files.add("hot")
+
+
+def _page(document: dict[str, Any], now: float) -> str:
+    zone = _local_zone()
+    return markdown.render(document, now, zone) if markdown.body(document, zone) else ""
 
 
 def _local_zone() -> tzinfo:

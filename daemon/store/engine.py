@@ -1,31 +1,260 @@
-"""The running parts of one open agent: started together, stopped together."""
+"""Opening an agent's database, and its running parts, started together and stopped together.
+
+A database is new, there already, taken over from files, or rebuilt because it is damaged.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from thermocline.sync import HybridClock
 
 from ..errors import StoreDamaged
-from . import chunk_database, noted
-from .database import connect_reader, translate, translate_os
+from ..runtime import atomic
+from ..runtime.os_errors import translate_os
+from ..runtime.problems import Problems
+from . import chunk_database, documents, meta, state_files
+from .agent_paths import AgentPaths, StoreContext
+from .database import FILE_NAME, connect_reader, connect_writer, migrate, translate
 from .documents import FILES
 from .full_text import is_current
 from .kinds import rebuild_indexes
-from .opening import open_database
-from .place import Place, Surroundings
+from .limits import enforce_limits
+from .meta import read_clock
 from .readers import Readers
-from .settling import read_clock, settle
+from .schema import MIGRATIONS
 from .state_files import StateFiles
 from .transaction import Transaction
 from .writer import Committed, Writer
+
+_log = logging.getLogger(__name__)
+
+# A new database under this name is complete; it only has to take the place of the old one.
+_REBUILT: Final = f"{FILE_NAME}.rebuilt"
+# Hundreds of times the caps of any tool, and still parsed by a small device.
+LARGEST: Final = 16_777_216
+# The word in the name of a larger state file that was set aside.
+TOO_LARGE: Final = "too-large"
+
+
+def open_database(
+    place: AgentPaths, context: StoreContext, damage: StoreDamaged | None = None
+) -> sqlite3.Connection:
+    """The writer's connection to a sound database with the present schema. Blocking.
+
+    A damaged database is rebuilt and set aside; a missing one is taken over from the files, if
+    there are any. The old one stays in place until the new one is complete: after an interruption,
+    the next opening starts again or finishes.
+
+    Args:
+        place: where.
+        context: what all memories share.
+        damage: a fault found in the database since it was last opened.
+
+    Raises:
+        ThermoclineError: the disk refuses, or a later release wrote the database.
+    """
+    atomic.make_folder(place.folder)
+    _tidy(place)
+    if _rebuilt(place).exists():
+        _move_in(place)
+    damaged: Path | None = None
+    if place.database.exists():
+        try:
+            if damage is not None:
+                raise damage
+            _refuse_blank(place, context)
+            db = _connect(place, place.database)
+        except StoreDamaged as error:
+            damage, damaged = error, place.database
+        else:
+            _take_over_workspace(place, context, db)
+            return db
+    if damaged is not None or context.importer.is_there(place):
+        _build(place, context, damaged)
+        aside = _move_in(place)
+        if damage is not None:
+            _tell_rebuilt(place, damage, aside, context.problems)
+    db = _connect(place, place.database)
+    _mark_taken_over(place, db)
+    return db
+
+
+def _refuse_blank(place: AgentPaths, context: StoreContext) -> None:
+    """Refuse a database without tables beside state files: it has lost their content."""
+    db = connect_writer(place.database, place.cache_kb)
+    try:
+        blank = not db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
+    except sqlite3.Error as error:
+        raise translate(error, place.database) from error
+    finally:
+        db.close()
+    if blank and context.importer.is_there(place):
+        raise StoreDamaged(f"cannot trust {place.database}: it is empty")
+
+
+def _build(place: AgentPaths, context: StoreContext, damaged: Path | None) -> None:
+    """Build a complete database beside the old one, and give it the name for moving in."""
+    stamp = atomic.stamp()
+    keep_originals = _keep_originals(place, "takeover" if damaged is None else "rebuild", stamp)
+    building = place.folder / f"{FILE_NAME}.building"
+    for leftover in place.folder.glob(f"{FILE_NAME}.building*"):
+        leftover.unlink()
+    db = _connect(place, building)
+    try:
+        report = _fill(place, context, db, damaged)
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except sqlite3.Error as error:
+        raise translate(error, building) from error
+    finally:
+        db.close()
+    _report(place, report, keep_originals, stamp)
+    building.replace(_rebuilt(place))
+    atomic.sync_folder(place.folder)
+
+
+def _fill(
+    place: AgentPaths, context: StoreContext, db: sqlite3.Connection, damaged: Path | None
+) -> dict[str, Any]:
+    """Take over all there is, in one transaction, within all limits."""
+    now = context.now()
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        tx = Transaction(
+            db,
+            now=now,
+            device=context.device.id,
+            rules=context.rules(),
+            clock=HybridClock(context.now, *read_clock(db)),
+        )
+        report = context.importer.take_over(tx, place, damaged)
+        enforce_limits(tx)
+        state_files.note_present(db, place)
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+    return report
+
+
+def _take_over_workspace(place: AgentPaths, context: StoreContext, db: sqlite3.Connection) -> None:
+    """Take over, once, a workspace that was configured after the memory existed."""
+    if place.workspace is None or _taken_over(place, db):
+        return
+    if context.importer.is_there(place):
+        stamp = atomic.stamp()
+        keep_originals = _keep_originals(place, "takeover", stamp)
+        _report(place, _fill(place, context, db, None), keep_originals, stamp)
+    _mark_taken_over(place, db)
+
+
+def _tidy(place: AgentPaths) -> None:
+    """Remove the incomplete state files of a killed process."""
+    atomic.remove_unfinished(place.folder)
+    atomic.remove_unfinished(place.markdown.parent, place.markdown.name)
+
+
+def _connect(place: AgentPaths, path: Path) -> sqlite3.Connection:
+    db = connect_writer(path, place.cache_kb)
+    try:
+        migrate(db, path, MIGRATIONS)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def has_database(folder: Path) -> bool:
+    """Whether the folder has a database, or a rebuilt one that is to be moved in."""
+    return (folder / FILE_NAME).exists() or (folder / _REBUILT).exists()
+
+
+def _rebuilt(place: AgentPaths) -> Path:
+    return place.folder / _REBUILT
+
+
+def _move_in(place: AgentPaths) -> Path | None:
+    """Set the old database aside, if there is one, and put the complete new one in its place."""
+    aside: Path | None = None
+    if place.database.exists():
+        aside = atomic.set_aside(place.database, "corrupt")
+    for suffix in ("-wal", "-shm"):
+        log = place.database.with_name(f"{FILE_NAME}{suffix}")
+        if log.exists() and aside is not None:
+            log.rename(aside.with_name(f"{aside.name}{suffix}"))
+        elif log.exists():
+            # After an interruption: its database was set aside before.
+            atomic.set_aside(log, "corrupt")
+    _rebuilt(place).replace(place.database)
+    atomic.sync_folder(place.folder)
+    return aside
+
+
+def _tell_rebuilt(
+    place: AgentPaths, error: StoreDamaged, aside: Path | None, problems: Problems
+) -> None:
+    name = aside.name if aside else "nothing"
+    problems.report(
+        "database_rebuilt",
+        place.agent,
+        f"the database of '{place.agent}' was rebuilt from what could be read of it and the state"
+        f" files, and the old one set aside as {name}: {error.message}",
+        hint="check the disk; remove the old file once nothing is missed",
+        lasting=False,
+    )
+
+
+def _keep_originals(place: AgentPaths, word: str, stamp: str) -> str:
+    """Copy the files that the daemon will overwrite; set aside those too large to be read."""
+    overwritten = [*(place.folder / name for name in documents.FILES.values()), place.markdown]
+    originals = [path for path in overwritten if path.is_file() and not path.is_symlink()]
+    for path in originals[:]:
+        if path != place.markdown and path.stat().st_size > LARGEST:
+            originals.remove(path)
+            atomic.set_aside(path, TOO_LARGE)
+    if not originals:
+        return ""
+    folder = place.folder / f"before-{word}-{stamp}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    for path in originals:
+        atomic.keep_copy(path, folder / path.name)
+    atomic.sync_folder(place.folder)
+    return folder.name
+
+
+def _report(place: AgentPaths, report: dict[str, Any], kept: str, stamp: str) -> None:
+    whole = {"time": stamp, **report, "originals_kept_in": kept}
+    text = json.dumps(whole, ensure_ascii=False, indent=2)
+    atomic.write(place.folder / "takeover-report.json", f"{text}\n".encode())
+    _log.info(
+        "took over files; the report says what was left out",
+        extra={"action": "taken_over", "agent": place.agent},
+    )
+
+
+def _taken_over(place: AgentPaths, db: sqlite3.Connection) -> bool:
+    key = f"taken_over:{place.workspace}"
+    return db.execute("SELECT 1 FROM meta WHERE key = ?", (key,)).fetchone() is not None
+
+
+def _mark_taken_over(place: AgentPaths, db: sqlite3.Connection) -> None:
+    if place.workspace is not None:
+        key = f"taken_over:{place.workspace}"
+        try:
+            db.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (key, atomic.stamp()))
+        except sqlite3.Error as error:
+            raise translate(error, place.database) from error
+
 
 # The key in `meta` of the time when the whole database was last read and found sound.
 CHECKED: Final = "checked_at"
@@ -42,7 +271,7 @@ class Engine(msgspec.Struct, frozen=True):
 
     writer: Writer
     readers: Readers
-    faces: StateFiles
+    state_files: StateFiles
     writing: asyncio.Task[None]
     doubtful: bool
     indexing: asyncio.Task[None] | None
@@ -55,7 +284,7 @@ class Engine(msgspec.Struct, frozen=True):
     async def stop(self) -> None:
         """Commit what is queued and close the database."""
         await self.end_tasks()
-        await self.faces.finish()
+        await self.state_files.finish()
         # The connection closed last moves the log into the database, so it must allow writing.
         await asyncio.to_thread(self.readers.close)
         await self.writer.close()
@@ -65,8 +294,8 @@ class Engine(msgspec.Struct, frozen=True):
 
 
 async def start_engine(
-    place: Place,
-    around: Surroundings,
+    place: AgentPaths,
+    context: StoreContext,
     *,
     committed: Callable[[Committed], None],
     damaged: Callable[[StoreDamaged], None],
@@ -76,7 +305,7 @@ async def start_engine(
 
     Args:
         place: where.
-        around: what all agents share.
+        context: what all agents share.
         committed: called with what each commit changed.
         damaged: called when damage is found while the state files are written.
         damage: a fault found since it was last opened.
@@ -84,44 +313,49 @@ async def start_engine(
     Raises:
         ThermoclineError: it cannot be opened.
     """
-    opened = await asyncio.to_thread(_opened, place, around, damage)
-    clock = HybridClock(around.now, opened.highest, opened.issued)
+    opened = await asyncio.to_thread(_opened, place, context, damage)
+    clock = HybridClock(context.now, opened.highest, opened.issued)
     loop = asyncio.get_running_loop()
     writer = Writer(
         place.database,
         opened.db,
-        begin=lambda db: Transaction(
-            db, now=around.now(), device=around.device.id, rules=around.rules(), clock=clock
+        begin=lambda db, cache: Transaction(
+            db,
+            now=context.now(),
+            device=context.device.id,
+            rules=context.rules(),
+            clock=clock,
+            cache=cache,
         ),
-        settle=settle,
+        enforce_limits=enforce_limits,
         committed=committed,
         loop=loop,
-        failed_syncs=around.failed_syncs,
+        failed_syncs=context.failed_syncs,
     )
     indexing: asyncio.Task[None] | None = None
     if not opened.indexed:
         indexing = loop.create_task(writer.submit(rebuild_indexes))
         # Queued before any other write, which would remove words that are not in the index yet.
         await asyncio.sleep(0)
-    readers = readers_of(place, around, connect_reader)
-    files = StateFiles(place, around, writer, readers, damaged)
+    readers = readers_of(place, context, connect_reader)
+    files = StateFiles(place, context, writer, readers, damaged)
     files.want(FILES)
-    around.problems.clear("rebuild_failed", place.agent)
+    context.problems.clear("rebuild_failed", place.agent)
     task = loop.create_task(
-        files.run(around.face_delay_seconds), name=f"state files of {place.agent}"
+        files.run(context.state_file_delay_seconds), name=f"state files of {place.agent}"
     )
     return Engine(writer, readers, files, task, opened.doubtful, indexing)
 
 
 def readers_of(
-    place: Place, around: Surroundings, connect: Callable[[Path, int], sqlite3.Connection]
+    place: AgentPaths, context: StoreContext, connect: Callable[[Path, int], sqlite3.Connection]
 ) -> Readers:
     """Readers of the agent's database, on connections made by `connect`."""
     return Readers(
         place.database,
-        limit=around.readers,
+        limit=context.readers,
         cache_kb=place.cache_kb,
-        threads=around.threads,
+        threads=context.threads,
         connect=connect,
     )
 
@@ -146,32 +380,32 @@ class _Opened(msgspec.Struct, frozen=True):
     indexed: bool
 
 
-def _opened(place: Place, around: Surroundings, damage: StoreDamaged | None) -> _Opened:
+def _opened(place: AgentPaths, context: StoreContext, damage: StoreDamaged | None) -> _Opened:
     """Open the database; damage found on opening is repaired at once. Blocking."""
     try:
-        return _opened_once(place, around, damage)
+        return _opened_once(place, context, damage)
     except StoreDamaged as error:
         if damage is not None:
             raise
-        return _opened_once(place, around, error)
+        return _opened_once(place, context, error)
 
 
-def _opened_once(place: Place, around: Surroundings, damage: StoreDamaged | None) -> _Opened:
+def _opened_once(place: AgentPaths, context: StoreContext, damage: StoreDamaged | None) -> _Opened:
     # SQLite removes the log of a database that was closed properly.
     log = place.database.with_name(f"{place.database.name}-wal")
     unclean = log.exists() and log.stat().st_size > 0
     is_new = not place.database.exists()
     try:
-        db = open_database(place, around, damage)
+        db = open_database(place, context, damage)
     except OSError as error:
         raise translate_os(error, place.folder) from error
     try:
         # If the disk refuses, readers find no chunks.
         with suppress(sqlite3.Error, OSError):
             chunk_database.open_index(place.folder, place.cache_kb).close()
-        checked = noted.read(db, CHECKED, float)
-        now = around.now()
-        sound = checked is not None and max(around.since, now - _WEEK) <= checked <= now
+        checked = meta.read(db, CHECKED, float)
+        now = context.now()
+        sound = checked is not None and max(context.since, now - _WEEK) <= checked <= now
         doubtful = unclean or not sound
         return _Opened(db, *read_clock(db), doubtful and not is_new, is_current(db))
     except sqlite3.Error as error:

@@ -17,6 +17,7 @@ from typing import Final
 
 import msgspec
 
+from ..memory.entities import Entity, Relation
 from ..memory.names import LONGEST_NAME, name_key, words_of
 
 UNKNOWN_TYPE: Final = "concept"
@@ -26,54 +27,7 @@ _MOST_RELATIONS: Final = 50
 # Rows of relations and merges that are read of one entity, and memories that are named.
 _MOST_ROWS: Final = 2_000
 _MOST_MEMORIES: Final = 5
-
-
-class Relation(msgspec.Struct, frozen=True):
-    """A relation of an entity to another.
-
-    Attributes:
-        strength: one for each memory that states it, each halved every 90 days.
-        since: when it was first stated.
-        memories: ids of the newest memories that state it.
-    """
-
-    relation: str
-    target: str
-    strength: float
-    since: float
-    memories: tuple[str, ...]
-
-
-class Entity(msgspec.Struct, frozen=True):
-    """A person, project, place or thing that memories name.
-
-    Attributes:
-        key: the normalized name, by which it is compared.
-        name: as last written.
-        type: the last given type; `concept` by default.
-        aliases: its other names.
-        mentions: the number of memories that name it.
-        first_seen, last_seen: when the oldest and the newest of them were made.
-        relations: its relations to other entities, strongest first.
-        memories: ids of the newest memories that name it.
-    """
-
-    key: str
-    name: str
-    type: str
-    aliases: tuple[str, ...]
-    mentions: int
-    first_seen: float
-    last_seen: float
-    relations: tuple[Relation, ...]
-    memories: tuple[str, ...]
-
-    @property
-    def said(self) -> str:
-        """A summary in one line."""
-        called = f", also {', '.join(self.aliases)}" if self.aliases else ""
-        related = "; ".join(f"{one.relation} {one.target}" for one in self.relations)
-        return f"{self.name} ({self.type}{called})" + (f": {related}" if related else "")
+_MOST_SPELLINGS: Final = 20
 
 
 class Stated(msgspec.Struct):
@@ -99,18 +53,18 @@ def around(db: sqlite3.Connection, name: str, depth: int, now: float) -> list[En
     Returns:
         At most 200 entities; empty if no memory names the entity.
     """
-    found: dict[str, Entity] = {}
+    entities: dict[str, Entity] = {}
     frontier = [canonical(db, name_key(name))]
     for _ in range(depth + 1):
         reached: dict[str, None] = {}
         for key in frontier:
-            if key not in found and len(found) < _MOST_NODES:
+            if key not in entities and len(entities) < _MOST_NODES:
                 entity = entity_at(db, key, now)
                 if entity is not None:
-                    found[key] = entity
+                    entities[key] = entity
                     reached.update(dict.fromkeys(_neighbours(db, key)))
-        frontier = [key for key in reached if key not in found]
-    return list(found.values())
+        frontier = [key for key in reached if key not in entities]
+    return list(entities.values())
 
 
 def known(
@@ -128,10 +82,10 @@ def known(
         for count in range(1, LONGEST_NAME + 1)
         for at in range(len(words) - count + 1)
     }
-    asked = "SELECT entity FROM mentions WHERE entity IN (SELECT value FROM json_each(?1))"
+    mentioned = "SELECT entity FROM mentions WHERE entity IN (SELECT value FROM json_each(?1))"
     keys = _column(
         db,
-        f"{asked} OR entity IN (SELECT entity FROM entity_names"
+        f"{mentioned} OR entity IN (SELECT entity FROM entity_names"
         " WHERE alias IN (SELECT value FROM json_each(?1)))"
         " GROUP BY entity ORDER BY count(*) DESC, entity LIMIT ?2",
         sorted(names),
@@ -144,22 +98,22 @@ def known(
         memories,
         limit,
     )
-    found: dict[str, Entity] = {}
+    entities: dict[str, Entity] = {}
     for key in dict.fromkeys(canonical(db, key) for key in keys):
-        if len(found) < limit and (entity := entity_at(db, key, now)) is not None:
-            found[key] = entity
-    return list(found.values())
+        if len(entities) < limit and (entity := entity_at(db, key, now)) is not None:
+            entities[key] = entity
+    return list(entities.values())
 
 
 def most_mentioned(db: sqlite3.Connection, limit: int, now: float) -> list[Entity]:
     """The entities named by most memories."""
-    found = db.execute(
+    rows = db.execute(
         "SELECT id FROM entities WHERE mentions > 1 OR updated_at > ?"
         " ORDER BY mentions DESC, updated_at DESC, id LIMIT ?",
         (now - FADES_AFTER, limit),
     )
-    entities = (entity_at(db, key, now) for (key,) in found.fetchall())
-    return [one for one in entities if one is not None]
+    entities = (entity_at(db, key, now) for (key,) in rows.fetchall())
+    return [entity for entity in entities if entity is not None]
 
 
 def named_like(db: sqlite3.Connection, name: str, now: float) -> list[str]:
@@ -169,7 +123,7 @@ def named_like(db: sqlite3.Connection, name: str, now: float) -> list[str]:
         " ORDER BY mentions DESC, id LIMIT 5",
         (name_key(name), now - FADES_AFTER),
     )
-    return [found for (found,) in rows]
+    return [entity_name for (entity_name,) in rows]
 
 
 def canonical(db: sqlite3.Connection, key: str) -> str:
@@ -182,48 +136,56 @@ def canonical(db: sqlite3.Connection, key: str) -> str:
 
 
 def _aliased(db: sqlite3.Connection, key: str) -> str | None:
-    found = db.execute(
+    target = db.execute(
         "SELECT min(entity) FROM entity_names WHERE alias = ? AND entity <> alias", (key,)
     ).fetchone()[0]
-    return None if found is None else str(found)
+    return None if target is None else str(target)
 
 
 def stated(db: sqlite3.Connection, key: str) -> Stated | None:
     """The content of the row of an entity."""
-    found = db.execute(
+    row = db.execute(
         "SELECT data FROM rows WHERE kind = 'entity' AND id = ? AND live", (key,)
     ).fetchone()
-    return None if found is None else msgspec.json.decode(found[0], type=Stated)
+    return None if row is None else msgspec.json.decode(row[0], type=Stated)
 
 
 def entity_at(db: sqlite3.Connection, key: str, now: float) -> Entity | None:
     """The entity with this key; None if it is not named, or was named only once and long ago."""
-    said = stated(db, key) or Stated()
-    aliases = [alias for alias in said.aliases if canonical(db, name_key(alias)) == key]
+    row = stated(db, key) or Stated()
+    aliases = [alias for alias in row.aliases if canonical(db, name_key(alias)) == key]
     keys = msgspec.json.encode([key, *map(name_key, aliases)]).decode()
     count, first, last = db.execute(
         f"SELECT count(DISTINCT memory), min(seen_at), max(seen_at) FROM mentions WHERE {_IN}",
         (keys,),
     ).fetchone()
-    times = [at for at in (first, last, said.first_seen, said.last_seen) if at is not None]
+    times = [at for at in (first, last, row.first_seen, row.last_seen) if at is not None]
     if not times:
         return None
-    mentions = count - _merged_away(db, keys) + said.mentions
-    personal = bool(aliases or said.type)
+    mentions = count - _merged_away(db, keys) + row.mentions
+    personal = bool(aliases or row.type)
     if mentions <= 1 and max(times) <= now - FADES_AFTER and not personal:
         return None
     names = db.execute(
         f"SELECT (SELECT name FROM mentions WHERE {_IN} AND entity = ?2"
-        " ORDER BY type = '', seen_at DESC LIMIT 1),"
-        f" (SELECT type FROM mentions WHERE {_IN} AND type <> '' ORDER BY seen_at DESC LIMIT 1)",
+        " ORDER BY type = '', seen_at, memory LIMIT 1),"
+        f" (SELECT type FROM mentions WHERE {_IN} AND type <> ''"
+        f" ORDER BY type = '{UNKNOWN_TYPE}', seen_at, memory LIMIT 1)",
         (keys, key),
     ).fetchone()
+    name = row.name or names[0] or key
+    spellings = db.execute(
+        f"SELECT name, min(seen_at) FROM mentions WHERE {_IN} GROUP BY name ORDER BY 2, 1 LIMIT ?2",
+        (keys, _MOST_SPELLINGS),
+    )
+    others = dict.fromkeys([*aliases, *(spelling for spelling, _ in spellings)])
+    others.pop(name, None)
     return Entity(
         key=key,
-        name=said.name or names[0] or key,
-        type=said.type or names[1] or UNKNOWN_TYPE,
-        aliases=tuple(aliases),
-        mentions=mentions,
+        name=name,
+        type=row.type or names[1] or UNKNOWN_TYPE,
+        aliases=tuple(others),
+        mention_count=mentions,
         first_seen=min(times),
         last_seen=max(times),
         relations=_relations(db, keys, now),
@@ -237,44 +199,44 @@ _IN: Final = "entity IN (SELECT value FROM json_each(?1))"
 
 def _merged_away(db: sqlite3.Connection, keys: str) -> int:
     """The number of mentions by merged memories that are already counted for their target."""
-    found = db.execute(
+    merged = db.execute(
         "SELECT DISTINCT id, merged_into FROM mentions JOIN memories ON id = memory"
         f" WHERE {_IN} AND merged_into IS NOT NULL LIMIT ?2",
         (keys, _MOST_ROWS),
     ).fetchall()
-    if not found:
+    if not merged:
         return 0
-    kept = {root_of(db, into) for _, into in found}
+    targets = {root_of(db, into) for _, into in merged}
     naming = db.execute(
         f"SELECT count(DISTINCT memory) FROM mentions WHERE {_IN}"
         " AND memory IN (SELECT value FROM json_each(?2))",
-        (keys, msgspec.json.encode(sorted(kept)).decode()),
+        (keys, msgspec.json.encode(sorted(targets)).decode()),
     ).fetchone()[0]
-    return len(found) - (len(kept) - int(naming))
+    return len(merged) - (len(targets) - int(naming))
 
 
 def root_of(db: sqlite3.Connection, memory: str) -> str:
     """The memory at the end of a memory's merges, or itself."""
     passed = {memory}
     while True:
-        found = db.execute("SELECT merged_into FROM memories WHERE id = ?", (memory,)).fetchone()
-        if found is None or found[0] is None or found[0] in passed:
+        row = db.execute("SELECT merged_into FROM memories WHERE id = ?", (memory,)).fetchone()
+        if row is None or row[0] is None or row[0] in passed:
             return memory
-        memory = found[0]
+        memory = row[0]
         passed.add(memory)
 
 
 def _newest(db: sqlite3.Connection, keys: str) -> tuple[str, ...]:
-    found = db.execute(
+    rows = db.execute(
         "SELECT DISTINCT id, created_at FROM mentions JOIN memories ON id = memory"
         f" WHERE {_IN} AND merged_into IS NULL ORDER BY created_at DESC, id LIMIT ?2",
         (keys, _MOST_MEMORIES),
     )
-    return tuple(key for key, _ in found)
+    return tuple(key for key, _ in rows)
 
 
 def _relations(db: sqlite3.Connection, keys: str, now: float) -> tuple[Relation, ...]:
-    found = db.execute(
+    rows = db.execute(
         "SELECT relation, target, target_name, seen_at, strength, memory, merged_into"
         " FROM relations LEFT JOIN memories ON id = memory"
         " WHERE relations.source IN (SELECT value FROM json_each(?1))"
@@ -283,7 +245,7 @@ def _relations(db: sqlite3.Connection, keys: str, now: float) -> tuple[Relation,
     ).fetchall()
     together: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
     names: dict[str, str] = {}
-    for relation, target, name, seen_at, strength, memory, merged in found:
+    for relation, target, name, seen_at, strength, memory, merged in rows:
         whose = canonical(db, target)
         if whose == target:
             names.setdefault(whose, name)
@@ -294,7 +256,10 @@ def _relations(db: sqlite3.Connection, keys: str, now: float) -> tuple[Relation,
             relation=relation,
             target=names.get(target) or _name(db, target),
             strength=round(
-                sum(given * 0.5 ** (max(0.0, now - at) / FADES_AFTER) for at, given in by.values()),
+                sum(
+                    initial * 0.5 ** (max(0.0, now - at) / FADES_AFTER)
+                    for at, initial in by.values()
+                ),
                 2,
             ),
             since=min(at for at, _ in by.values()),
@@ -302,24 +267,25 @@ def _relations(db: sqlite3.Connection, keys: str, now: float) -> tuple[Relation,
         )
         for (relation, target), by in together.items()
     ]
-    related.sort(key=lambda one: (-one.strength, one.relation, one.target))
+    related.sort(key=lambda edge: (-edge.strength, edge.relation, edge.target))
     return tuple(related[:_MOST_RELATIONS])
 
 
 def _name(db: sqlite3.Connection, key: str) -> str:
-    said = stated(db, key)
-    if said is not None and said.name:
-        return said.name
-    found = db.execute(
-        "SELECT name FROM mentions WHERE entity = ? ORDER BY seen_at DESC LIMIT 1", (key,)
+    row = stated(db, key)
+    if row is not None and row.name:
+        return row.name
+    mention = db.execute(
+        "SELECT name FROM mentions WHERE entity = ? ORDER BY type = '', seen_at, memory LIMIT 1",
+        (key,),
     ).fetchone()
-    return key if found is None else str(found[0])
+    return key if mention is None else str(mention[0])
 
 
 def _neighbours(db: sqlite3.Connection, key: str) -> list[str]:
-    said = stated(db, key)
-    names = [key, *(name_key(alias) for alias in (said.aliases if said else ()))]
-    found = _column(
+    row = stated(db, key)
+    names = [key, *(name_key(alias) for alias in (row.aliases if row else ()))]
+    keys = _column(
         db,
         "SELECT entity FROM ("
         " SELECT target AS entity, count(*) AS strength FROM relations"
@@ -330,9 +296,9 @@ def _neighbours(db: sqlite3.Connection, key: str) -> list[str]:
         names,
         _MOST_NODES,
     )
-    return [*dict.fromkeys(canonical(db, other) for other in found)]
+    return [*dict.fromkeys(canonical(db, other) for other in keys)]
 
 
 def _column(db: sqlite3.Connection, sql: str, values: Iterable[str], limit: int) -> list[str]:
-    given = msgspec.json.encode([*values]).decode()
-    return [value for (value,) in db.execute(sql, (given, limit))]
+    encoded = msgspec.json.encode([*values]).decode()
+    return [value for (value,) in db.execute(sql, (encoded, limit))]

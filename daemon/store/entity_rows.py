@@ -12,12 +12,13 @@ from thermocline.sync import Fields, Row
 
 from ..errors import InvalidInput
 from ..memory.checks import check_short, check_time
+from ..memory.entities import Entity
 from ..memory.names import keys_named, name_key
 from ..memory.records import ENTITIES
 from . import full_text, rows
-from .entities import Entity, Stated, canonical, entity_at, stated
-from .kind import Kind
-from .transaction import Transaction
+from .entities import Stated, canonical, entity_at, stated
+from .rows import Kind
+from .transaction import IndexEntry, Transaction
 
 INDEX: Final = "entity_fts"
 _LONGEST: Final = 200
@@ -38,28 +39,28 @@ def state(tx: Transaction, name: str, changes: Fields) -> str:
     """
     key = canonical(tx.db, name_key(name))
     before = stated(tx.db, key)
-    said: Fields = msgspec.to_builtins(before) if before is not None else {}
-    said = {name: value for name, value in said.items() if value not in (None, "", 0, [])}
+    fields: Fields = msgspec.to_builtins(before) if before is not None else {}
+    fields = {name: value for name, value in fields.items() if value not in (None, "", 0, [])}
     if before is None:
-        said = {"name": _as_written(tx.db, key, name), "last_seen": tx.now}
-    said |= changes
+        fields = {"name": _as_written(tx.db, key, name), "last_seen": tx.now}
+    fields |= changes
     if "aliases" in changes:
-        said["aliases"] = _aliases(tx, key, changes["aliases"])
-    rows.write(tx, KIND, key, {name: value for name, value in said.items() if value})
-    tx.tell("entity.changed", name=said["name"])
+        fields["aliases"] = _aliases(tx, key, changes["aliases"])
+    rows.write(tx, KIND, key, {name: value for name, value in fields.items() if value})
+    tx.tell("entity.changed", name=fields["name"])
     return key
 
 
-def _aliases(tx: Transaction, key: str, given: Iterable[str]) -> list[str]:
+def _aliases(tx: Transaction, key: str, names: Iterable[str]) -> list[str]:
     aliases: dict[str, str] = {}
-    for alias in given:
+    for alias in names:
         other = name_key(alias)
         if other == key:
             continue
         aliases.setdefault(other, alias.strip(" "))
         theirs = stated(tx.db, other)
         if theirs is not None:
-            aliases.update((name_key(one), one) for one in theirs.aliases)
+            aliases.update((name_key(name), name) for name in theirs.aliases)
             rows.write(tx, KIND, other, None)
     aliases.pop(key, None)
     if len(aliases) > _MOST_ALIASES:
@@ -70,10 +71,11 @@ def _aliases(tx: Transaction, key: str, given: Iterable[str]) -> list[str]:
 
 
 def _as_written(db: sqlite3.Connection, key: str, name: str) -> str:
-    found = db.execute(
-        "SELECT name FROM mentions WHERE entity = ? ORDER BY seen_at DESC LIMIT 1", (key,)
+    row = db.execute(
+        "SELECT name FROM mentions WHERE entity = ? ORDER BY type = '', seen_at, memory LIMIT 1",
+        (key,),
     ).fetchone()
-    return name.strip(" ") if found is None else str(found[0])
+    return name.strip(" ") if row is None else str(row[0])
 
 
 def follow(tx: Transaction, before: Row | None, after: Row) -> None:
@@ -112,23 +114,30 @@ def _put(tx: Transaction, key: str, entity: Entity | None) -> None:
         " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET name = excluded.name,"
         " text = excluded.text, mentions = excluded.mentions, created_at = excluded.created_at,"
         " updated_at = excluded.updated_at RETURNING row",
-        (key, entity.name, entity.said, entity.mentions, entity.first_seen, entity.last_seen),
+        (
+            key,
+            entity.name,
+            entity.summary,
+            entity.mention_count,
+            entity.first_seen,
+            entity.last_seen,
+        ),
     ).fetchone()[0]
-    if old is not None and old[1] == entity.said:
+    if old is not None and old[1] == entity.summary:
         return
     if old is not None:
         full_text.remove(tx, INDEX, row, (old[1],))
-    full_text.add(tx, INDEX, [full_text.IndexEntry(row, (entity.said,))])
+    full_text.add(tx, INDEX, [IndexEntry(row, (entity.summary,))])
 
 
 def at_rows(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, Entity]:
     """The entities in these rows of the full-text index."""
-    found = db.execute(
+    keys = db.execute(
         "SELECT row, id FROM entities WHERE row IN (SELECT value FROM json_each(?))",
         (msgspec.json.encode(numbers).decode(),),
     ).fetchall()
-    entities = {row: entity_at(db, key, now=0.0) for row, key in found}
-    return {row: one for row, one in entities.items() if one is not None}
+    entities = {row: entity_at(db, key, now=0.0) for row, key in keys}
+    return {row: entity for row, entity in entities.items() if entity is not None}
 
 
 def count(db: sqlite3.Connection) -> int:
@@ -165,10 +174,10 @@ def _stated(row: Row) -> Stated:
 
 
 def _check(row: Row) -> None:
-    said = _stated(row)
-    for name in (row.id, *said.aliases):
+    content = _stated(row)
+    for name in (row.id, *content.aliases):
         check_short(name, "name", _LONGEST)
-    for at in (said.first_seen, said.last_seen):
+    for at in (content.first_seen, content.last_seen):
         if at is not None:
             check_time(at, field="last_seen")
 

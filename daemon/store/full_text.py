@@ -13,18 +13,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, Protocol
 
-import msgspec
-
+from ..errors import StoreDamaged
 from ..language.meaning import index_codes
 from ..memory.indexing import index_text
 from ..memory.stemming import terms_of
 from .schema import CHUNK_COUNTS, CHUNK_TEXT, COUNTS, FULL_TEXT, INDEX_VERSION
-from .transaction import Transaction
+from .transaction import IndexEntry, Transaction
 
 _COLUMNS: Final = FULL_TEXT | CHUNK_TEXT
 # Set while an index may contain words of deleted texts.
 _OLD_WORDS: Final = "words_to_forget"
 _AT_ONCE: Final = 500
+_COUNT: Final = "UPDATE %s SET texts = texts + ?, terms = terms + ? WHERE name = ?"
 # The maximum number of pages that one merge step writes.
 _PAGES: Final = 64
 # The maximum number of levels; SQLite reads up to 2,000, and writes all with every change.
@@ -41,25 +41,12 @@ class Writing(Protocol):
         """The connection, inside a transaction."""
 
 
-class IndexEntry(msgspec.Struct, frozen=True, gc=False):
-    """A text to index.
-
-    Attributes:
-        row: its row number.
-        columns: its parts in the order of the index's columns.
-        told_at: the time that "tomorrow" in it is relative to; None: such words mean no date.
-        is_turn: whether it is a turn of a conversation.
-    """
-
-    row: int
-    columns: tuple[str, ...]
-    told_at: float | None = None
-    is_turn: bool = False
+class IndexDamaged(StoreDamaged):
+    """A full-text index does not have what belongs to it; it can be rebuilt from the rows."""
 
 
 def add(tx: Writing, table: str, entries: Iterable[IndexEntry]) -> None:
     """Add texts to an index."""
-    _note(tx)
     columns = (*_COLUMNS[table], "codes")
     for batch in batches(entries):
         codes = [
@@ -82,7 +69,7 @@ def add(tx: Writing, table: str, entries: Iterable[IndexEntry]) -> None:
                 for entry, of_entry, meant in zip(batch, terms, codes, strict=True)
             ),
         )
-        _count(tx, table, len(batch), sum(map(len, terms)))
+        tx.db.execute(_COUNT % _counts(table), (len(batch), sum(map(len, terms)), table))
 
 
 def batches(entries: Iterable[IndexEntry]) -> Iterator[list[IndexEntry]]:
@@ -94,7 +81,6 @@ def batches(entries: Iterable[IndexEntry]) -> Iterator[list[IndexEntry]]:
 
 def remove(tx: Writing, table: str, row: int, texts: Sequence[str]) -> None:
     """Remove a row from an index, given the texts that were added for it."""
-    _note(tx)
     columns = (*_COLUMNS[table], "codes")
     gone = tx.db.execute(
         f"DELETE FROM {table}_terms WHERE row = ? RETURNING length, codes", (row,)
@@ -106,36 +92,41 @@ def remove(tx: Writing, table: str, row: int, texts: Sequence[str]) -> None:
         (row, *map(index_text, texts), " ".join(codes)),
     )
     if gone is not None:
-        _count(tx, table, -1, -length)
+        tx.db.execute(_COUNT % _counts(table), (-1, -length, table))
     tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, '')", (_OLD_WORDS,))
 
 
 def clear(tx: Transaction, table: str) -> None:
     """Empty an index."""
-    _note(tx)
     tx.db.execute(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
     tx.db.execute(f"DELETE FROM {table}_terms")
     tx.db.execute(f"INSERT OR REPLACE INTO {_counts(table)} VALUES (?, 0, 0, 0)", (table,))
 
 
-def _note(tx: Writing) -> None:
-    """Count a change of an index, which the writer does not undo by a savepoint."""
-    if isinstance(tx, Transaction):
-        tx.index_writes += 1
-
-
 def counts(db: sqlite3.Connection, indexes: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """The number of texts in some indexes, and the total number of their terms."""
-    tables = dict.fromkeys(map(_counts, indexes))
-    found = db.execute(
+    """The number of texts in some indexes, and the total number of their terms.
+
+    Raises:
+        IndexDamaged: an index of the agent's database has no such row.
+    """
+    names = list(indexes)
+    tables = dict.fromkeys(map(_counts, names))
+    rows = db.execute(
         " UNION ALL ".join(f"SELECT name, texts, terms FROM {table}" for table in tables)
     )
-    return {name: (texts, terms) for name, texts, terms in found}
+    sums = {name: (texts, terms) for name, texts, terms in rows}
+    missing = [name for name in names if name not in sums and name not in CHUNK_TEXT]
+    if missing:
+        raise IndexDamaged(f"the full-text index '{missing[0]}' has lost the number of its texts")
+    return {name: sums.get(name, (0, 0)) for name in names}
 
 
 def is_counted(db: sqlite3.Connection) -> bool:
     """Whether each index has as many texts as were counted; reads all their terms."""
-    texts = {name: number for name, (number, _) in counts(db, FULL_TEXT).items()}
+    try:
+        texts = {name: number for name, (number, _) in counts(db, FULL_TEXT).items()}
+    except IndexDamaged:
+        return False
     queries = (f"SELECT '{name}', count(*) FROM {name}_terms" for name in FULL_TEXT)
     return texts == dict(db.execute(" UNION ALL ".join(queries)).fetchall())
 
@@ -145,17 +136,10 @@ def _counts(table: str) -> str:
     return CHUNK_COUNTS if table in CHUNK_TEXT else COUNTS
 
 
-def _count(tx: Writing, table: str, texts: int, terms: int) -> None:
-    tx.db.execute(
-        f"UPDATE {_counts(table)} SET texts = texts + ?, terms = terms + ? WHERE name = ?",
-        (texts, terms, table),
-    )
-
-
 def is_current(db: sqlite3.Connection) -> bool:
     """Whether the indexes were made by this release's rules."""
-    found = db.execute("SELECT value FROM meta WHERE key = 'index_version'").fetchone()
-    return found is not None and found[0] == str(INDEX_VERSION)
+    row = db.execute("SELECT value FROM meta WHERE key = 'index_version'").fetchone()
+    return row is not None and row[0] == str(INDEX_VERSION)
 
 
 def note_current(tx: Transaction) -> None:
@@ -163,15 +147,15 @@ def note_current(tx: Transaction) -> None:
     tx.db.execute("INSERT OR REPLACE INTO meta VALUES ('index_version', ?)", (str(INDEX_VERSION),))
 
 
-def is_loose(db: sqlite3.Connection, counts: str = COUNTS) -> bool:
+def needs_merge(db: sqlite3.Connection, counts: str = COUNTS) -> bool:
     """Whether an index should be merged.
 
     It may contain words of deleted or changed texts, which are only marked as deleted until its
     parts are merged. Or it has grown by a quarter since: in many parts, each look-up of a word
     costs three times as much.
     """
-    found = db.execute("SELECT 1 FROM meta WHERE key = ?", (_OLD_WORDS,)).fetchone()
-    return found is not None or has_grown(db, counts)
+    row = db.execute("SELECT 1 FROM meta WHERE key = ?", (_OLD_WORDS,)).fetchone()
+    return row is not None or has_grown(db, counts)
 
 
 def has_grown(db: sqlite3.Connection, counts: str) -> bool:
@@ -186,7 +170,7 @@ def steps(db: sqlite3.Connection) -> int:
     return sum(int(count) // _PAGES + 1 for count in pages) + 1
 
 
-def is_deep(db: sqlite3.Connection) -> bool:
+def needs_rebuild(db: sqlite3.Connection) -> bool:
     """Whether an index should be rebuilt because it has many levels.
 
     Before release 3.41, each complete merge of an FTS5 index adds a level that is never removed;
@@ -197,9 +181,9 @@ def is_deep(db: sqlite3.Connection) -> bool:
 
 def _levels(db: sqlite3.Connection, table: str) -> int:
     """The number of levels, by the structure record: a cookie of 4 bytes, and then a varint."""
-    found = db.execute(f"SELECT block FROM {table}_data WHERE id = 10").fetchone()
+    row = db.execute(f"SELECT block FROM {table}_data WHERE id = 10").fetchone()
     levels = 0
-    for byte in found[0][4:8] if found is not None else ():
+    for byte in row[0][4:8] if row is not None else ():
         levels = levels << 7 | byte & 0x7F
         if byte < 0x80:
             break
@@ -208,7 +192,6 @@ def _levels(db: sqlite3.Connection, table: str) -> int:
 
 def merge(tx: Writing, indexes: Iterable[str] = FULL_TEXT) -> None:
     """Do one short step of merging the indexes, which purges deleted words."""
-    _note(tx)
     for table in indexes:
         before = tx.db.total_changes
         tx.db.execute(f"INSERT INTO {table}({table}, rank) VALUES ('merge', ?)", (-_PAGES,))

@@ -1,17 +1,46 @@
-"""Earlier versions of rows."""
+"""Earlier versions of rows, who replaced them, and the values that lost a conflict.
+
+A lost value is a row of its own, so that every device shows it.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import re
 import sqlite3
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
 from thermocline.sync import Row, decode_row, stamp_at
 
-from . import uses
-from .kind import Kind
+from ..memory.checks import check_time
+from . import rows, uses
+from .rows import Kind
 from .transaction import Transaction
+
+_NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9._-]+")
+_LONGEST: Final = 64
+
+
+def author(uid: int, program: str) -> str:
+    """The author of what a user's program writes; any text may be given as its name."""
+    name = _NOT_IN_NAMES.sub("-", program.lower()).strip("-")[:_LONGEST]
+    return f"uid:{uid} {name}" if name else f"uid:{uid}"
+
+
+def written_by(by: str, column: str = "writer") -> tuple[str, tuple[str, ...]]:
+    """The condition that an author is meant by a word, and its arguments.
+
+    The word is a program (`claude-code`), a user with all programs (`uid:1000`), or both.
+    """
+    condition = (
+        f"({column} = ?1 OR substr({column}, 1, instr({column}, ' ') - 1) = ?1"
+        f" OR substr({column}, instr({column}, ' ') + 1) = lower(?1))"
+    )
+    return condition, (by,)
+
 
 KEPT_DAYS: Final = 90.0
 # The reason of a version that was never in force: another device's change was later.
@@ -29,6 +58,7 @@ class Version(msgspec.Struct, frozen=True):
         writer, device: who replaced it, and where.
         why: `merge:ID`, `merged`, `unmerged`, `refiled`, `undo`, …; empty: an edit. A `conflict` is
             a value that was lost when two devices changed one field.
+        seen_at: of a conflict, when somebody looked at it, on any device.
     """
 
     number: int
@@ -39,6 +69,7 @@ class Version(msgspec.Struct, frozen=True):
     device: str
     why: str
     row: Row
+    seen_at: float | None = None
 
 
 def versions(db: sqlite3.Connection, kind: Kind, key: str, limit: int = 100) -> list[Version]:
@@ -63,24 +94,39 @@ def replaced(
         *(kind.name, version.id, version.number, CONFLICT),
     )
     # A value lost in a conflict may also be in the version that the merge replaced.
-    for row in (*(one.row for one in later), kind.load(db, version.id)):
+    for row in (*(next_version.row for next_version in later), kind.load(db, version.id)):
         before, after = version.row.data or {}, (row and row.data) or {}
         names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-        if found := [name for name in names if name != "updated_at"]:
-            return found, {name: after[name] for name in found if name in after}
+        if fields := [name for name in names if name != "updated_at"]:
+            return fields, {name: after[name] for name in fields if name in after}
     return [], {}
 
 
 def find(db: sqlite3.Connection, number: int) -> Row | None:
     """The version with this number."""
-    found = read(db, "number = ?", number)
-    return found[0].row if found else None
+    matches = read(db, "number = ?", number)
+    return matches[0].row if matches else None
 
 
 def conflicts(db: sqlite3.Connection) -> int:
-    """The number of values lost because another device changed the same field."""
-    found = db.execute("SELECT count(*) FROM history WHERE why = ?", (CONFLICT,))
-    return int(found.fetchone()[0])
+    """The number of values lost to another device's change that nobody has looked at yet."""
+    rows = db.execute("SELECT count(*) FROM history WHERE why = ? AND seen_at IS NULL", (CONFLICT,))
+    return int(rows.fetchone()[0])
+
+
+def mark_seen(tx: Transaction, numbers: Sequence[int]) -> int:
+    """Record on all devices that somebody looked at these lost values; count the new ones.
+
+    A note's lost version is recorded on this device only, as it is in the history of no other.
+    """
+    seen = 0
+    for number in numbers:
+        for version in read(tx.db, "number = ? AND why = ? AND seen_at IS NULL", number, CONFLICT):
+            seen += 1
+            tx.db.execute("UPDATE history SET seen_at = ? WHERE number = ?", (tx.now, number))
+            if lost := rows.load(tx.db, LOST, _lost_key(version.row)):
+                rows.write(tx, LOST, lost.id, lost.data | {"seen_at": tx.now})
+    return seen
 
 
 def prune(tx: Transaction, max_bytes: int) -> int:
@@ -92,15 +138,15 @@ def prune(tx: Transaction, max_bytes: int) -> int:
     ).rowcount
     size = size_of(tx.db)
     while size > max_bytes:
-        found = tx.db.execute(
+        sizes = tx.db.execute(
             "DELETE FROM history WHERE number IN (SELECT number FROM history"
             f" WHERE {bases} ORDER BY number LIMIT ?) RETURNING length(data) + length(clocks)",
             (_AT_ONCE,),
         ).fetchall()
-        if not found:
+        if not sizes:
             break
-        gone += len(found)
-        size -= sum(length or 0 for (length,) in found)
+        gone += len(sizes)
+        size -= sum(length or 0 for (length,) in sizes)
     return gone
 
 
@@ -121,18 +167,89 @@ def _forget_deletions(tx: Transaction) -> None:
 
 def size_of(db: sqlite3.Connection) -> int:
     """The size of all versions in bytes."""
-    found = db.execute("SELECT total(length(data) + length(clocks)) FROM history")
-    return int(found.fetchone()[0])
+    rows = db.execute("SELECT total(length(data) + length(clocks)) FROM history")
+    return int(rows.fetchone()[0])
 
 
 def read(db: sqlite3.Connection, where: str, *values: object) -> list[Version]:
     """The versions that satisfy a condition in SQL."""
-    found = db.execute(
-        "SELECT number, kind, id, at, writer, device, why, data, clocks FROM history"
-        f" WHERE {where}",
+    rows = db.execute(
+        "SELECT number, kind, id, at, writer, device, why, seen_at, data, clocks FROM history"
+        # Without data it is a mark.
+        f" WHERE data IS NOT NULL AND {where}",
         values,
     )
     return [
-        Version(number, kind, key, at, writer, device, why, decode_row(kind, key, data, clocks))
-        for number, kind, key, at, writer, device, why, data, clocks in found
+        Version(number, kind, key, at, writer, device, why, decode_row(kind, key, *row), seen_at)
+        for number, kind, key, at, writer, device, why, seen_at, *row in rows
     ]
+
+
+_FIELDS: Final = frozenset({"of", "row", "device", "at", "data", "clocks", "seen_at"})
+
+
+def record_lost(tx: Transaction, kind: Kind, lost: Row) -> None:
+    """Record a version that lost, on all devices."""
+    data, clocks = lost.encoded()
+    device = lost.clocks.latest[1]
+    version = {"of": kind.name, "row": lost.id, "device": device, "at": tx.now}
+    rows.write(tx, LOST, _lost_key(lost), version | {"data": data, "clocks": clocks})
+
+
+def _lost_key(lost: Row) -> str:
+    data, clocks = lost.encoded()
+    return hashlib.sha256(f"{lost.kind}\0{lost.id}\0{clocks}\0{data}".encode()).hexdigest()[:16]
+
+
+def prune_lost(tx: Transaction) -> None:
+    """Delete what is too old for the history."""
+    old = tx.db.execute(
+        "SELECT id FROM rows WHERE kind = ? AND live AND data ->> '$.at' < ?",
+        (LOST.name, tx.now - KEPT_DAYS * _DAY),
+    ).fetchall()
+    for (key,) in old:
+        rows.write(tx, LOST, key, None)
+
+
+def _applied(tx: Transaction, before: Row | None, after: Row) -> None:  # noqa: ARG001 - as others
+    """Add the version to the history, unless its row was forgotten here."""
+    if not LOST.lives(after):
+        return
+    said = after.data
+    forgotten = tx.db.execute(
+        "SELECT 1 FROM rows WHERE kind = ? AND id = ? AND NOT live", (said["of"], said["row"])
+    ).fetchone()
+    if forgotten is not None:
+        rows.write(tx, LOST, after.id, None)
+        return
+    version = (said["of"], said["row"], said["at"], said["device"], CONFLICT)
+    tx.db.execute(
+        "INSERT INTO history (kind, id, at, writer, device, why, data, clocks)"
+        " SELECT ?1, ?2, ?3, '', ?4, ?5, ?6, ?7 WHERE NOT EXISTS (SELECT 1 FROM history"
+        " WHERE kind = ?1 AND id = ?2 AND why = ?5 AND data IS ?6 AND clocks = ?7)",
+        (*version, said["data"], said["clocks"]),
+    )
+    tx.db.execute(
+        "UPDATE history SET seen_at = ? WHERE kind = ? AND id = ? AND why = ?"
+        " AND data IS ? AND clocks = ?",
+        (said.get("seen_at"), said["of"], said["row"], CONFLICT, said["data"], said["clocks"]),
+    )
+
+
+def _check(row: Row) -> None:
+    said = row.data
+    decode_row(said["of"], said["row"], said["data"], said["clocks"])
+    check_time(said["at"], field="at")
+    if said.get("seen_at") is not None:
+        check_time(said["seen_at"], field="seen_at")
+    str.encode(said["device"])
+
+
+LOST: Final = Kind(
+    name=rows.CONFLICTS,
+    fields=_FIELDS,
+    liveness_fields=("data",),
+    history=False,
+    check=_check,
+    applied=_applied,
+)

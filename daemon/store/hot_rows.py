@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -20,8 +19,8 @@ from ..memory.records import Json, Memory
 from ..memory.scoring import HOT, score_of
 from ..memory.similarity import exact_key
 from . import memories, memory_rows, rows
-from .kind import Kind
-from .memory_table import SELECT, from_row
+from .memory_rows import SELECT, from_row
+from .rows import Kind
 from .transaction import Transaction
 
 # A hot state of 5 KB has room for at most about thirty promoted memories.
@@ -43,38 +42,37 @@ def load(db: sqlite3.Connection) -> HotState:
 
 def entries(db: sqlite3.Connection) -> dict[EntryKey, Entry]:
     """The entries, by section and key."""
-    found: dict[EntryKey, Entry] = {}
+    entries: dict[EntryKey, Entry] = {}
     for name, data in rows.live_rows(db, KIND):
         section, _, key = name.partition("/")
         saved = msgspec.json.decode(data, type=HotEntry)
-        found[section, key] = Entry(value=saved.value, position=saved.position)
-    return found
+        entries[section, key] = Entry(value=saved.value, position=saved.position)
+    return entries
 
 
-def update(tx: Transaction, key: str, value: Json) -> tuple[str, ...]:
-    """Merge `value` in as `key` asks, see `hot.update`; return a warning for each shortened part.
+def update(tx: Transaction, key: str, value: Json) -> None:
+    """Merge `value` in as `key` asks, see `hot.update`.
 
     Raises:
         InvalidInput: the key or the shape of the value is not valid.
         TooLarge: the value takes too much of the hot state.
     """
-    trimmed = hot.trim(key, value, tx.rules.hot)
-    save(tx, hot.update(load(tx.db), key, trimmed.value, tx.now), trimmed.displaced)
-    return trimmed.warnings
+    hot.check_share(key, value, tx.rules.hot)
+    save(tx, hot.update(load(tx.db), key, value, tx.now))
 
 
-def save(tx: Transaction, state: HotState, displaced: Iterable[Displaced] = ()) -> HotState:
+def save(tx: Transaction, state: HotState) -> HotState:
     """Store `state` within its limits; displaced entries become ordinary memories."""
     fitted = hot.fit(state, tx.rules.hot)
-    for given_up in (*displaced, *fitted.displaced):
-        _remember(tx, given_up)
+    for displaced in fitted.displaced:
+        _remember(tx, displaced)
     changes = hot.diff(entries(tx.db), hot.entries(fitted.state))
     for (section, key), entry in changes.changed.items():
         data = {"value": entry.value, "position": entry.position}
         rows.write(tx, KIND, f"{section}/{key}", data)
     for section, key in changes.removed:
         rows.write(tx, KIND, f"{section}/{key}", None)
-    tx.faces.add("hot")
+    tx.state_files.add("hot")
     touched = {section for section, _ in (*changes.changed, *changes.removed)}
     if touched:
         tx.tell("hot.updated", sections=sorted(touched))
@@ -84,13 +82,13 @@ def save(tx: Transaction, state: HotState, displaced: Iterable[Displaced] = ()) 
 def promoted(db: sqlite3.Connection, now: float, rules: Rules) -> list[Memory]:
     """The warm memories that are hot and not superseded: pinned ones, then by score."""
     # Age only lowers a score, so its value without age is an upper bound.
-    found = db.execute(
+    result = db.execute(
         f"{SELECT} WHERE archived_at IS NULL AND merged_into IS NULL AND superseded_by IS NULL"
         " AND (expires_at IS NULL OR expires_at > ?)"
         " AND (pinned OR importance * (1 + ? * access_count) > ?)",
         (now, rules.scoring.reinforcement_boost, HOT - _ROUNDING),
     )
-    scored = [(score_of(memory, now, rules.scoring), memory) for memory in map(from_row, found)]
+    scored = [(score_of(memory, now, rules.scoring), memory) for memory in map(from_row, result)]
     best = sorted(
         (pair for pair in scored if pair[0] >= HOT), key=lambda pair: (not pair[1].pinned, -pair[0])
     )
@@ -105,51 +103,48 @@ def document(db: sqlite3.Connection, now: float, rules: Rules) -> dict[str, Any]
     state = load(db)
     wishes = state.owner_profile.get("preferences")
     listed = wishes if isinstance(wishes, list) else []
-    told = {exact_key(one) for one in listed if isinstance(one, str)}
-    new = [one for one in promoted(db, now, rules) if exact_key(one.text) not in told]
+    told = {exact_key(item) for item in listed if isinstance(item, str)}
+    new = [memory for memory in promoted(db, now, rules) if exact_key(memory.text) not in told]
     return hot.document(state, new, rules.hot)
 
 
 def _remember(tx: Transaction, displaced: Displaced) -> None:
-    # The id is derived from the content, so that a repeatedly displaced entry is stored once.
-    for part in _parts(displaced.text):
-        digest = hashlib.sha256(f"{displaced.section}\0{part}".encode()).hexdigest()
-        key = digest[:16]
-        if memory_rows.fetch(tx.db, key) is not None:
-            continue
-        memories.insert(
-            tx,
-            Memory(
-                id=key,
-                text=part,
-                event="hot_displaced",
-                category=displaced.category,
-                importance=displaced.importance,
-                source=f"hot:{displaced.section}",
-                metadata=extract(part),
-                created_at=displaced.created_at or tx.now,
-                updated_at=tx.now,
-                writer="daemon",
-            ),
-        )
+    """Keep it as a memory, once: an entry that leaves again replaces what its memory says."""
+    key = _memory_id(displaced.section, displaced.name or displaced.text)
+    known = memory_rows.fetch(tx.db, key)
+    if known is not None and known.merged_into is not None:
+        key = _memory_id(displaced.section, displaced.text)
+        known = memory_rows.fetch(tx.db, key)
+    if known is not None:
+        if known.text != displaced.text:
+            changed = {"text": displaced.text, "metadata": extract(displaced.text)}
+            changed_now = msgspec.structs.replace(known, **changed, updated_at=tx.now)
+            memories.replace(tx, known, changed_now)
+        return
+    memories.insert(
+        tx,
+        Memory(
+            id=key,
+            text=displaced.text,
+            event="hot_displaced",
+            category=displaced.category,
+            importance=displaced.importance,
+            source=f"hot:{displaced.section}",
+            metadata=extract(displaced.text),
+            created_at=displaced.created_at or tx.now,
+            updated_at=tx.now,
+            writer="daemon",
+        ),
+    )
 
 
-def _parts(text: str, limit: int = 60_000) -> Iterator[str]:
-    """`text` in pieces of at most the size of a memory, in UTF-8 bytes."""
-    raw = text.encode()
-    while len(raw) > limit:
-        # Back to the start of a character.
-        cut = limit
-        while raw[cut] & 0xC0 == 0x80:
-            cut -= 1
-        yield raw[:cut].decode()
-        raw = raw[cut:]
-    yield raw.decode()
+def _memory_id(section: str, name: str) -> str:
+    return hashlib.sha256(f"{section}\0{name}".encode()).hexdigest()[:16]
 
 
 def _applied(tx: Transaction, _before: Row | None, _after: Row) -> None:
     tx.settle_hot = True
-    tx.faces.add("hot")
+    tx.state_files.add("hot")
 
 
 def _check(row: Row) -> None:
@@ -161,7 +156,7 @@ def _check(row: Row) -> None:
 KIND: Final = Kind(
     name="hot",
     fields=frozenset(HotEntry.__struct_fields__),
-    vital=("value",),
+    liveness_fields=("value",),
     urgent=True,
     check=_check,
     applied=_applied,

@@ -5,21 +5,22 @@ from __future__ import annotations
 from typing import Final
 
 from . import (
+    agent_entries,
     entity_rows,
     experiences,
     full_text,
+    history,
     hot_rows,
     key_values,
     memory_rows,
     metrics,
     notes,
-    own_entries,
     sessions,
     tree_rows,
     uses,
     watched,
 )
-from .kind import Kind, unknown
+from .rows import Kind, unknown
 from .transaction import Transaction
 
 KINDS: Final = {
@@ -28,15 +29,16 @@ KINDS: Final = {
         memory_rows.KIND,
         hot_rows.KIND,
         tree_rows.KIND,
-        key_values.KIND,
+        key_values.PAIRS.kind,
         notes.KIND,
-        experiences.KIND,
-        sessions.KIND,
-        sessions.ANSWERS,
+        experiences.EXPERIENCES.kind,
+        sessions.SESSIONS.kind,
+        sessions.ANSWERS.kind,
         entity_rows.KIND,
         uses.KIND,
         metrics.KIND,
         watched.KIND,
+        history.LOST,
     )
 }
 # The kinds that make up the critical state.
@@ -53,5 +55,5 @@ def rebuild_indexes(tx: Transaction) -> None:
     for kind in KINDS.values():
         if kind.reindex is not None:
             kind.reindex(tx)
-    own_entries.clear(tx)
+    agent_entries.clear(tx)
     full_text.note_current(tx)

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
+from thermocline.sync import changed
+
 from ..errors import Conflict, NotFound
-from ..language.pairing import is_duplicate
+from ..language.comparison import is_duplicate
 from ..memory.merging import merge
 from ..memory.records import DEFAULT_CATEGORY, Memory
 from ..memory.scoring import score_of, tier_of
-from . import merging, rows, tree_rows, uses
-from .memory_rows import KIND, fetch, rewrite, there, unlink
-from .memory_table import SELECT, from_row, said
+from . import memory_rows, merging, names, rows, tree_rows, uses
+from .memory_rows import (
+    KIND,
+    SELECT,
+    fetch,
+    follow_new,
+    from_row,
+    recount,
+    rewrite,
+    said,
+    there,
+    unlink,
+)
 from .transaction import Transaction
 
 SHORTEST_PREFIX: Final = 4
-# A memory in several answers within this time was used once.
-_USE_SECONDS: Final = 3_600.0
 
 
 def find(db: sqlite3.Connection, key: str) -> Memory:
@@ -32,9 +40,9 @@ def find(db: sqlite3.Connection, key: str) -> Memory:
         NotFound: it does not exist.
         Conflict: several ids begin with `key`.
     """
-    found = fetch(db, key)
-    if found is not None:
-        return found
+    memory = fetch(db, key)
+    if memory is not None:
+        return memory
     alike: list[tuple[object, ...]] = []
     if len(key) >= SHORTEST_PREFIX:
         alike = db.execute(
@@ -61,27 +69,40 @@ def find_living(db: sqlite3.Connection, key: str, now: float) -> Memory:
 
 
 def insert(tx: Transaction, memory: Memory) -> Memory:
-    """Store a new memory, in the category that replaces its own in the tree, if merged.
+    """Store a memory under an id that may be taken, or have been forgotten.
 
     Uses already counted by devices under its id are added to those that it brings.
 
     Raises:
         Conflict: its id is taken.
     """
-    memory = _filed(tx, memory)
-    data = said(memory)
-    if memory.access_count:
-        data["access_count"] = memory.access_count
-    if memory.last_accessed_at is not None:
-        data["last_accessed_at"] = memory.last_accessed_at
-    rows.write(tx, KIND, memory.id, data, new=True)
-    if memory.archived_at is not None:
-        tx.db.execute(
-            "UPDATE memories SET archived_at = ? WHERE id = ?", (memory.archived_at, memory.id)
-        )
-    tree_rows.touch(tx, memory.category)
+    before = KIND.load(tx.db, memory.id)
+    if KIND.lives(before):
+        raise Conflict(f"cannot store '{memory.id}': the id is taken", field="id")
+    if before is not None:
+        rows.write(tx, KIND, memory.id, said(memory, with_uses=True))
+        tx.count("total_stored")
+        return _told(tx, memory.id, "memory.stored")
+    add(tx, memory)
+    recount(tx, memory.id)
+    return there(tx, memory.id)
+
+
+def add(tx: Transaction, memory: Memory) -> Memory:
+    """Store a memory under a new id, in the category that replaces its own in the tree, if merged.
+
+    No row, use or merge knows the id: nothing is looked up for it, and nothing read back.
+    """
+    memory = msgspec.structs.replace(_filed(tx, memory), tags=tuple(sorted({*memory.tags})))
+    row = changed(None, (KIND.name, memory.id), said(memory, with_uses=True), tx.stamp(), KIND.sets)
+    memory_rows.insert(tx, memory, row)
+    if memory.actor:
+        names.add_person(tx, memory.actor)
+    follow_new(tx, row)
+    rows.mark(tx, KIND, memory.id, None, None)
     tx.count("total_stored")
-    return _told(tx, memory.id, "memory.stored")
+    _tell(tx, memory, "memory.stored")
+    return memory
 
 
 def strengthen(tx: Transaction, known: Memory, repeated: Memory) -> Memory:
@@ -98,7 +119,7 @@ def strengthen(tx: Transaction, known: Memory, repeated: Memory) -> Memory:
     )
     if new != known:
         replace(tx, known, msgspec.structs.replace(new, updated_at=tx.now))
-    reinforce(tx, [known.id])
+    uses.reinforce(tx, [known.id])
     return there(tx, known.id)
 
 
@@ -120,18 +141,17 @@ def replace(tx: Transaction, old: Memory, new: Memory, *, why: str = "") -> Memo
 def delete(tx: Transaction, memory: Memory) -> tuple[str, ...]:
     """Delete a memory: its text and history are overwritten on the disk; a tombstone remains.
 
-    Its contributions to the memory it was merged into are removed. Memories merged into it are
-    deleted too if they say the same, else restored, so that deleting one statement never hides
-    another.
+    Its contributions to the memory it was merged into are removed, and what may have passed them on
+    is restored. Memories merged into it are deleted too if they say the same, else restored, so
+    that deleting one statement never hides another.
 
     Returns:
         The ids of the restored memories.
     """
+    freed: list[str] = []
     if memory.merged_into is not None:
-        kept = merging.above(tx.db, memory)
-        memory = merging.part(tx, memory)
-        for key in kept:
-            rows.erase(tx, KIND, key)
+        freed = merging.free(tx, memory)
+        memory = there(tx, memory.id)
     back = tx.db.execute("SELECT id FROM memories WHERE merged_into = ?", (memory.id,)).fetchall()
     for (key,) in back:
         other = msgspec.structs.replace(there(tx, key), merged_into=None)
@@ -140,7 +160,7 @@ def delete(tx: Transaction, memory: Memory) -> tuple[str, ...]:
     back = tx.db.execute("SELECT id FROM memories WHERE merged_into = ?", (memory.id,)).fetchall()
     rows.write(tx, KIND, memory.id, None)
     tx.tell("memory.deleted", id=memory.id, category=memory.category)
-    return tuple(key for (key,) in back)
+    return (*freed, *(key for (key,) in back))
 
 
 def forget(tx: Transaction, key: str) -> tuple[str, tuple[str, ...]]:
@@ -166,47 +186,6 @@ def expire(tx: Transaction, memory: Memory) -> None:
     tx.tell("memory.deleted", id=memory.id, category=memory.category)
 
 
-def reinforce(tx: Transaction, ids: Iterable[str]) -> None:
-    """Count one use of a memory for each time that its id is given. Unknown ids are ignored.
-
-    A use is not an edit: each device counts its own, so that uses never conflict.
-    """
-    given = Counter(ids)
-    found = tx.db.execute(
-        "SELECT id, category FROM memories WHERE id IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode(list(given)).decode(),),
-    ).fetchall()
-    tx.db.executemany(
-        "UPDATE tree SET last_access = ? WHERE path = ?",
-        [(tx.now, category) for category in {category for _, category in found}],
-    )
-    uses.count(tx, {key: given[key] for key, _ in found})
-    tx.count("reinforcements_today", given.total())
-
-
-def unreinforce(tx: Transaction, ids: Iterable[str]) -> None:
-    """Take back one use of each memory.
-
-    Raises:
-        Conflict: this device has counted no use.
-    """
-    for key in ids:
-        uses.take_back(tx, key)
-
-
-def count_answers(tx: Transaction, answers: Sequence[Sequence[str]]) -> None:
-    """Count answers, and a use of each memory in them that was not used in the last hour."""
-    used = dict.fromkeys(chain.from_iterable(answers))
-    recent = tx.db.execute(
-        "SELECT id FROM memories WHERE last_accessed_at > ?"
-        " AND id IN (SELECT value FROM json_each(?))",
-        (tx.now - _USE_SECONDS, msgspec.json.encode(list(used)).decode()),
-    ).fetchall()
-    reinforce(tx, used.keys() - {key for (key,) in recent})
-    tx.count("retrieval_count", len(answers))
-    tx.count("total_retrieved", sum(map(len, answers)))
-
-
 def archive(tx: Transaction, ids: Iterable[str]) -> int:
     """Move memories from warm to the cold archive of this device, and return how many."""
     moved = sum(
@@ -219,15 +198,15 @@ def archive(tx: Transaction, ids: Iterable[str]) -> int:
     if moved:
         tx.count("total_evicted", moved)
         tx.count("evictions_today", moved)
-        tx.faces.update({"warm", "tree", "hot"})
+        tx.state_files.update({"warm", "tree", "hot"})
         tx.tell("memory.archived", count=moved)
     return moved
 
 
 def relabel(tx: Transaction, old: str, new: str) -> None:
     """File every memory of category `old` under `new`, and record the original category."""
-    found = tx.db.execute(f"{SELECT} WHERE category = ?", (old,)).fetchall()
-    for memory in map(from_row, found):
+    rows = tx.db.execute(f"{SELECT} WHERE category = ?", (old,)).fetchall()
+    for memory in map(from_row, rows):
         refile(tx, memory, new, memory.original_category or old)
     tx.tell("category.merged", category=old, into=new)
 
@@ -250,6 +229,10 @@ def _filed(tx: Transaction, memory: Memory) -> Memory:
 def _told(tx: Transaction, key: str, event: str) -> Memory:
     """The current memory, after publishing the event."""
     memory = there(tx, key)
+    _tell(tx, memory, event)
+    return memory
+
+
+def _tell(tx: Transaction, memory: Memory, event: str) -> None:
     tier = tier_of(score_of(memory, tx.now, tx.rules.scoring))
     tx.tell(event, id=memory.id, category=memory.category, event=memory.event, tier=tier)
-    return memory

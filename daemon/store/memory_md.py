@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import re
+import stat
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 from ..errors import InvalidInput
+from ..runtime import atomic
 
 BEGIN: Final = "<!-- thermocline:begin -->"
 END: Final = "<!-- thermocline:end -->"
 
+# Of a file that is edited.
+LARGEST: Final = 4_194_304
 _BOM: Final = b"\xef\xbb\xbf"
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 _MARKER: Final = re.compile(
@@ -89,6 +94,35 @@ def put(content: bytes, page: str) -> bytes:
     return content + (eol if content.endswith(b"\n") else eol + eol) + block
 
 
+def without(content: bytes) -> bytes:
+    """The file without the daemon's section, and without the blank line before it.
+
+    Raises:
+        InvalidInput: as `page_in`.
+    """
+    span = _span(content)
+    if span is None:
+        return content
+    before, after = content[: span[0]], content[span[3] :]
+    eol = b"\r\n" if before.endswith(b"\r\n") else b"\n"
+    return (
+        before if after else before.removesuffix(eol) if before.endswith(eol * 2) else before
+    ) + after
+
+
+def take_section_out(path: Path) -> None:
+    """Remove the daemon's section from a file; everything else keeps its bytes. Blocking.
+
+    Raises:
+        ThermoclineError: it cannot be changed without a guess, or is not a file of its own.
+    """
+    content, found = atomic.read(path, LARGEST, alone=True)
+    owner = found.st_uid, found.st_gid
+    new = atomic.Replacement(path, without(content), stat.S_IMODE(found.st_mode), owner)
+    atomic.sync([new])
+    new.finish()
+
+
 def same(one: str | None, other: str) -> bool:
     """Whether two pages differ at most in their dates."""
     return one is not None and _DATE.sub("", one) == _DATE.sub("", other)
@@ -103,17 +137,17 @@ def _span(content: bytes) -> tuple[int, int, int, int] | None:
     """The bounds of the section, with its markers and without."""
     if content.startswith(_UTF_16):
         raise InvalidInput("it is UTF-16", hint="save it as UTF-8")
-    found = list(_markers(content))
-    if not found:
+    markers = list(_markers(content))
+    if not markers:
         return None
-    if [kind for kind, *_ in found] != ["begin", "end"]:
+    if [kind for kind, *_ in markers] != ["begin", "end"]:
         raise InvalidInput(
-            f"it has {len(found)} marker lines that are not one begin and one end",
+            f"it has {len(markers)} marker lines that are not one begin and one end",
             hint=f"leave one line '{BEGIN}' and one line '{END}' below it, or none",
         )
-    (_, start, inner), (_, inner_end, end) = found
+    (_, start, inner), (_, inner_end, end) = markers
     return start, inner, inner_end, end
 
 
 def _markers(content: bytes) -> Iterator[tuple[str, int, int]]:
-    return ((found[1].decode(), *found.span()) for found in _MARKER.finditer(content))
+    return ((match[1].decode(), *match.span()) for match in _MARKER.finditer(content))

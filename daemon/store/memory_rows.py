@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
-from thermocline.sync import Row, Stamp, stamps
+from thermocline.sync import Clocks, Fields, Row, Stamp, stamps
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, StoreDamaged
 from ..memory.checks import (
     CATEGORY_CHARS,
     check_category,
@@ -19,11 +20,288 @@ from ..memory.checks import (
     check_text,
     check_time,
 )
-from ..memory.records import Memory
-from . import entity_rows, rows, tree_rows, uses
-from .kind import Kind
-from .memory_table import BROUGHT, SAID, SELECT, MemoryTable, from_row, memory_of, reindex, said
-from .transaction import Transaction
+from ..memory.indexing import indexed_columns
+from ..memory.records import DEFAULT_CATEGORY, Memory, Metadata
+from ..memory.scoring import record_size, score_of
+from ..memory.similarity import text_digest
+from . import entity_rows, full_text, names, rows, tree_rows, uses
+from .database import in_pages
+from .rows import ROWS, Kind
+from .transaction import DeletedMemory, IndexEntry, Transaction
+
+# `group` is an SQL keyword; its column is `grp`.
+FIELDS: Final = tuple("grp" if name == "group" else name for name in Memory.__struct_fields__)
+# The full-text index of their texts.
+INDEX: Final = "memory_fts"
+SELECT: Final = f"SELECT {', '.join(FIELDS)} FROM memories"
+# Derived on each device: from scores and caps, and from the uses that all devices have counted.
+DERIVED: Final = frozenset({"last_accessed_at", "access_count", "archived_at"})
+# The fields in the row of a memory.
+ROW_FIELDS: Final = frozenset(Memory.__struct_fields__) - DERIVED - {"id"}
+
+_SAID: Final = tuple(name for name in Memory.__struct_fields__ if name in ROW_FIELDS)
+_DERIVED: Final = ("access_count", "archived_at", "last_accessed_at")
+_COLUMNS: Final = [
+    *("grp" if name == "group" else name for name in _SAID),
+    "clocks",
+    "extra",
+    "size",
+    "digest",
+]
+_UPDATE: Final = (
+    f"UPDATE memories SET {', '.join(f'{name} = ?' for name in _COLUMNS)}"
+    " WHERE id = ? RETURNING row"
+)
+_INSERT: Final = (
+    f"INSERT INTO memories (id, {', '.join((*_COLUMNS, *_DERIVED))}, stored_at)"
+    f" VALUES ({', '.join('?' * (2 + len(_COLUMNS) + len(_DERIVED)))})"
+)
+_BY_ROW: Final = "FROM memories WHERE row > ? ORDER BY row LIMIT ?"
+_TAGS = FIELDS.index("tags")
+_PINNED = FIELDS.index("pinned")
+_STANDING = FIELDS.index("standing")
+_METADATA = FIELDS.index("metadata")
+_DATA = FIELDS.index("data")
+_NO_METADATA = "{}"
+_AT_ONCE: Final = 500
+# Uses counted elsewhere, which a memory brings in its row.
+BROUGHT: Final = ("access_count", "last_accessed_at")
+_DEFAULTS: Final = {
+    field.name: field.default
+    for field in msgspec.structs.fields(Memory)
+    if field.name in ROW_FIELDS
+}
+
+
+def from_row(row: Sequence[Any]) -> Memory:
+    """The memory in a row of `SELECT`."""
+    values = list(row)
+    tags, metadata = values[_TAGS], values[_METADATA]
+    values[_PINNED] = bool(values[_PINNED])
+    values[_STANDING] = bool(values[_STANDING])
+    try:
+        values[_TAGS] = () if tags == "[]" else tuple(msgspec.json.decode(tags))
+        values[_METADATA] = (
+            Metadata() if metadata == _NO_METADATA else msgspec.json.decode(metadata, type=Metadata)
+        )
+        if values[_DATA] is not None:
+            values[_DATA] = msgspec.json.decode(values[_DATA])
+    except (msgspec.MsgspecError, ValueError, TypeError) as error:
+        raise _damaged(values[0]) from error
+    return Memory(**dict(zip(Memory.__struct_fields__, values, strict=True)))
+
+
+def said(memory: Memory, *, with_uses: bool = False) -> Fields:
+    """A memory as the data of its row, without defaults and derived fields.
+
+    `with_uses`: with the uses that the memory brings from elsewhere.
+    """
+    fields: Fields = {}
+    for name, default in _DEFAULTS.items():
+        value = getattr(memory, name)
+        if value != default:
+            fields[name] = value
+    if memory.tags:
+        fields["tags"] = list(memory.tags)
+    if "metadata" in fields:
+        lists = msgspec.structs.asdict(memory.metadata)
+        fields["metadata"] = {name: list(found) for name, found in lists.items() if found}
+    if with_uses and memory.access_count:
+        fields["access_count"] = memory.access_count
+    if with_uses and memory.last_accessed_at is not None:
+        fields["last_accessed_at"] = memory.last_accessed_at
+    return fields
+
+
+def memory_of(row: Row) -> Memory:
+    """The memory in the data of a row, with only the uses that came with it.
+
+    Raises:
+        msgspec.ValidationError: the data is not valid.
+    """
+    fields: Fields = {
+        name: v for name, v in row.data.items() if name in ROW_FIELDS or name in BROUGHT
+    }
+    fields["id"] = row.id
+    return msgspec.convert(fields, Memory)
+
+
+class MemoryTable:
+    """The table `memories`. Tombstones of memories are in `rows`."""
+
+    def load(self, db: sqlite3.Connection, kind: str, key: str) -> Row | None:
+        """The current row, deleted or not."""
+        row = db.execute(
+            f"SELECT clocks, extra, {', '.join(FIELDS)} FROM memories WHERE id = ?", (key,)
+        ).fetchone()
+        return _row(row) if row is not None else ROWS.load(db, kind, key)
+
+    def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:
+        """Write or delete the columns and the full text."""
+        known = memory_of(before) if before is not None and "text" in before.data else None
+        if not live:
+            if known is not None:
+                _take_away(tx, known)
+            ROWS.store(tx, before, row, live=False)
+            return
+        memory = memory_of(row)
+        if memory.expires_at is not None:
+            tx.cache.next_expiry = min(tx.cache.next_expiry, memory.expires_at)
+        if known is not None:
+            written = tx.db.execute(_UPDATE, [*_said_values(memory, row), memory.id]).fetchone()
+            if known.actor != memory.actor:
+                names.drop_person(tx, known.actor)
+                names.add_person(tx, memory.actor)
+            if _entry(0, known) != _entry(0, memory):
+                _unindex(tx, written[0], known)
+                _index(tx, [_entry(written[0], memory)])
+            return
+        if before is not None:
+            tx.db.execute("DELETE FROM rows WHERE kind = ? AND id = ?", (row.kind, row.id))
+        self.add(tx, [row])
+
+    def add(self, tx: Transaction, rows: Sequence[Row]) -> None:
+        """Store live memories that are new."""
+        actors = set()
+        for row in rows:
+            memory = memory_of(row)
+            if tx.warm_floor is not None and _score(tx, memory) < tx.warm_floor:
+                memory = msgspec.structs.replace(memory, archived_at=tx.now)
+            insert(tx, memory, row)
+            actors.add(memory.actor)
+        for name in actors - {""}:
+            names.add_person(tx, name)
+
+    def normal(self, row: Row) -> Row:
+        """The row with numbers of the column's type, and without fields at their default."""
+        if "text" not in row.data:
+            return row
+        extra = {name: value for name, value in row.data.items() if name not in ROW_FIELDS}
+        return _normal(memory_of(row), extra, row.clocks)
+
+    def known(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> set[str]:
+        """Those of the ids for which a memory or its tombstone exists."""
+        result = db.execute(
+            "SELECT id FROM memories WHERE id IN (SELECT value FROM json_each(?))",
+            (_json(keys),),
+        )
+        return {key for (key,) in result} | ROWS.known(db, kind, keys)
+
+    def every(self, db: sqlite3.Connection, kind: str) -> Iterator[Row]:
+        """Each row, including deleted ones, a few hundred at a time."""
+        columns = f"row, clocks, extra, {', '.join(FIELDS)}"
+        for _, *found in in_pages(db, f"SELECT {columns} {_BY_ROW}", after=0):
+            yield _row(found)
+        yield from ROWS.every(db, kind)
+
+
+def insert(tx: Transaction, memory: Memory, row: Row) -> None:
+    """Add a memory that is not in the table, with what this device derives for it."""
+    if memory.expires_at is not None:
+        tx.cache.next_expiry = min(tx.cache.next_expiry, memory.expires_at)
+    derived = (memory.access_count, memory.archived_at, memory.last_accessed_at)
+    stored_at = tx.now if tx.writer else None
+    values = (memory.id, *_said_values(memory, row), *derived, stored_at)
+    number = tx.db.execute(_INSERT, values).lastrowid
+    assert number is not None
+    tx.unindexed.append(_entry(number, memory))
+    if len(tx.unindexed) >= _AT_ONCE:
+        index_new(tx)
+
+
+def index_new(tx: Transaction) -> None:
+    """Add the texts of the transaction's new memories to the full-text index.
+
+    They are collected because the index is written out at every savepoint after a change of it.
+    """
+    new, tx.unindexed = tx.unindexed, []
+    _index(tx, new)
+
+
+def reindex(tx: Transaction) -> None:
+    """Build the full-text index and the table of people from the memories."""
+    full_text.clear(tx, INDEX)
+    names.clear_introduced(tx)
+    tx.unindexed = []
+    tx.db.execute("DELETE FROM people")
+    for (name,) in tx.db.execute("SELECT DISTINCT actor FROM memories WHERE actor <> ''"):
+        names.add_person(tx, name)
+    pages = in_pages(tx.db, f"SELECT row, {', '.join(FIELDS)} {_BY_ROW}", after=0)
+    _index(tx, (_entry(row, from_row(rest)) for row, *rest in pages))
+
+
+def _entry(number: int, memory: Memory) -> IndexEntry:
+    is_turn = bool(memory.group) and memory.position is not None
+    return IndexEntry(number, indexed_columns(memory), memory.created_at, is_turn)
+
+
+def _index(tx: Transaction, entries: Iterable[IndexEntry]) -> None:
+    for batch in full_text.batches(entries):
+        full_text.add(tx, INDEX, batch)
+        for entry in batch:
+            if not entry.is_turn:
+                names.add_introduced(tx, entry.row, entry.columns[0])
+
+
+def _row(found: Sequence[Any]) -> Row:
+    clocks, extra, *columns = found
+    try:
+        others = {} if extra is None else msgspec.json.decode(extra)
+        stamps = msgspec.json.decode(clocks, type=Clocks)
+    except (msgspec.MsgspecError, ValueError, TypeError) as error:
+        raise _damaged(columns[0]) from error
+    return _normal(from_row(columns), others, stamps)
+
+
+def _normal(memory: Memory, extra: Fields, clocks: Clocks) -> Row:
+    data = said(memory) | extra
+    if memory.tags:
+        # As the merge of rows normalizes them.
+        data["tags"].sort()
+    return Row(
+        kind="memory",
+        id=memory.id,
+        data=dict(sorted(data.items())),
+        clocks=clocks,
+    )
+
+
+def _said_values(memory: Memory, row: Row) -> list[Any]:
+    values = [getattr(memory, name) for name in _SAID]
+    metadata = memory.metadata
+    plain = not (metadata.urls or metadata.commands or metadata.paths)
+    values[_SAID.index("tags")] = _json(memory.tags) if memory.tags else "[]"
+    values[_SAID.index("metadata")] = _NO_METADATA if plain else _json(metadata)
+    values[_SAID.index("data")] = None if memory.data is None else _json(memory.data)
+    extra = row.data.keys() - ROW_FIELDS
+    unknown = _json({name: row.data[name] for name in extra}) if extra else None
+    clocks = _json(row.clocks)
+    return [*values, clocks, unknown, record_size(memory), text_digest(memory.text)]
+
+
+def _score(tx: Transaction, memory: Memory) -> float:
+    return score_of(memory, tx.now, tx.rules.scoring)
+
+
+def _damaged(key: str) -> StoreDamaged:
+    return StoreDamaged(f"cannot trust the memory '{key}': it is not what was written")
+
+
+def _take_away(tx: Transaction, memory: Memory) -> None:
+    gone = tx.db.execute("DELETE FROM memories WHERE id = ? RETURNING row", (memory.id,))
+    _unindex(tx, gone.fetchone()[0], memory)
+    names.drop_person(tx, memory.actor)
+
+
+def _unindex(tx: Transaction, number: int, memory: Memory) -> None:
+    index_new(tx)
+    full_text.remove(tx, INDEX, number, indexed_columns(memory))
+    names.remove_introduced(tx, number)
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
 
 # The contribution of a merge to the kept memory, in the row of the retired one.
 GAVE: Final = "gave"
@@ -39,11 +317,21 @@ def fetch(db: sqlite3.Connection, key: str | None) -> Memory | None:
     return None if row is None else from_row(row)
 
 
+def is_forgotten(db: sqlite3.Connection, key: str) -> bool:
+    """Whether a memory with this id, or this beginning of one, was forgotten."""
+    result = db.execute(
+        "SELECT 1 FROM rows WHERE kind = 'memory' AND id >= ?1 AND id < ?1 || char(1114111)"
+        " AND NOT live LIMIT 1",
+        (key,),
+    )
+    return result.fetchone() is not None
+
+
 def there(tx: Transaction, key: str) -> Memory:
     """The memory with exactly this id, which must exist."""
-    found = fetch(tx.db, key)
-    assert found is not None
-    return found
+    memory = fetch(tx.db, key)
+    assert memory is not None
+    return memory
 
 
 def rewrite(tx: Transaction, memory: Memory, *, why: str = "", stamp: Stamp | None = None) -> None:
@@ -53,21 +341,21 @@ def rewrite(tx: Transaction, memory: Memory, *, why: str = "", stamp: Stamp | No
 
 def unlink(tx: Transaction, key: str) -> None:
     """Clear `superseded_by` of the memories that a changed or deleted memory superseded."""
-    found = tx.db.execute(f"{SELECT} WHERE superseded_by = ?", (key,)).fetchall()
-    for older in map(from_row, found):
+    rows = tx.db.execute(f"{SELECT} WHERE superseded_by = ?", (key,)).fetchall()
+    for older in map(from_row, rows):
         freed = msgspec.structs.replace(older, superseded_by=None)
         rewrite(tx, freed, why="unlinked", stamp=_just_after(tx, older.id, "superseded_by"))
 
 
 def release(tx: Transaction, kept: str) -> None:
     """Restore all memories that were merged into a deleted memory."""
-    found = tx.db.execute(f"{SELECT} WHERE merged_into = ?", (kept,)).fetchall()
-    for retired in map(from_row, found):
-        come_back(tx, retired, repairs=True)
+    rows = tx.db.execute(f"{SELECT} WHERE merged_into = ?", (kept,)).fetchall()
+    for retired in map(from_row, rows):
+        restore_merged(tx, retired, repairs=True)
         tx.tell("memory.unmerged", id=retired.id, kept=kept, category=retired.category)
 
 
-def come_back(tx: Transaction, retired: Memory, *, repairs: bool = False) -> Memory:
+def restore_merged(tx: Transaction, retired: Memory, *, repairs: bool = False) -> Memory:
     """Restore a memory that is merged into another, which is left unchanged.
 
     With `repairs` it is an automatic repair: a merge made meanwhile by a user wins.
@@ -95,7 +383,7 @@ def recount(tx: Transaction, key: str) -> None:
         row = KIND.load(tx.db, above)
         if row is None or not KIND.lives(row):
             return
-        number, last = uses.counted(tx, above)
+        number, last = uses.counted(tx.db, above)
         brought = memory_of(row)
         below, below_last = tx.db.execute(
             "SELECT total(access_count), max(last_accessed_at) FROM memories WHERE merged_into = ?",
@@ -110,37 +398,37 @@ def recount(tx: Transaction, key: str) -> None:
 
 
 def _uses_differ(tx: Transaction, before: Row | None, after: Row) -> bool:
-    """Whether the uses in the table differ from those that follow from the row."""
+    """Whether the uses in the table may differ from those that follow from the row."""
     if before is None or not KIND.lives(before):
-        return _was_used(tx, after.id)
+        return uses.any_counted(tx) or uses.any_merged(tx)
     return any(before.data.get(name) != after.data.get(name) for name in BROUGHT)
 
 
-def _was_used(tx: Transaction, key: str) -> bool:
-    """Whether a new memory already has uses other than those it brings."""
-    if uses.counted(tx, key)[0]:
-        return True
-    if not uses.are_merged(tx):
-        return False
-    found = tx.db.execute("SELECT 1 FROM memories WHERE merged_into = ? LIMIT 1", (key,))
-    return found.fetchone() is not None
+def follow_new(tx: Transaction, row: Row) -> None:
+    """Update what is derived from a memory whose id is new, and which is not merged."""
+    tx.state_files.update({"warm", "tree", "hot"})
+    if "data" in row.data:
+        entity_rows.follow(tx, None, row)
+    tree_rows.ensure(tx, row.data.get("category", DEFAULT_CATEGORY))
+    tx.settle_warm = True
 
 
 def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
-    tx.faces.update({"warm", "tree", "hot"})
+    tx.state_files.update({"warm", "tree", "hot"})
     entity_rows.follow(tx, before, after)
     was = before.data.get("merged_into") if before is not None and KIND.lives(before) else None
     if not KIND.lives(after):
-        if KIND.lives(before):
+        if before is not None and KIND.lives(before):
             release(tx, after.id)
             unlink(tx, after.id)
             if was is not None:
                 recount(tx, was)
+            _note_forgotten(tx, before)
         return
     into = after.data.get("merged_into")
-    tree_rows.ensure(tx, after.data.get("category", "general"))
+    tree_rows.ensure(tx, after.data.get("category", DEFAULT_CATEGORY))
     if into != was:
-        tx.are_merged = None
+        tx.cache.are_merged = None
         # A merged memory is not searched, and takes no space among the warm ones.
         tx.db.execute(
             "UPDATE memories SET archived_at = iif(?1, coalesce(archived_at, ?2), NULL)"
@@ -156,6 +444,12 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
         recount(tx, was)
     if into is None:
         tx.settle_warm = True
+
+
+def _note_forgotten(tx: Transaction, row: Row) -> None:
+    memory = memory_of(row)
+    if not memory.expired(tx.now):
+        tx.forgotten.append(DeletedMemory(memory.text, memory.group, memory.category))
 
 
 # Many memories share few categories.
@@ -180,8 +474,8 @@ def _check(row: Row) -> None:
 
 KIND: Final = Kind(
     name="memory",
-    fields=SAID,
-    vital=("text",),
+    fields=ROW_FIELDS,
+    liveness_fields=("text",),
     sets=frozenset({"tags"}),
     check=_check,
     applied=_applied,

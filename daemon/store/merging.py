@@ -1,14 +1,13 @@
 """Merging memories, undoing merges, and links to superseding memories.
 
 A merge changes both rows under one stamp. The older memory is kept but no longer found; undoing the
-merge reverts the changes with that stamp and repeats the other merges into the same memory. The
-target of a merge may itself be merged into a third memory, and so on.
+merge reverts the changes with that stamp. The target of a merge may itself be merged into a third
+memory, and so on.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -16,31 +15,26 @@ import msgspec
 from thermocline.sync import ABSENT, Fields, Row, Stamp, patched, stamps
 
 from ..errors import Conflict
-from ..language.pairing import is_duplicate, judge_pair
+from ..language.comparison import is_duplicate, judge_pair
 from ..memory import merging
 from ..memory.records import CONSOLIDATED, Memory
 from . import rows
-from .memory_rows import GAVE, KIND, come_back, fetch, rewrite, there, unlink
-from .memory_table import said
+from .memory_rows import GAVE, KIND, fetch, restore_merged, rewrite, said, there, unlink
 from .transaction import Transaction
 
 _NEVER: Final[Stamp] = (0, "")
-_IMPORTANCE: Final = 0.5
 
 
-class Gave(msgspec.Struct, frozen=True):
+class MergeContribution(msgspec.Struct, frozen=True):
     """What a merged memory gave to the kept one; stored in the row of the merged memory.
 
     Attributes:
-        before: stamp and value of each changed cell of the kept memory before the merge; None:
-            absent.
+        changes: the values of each changed cell of the kept memory before and after; None: absent.
         gained: the importance that the kept memory gained.
-        share: the fraction of the merged memory's importance that counts.
     """
 
-    before: dict[str, tuple[Stamp | None, Any]]
+    changes: dict[str, tuple[Any, Any]]
     gained: float
-    share: float = merging.SHARE_OF_OLDER
 
 
 def merge(
@@ -53,10 +47,23 @@ def merge(
     Raises:
         Conflict: they are the same memory, or one of them is already retired.
     """
-    kept = merging.merge(older, newer, share)
-    _write(tx, older, newer, said(kept), share, why=f"merge:{older.id}")
-    tx.tell("memory.merged", id=older.id, into=kept.id, category=kept.category)
-    return there(tx, older.id), there(tx, kept.id)
+    memory = merging.merge(older, newer, share)
+    before = rows.load(tx.db, KIND, newer.id)
+    assert before is not None
+    stamp = max(tx.stamp(before), tx.stamp(rows.load(tx.db, KIND, older.id)))
+    after = rows.write(tx, KIND, newer.id, said(memory), why=f"merge:{older.id}", stamp=stamp)
+    was, now = _values(before), {} if after is None else _values(after)
+    changes = {
+        name: (was.get(name), now.get(name))
+        for name in was.keys() | now.keys()
+        if was.get(name) != now.get(name)
+    }
+    merge_contribution = MergeContribution(changes, memory.importance - newer.importance)
+    retired = said(msgspec.structs.replace(older, merged_into=newer.id))
+    retired[GAVE] = msgspec.to_builtins(merge_contribution)
+    rows.write(tx, KIND, older.id, retired, why="merged", stamp=stamp)
+    tx.tell("memory.merged", id=older.id, into=memory.id, category=memory.category)
+    return there(tx, older.id), there(tx, memory.id)
 
 
 def unmerge(tx: Transaction, retired: Memory) -> Memory:
@@ -71,7 +78,7 @@ def unmerge(tx: Transaction, retired: Memory) -> Memory:
     kept = retired.merged_into
     if kept is None:
         raise Conflict(f"cannot unmerge '{retired.id}': it is not merged into another", field="id")
-    back = part(tx, retired)
+    back = undo_merge(tx, retired)
     tx.tell("memory.unmerged", id=back.id, kept=kept, category=back.category)
     _dissolve(tx, kept)
     return back
@@ -94,12 +101,12 @@ def merge_duplicate(tx: Transaction, older: str, newer: str) -> Memory | None:
     return kept
 
 
-def kept_apart(db: sqlite3.Connection) -> set[str]:
+def merge_exclusions(db: sqlite3.Connection) -> set[str]:
     """The ids of memories restored from a merge by a user."""
-    found = db.execute(
+    rows = db.execute(
         "SELECT id FROM memories WHERE merged_into IS NULL AND instr(clocks, '\"merged_into\"')"
     ).fetchall()
-    return {key for (key,) in found if _is_kept_apart(db, key)}
+    return {key for (key,) in rows if _is_kept_apart(db, key)}
 
 
 def supersede(tx: Transaction, older: str, newer: str) -> Memory | None:
@@ -115,34 +122,77 @@ def supersede(tx: Transaction, older: str, newer: str) -> Memory | None:
         return None
     if first.superseded_by == second.id or judge_pair(first, second).relation != "contradiction":
         return None
-    link = merging.supersede(first, second)
-    if second.superseded_by == first.id:
-        # Their times have changed since.
-        rewrite(tx, msgspec.structs.replace(second, superseded_by=None), why="superseded")
-    rewrite(tx, msgspec.structs.replace(first, superseded_by=link.newer), why="superseded")
-    tx.tell("memory.superseded", id=link.older, by=link.newer, category=first.category)
+    mark_superseded(tx, first, second)
     return second
 
 
-def part(tx: Transaction, retired: Memory) -> Memory:
-    """Undo a merge without an event; return the restored memory.
+def mark_superseded(tx: Transaction, older: Memory, newer: Memory) -> None:
+    """Mark a memory as superseded by another that contradicts it.
 
-    The target is then as if the merge had never been, except for later changes; so is the memory
-    that the target is merged into, and so on.
+    Raises:
+        Conflict: they are the same memory, or one of them is retired by a merge.
     """
-    for key in above(tx.db, retired):
-        _remake(tx, key, without=retired)
-    return there(tx, retired.id)
+    link = merging.supersede(older, newer)
+    if newer.superseded_by == older.id:
+        # Their times have changed since.
+        rewrite(tx, msgspec.structs.replace(newer, superseded_by=None), why="superseded")
+    rewrite(tx, msgspec.structs.replace(older, superseded_by=link.newer), why="superseded")
+    tx.tell("memory.superseded", id=link.older, by=link.newer, category=older.category)
 
 
-def above(db: sqlite3.Connection, memory: Memory) -> list[str]:
-    """The ids of the memory that a memory is merged into, of that one's target, and so on."""
-    passed: dict[str, None] = {}
-    one: Memory | None = memory
-    while one is not None and one.merged_into is not None and one.merged_into not in passed:
-        passed[one.merged_into] = None
-        one = fetch(db, one.merged_into)
-    return list(passed)
+def undo_merge(tx: Transaction, retired: Memory) -> Memory:
+    """Undo the two updates of a merge, without an event; return the restored memory.
+
+    What has another value in the kept memory since stays, and so does what that gave to another.
+    """
+    row, kept = rows.load(tx.db, KIND, retired.id), _kept(tx.db, retired)
+    if row is not None and kept is not None and GAVE in row.data:
+        merge_contribution = msgspec.convert(row.data[GAVE], MergeContribution)
+        cells, back = _values(kept), Fields()
+        for name, (before, after) in merge_contribution.changes.items():
+            value = cells.get(name)
+            if value == after:
+                back[name] = ABSENT if before is None else before
+            elif name == "importance" and isinstance(value, int | float):
+                # It was changed later: only this merge's contribution is removed.
+                back[name] = max(0.0, value - merge_contribution.gained)
+        rows.write(tx, KIND, kept.id, patched(kept.data, back, KIND.sets), why="unmerged")
+    return restore_merged(tx, retired)
+
+
+def free(tx: Transaction, retired: Memory) -> list[str]:
+    """Undo a merge and all that may have passed on what it gave, so that nothing of it is left.
+
+    These are the merges of the kept memory into others, and the later ones into any of them. The
+    earlier versions of all these memories are deleted.
+
+    Returns:
+        The ids of the other memories that are restored.
+    """
+    memory = fetch(tx.db, retired.merged_into)
+    freed: list[str] = []
+    if memory is not None and memory.merged_into is not None:
+        freed += [*free(tx, memory), memory.id]
+    later = tx.db.execute("SELECT id FROM memories WHERE merged_into = ?", (retired.merged_into,))
+    merged = sorted(((_merged_at(tx.db, key), key) for (key,) in later.fetchall()), reverse=True)
+    for at, key in merged:
+        if at >= _merged_at(tx.db, retired.id) and key != retired.id:
+            undo_merge(tx, there(tx, key))
+            freed.append(key)
+    undo_merge(tx, retired)
+    for key in (*freed, retired.id, *(() if memory is None else (memory.id,))):
+        rows.erase(tx, KIND, key)
+    return freed
+
+
+def _kept(db: sqlite3.Connection, retired: Memory) -> Row | None:
+    return None if retired.merged_into is None else rows.load(db, KIND, retired.merged_into)
+
+
+def _merged_at(db: sqlite3.Connection, key: str) -> Stamp:
+    """When a memory was merged into another."""
+    row = rows.load(db, KIND, key)
+    return stamps(row)["merged_into"][0] if row is not None else _NEVER
 
 
 def repair_links(tx: Transaction) -> None:
@@ -167,82 +217,13 @@ def repair_links(tx: Transaction) -> None:
     ).fetchall()
     living = {*merged.values()} - {key for (key,) in lost}
     for key in merging.stranded(merged, living):
-        come_back(tx, there(tx, key), repairs=True)
+        restore_merged(tx, there(tx, key), repairs=True)
 
 
-def _write(
-    tx: Transaction, older: Memory, newer: Memory, data: Fields, share: float, *, why: str
-) -> None:
-    """Write `data` to the newer, with the older's contribution, and retire the older."""
-    row = rows.load(tx.db, KIND, newer.id)
-    stamp = max(tx.stamp(row), tx.stamp(rows.load(tx.db, KIND, older.id)))
-    after = rows.write(tx, KIND, newer.id, data, why=why, stamp=stamp)
-    gained = there(tx, newer.id).importance - newer.importance
-    gave = Gave(_before(row, after), gained, share)
-    retired = said(msgspec.structs.replace(older, merged_into=newer.id))
-    data = retired | {GAVE: msgspec.to_builtins(gave)}
-    rows.write(tx, KIND, older.id, data, why="merged", stamp=stamp)
-
-
-def _remake(tx: Transaction, key: str, without: Memory) -> None:
-    """Remove all contributions from a memory, and repeat its merges except one."""
-    kept = rows.load(tx.db, KIND, key)
-    if kept is None:
-        return
-    merges = _merges(tx.db, key)
-    made = {at for at, _, _ in merges}
-    cells = _plain(kept, merges)
-    edited = {
-        name: value
-        for name, (at, value) in cells.items()
-        if at > min(made, default=at) and at not in made and name != "importance"
-    }
-    values = {name: value for name, (_, value) in cells.items()}
-    rows.write(tx, KIND, key, patched(kept.data, values, KIND.sets), why="unmerged")
-    if without.merged_into == key:
-        come_back(tx, without)
-    for _, gave, one in merges:
-        if one != without.id:
-            older, newer = there(tx, one), there(tx, key)
-            first, second = (msgspec.structs.replace(m, merged_into=None) for m in (older, newer))
-            again = merging.merge(first, second, gave.share)
-            again = msgspec.structs.replace(again, merged_into=newer.merged_into)
-            data = patched(said(again), edited, KIND.sets)
-            _write(tx, older, newer, data, gave.share, why="unmerged")
-
-
-def _merges(db: sqlite3.Connection, key: str) -> list[tuple[Stamp, Gave, str]]:
-    """The merges into a memory: the time, the contribution, and the id; earliest first."""
-    found: list[tuple[Stamp, Gave, str]] = []
-    for (one,) in db.execute("SELECT id FROM memories WHERE merged_into = ?", (key,)).fetchall():
-        row = rows.load(db, KIND, one)
-        if row is not None and GAVE in row.data:
-            gave = msgspec.convert(row.data[GAVE], Gave)
-            found.append((stamps(row)[GAVE][0], gave, one))
-    return sorted(found, key=lambda merge: merge[0])
-
-
-def _plain(kept: Row, merges: Iterable[tuple[Stamp, Gave, str]]) -> dict[str, tuple[Stamp, Any]]:
-    """The cells of a memory without the contributions of merges."""
-    cells = stamps(kept, KIND.sets)
-    for at, gave, _ in sorted(merges, reverse=True, key=lambda merge: merge[0]):
-        for name, (was, before) in gave.before.items():
-            now, value = cells.get(name, (at, ABSENT))
-            if now == at:
-                cells[name] = (was or _NEVER, ABSENT if before is None else before)
-            elif name == "importance":
-                # It was changed later: only this merge's contribution is removed.
-                importance = value if isinstance(value, int | float) else _IMPORTANCE
-                cells[name] = (now, max(0.0, importance - gave.gained))
-    return cells
-
-
-def _before(before: Row | None, after: Row | None) -> dict[str, tuple[Stamp | None, Any]]:
-    """The previous values of the cells that a change has changed."""
-    was = stamps(before, KIND.sets) if before is not None else {}
-    now = stamps(after, KIND.sets) if after is not None else {}
-    cells = {name: was.get(name, (None, ABSENT)) for name in now if now[name] != was.get(name)}
-    return {name: (at, None if v is ABSENT else v) for name, (at, v) in cells.items()}
+def _values(row: Row) -> dict[str, Any]:
+    """The values of a row's cells."""
+    cells = stamps(row, KIND.sets).items()
+    return {name: value for name, (_, value) in cells if value is not ABSENT}
 
 
 def _is_kept_apart(db: sqlite3.Connection, key: str) -> bool:

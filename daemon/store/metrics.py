@@ -1,7 +1,7 @@
 """The counters that `metrics.json` shows: one row for each device, and the sum of all.
 
-The counts of a commit go into a note beside the clock: nearly every commit counts something, and a
-row costs several pages. Each consolidation moves the note into this device's row.
+The counts of a commit go into `meta` beside the clock: nearly every commit counts something, and a
+row costs several pages. Each consolidation moves them into this device's row.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from typing import Any, Final
 import msgspec
 
 from ..memory.scoring import DAY
-from . import noted, rows
-from .kind import Kind
-from .transaction import Transaction
+from . import meta, rows
+from .rows import Kind
+from .transaction import ClockState, Transaction
 
 KIND: Final = Kind(name="metrics", history=False)
-_NOTE: Final = "counted"
 
 
 def totals(db: sqlite3.Connection, now: float) -> dict[str, float]:
@@ -26,27 +25,29 @@ def totals(db: sqlite3.Connection, now: float) -> dict[str, float]:
 
     A time in the future is ignored: a sum of times, as EvoClaw makes them, or a wrong clock.
     """
-    found: dict[str, float] = {}
+    totals: dict[str, float] = {}
     devices = [_numbers(msgspec.json.decode(data)) for _, data in rows.live_rows(db, KIND)]
-    for counters in (_noted(db), *devices):
+    for counters in (meta.clock_state(db).counted, *devices):
         for name, value in counters.items():
-            known = found.get(name, 0.0)
+            known = totals.get(name, 0.0)
             if not name.startswith("last_"):
-                found[name] = known + value
+                totals[name] = known + value
             elif value <= now + DAY:
-                found[name] = max(known, value)
-    return found
+                totals[name] = max(known, value)
+    return totals
 
 
-def settle(tx: Transaction) -> None:
-    """Note the transaction's counts."""
-    if tx.counted:
-        noted.write(tx, _NOTE, _added(_noted(tx.db), tx.counted))
+def note_clock_state(tx: Transaction, *, moved: bool = False) -> None:
+    """Write the clock and the transaction's counts, added to those before unless these `moved`."""
+    before = ClockState() if moved else tx.cache.clock_state or meta.clock_state(tx.db)
+    counted = {} if moved else _added(before.counted, tx.counted)
+    tx.cache.clock_state = ClockState(tx.clock.last, tx.clock.issued, counted)
+    meta.write(tx, meta.CLOCK, tx.cache.clock_state)
 
 
 def move_note(tx: Transaction) -> None:
     """Add the noted counts to this device's row, which is replicated."""
-    counted = _noted(tx.db)
+    counted = meta.clock_state(tx.db).counted
     if not counted:
         return
     row = rows.load(tx.db, KIND, tx.device)
@@ -56,17 +57,13 @@ def move_note(tx: Transaction) -> None:
     last = max(map(_day, counted))
     kept = {name: value for name, value in data.items() if not last or _day(name) in {"", last}}
     rows.write(tx, KIND, tx.device, kept)
-    tx.db.execute("DELETE FROM meta WHERE key = ?", (_NOTE,))
+    note_clock_state(tx, moved=True)
 
 
-def adopt(tx: Transaction, values: Mapping[str, float]) -> None:
+def import_rows(tx: Transaction, values: Mapping[str, float]) -> None:
     """Take over counters from elsewhere, if nothing was counted yet."""
     if not totals(tx.db, tx.now):
         tx.counted = _added(tx.counted, values)
-
-
-def _noted(db: sqlite3.Connection) -> dict[str, float]:
-    return noted.read(db, _NOTE, dict[str, float]) or {}
 
 
 def _added(counters: Mapping[str, float], more: Mapping[str, float]) -> dict[str, float]:

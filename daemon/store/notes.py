@@ -16,11 +16,11 @@ import msgspec
 from thermocline.sync import Row, Stamp
 
 from ..errors import InvalidInput
-from ..memory import lines, own_files, workspace
+from ..memory import agent_files, lines
 from ..memory.checks import check_time
 from . import rows
 from .history import CONFLICT
-from .kind import Kind, Settled
+from .rows import JoinResult, Kind
 from .transaction import Transaction
 
 
@@ -31,7 +31,7 @@ class Note(msgspec.Struct, frozen=True):
     modified_at: float = 0.0
 
 
-class Stand(msgspec.Struct, frozen=True):
+class Fingerprint(msgspec.Struct, frozen=True):
     """Size in bytes and modification time in nanoseconds; they change when the file is written."""
 
     size: int
@@ -39,14 +39,14 @@ class Stand(msgspec.Struct, frozen=True):
 
 
 # The file does not exist.
-NOWHERE: Final = Stand(-1, 0)
+NOWHERE: Final = Fingerprint(-1, 0)
 
 
 class FoundNote(msgspec.Struct, frozen=True):
     """A file that differs from its recorded status."""
 
     path: str
-    stand: Stand
+    stand: Fingerprint
     text: str
 
 
@@ -61,54 +61,54 @@ class WaitingNote(msgspec.Struct, frozen=True):
 
     path: str
     note: Note | None
-    stand: Stand
+    stand: Fingerprint
 
 
 class _OnDisk(msgspec.Struct, frozen=True):
-    stand: Stand
+    stand: Fingerprint
     shown: str | None
 
 
-def known(db: sqlite3.Connection) -> dict[str, Stand]:
+def known(db: sqlite3.Connection) -> dict[str, Fingerprint]:
     """The status of every file when it was last compared with its row."""
-    found = db.execute("SELECT path, size, mtime FROM notes_on_disk")
-    return {path: Stand(size, mtime) for path, size, mtime in found}
+    files = db.execute("SELECT path, size, mtime FROM notes_on_disk")
+    return {path: Fingerprint(size, mtime) for path, size, mtime in files}
 
 
-def take(tx: Transaction, found: Iterable[FoundNote], vanished: Iterable[str]) -> int:
+def take(tx: Transaction, files: Iterable[FoundNote], vanished: Iterable[str]) -> int:
     """Bring changed files into the rows; return the number of changed rows.
 
     If a row has changed too, both are joined, against the text that the file had before.
 
     Args:
         tx: the transaction.
-        found: new files, and files whose status differs from the recorded one.
+        files: new files, and files whose status differs from the recorded one.
         vanished: files that existed and no longer do.
     """
-    changed = sum(_take(tx, file) for file in found)
+    changed = sum(_take(tx, file) for file in files)
     return changed + sum(_vanish(tx, path) for path in vanished)
 
 
 def waiting(db: sqlite3.Connection, after: str, limit: int) -> list[WaitingNote]:
     """Rows not yet written to the disk, by path, for paths after `after`."""
-    found = db.execute(
+    files = db.execute(
         "SELECT path, size, mtime FROM notes_on_disk WHERE shown IS NOT NULL AND path > ?"
         " ORDER BY path LIMIT ?",
         (after, limit),
     ).fetchall()
     return [
-        WaitingNote(path, _note(rows.load(db, KIND, path)), Stand(size, mtime))
-        for path, size, mtime in found
+        WaitingNote(path, _note(rows.load(db, KIND, path)), Fingerprint(size, mtime))
+        for path, size, mtime in files
     ]
 
 
-def placed(tx: Transaction, written: Iterable[tuple[WaitingNote, Stand]]) -> None:
+def placed(tx: Transaction, written: Iterable[tuple[WaitingNote, Fingerprint]]) -> None:
     """Record the status of files that were written or removed.
 
     A row that has changed since stays waiting, and may replace the file with this status.
     """
-    for one, stand in written:
-        _stand(tx, one.path, stand, "" if one.note is None else one.note.text)
+    for write, stand in written:
+        _stand(tx, write.path, stand, "" if write.note is None else write.note.text)
 
 
 def _take(tx: Transaction, file: FoundNote) -> bool:
@@ -123,7 +123,7 @@ def _take(tx: Transaction, file: FoundNote) -> bool:
         joined = _joined(file.path, before.shown, row.data["text"], file.text)
         text = joined.text
         if joined.contradicts:
-            rows.keep(tx, KIND, row, why=CONFLICT, device=_changed_at(row)[1])
+            rows.save_version(tx, KIND, row, why=CONFLICT, device=_changed_at(row)[1])
             _keep_beside(tx, row)
     changed = row is None or row.data["text"] != text
     if changed:
@@ -143,7 +143,7 @@ def _vanish(tx: Transaction, path: str) -> bool:
     return is_deleted
 
 
-def _stand(tx: Transaction, path: str, stand: Stand, shows: str) -> None:
+def _stand(tx: Transaction, path: str, stand: Fingerprint, shows: str) -> None:
     """Record the status of a file, and its text if the row differs."""
     row = rows.load(tx.db, KIND, path)
     if row is None and stand == NOWHERE:
@@ -157,10 +157,10 @@ def _stand(tx: Transaction, path: str, stand: Stand, shows: str) -> None:
 
 
 def _on_disk(tx: Transaction, path: str) -> _OnDisk | None:
-    found = tx.db.execute(
+    row = tx.db.execute(
         "SELECT size, mtime, shown FROM notes_on_disk WHERE path = ?", (path,)
     ).fetchone()
-    return None if found is None else _OnDisk(Stand(*found[:2]), found[2])
+    return None if row is None else _OnDisk(Fingerprint(*row[:2]), row[2])
 
 
 def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
@@ -175,26 +175,26 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
     )
 
 
-def _join(tx: Transaction, base: Row | None, ours: Row, theirs: Row) -> Settled | None:
+def _join(tx: Transaction, base: Row | None, ours: Row, theirs: Row) -> JoinResult | None:
     earlier, later = sorted((ours, theirs), key=_changed_at)
     was = base.data.get("text", "") if base is not None else ""
     joined = _joined(ours.id, was, earlier.data["text"], later.data["text"])
     if joined.contradicts:
         _keep_beside(tx, earlier)
-    modified_at = max(one.data.get("modified_at", 0.0) for one in (ours, theirs))
+    modified_at = max(row.data.get("modified_at", 0.0) for row in (ours, theirs))
     data = {"text": joined.text, "modified_at": modified_at}
-    return Settled(data, earlier if joined.contradicts else None)
+    return JoinResult(data, earlier if joined.contradicts else None)
 
 
 def _joined(path: str, base: str, earlier: str, later: str) -> lines.Joined:
-    if path == own_files.SKILLS:
-        return lines.Joined(own_files.join_index(base, earlier, later) or later)
+    if path == agent_files.SKILLS:
+        return lines.Joined(agent_files.join_index(base, earlier, later) or later)
     # A version that is only the initial content counts as the base.
-    seed = own_files.SEEDS.get(path, "")
+    seed = agent_files.SEEDS.get(path, "")
     if seed in {earlier, later}:
         base = seed
-    joined = lines.join(base, earlier, later, log=workspace.is_log(path))
-    if len(joined.text.encode()) > workspace.LARGEST:
+    joined = lines.join(base, earlier, later, log=agent_files.is_log(path))
+    if len(joined.text.encode()) > agent_files.LARGEST:
         return lines.Joined(later, contradicts=True)
     return joined
 
@@ -203,7 +203,7 @@ def _keep_beside(tx: Transaction, row: Row) -> None:
     """Keep a version of which a join left lines out, as a separate note."""
     text = row.data["text"]
     digest = hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
-    copy = workspace.copy_path(row.id, _changed_at(row)[1], digest)
+    copy = agent_files.copy_path(row.id, _changed_at(row)[1], digest)
     if rows.load(tx.db, KIND, copy) is None:
         rows.write(tx, KIND, copy, dict(row.data))
 
@@ -217,16 +217,16 @@ def _note(row: Row | None) -> Note | None:
 
 
 def _check(row: Row) -> None:
-    found = msgspec.convert(row.data, Note)
-    if not workspace.belongs(row.id) or len(found.text.encode()) > workspace.LARGEST:
+    note = msgspec.convert(row.data, Note)
+    if not agent_files.belongs(row.id) or len(note.text.encode()) > agent_files.LARGEST:
         raise InvalidInput(f"cannot take '{row.id}' for a file of the workspace")
-    check_time(found.modified_at, field="modified_at")
+    check_time(note.modified_at, field="modified_at")
 
 
 KIND: Final = Kind(
     name="note",
     fields=frozenset(Note.__struct_fields__),
-    vital=("text",),
+    liveness_fields=("text",),
     check=_check,
     applied=_applied,
     join=_join,

@@ -8,9 +8,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
-from thermocline.sync import Link, Pending, version_of
+from thermocline.sync import Cursor, Pending, version_of
 
-from . import noted
+from . import meta
 from . import rows as stored
 from .apply import every
 from .connection import connect
@@ -21,29 +21,29 @@ from .transaction import Transaction
 _LINK: Final = "link"
 
 
-def link(db: sqlite3.Connection) -> Link:
+def link(db: sqlite3.Connection) -> Cursor:
     """The position up to which the replica was received; the beginning, if there is none."""
-    return noted.read(db, _LINK, Link) or Link()
+    return meta.read(db, _LINK, Cursor) or Cursor()
 
 
-def follow(tx: Transaction, link: Link) -> None:
+def follow(tx: Transaction, link: Cursor) -> None:
     """Record the position up to which the replica was received."""
-    noted.write(tx, _LINK, link)
+    meta.write(tx, _LINK, link)
 
 
 def pending(
     db: sqlite3.Connection, kinds: frozenset[str] | None, limit: int, max_bytes: int
 ) -> list[Pending]:
     """Rows that the replica does not have; as for `Local`."""
-    found: list[Pending] = []
+    pendings: list[Pending] = []
     room = max_bytes
-    for one in _waiting(db, kinds, limit):
-        data, clocks = one.row.encoded()
-        room -= len(data or "") + len(clocks) + len(one.row.id)
-        if room < 0 and found:
+    for pending in _waiting(db, kinds, limit):
+        data, clocks = pending.row.encoded()
+        room -= len(data or "") + len(clocks) + len(pending.row.id)
+        if room < 0 and pendings:
             break
-        found.append(one)
-    return found
+        pendings.append(pending)
+    return pendings
 
 
 def queued(db: sqlite3.Connection) -> dict[str, int]:
@@ -61,17 +61,17 @@ def refused(db: sqlite3.Connection) -> list[tuple[str, str, str]]:
     ).fetchall()
 
 
-def taken(tx: Transaction, rows: Sequence[Pending], link: Link) -> None:
+def taken(tx: Transaction, rows: Sequence[Pending], link: Cursor) -> None:
     """The replica has these versions now. A row that has changed since stays pending."""
-    for one in rows:
-        kind = kind_of(one.row.kind)
-        now = version_of(kind.load(tx.db, one.row.id))
-        if now == one.version:
-            tx.db.execute("DELETE FROM outbox WHERE kind = ? AND id = ?", one.row.key)
+    for row in rows:
+        kind = kind_of(row.row.kind)
+        now = version_of(kind.load(tx.db, row.row.id))
+        if now == row.version:
+            tx.db.execute("DELETE FROM outbox WHERE kind = ? AND id = ?", row.row.key)
         else:
             tx.db.execute(
                 "UPDATE outbox SET seen = ?, base = ? WHERE kind = ? AND id = ?",
-                (one.version, stored.kept(tx, kind, one.row), *one.row.key),
+                (row.version, stored.kept(tx, kind, row.row), *row.row.key),
             )
     follow(tx, link)
 
@@ -80,7 +80,7 @@ def over(tx: Transaction, rows: Sequence[Pending]) -> None:
     """The replica has the versions `seen` in their places; the next push is not based on those."""
     tx.db.executemany(
         "UPDATE outbox SET seen = ?, base = NULL WHERE kind = ? AND id = ?",
-        [(one.seen, *one.row.key) for one in rows],
+        [(row.seen, *row.row.key) for row in rows],
     )
 
 
@@ -89,7 +89,7 @@ def set_aside(tx: Transaction, row: Pending, reason: str) -> None:
     tx.db.execute("UPDATE outbox SET refused = ? WHERE kind = ? AND id = ?", (reason, *row.row.key))
 
 
-def offer_all(tx: Transaction, link: Link) -> None:
+def offer_all(tx: Transaction, link: Cursor) -> None:
     """Start with another replica: mark every row as pending, without a known version there."""
     tx.db.execute("DELETE FROM outbox")
     tx.db.executemany(
@@ -105,8 +105,8 @@ def unsent(folder: Path) -> int:
     """
     try:
         with closing(connect(folder / FILE_NAME, "mode=ro")) as db:
-            found = db.execute("SELECT count(*) FROM outbox WHERE refused IS NULL").fetchone()
-            return int(found[0])
+            row = db.execute("SELECT count(*) FROM outbox WHERE refused IS NULL").fetchone()
+            return int(row[0])
     except sqlite3.Error:
         return 0
 

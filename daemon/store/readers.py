@@ -7,8 +7,11 @@ import math
 import queue
 import sqlite3
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor
+from contextlib import AsyncExitStack
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -18,6 +21,45 @@ from .database import connect_reader, translate
 T = TypeVar("T")
 # Steps of SQLite between two checks of the time: a few milliseconds.
 _STEPS: Final = 50_000
+# The process that asked; 0: the daemon itself.
+process: ContextVar[int] = ContextVar("process", default=0)
+
+
+class _Slots:
+    """A number of slots, for which processes take turns, however often each of them asks."""
+
+    def __init__(self, number: int) -> None:
+        self._free = number
+        self._waiting: dict[int, deque[asyncio.Future[None]]] = {}
+
+    async def __aenter__(self) -> None:
+        if self._free:
+            self._free -= 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(process.get(), deque()).append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._release()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._release()
+
+    def _release(self) -> None:
+        while self._waiting:
+            key = next(iter(self._waiting))
+            queue = self._waiting.pop(key)
+            turn = queue.popleft()
+            # Behind the others.
+            if queue:
+                self._waiting[key] = queue
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
 
 
 class Readers:
@@ -48,15 +90,24 @@ class Readers:
         for _ in range(limit):
             self._idle.put(None)
         self._limit = limit
-        self._free = asyncio.Semaphore(limit)
+        self._free = _Slots(limit)
+        # Long reads leave a connection to others, if there are several.
+        self._long = _Slots(max(1, limit - 1))
         self._closed = False
 
-    async def run(self, read: Callable[[sqlite3.Connection], T], seconds: float | None = None) -> T:
+    async def run(
+        self,
+        read: Callable[[sqlite3.Connection], T],
+        seconds: float | None = None,
+        *,
+        is_long: bool = False,
+    ) -> T:
         """Call `read` on a thread, in one snapshot of the database.
 
         Args:
             read: what to call.
             seconds: after which it is interrupted, once it has begun; None: never.
+            is_long: whether it reads the whole database.
 
         Raises:
             ShuttingDown: the connections are closed.
@@ -64,7 +115,10 @@ class Readers:
             ThermoclineError: raised by `read`, or for an error of SQLite.
         """
         # The threads are shared: waiting for a connection must not occupy one.
-        async with self._free:
+        async with AsyncExitStack() as slots:
+            if is_long:
+                await slots.enter_async_context(self._long)
+            await slots.enter_async_context(self._free)
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(self._threads, self._run, read, seconds)
 

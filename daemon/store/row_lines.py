@@ -45,7 +45,7 @@ def rows_in(lines: BinaryIO) -> Iterator[Row | None]:
 def row_of(line: bytes) -> Row | None:
     """The row in a line; None if it is not valid."""
     try:
-        found = msgspec.json.decode(line, type=_Line)
+        result = msgspec.json.decode(line, type=_Line)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
-    return Row(kind=found.kind, id=found.id, data=found.data or {}, clocks=found.clocks)
+    return Row(kind=result.kind, id=result.id, data=result.data or {}, clocks=result.clocks)

@@ -1,15 +1,214 @@
-"""The single write path of this device's changes: row, history, outbox, derived data."""
+"""Rows: their kinds and tables, and the single write path of this device's changes.
+
+A change writes the row, the replaced version into the history, what is derived from the row, and
+the mark in the outbox. The registry of the kinds is in `kinds`.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, Protocol, TypeAlias
 
-from thermocline.sync import Fields, Row, Stamp, changed, deletion, version_of
+import msgspec
 
-from ..errors import Conflict
-from .kind import Kind
+from thermocline.sync import (
+    Fields,
+    Row,
+    Stamp,
+    changed,
+    decode_row,
+    deletion,
+    lives,
+    moment_of,
+    stamps,
+    version_of,
+)
+
+from ..errors import Conflict, StoreDamaged
+from .database import in_pages
 from .transaction import Transaction
+
+# Called in the transaction after a row was written, with the versions before and after.
+Applied: TypeAlias = Callable[[Transaction, Row | None, Row], None]
+# For a row that two devices changed: from the common base, ours and theirs to the joined row.
+Join: TypeAlias = Callable[[Transaction, Row | None, Row, Row], "JoinResult | None"]
+
+
+class Table(Protocol):
+    """The storage of the rows of a kind."""
+
+    def load(self, db: sqlite3.Connection, kind: str, key: str) -> Row | None:
+        """The current row, deleted or not."""
+
+    def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:
+        """Write the row in place of the current version."""
+
+    def add(self, tx: Transaction, rows: Sequence[Row]) -> None:
+        """Store live rows of one kind that are not in `known`."""
+
+    def known(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> set[str]:
+        """Those of the ids for which `load` finds a row."""
+
+    def normal(self, row: Row) -> Row:
+        """The row as `load` returns it once stored; another release may write it differently."""
+
+    def every(self, db: sqlite3.Connection, kind: str) -> Iterator[Row]:
+        """Each row, including deleted ones, a few hundred at a time; writing between is allowed."""
+
+
+def stored_row(kind: str, key: str, data: str | None, clocks: str) -> Row:
+    """The row in the columns of a table.
+
+    Raises:
+        StoreDamaged: the columns are not valid although SQLite reports no error.
+    """
+    try:
+        return decode_row(kind, key, data, clocks)
+    except (msgspec.MsgspecError, ValueError, TypeError) as error:
+        raise StoreDamaged(f"cannot trust the {kind} '{key}': it is not a row") from error
+
+
+_STORE: Final = (
+    "INSERT INTO rows VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+    " data = excluded.data, clocks = excluded.clocks, live = excluded.live"
+)
+
+
+class RowTable:
+    """The table `rows`, for every kind that has no separate table."""
+
+    def load(self, db: sqlite3.Connection, kind: str, key: str) -> Row | None:
+        """The current row, deleted or not."""
+        row = db.execute(
+            "SELECT data, clocks FROM rows WHERE kind = ? AND id = ?", (kind, key)
+        ).fetchone()
+        return None if row is None else stored_row(kind, key, *row)
+
+    def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:  # noqa: ARG002
+        """Write the row in place of the current version."""
+        tx.db.execute(_STORE, (row.kind, row.id, *row.encoded(), live))
+
+    def add(self, tx: Transaction, rows: Sequence[Row]) -> None:
+        """Store live rows that are new."""
+        tx.db.executemany(_STORE, [(*row.key, *row.encoded(), True) for row in rows])
+
+    def normal(self, row: Row) -> Row:
+        """The row itself."""
+        return row
+
+    def known(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> set[str]:
+        """Those of the ids for which a row exists."""
+        result = db.execute(
+            "SELECT id FROM rows WHERE kind = ? AND id IN (SELECT value FROM json_each(?))",
+            (kind, msgspec.json.encode(keys).decode()),
+        )
+        return {key for (key,) in result}
+
+    def every(self, db: sqlite3.Connection, kind: str) -> Iterator[Row]:
+        """Each row, including deleted ones, a few hundred at a time."""
+        sql = "SELECT id, data, clocks FROM rows WHERE kind = ? AND id > ? ORDER BY id LIMIT ?"
+        for in_page in in_pages(db, sql, kind, after=""):
+            yield stored_row(kind, *in_page)
+
+
+ROWS: Final = RowTable()
+
+
+class JoinResult(msgspec.Struct, frozen=True):
+    """The result of joining a row that two devices changed.
+
+    Attributes:
+        data: the fields; None: for each field the later value.
+        lost: the version of which a part is left out, if any: a conflict.
+    """
+
+    data: dict[str, Any] | None = None
+    lost: Row | None = None
+
+
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of row.
+
+    Attributes:
+        name: as stored in the row.
+        fields: those that this release writes; fields of other releases are kept.
+        vital: the fields whose later change restores a deleted row; empty: all.
+        sets: the fields whose lists are sets, which join element by element.
+        urgent: whether a change is sent within a second.
+        history: whether replaced versions are kept.
+        check: refuses, as `InvalidInput` or `MsgspecError`, a live row from elsewhere that is not
+            valid.
+        applied: updates what is derived from the row.
+        join: joins the changes of two devices, if taking the later value of each field is not
+            enough.
+        table: the storage of the rows.
+        reindex: rebuilds the full-text index of the kind, if there is one.
+    """
+
+    name: str
+    fields: frozenset[str] | None = None
+    liveness_fields: tuple[str, ...] = ()
+    sets: frozenset[str] = frozenset()
+    urgent: bool = False
+    history: bool = True
+    check: Callable[[Row], None] | None = None
+    applied: Applied | None = None
+    join: Join | None = None
+    table: Table = ROWS
+    reindex: Callable[[Transaction], None] | None = None
+
+    def load(self, db: sqlite3.Connection, key: str) -> Row | None:
+        """The current row, deleted or not."""
+        return self.table.load(db, self.name, key)
+
+    def lives(self, row: Row | None) -> bool:
+        """Whether the row is not deleted."""
+        return lives(row, self.liveness_fields)
+
+
+def unknown(name: str) -> Kind:
+    """A kind of another release; its rows are kept and passed on unchanged."""
+    return Kind(name=name, history=False)
+
+
+CREATED: Final = "created"
+DELETED: Final = "deleted"
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """A row that a writer made, or deleted; `born` is when a deleted row was made, if known."""
+
+    number: int
+    kind: str
+    id: str
+    why: str
+    born: float
+
+
+def note_mark(tx: Transaction, kind: str, key: str, why: str, born: float = 0.0) -> None:
+    """Record that a caller makes or deletes a row. What the daemon does by itself is not marked."""
+    if tx.writer:
+        tx.db.execute(
+            "INSERT INTO history (kind, id, at, writer, device, why, data, clocks)"
+            " VALUES (?, ?, ?, ?, ?, ?, NULL, ?)",
+            (kind, key, tx.now, tx.writer, tx.device, why, str(born)),
+        )
+
+
+def marks(db: sqlite3.Connection, where: str, *values: object) -> list[Mark]:
+    """The marks that satisfy a condition in SQL, in their order."""
+    result = db.execute(
+        "SELECT number, kind, id, why, CAST(clocks AS REAL) FROM history"
+        f" WHERE data IS NULL AND {where} ORDER BY number",
+        values,
+    )
+    return [Mark(*row) for row in result]
+
+
+# The kind of the rows of versions that lost a conflict; see `conflicts`.
+CONFLICTS: Final = "conflict"
+_MEMORY: Final = "memory"
 
 
 def load(db: sqlite3.Connection, kind: Kind, key: str) -> Row | None:
@@ -64,10 +263,23 @@ def write(
         after = changed(before, (kind.name, key), data, given, kind.sets)
         if before is not None and after == before:
             return before
-    number = keep(tx, kind, before, why=why) if data is not None else None
+    number = save_version(tx, kind, before, why=why) if data is not None else None
     put(tx, kind, before, after)
     mark(tx, kind, key, before, number)
+    if kind.history:
+        _mark_author(tx, before if kind.lives(before) else None, after, is_live=data is not None)
     return after if data is not None else None
+
+
+def _mark_author(tx: Transaction, before: Row | None, after: Row, *, is_live: bool) -> None:
+    """Mark a row that is made or deleted, of which no version says by whom."""
+    if not is_live:
+        born = min(stamp for stamp, _ in stamps(before).values())[0] if before is not None else 0
+        note_mark(tx, *after.key, DELETED, moment_of(born))
+    # The author of a memory is in its table. What only follows from something else, as a category
+    # from a memory, has the first stamp of all, and goes with it.
+    elif not before and after.kind != _MEMORY and after.clocks.latest[0]:
+        note_mark(tx, *after.key, CREATED)
 
 
 def put(tx: Transaction, kind: Kind, before: Row | None, after: Row) -> None:
@@ -98,7 +310,9 @@ def mark(tx: Transaction, kind: Kind, key: str, seen: Row | None, base: int | No
     )
 
 
-def keep(tx: Transaction, kind: Kind, row: Row | None, *, why: str, device: str = "") -> int | None:
+def save_version(
+    tx: Transaction, kind: Kind, row: Row | None, *, why: str, device: str = ""
+) -> int | None:
     """Add a version that will be replaced to the history; return its number."""
     if row is None or not kind.history or not kind.lives(row):
         return None
@@ -112,19 +326,29 @@ def keep(tx: Transaction, kind: Kind, row: Row | None, *, why: str, device: str 
 
 def kept(tx: Transaction, kind: Kind, row: Row) -> int | None:
     """The number of a version in the history, to which it is added if missing."""
-    found = tx.db.execute(
+    result = tx.db.execute(
         "SELECT max(number) FROM history WHERE kind = ? AND id = ? AND data IS ? AND clocks = ?",
         (*row.key, *row.encoded()),
     ).fetchone()[0]
     device = row.clocks.latest[1]
-    return found if found is not None else keep(tx, kind, row, why="received", device=device)
+    return (
+        result if result is not None else save_version(tx, kind, row, why="received", device=device)
+    )
 
 
 def erase(tx: Transaction, kind: Kind, key: str) -> None:
     """Delete the earlier versions of a row: no copy of its content is left."""
+    tx.erased = True
     tx.db.execute("DELETE FROM history WHERE kind = ? AND id = ?", (kind.name, key))
     # The number may be reused for another version.
     tx.db.execute("UPDATE outbox SET base = NULL WHERE kind = ? AND id = ?", (kind.name, key))
+    lost = tx.db.execute(
+        "SELECT id FROM rows WHERE kind = ? AND live"
+        " AND data ->> '$.of' = ? AND data ->> '$.row' = ?",
+        (CONFLICTS, kind.name, key),
+    ).fetchall()
+    for (conflict,) in lost:
+        write(tx, unknown(CONFLICTS), conflict, None)
 
 
 def live_rows(db: sqlite3.Connection, kind: Kind) -> list[tuple[Any, ...]]:

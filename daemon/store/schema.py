@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from . import entity_tables, introductions
+from . import entity_tables
 
 
 class Migration(msgspec.Struct, frozen=True):
@@ -205,7 +205,8 @@ _TREE: Final = (
     CREATE TRIGGER tree_counts_insert AFTER INSERT ON memories WHEN NEW.merged_into IS NULL
     BEGIN
         UPDATE tree SET warm_count = warm_count + (NEW.archived_at IS NULL),
-            cold_count = cold_count + (NEW.archived_at IS NOT NULL) WHERE path = NEW.category;
+            cold_count = cold_count + (NEW.archived_at IS NOT NULL),
+            last_access = max(last_access, NEW.updated_at) WHERE path = NEW.category;
     END
     """,
     """
@@ -338,7 +339,7 @@ def full_text_tables(indexes: Mapping[str, Sequence[str]], counts: str) -> Itera
 
 # The version of the words in the full-text indexes and of names: a change rebuilds them. It begins
 # with the checksum of the concepts, whose codes depend on all their files; a test says what it is.
-INDEX_VERSION: Final = 10 * 70_507 + 3
+INDEX_VERSION: Final = 10 * 66_005 + 6
 _INDEX: Final = (f"INSERT INTO meta VALUES ('index_version', '{INDEX_VERSION}')",)
 # The numbers below 11 were used while nothing was released.
 MIGRATIONS: Final = (
@@ -351,8 +352,20 @@ MIGRATIONS: Final = (
                 *full_text_tables(FULL_TEXT, COUNTS),
                 *_CONVERSATIONS,
                 *entity_tables.TABLES,
-                *introductions.TABLE,
+                """
+                CREATE TABLE introductions (
+                    code TEXT NOT NULL,
+                    name TEXT NOT NULL,
+                    row INTEGER NOT NULL,
+                    PRIMARY KEY (code, name, row)
+                ) STRICT, WITHOUT ROWID
+                """,
+                "CREATE INDEX introductions_by_row ON introductions(row)",
             ),
         ),
     ),
+    # When a caller stored the memory on this device, whatever `created_at` says.
+    Migration(12, ("ALTER TABLE memories ADD COLUMN stored_at REAL",)),
+    # When somebody looked at a value that was lost in a conflict.
+    Migration(13, ("ALTER TABLE history ADD COLUMN seen_at REAL",)),
 )

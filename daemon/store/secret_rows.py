@@ -15,7 +15,7 @@ from .transaction import Transaction
 
 Where: TypeAlias = Literal["pair", "hot", "category", "experience", "note", "history"]
 
-_REPLACED: Final = (hot_rows.KIND, tree_rows.KIND, experiences.KIND)
+_REPLACED: Final = (hot_rows.KIND, tree_rows.KIND, experiences.EXPERIENCES.kind)
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -28,15 +28,15 @@ class Held(msgspec.Struct, frozen=True):
 
 def holding(db: sqlite3.Connection, written: Sequence[str]) -> list[Held]:
     """Where secrets are, apart from memories; `written` are the notes that the daemon writes."""
-    found: list[Held] = []
-    for kind in (key_values.KIND, *_REPLACED):
+    helds: list[Held] = []
+    for kind in (key_values.PAIRS.kind, *_REPLACED):
         for key, data in rows.live_rows(db, kind):
             if secrets_in(_told(key, msgspec.json.decode(data))):
-                found.append(Held(kind.name, kind.name, key))  # type: ignore[arg-type]
+                helds.append(Held(kind.name, kind.name, key))  # type: ignore[arg-type]
     for path in written:
         note = rows.load(db, notes.KIND, path)
         if note is not None and secrets_in(note.data["text"].splitlines()):
-            found.append(Held("note", notes.KIND.name, path))
+            helds.append(Held("note", notes.KIND.name, path))
     seen: set[tuple[str, str]] = set()
     ours = f"kind <> ? OR id IN ({', '.join('?' * len(written))})"
     for version in history.read(db, ours, notes.KIND.name, *written):
@@ -44,8 +44,8 @@ def holding(db: sqlite3.Connection, written: Sequence[str]) -> list[Held]:
         data = version.row.data
         if key not in seen and data and secrets_in(_told(version.id, data)):
             seen.add(key)
-            found.append(Held("history", *key))
-    return found
+            helds.append(Held("history", *key))
+    return helds
 
 
 def remove(tx: Transaction, held: Held) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from ..memory.records import Memory, Tier
 from ..memory.scoring import COLD, HOT, WARM, Scoring, score
 from . import tree_rows
-from .memory_table import FIELDS, SELECT, from_row
+from .memory_rows import FIELDS, SELECT, from_row
 
 Order: TypeAlias = Literal[
     "newest", "oldest", "importance", "score", "uses", "type", "category", "subject"
@@ -47,6 +47,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
         tags: all of them.
         url: a part of one of the stored URLs, in any case.
         paths: of files, by the beginnings of their paths; memories have no path.
+        place: the agent's own memories and notes, its conversations, or other files.
         merged, expired: whether to include those, which are excluded by default.
         merged_into: the id of a memory, or its beginning; only memories merged into it.
     """
@@ -66,6 +67,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     until: float | None = None
     min_importance: float | None = None
     paths: tuple[str, ...] = ()
+    place: Literal["memory", "chat", "custom"] | None = None
     merged_into: str | None = None
     merged: bool = False
     expired: bool = False
@@ -118,22 +120,22 @@ def living_after(
 
 def at_rows(db: sqlite3.Connection, rows: Sequence[int]) -> dict[int, Memory]:
     """The memories in these rows."""
-    found = db.execute(
+    result = db.execute(
         f"SELECT row, {', '.join(FIELDS)} FROM memories"
         " WHERE row IN (SELECT value FROM json_each(?))",
         (msgspec.json.encode(rows).decode(),),
     )
-    return {number: from_row(rest) for number, *rest in found}
+    return {number: from_row(rest) for number, *rest in result}
 
 
 def living_at(db: sqlite3.Connection, rows: Sequence[int], *, now: float) -> list[Memory]:
     """The live ones among the memories in these rows."""
-    found = db.execute(
+    result = db.execute(
         f"{SELECT} WHERE row IN (SELECT value FROM json_each(?)) AND merged_into IS NULL"
         " AND (expires_at IS NULL OR expires_at > ?)",
         (msgspec.json.encode(rows).decode(), now),
     )
-    return [from_row(row) for row in found]
+    return [from_row(row) for row in result]
 
 
 def urls(
@@ -169,7 +171,7 @@ def _by(order: Order, reverse: bool = False) -> str:
     """The ORDER BY clause; `reverse` reverses each column except conditions."""
     columns = _ORDER[order]
     if reverse:
-        columns = tuple(one if " = " in one else _turned(one) for one in columns)
+        columns = tuple(column if " = " in column else _turned(column) for column in columns)
     return ", ".join(columns)
 
 
@@ -229,8 +231,7 @@ def where(filters: Filters, now: float) -> tuple[str, list[Any]]:
     ):
         if value is not None:
             add(f"{column} = ?", value)
-    if filters.group:
-        add("grp <> ''")  # Without this SQLite cannot tell that the partial index will do.
+    _add_place(filters, add)
     _add_numbers(filters, now, add)
     return " AND ".join(parts), arguments
 
@@ -242,6 +243,13 @@ def _below(category: str) -> tuple[str, str, str, str, str, str, str]:
         " OR (original_category >= ? AND original_category < ?))"
     )
     return (condition, *under, *under)
+
+
+def _add_place(filters: Filters, add: Any) -> None:
+    if filters.group or filters.place == "chat":
+        add("grp <> ''")  # Without this SQLite cannot tell that the partial index will do.
+    elif filters.place is not None:
+        add("grp = ''")
 
 
 def _add_numbers(filters: Filters, now: float, add: Any) -> None:

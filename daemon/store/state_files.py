@@ -19,15 +19,16 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ..errors import Conflict, InvalidInput, StoreDamaged, ThermoclineError, TooLarge
+from ..runtime import atomic
 from ..runtime.problems import Problems
-from . import atomic, documents, memory_md
+from . import documents, memory_md
+from .agent_paths import AgentPaths, StoreContext
 from .documents import FILES, MARKDOWN_FILE
-from .place import Place, Surroundings
 from .readers import Readers
-from .transaction import Face, Transaction
+from .transaction import StateFile, Transaction
 from .writer import Writer
 
-_FACE_OF: Final[dict[str, Face]] = {
+_FACE_OF: Final[dict[str, StateFile]] = {
     **{name: face for face, name in FILES.items()},
     MARKDOWN_FILE: "hot",
 }
@@ -37,7 +38,6 @@ _AT_ONCE: Final = 3.0
 _STEADY_SECONDS: Final = 10.0
 # Several times what the caps allow. Whatever is larger was not written by a daemon.
 _LARGEST: Final = 1_048_576
-_LARGEST_MARKDOWN: Final = 4_194_304
 
 _Stamp: TypeAlias = tuple[int, int, int]
 
@@ -47,26 +47,26 @@ class StateFiles:
 
     Args:
         place: where they are; MEMORY.md has a section that shows the hot state.
-        around: the clock, the limits in force, and where trouble is reported.
+        context: the clock, the limits in force, and where trouble is reported.
         writer, readers: the database.
         damaged: called when the database turns out to be damaged.
     """
 
     def __init__(
         self,
-        place: Place,
-        around: Surroundings,
+        place: AgentPaths,
+        context: StoreContext,
         writer: Writer,
         readers: Readers,
         damaged: Callable[[StoreDamaged], None],
     ) -> None:
         self._agent = place.agent
-        self._around = around
-        self._disk = _Disk(place, around.problems)
+        self._context = context
+        self._disk = _Disk(place, context.problems)
         self._writer = writer
         self._readers = readers
         self._damaged = damaged
-        self._wanted: set[Face] = set()
+        self._wanted: set[StateFile] = set()
         self._wake = asyncio.Event()
         self._busy = asyncio.Lock()
         self._flushing: set[asyncio.Task[bool]] = set()
@@ -76,7 +76,7 @@ class StateFiles:
         """Whether a file is behind the database."""
         return bool(self._wanted) or self._busy.locked()
 
-    def want(self, names: Iterable[Face]) -> None:
+    def want(self, names: Iterable[StateFile]) -> None:
         """Have files written soon: a few changes after the delay, a steady load every 10 s."""
         self._wanted.update(names)
         self._wake.set()
@@ -118,7 +118,7 @@ class StateFiles:
         """Wait until nothing is being written."""
         await asyncio.gather(*self._flushing, return_exceptions=True)
 
-    async def look(self) -> None:
+    async def check_files(self) -> None:
         """Notice files that others changed or removed, and write them again."""
         async with self._busy:
             names = await asyncio.to_thread(self._disk.touched)
@@ -135,20 +135,20 @@ class StateFiles:
                 self._wanted |= wanted
                 if isinstance(error, StoreDamaged):
                     self._damaged(error)
-                self._around.problems.report(
+                self._context.problems.report(
                     "state_files_behind",
                     self._agent,
                     f"cannot write the state files of '{self._agent}': {error}",
                     "free some space, or make the folder writable; nothing is lost meanwhile",
                 )
                 return False
-            self._around.problems.clear("state_files_behind", self._agent)
+            self._context.problems.clear("state_files_behind", self._agent)
             return True
 
-    async def _write(self, wanted: set[Face]) -> None:
+    async def _write(self, wanted: set[StateFile]) -> None:
         if not wanted:
             return
-        rules, now, known = self._around.rules(), self._around.now(), self._disk.known
+        rules, now, known = self._context.rules(), self._context.now(), self._disk.known
 
         def read(db: sqlite3.Connection) -> tuple[dict[str, str], dict[str, str]]:
             return documents.render(db, wanted, now, rules), known or _load_digests(db)
@@ -169,7 +169,9 @@ class StateFiles:
         except BaseException:
             await asyncio.to_thread(_discard, changes)
             raise
-        missed = await asyncio.to_thread(self._disk.finish, changes, self._around.failed_syncs.note)
+        missed = await asyncio.to_thread(
+            self._disk.finish, changes, self._context.failed_syncs.note
+        )
         self._wanted.update(_FACE_OF[name] for name in missed)
 
 
@@ -190,7 +192,7 @@ class _Disk:
             by blanks; the newest last.
     """
 
-    def __init__(self, place: Place, problems: Problems) -> None:
+    def __init__(self, place: AgentPaths, problems: Problems) -> None:
         self.known: dict[str, str] = {}
         self._agent = place.agent
         self._paths = {name: place.folder / name for name in FILES.values()}
@@ -276,7 +278,7 @@ class _Disk:
     def _prepare_section(self, name: str, page: str) -> _Change | None:
         path = self._paths[name]
         try:
-            found, stood = atomic.read(path, _LARGEST_MARKDOWN, alone=True)
+            found, stood = atomic.read(path, memory_md.LARGEST, alone=True)
             stamp, mode, owner = _stamp_of(stood), stat.S_IMODE(stood.st_mode), _owner(stood)
         except FileNotFoundError:
             found, stamp, mode, owner = b"", None, 0o600, None
@@ -285,11 +287,11 @@ class _Disk:
             return None
         try:
             before = memory_md.page_in(found)
-            content = memory_md.put(found, page)
+            content = memory_md.put(found, page) if page else memory_md.without(found)
         except InvalidInput as error:
             self._leave(name, error.message, error.hint)
             return None
-        if memory_md.same(before, page):
+        if memory_md.same(before or "", page):
             self._stamps[name] = stamp
             self._problems.clear("memory_md_left", self._agent)
             return None
@@ -337,7 +339,7 @@ class _Disk:
         )
 
 
-def note_present(db: sqlite3.Connection, place: Place) -> None:
+def note_present(db: sqlite3.Connection, place: AgentPaths) -> None:
     """Note the files as they stand as this daemon's: all that is in them was taken over.
 
     Otherwise they would be set aside as changed by somebody else.
@@ -349,7 +351,7 @@ def note_present(db: sqlite3.Connection, place: Place) -> None:
             continue
         _put(db, name, hashlib.sha256(content).hexdigest())
     try:
-        page = memory_md.page_in(atomic.read(place.markdown, _LARGEST_MARKDOWN)[0])
+        page = memory_md.page_in(atomic.read(place.markdown, memory_md.LARGEST)[0])
     except (OSError, ThermoclineError):
         return
     if page is not None:

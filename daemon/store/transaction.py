@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -15,14 +15,27 @@ from thermocline.sync import HybridClock, Row, Stamp
 
 from ..config.settings import Rules
 
-if TYPE_CHECKING:
-    from .full_text import IndexEntry
-
 # A state file that shows the memory.
-Face: TypeAlias = Literal["hot", "warm", "tree", "metrics"]
+StateFile: TypeAlias = Literal["hot", "warm", "tree", "metrics"]
 
 # On whose behalf operations are submitted, as `uid:1000`; empty: the daemon's own.
 acting: ContextVar[str] = ContextVar("acting", default="")
+
+
+class IndexEntry(msgspec.Struct, frozen=True, gc=False):
+    """A text to index.
+
+    Attributes:
+        row: its row number.
+        columns: its parts in the order of the index's columns.
+        told_at: the time that "tomorrow" in it is relative to; None: such words mean no date.
+        is_turn: whether it is a turn of a conversation.
+    """
+
+    row: int
+    columns: tuple[str, ...]
+    told_at: float | None = None
+    is_turn: bool = False
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -30,6 +43,49 @@ class Event(msgspec.Struct, frozen=True):
 
     type: str
     data: dict[str, Any]
+
+
+class DeletedMemory(msgspec.Struct, frozen=True):
+    """What is needed of a deleted memory to erase its traces."""
+
+    text: str
+    group: str
+    category: str
+
+
+class ClockState(msgspec.Struct, frozen=True):
+    """What nearly every commit changes, and so in one row of `meta`.
+
+    Attributes:
+        clock, issued: the highest stamp issued or seen, and the highest issued by this device.
+        counted: this device's counts since they were last moved into its row; see `metrics`.
+    """
+
+    clock: int = 0
+    issued: int = 0
+    counted: dict[str, float] = {}
+
+
+class WriterCache:
+    """What the writer has read of its database, which nobody else changes.
+
+    It goes from transaction to transaction as long as each is committed; after any failure the next
+    one begins with an empty cache, and reads again what it needs.
+
+    Attributes:
+        categories: those in the tree; None: not read yet.
+        clock_state: as in `meta`; None: not read yet.
+        next_expiry: no memory expires before this time, in seconds since the epoch.
+        are_uses: whether any uses are counted; None: not known yet.
+        are_merged: whether any memory is merged into another; None: not known yet.
+    """
+
+    def __init__(self) -> None:
+        self.categories: set[str] | None = None
+        self.clock_state: ClockState | None = None
+        self.next_expiry = 0.0
+        self.are_uses: bool | None = None
+        self.are_merged: bool | None = None
 
 
 class Transaction:
@@ -40,21 +96,19 @@ class Transaction:
         now: seconds since the epoch, the same for the whole group.
         device: this device's id.
         rules: the limits in force for this group.
-        events, faces: what to publish, and which state files to write, after the commit.
+        events, state_files: what to publish, and which state files to write, after the commit.
         outgoing: the kinds of changed rows that are replicated.
-        uses: what `uses` has read of the counts of all devices; `are_uses` tells whether there
-            are any.
-        are_merged: whether any memory is merged into another; None: not known yet.
-        filed: categories that are known to be in the tree.
+        cache: what earlier transactions have read of the database.
         warm_floor: the score below which a new memory is archived at once; None: never.
         counted: what to add to the counters; the new moment of a `last_…` counter.
         clock: of this memory; `ticked`: whether it must be saved.
         writer: on whose behalf the operation runs, as `uid:1000`; empty: the daemon's own.
+        forgotten: memories that were deleted before their time.
+        erased: whether content was deleted, which must also leave the log.
         settle_warm, settle_tree, settle_hot: which caps the group may have broken.
         keep_category: the category that the tree's caps must leave alone.
         new_by_term: the ids of new memories by the stems of their words.
         unindexed: new memories that are not in the full text yet.
-        index_writes: number of changes of full-text indexes.
     """
 
     def __init__(
@@ -65,8 +119,10 @@ class Transaction:
         device: str,
         rules: Rules,
         clock: HybridClock,
+        cache: WriterCache | None = None,
     ) -> None:
         self.db = db
+        self.cache = cache or WriterCache()
         self.now = now
         self.device = device
         self.rules = rules
@@ -75,12 +131,10 @@ class Transaction:
         self.writer = ""
         self.events: list[Event] = []
         self.outgoing: set[str] = set()
-        self.faces: set[Face] = set()
+        self.state_files: set[StateFile] = set()
         self.counted: dict[str, float] = {}
-        self.uses: dict[str, dict[str, tuple[int, float | None]]] = {}
-        self.are_uses: bool | None = None
-        self.are_merged: bool | None = None
-        self.filed: set[str] = set()
+        self.forgotten: list[DeletedMemory] = []
+        self.erased = False
         self.warm_floor: float | None = None
         self.settle_warm = False
         self.settle_tree = False
@@ -88,12 +142,11 @@ class Transaction:
         self.keep_category: str | None = None
         self.new_by_term: dict[str, list[str]] = {}
         self.unindexed: list[IndexEntry] = []
-        self.index_writes = 0
 
     @contextmanager
     def undone_on_failure(self) -> Iterator[None]:
         """A block whose changes are undone if it raises."""
-        noted = self.noted()
+        snapshot = self.snapshot()
         self.db.execute("SAVEPOINT block")
         try:
             yield
@@ -102,32 +155,34 @@ class Transaction:
             if self.db.in_transaction:
                 self.db.execute("ROLLBACK TO block")
                 self.db.execute("RELEASE block")
-            self.take_back(noted)
+            self.restore_snapshot(snapshot)
             raise
         self.db.execute("RELEASE block")
 
-    def noted(self) -> tuple[Any, ...]:
-        """The state outside the database, for `take_back`."""
+    def snapshot(self) -> tuple[Any, ...]:
+        """The state outside the database, for `restore_snapshot`."""
         return (
             len(self.events),
             set(self.outgoing),
-            set(self.faces),
+            set(self.state_files),
             dict(self.counted),
             (self.settle_warm, self.settle_tree, self.settle_hot, self.keep_category),
             self.unindexed,
             len(self.unindexed),
+            len(self.forgotten),
         )
 
-    def take_back(self, noted: tuple[Any, ...]) -> None:
+    def restore_snapshot(self, snapshot: tuple[Any, ...]) -> None:
         """Restore that state after an operation was undone."""
-        told, self.outgoing, self.faces, self.counted, settle, unindexed, number = noted
-        del self.events[told:]
+        events, self.outgoing, self.state_files, self.counted, due, unindexed, number, gone = (
+            snapshot
+        )
+        del self.events[events:]
+        del self.forgotten[gone:]
         # What was indexed since is no longer: undoing the operation has undone that too.
         self.unindexed = unindexed[:number]
-        self.uses.clear()
-        self.are_uses = self.are_merged = None
-        self.filed.clear()
-        self.settle_warm, self.settle_tree, self.settle_hot, self.keep_category = settle
+        self.cache = WriterCache()
+        self.settle_warm, self.settle_tree, self.settle_hot, self.keep_category = due
 
     def stamp(self, over: Row | None = None) -> Stamp:
         """A fresh stamp, younger than every other of this memory.
@@ -157,7 +212,7 @@ class Transaction:
         if metric.endswith("_today"):
             metric = f"{metric}@{time.strftime('%Y-%m-%d', time.localtime(self.now))}"
         self.counted[metric] = self.counted.get(metric, 0.0) + by
-        self.faces.add("metrics")
+        self.state_files.add("metrics")
 
     def note_time(self, metric: str) -> None:
         """Note that what a counter of moments tells of happened now, on this device.
@@ -165,7 +220,7 @@ class Transaction:
         Its name begins with `last_`: of several devices' moments the latest is shown.
         """
         self.counted[metric] = self.now
-        self.faces.add("metrics")
+        self.state_files.add("metrics")
 
     def tell(self, kind: str, **data: Any) -> None:
         """Note an event for the listeners."""

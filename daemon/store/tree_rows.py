@@ -14,7 +14,7 @@ from ..memory import tree as trees
 from ..memory.checks import CATEGORY_CHARS, check_category
 from ..memory.tree import ROOT, Node, one_line
 from . import rows
-from .kind import Kind
+from .rows import Kind
 from .transaction import Transaction
 
 
@@ -30,14 +30,12 @@ def load(db: sqlite3.Connection) -> dict[str, Node]:
     Raises:
         StoreDamaged: a row is not valid although SQLite reports no error.
     """
-    found = db.execute(
-        "SELECT path, desc, warm_count, cold_count, last_access FROM tree"
-    ).fetchall()
-    if any(None in row for row in found):
+    rows = db.execute("SELECT path, desc, warm_count, cold_count, last_access FROM tree").fetchall()
+    if any(None in row for row in rows):
         raise StoreDamaged("cannot trust the categories: a value is missing")
     return {
         path: Node(desc=desc, warm_count=warm, cold_count=cold, last_access=last)
-        for path, desc, warm, cold, last in found
+        for path, desc, warm, cold, last in rows
     }
 
 
@@ -58,11 +56,10 @@ def totals(db: sqlite3.Connection) -> tuple[int, int]:
 
 def ensure(tx: Transaction, category: str) -> None:
     """Create the missing nodes of `category`. The caps are enforced before the commit."""
-    if category == trees.ROOT or category in tx.filed:
+    if category == trees.ROOT or category in _known(tx):
         return
     for path in (*trees.ancestors(category), category):
-        # Usually it exists, and looking costs a fifth of trying to insert it.
-        if tx.db.execute("SELECT 1 FROM tree WHERE path = ?", (path,)).fetchone():
+        if path in _known(tx):
             continue
         before = KIND.load(tx.db, path)
         # Older than any description written by a person, here or on another device.
@@ -70,7 +67,13 @@ def ensure(tx: Transaction, category: str) -> None:
         rows.write(tx, KIND, path, {"desc": trees.title(path)}, stamp=stamp)
         tx.keep_category = category
         tx.tell("category.added", category=path)
-    tx.filed.add(category)
+
+
+def _known(tx: Transaction) -> set[str]:
+    """The categories in the tree."""
+    if tx.cache.categories is None:
+        tx.cache.categories = {path for (path,) in tx.db.execute("SELECT path FROM tree")}
+    return tx.cache.categories
 
 
 def resolve(tx: Transaction, category: str) -> str:
@@ -78,7 +81,7 @@ def resolve(tx: Transaction, category: str) -> str:
 
     Otherwise the next memory would create a merged category again, and displace another one.
     """
-    if tx.db.execute("SELECT 1 FROM tree WHERE path = ?", (category,)).fetchone():
+    if category in _known(tx):
         return category
     merged = tx.db.execute(
         # SQLite uses the partial index only with the first condition.
@@ -87,6 +90,16 @@ def resolve(tx: Transaction, category: str) -> str:
         (category,),
     ).fetchone()
     return str(merged[0]) if merged else category
+
+
+def is_used(db: sqlite3.Connection, category: str) -> bool:
+    """Whether a category has memories, was merged into another, or has others below it."""
+    result = db.execute(
+        "SELECT 1 FROM memories WHERE category = ?1 OR original_category = ?1"
+        " UNION ALL SELECT 1 FROM tree WHERE path > ?1 || '/' AND path < ?1 || '0' LIMIT 1",
+        (category,),
+    )
+    return result.fetchone() is not None
 
 
 def touch(tx: Transaction, category: str) -> None:
@@ -114,7 +127,7 @@ def save(tx: Transaction, old: dict[str, Node], new: trees.Tree) -> None:
             tx.db.execute(
                 "UPDATE tree SET last_access = ? WHERE path = ?", (node.last_access, path)
             )
-    tx.faces.add("tree")
+    tx.state_files.add("tree")
 
 
 def _applied(tx: Transaction, _before: Row | None, after: Row) -> None:
@@ -128,23 +141,23 @@ def _applied(tx: Transaction, _before: Row | None, after: Row) -> None:
         )
     else:
         tx.db.execute("DELETE FROM tree WHERE path = ?", (after.id,))
-        tx.filed.clear()
+    tx.cache.categories = None
     tx.settle_tree = True
-    tx.faces.add("tree")
+    tx.state_files.add("tree")
 
 
 def _check(row: Row) -> None:
-    found = msgspec.convert(row.data, Category)
+    category = msgspec.convert(row.data, Category)
     if row.id == ROOT or check_category(row.id, CATEGORY_CHARS, field="path") != row.id:
         raise InvalidInput(f"cannot take '{row.id}' for a category", field="path")
-    if one_line(found.desc) != found.desc:
+    if one_line(category.desc) != category.desc:
         raise InvalidInput(f"cannot take the description of '{row.id}'", field="desc")
 
 
 KIND: Final = Kind(
     name="category",
     fields=frozenset(Category.__struct_fields__),
-    vital=("desc",),
+    liveness_fields=("desc",),
     urgent=True,
     check=_check,
     applied=_applied,

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
-from thermocline.sync import ABSENT, Fields, Row, patched, stamps
+from thermocline.sync import ABSENT, COUNTER_BITS, Fields, Row, moment_of, patched, stamps
 
 from ..errors import Conflict, NotFound
-from . import memories, merging, rows
-from .history import CONFLICT, Version, read, versions
-from .kind import Kind
+from . import memories, memory_rows, merging, rows, tree_rows
+from .history import CONFLICT, Version, mark_seen, read, versions, written_by
 from .kinds import kind_of
 from .memory_rows import GAVE, fetch
+from .rows import Kind
 from .transaction import Transaction
 
+Outcome: TypeAlias = Literal[
+    "deleted",
+    "put back",
+    "cannot come back: forgotten",
+    "left: others have changed it since",
+    "left: it is in use",
+]
+DELETED: Final = "deleted"
+PUT_BACK: Final = "put back"
+FORGOTTEN: Final = "cannot come back: forgotten"
+CHANGED_SINCE: Final = "left: others have changed it since"
+IN_USE: Final = "left: it is in use"
+# Kinds of marks that are about lines of files, by their digest, and about skills.
+FILED: Final = frozenset({"reflection", "episode", "skill"})
+# A clock that is further ahead is not followed.
+_AHEAD: Final = 86_400.0
 _MERGE: Final = "merge:"
 _LINK: Final = ("merged_into", GAVE)
 
@@ -38,41 +54,110 @@ def undo(tx: Transaction, kind: Kind, key: str, number: int | None = None) -> Ro
             if number is None
             else f"`thermocline history {key}` lists the versions with their numbers",
         )
-    said = dict(version.row.data)
-    if fetch(tx.db, into := said.get("merged_into")) is None:
+    if version.why == CONFLICT:
+        mark_seen(tx, [version.number])
+    fields = dict(version.row.data)
+    if fetch(tx.db, into := fields.get("merged_into")) is None:
         # The memory it was merged into is deleted.
         into = None
-        said = {name: value for name, value in said.items() if name not in _LINK}
+        fields = {name: value for name, value in fields.items() if name not in _LINK}
     if number is None and (retired := _merged(version)) is not None:
         merging.unmerge(tx, memories.find(tx.db, retired))
     elif into is not None and "merged_into" not in row.data:
         merging.merge(tx, memories.find(tx.db, key), memories.find(tx.db, into))
-    elif rows.write(tx, kind, key, said, why="undo") == row:
+    elif rows.write(tx, kind, key, fields, why="undo") == row:
         raise Conflict(f"'{key}' says what that version said already", field="number")
     after = rows.load(tx.db, kind, key)
     assert after is not None
     return after
 
 
-def undo_by(tx: Transaction, writer: str, since: float) -> list[tuple[str, str]]:
-    """Revert what a writer changed since a time, and delete what the writer stored since.
+def undo_by(tx: Transaction, by: str, since: float) -> list[tuple[str, str, Outcome]]:
+    """Revert what an author changed since a time, and delete what the author made since.
 
-    Later changes by other writers in the same rows stay, field by field.
+    Later changes by others in the same rows stay, field by field, and so do rows that others have
+    changed since.
+
+    Args:
+        tx: the transaction.
+        by: as `written_by` takes it.
+        since: seconds since the epoch.
 
     Returns:
-        Kind and id of each row that was restored or deleted.
+        Kind and id of each row, and what became of it. Lines and skills, which are in files, are to
+        be removed there by the caller.
     """
-    stored = tx.db.execute(
-        "SELECT id FROM memories WHERE writer = ? AND created_at >= ?", (writer, since)
-    ).fetchall()
-    for (key,) in stored:
-        memories.delete(tx, memories.find(tx.db, key))
+    theirs, author = written_by(by)
     changed: dict[tuple[str, str], list[Version]] = {}
-    theirs = "writer = ? AND at >= ? AND why <> ? ORDER BY number"
-    for version in read(tx.db, theirs, writer, since, CONFLICT):
+    since_then = f"{theirs} AND at >= ? AND why <> ? ORDER BY number"
+    for version in read(tx.db, since_then, *author, since, CONFLICT):
         changed.setdefault((version.kind, version.id), []).append(version)
-    back = [name for name, theirs in changed.items() if _put_back(tx, theirs)]
-    return [("memory", key) for (key,) in stored] + back
+    marked = rows.marks(tx.db, f"{theirs} AND at >= ?", *author, since)
+    created = {(memory_rows.KIND.name, key): 0 for key in _stored(tx, by, since)}
+    created |= {(mark.kind, mark.id): mark.number for mark in marked if mark.why == rows.CREATED}
+    outcomes: dict[tuple[str, str], Outcome] = {}
+    for name, number in created.items():
+        if (outcome := _unmake(tx, *name, number, by)) is not None:
+            outcomes[name] = outcome
+    for name, versions_ in changed.items():
+        if outcomes.get(name) != DELETED and _put_back(tx, versions_):
+            outcomes[name] = PUT_BACK
+    for mark in marked:
+        if mark.why == rows.DELETED and mark.born < since and (mark.kind, mark.id) not in outcomes:
+            outcomes[mark.kind, mark.id] = FORGOTTEN
+    return [(*name, outcome) for name, outcome in outcomes.items()]
+
+
+def _stored(tx: Transaction, by: str, since: float) -> list[str]:
+    """The ids of the memories that an author stored since a time, whenever they say they are from.
+
+    Of memories from other devices only their stamps tell, whose clock may be a day ahead.
+    """
+    theirs, author = written_by(by)
+    stamped = "(json_extract(clocks, '$.at[0]') >> ?) / 1000.0"
+    memory_stamps = tx.db.execute(
+        f"SELECT id, stored_at, created_at FROM memories WHERE {theirs}"
+        f" AND coalesce(stored_at, max(created_at, {stamped})) >= ?",
+        (*author, COUNTER_BITS, since),
+    ).fetchall()
+    return [
+        key
+        for key, stored_at, created_at in memory_stamps
+        if stored_at is not None or _written_at(tx, key, created_at) >= since
+    ]
+
+
+def _written_at(tx: Transaction, key: str, created_at: float) -> float:
+    row = rows.load(tx.db, memory_rows.KIND, key)
+    assert row is not None
+    stamped = moment_of(min(stamp for stamp, _ in stamps(row, memory_rows.KIND.sets).values())[0])
+    return stamped if abs(stamped - created_at) > _AHEAD else created_at
+
+
+def _unmake(tx: Transaction, kind_name: str, key: str, number: int, by: str) -> Outcome | None:
+    """Delete a row that an author made; None: it is gone already."""
+    theirs, author = written_by(by)
+    others = read(
+        tx.db,
+        f"NOT {theirs} AND writer <> '' AND why IN ('', 'undo') AND kind = ?"
+        " AND id = ? AND number > ? LIMIT 1",
+        *(*author, kind_name, key, number),
+    )
+    if kind_name in FILED:
+        tx.db.execute("DELETE FROM history WHERE number = ?", (number,))
+        return DELETED
+    kind = kind_of(kind_name)
+    if rows.load(tx.db, kind, key) is None:
+        return None
+    if others:
+        return CHANGED_SINCE
+    if kind is memory_rows.KIND:
+        memories.delete(tx, memories.find(tx.db, key))
+        return DELETED
+    if kind is tree_rows.KIND and tree_rows.is_used(tx.db, key):
+        return IN_USE
+    rows.write(tx, kind, key, None)
+    return DELETED
 
 
 def _put_back(tx: Transaction, replaced: Sequence[Version]) -> bool:
@@ -97,17 +182,17 @@ def _put_back(tx: Transaction, replaced: Sequence[Version]) -> bool:
 
 def _version(tx: Transaction, kind: Kind, key: str, number: int | None) -> Version | None:
     if number is None:
-        found = versions(tx.db, kind, key, 1)
+        matches = versions(tx.db, kind, key, 1)
     else:
-        found = read(tx.db, "kind = ? AND id = ? AND number = ?", kind.name, key, number)
-    return found[0] if found else None
+        matches = read(tx.db, "kind = ? AND id = ? AND number = ?", kind.name, key, number)
+    return matches[0] if matches else None
 
 
 def _after(tx: Transaction, version: Version) -> Row | None:
     """The version that replaced another; None: the current one."""
     later = "kind = ? AND id = ? AND number > ? AND why <> ? ORDER BY number LIMIT 1"
-    found = read(tx.db, later, version.kind, version.id, version.number, CONFLICT)
-    return found[0].row if found else None
+    replacements = read(tx.db, later, version.kind, version.id, version.number, CONFLICT)
+    return replacements[0].row if replacements else None
 
 
 def _merged(version: Version) -> str | None:

@@ -1,167 +1,275 @@
-"""The uses of memories, counted by each device.
+"""The uses of memories: a row for each memory and device, which only that device writes.
 
-Each device counts its own uses, in a few hundred rows that only it writes, so that counts never
-conflict. `memories.access_count` is derived: the count that the memory brought from elsewhere, the
-counts of all devices, and the same of the memories merged into it.
+So counts never conflict, and a use sends one short row. `memories.access_count` is derived: the
+count that the memory brought from elsewhere, the counts of all devices, and the same of the
+memories merged into it.
+
+Answers are counted soon after they were given, in one commit with others, and with them the saved
+context: the size of everything there is, the texts of all memories and the hot state on this
+device, less the size of the texts in the answer, in tokens; an empty answer saves nothing. A token
+is four characters, and the total is measured at most every ten minutes.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import sqlite3
-import zlib
-from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import chain
+from typing import Any, Final
 
 import msgspec
 
 from thermocline.sync import Row
 
-from ..errors import Conflict
+from ..errors import Conflict, ThermoclineError
 from ..memory.checks import check_time
 from . import rows
-from .kind import Kind
+from .rows import Kind
 from .transaction import Transaction
 
-BUCKETS: Final = 256
 _ADD: Final = (
     "UPDATE memories SET access_count = max(0, access_count + ?), last_accessed_at ="
-    " nullif(max(coalesce(last_accessed_at, 0), ?), 0) WHERE id = ?"
+    " nullif(max(coalesce(last_accessed_at, 0), ?), 0) WHERE id = ? RETURNING merged_into"
 )
-# By memory: the number of uses, and the time of the last one.
-Counts: TypeAlias = Mapping[str, tuple[int, float]]
+# A memory in several answers within this time was used once.
+_USE_SECONDS: Final = 3_600.0
+_NO_USES: Final[tuple[int, float]] = (0, 0.0)
 
 
 class Uses(msgspec.Struct, frozen=True):
-    """The content of a row: uses and last use by memory."""
+    """The content of a row: the number of uses, and the time of the last one."""
 
-    counts: dict[str, tuple[int, float]]
+    uses: tuple[int, float] = _NO_USES
 
 
 def count(tx: Transaction, used: Mapping[str, int]) -> None:
-    """Count uses on this device, by memory. Each row is written once."""
-    buckets: dict[str, list[str]] = {}
-    for key in used:
-        buckets.setdefault(f"{_bucket(key)}/{tx.device}", []).append(key)
-    for name, keys in buckets.items():
-        row = rows.load(tx.db, KIND, name)
-        counts = {} if row is None else dict(_counts(row))
-        for key in keys:
-            counts[key] = (counts.get(key, (0, 0.0))[0] + used[key], tx.now)
-        rows.write(tx, KIND, name, {"counts": {key: list(n) for key, n in counts.items()}})
+    """Count uses of memories on this device."""
+    for memory, number in used.items():
+        before = _uses(rows.load(tx.db, KIND, name := f"{memory}/{tx.device}"))
+        rows.write(tx, KIND, name, {"uses": [before[0] + number, tx.now]})
 
 
-def take_back(tx: Transaction, key: str) -> None:
+def restore_snapshot(tx: Transaction, memory: str) -> None:
     """Take back one use that this device counted; the time of the last use stays.
 
     Raises:
         Conflict: this device has counted no use.
     """
-    name = f"{_bucket(key)}/{tx.device}"
-    counts = dict(_counts(rows.load(tx.db, KIND, name)))
-    number, at = counts.pop(key, (0, 0.0))
+    number, at = _uses(rows.load(tx.db, KIND, name := f"{memory}/{tx.device}"))
     if not number:
-        raise Conflict(f"this device has counted no use of '{key}'", field="id")
-    if number > 1:
-        counts[key] = (number - 1, at)
-    rows.write(tx, KIND, name, {"counts": {one: list(n) for one, n in counts.items()}})
+        raise Conflict(f"this device has counted no use of '{memory}'", field="id")
+    rows.write(tx, KIND, name, {"uses": [number - 1, at]})
 
 
-def counted(tx: Transaction, key: str) -> tuple[int, float | None]:
-    """The uses of a memory on all devices, and the time of the last."""
-    if tx.are_uses is None:
-        found = tx.db.execute("SELECT 1 FROM rows WHERE kind = 'uses' AND live LIMIT 1")
-        tx.are_uses = found.fetchone() is not None
-    if not tx.are_uses:
-        return 0, None
-    bucket = _bucket(key)
-    if bucket not in tx.uses:
-        tx.uses[bucket] = _sums(tx.db, bucket)
-    return tx.uses[bucket].get(key, (0, None))
+def reinforce(tx: Transaction, ids: Iterable[str]) -> None:
+    """Count one use of a memory for each time that its id is given. Unknown ids are ignored.
 
-
-def are_merged(tx: Transaction) -> bool:
-    """Whether any memory is merged into another."""
-    if tx.are_merged is None:
-        found = tx.db.execute("SELECT 1 FROM memories WHERE merged_into IS NOT NULL LIMIT 1")
-        tx.are_merged = found.fetchone() is not None
-    return tx.are_merged
-
-
-def forget(tx: Transaction, keys: frozenset[str]) -> None:
-    """Remove memories that cannot be restored from this device's counts."""
-    for key in keys:
-        name = f"{_bucket(key)}/{tx.device}"
-        row = rows.load(tx.db, KIND, name)
-        if row is not None and key in (counts := dict(_counts(row))):
-            del counts[key]
-            rows.write(tx, KIND, name, {"counts": {one: list(n) for one, n in counts.items()}})
-
-
-def _sums(db: sqlite3.Connection, bucket: str) -> dict[str, tuple[int, float | None]]:
-    sums: dict[str, tuple[int, float | None]] = {}
-    found = db.execute(
-        "SELECT data FROM rows WHERE kind = 'uses' AND live AND id > ? AND id < ?",
-        (f"{bucket}/", f"{bucket}0"),
+    A use is not an edit: each device counts its own, so that uses never conflict.
+    """
+    given = Counter(ids)
+    rows = tx.db.execute(
+        "SELECT id, category FROM memories WHERE id IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(list(given)).decode(),),
+    ).fetchall()
+    tx.db.executemany(
+        "UPDATE tree SET last_access = ? WHERE path = ?",
+        [(tx.now, category) for category in {category for _, category in rows}],
     )
-    for (data,) in found:
-        for key, (number, at) in msgspec.json.decode(data, type=Uses).counts.items():
-            sum_, last = sums.get(key, (0, None))
-            sums[key] = (sum_ + number, max(last or 0.0, at))
-    return sums
+    count(tx, {key: given[key] for key, _ in rows})
+    tx.count("reinforcements_today", given.total())
+
+
+def unreinforce(tx: Transaction, ids: Iterable[str]) -> None:
+    """Take back one use of each memory.
+
+    Raises:
+        Conflict: this device has counted no use.
+    """
+    for key in ids:
+        restore_snapshot(tx, key)
+
+
+def count_answers(tx: Transaction, answers: Sequence[Sequence[str]]) -> None:
+    """Count answers, and a use of each memory in them that was not used in the last hour."""
+    used = dict.fromkeys(chain.from_iterable(answers))
+    recent = tx.db.execute(
+        "SELECT id FROM memories WHERE last_accessed_at > ?"
+        " AND id IN (SELECT value FROM json_each(?))",
+        (tx.now - _USE_SECONDS, msgspec.json.encode(list(used)).decode()),
+    ).fetchall()
+    reinforce(tx, used.keys() - {key for (key,) in recent})
+    tx.count("retrieval_count", len(answers))
+    tx.count("total_retrieved", sum(map(len, answers)))
+
+
+def counted(db: sqlite3.Connection, memory: str) -> tuple[int, float | None]:
+    """The uses of a memory on all devices, and the time of the last."""
+    number, at = db.execute(
+        "SELECT total(data ->> '$.uses[0]'), max(data ->> '$.uses[1]') FROM rows"
+        " WHERE kind = 'uses' AND live AND id > ?1 || '/' AND id < ?1 || '0'",
+        (memory,),
+    ).fetchone()
+    return int(number), at
+
+
+def any_counted(tx: Transaction) -> bool:
+    """Whether any device has counted uses."""
+    if tx.cache.are_uses is None:
+        result = tx.db.execute("SELECT 1 FROM rows WHERE kind = 'uses' AND live LIMIT 1")
+        tx.cache.are_uses = result.fetchone() is not None
+    return tx.cache.are_uses
+
+
+def any_merged(tx: Transaction) -> bool:
+    """Whether any memory is merged into another."""
+    if tx.cache.are_merged is None:
+        result = tx.db.execute("SELECT 1 FROM memories WHERE merged_into IS NOT NULL LIMIT 1")
+        tx.cache.are_merged = result.fetchone() is not None
+    return tx.cache.are_merged
+
+
+def forget(tx: Transaction, memories: frozenset[str]) -> None:
+    """Delete this device's counts of memories that cannot be restored."""
+    if any_counted(tx):
+        for memory in memories:
+            rows.write(tx, KIND, f"{memory}/{tx.device}", None)
 
 
 def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
-    """Update the counts of the memories."""
-    tx.uses.pop(after.id.partition("/")[0], None)
-    tx.are_uses = None
-    old, new = _counts(before), _counts(after)
-    none = (0, 0.0)
-    more = {
-        key: (new.get(key, none)[0] - old.get(key, none)[0], new.get(key, none)[1])
-        for key, _ in old.items() ^ new.items()
-    }
-    tx.db.executemany(_ADD, [(*added, key) for key, added in more.items()])
-    tx.faces.update({"warm", "tree", "hot"})
-    if not are_merged(tx):
-        return
-    merged = tx.db.execute(
-        "SELECT id, merged_into FROM memories WHERE merged_into IS NOT NULL"
-        " AND id IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode(list(more)).decode(),),
-    )
-    for key, above in merged.fetchall():
-        _add_above(tx, {key}, above, more[key])
+    """Add what was counted since to the memory, to the one that it is merged into, and so on."""
+    tx.cache.are_uses = None
+    tx.state_files.update({"warm", "tree", "hot"})
+    old, (number, at) = _uses(before), _uses(after)
+    memory: str | None = after.id.rpartition("/")[0]
+    passed: set[str] = set()
+    while memory is not None and memory not in passed:
+        passed.add(memory)
+        row = tx.db.execute(_ADD, (number - old[0], at, memory)).fetchone()
+        memory = row[0] if row else None
 
 
-def _add_above(
-    tx: Transaction, passed: set[str], key: str | None, added: tuple[int, float]
-) -> None:
-    """Add to the count of the memory that a memory is merged into, and so on."""
-    while key is not None and key not in passed:
-        passed.add(key)
-        found = tx.db.execute(f"{_ADD} RETURNING merged_into", (*added, key)).fetchone()
-        key = found[0] if found else None
-
-
-def _counts(row: Row | None) -> Counts:
-    if row is None or not row.data:
-        return {}
-    return msgspec.convert(row.data, Uses).counts
-
-
-def _bucket(key: str) -> str:
-    return f"{zlib.crc32(key.encode()) % BUCKETS:02x}"
+def _uses(row: Row | None) -> tuple[int, float]:
+    return _NO_USES if row is None else msgspec.convert(row.data, Uses).uses
 
 
 def _check(row: Row) -> None:
-    found: dict[str, Any] = dict(_counts(row))
-    for number, at in found.values():
-        check_time(at, field="last_at")
-        if number < 0:
-            msg = "uses are counted from 0"
-            raise msgspec.ValidationError(msg)
+    number, at = _uses(row)
+    check_time(at, field="last_at")
+    if number < 0 or "/" not in row.id:
+        msg = "uses are counted from 0, of a memory on a device"
+        raise msgspec.ValidationError(msg)
 
 
 KIND: Final = Kind(
-    name="uses", fields=frozenset({"counts"}), history=False, check=_check, applied=_applied
+    name="uses", fields=frozenset({"uses"}), history=False, check=_check, applied=_applied
 )
+
+
+_log = logging.getLogger(__name__)
+_COUNT_SECONDS: Final = 1.0
+_MEASURED_SECONDS: Final = 600.0
+_CHARS_IN_TOKEN: Final = 4
+
+
+class GivenAnswer(msgspec.Struct, frozen=True):
+    """An answer that was given.
+
+    Attributes:
+        used: the memories that count as used; None: the hot state, which is no answer.
+        chars: of the texts in it.
+    """
+
+    used: tuple[str, ...] | None
+    chars: int
+
+
+class UseCounter:
+    """Collects the answers of a second, then counts them together.
+
+    Args:
+        agent: whose answers, for the task's name.
+        write: runs an operation in a commit.
+        read: runs a query on the database.
+    """
+
+    def __init__(
+        self,
+        agent: str,
+        write: Callable[[Callable[[Transaction], None]], Awaitable[Any]],
+        read: Callable[[Callable[[sqlite3.Connection], int]], Awaitable[int]],
+    ) -> None:
+        self._agent = agent
+        self._write = write
+        self._read = read
+        self._answers: list[GivenAnswer] = []
+        self._counting: asyncio.Task[None] | None = None
+        self._at_once = asyncio.Event()
+        self._there = 0
+        self._measured = float("-inf")
+
+    def note(self, used: Sequence[str] | None, chars: int) -> None:
+        """Count an answer, uses of the memories in it, and the saved context, within a second."""
+        self._answers.append(GivenAnswer(None if used is None else tuple(used), chars))
+        if self._counting is None or self._counting.done():
+            self._counting = asyncio.get_running_loop().create_task(
+                self._count_soon(), name=f"uses of {self._agent}"
+            )
+
+    async def finish(self) -> None:
+        """Count what is not counted yet, now."""
+        if self._counting is not None:
+            # Not cancelled: it may have taken the answers, and not counted them yet.
+            self._at_once.set()
+            await asyncio.gather(self._counting, return_exceptions=True)
+            self._at_once.clear()
+        await self._count()
+
+    async def _count_soon(self) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._at_once.wait(), _COUNT_SECONDS)
+        await self._count()
+
+    async def _count(self) -> None:
+        answers, self._answers = self._answers, []
+        if not answers:
+            return
+        try:
+            there = await self._all_tokens()
+            saved = sum(max(0, there - _tokens(answer.chars)) for answer in answers if answer.chars)
+            await self._write(partial(_count, answers=answers, saved=saved))
+        except ThermoclineError as error:
+            # Uses are a hint for ranking: on a full disk some may be lost.
+            _log.info("did not count uses: %s", error, extra={"action": "uses_lost"})
+
+    async def _all_tokens(self) -> int:
+        if time.monotonic() - self._measured > _MEASURED_SECONDS:
+            self._there = _tokens(await self._read(_chars_there))
+            self._measured = time.monotonic()
+        return self._there
+
+
+def _tokens(chars: int) -> int:
+    return -(-chars // _CHARS_IN_TOKEN)
+
+
+def _chars_there(db: sqlite3.Connection) -> int:
+    """The characters of all texts."""
+    result = db.execute(
+        "SELECT (SELECT total(length(text)) FROM memories WHERE merged_into IS NULL)"
+        " + (SELECT total(length(data ->> 'value')) FROM rows WHERE kind = 'hot' AND live)"
+    )
+    return int(result.fetchone()[0])
+
+
+def _count(tx: Transaction, answers: Sequence[GivenAnswer], saved: int) -> None:
+    recalled = [answer.used for answer in answers if answer.used is not None]
+    if recalled:
+        count_answers(tx, recalled)
+    if saved:
+        tx.count("context_tokens_saved", saved)

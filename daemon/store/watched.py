@@ -11,7 +11,7 @@ from thermocline.sync import Row
 from ..errors import InvalidInput, NotFound
 from ..memory.checks import check_time
 from . import rows
-from .kind import Kind
+from .rows import Kind
 from .transaction import Transaction
 
 # Published when a path is added or removed, here or on another device.
@@ -20,8 +20,8 @@ EVENT: Final = "files.watched"
 
 def paths(db: sqlite3.Connection) -> list[str]:
     """The absolute paths, in order."""
-    found = db.execute("SELECT id FROM rows WHERE kind = 'watched' AND live ORDER BY id")
-    return [path for (path,) in found]
+    cursor = db.execute("SELECT id FROM rows WHERE kind = 'watched' AND live ORDER BY id")
+    return [path for (path,) in cursor]
 
 
 def add(tx: Transaction, path: str) -> bool:

@@ -18,9 +18,11 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from ..errors import ShuttingDown, ThermoclineError
-from .database import translate, translate_os
-from .place import FailedSyncs
-from .transaction import Event, Face, Transaction, acting
+from ..runtime.os_errors import translate_os
+from .agent_paths import FailedSyncs
+from .connection import BUSY_MILLISECONDS
+from .database import translate
+from .transaction import DeletedMemory, Event, StateFile, Transaction, WriterCache, acting
 
 T = TypeVar("T")
 Operation = Callable[[Transaction], T]
@@ -41,32 +43,46 @@ _PART: Final = 1_048_576
 
 
 class Committed(msgspec.Struct, frozen=True):
-    """What one commit changed."""
+    """What one commit changed.
+
+    Attributes:
+        forgotten: the memories whose traces must also leave the files.
+        erased: whether content was deleted, of which the log has copies.
+    """
 
     events: tuple[Event, ...]
-    faces: frozenset[Face]
+    state_files: frozenset[StateFile]
     outgoing: frozenset[str]
+    forgotten: tuple[DeletedMemory, ...]
+    erased: bool
 
 
 class _Spoiled(Exception):
-    """A group must be undone as a whole.
+    """A group must be undone as a whole, because one of its operations failed after it had written.
 
-    After ROLLBACK TO, FTS5 of SQLite 3.40 may take an index that was changed since the savepoint
-    for malformed.
+    Savepoints would undo it alone, but cost every operation two statements and a write of the
+    full-text index; and after ROLLBACK TO, FTS5 of SQLite 3.40 may take an index that was changed
+    since the savepoint for malformed.
     """
 
 
 class _Job:
     """A submitted operation with the future of its caller."""
 
-    __slots__ = ("by", "durable", "error", "future", "operation", "result")
+    __slots__ = ("by", "durable", "error", "future", "operation", "result", "truncates")
 
     def __init__(
-        self, operation: Operation[Any], future: asyncio.Future[Any], *, durable: bool
+        self,
+        operation: Operation[Any],
+        future: asyncio.Future[Any],
+        *,
+        durable: bool,
+        truncates: bool = False,
     ) -> None:
         self.operation = operation
         self.future = future
         self.durable = durable
+        self.truncates = truncates
         self.by = acting.get()
         self.result: Any = None
         self.error: BaseException | None = None
@@ -95,8 +111,8 @@ class Writer:
         path: Path,
         db: sqlite3.Connection,
         *,
-        begin: Callable[[sqlite3.Connection], Transaction],
-        settle: Operation[None],
+        begin: Callable[[sqlite3.Connection, WriterCache], Transaction],
+        enforce_limits: Operation[None],
         committed: Callable[[Committed], None],
         loop: asyncio.AbstractEventLoop,
         failed_syncs: FailedSyncs,
@@ -104,13 +120,14 @@ class Writer:
         self._path = path
         self._db = db
         self._begin = begin
-        self._settle = settle
+        self._settle = enforce_limits
         self._committed = committed
         self._loop = loop
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._closed = False
         # As the connection was opened: each commit is synced.
         self._durable = True
+        self._cache = WriterCache()
         self._failed_syncs = failed_syncs
         self._trusted = failed_syncs.count
         self._last: Callable[[sqlite3.Connection], None] | None = None
@@ -139,6 +156,18 @@ class Writer:
             raise ShuttingDown(f"cannot write to {self._path}: it is being closed")
         future: asyncio.Future[T] = self._loop.create_future()
         self._jobs.put(_Job(operation, future, durable=durable))
+        return await future
+
+    async def truncate_log(self) -> bool:
+        """Move the log into the database and empty it, after all queued operations.
+
+        Returns:
+            False: a reader still needs the log, or the database is being closed, which empties it.
+        """
+        if self._closed:
+            return False
+        future: asyncio.Future[bool] = self._loop.create_future()
+        self._jobs.put(_Job(_nothing, future, durable=True, truncates=True))
         return await future
 
     async def close(self, last: Callable[[sqlite3.Connection], None] | None = None) -> None:
@@ -204,13 +233,15 @@ class Writer:
     def _commit(self, group: list[_Job]) -> Committed | None:
         durable = any(job.durable for job in group)
         try:
-            if durable:
-                self._trust_log()
+            if durable and self._trusted != self._failed_syncs.count:
+                self._rewrite_log()
             if durable != self._durable:
                 self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
                 self._durable = durable
             self._db.execute("BEGIN IMMEDIATE")
-            transaction = self._begin(self._db)
+            # Given back by the commit: after a failure the next transaction reads again.
+            cache, self._cache = self._cache, WriterCache()
+            transaction = self._begin(self._db, cache)
             for job in group:
                 self._run_job(job, transaction, alone=len(group) == 1)
             if all(job.error is not None for job in group):
@@ -218,8 +249,11 @@ class Writer:
                 return None
             self._settle(transaction)
             self._db.execute("COMMIT")
-            if durable:
-                self._trust_log()
+            self._cache = transaction.cache
+            if durable and self._trusted != self._failed_syncs.count:
+                self._rewrite_log()
+            for job in group:
+                job.result = self._truncate_log() if job.truncates else job.result
         except _Spoiled:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
@@ -229,19 +263,30 @@ class Writer:
             return None
         return Committed(
             tuple(transaction.events),
-            frozenset(transaction.faces),
+            frozenset(transaction.state_files),
             frozenset(transaction.outgoing),
+            tuple(transaction.forgotten),
+            transaction.erased,
         )
 
-    def _trust_log(self) -> None:
-        """Write the log again, as this process reads it, if a sync has failed since.
+    def _truncate_log(self) -> bool:
+        # Waiting for readers would make all writers wait.
+        self._db.execute("PRAGMA busy_timeout = 0")
+        try:
+            return not self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        except sqlite3.Error:
+            # The commit stands; the log is moved later.
+            return False
+        finally:
+            self._db.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
+
+    def _rewrite_log(self) -> None:
+        """Write the log again, as this process reads it, because a sync has failed since.
 
         The kernel drops the pages that it could not write, takes them for written, and a later sync
         succeeds: commits behind such a gap would be lost with the power.
         """
         failed = self._failed_syncs.count
-        if self._trusted == failed:
-            return
         try:
             with self._path.with_name(f"{self._path.name}-wal").open("r+b", buffering=0) as log:
                 at = 0
@@ -258,24 +303,25 @@ class Writer:
         """Run one operation so that its failure undoes only itself.
 
         Raises:
-            _Spoiled: it failed after it had changed a full-text index.
+            _Spoiled: it failed after it had written.
         """
         transaction.writer = job.by
-        written = transaction.index_writes
         if alone:
             job.result = job.operation(transaction)
             return
+        written, snapshot = self._db.total_changes, transaction.snapshot()
         try:
-            with transaction.undone_on_failure():
-                job.result = job.operation(transaction)
+            job.result = job.operation(transaction)
         except _OF_ONE_CALLER as error:
             job.error = translate(error, self._path)
         except sqlite3.Error:
             raise
         except Exception as error:  # noqa: BLE001 - it belongs to this caller alone
             job.error = error
-        if job.error is not None and transaction.index_writes != written:
-            raise _Spoiled
+        if job.error is not None:
+            if self._db.total_changes != written:
+                raise _Spoiled
+            transaction.restore_snapshot(snapshot)
 
     def _fail(self, group: list[_Job], error: Exception) -> None:
         """Undo the group; every caller gets an error."""
@@ -297,3 +343,7 @@ class Writer:
         finally:
             for job in group:
                 job.answer()
+
+
+def _nothing(_tx: Transaction) -> None:
+    """An operation that changes nothing."""

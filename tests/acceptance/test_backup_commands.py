@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from shells import Shell
 
-from thermocline.daemon.restore.archive import read
+from thermocline.daemon.cloud.archive import read
 
 
 @pytest.fixture

@@ -129,7 +129,7 @@ def test_retrieve_shows_the_lenders_by_their_short_ids(shell: Shell) -> None:
             client.batch([memory])
     first = shell.json("list", "--order", "oldest")["results"][0]["id"]
     out = shell.out("retrieve", "otter", "--explain")
-    assert f"\n      lenders  {first[:8]}\n" in out
+    assert f"\n      neighbours  {first[:8]}\n" in out
 
 
 def test_retrieve_narrows_by_every_field(shell: Shell) -> None:
@@ -327,14 +327,45 @@ def test_what_the_tree_refuses_is_answered_as_evoclaw_does(
     assert why in done.stderr
 
 
-def test_a_hot_value_that_is_too_long_is_shortened_with_a_warning(shell: Shell) -> None:
+def test_the_help_of_store_has_the_guide_to_importance(shell: Shell) -> None:
+    told = shell.out("store", "--help")
+    for line in ("0.9-1.0  critical", "0.7-0.8  decisions", "0.5-0.6  general", "0.3-0.4  casual"):
+        assert line in told
+
+
+def test_categories_are_found_and_the_question_for_a_model_is_written(
+    shell: Shell, tmp_path: Path
+) -> None:
+    shell.run("store", "Ada likes oolong", "--category", "people/ada")
+    found = shell.json("tree", "--search", "oolong")
+    assert [one["path"] for one in found["results"]] == ["people/ada"]
+    assert "people/ada  has oolong" in shell.out("tree", "--search", "oolong")
+    shell.run("store", "The hull is varnished", "--category", "projects/boat")
+    assert "by category: root > projects > projects/boat" in shell.out("retrieve", "the boat?")
+    assert "no category has a word of it" in shell.run("tree", "--search", "zebra").stderr
+    file = tmp_path / "prompt.txt"
+    words = ("tree", "--search", "which beverage?", "--llm-prompt-file", str(file))
+    assert shell.out(*words) == f"wrote {file}\n"
+    assert " ada: Ada likes oolong" in file.read_text()
+    assert shell.json(*words) == {"llm_prompt_file": str(file)}
+    shell.run("tree", "--llm", code=2)
+
+
+def test_a_full_tree_says_what_could_make_room(shell: Shell) -> None:
+    for number in range(10):
+        shell.run("tree", "--add", f"c{number}", "made by hand")
+    assert shell.json("tree", "--add", "c10", "x") == {"path": "c10", "added": False}
+    done = shell.run("tree", "--add", "c10", "x")
+    assert "'root' has 10 of 10 categories below it" in done.stderr
+    assert "the least used: c0, c1, c2" in done.stderr
+    assert "c0 — made by hand" in shell.out("tree")
+
+
+def test_a_hot_value_that_is_too_long_is_refused(shell: Shell) -> None:
     value = json.dumps({"bio": "owl " * 1_500})
-    done = shell.run("hot", "--update", "owner_profile", value)
-    assert done.stdout == "updated owner_profile\n"
-    assert "shortened 'bio' from 6,0" in done.stderr
-    answer = shell.json("hot", "--update", "owner_profile", value)
-    assert answer["updated"] == "owner_profile"
-    assert len(answer["warnings"]) == 1
+    refused = shell.run("hot", "--update", "owner_profile", value, code=1)
+    assert "shorten 'bio': it takes 6,0" in refused.stderr
+    assert "kv set" in refused.stderr
 
 
 def test_metrics_of_an_agent_without_a_memory_are_zeros_as_in_evoclaw(shell: Shell) -> None:
@@ -357,14 +388,17 @@ def test_an_edit_is_seen_in_the_history_and_undone(shell: Shell) -> None:
     assert "edited" in told
     assert told.endswith("  text: Ana drinks coffee\n")
     [version] = shell.json("history", key)["results"]
-    assert shell.out("undo", key, "--dry-run").startswith("would put back memory ")
+    assert shell.out("undo", key, "--dry-run").endswith(": would be put back\n")
     assert shell.json("get", key)["text"] == "Ana drinks tea"
-    assert shell.out("undo", key).startswith("put back memory ")
+    assert shell.out("undo", key).endswith(": put back\n")
     assert shell.json("get", key)["text"] == "Ana drinks coffee"
     shell.run("undo", key)
     shell.run("undo", key, "--to", str(version["number"]))
     assert shell.json("get", key)["text"] == "Ana drinks coffee"
-    assert shell.out("undo", "--by", "uid:4242424", "--since", "2h") == "nothing to put back\n"
+    assert shell.out("undo", "--by", "uid:4242424", "--since", "2h") == "nothing to undo\n"
+    assert shell.json("get", key)["writer"] == f"uid:{os.getuid()} cli"
+    done = shell.out("undo", "--by", "cli", "--since", "2h")
+    assert done == f"memory {key[:8]}: deleted\n"
     assert shell.json("history", "--conflicts")["results"] == []
     shell.run("undo", code=2)
 
@@ -526,7 +560,6 @@ def test_a_stored_escape_sequence_is_shown_not_obeyed(shell: Shell) -> None:
     ["store", "x", "--importance", "-1"],
     ["store", "x", "--importance", "11"],
     ["store", "x", "--category", "../.."],
-    ["store", "x", "--category", "a/b/c/d/e"],
     ["store", "x", "--expires", "soon"],
     ["store", "lone \udcff byte"],
     ["list", "--limit", "0"],

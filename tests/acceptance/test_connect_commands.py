@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import select
+import shutil
 import stat
 import subprocess
 import sys
@@ -78,7 +80,7 @@ def test_what_others_wrote_stays_as_it_is(home: Path) -> None:
     changed = json.loads(settings.read_text())
     assert changed["model"] == "x"
     assert changed["hooks"]["Stop"][0] == own
-    assert changed["hooks"]["Stop"][1]["hooks"][0]["command"].endswith("thermocline hook")
+    assert changed["hooks"]["Stop"][1]["hooks"][0]["command"].endswith("hook --client claude-code")
     assert stat.S_IMODE(settings.stat().st_mode) == 0o640
     copy = settings.with_name("settings.json.before-thermocline")
     assert copy.read_text() == before
@@ -131,6 +133,53 @@ def test_a_link_stays_one_and_its_target_is_changed(home: Path) -> None:
     assert "thermocline" in target.read_text()
 
 
+def test_a_link_out_of_a_project_is_refused_with_the_file_that_it_means(home: Path) -> None:
+    project = home / "somebody" / "elses"
+    project.mkdir(parents=True)
+    target = home / ".profile.json"
+    target.write_text("{}")
+    (project / ".mcp.json").symlink_to(target)
+    said = shells.run("connect", "claude-code", "--project", project, "--yes", code=1)
+    assert str(target) in said.stderr
+    assert target.read_text() == "{}"
+    (project / ".mcp.json").unlink()
+    (home / ".ssh").mkdir()
+    (project / ".claude").symlink_to(home / ".ssh")
+    said = shells.run("connect", "claude-code", "--project", project, "--yes", code=1)
+    assert str(home / ".ssh") in said.stderr
+    assert not list((home / ".ssh").iterdir())
+    assert not (project / ".mcp.json").exists()
+
+
+def test_what_changes_while_it_asks_is_shown_again(home: Path) -> None:
+    config = home / ".claude.json"
+    config.write_text('{"numStartups": 1}')
+    ours, theirs = os.openpty()
+    words = [*shells.COMMAND, "connect", "claude-code"]
+    with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs) as running:
+        os.close(theirs)
+        _read_until(ours, "write this?")
+        config.write_text('{"numStartups": 2}')
+        os.write(ours, b"y\n")
+        assert '"numStartups": 2' in _read_until(ours, "write this?")
+        os.write(ours, b"y\n")
+        _read_until(ours, "is connected")
+        assert running.wait(60) == 0
+    os.close(ours)
+    changed = json.loads(config.read_text())
+    assert changed["numStartups"] == 2
+    assert "thermocline" in changed["mcpServers"]
+
+
+def _read_until(terminal: int, text: str) -> str:
+    shown = ""
+    while text not in shown:
+        ready, _, _ = select.select([terminal], [], [], 60)
+        assert ready, shown
+        shown += os.read(terminal, 4096).decode()
+    return shown
+
+
 def test_a_file_that_is_not_json_is_left_alone(home: Path) -> None:
     (home / ".claude.json").write_text('{"a": oops')
     said = shells.run("connect", "claude-code", "--yes", code=1)
@@ -138,26 +187,102 @@ def test_a_file_that_is_not_json_is_left_alone(home: Path) -> None:
     assert tree(home) == {".claude.json": '{"a": oops'}
 
 
-def test_evoclaws_script_is_replaced_by_one_that_answers_in_json(home: Path, call: Any) -> None:
-    script = home / ".openclaw/workspace/skills/tiered-memory/scripts/memory_cli.py"
-    script.parent.mkdir(parents=True)
-    script.write_text("print('the old one')\n")
+# Callers run the scripts with the interpreter of the system, which has none of our packages.
+BASE_PYTHON = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
+SCRIPTS = ".openclaw/workspace/skills/tiered-memory/scripts"
+
+
+@pytest.fixture
+def scripts(home: Path, call: Any) -> Path:
+    """EvoClaw's scripts, replaced."""
+    folder = home / SCRIPTS
+    folder.mkdir(parents=True)
+    for name in ("memory_cli", "distiller", "tree_search", "tree_rebuild"):
+        (folder / f"{name}.py").write_text("print('the old one')\n")
     said = out("--socket", call.path, "--agent-id", call.agent, "openclaw", "--yes")
     assert "cron" in said
+    return folder
+
+
+def test_evoclaws_script_is_replaced_by_one_that_answers_in_json(scripts: Path, call: Any) -> None:
+    script = scripts / "memory_cli.py"
     stored = _script(script, "store", "--text", "Ana prefers tea", "--category", "people/ana")
     assert {"id", "category", "tier"} <= stored.keys()
+    assert stored["tier"] == "warm"
+    assert call.ok("GET", f"/api/memory/{stored['id']}")["importance"] == 0.5
     found = _script(script, "retrieve", "--query", "tea", "--limit", "5")
     assert found[0]["text"] == "Ana prefers tea"
     assert _script(script, "consolidate", "--mode", "quick")
+    deep = ("store", "--category", "a/b/c/d/e", "--importance", "0.9", "--text")
+    assert _script(script, *deep, "deep down")["category"] == "a/b/c/d"
+    shown = _said(script, "tree", "--show").stdout
+    assert shown.startswith("Memory Tree Index\n")
+    counts = [line.strip() for line in shown.split("\n") if "Memories:" in line]
+    assert counts.count("Memories: warm=1, cold=0") == 2
+    assert _said(script, "tree").stdout == shown
+    assert _script(script, "tree", "--add", "boat", "The ketch") == {"path": "boat", "added": True}
+    assert _said(script, "store", "--text", "", "--category", "x", code=1).stdout
     out("openclaw", "--undo", "--yes")
     assert script.read_text() == "print('the old one')\n"
 
 
-def _script(script: Path, *words: str) -> Any:
+def test_evoclaws_other_scripts_answer_or_say_what_to_call(
+    scripts: Path, call: Any, tmp_path: Path
+) -> None:
+    call.store("Ada likes oolong", category="people/ada")
+    text = "User: Let's deploy to testnet first. Agent: Good idea, safer that way."
+    note = tmp_path / "talk.txt"
+    note.write_text(text)
+    told = _script(scripts / "distiller.py", "--file", str(note), "--core-summary")
+    assert told["distilled"]["fact"] == "Let's deploy to testnet first"
+    assert {"mode", "timestamp", "original_size", "distilled_size", "core_size"} <= told.keys()
+    assert _script(scripts / "distiller.py", "--text", text, "--mode", "rule", "--max-bytes", "60")
+    file = tmp_path / "answer.json"
+    query = ("--query", "what does Ada drink?", "--tree-file", "memory/memory-tree.json")
+    search = scripts / "tree_search.py"
+    found = _script(search, *query)
+    assert [one["path"] for one in found["results"]] == ["people/ada"]
+    assert (found["count"], found["mode"]) == (1, "keyword")
+    assert _said(search, *query, "--output", str(file)).stdout == ""
+    assert json.loads(file.read_text()) == found
+    prompt = tmp_path / "prompt.txt"
+    assert _said(search, *query, "--mode", "llm", "--llm-prompt-file", str(prompt)).stdout == ""
+    assert " ada: Ada likes oolong" in prompt.read_text()
+    done = _said(scripts / "tree_rebuild.py", "--tree-file", "x", "--dry-run", code=2)
+    assert "thermocline consolidate --mode monthly --dry-run" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace counts the processes")
+def test_a_script_of_evoclaw_starts_no_second_interpreter(scripts: Path, tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    words = ["strace", "-f", "-e", "trace=execve", "-o", str(trace), BASE_PYTHON]
     done = subprocess.run(
-        [sys.executable, script, *words], capture_output=True, env=os.environ, check=True
+        [*words, scripts / "memory_cli.py", "metrics"], capture_output=True, check=False
     )
-    return json.loads(done.stdout)
+    if b"PTRACE" in done.stderr:
+        pytest.skip("strace may not trace here")
+    assert json.loads(done.stdout)
+    assert trace.read_text().count("execve(") == 1
+
+
+def test_a_script_of_evoclaw_runs_under_another_interpreter_too(scripts: Path) -> None:
+    script = scripts / "memory_cli.py"
+    tag = repr(sys.implementation.cache_tag)
+    assert tag in script.read_text()
+    script.write_text(script.read_text().replace(tag, "'other-99'"))
+    assert _script(script, "store", "--text", "--odd one", "--category", "x")["tier"] == "warm"
+
+
+def _script(script: Path, *words: str) -> Any:
+    return json.loads(_said(script, *words).stdout)
+
+
+def _said(script: Path, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [BASE_PYTHON, script, *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code, done
+    return done
 
 
 def test_openclaw_gets_the_plug_in_in_the_place_of_its_memory(home: Path) -> None:
@@ -192,7 +317,7 @@ def test_the_folder_of_a_plug_in_is_printed(home: Path) -> None:
     ("words", "told"),
     [
         (("cursor", "--plugin"), "no plug-in for Cursor"),
-        (("emacs",), "invalid choice"),
+        (("emacs",), "expected one of"),
         (("--yes",), "which client?"),
         (("claude-desktop", "--project"), "no configuration of projects"),
         (("claude-desktop", "--instructions"), "no file for instructions"),

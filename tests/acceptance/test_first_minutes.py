@@ -1,4 +1,4 @@
-"""What a person sees first: the welcome's commands and README's first examples work as shown."""
+"""What a person sees first: the welcome's commands work as shown."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, wait_until
+from daemon_process import wait_until
 
 import thermocline.daemon
 
 BIN = Path(sys.executable).parent
-README = (Path(thermocline.daemon.__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 FLIGHT = "Maya's flight lands on Friday at 18:40"
 
 
@@ -41,6 +40,25 @@ def welcome(tmp_path: Path) -> Iterator[str]:
 def shown_commands(welcome: str) -> list[list[str]]:
     """The commands that the welcome suggests."""
     return [shlex.split(line) for line in welcome.splitlines() if line.startswith("  ")]
+
+
+def test_starting_it_twice_ends_with_the_message_alone(welcome: str, tmp_path: Path) -> None:
+    assert welcome
+    words = ["--state-dir", str(tmp_path / "state"), "--socket", str(tmp_path / "other.sock")]
+    makefile = tmp_path / "Makefile"
+    text = (Path(thermocline.daemon.__file__).parents[1] / "Makefile").read_text()
+    makefile.write_text(text.replace("daemon --welcome", f"daemon --welcome {' '.join(words)}"))
+    done = subprocess.run(
+        ["make", "--no-print-directory", "-f", str(makefile), "-o", ".venv/.ready", "run"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=Path(thermocline.daemon.__file__).parents[1],
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("thermocline: cannot use ")
+    assert "make" not in done.stderr
 
 
 def _run(words: list[str], **more: str) -> str:
@@ -69,36 +87,3 @@ def test_the_agent_that_the_welcome_suggests_is_connected(
     assert connect[-2:] == ["connect", "claude-code"]
     _run([*connect, "--yes"], HOME=str(tmp_path))
     assert "connected: tools, hooks" in _run([*connect[:-1], "--list"], HOME=str(tmp_path))
-
-
-@pytest.fixture
-def reader(
-    make_daemon: Callable[..., Daemon], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Path:
-    """The folder of somebody who follows README, with a daemon at the usual place."""
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.setenv("PATH", f"{BIN}{os.pathsep}{os.environ['PATH']}")
-    daemon = make_daemon()
-    daemon.socket = tmp_path / "thermocline" / "thermocline.sock"
-    daemon.start()
-    return tmp_path
-
-
-@pytest.mark.usefixtures("reader")
-def test_the_first_example_of_readme_prints_the_flight_first() -> None:
-    [example] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    first = _run([sys.executable, "-c", example]).splitlines()[0]
-    assert re.fullmatch(rf"[01]\.\d\d {FLIGHT}", first)
-
-
-def test_the_gate_of_readme_opens(reader: Path) -> None:
-    lines = [line for line in README.splitlines() if "gate" in line]
-    by_shell = [line for line in lines if line.startswith("thermocline ")]
-    assert len(by_shell) == 4
-    for line in by_shell:
-        text = _run(["bash", "-c", line.partition("  #")[0]])
-        assert "stored" in text or "The gate code is 4711" in text or "cold" in line
-    store, question = (line for line in lines if line.startswith("curl "))
-    socket = f"S={reader}/thermocline/thermocline.sock; "
-    assert '"known"' in _run(["bash", "-c", socket + store])
-    assert '"text":"The gate code is 4711"' in _run(["bash", "-c", socket + question])

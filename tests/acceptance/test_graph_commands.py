@@ -45,7 +45,7 @@ def test_what_a_conversation_names_is_shown_with_where_it_comes_from(
         (("--alias", "x"), "need a NAME"),
         (("--depth", "1"), "--depth needs a NAME"),
         (("Ada", "--limit", "3"), "--limit takes no NAME"),
-        (("Ada", "--type", "god"), "invalid choice"),
+        (("Ada", "--type", "god"), "expected one of"),
     ],
 )
 def test_a_wrong_call_says_what_is_wrong(shell: Shell, words: tuple[str, ...], told: str) -> None:

@@ -6,10 +6,14 @@ import contextlib
 import io
 import json
 import os
+import socket
 import subprocess
 import sys
+import threading
+import time
 import warnings
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -120,6 +124,24 @@ def test_a_question_within_a_long_prompt_is_answered_as_well(call: Any, agent: A
 def test_nothing_is_said_when_nothing_is_relevant(call: Any, agent: Agent, prompt: str) -> None:
     call.store("Ana lives in Kiel")
     assert agent.event("UserPromptSubmit", prompt=prompt) == ""
+
+
+def test_what_is_learned_names_the_client_that_the_hook_runs_for(call: Any, agent: Agent) -> None:
+    given = {
+        "hook_event_name": "UserPromptSubmit",
+        "session_id": "s1",
+        "cwd": str(agent.folder),
+        "prompt": "We decided to moor the barge in Lindau from now on.",
+    }
+    for options in (("--client", "claude-code"), ()):
+        prompt = json.dumps(given).encode()
+        assert agent.hook(prompt, "--agent-id", agent.name, *options).returncode == 0
+        read(call, f"{agent.folder.name}/s1")
+        given |= {"session_id": "s1", "prompt": "We decided to sell the red canoe in spring."}
+    writers = {one["text"]: one["writer"] for one in call.ok("GET", "/api/memory")["results"]}
+    [barge] = [writer for text, writer in writers.items() if "barge" in text]
+    [canoe] = [writer for text, writer in writers.items() if "canoe" in text]
+    assert (barge.split()[1], canoe.split()[1]) == ("claude-code", "hook")
 
 
 def test_an_empty_memory_says_nothing(agent: Agent) -> None:
@@ -293,3 +315,95 @@ def test_hook_and_mcp_load_nothing_that_takes_long() -> None:
             [sys.executable, "-c", program], capture_output=True, text=True, check=True
         ).stdout.split()
         assert not heavy & {*loaded}
+
+
+def test_the_agent_of_a_project_cannot_be_computed_from_its_folder(agent: Agent) -> None:
+    own = Agent(agent.socket, agent.folder, "")
+    named = json.loads(own.hook(b"", "--project", "own", "--json").stdout)["agent"]
+    assert f"{zlib.crc32(os.fsencode(agent.folder)):08x}" not in named
+    assert len(named.rpartition("-")[2]) == 32
+    again = json.loads(own.hook(b"", "--project", "--json").stdout)["agent"]
+    assert again == named
+    key = Path(os.environ["HOME"]) / ".local/state/thermocline/project.key"
+    assert key.stat().st_mode & 0o777 == 0o600
+    key.unlink()
+    # Another user's, or device's, secret leads to another agent.
+    assert json.loads(own.hook(b"", "--project", "--json").stdout)["agent"] != named
+
+
+def test_without_its_secret_a_project_of_its_own_has_no_memory_rather_than_the_shared_one(
+    call: Any, agent: Agent
+) -> None:
+    call.store("Ana lives in Kiel")
+    own = Agent(agent.socket, agent.folder, "")
+    own.hook(b"", "--project", "own")
+    key = Path(os.environ["HOME"]) / ".local/state/thermocline/project.key"
+    key.parent.mkdir(parents=True, exist_ok=True)
+    key.write_bytes(b"short")
+    assert own.event("UserPromptSubmit", prompt="where does Ana live?") == ""
+
+
+def test_a_link_in_the_place_of_the_projects_file_is_replaced_and_not_followed(
+    agent: Agent, tmp_path: Path
+) -> None:
+    target = tmp_path / "profile"
+    target.write_text("mine")
+    (agent.folder / ".thermocline").symlink_to(target)
+    agent.hook(b"", "--project", "off")
+    assert target.read_text() == "mine"
+    assert not (agent.folder / ".thermocline").is_symlink()
+    assert (agent.folder / ".thermocline").read_text() == "off\n"
+
+
+def test_an_open_standard_input_does_not_hold_the_agent_up(agent: Agent) -> None:
+    began = time.monotonic()
+    words = [*PROGRAM, "hook", "--socket", str(agent.socket)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.wait(60) == 0
+        assert time.monotonic() - began < 30
+        assert running.stdout is not None
+        assert running.stdout.read() == b""
+
+
+def test_a_daemon_that_answers_a_byte_at_a_time_does_not_hold_the_agent_up(tmp_path: Path) -> None:
+    with dripping(tmp_path / "t.sock"):
+        agent = Agent(tmp_path / "t.sock", tmp_path, "")
+        agent.process = True
+        began = time.monotonic()
+        assert agent.event("UserPromptSubmit", prompt="where does Ana live?") == ""
+        assert time.monotonic() - began < 30
+
+
+def test_what_the_memory_has_is_given_though_observing_takes_long(tmp_path: Path) -> None:
+    body = json.dumps({"text": f"{CONTEXT}>Ana lives in Kiel"}).encode()
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    with dripping(tmp_path / "t.sock", at_once=head + body):
+        agent = Agent(tmp_path / "t.sock", tmp_path, "")
+        agent.process = True
+        assert "Kiel" in agent.event("UserPromptSubmit", prompt="where does Ana live?")
+
+
+@contextlib.contextmanager
+def dripping(path: Path, at_once: bytes = b"") -> Iterator[None]:
+    """A server that answers first with `at_once`, then with a byte each half second, for long."""
+    stop = threading.Event()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+        server.bind(str(path))
+        server.listen()
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection, contextlib.suppress(OSError):
+                if at_once:
+                    connection.recv(65_536)
+                    connection.sendall(at_once)
+                while not stop.wait(0.5):
+                    connection.sendall(b"H")
+
+        running = threading.Thread(target=serve, daemon=True)
+        running.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            running.join(5)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,10 @@ import pytest
 from shells import Shell
 
 from thermocline.daemon.cli.import_ import SYSTEMS
-from thermocline.daemon.importers import found
+from thermocline.daemon.importers import source
 from thermocline.daemon.importers.formats import NAMES
+from thermocline.daemon.memory.agent_files import SEEDS
+from thermocline.daemon.store.memory_md import section
 
 SAMPLES = Path(__file__).parents[1] / "fixtures" / "imports"
 TINYCLAW = """
@@ -163,6 +168,37 @@ def tinyclaw_files(tmp_path: Path) -> Path:
     return top.parent
 
 
+AIDER = """
+# aider chat started at 2026-02-03 10:00:00
+
+> Aider v0.82.1
+> Model: some-model
+
+#### /add lighthouse.py
+
+#### the lamp of the lighthouse turns
+#### every eleven seconds
+
+Noted, it is a constant now:
+
+```
+> quoted in the code
+# aider chat started at 1999-01-01 00:00:00
+```
+
+> Tokens: 1k sent, 20 received.
+> Applied edit to lighthouse.py
+
+# aider chat started at 2026-02-04 11:00:00
+
+#### /exit
+"""
+
+
+def aider(tmp_path: Path) -> Path:
+    return written(tmp_path / "coast" / ".aider.chat.history.md", AIDER).parent
+
+
 def sample(name: str) -> str:
     return (SAMPLES / name).read_text()
 
@@ -195,6 +231,7 @@ CASES: list[tuple[str, Callable[[Path], Path], int, str, str]] = [
      1, "how much honey did the beehive give?", "eleven"),
     ("evoclaw", lambda t: database(t / "evo.db", EVOCLAW),
      1, "how many steps has the attic?", "forty"),
+    ("aider", aider, 2, "how fast does the lighthouse lamp turn?", "eleven"),
     ("openclaw", openclaw, 3, "how deep is the well?", "nine metres"),
     ("chatgpt", lambda t: zipped(t / "c.zip", conversations_json=chatgpt()),
      2, "how much does the grandfather clock lose?", "two minutes"),
@@ -254,6 +291,97 @@ def test_a_memory_is_detected_previewed_imported_once_and_found(
     assert stand(path) == before
 
 
+def test_aiders_output_and_commands_are_no_turns(shell: Shell, tmp_path: Path) -> None:
+    shell.run("import", str(aider(tmp_path) / ".aider.chat.history.md"))
+    turns = sorted(listed(shell), key=lambda turn: int(turn["position"]))
+    assert [turn["actor"] for turn in turns] == ["user", "assistant"]
+    assert turns[0]["text"] == "the lamp of the lighthouse turns\nevery eleven seconds"
+    assert "> quoted in the code" in turns[1]["text"]
+    assert "Tokens" not in turns[1]["text"]
+    assert turns[0]["tags"] == ["coast"]
+
+
+@pytest.mark.parametrize(
+    ("format_", "make", "what"),
+    [
+        ("scalyclaw", lambda t: zipped(t / "c.zip", conversations_json=chatgpt()), "chatgpt"),
+        ("tinyclaw", lambda t: database(t / "p.db", PROFCLAW), "profclaw"),
+        ("claude", lambda t: zipped(t / "c.zip", conversations_json=chatgpt()), "chatgpt"),
+        ("warm", lambda t: database(t / "p.db", PROFCLAW), "profclaw"),
+        ("memory-md", lambda t: written(t / "x.json", '{"root": {"desc": "r"}}'), "tree"),
+        ("tree", lambda t: written(t / "x.json", '[{"text": "a wall"}]'), "warm"),
+        ("mem0", lambda t: written(t / "x.json", '{"identity": {"a": 1}}'), "evoclaw"),
+    ],
+)
+def test_a_named_format_that_is_wrong_is_refused_with_what_it_is(
+    shell: Shell, tmp_path: Path, format_: str, make: Callable[[Path], Path], what: str
+) -> None:
+    path = make(tmp_path)
+    refused = shell.run("import", str(path), "--format", format_, code=None)
+    assert f"not {format_}: it is {what}" in refused.stderr
+    assert listed(shell) == []
+
+
+def test_a_named_format_that_finds_nothing_fails(shell: Shell, tmp_path: Path) -> None:
+    path = written(tmp_path / "notes" / "list.txt", "bread\n").parent
+    refused = shell.run("import", str(path), "--format", "openclaw", code=None)
+    assert "nothing that openclaw stores" in refused.stderr
+
+
+def test_a_workspace_that_the_daemon_wrote_into_is_still_openclaws(
+    shell: Shell, tmp_path: Path
+) -> None:
+    top = openclaw(tmp_path)
+    for name, content in SEEDS.items():
+        written(top / name, content)
+    page = top / "MEMORY.md"
+    page.write_text(page.read_text() + "\n" + section("# Hot\n\n- The daemon wrote this\n"))
+    preview = shell.json("import", str(top), "--dry-run")
+    assert {part["format"] for part in preview["read"]} == {"openclaw"}
+    assert preview["left_out"] == []
+    shell.run("import", str(top))
+    texts = " ".join(memory["text"] for memory in listed(shell))
+    assert "nine metres" in texts
+    assert "letters on paper" in texts
+    assert "daemon wrote" not in texts
+    written(top / "memory" / "reflections.jsonl", '{"lesson": "dig deeper", "context": "well"}\n')
+    again = shell.json("import", str(top))
+    assert {part["format"] for part in again["read"]} == {"openclaw"}
+    [left] = again["left_out"]
+    assert "--format tinyclaw" in left
+    assert shell.json("import", str(top), "--format", "tinyclaw")["stored"] == {"memory": 1}
+
+
+def test_the_section_in_a_memory_folder_of_claude_code_is_not_imported(
+    shell: Shell, tmp_path: Path
+) -> None:
+    path = copied("claude-code")(tmp_path)
+    [note] = [one for one in path.rglob("*.md") if one.parent.name == "memory"][:1]
+    mine = section("# Hot\n\n- The daemon wrote this\n")
+    (note.parent / "MEMORY.md").write_text("# M\n\n- The buoy is green\n\n" + mine)
+    shell.run("import", str(path))
+    texts = " ".join(memory["text"] for memory in listed(shell))
+    assert "buoy is green" in texts
+    assert "daemon wrote" not in texts
+
+
+def test_a_source_without_changes_says_so(shell: Shell, tmp_path: Path) -> None:
+    path = str(openclaw(tmp_path))
+    assert "stored: memory 3" in shell.out("import", path)
+    again = shell.out("import", path)
+    assert "nothing changed" in again
+    assert "stored:" not in again
+
+
+def test_a_folder_of_claude_code_without_conversations_has_nothing_to_import(
+    shell: Shell, tmp_path: Path
+) -> None:
+    folder = tmp_path / ".claude"
+    folder.mkdir()
+    (folder / "settings.json").write_text("{}")
+    assert "nothing new" in shell.out("import", str(folder))
+
+
 def test_turns_have_actor_conversation_and_place(shell: Shell, tmp_path: Path) -> None:
     shell.run("import", str(copied("claude-code")(tmp_path)))
     turns = [one for one in listed(shell) if one["event"] == "turn"]
@@ -291,6 +419,31 @@ def test_what_scalyclaw_knew_of_people_is_in_the_graph(shell: Shell, tmp_path: P
     assert (link["relation"], link["target"]) == ("prunes", "Vineyard")
 
 
+def test_a_release_with_other_columns_reads_the_same(shell: Shell, tmp_path: Path) -> None:
+    path = database(tmp_path / "claude-mem.db", sample("claude-mem.sql"))
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("ALTER TABLE observations DROP COLUMN concepts")
+        # A name that the reader uses for a value of its own.
+        db.execute("ALTER TABLE observations ADD COLUMN kind TEXT DEFAULT 'odd'")
+    assert shell.json("import", str(path))["stored"] == {"memory": 4}
+    tags = {tag for memory in listed(shell) for tag in memory["tags"]}
+    assert {"decision", "bugfix"} <= tags
+    assert not {"trade-off", "odd"} & tags
+
+
+def test_odd_values_in_a_transcript_stop_nothing(shell: Shell, tmp_path: Path) -> None:
+    path = copied("claude-code")(tmp_path)
+    [transcript] = path.rglob("*.jsonl")
+    odd = [{"type": {"a": 1}, "message": {}}, {"type": ["user"]}, {"type": None, "message": 3}]
+    with transcript.open("a") as file:
+        file.writelines(json.dumps(line) + "\n" for line in odd)
+    assert shell.json("import", str(path))["stored"] == {"memory": 3}
+    [talk] = chatgpt()
+    talk["mapping"]["a"]["message"]["content"]["content_type"] = {"a": 1}
+    export = written(tmp_path / "conversations.json", json.dumps([talk]))
+    assert shell.json("import", str(export))["stored"] == {"memory": 1}
+
+
 def test_prompts_that_transcripts_have_are_counted(shell: Shell, tmp_path: Path) -> None:
     path = database(tmp_path / "claude-mem.db", sample("claude-mem.sql"))
     left_out = shell.json("import", str(path))["left_out"]
@@ -300,10 +453,10 @@ def test_prompts_that_transcripts_have_are_counted(shell: Shell, tmp_path: Path)
 def test_a_huge_folder_is_read_in_part_and_the_report_says_up_to_where(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(found, "_MOST_FILES", 3)
+    monkeypatch.setattr(source, "_MOST_FILES", 3)
     for number in range(5):
         written(tmp_path / f"{number}.md", f"- the shed has {number} windows\n")
-    look = found.GivenPath(tmp_path)
+    look = source.SourcePath(tmp_path)
     assert [one.name for one in look.files(r".+\.md")] == ["0.md", "1.md", "2.md"]
     [fault] = look.faults()
     assert "3.md" in fault.why
@@ -507,6 +660,80 @@ def test_an_export_made_to_harm_is_refused(shell: Shell, tmp_path: Path) -> None
         _, err = shell.run("import", str(file), "--format", "chatgpt", code=None)
         assert "deep" in err or "no mapping" in err
     assert listed(shell) == []
+
+
+# What is made to hold up or to fill a machine
+
+
+def blanks(path: Path, megabytes: int, begin: bytes) -> Path:
+    """An export that is nothing but blanks."""
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open("conversations.json", "w", force_zip64=True) as file,
+    ):
+        file.write(begin)
+        for _ in range(megabytes):
+            file.write(b" " * (1 << 20))
+        file.write(b"]")
+    return path
+
+
+# A process of its own: one that is started inherits the peak of the one that starts it.
+MEASURED = """
+import resource, subprocess, sys
+done = subprocess.run(sys.argv[1:], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime, used.ru_maxrss // 1024)
+sys.stdout.flush()
+sys.stdout.buffer.write(done.stdout)
+"""
+
+
+def costs(shell: Shell, path: Path) -> tuple[str, float, int]:
+    """What an import says, its seconds of processor time, and its peak of memory in megabytes."""
+    words = [sys.executable, "-c", MEASURED, *shell.words("import", path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    used, _, said = done.stdout.partition("\n")
+    seconds, megabytes = used.split()
+    return said, float(seconds), int(megabytes)
+
+
+@pytest.mark.parametrize("begin", [b"[", b'[{"mapping": '], ids=["between", "within"])
+def test_a_zip_of_blanks_costs_little(shell: Shell, tmp_path: Path, begin: bytes) -> None:
+    said, seconds, megabytes = costs(shell, blanks(tmp_path / "small.zip", 200, begin))
+    assert seconds < 20, said
+    assert megabytes < 600, said
+
+
+def test_a_zip_that_unpacks_to_hundreds_of_times_its_size_is_refused(
+    shell: Shell, tmp_path: Path
+) -> None:
+    said, seconds, megabytes = costs(shell, blanks(tmp_path / "bomb.zip", 400, b"["))
+    assert "unpacks from" in said
+    assert seconds < 5
+    assert megabytes < 100
+
+
+def test_a_text_of_200_megabytes_in_a_database_is_left_out_and_reported(
+    shell: Shell, tmp_path: Path
+) -> None:
+    path = tmp_path / "cold.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(
+            "CREATE TABLE cold_memories (id TEXT PRIMARY KEY, agent_id TEXT, text TEXT,"
+            " category TEXT, importance REAL, created_at INTEGER, access_count INTEGER)"
+        )
+        for key, text in (("a", "the boat is red"), ("b", "x" * 200_000_000), ("c", "a mast")):
+            row = (key, shell.agent, text, "boats", 0.5, 1_700_000_000, 0)
+            db.execute("INSERT INTO cold_memories VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        db.commit()
+    said, seconds, megabytes = costs(shell, path)
+    assert "cold_memories, row 2" in said
+    assert "more than 16 MiB" in said
+    assert seconds < 20
+    assert megabytes < 150
+    listed = shell.json("list", "--limit", "10")["results"]
+    assert {one["text"] for one in listed} == {"the boat is red", "a mast"}
 
 
 def test_the_command_names_every_format() -> None:

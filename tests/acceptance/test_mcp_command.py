@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 from daemon_process import Daemon, wait_until
-from shells import COMMAND
+from machine import peak_kb
+from shells import COMMAND, Shell
 
 from thermocline.daemon.cli.program import options
 
@@ -91,6 +92,24 @@ def session(shared_daemon: Daemon) -> Iterator[Callable[..., Session]]:
         one.end()
 
 
+def test_what_a_client_stores_is_undone_by_its_name(session: Any, shared_daemon: Daemon) -> None:
+    client = session("--agent-id", "named")
+    info = {"name": "Zed Editor", "version": "1"}
+    client.ok("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=info)
+    kept = client.tool("remember", text="The lock keeper is called Otto")
+    modern = session("--agent-id", "named")
+    meta = NOW | {f"{META}clientInfo": {"name": "cod\u00e9x\r\n"}}
+    arguments = {"text": "The lock opens at six"}
+    modern.ok("tools/call", name="remember", arguments=arguments, _meta=meta)
+    assert kept["isError"] is False
+    shell = Shell(shared_daemon.socket, "named")
+    writers = {one["text"]: one["writer"] for one in shell.json("list")["results"]}
+    assert writers["The lock keeper is called Otto"].endswith(" zed-editor")
+    assert writers["The lock opens at six"].endswith(" codx")
+    shell.run("undo", "--by", "zed-editor", "--since", "1h")
+    assert [one["text"] for one in shell.json("list")["results"]] == ["The lock opens at six"]
+
+
 def test_a_session_of_the_old_era(session: Any) -> None:
     client = session("--agent-id", "old")
     hello = client.ok(
@@ -140,7 +159,7 @@ def test_the_long_way_through_the_parser_is_the_same(shared_daemon: Daemon) -> N
     assert len(json.loads(done.stdout)["result"]["tools"]) == 3
     wrong = subprocess.run([*PROGRAM, "mcp", "--tools", "nobody"], capture_output=True, check=False)
     assert wrong.returncode == 2
-    assert b"invalid choice" in wrong.stderr
+    assert b"expected one of" in wrong.stderr
 
 
 @pytest.mark.parametrize(
@@ -320,3 +339,31 @@ def test_a_project_may_switch_it_off_or_have_a_memory_of_its_own(
     off = session(cwd=inner).tool("recall", query="x")
     assert off["isError"] is True
     assert str(file) in off["content"][0]["text"]
+
+
+def test_two_calls_with_one_id_are_both_answered(session: Any) -> None:
+    client = session()
+    for text in ("Ana prefers tea", "Bo prefers milk"):
+        arguments = {"name": "remember", "arguments": {"text": text}}
+        client.send({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": arguments})
+    answers = [client.next() for _ in range(2)]
+    assert [answer["id"] for answer in answers] == [7, 7]
+    stored = {answer["result"]["structuredContent"]["id"] for answer in answers}
+    assert len(stored) == 2
+
+
+def test_a_line_without_end_is_refused_and_takes_no_memory(session: Any) -> None:
+    client = session()
+    client.ok("ping")
+    stdin = client.process.stdin
+    before = peak_kb(client.process.pid)
+    stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": "')
+    for _ in range(60):
+        stdin.write(b"x" * 1_000_000)
+    stdin.write(b'"}}\n')
+    stdin.flush()
+    refused = client.next()
+    assert refused["id"] is None
+    assert "longer than" in refused["error"]["message"]
+    assert client.ok("ping") is not None
+    assert peak_kb(client.process.pid) - before < 60_000

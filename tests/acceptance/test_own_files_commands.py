@@ -28,7 +28,10 @@ def test_what_is_added_is_listed_and_in_the_context(shell: Shell, tmp_path: Path
     file.write_text("# Deploy\n\n1. make deploy\n")
     options = ("--description", "how to deploy", "--file", file)
     assert shell.out("skill", "add", "deploy", *options) == "added memory/skills/deploy.md\n"
-    assert shell.out("skill", "add", "deploy", *options).startswith("replaced")
+    _, err = shell.run("skill", "add", "deploy", *options, code=1)
+    assert "it exists" in err
+    assert "--force" in err
+    assert shell.out("skill", "add", "deploy", *options, "--force").startswith("replaced")
     assert shell.out("skill") == "deploy  how to deploy\n"
     assert shell.out("skill", "show", "deploy") == "# Deploy\n\n1. make deploy\n"
     told = shell.out("context", "how do I deploy?")
@@ -68,16 +71,16 @@ def test_knowledge_is_shown_and_told_when_too_long(shell: Shell, shared_daemon: 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("reflect", "add"), "add needs a TEXT"),
+        (("reflect", "add"), "add needs TEXT"),
         (("reflect", "add", "x"), "add needs --type"),
-        (("reflect", "add", "x", "--type", "joy"), "invalid choice"),
+        (("reflect", "add", "x", "--type", "joy"), "expected one of"),
         (("reflect", "list", "x"), "list takes no word"),
         (("reflect", "list", "--action", "x"), "list takes no --action"),
-        (("episode", "add", "x", "--outcome", "won"), "invalid choice"),
+        (("episode", "add", "x", "--outcome", "won"), "expected one of"),
         (("skill", "add", "x"), "add needs --description"),
-        (("skill", "show"), "show needs an ID"),
-        (("context", "x", "--query", "y"), "give the text once"),
-        (("context", "--format", "xml"), "invalid choice"),
+        (("skill", "show"), "show needs ID"),
+        (("context", "x", "--query", "y"), "give the query once"),
+        (("context", "--format", "xml"), "expected one of"),
     ],
 )
 def test_a_wrong_command_says_what_is_wrong(shell: Shell, words: Any, told: str) -> None:

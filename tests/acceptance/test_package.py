@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
-import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
+import release
+import sbom
 from daemon_process import Daemon, wait_until
 
 import thermocline.daemon
@@ -18,6 +22,7 @@ from thermocline.daemon.client import DaemonUnreachable
 
 pytestmark = pytest.mark.package
 ROOT = Path(thermocline.daemon.__file__).parents[1]
+EPOCH = 1_700_000_000
 
 
 @pytest.fixture(scope="module")
@@ -33,27 +38,15 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def build(source: Path, kind: str, folder: Path) -> Path:
-    """The built file, made without the network."""
-    code = f"import setuptools.build_meta as built; print(built.build_{kind}({str(folder)!r}))"
-    made = subprocess.run(
-        [sys.executable, "-c", code], cwd=source, check=True, capture_output=True, text=True
-    )
-    return folder / made.stdout.splitlines()[-1]
+@pytest.fixture(scope="module")
+def built(source: Path, tmp_path_factory: pytest.TempPathFactory) -> release.Built:
+    """The wheel is built from the sdist: what is not in the one is not in the other."""
+    clean = shutil.copytree(source, tmp_path_factory.mktemp("built") / "source", symlinks=True)
+    return release.build(clean, clean.with_name("dist"), EPOCH)
 
 
 @pytest.fixture(scope="module")
-def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from the sdist: what is not in the one is not in the other."""
-    folder = tmp_path_factory.mktemp("dist")
-    with tarfile.open(build(source, "sdist", folder)) as packed:
-        packed.extractall(folder, filter="data")
-    (unpacked,) = (path for path in folder.iterdir() if path.is_dir())
-    return build(unpacked, "wheel", folder)
-
-
-@pytest.fixture(scope="module")
-def command(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def command(built: release.Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`thermocline` in an environment of its own, with this one's dependencies."""
     folder = tmp_path_factory.mktemp("installed") / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
@@ -62,7 +55,7 @@ def command(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (into / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
     subprocess.run(
         [sys.executable, "-m", "pip", "--python", folder / "bin/python", "install",
-         "--quiet", "--no-deps", "--no-index", wheel],
+         "--quiet", "--no-deps", "--no-index", built.wheel],
         check=True,
     )  # fmt: skip
     return folder / "bin" / "thermocline"
@@ -111,3 +104,60 @@ def test_what_the_wheel_installs_has_the_units(command: Path, tmp_path: Path) ->
     assert f"ExecStart={command} daemon" in unit
     assert (tmp_path / "etc/systemd/system/thermocline.socket").exists()
     assert "complete -o filenames" in run(command, "completion", "bash")
+
+
+def test_two_builds_have_the_same_hash_wherever_and_whenever_they_are_made(
+    source: Path, built: release.Built, tmp_path: Path
+) -> None:
+    other = shutil.copytree(source, tmp_path / "elsewhere" / "s", symlinks=True)
+    for path in (each for each in other.rglob("*") if not each.is_symlink()):
+        path.chmod(path.stat().st_mode & 0o700 | 0o060)
+        os.utime(path, (1_600_000_000, 1_600_000_000))
+    again = release.build(other, tmp_path / "dist", EPOCH)
+    assert built.differences(again) == []
+    later = release.build(other, tmp_path / "later", EPOCH + 86_400)
+    assert later.differences(built) == [path.name for path in built]
+
+
+def test_a_release_has_every_module_and_valid_metadata(
+    source: Path, built: release.Built, tmp_path: Path
+) -> None:
+    release.check(built, source)
+    names = ("thermocline/daemon/store/schema.py", "thermocline-0.1.0.dist-info/METADATA")
+    for name in names:
+        damaged = release.Built(built.sdist, tmp_path / built.wheel.name)
+        with zipfile.ZipFile(built.wheel) as old, zipfile.ZipFile(damaged.wheel, "w") as new:
+            for each in old.namelist():
+                if each != name:
+                    new.writestr(each, old.read(each))
+        with pytest.raises(release.Refused, match=Path(name).stem):
+            release.check(damaged, source)
+
+
+def test_the_sums_are_those_of_the_files(built: release.Built, tmp_path: Path) -> None:
+    for path in built:
+        shutil.copy(path, tmp_path)
+    release.write_sums(tmp_path)
+    command = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode == 0
+    assert len((tmp_path / "SHA256SUMS").read_text().splitlines()) == len(built)
+
+
+def test_the_bill_of_materials_names_all_that_the_locks_name(built: release.Built) -> None:
+    text = sbom.bill(ROOT, built.wheel, EPOCH)
+    assert text == sbom.bill(ROOT, built.wheel, EPOCH)
+    bill = json.loads(text)
+    listed = {(each["name"], each["version"]): each for each in bill["components"]}
+    assert len(listed) == len(bill["components"])
+    required = set()
+    for lock in ROOT.glob("requirements-*.lock"):
+        pins = re.findall(r"^(\S+)==(\S+)", lock.read_text(), re.MULTILINE)
+        assert len(pins) > 10
+        assert {*pins} <= listed.keys()
+        if lock.name == "requirements-base.lock":
+            required = {*pins}
+    assert {key for key, each in listed.items() if each["scope"] == "required"} == required
+    assert all(each["externalReferences"][0]["hashes"] for each in listed.values())
+    (edges,) = bill["dependencies"]
+    assert len(edges["dependsOn"]) == 10
+    assert {*edges["dependsOn"]} <= {each["bom-ref"] for each in bill["components"]}

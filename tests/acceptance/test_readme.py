@@ -1,4 +1,4 @@
-"""README's code, run as it is written, against one daemon."""
+"""The code in README and in docs/, run as it is written, each page against a daemon of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from daemon_process import Daemon
 
 import thermocline.daemon
 
-README = (Path(thermocline.daemon.__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(thermocline.daemon.__file__).parents[1]
 # Files that the reader has.
 FILES = {
     "notes.md": "- call Ana about https://example.org\n",
@@ -25,11 +25,22 @@ FILES = {
 SAMPLES = Path(__file__).parents[1] / "fixtures" / "imports"
 # Folders of the reader's machine that a test must not use.
 FOLDERS = ("/mnt/usb", "/tmp/restored")
+LANGUAGES = ("sh", "python")
 
 
-def test_the_code_in_readme_runs(
+def _code_of(page: Path) -> list[tuple[str, str]]:
+    text = page.read_text(encoding="utf-8")
+    return re.findall(rf"```({'|'.join(LANGUAGES)})\n(.*?)```", text, re.DOTALL)
+
+
+PAGES = [page for page in (ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))) if _code_of(page)]
+
+
+@pytest.fixture
+def reader(
     make_daemon: Callable[..., Daemon], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+) -> Path:
+    """The folder of somebody who has what the pages assume, with a daemon at the usual place."""
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     (tmp_path / "mnt" / "usb").mkdir(parents=True)
@@ -40,20 +51,45 @@ def test_the_code_in_readme_runs(
     daemon = make_daemon()
     daemon.socket = tmp_path / "thermocline" / "thermocline.sock"
     daemon.start()
+    for agent in ("default", "assistant"):
+        with daemon.client(agent) as client:
+            client.store("The dentist is on Tuesday")
+    return tmp_path
 
-    [example] = _blocks("python")
-    shown = _run(tmp_path, sys.executable, "-c", example).splitlines()
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_code_of_a_page_runs(page: Path, reader: Path) -> None:
+    blocks = _code_of(page)
+    for language, code in blocks:
+        if language == "python":
+            _run(reader, sys.executable, "-c", code)
+    script = "".join(code for language, code in blocks if language == "sh")
+    for folder in FOLDERS:
+        script = script.replace(folder, f"{reader}{folder}")
+    _run(reader, "bash", "-euxc", script)
+
+
+def test_the_first_example_of_readme_prints_the_flight_first(reader: Path) -> None:
+    [example] = [code for language, code in _code_of(ROOT / "README.md") if language == "python"]
+    shown = _run(reader, sys.executable, "-c", example).splitlines()
     assert re.fullmatch(r"[01]\.\d\d Maya's flight lands on Friday at 18:40", shown[0])
 
-    script = "".join(_blocks("sh"))
-    assert script.count("\n") > 40
-    for folder in FOLDERS:
-        script = script.replace(folder, f"{tmp_path}{folder}")
-    _run(tmp_path, "bash", "-euxc", script)
+
+def test_readme_shows_what_its_first_commands_print(reader: Path) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    first = re.findall(
+        r"^    \.venv/bin/(thermocline (?:store|retrieve) .+)$", readme, re.MULTILINE
+    )
+    shown = re.findall(r"^    ((?:stored|0\.\d\d) .+)$", readme, re.MULTILINE)
+    assert len(first) == len(shown) == 2
+    for command, line in zip(first, shown, strict=True):
+        printed = _run(reader, "bash", "-c", command).strip()
+        assert _without_what_varies(printed) == _without_what_varies(line)
 
 
-def _blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+def _without_what_varies(line: str) -> str:
+    """Without id, relevance and time."""
+    return re.sub(r"\b[0-9a-f]{8}\b|\b0\.\d\d\b|[A-Z][a-z]{2} \d\d \d\d:\d\d", "…", line)
 
 
 def _run(folder: Path, *words: str) -> str:

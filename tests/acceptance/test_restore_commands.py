@@ -19,7 +19,7 @@ from typing import Any
 
 import device
 import pytest
-from ports import free_port
+from machine import free_port
 from shells import COMMAND, run
 
 from thermocline.daemon.cli.main import main

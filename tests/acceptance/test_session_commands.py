@@ -40,7 +40,7 @@ def test_a_session_from_its_start_to_its_replay(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("show",), "show needs an ID"),
+        (("show",), "show needs ID"),
         (("list", "x"), "list takes no word 'x'"),
         (("start", "x", "--status", "active"), "start takes no --status"),
         (("archive", "x", "--category", "a"), "archive takes no --category"),

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from shells import Shell
 
+from thermocline.daemon.runtime.version import VERSION
+
 
 @pytest.fixture
 def shell(sqld: Any, make_daemon: Callable[..., Any]) -> Shell:
@@ -31,6 +33,9 @@ def test_the_standing_is_told_in_words(shell: Shell, sqld: Any) -> None:
     assert "last success  " in told
     assert "restore       not verified yet\n" in told
     assert "device        lab (" in told
+    assert "rows read, " in told.partition("used today    ")[2]
+    assert "next poll     in " in told
+    assert f"cloud        {sqld.url}: today " in shell.out("status")
     shell.run("store", "Bob prefers coffee")
     assert "to send       1 memory" in shell.out("sync")
     assert shell.json("sync")["outbox"]["memory"] == 1
@@ -53,7 +58,7 @@ def test_devices_are_listed_retired_and_taken_in_again(shell: Shell) -> None:
     shell.run("sync", "--now")
     head, line = shell.out("devices").splitlines()
     assert head.split("  ")[0] == "device"
-    assert line.endswith("0            this device")
+    assert line.split()[-4:] == ["0", VERSION, "this", "device"]
     assert " lab " in line
     key = line.split()[0]
     assert shell.json("devices")["results"][0]["id"] == key
@@ -85,13 +90,16 @@ def test_evoclaws_scripts_find_their_database_served(
     assert json.loads(made.stdout) == {"initialized": True}
     assert "--token-file" in made.stderr
     critical_words = ("hot", "--update", "identity", '{"agent_name": "Nova"}')
-    # Another database than the replica is left alone, which is said once.
-    for words in (("store", "--text", "Bob drinks cocoa"), critical_words):
-        done = shell.run("--json", *words, *hidden)
-        assert json.loads(done.stdout)["cold_synced"] is False
-        assert done.stderr.count("\n") == 1
-        assert "is left alone here" in done.stderr
-    assert sqld_with_auth.query("SELECT count(*) FROM cold_memories") == [[0]]
+    stored = shell.json("store", "--text", "Bob drinks cocoa", "--category", "bob", *hidden)
+    assert stored["cold_synced"] is True
+    assert sqld_with_auth.query("SELECT id, text, category FROM cold_memories") == [
+        [stored["id"], "Bob drinks cocoa", "bob"]
+    ]
+    # What is not theirs to send is left alone, which is said once.
+    done = shell.run("--json", "consolidate", *hidden)
+    assert done.stderr.count("\n") == 1
+    assert "is left alone here" in done.stderr
+    assert shell.json(*critical_words, *hidden)["cold_synced"] is True
     critical = shell.out("sync-critical", *url, "--token-file", "-", stdin=token)
     assert critical.count("\n") == 1
     assert set(json.loads(critical)) == {"synced", "timestamp"}
@@ -142,7 +150,7 @@ def test_a_database_that_is_wrong_is_told_in_the_way_of_each_command(
     for number, words in enumerate((wrong, wrong[:2], ("--db-url", "nonsense"))):
         stored = shell.run("--json", "store", f"kept {number}", *words)
         assert json.loads(stored.stdout)["cold_synced"] is False
-        assert "is left alone here" in stored.stderr
+        assert "done here, but not in the database" in stored.stderr
         assert shell.json("list")["total"] == number + 1
     kept = shell.run("--json", "retrieve", "kept", *wrong)
     assert len(json.loads(kept.stdout)) == 3

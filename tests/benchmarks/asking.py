@@ -82,7 +82,17 @@ def load(wire: Wire, collection: Collection, *, apart: bool = False) -> dict[str
             batch = {"memories": bodies[begin : begin + _BATCH], "force": True}
             stored = wire.post(path, batch)
             ids += (memory["id"] for memory in stored["results"])
+    _wait_for_vectors(wire, collection.agent, len(ids))
     return dict(zip(ids, collection.memories, strict=True))
+
+
+def _wait_for_vectors(wire: Wire, agent: str, texts: int) -> None:
+    """Wait until so many texts are encoded, if there is an encoder."""
+    while texts and (status := wire.get("/api/status"))["encoder"] is not None:
+        vectors = status["agents"][agent]["vectors"]
+        if vectors is not None and vectors["encoded"] >= texts and not vectors["left"]:
+            break
+        time.sleep(0.05)
 
 
 def rankers(

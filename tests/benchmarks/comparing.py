@@ -17,6 +17,7 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -30,10 +31,13 @@ from collection import Collection, Question
 from quality import Outcome, figures
 from running import Wire
 
+from thermocline.daemon.memory.vectors import Nearness
 from thermocline.daemon.recall.recall import Request
+from thermocline.daemon.recall.sources import MEMORIES
 from thermocline.daemon.store import selecting
 from thermocline.daemon.store.database import connect_reader
 from thermocline.daemon.store.selecting import Filters
+from thermocline.daemon.vectors.vector_index import VectorIndex
 
 _DAY = 86_400.0
 _STRUCTURE = {"actor", "group", "position", "created_at", "category", "tags"}
@@ -123,12 +127,21 @@ class InProcess:
         state: its state folder.
         collection: what is loaded.
         limit: how many hits to ask for.
+        encoder: whether the daemon has one; the questions are encoded as memories are.
 
     Attributes:
         db: the daemon's database.
     """
 
-    def __init__(self, wire: Wire, state: Path, collection: Collection, *, limit: int) -> None:
+    def __init__(
+        self,
+        wire: Wire,
+        state: Path,
+        collection: Collection,
+        *,
+        limit: int,
+        encoder: str | None = None,
+    ) -> None:
         self._limit = limit
         self._keys = load(wire, collection)
         self._now = time.time() if collection.asked_at is None else collection.asked_at
@@ -136,6 +149,12 @@ class InProcess:
         if len(found) != 1:
             raise SystemExit(f"cannot find the database of '{collection.agent}' in {state}")
         self.db = connect_reader(found[0], 8_000)
+        self._nearness: dict[str, Nearness | None] = {}
+        if encoder is not None:
+            index = VectorIndex(found[0].parent)
+            index.load(encoder)
+            vectors = _vectors_of_questions(wire, state, collection, encoder)
+            self._nearness = {text: index.nearness(vector) for text, vector in vectors.items()}
 
     def close(self) -> None:
         """Close the database."""
@@ -157,7 +176,29 @@ class InProcess:
             filters=Filters(until=until),
             now=self._now if before is None else before,
             local=dt.UTC,
+            nearness=self._nearness.get(question.text),
         )
+
+
+def _vectors_of_questions(
+    wire: Wire, state: Path, collection: Collection, encoder: str
+) -> dict[str, bytes]:
+    """The vectors of the questions, which are stored as memories of another agent."""
+    texts = dict.fromkeys(question.text for question in collection.questions)
+    asked = Collection(
+        name=f"{collection.name[:50]} asked",
+        memories={text: {"text": text} for text in texts},
+        questions=(),
+    )
+    load(wire, asked)
+    folder = next(state.glob(f"**/{asked.agent}/memory.db")).parent
+    index = VectorIndex(folder)
+    index.load(encoder)
+    assert index.generation is not None
+    with closing(connect_reader(folder / "memory.db", 8_000)) as db:
+        rows = dict(db.execute("SELECT row, text FROM memories"))
+    vectors = index.read(index.generation, MEMORIES.keys(rows))
+    return {rows[MEMORIES.rows([key])[0]]: vector for key, vector in vectors}
 
 
 def measure(

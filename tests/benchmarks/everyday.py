@@ -5,6 +5,7 @@ A file of `data/everyday/` is one invented person: `facts` told during six weeks
 `unanswered`, `unknown-of-known`); `corrections` with a question for what is true and for what was
 true `before`; `look_alikes`, which are both true; and `contexts`, requests whose context must have
 some facts. The person `sealed` is read only for a final figure: nothing of it is ever shown.
+The people of `data/corrections/` have only facts, corrections and look-alikes.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _SHOWN = 3
 _HOUR, _DAY = 3_600.0, 86_400.0
 _GAPS = {"0 s": 0.0, "30 s": 30.0, "1 h": _HOUR, "1 d": _DAY, "30 d": 30 * _DAY}
 _CORRECTED_AGO = _HOUR
-_OTHERS = 2_000
+OTHERS = 2_000
 _UNANSWERED = {"unanswered": "unanswered", "unknown-of-known": "unknown of a known"}
 
 Count = tuple[int, int]
@@ -79,13 +80,13 @@ class Measured:
             self.outcomes[ranker] += outcomes
 
     def count(self, row: str, ranker: str, results: Iterable[bool]) -> None:
-        """Count what is true."""
-        values = list(results)
-        self.counts[row][ranker] = (sum(values), len(values))
+        """Count what is true; of nothing there is no row."""
+        if values := list(results):
+            self.counts[row][ranker] = (sum(values), len(values))
 
     def milliseconds(self) -> dict[str, dict[str, float]]:
         """Of each question, by the ranker."""
-        return {ranker: times(outcomes) for ranker, outcomes in self.outcomes.items()}
+        return {ranker: times(outcomes) for ranker, outcomes in self.outcomes.items() if outcomes}
 
 
 def names(folder: Path) -> list[str]:
@@ -169,7 +170,7 @@ def _question(text: str, kind: str, right: set[str], stale: Iterable[str] = ()) 
     return Question(text=text, right=frozenset(right), stale=frozenset(stale), kind=kind)
 
 
-def measure(wire: Wire, person: Person) -> Measured:
+def measure(wire: Wire, person: Person, others: int = OTHERS) -> Measured:
     """All figures of a person, each part in an agent of its own."""
     measured = Measured()
     answers = _answers(wire, person.facts)
@@ -181,7 +182,7 @@ def measure(wire: Wire, person: Person) -> Measured:
     for gap, corrected in person.corrected.items():
         _count_corrections(measured, gap, corrected, _answers(wire, corrected))
     _count_alike(measured, person.alike, _answers(wire, person.alike))
-    _count_contexts(measured, wire, person)
+    _count_contexts(measured, wire, person, others)
     if person.is_sealed:
         measured.failures.clear()
     return measured
@@ -257,21 +258,23 @@ def _is_both(outcome: Outcome) -> bool:
     return outcome.share(5) == 1 and outcome.outdated.isdisjoint(outcome.question.right)
 
 
-def _count_contexts(measured: Measured, wire: Wire, person: Person) -> None:
+def _count_contexts(measured: Measured, wire: Wire, person: Person, count: int) -> None:
     """A context is read at the daemon's own time, so all was told as long before that."""
+    if not person.contexts:
+        return
     now = time.time()
     later = now - (person.facts.asked_at or now)
     facts = {
         key: body | {"created_at": body["created_at"] + later}
         for key, body in person.facts.memories.items()
     }
-    others = {str(place): body for place, body in enumerate(Corpus().memories(_OTHERS, now))}
+    others = {str(place): body for place, body in enumerate(Corpus().memories(count, now))}
     alone = replace(person.facts, name=f"{person.facts.name} alone", memories=facts)
     crowd = replace(person.facts, name=f"{person.facts.name} among others", memories=others)
     load(wire, crowd)
     load(wire, replace(crowd, memories=facts), apart=True)
     load(wire, alone, apart=True)
-    titles = {alone.agent: "contexts", crowd.agent: f"contexts among {_OTHERS:,} others"}
+    titles = {alone.agent: "contexts", crowd.agent: f"contexts among {count:,} others"}
     for agent, title in titles.items():
         complete: list[bool] = []
         for text, needs in person.contexts:
@@ -317,7 +320,7 @@ def show(name: str, measured: Measured) -> None:
         for row, by_ranker in measured.counts.items()
     }
     by_ranker = measured.milliseconds()
-    for part in ("p50", "p99"):
+    for part in ("p50", "p99") if by_ranker else ():
         rows[f"{part} ms"] = {ranker: figures[part] for ranker, figures in by_ranker.items()}
     table(name, rows)
 

@@ -21,9 +21,10 @@ from statistics import fmean
 
 import comparing
 import everyday
+import msgspec
 from collection import Collection, Question
 from report import table
-from running import Running
+from running import Running, encoder_settings
 
 from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.recall.recall import look
@@ -66,16 +67,18 @@ class Measured:
         return len(self.right.intersection(best)) / self.wanted, float(best[0] in self.right)
 
 
-def measured(collections: Iterable[Collection]) -> list[Measured]:
+def measured(collections: Iterable[Collection], encoder: str | None) -> list[Measured]:
     """All answerable questions of the collections of one kind."""
+    settings = encoder_settings(encoder)
+    model = None if encoder is None else msgspec.json.decode(settings[0].partition("=")[2])[0]
     with (
         tempfile.TemporaryDirectory(prefix="thermocline-fit-") as folder,
-        Running(Path(folder)) as daemon,
+        Running(Path(folder), *settings) as daemon,
         closing(daemon.connect()) as wire,
     ):
         questions: list[Measured] = []
         for collection in collections:
-            ours = comparing.InProcess(wire, Path(folder), collection, limit=_DEPTH)
+            ours = comparing.InProcess(wire, Path(folder), collection, limit=_DEPTH, encoder=model)
             with closing(ours):
                 answerable = (question for question in collection.questions if question.right)
                 questions += (_measured(ours, question) for question in answerable)
@@ -146,13 +149,16 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("files", type=Path, nargs="*", metavar="FILE")
-    files = parser.parse_args().files
+    parser.add_argument("--encoder", metavar="URL|static:DIR", help="with vectors of this encoder")
+    options = parser.parse_args()
+    files, encoder = options.files, options.encoder
     people = [
         everyday.read(everyday.FOLDER / f"{name}.json").facts
         for name in everyday.names(everyday.FOLDER)
     ]
-    kinds = {"everyday": measured(people), "facts": measured(comparing.read(_DATA / "facts.json"))}
-    kinds |= {path.stem: measured(comparing.read(path)) for path in files}
+    facts = comparing.read(_DATA / "facts.json")
+    kinds = {"everyday": measured(people, encoder), "facts": measured(facts, encoder)}
+    kinds |= {path.stem: measured(comparing.read(path), encoder) for path in files}
     everything = fit(kinds)
     held_out = {
         kind: fit({other: of_other for other, of_other in kinds.items() if other != kind})

@@ -23,7 +23,7 @@ from typing import Any
 from running import Running, Wire, request, with_query
 
 from thermocline.daemon.language.extraction import extract_turns
-from thermocline.daemon.language.turn_text import Turn
+from thermocline.daemon.language.speech import Turn
 
 _DATA = Path(__file__).with_name("data") / "kept.json"
 _HALVES = ("fit", "held out")
@@ -31,7 +31,7 @@ _DEPTH = 5
 
 
 @dataclass
-class Tally:
+class RoundResult:
     """Counts over some conversations; bytes are of UTF-8."""
 
     wanted: int = 0
@@ -45,7 +45,7 @@ class Tally:
     missing: list[str] = field(default_factory=list)
     surplus: list[str] = field(default_factory=list)
 
-    def add(self, other: Tally) -> None:
+    def add(self, other: RoundResult) -> None:
         """Count what `other` counted."""
         for name, value in vars(other).items():
             setattr(self, name, getattr(self, name) + value)
@@ -65,7 +65,7 @@ def main() -> None:
     """Tell, read back, and print."""
     options = _options()
     told = json.loads(_DATA.read_text(encoding="utf-8"))
-    groups: dict[tuple[str, str], Tally] = {}
+    groups: dict[tuple[str, str], RoundResult] = {}
     with (
         tempfile.TemporaryDirectory(prefix="thermocline-kept-") as folder,
         Running(Path(folder)) as daemon,
@@ -75,7 +75,7 @@ def main() -> None:
             half = _HALVES[place % 2]
             tally = compared(one, observed(wire, one["name"], one["turns"]))
             for name in (one["language"], "all"):
-                groups.setdefault((half, name), Tally()).add(tally)
+                groups.setdefault((half, name), RoundResult()).add(tally)
             if options.show and half == _HALVES[0]:
                 _show(one["name"], tally)
         for (half, name), tally in sorted(groups.items()):
@@ -97,14 +97,14 @@ def observed(wire: Wire, agent: str, turns: Sequence[Any]) -> list[str]:
     return [one["text"] for one in listed if not one.get("superseded_by")]
 
 
-def compared(told: Any, kept: Sequence[str]) -> Tally:
+def compared(told: Any, kept: Sequence[str]) -> RoundResult:
     """What was kept of a conversation beside what a person would keep."""
     words = [one["words"] for one in told["keep"]]
     missing = [one for one in words if not any(says(text, one) for text in kept)]
     wanted = [*words, *told["may"]]
     surplus = [text for text in kept if not any(says(text, one) for one in wanted)]
     dropped = [one for one in told["drop"] if any(one.lower() in text.lower() for text in kept)]
-    return Tally(
+    return RoundResult(
         wanted=len(words),
         found=len(words) - len(missing),
         kept=len(kept),
@@ -157,15 +157,15 @@ def _ask(wire: Wire, told: Any, *, show: bool) -> None:
 
 
 def _locomo(conversations: Sequence[Any]) -> None:
-    halves = {half: Tally() for half in _HALVES}
+    halves = {half: RoundResult() for half in _HALVES}
     for place, one in enumerate(conversations):
         halves[_HALVES[place % 2]].add(_selected(one))
     for half, tally in halves.items():
         _line(f"LoCoMo's turns, {half}", tally.figures())
 
 
-def _selected(told: Any) -> Tally:
-    tally = Tally()
+def _selected(told: Any) -> RoundResult:
+    tally = RoundResult()
     talk = told["conversation"]
     for name, lists in told["observation"].items():
         turns = talk[name.removesuffix("_observation")]
@@ -177,7 +177,7 @@ def _selected(told: Any) -> Tally:
         kept = {turns[one.position]["dia_id"] for one in found if one.position is not None}
         wanted &= {turn["dia_id"] for turn in turns}
         tally.add(
-            Tally(
+            RoundResult(
                 wanted=len(wanted),
                 found=len(wanted & kept),
                 kept=len(kept),
@@ -202,7 +202,7 @@ def _line(name: str, figures: dict[str, float]) -> None:
     print(f"{name:26} {figures['wanted']:4.0f} wanted, " + ", ".join(shares))
 
 
-def _show(name: str, tally: Tally) -> None:
+def _show(name: str, tally: RoundResult) -> None:
     print(name, *(f"  missing: {one}" for one in tally.missing), sep="\n")
     for one in tally.surplus:
         print(f"  surplus: {one}")

@@ -32,7 +32,7 @@ def after_restart(folder: Path, size: int) -> Iterator[Row]:
     with Running(folder) as daemon:
         wire = daemon.connect()
         wire.post("/api/recall", {"query": EVERYWHERE})
-        bytes_ = wire.get("/api/status")["agents"]["default"]["database_bytes"]
+        bytes_ = wire.get("/api/status")["agents"]["default"]["size_bytes"]
         wire.close()
         yield Row(what="memory.db", unit="MB", p50=bytes_ / 1e6)
         yield from resident(daemon, size, "after a restart and a recall")

@@ -12,6 +12,7 @@ from measuring import Row, milliseconds, timed
 from running import Running, Wire, request, with_query
 
 _QUERIES = 300
+_WARM_UP = 20
 _SMALL = 10_000
 _PAIRS = 2_000
 _ACTORS = 1_000
@@ -44,7 +45,63 @@ def recall_crowded(daemon: Running) -> Iterator[Row]:
     yield from _kinds(daemon, title, agent, (2.5, 10.0))
 
 
-def _kinds(daemon: Running, title: str, agent: str, budget: tuple[float, float]) -> Iterator[Row]:
+def pairs(daemon: Running, other: Running, size: int) -> Iterator[Row]:
+    """Loading and each kind of query in turns with another release, as ratios to it."""
+    now, loads = time.time(), {daemon: 0.0, other: 0.0}
+    memories = list(Corpus().memories(size, now))
+    for begin in range(0, size, _BATCH):
+        batch = {"memories": memories[begin : begin + _BATCH]}
+        prepared = request("POST", "/api/memory/batch", batch)
+        for one in loads:
+            wire = one.connect()
+            loads[one] += _taken(wire, prepared)
+            wire.close()
+    yield _ratio("loading", [loads[daemon]], [loads[other]], 1.5)
+    for one in loads:
+        one.settle()
+    megabytes = [one.resident_mb() for one in loads]
+    yield Row(
+        what="resident memory after loading",
+        unit="MB",
+        p50=megabytes[0],
+        beside=("other release", megabytes[1]),
+    )
+    times: dict[Running, list[float]] = {daemon: [], other: []}
+    for kind, queries in _queries(_QUERIES // 2).items():
+        own: dict[Running, list[float]] = {daemon: [], other: []}
+        wires = {one: one.connect() for one in loads}
+        for place, query in enumerate(queries):
+            prepared = request("POST", "/api/recall", {"query": query})
+            # Whoever is first has colder caches of the processor.
+            for one in (daemon, other) if place % 2 else (other, daemon):
+                taken = _taken(wires[one], prepared)
+                own[one] += [taken] if place >= _WARM_UP else []
+        for one, wire in wires.items():
+            times[one] += own[one]
+            wire.close()
+        budget = 0.25 if kind == "a word in every memory" and size > _SMALL else None
+        yield _ratio(f"recall, {kind}", own[daemon], own[other], budget)
+    yield _ratio("recall, all of these", times[daemon], times[other], 0.9)
+
+
+def _taken(wire: Wire, prepared: bytes) -> float:
+    """The milliseconds of one request."""
+    (taken,) = milliseconds([lambda: wire.send(prepared)])
+    return taken
+
+
+def _ratio(what: str, own: list[float], other: list[float], budget: float | None) -> Row:
+    medians = statistics.median(own), statistics.median(other)
+    return Row(
+        what=f"{what}, {medians[0]:.2f} ms in turns with {medians[1]:.2f}",
+        unit="×",
+        p50=medians[0] / medians[1],
+        budget=budget,
+    )
+
+
+def _queries(number: int) -> dict[str, list[str]]:
+    """So many queries of each kind, the same in every run."""
     corpus, rng = Corpus(), random.Random(7)
     kinds: dict[str, Callable[[], str]] = {
         "a rare word": lambda: corpus.rare(rng),
@@ -52,13 +109,17 @@ def _kinds(daemon: Running, title: str, agent: str, budget: tuple[float, float])
         "a word in every memory": lambda: EVERYWHERE,
         "a question": lambda: corpus.question(rng),
     }
+    return {kind: [make() for _ in range(number)] for kind, make in kinds.items()}
+
+
+def _kinds(daemon: Running, title: str, agent: str, budget: tuple[float, float]) -> Iterator[Row]:
     p50, p99 = budget
     wire = daemon.connect()
     bare = ("bare round trip", round_trip(wire))
     everything: list[float] = []
-    for kind, make in kinds.items():
-        _ask(wire, agent, [make() for _ in range(20)])
-        times = _ask(wire, agent, [make() for _ in range(_QUERIES)])
+    for kind, queries in _queries(_WARM_UP + _QUERIES).items():
+        _ask(wire, agent, queries[:_WARM_UP])
+        times = _ask(wire, agent, queries[_WARM_UP:])
         everything += times
         yield timed(f"{title}, {kind}", times, beside=bare, budget=p50, budget_p99=p99)
     everything.sort()

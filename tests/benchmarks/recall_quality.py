@@ -28,7 +28,7 @@ from collection import Collection
 from everyday import Measured, Person
 from quality import Outcome, figures
 from report import table
-from running import Running, Wire
+from running import Running, Wire, encoder_settings
 
 _DATA = Path(__file__).with_name("data")
 _UNANSWERABLE = _DATA / "unanswerable.json"
@@ -63,8 +63,10 @@ def _options() -> argparse.Namespace:
     add("--people", type=Path, default=everyday.FOLDER, metavar="FOLDER", help="where they are")
     add("--sealed", action="store_true", help="the sealed person alone, for a final figure")
     add("--collection", type=Path, nargs="+", action="extend", metavar="FILE", help="these files")
+    add("--encoder", metavar="URL|static:DIR", help="with vectors of this encoder, too")
     add("--among", type=Path, metavar="FILE", help="LoCoMo's turns to ask the facts among")
     add("--kinds", action="store_true", help="ours by the kind of question, too")
+    add("--others", type=int, default=everyday.OTHERS, help="memories around a context's")
     add("--limit", type=int, default=20, help="results of collections, 1 to 100 (%(default)s)")
     add("--show", action="store_true", help="list what fails, with the first three results")
     add("--json", action="store_true", help="print JSON, at the end")
@@ -84,10 +86,10 @@ def _options() -> argparse.Namespace:
 
 
 @contextmanager
-def _daemon() -> Iterator[Wire]:
+def _daemon(encoder: str | None) -> Iterator[Wire]:
     with (
         tempfile.TemporaryDirectory(prefix="thermocline-recall-") as folder,
-        Running(Path(folder)) as daemon,
+        Running(Path(folder), *encoder_settings(encoder)) as daemon,
         closing(daemon.connect()) as wire,
     ):
         yield wire
@@ -105,8 +107,8 @@ def _everyday(people: Sequence[Person], options: argparse.Namespace) -> dict[str
     """Each person, and where there are several all of them together."""
     together, by_name = Measured(), dict[str, Measured]()
     for person in people:
-        with _daemon() as wire:
-            by_name[person.facts.name] = measured = everyday.measure(wire, person)
+        with _daemon(options.encoder) as wire:
+            by_name[person.facts.name] = measured = everyday.measure(wire, person, options.others)
         together.add(measured)
         if not options.json:
             everyday.show(person.facts.name, measured)
@@ -126,7 +128,7 @@ def _compare(
     printed: dict[str, Any] = {}
     for name, collections in variants.items():
         tables: dict[str, dict[str, dict[str, float]]] = {}
-        with _daemon() as wire:
+        with _daemon(options.encoder) as wire:
             outcomes = comparing.measure(wire, collections, limit=options.limit)
             tables[name] = {ranker: figures(of) for ranker, of in outcomes.items()}
             if options.kinds:

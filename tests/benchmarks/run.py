@@ -1,6 +1,9 @@
 """Measures a real daemon over its real socket and prints one table. Nothing asserts a time.
 
 `python tests/benchmarks/run.py --only recall,memory --sizes 10000`
+
+With `--against PYTHON`, the interpreter of another release's checkout (`OTHER/.venv/bin/python`),
+both load the same memories and answer the same queries in turns, and the ratios are printed.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import flood
 import idle
 import index
 import memory
+import nearness
 import recall
 import replicating
 import restoring
@@ -31,7 +35,7 @@ from running import Running
 
 NOUNS = (
     *("store", "cli", "startup", "recall", "distil", "memory", "idle", "wear", "restore"),
-    *("replicate", "context", "index", "flood"),
+    *("replicate", "context", "index", "flood", "vectors"),
 )
 
 # What is measured beside so many memories.
@@ -46,7 +50,11 @@ def main() -> None:
         raise SystemExit(f"cannot measure {', '.join(sorted(unknown))}; there are {NOUNS}")
     sizes = [int(size) for size in options.sizes.split(",")]
     with tempfile.TemporaryDirectory(prefix="thermocline-bench-", dir=options.folder) as folder:
-        rows = _measured(Path(folder), only, sizes, options.idle_seconds)
+        rows = (
+            _pairs(Path(folder), options.against, sizes)
+            if options.against
+            else _measured(Path(folder), only, sizes, options.idle_seconds)
+        )
         if options.json:
             print(json.dumps([asdict(row) | {"verdict": row.verdict} for row in rows], indent=2))
         else:
@@ -57,11 +65,22 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default=",".join(NOUNS), help="some of: %(default)s")
     parser.add_argument("--sizes", default="10000,100000", help="numbers of memories")
+    parser.add_argument("--against", metavar="PYTHON", help="another release's interpreter")
     parser.add_argument("--json", action="store_true", help="print JSON, at the end")
     parser.add_argument("--idle-seconds", type=float, default=30.0, help="how long to watch")
     # /tmp is in RAM on many machines; what is durable has to be measured on a disk.
     parser.add_argument("--folder", default="/var/tmp", help="where to make the state folder")
     return parser.parse_args()
+
+
+def _pairs(folder: Path, python: str, sizes: list[int]) -> Iterator[Row]:
+    for size in sizes:
+        with (
+            Running(folder / f"own {size}") as daemon,
+            Running(folder / f"other {size}", python=python) as other,
+        ):
+            for row in recall.pairs(daemon, other, size):
+                yield row.of(size)
 
 
 def _measured(folder: Path, only: set[str], sizes: list[int], idle_seconds: float) -> Iterator[Row]:
@@ -74,6 +93,9 @@ def _measured(folder: Path, only: set[str], sizes: list[int], idle_seconds: floa
         yield from index.index(folder / "index")
     for size in sizes if "restore" in only else ():
         for row in restoring.restore(folder / f"restore {size}", size):
+            yield row.of(size)
+    for size in sizes if "vectors" in only else ():
+        for row in nearness.nearness(folder / f"vectors {size}", size):
             yield row.of(size)
     for size in sizes if only & _SIZED else ():
         for row in _sized(folder / str(size), only, size, idle_seconds):

@@ -25,18 +25,31 @@ def environment() -> dict[str, str]:
     return kept | {"HOME": "/nonexistent"}
 
 
+def encoder_settings(encoder: str | None) -> tuple[str, ...]:
+    """The settings for `--encoder`: the base URL of a server, or `static:` and a folder."""
+    if encoder is None:
+        return ()
+    is_static = encoder.startswith("static:")
+    model = json.dumps([encoder if is_static else "openai/encoder"])
+    server = () if is_static else (f"llm.api_base={encoder}",)
+    return (f"llm.models.embed={model}", *server, "recall.embed_deadline_ms=60000")
+
+
 class Running:
     """A daemon over a folder that outlives it, with settings such as `sync.url=…`.
+
+    `python` is the interpreter of another release, to measure that one.
 
     Attributes:
         ready_seconds: from the start of the process to its first answer.
         logged_seconds: and to the line `ready` in its log.
     """
 
-    def __init__(self, folder: Path, *settings: str) -> None:
+    def __init__(self, folder: Path, *settings: str, python: str = sys.executable) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self._settings = settings
+        self._python = python
         self.socket = folder / "t.sock"
         self.ready_seconds = 0.0
         self.logged_seconds = 0.0
@@ -58,7 +71,7 @@ class Running:
     def start(self) -> Self:
         """Start it and wait for its first answer."""
         begun = time.monotonic()
-        command = [sys.executable, "-m", "thermocline.daemon.cli.main", "--socket", self.socket]
+        command = [self._python, "-m", "thermocline.daemon.cli.main", "--socket", self.socket]
         command += ["daemon", "--state-dir", self.folder / "state"]
         command += [word for setting in self._settings for word in ("--set", setting)]
         self._process = subprocess.Popen(
@@ -90,7 +103,9 @@ class Running:
     def settle(self) -> None:
         """Wait until every state file is written."""
         wire = self.connect()
-        while any(agent["faces_pending"] for agent in wire.get("/api/status")["agents"].values()):
+        while any(
+            agent["state_files_pending"] for agent in wire.get("/api/status")["agents"].values()
+        ):
             time.sleep(0.1)
         wire.close()
 

@@ -25,7 +25,7 @@ from device import AGENT, Contents, Device, ending
 from world import World
 
 from thermocline.daemon.client import ApiError
-from thermocline.daemon.store.device import DeviceId
+from thermocline.daemon.store.agent_paths import DeviceId
 
 PAGE = 2048
 STATE_FILES = (

@@ -18,7 +18,7 @@ from world import World
 from thermocline.daemon.client import ApiError
 
 # How soon it looks whether there is room.
-WATCHFUL = ("store.face_check_seconds=0.1",)
+WATCHFUL = ("store.state_file_check_seconds=0.1",)
 SEED = int(os.environ.get("THERMOCLINE_SEED", "21"))
 
 
@@ -344,3 +344,16 @@ def test_a_disk_that_the_kernel_gives_up_is_read_on_and_keeps_everything(tmp_pat
         if device.running:
             device.kill()
         subprocess.run(["umount", "--lazy", str(disk)], check=False)
+
+
+def test_what_needs_room_to_be_read_is_refused_with_the_reason(starved, small_disk):
+    starved.start()
+    with starved.client() as client:
+        furnish(client)
+        client.store("a long text " * 5_000)
+        small_disk.fill()
+        for path in ("/api/export", "/api/backup"):
+            with pytest.raises(ApiError) as caught:
+                client.request("GET", path)
+            assert (caught.value.code, caught.value.status) == ("disk_full", 507), path
+        assert client.recall("heron", limit=5).results

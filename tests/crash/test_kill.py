@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_files import broken_files
+from agent_files import broken_files, litter
 from daemon_process import wait_until
 from device import Device, ending
 
@@ -22,10 +22,6 @@ KILLS = int(os.environ.get("THERMOCLINE_KILLS", "500"))
 SEED = int(os.environ.get("THERMOCLINE_SEED", "20"))
 WORKERS = 6
 FEW_AND_MANY = [2, pytest.param(KILLS, marks=pytest.mark.crash)]
-# Files of these names say that the daemon took its own writing for somebody else's, or for damage.
-NEVER = ("*.edited-*", "*.corrupt-*", "*.before-*", ".*.tmp")
-
-
 # While it is killed, it replicates.
 BUSY = ("sync.change_seconds=0.2", "sync.critical_seconds=0.2", "sync.poll_seconds=1")
 
@@ -36,10 +32,6 @@ def device(sqld: Any, tmp_path: Path) -> Iterator[Device]:
     device = Device(tmp_path / "device", *BUSY, url=sqld.url)
     with ending(device):
         yield device.start()
-
-
-def litter(folder: Path) -> list[str]:
-    return sorted(path.name for pattern in NEVER for path in folder.rglob(pattern))
 
 
 def wait_for_a_moment_of_chance(chance: random.Random, at_most: float) -> None:
@@ -86,6 +78,29 @@ def test_what_was_acknowledged_survives_kill_9_under_load(
     device.stop()
     with contextlib.closing(sqlite3.connect(device.folder() / "memory.db")) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+@pytest.mark.parametrize(
+    ("fault", "patterns"),
+    [("forgetful", ["*.changed-*"]), ("doubting", ["*.corrupt-*", "before-rebuild-*"])],
+)
+def test_a_daemon_that_mistrusts_its_own_writing_is_noticed(
+    fault: str, patterns: list[str], device: Device
+) -> None:
+    device.store("the heron nests at pier 7")
+    device.files_written()
+    assert litter(device.state) == []
+    device.kill()
+    device.broken(fault).start()
+    device.store("the heron nests at pier 8")
+    device.files_written()
+    device.kill()
+    device.start()
+    device.store("the heron nests at pier 9")
+    device.files_written()
+    for pattern in patterns:
+        assert litter(device.state, pattern)
+    assert litter(device.state)
 
 
 def assert_replica_has_the_same(device: Device, folder: Path) -> None:

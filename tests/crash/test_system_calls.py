@@ -25,7 +25,7 @@ from thermocline.daemon.client import ApiError
 POINTS = int(os.environ.get("THERMOCLINE_POINTS", "600"))
 ERRORS = int(os.environ.get("THERMOCLINE_ERRORS", "400"))
 SEED = int(os.environ.get("THERMOCLINE_SEED", "29"))
-WATCHFUL = ("store.face_check_seconds=0.1", "store.face_delay_seconds=0.05")
+WATCHFUL = ("store.state_file_check_seconds=0.1", "store.state_file_delay_seconds=0.05")
 PAGE = 2048
 ALL = ",".join(WRITING)
 RENAME = "rename,renameat,renameat2"

@@ -17,7 +17,7 @@ def traced(daemon, tmp_path):
 
     def settled(client):
         deadline = time.monotonic() + 60
-        while any(agent.faces_pending for agent in client.status().agents.values()):
+        while any(agent.state_files_pending for agent in client.status().agents.values()):
             assert time.monotonic() < deadline
             time.sleep(0.05)
 

@@ -15,9 +15,8 @@ from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.runtime.problems import Problems
+from thermocline.daemon.store.agent_paths import AgentPaths, DeviceId, StoreContext
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.device import DeviceId
-from thermocline.daemon.store.place import Place, Surroundings
 from thermocline.daemon.store.transaction import Event
 
 
@@ -41,7 +40,7 @@ def published() -> list[tuple[str, Event]]:
 
 
 @pytest.fixture
-def make_place(tmp_path: Path) -> Callable[..., Place]:
+def make_place(tmp_path: Path) -> Callable[..., AgentPaths]:
     """`make_place(...)` names a place in the test's folder, empty at first."""
 
     def make(
@@ -49,8 +48,8 @@ def make_place(tmp_path: Path) -> Callable[..., Place]:
         *,
         folder: Path | None = None,
         workspace: Path | None = None,
-    ) -> Place:
-        return Place(
+    ) -> AgentPaths:
+        return AgentPaths(
             agent=agent,
             folder=folder or tmp_path / "agents" / agent,
             workspace=workspace,
@@ -62,7 +61,7 @@ def make_place(tmp_path: Path) -> Callable[..., Place]:
 
 @pytest.fixture
 async def open_store(
-    make_place: Callable[..., Place],
+    make_place: Callable[..., AgentPaths],
     threads: ThreadPoolExecutor,
     problems: Problems,
     published: list[tuple[str, Event]],
@@ -72,14 +71,14 @@ async def open_store(
     opened: list[AgentStore] = []
 
     async def open_one(
-        place: Place | None = None,
+        place: AgentPaths | None = None,
         *,
         now: Callable[[], float] = time.time,
         rules: Rules | None = None,
         delay_seconds: float = 0.01,
         readers: int = 2,
     ) -> AgentStore:
-        around = Surroundings(
+        context = StoreContext(
             threads=threads,
             problems=problems,
             now=now,
@@ -89,9 +88,9 @@ async def open_store(
             importer=TakeOver(),
             device=DeviceId(tmp_path),
             readers=readers,
-            face_delay_seconds=lambda: delay_seconds,
+            state_file_delay_seconds=lambda: delay_seconds,
         )
-        store = AgentStore(place or make_place(), around)
+        store = AgentStore(place or make_place(), context)
         await store.open()
         opened.append(store)
         return store

@@ -164,6 +164,46 @@ def test_the_command_line_changes_the_daemons_layer(
     assert "expected an integer 1 to 100" in capsys.readouterr().err
 
 
+def test_the_command_line_shows_the_configuration_of_the_daemon(
+    layered: Callable[..., Layered],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one = layered('{"recall": {"limit": 7, "synonyms": {"the shop": ["store.front"]}}}')
+    # The caller has another configuration.
+    mine = tmp_path / "mine" / "thermocline" / "config.json"
+    mine.parent.mkdir(parents=True)
+    mine.write_text('{"recall": {"limit": 3}}')
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "mine"))
+    socket = f"--socket={one.daemon.socket}"
+    assert main([socket, "config"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    words = {line.split()[0]: line.split()[1:] for line in lines}
+    assert words["recall.limit"] == ["=", "7", f"({one.file})"]
+    assert main([socket, "config", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["values"]["recall"]["limit"] == 7
+    assert shown["values"]["recall"]["synonyms"] == {"the shop": ["store.front"]}
+    assert shown["values"]["agents"] == {}
+    assert shown["origins"]["recall.limit"] == str(one.file)
+    assert main([socket, "config", "--config", str(mine)]) == 0
+    assert "= 3 " in capsys.readouterr().out
+
+
+def test_a_key_without_effect_is_a_problem_until_it_is_gone(
+    layered: Callable[..., Layered],
+) -> None:
+    one = layered('{"memory": {"topK": 4, "colour": "red"}}')
+    [problem] = [
+        problem
+        for problem in one.call.ok("GET", "/api/status")["problems"]
+        if problem["code"] == "config_without_effect"
+    ]
+    assert "memory.colour" in problem["message"]
+    assert one.keys()["recall.limit"]["value"] == 4
+
+
 def test_synonyms_of_a_person_are_in_force_at_once(layered: Callable[..., Layered]) -> None:
     one = layered()
     own = {"the shop": ["storefront-v2"]}

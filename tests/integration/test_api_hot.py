@@ -50,6 +50,53 @@ def test_a_lesson_that_gave_way_is_still_recalled(call: Any) -> None:
     assert any("topic0" in text for text in texts)
 
 
+def test_a_full_state_loses_entries_of_the_largest_list(call: Any) -> None:
+    for number in range(8):
+        call.ok("PUT", "/api/hot/lesson", {"text": f"lesson {number} {'l' * 60}"})
+        call.ok("PUT", "/api/hot/event", {"text": f"event {number} {'e' * 40}"})
+        call.ok("PUT", "/api/hot/task", {"text": f"task {number} {'t' * 40}"})
+    before = state(call)
+    for number in range(30):
+        description = f"project {number} " + "d" * 200
+        call.ok("PUT", "/api/hot/project", {"name": f"P{number}", "description": description})
+    after = state(call)
+    assert after["critical_lessons"] == before["critical_lessons"]
+    for part in ("events", "tasks"):
+        assert after["active_context"][part] == before["active_context"][part]
+    projects = [one["name"] for one in after["active_context"]["projects"]]
+    assert projects == [f"P{number}" for number in range(30 - len(projects), 30)]
+    memories = call.ok("GET", "/api/memory?limit=100")["results"]
+    assert len(memories) == 30 - len(projects)
+    assert all("d" * 200 in one["text"] for one in memories)
+
+
+def test_a_project_that_comes_and_goes_is_one_memory(call: Any) -> None:
+    for turn in range(3):
+        for number in range(20):
+            value = {"name": f"P{number}", "description": "d" * 300, "status": f"step {turn}"}
+            call.ok("PUT", "/api/hot/project", value)
+    texts = [one["text"] for one in call.ok("GET", "/api/memory?limit=100")["results"]]
+    assert len({text.split(":")[0] for text in texts}) == len(texts) <= 20
+    assert any("step 2" in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("task", lambda number: {"text": f"{number} " + "t" * 400}),
+        ("owner_profile", lambda number: {f"k{number}": f"{number} " + "v" * 900}),
+    ],
+)
+def test_what_leaves_again_is_one_memory(call: Any, key: str, value: Any) -> None:
+    for _ in range(3):
+        for number in range(14):
+            call.ok("PUT", f"/api/hot/{key}", value(number))
+    texts = [one["text"] for one in call.ok("GET", "/api/memory?limit=100")["results"]]
+    assert 0 < len(texts) <= 14
+    word = next(iter(value(0).values()))[2:]
+    assert all(word in text for text in texts)
+
+
 def test_values_are_merged_not_replaced(call: Any) -> None:
     call.ok("PUT", "/api/hot/identity", {"agent_name": "Alex", "creature": "owl"})
     call.ok("PUT", "/api/hot/identity", {"agent_name": "Robin"})
@@ -129,45 +176,23 @@ def test_the_markdown_is_what_memory_md_holds(call: Any, shared_daemon: Any) -> 
     assert "save often – immer" in file.read_text()
 
 
-def long_value_beside_lessons(call: Any, key: str, value: Any) -> Any:
-    for number in range(12):
-        text = f"lesson {number}: " + "never deploy on a day before a holiday " * 5
-        call.ok("PUT", "/api/hot/lesson", {"text": text, "importance": number / 12})
-    return call.ok("PUT", f"/api/hot/{key}", value)
-
-
 @pytest.mark.parametrize(
     ("key", "value"),
     [
         ("identity", {"agent_name": "Ada", "creature": "owl " * 1500}),
         ("owner_profile", {"bio": {"towns": ["Kiel", "owl " * 1500]}}),
+        ("owner_profile", {"numbers": list(range(1500))}),
         ("project", {"name": "Boat", "description": "owl " * 1500}),
         ("task", {"text": "owl " * 1500}),
         ("event", {"text": "owl " * 1500}),
         ("lesson", {"text": "owl " * 1500, "importance": 0.9}),
     ],
 )
-def test_a_value_of_6_kb_is_shortened_with_a_warning_and_costs_no_lesson(
-    call: Any, key: str, value: Any
-) -> None:
-    updated = long_value_beside_lessons(call, key, value)
-    assert updated["updated"] == key
-    (warning,) = updated["warnings"]
-    assert "6,000" in warning or "6,0" in warning, warning
-    assert "memory" in warning
-    shown = json.dumps(state(call))
-    assert sum(f"lesson {number}: " in shown for number in range(12)) == 12
-    assert "owl owl" in shown
-    assert "owl " * 1000 not in shown
-    texts = [hit["text"] for hit in call.ok("POST", "/api/recall", {"query": "owl"})["results"]]
-    assert any("owl " * 1499 in text for text in texts)
-
-
-def test_a_value_of_6_kb_that_cannot_be_shortened_is_refused(call: Any) -> None:
+def test_a_value_of_6_kb_is_refused_and_changes_nothing(call: Any, key: str, value: Any) -> None:
     call.ok("PUT", "/api/hot/lesson", {"text": "save often"})
     before = state(call)
-    refused = call("PUT", "/api/hot/owner_profile", {"numbers": list(range(1500))})
-    assert refused.refusal() == (413, "too_large", "owner_profile")
+    refused = call("PUT", f"/api/hot/{key}", value)
+    assert refused.refusal() == (413, "too_large", key)
     assert "kv set" in refused.text
     assert state(call) == before
 

@@ -9,6 +9,8 @@ from urllib.parse import quote
 import pytest
 
 KEYS = {
+    "archived_at",
+    "standing",
     "id", "text", "content", "type", "event", "subject", "outcome", "category",
     "original_category", "tags", "importance", "pinned", "source", "actor", "group", "position",
     "metadata", "data", "created_at", "updated_at", "last_accessed_at", "access_count",

@@ -100,7 +100,7 @@ def test_explain_shows_the_parts_of_the_relevance(house: Any) -> None:
         parts = memory["parts"]
         assert set(parts) == {
             *("match", "recency", "importance", "signals"),
-            *("words", "by", "lenders", "path", "reason"),
+            *("words", "by", "neighbours", "path", "reason"),
         }
         assert all(0 <= parts[name] <= 1 for name in ("match", "recency", "importance"))
         assert set(parts["words"]) <= {"green", "tea", "green tea"}

@@ -123,5 +123,13 @@ def test_a_legacy_type_is_stored_as_ours(call: Any, given: str, kept: str) -> No
 
 
 def test_a_memory_without_content_is_refused(call: Any) -> None:
+    for fields, field in (
+        ({"content": "x", "ttl": "nonsense"}, "ttl"),
+        ({"text": "x", "expires": "nonsense"}, "expires"),
+        ({"content": "  "}, "content"),
+    ):
+        error = call("POST", "/api/memory", fields).body["error"]
+        assert error["field"] == field
+        assert f"'{field}'" in error["message"]
     refused = call("POST", "/api/memory", {"type": "semantic", "subject": "note"})
     assert refused.refusal() == (400, "invalid", "text")

@@ -60,6 +60,60 @@ def test_what_has_changed_waits_until_it_is_sent_and_then_is_there(sqld, beginni
     assert call.ok("POST", "/api/sync", {"critical": True})["sent"] == 0
 
 
+def test_rows_and_cost_are_those_of_the_server_and_survive_a_restart(sqld, beginning, eventually):
+    prices = ("--set", "sync.prices.billion_reads=1000", "--set", "sync.prices.million_writes=1")
+    daemon, call = beginning(sqld.url, *prices)
+
+    def used() -> Any:
+        return call.ok("GET", "/api/sync")["usage"]["month"]
+
+    def counted() -> bool:
+        return (used()["rows_read"], used()["rows_written"]) == sqld.cost()
+
+    eventually(lambda: call.ok("GET", "/api/sync")["last_success"], "the first round is over")
+    call.store("Ana prefers tea")
+    call.ok("POST", "/api/sync")
+    eventually(counted, "all calls are answered")
+    read, written = sqld.cost()
+    assert written > 0
+    assert used()["cost"] == pytest.approx((read + written) / 1e6, abs=1e-6)
+    assert call.ok("GET", "/api/metrics")["daemon"]["replica_rows_written_month"] == written
+    agents = call.ok("GET", "/api/status")["agents"]
+    assert agents["default"]["sync"]["usage"]["month"]["rows_written"] == written
+    daemon.stop()
+    daemon.start()
+    eventually(lambda: call.ok("GET", "/api/sync")["last_success"], "the first round is over")
+    eventually(counted, "counting goes on")
+
+
+def test_a_budget_that_is_nearly_used_up_slows_replication_and_says_so(sqld, beginning, eventually):
+    _, call = beginning(sqld.url, "--set", "sync.budget=1", "--set", "sync.change_seconds=0.1")
+    eventually(lambda: call.ok("GET", "/api/sync")["last_success"], "the first round is over")
+    call.store("Ana prefers tea")
+    eventually(lambda: call.ok("GET", "/api/sync")["held_until"], "it is held back")
+    [problem] = call.ok("GET", "/api/status")["problems"]
+    assert (problem["code"], problem["lasting"]) == ("replica_slowed", False)
+    assert "sync.budget" in problem["message"]
+    assert call.ok("GET", "/api/sync")["queued"] > 0
+    assert call.ok("POST", "/api/sync")["sent"] > 0
+
+
+def test_a_question_without_an_answer_looks_for_it_on_the_replica(sqld, beginning, eventually):
+    _, here = beginning(sqld.url)
+    _, there = beginning(sqld.url, name="e")
+    for call in (here, there):
+        eventually(lambda call=call: call.ok("GET", "/api/sync")["last_success"], "the first round")
+    there.store("Ana prefers tea")
+    there.ok("POST", "/api/sync")
+    state = here.ok("GET", "/api/sync")
+    assert state["next_poll"] > time.time() + 300
+    # The next poll is minutes away, and only the question brings it forward.
+    eventually(
+        lambda: here.ok("POST", "/api/recall", {"query": "What does Ana prefer?"})["results"],
+        "the answer arrives",
+    )
+
+
 def test_a_server_that_is_gone_is_a_normal_state_with_a_next_try(sqld, beginning, eventually):
     _, call = beginning(sqld.url)
     eventually(lambda: call.ok("GET", "/api/sync")["last_success"], "the first round is over")
@@ -239,6 +293,26 @@ def test_another_database_is_sent_to_and_the_own_one_still_waits(
     assert "eyJ" not in answered.text
 
 
+def test_a_memory_is_sent_to_the_table_that_evoclaw_made(sqld, call):
+    sqld.query(EVOCLAWS)
+    insert = "INSERT INTO cold_memories VALUES (?, ?, ?, 'coast', 0.4, 1700000000, 2)"
+    sqld.query(insert, "e0", call.agent, "the old lighthouse")
+    there = {"url": sqld.url, "token": "x"}
+    key = call.store("the new lighthouse", category="coast", importance=0.9)["id"]
+    call.ok("POST", "/api/sync", there)
+    assert call.ok("POST", "/api/sync", there | {"memories": [key]})["sent"] == 1
+    assert sqld.query("SELECT id, text, importance FROM cold_memories WHERE id = 'e0'") == [
+        ["e0", "the old lighthouse", 0.4]
+    ]
+    assert sqld.query(f"SELECT agent_id, category FROM cold_memories WHERE id = '{key}'") == [
+        [call.agent, "coast"]
+    ]
+    # Both its table and our rows are searched.
+    found = call.ok("POST", "/api/cold/search", there | {"query": "lighthouse"})["results"]
+    assert [memory["id"] for memory in found] == [key, "e0"]
+    assert call("POST", "/api/sync", there | {"memories": ["nothing"]}).refusal()[0] == 404
+
+
 def test_a_database_that_evoclaw_filled_is_searched(sqld, call):
     sqld.query(EVOCLAWS)
     for number, text in enumerate(("the old lighthouse", "the new lighthouse by the sea")):
@@ -281,7 +355,7 @@ def test_a_device_is_listed_retired_and_taken_in_again(sqld, beginning):
     own = two.store("written while retired")["id"]
     key = devices["two"]["id"]
     retired = one.ok("POST", f"/api/devices/{key[:6]}/retire")
-    assert retired == {"id": key, "name": "two", "retired": True}
+    assert retired == {"id": key, "name": "two", "retired": True, "sealed": False}
     one.ok("DELETE", f"/api/memory/{gone}")
     one.ok("POST", "/api/sync")
     # The tombstone waits for those who were away, retired or not.

@@ -37,7 +37,8 @@ def test_a_text_is_distilled_in_evoclaws_shape_and_its_references_survive(call: 
     assert distilled["urls"] == ["https://a.example/plan"]
     assert found["mode"] == "rule"
     assert found["original_size"] == len(CHAT.encode())
-    assert found["distilled_size"] <= 100
+    compact = json.dumps(distilled, ensure_ascii=False, separators=(",", ":"))
+    assert found["distilled_size"] == len(compact.encode())
     assert len(found["core_summary"].encode()) == found["core_size"] <= 30
     assert found["stages"] == {
         "raw": found["original_size"],
@@ -45,6 +46,31 @@ def test_a_text_is_distilled_in_evoclaws_shape_and_its_references_survive(call: 
         "core": found["core_size"],
     }
     assert "core_summary" not in call.ok("POST", "/api/distill", {"text": CHAT})
+
+
+def test_the_limit_is_for_the_fact_and_its_details_stay(call: Any) -> None:
+    text = "User: Let's deploy to testnet first. Agent: Good idea, safer that way."
+    distilled = call.ok("POST", "/api/distill", {"text": text})["distilled"]
+    assert distilled["fact"] == "Let's deploy to testnet first"
+    assert distilled["topics"] == ["deploy", "testnet"]
+    assert distilled["actions"] == ["deploy to testnet first"]
+    text = "Ada: I was worried about the vet visit but Biscuit recovered and I'm relieved. Thanks!"
+    distilled = call.ok("POST", "/api/distill", {"text": text})["distilled"]
+    assert distilled["fact"] == text.removeprefix("Ada: ").removesuffix(". Thanks!")
+    assert distilled["topics"]
+    assert (distilled["people"], distilled["emotion"]) == (["Ada"], "worried → grateful")
+    long = call.ok("POST", "/api/distill", {"text": text, "max_bytes": 40})["distilled"]
+    assert len(long["fact"].encode()) <= 40
+    assert long["topics"] == distilled["topics"]
+
+
+def test_a_known_fact_that_is_stored_again_gets_its_new_references(call: Any) -> None:
+    call.store("Ada has moved the parser to Rust")
+    wish = {"text": "Ada has moved the parser to Rust. https://a.example/pr/7", "store": True}
+    (known,) = call.ok("POST", "/api/distill", wish)["stored"]
+    assert known["duplicate"]
+    (memory,) = call.ok("GET", "/api/memory")["results"]
+    assert memory["metadata"]["urls"] == ["https://a.example/pr/7"]
 
 
 def test_several_texts_are_answered_in_their_order(call: Any) -> None:
@@ -166,7 +192,7 @@ def test_the_same_from_many_callers_at_once_gets_in_once(call: Any) -> None:
     ("body", "field"),
     [
         ({"turns": [turn("x")]}, "conversation"),
-        ({"conversation": "c", "conversationId": "c", "turns": []}, "conversation"),
+        ({"conversation": "c", "conversationId": "c", "turns": []}, "conversationId"),
         ({"conversation": " ", "turns": [turn("x")]}, "conversation"),
         ({"conversation": "c"}, "turns"),
         ({"conversation": "c", "turns": []}, "turns"),
@@ -319,7 +345,7 @@ def test_recall_without_a_model_is_by_keywords_and_says_so(call: Any, mode: str)
     assert [one["text"] for one in found["results"]] == ["The server runs Debian"]
     assert found["mode"] == mode
     why = "no model is configured for tree; name one in llm.model"
-    assert found["llm"] == {"way": "rule", "tree": [], "why": why}
+    assert found["llm"] == {"method": "rule", "tree": [], "why": why}
     assert "llm" not in call.ok("POST", "/api/recall", {"query": "debian"})
 
 

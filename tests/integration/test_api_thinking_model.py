@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -126,6 +127,18 @@ def test_recall_finds_by_reasoning_what_has_no_word_of_the_question(
     assert prompt.index("people\n ada: Ada likes oolong\n") < prompt.index("what beverage")
 
 
+def test_a_model_names_categories(filled: Any, model_server: ModelServer) -> None:
+    model_server.says(TREE)
+    body = {"query": "what beverage?", "llm_endpoint": model_server.plain}
+    found = filled.ok("POST", "/api/tree/search", body)
+    assert (found["mode"], found["count"]) == ("llm", 1)
+    (path,) = found["results"]
+    assert (path["path"], path["reason"]) == ("people/ada", "it is about what she drinks")
+    asked = filled("GET", "/api/tree/search/prompt?query=what+beverage%3F").text
+    marked = model_server.heard[0].prompt
+    assert asked.partition("[tree ")[0] == marked.partition("[tree ")[0]
+
+
 def test_the_same_question_is_answered_from_memory(filled: Any, model_server: ModelServer) -> None:
     model_server.says(TREE)
     query = "which beverage would she enjoy most?"
@@ -147,7 +160,7 @@ def test_hybrid_adds_the_models_part_to_what_words_find(
     answer = filled.ok("POST", "/api/recall", body)
     texts = {one["text"] for one in answer["results"]}
     assert {"Ada likes oolong", "The hull is varnished in the morning"} <= texts
-    assert (answer["mode"], answer["llm"]["way"]) == ("hybrid", "llm")
+    assert (answer["mode"], answer["llm"]["method"]) == ("hybrid", "llm")
 
 
 def test_hybrid_does_not_wait_for_a_late_model(
@@ -160,7 +173,7 @@ def test_hybrid_does_not_wait_for_a_late_model(
     body = {"query": "hull", "mode": "hybrid", "llm_endpoint": model_server.plain}
     found = call.ok("POST", "/api/recall", body)
     assert [one["text"] for one in found["results"]] == ["The hull is varnished"]
-    assert found["llm"]["way"] == "rule"
+    assert found["llm"]["method"] == "rule"
     assert "in time" in found["llm"]["why"]
     assert daemon.stop() == 0, daemon.log.read_text()
 
@@ -181,7 +194,105 @@ def test_a_conversation_is_read_by_a_model_in_one_question(
     assert len(model_server.heard) == 1
 
 
+def test_the_callers_own_model_sums_up_the_conversation_too(
+    call: Any, model_server: ModelServer
+) -> None:
+    model_server.says(
+        "[]", '{"summary": "By their model.", "tags": ["tea"], "outcome": "resolved"}'
+    )
+    turns = [{"role": "user", "actor": "Ada", "text": TEA}]
+    body = {"conversation": "c", "turns": turns, "wait": True, "end": True}
+    answer = call.ok("POST", "/api/observe", body | {"llm_endpoint": model_server.plain})
+    assert answer["ended"]
+    assert len(model_server.heard) == 2
+    assert "oolong" in model_server.heard[1].prompt
+    (episode,) = call.ok("GET", "/api/episodes")["results"]
+    assert episode["summary"] == "By their model."
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/api/distill", {"text": "a"}),
+        ("/api/observe", {"conversation": "c", "text": "Ada: I like tea", "wait": True}),
+        ("/api/consolidate", {"mode": "quick"}),
+        ("/api/ingest", {}),
+        ("/api/recall", {"query": "tea"}),
+    ],
+)
+def test_a_model_is_only_asked_over_http(call: Any, path: str, body: Any) -> None:
+    call.store("so that the agent is there")
+    refused = call("POST", path, body | {"llm_endpoint": "ftp://127.0.0.1/complete"})
+    assert refused.refusal() == (400, "invalid", "llm_endpoint")
+    assert "http" in refused.body["error"]["message"]
+
+
+def test_several_texts_are_one_question(call: Any, model_server: ModelServer) -> None:
+    told = [
+        {"text": 2, "fact": "The ferry leaves at nine", "topics": ["ferry"]},
+        {"text": 1, "fact": "Ada ships the parser", "people": ["Ada"]},
+        {"text": 7, "fact": "made up"},
+    ]
+    model_server.says(json.dumps(told))
+    texts = ["Ada: I ship the parser", "The ferry leaves at nine o'clock", "Bob plays the cello"]
+    body = {"texts": texts, "llm_endpoint": model_server.plain}
+    first, second, third = call.ok("POST", "/api/distill", body)["results"]
+    assert len(model_server.heard) == 1
+    assert [one["distilled"]["fact"] for one in (first, second, third)] == [
+        "Ada ships the parser",
+        "The ferry leaves at nine",
+        "Bob plays the cello",
+    ]
+    assert (first["distilled"]["people"], second["distilled"]["topics"]) == (["Ada"], ["ferry"])
+    assert [one["mode"] for one in (first, second, third)] == ["llm", "llm", "rule"]
+    assert ["llm" in one for one in (first, second)] == [True, False]
+
+
+def test_every_fact_of_several_texts_comes_from_one_question(
+    call: Any, model_server: ModelServer
+) -> None:
+    told = [
+        {"text": 1, "fact": "Ada ships the parser"},
+        {"text": 2, "fact": "The ferry leaves at nine"},
+        {"text": 1, "fact": "Bob reads it"},
+    ]
+    model_server.says(json.dumps(told))
+    texts = ["Ada: I ship the parser, Bob reads it", "The ferry leaves at nine o'clock"]
+    body = {"texts": texts, "llm_endpoint": model_server.plain, "facts": True}
+    first, second = call.ok("POST", "/api/distill", body)["results"]
+    assert [one["fact"] for one in first["facts"]] == ["Ada ships the parser", "Bob reads it"]
+    assert [one["fact"] for one in second["facts"]] == ["The ferry leaves at nine"]
+    assert len(model_server.heard) == 1
+
+
 # By the configured model
+
+
+def test_nothing_short_goes_to_the_configured_model(
+    make_daemon: Callable[..., Any],
+    calls_of: Callable[..., Any],
+    eventually: Callable[..., None],
+    model_server: ModelServer,
+) -> None:
+    model = ("--set", "llm.model=openai/test", "--set", f"llm.api_base={model_server.base}")
+    quick = ("--set", "observe.debounce_seconds=0.05", "--set", "distillation.mode=llm")
+    daemon = make_daemon(*model, *quick, *PATIENT).start()
+    call = calls_of(daemon)
+    found = call.ok("POST", "/api/distill", {"text": "Ada: I ship the parser on Friday"})
+    assert (found["mode"], found.get("why")) == ("rule", None)
+    turns = [{"role": "user", "actor": "Ada", "text": TEA}]
+    call.ok("POST", "/api/observe", {"conversation": "c", "turns": turns, "end": True})
+    entries = daemon.folder() / "memory" / "episodes.jsonl"
+    eventually(
+        lambda: entries.is_file() and entries.read_bytes().endswith(b"\n"),
+        "the conversation was summed up",
+    )
+    note = daemon.folder() / "memory" / f"{datetime.now().astimezone().date()}.md"
+    note.write_text("- [x] Ordered the pump that we talked about in June\n", encoding="utf-8")
+    ingested = call.ok("POST", "/api/ingest", {})
+    assert (ingested["facts_stored"], ingested["mode"]) == (1, "rule")
+    assert model_server.heard == []
+    assert daemon.stop() == 0, daemon.log.read_text()
 
 
 def test_all_of_it_by_the_configured_model(
@@ -197,7 +308,7 @@ def test_all_of_it_by_the_configured_model(
         "You write the entry": '{"summary": "By a model.", "tags": ["a"], "outcome": "resolved"}',
         "You are given memories": '{"text": ""}',
         "You keep the tree": '{"operations": [{"type": "describe", "path": "people",'
-        ' "description": "Whom we know", "reason": "clearer"}]}',
+        ' "summary": "Whom we know", "reason": "clearer"}]}',
         "You read a daily note": '[{"text": "The pump was ordered in June"}]',
     }
 

@@ -21,6 +21,53 @@ def test_a_category_comes_with_its_parents(call: Any) -> None:
     assert nodes(call)["projects/boat"]["desc"] == "The ketch"
 
 
+def test_a_full_tree_refuses_a_category_and_names_the_least_used(call: Any) -> None:
+    paths = [f"p{n}/c{m}" for n in range(7) for m in range(6)]
+    for path in paths:
+        call.ok("PUT", "/api/tree", {"path": path, "desc": "made by hand"})
+    for path in paths[3:]:
+        call.store(f"about {path}", category=path)
+    before = nodes(call)
+    assert len(before) == 50
+    refused = call("PUT", "/api/tree", {"path": "p1/new", "desc": "one more"})
+    assert refused.refusal() == (409, "conflict", "path")
+    assert "50 of 50 categories" in refused.body["error"]["message"]
+    for path in paths[:3]:
+        assert path in refused.body["error"]["hint"]
+    assert nodes(call).keys() == before.keys()
+    assert call.ok("PUT", "/api/tree", {"path": paths[5], "desc": "told better"})["made"] is False
+
+
+def test_a_category_with_ten_below_it_refuses_one_more(call: Any) -> None:
+    for number in range(10):
+        call.ok("PUT", "/api/tree", {"path": f"boat/c{number}"})
+    call.store("x", category="other")
+    refused = call("PUT", "/api/tree", {"path": "boat/c10"})
+    assert refused.refusal() == (409, "conflict", "path")
+    assert "'boat' has 10 of 10" in refused.body["error"]["message"]
+    assert "boat/c0" in refused.body["error"]["hint"]
+    assert "other" not in refused.body["error"]["hint"]
+    assert "boat/c10" not in nodes(call)
+
+
+def test_a_memory_of_a_fifth_level_is_filed_at_the_fourth(call: Any) -> None:
+    stored = call.store("x", category="a/b/c/d/e")
+    assert stored["category"] == "a/b/c/d"
+    assert set(nodes(call)) == {"root", "a", "a/b", "a/b/c", "a/b/c/d"}
+    call.store("y", category="a/b/c/d")
+    for path, texts in (("a/b/c/d/e", ["x"]), ("a/b/c/d", ["y", "x"]), ("a/b/c/d/f", [])):
+        page = call.ok("GET", f"/api/memory?category={path}")
+        assert [found["text"] for found in page["results"]] == texts
+    # Nobody forgets more than was named.
+    forgotten = call.ok("POST", "/api/memory/forget", {"category": "a/b/c/d/e", "dry_run": True})
+    assert forgotten["total"] == 1
+    changed = call.ok("PUT", f"/api/memory/{stored['id']}", {"category": "v/w/x/y/z"})
+    assert changed["category"] == "v/w/x/y"
+    call.ok("PUT", "/api/hot/lesson", {"text": "ask first", "category": "a/b/c/d/e"})
+    (lesson,) = call.ok("GET", "/api/hot")["state"]["critical_lessons"]
+    assert lesson["category"] == "a/b/c/d"
+
+
 def prompt(call: Any) -> list[str]:
     text = call("GET", "/api/tree/prompt")
     assert text.headers["content-type"] == "text/plain; charset=utf-8"
@@ -49,6 +96,12 @@ def test_a_category_described_by_its_name_alone_shows_its_newest_memories(call: 
         "people",
         " ada: Ada has moved to the sea; Ada lives in Porto; Ada likes oolong",
     ]
+    size = len("\n".join(prompt(call)))
+    assert call.ok("GET", "/api/tree")["size_bytes"] == size
+    assert call.ok("GET", "/api/metrics")["tree_index_size_bytes"] == size
+    text = call("GET", "/api/tree/text").text
+    assert "people/ada — Ada has moved to the sea; Ada lives in Porto; Ada likes oolong" in text
+    assert f"Size: {size} / 2048 bytes" in text
 
 
 def test_fifty_described_categories_stay_and_are_all_shown_to_a_model(call: Any) -> None:
@@ -71,6 +124,36 @@ def test_fifty_described_categories_stay_and_are_all_shown_to_a_model(call: Any)
     assert lines[2].endswith("…")
 
 
+def test_a_category_is_found_by_words_or_by_the_models_question(call: Any) -> None:
+    call.store("Ada likes oolong", category="people/ada")
+    call.ok("PUT", "/api/tree", {"path": "boat", "desc": "all about the ketch"})
+    found = call.ok("POST", "/api/tree/search", {"query": "who painted the ketch?"})
+    assert found == {
+        "query": "who painted the ketch?",
+        "mode": "keyword",
+        "results": [
+            {"path": "boat", "relevance": 0.375, "reason": "has ketch?",
+             "desc": "all about the ketch"}
+        ],
+        "count": 1,
+    }  # fmt: skip
+    # The core of what is filed there counts too.
+    (ada,) = call.ok("POST", "/api/tree/search", {"query": "oolong"})["results"]
+    assert (ada["path"], ada["desc"]) == ("people/ada", "Ada likes oolong")
+    asked = call("GET", "/api/tree/search/prompt?query=which+beverage%3F")
+    assert asked.headers["content-type"] == "text/plain; charset=utf-8"
+    for part in (
+        "You decide in which categories",
+        '"relevance"',
+        " ada: Ada likes oolong",
+        "which",
+    ):
+        assert part in asked.text
+    by_model = call.ok("POST", "/api/tree/search", {"query": "ketch", "mode": "llm"})
+    assert (by_model["mode"], by_model["count"]) == ("keyword", 1)
+    assert "no model is configured" in by_model["why"]
+
+
 def test_an_empty_tree_is_an_empty_text_for_a_model(call: Any) -> None:
     assert prompt(call) == []
     call.store("x", category="root")
@@ -89,7 +172,8 @@ def test_counts_are_true_while_memories_come_and_go(call: Any) -> None:
     call.ok("PUT", f"/api/memory/{one['id']}", {"category": "c"})
     assert counts() == {"root": 3, "a": 1, "a/b": 0, "c": 1}
     call.ok("DELETE", f"/api/memory/{one['id']}")
-    assert counts() == {"root": 2, "a": 1, "a/b": 0, "c": 0}
+    # Nobody but the forgotten memory has named it.
+    assert counts() == {"root": 2, "a": 1, "a/b": 0}
 
 
 def test_only_a_category_without_memories_is_removed(call: Any) -> None:
@@ -99,6 +183,7 @@ def test_only_a_category_without_memories_is_removed(call: Any) -> None:
         assert refused.refusal() == (409, "conflict", "path")
     assert call("DELETE", "/api/tree?path=root").refusal() == (400, "invalid", "path")
     assert call("DELETE", "/api/tree").refusal() == (400, "invalid", "path")
+    call.ok("PUT", "/api/tree", {"path": "a/b/c", "desc": "made by a person"})
     call.ok("DELETE", f"/api/memory/{stored['id']}")
     assert call.ok("DELETE", "/api/tree?path=a") == {"path": "a", "removed": True}
     assert set(nodes(call)) == {"root"}

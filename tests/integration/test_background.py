@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from thermocline.daemon.runtime.background import Background
+from thermocline.daemon.api.serving import Background
 from thermocline.daemon.runtime.problems import Problems
 
 

@@ -20,9 +20,8 @@ from thermocline.daemon.memory import tree as trees
 from thermocline.daemon.memory.hot import HotLimits
 from thermocline.daemon.memory.merging import stranded
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.memory.scoring import score_of
+from thermocline.daemon.memory.scoring import WarmLimits, score_of
 from thermocline.daemon.memory.tree import TreeLimits
-from thermocline.daemon.memory.warm import WarmLimits
 from thermocline.daemon.recall.recall import Request, recall
 from thermocline.daemon.store import (
     documents,
@@ -33,13 +32,14 @@ from thermocline.daemon.store import (
     merging,
     selecting,
     tree_rows,
+    uses,
 )
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.database import connect_writer, migrate
-from thermocline.daemon.store.memory_table import SELECT, from_row
+from thermocline.daemon.store.limits import archive_faded, enforce_limits
+from thermocline.daemon.store.memory_rows import SELECT, from_row
 from thermocline.daemon.store.schema import MIGRATIONS
 from thermocline.daemon.store.selecting import Filters
-from thermocline.daemon.store.settling import archive_faded, settle
 from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import HybridClock
 
@@ -104,7 +104,7 @@ async def test_what_the_hot_state_gives_up_becomes_a_memory_that_recall_finds(
             hot_rows.save(tx, hot.update(hot_rows.load(tx.db), "lesson", lesson, tx.now))
 
         await store.write(learn)
-    await store.flush_faces()
+    await store.flush_state_files()
     content = (store.place.folder / documents.HOT_FILE).read_bytes()
     assert len(content) <= 1500
     kept = {lesson["text"].split()[2] for lesson in json.loads(content)["critical_lessons"]}
@@ -178,7 +178,7 @@ class Operations(RuleBasedStateMachine):
         tx = Transaction(self.db, now=self.now, device="d", rules=SMALL, clock=self.clock)
         for operation in operations:
             operation(tx)
-        settle(tx)
+        enforce_limits(tx)
         self.db.execute("COMMIT")
 
     @rule(number=NUMBERS, category=CATEGORIES, word=WORDS, importance=st.floats(0.0, 1.0))
@@ -220,7 +220,7 @@ class Operations(RuleBasedStateMachine):
 
     @rule(number=NUMBERS, times=st.integers(1, 3))
     def use(self, number: int, times: int) -> None:
-        self.commit(lambda tx: memories.count_answers(tx, [[f"id{number:04d}"]] * times))
+        self.commit(lambda tx: uses.count_answers(tx, [[f"id{number:04d}"]] * times))
 
     @rule(one=NUMBERS, other=NUMBERS)
     def merge(self, one: int, other: int) -> None:
@@ -295,7 +295,7 @@ class Operations(RuleBasedStateMachine):
             return
         merged = "SELECT id, merged_into FROM memories WHERE merged_into IS NOT NULL"
         pairs = set(self.db.execute(merged).fetchall())
-        apart = merging.kept_apart(self.db)
+        apart = merging.merge_exclusions(self.db)
         assert apart <= self.texts.keys() - dict(pairs).keys()
         assert stranded(dict(pairs), self.texts.keys() - dict(pairs).keys()) == []
 

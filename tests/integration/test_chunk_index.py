@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from daemon_process import Daemon, wait_until
 
@@ -312,6 +313,41 @@ def test_the_chunks_of_a_file_are_listed_by_their_lines(desk: Desk) -> None:
     assert desk.found("red")[0].endswith(f":{chunks[-1].start_line}-{chunks[-1].end_line}")
     with pytest.raises(ApiError, match="not a watched file"):
         desk.client.files_chunks("/nowhere.md")
+
+
+def test_every_search_reads_a_changed_file_first_and_says_so(desk: Desk) -> None:
+    """Each of them right after a write, as an agent asks that has just written."""
+    searches: list[Callable[[str], Any]] = [
+        lambda word: desk.client.recall(f"the {word} of the mill"),
+        lambda word: desk.client.context(f"the {word} of the mill"),
+        lambda word: desk.client.use_tool(
+            "memory_search", {"query": f"{word} mill"}, tools="profclaw"
+        ),
+    ]
+    for number, search in enumerate(searches * 5):
+        word = f"sluice{'abcdefghijklmno'[number]}"
+        desk.write(f"{word}.md", f"# Mill\n\nThe {word} of the mill is oiled on Mondays.\n")
+        answer = msgspec.to_builtins(search(word))
+        assert f"The {word} of" in json.dumps(answer)
+        assert answer.get("auto_synced", answer.get("autoSynced")) is True
+    assert msgspec.to_builtins(desk.client.recall("the mill")).get("auto_synced") is None
+
+
+def test_chunks_are_listed_with_text_and_hash(desk: Desk) -> None:
+    path = str(desk.write("mill.md", "# Mill\n\nThe wheel turns.\n"))
+    desk.finds("wheel", "mill.md:1-3")
+    [before] = desk.client.files_chunks(path).results
+    assert "The wheel turns." in before.text
+    desk.write("mill.md", "# Mill\n\nThe wheel stands.\n")
+    desk.finds("stands", "mill.md:1-3")
+    [after] = desk.client.files_chunks(path).results
+    assert (len(after.hash), after.hash != before.hash) == (len(before.hash), True)
+
+
+def test_the_whole_file_system_is_not_watched(desk: Desk) -> None:
+    for path in ("/", "/..", "//"):
+        with pytest.raises(ApiError, match="whole file system"):
+            desk.client.files_add(path)
 
 
 def test_a_search_says_whether_it_waited(desk: Desk, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import key_values, memories, rows
+from thermocline.daemon.store.agent_paths import AgentPaths
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.place import Place
 from thermocline.sync import TOO_HIGH, HybridClock
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
@@ -75,7 +75,7 @@ def test_a_clock_that_runs_gives_versions_that_show_its_milliseconds() -> None:
 
 
 async def test_every_update_survives_every_jump_and_the_last_one_wins(
-    open_store: OpenStore, make_place: Callable[..., Place], make_memory: Callable[..., Memory]
+    open_store: OpenStore, make_place: Callable[..., AgentPaths], make_memory: Callable[..., Memory]
 ) -> None:
     wall = Wall()
     place = make_place()
@@ -87,8 +87,8 @@ async def test_every_update_survives_every_jump_and_the_last_one_wins(
         for value in range(3):
             text = f"{number}.{value}"
             await store.write(lambda tx, text=text: key_values.put(tx, "key", text))
-            assert await store.read(lambda db: key_values.get(db, "key").value) == text
-        row = await store.read(lambda db: rows.load(db, key_values.KIND, "key"))
+            assert await store.read(lambda db: key_values.PAIRS.get(db, "key").value) == text
+        row = await store.read(lambda db: rows.load(db, key_values.PAIRS.kind, "key"))
         versions.append(row.clocks.latest[0])
         await store.close()
     assert versions == sorted(set(versions))
@@ -101,11 +101,11 @@ async def test_every_update_survives_every_jump_and_the_last_one_wins(
 async def test_a_jump_makes_nothing_run_busily(open_store: OpenStore, jump: float) -> None:
     wall = Wall()
     store = await open_store(now=wall)
-    await store.flush_faces()
+    await store.flush_state_files()
     wall.time += jump
     await store.write(lambda tx: key_values.put(tx, "key", "value"))
-    await store.tend()
-    await store.flush_faces()
+    await store.run_maintenance()
+    await store.flush_state_files()
     before = wall.asked
     for _ in range(50):
         await asyncio.sleep(0.005)
@@ -119,9 +119,9 @@ async def test_a_memory_with_an_expiry_goes_when_its_time_comes_and_not_before(
     store = await open_store(now=wall)
     await store.write(lambda tx: memories.insert(tx, make_memory(1, expires_at=NOW + 10.0)))
     wall.time = NOW - 10 * YEAR
-    await store.tend()
+    await store.run_maintenance()
     assert await store.read(lambda db: memories.find(db, "m00001").id) == "m00001"
     wall.time = NOW + 11.0
-    await store.tend()
+    await store.run_maintenance()
     left = await store.read(lambda db: db.execute("SELECT count(*) FROM memories").fetchone())
     assert left == (0,)

@@ -13,24 +13,29 @@ import pytest
 from msgspec import UNSET, structs
 from scripted_model import ScriptedModel
 
-from thermocline.daemon.config.settings import Cold, Merging, Rules
+from thermocline.daemon.config.settings import Cold, Ingest, Merging, Rules
 from thermocline.daemon.errors import NotFound
-from thermocline.daemon.llm.questions import read_prompts
+from thermocline.daemon.llm.model import read_prompts
+from thermocline.daemon.maintenance import history, rebuilding
+from thermocline.daemon.maintenance.consolidation import (
+    STAGES,
+    STEPS,
+    Stages,
+    consolidate,
+    steps_of,
+)
+from thermocline.daemon.maintenance.daily_notes import Folder, Work
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.memory.tree_rebuild import TreeChange
-from thermocline.daemon.shapes.upkeep import Consolidated, ConsolidationMode, Scores, Step
-from thermocline.daemon.store import hot_rows, memories, metrics, noted, rows, tree_rows
+from thermocline.daemon.schemas.upkeep import Consolidated, ConsolidationMode, Scores, Step
+from thermocline.daemon.store import hot_rows, memories, meta, metrics, rows, tree_rows
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.documents import metrics_document
 from thermocline.daemon.store.engine import CHECKED
-from thermocline.daemon.store.memory_table import SELECT, from_row
+from thermocline.daemon.store.memory_rows import SELECT, from_row
 from thermocline.daemon.store.transaction import Event, Transaction
-from thermocline.daemon.thinking.model_or_rules import ModelOrRules
-from thermocline.daemon.upkeep import history, rebuilding
-from thermocline.daemon.upkeep.consolidation import STAGES, STEPS, Stages, consolidate, steps_of
-from thermocline.daemon.upkeep.ingesting import Ingestion, Work
-from thermocline.daemon.upkeep.notes import Folder
+from thermocline.daemon.tasks.model_or_rules import ModelOrRules
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 NOW = 1_795_258_800.0
@@ -56,9 +61,8 @@ class Upkept:
             "store": self.store,
             "mode": mode,
             "dry_run": False,
-            "ingestion": Ingestion(
-                (Folder("own", self.store.place.folder / "memory"),), {"boat": "boat"}, 2, 100_000
-            ),
+            "folders": (Folder("own", self.store.place.folder / "memory"),),
+            "notes": Ingest(categories={"boat": "boat"}),
             "zone": UTC,
         }
         return Work(**given | fields)
@@ -314,7 +318,7 @@ async def test_every_answer_counts_what_was_merged_what_faded_and_what_is_fading
 async def test_a_dry_run_changes_nothing_and_says_what_would_be_done(upkept: Upkept) -> None:
     upkept.note()
     await upkept.add(memory("faded", days=40), memory("gone", expires_at=NOW + 1))
-    await upkept.store.flush_faces()
+    await upkept.store.flush_state_files()
 
     def dump(db: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
         tables = db.execute(
@@ -433,7 +437,7 @@ async def test_damaged_notes_are_as_if_there_were_none(upkept: Upkept) -> None:
         # One that can be read, but is of no day.
         names = structs.fields(history.Day)
         no_day = {field.encode_name: 0 for field in names} | {"date": "soon"}
-        noted.write(tx, "day/soon", no_day)
+        meta.write(tx, "day/soon", no_day)
 
     upkept.note()
     await upkept.store.write(spoil)

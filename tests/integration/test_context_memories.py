@@ -44,12 +44,20 @@ def others(count: int) -> Iterator[dict[str, Any]]:
         }
 
 
-@pytest.fixture
-def crowd(call: Any) -> Any:
-    """Calls of an agent with a thousand memories."""
+@pytest.fixture(scope="module")
+def thousand(shared_daemon: Any, calls_of: Any) -> str:
+    """An agent with a thousand memories, which the tests copy."""
+    call = calls_of(shared_daemon, "thousand")
     for begin in range(0, 1_000, 500):
         some = [*others(1_000)][begin : begin + 500]
         call.ok("POST", "/api/memory/batch", {"memories": some})
+    return str(call.agent)
+
+
+@pytest.fixture
+def crowd(call: Any, thousand: str, copy_agent: Any) -> Any:
+    """Calls of an agent with a thousand memories."""
+    copy_agent(thousand, call.agent)
     return call
 
 

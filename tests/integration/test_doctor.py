@@ -1,4 +1,4 @@
-"""`thermocline doctor`: each thing is made wrong on purpose, and found with its remedy."""
+"""`thermocline doctor`: each thing is made wrong on purpose, and found with its fix."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ from typing import Any
 import msgspec
 import pytest
 from daemon_process import PROGRAM, Daemon
+from static_model import write
 
 from thermocline.daemon.client import Client
-from thermocline.daemon.doctor import machine, remote
-from thermocline.daemon.doctor.checks import CHECKS, Line, examine
-from thermocline.daemon.doctor.exam import UNIT, Exam, begin
-from thermocline.daemon.shapes.status import Problem
+from thermocline.daemon.doctor import device, remote
+from thermocline.daemon.doctor.checks import CHECKS, examine
+from thermocline.daemon.doctor.context import UNIT, CheckResult, DeviceContext, begin
+from thermocline.daemon.llm import encoder
+from thermocline.daemon.schemas.status import Problem
 
 
 class Patient:
@@ -53,23 +55,23 @@ class Patient:
     def configure(self, **sections: Any) -> None:
         self.write("etc/thermocline/config.json", json.dumps(sections))
 
-    def exam(self, **changes: Any) -> Exam:
+    def exam(self, **changes: Any) -> DeviceContext:
         with Client(str(self.socket), timeout=5.0) as client:
             found = begin(self.env, client, str(self.state), self.root)
         return msgspec.structs.replace(found, **changes)
 
-    def says(self, check: str, **changes: Any) -> list[Line]:
+    def says(self, check: str, **changes: Any) -> list[CheckResult]:
         """What the check finds."""
         assert check in CHECKS
         return [line for line in examine(self.exam(**changes)) if line.check == check]
 
 
-def one(lines: list[Line], level: str, message: str, remedy: str) -> None:
+def one(lines: list[CheckResult], level: str, message: str, fix: str) -> None:
     """There is one finding, with these words."""
     (line,) = lines
     assert line.level == level
     assert message in line.message
-    assert remedy in line.remedy
+    assert fix in line.fix
 
 
 @pytest.fixture
@@ -190,7 +192,7 @@ def test_a_unit_whose_command_is_gone(patient: Patient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "level", "message", "remedy"),
+    ("told", "level", "message", "fix"),
     [
         ("ActiveState=failed\nResult=watchdog\nNRestarts=9", "failure", "watchdog", "reset-failed"),
         ("ActiveState=active\nResult=success\nNRestarts=2", "warning", "2 times", "journalctl"),
@@ -199,7 +201,7 @@ def test_a_unit_whose_command_is_gone(patient: Patient) -> None:
 )
 def test_a_service_that_fails(
     patient: Patient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    told: str, level: str, message: str, remedy: str,
+    told: str, level: str, message: str, fix: str,
 ) -> None:  # fmt: skip
     patient.write(UNIT, "[Service]\nExecStart=/bin/thermocline daemon\n")
     patient.write("bin/thermocline", "").chmod(0o755)
@@ -209,7 +211,7 @@ def test_a_service_that_fails(
     systemctl.write_text(f"#!/bin/sh\necho '{told}'\n")
     systemctl.chmod(0o755)
     monkeypatch.setenv("PATH", f"{systemctl.parent}:{os.environ['PATH']}")
-    one(patient.says("systemd"), level, message, remedy)
+    one(patient.says("systemd"), level, message, fix)
 
 
 def test_a_state_folder_that_a_process_holds_without_answering(patient: Patient) -> None:
@@ -268,13 +270,13 @@ def test_what_the_daemon_itself_reports(
     problem = Problem("full", "no room", "make room", since=0.0, lasting=True)
     status = msgspec.structs.replace(exam.status, problems=[problem], version="0.0.1")
     reported, older = patient.says("daemon", status=status)
-    assert (reported.level, reported.message, reported.remedy) == (
+    assert (reported.level, reported.message, reported.fix) == (
         "failure",
         "no room",
         "make room",
     )
     assert "0.0.1" in older.message
-    assert "restart" in older.remedy
+    assert "restart" in older.fix
 
 
 @pytest.mark.parametrize("how", ["pages", "head", "later"])
@@ -358,7 +360,7 @@ def test_a_replica_that_cannot_be_reached(patient: Patient, tmp_path: Path) -> N
     patient.configure(sync={"url": "http://127.0.0.1:1"})
     (found,) = patient.says("replica")
     assert found.level in ("warning", "failure")
-    assert found.remedy
+    assert found.fix
     patient.configure(sync={"url": f"file:{tmp_path}/unplugged/replica.db"})
     one(patient.says("replica"), "failure", "unplugged is not there", "attach the disk")
     patient.configure(sync={"url": f"file:{tmp_path}/replica.db"})
@@ -393,10 +395,25 @@ def test_a_model_that_cannot_be_called(
     assert "models' keys" in patient.says("model")[1].message
 
 
+def test_a_static_encoder_that_is_not_there(
+    patient: Patient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert patient.says("encoder")[0].level == "ok"
+    patient.configure(llm={"models": {"embed": [f"static:{tmp_path}"]}})
+    assert patient.says("model")[0].level == "ok"
+    missing = patient.says("encoder")
+    assert [line.level for line in missing] == ["failure", "failure"]
+    assert f"{tmp_path}/tokenizer.json is not there" in missing[0].message
+    write(tmp_path)
+    assert patient.says("encoder")[0].level == "ok"
+    monkeypatch.setattr(encoder, "find_spec", lambda _: None)
+    one(patient.says("encoder"), "failure", "numpy and tokenizers is not installed", "encoder")
+
+
 def test_a_sqlite_without_full_text_search(
     patient: Patient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine, "_OLDEST_SQLITE", (99, 0, 0))
+    monkeypatch.setattr(device, "_OLDEST_SQLITE", (99, 0, 0))
     one(patient.says("sqlite"), "failure", "is too old", "3.37")
 
     def without(*_: object) -> sqlite3.Connection:
@@ -407,7 +424,7 @@ def test_a_sqlite_without_full_text_search(
 
 
 @pytest.mark.parametrize(
-    ("error", "message", "remedy"),
+    ("error", "message", "fix"),
     [
         (PermissionError(13, "Permission denied", "/x"), "look at /x: permission denied", "sudo"),
         (KeyError("x"), "the check itself failed: KeyError", "report it"),
@@ -415,13 +432,13 @@ def test_a_sqlite_without_full_text_search(
 )
 def test_a_check_that_cannot_be_made_hides_no_other(
     patient: Patient, monkeypatch: pytest.MonkeyPatch,
-    error: Exception, message: str, remedy: str,
+    error: Exception, message: str, fix: str,
 ) -> None:  # fmt: skip
-    def fail(_: Exam) -> Iterator[Any]:
+    def fail(_: DeviceContext) -> Iterator[Any]:
         raise error
 
     monkeypatch.setitem(CHECKS, "disk", fail)
-    one(patient.says("disk"), "warning", message, remedy)
+    one(patient.says("disk"), "warning", message, fix)
     assert patient.says("clock")[0].level == "ok"
 
 
@@ -446,4 +463,4 @@ def test_the_command_shows_remedies_and_its_code_says_whether_something_failed(
     assert told["ok"] is False
     (found,) = (each for each in told["findings"] if each["check"] == "socket")
     assert found["level"] == "failure"
-    assert found["remedy"]
+    assert found["fix"]

@@ -13,13 +13,12 @@ from thermocline.daemon.config.settings import Rules, StoreSettings
 from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import key_values
+from thermocline.daemon.store.agent_paths import DeviceId, StoreContext
 from thermocline.daemon.store.agents import Agents
-from thermocline.daemon.store.device import DeviceId
-from thermocline.daemon.store.place import Surroundings
 
 
 def settle(client, eventually):
-    eventually(lambda: not client.status().agents["default"].faces_pending, "files written")
+    eventually(lambda: not client.status().agents["default"].state_files_pending, "files written")
 
 
 def test_half_written_files_of_a_killed_daemon_are_removed(daemon):
@@ -59,7 +58,7 @@ def test_a_file_size_limit_refuses_writes_and_reads_go_on(daemon, eventually):
 def agents(tmp_path):
     threads = ThreadPoolExecutor(2)
     rules = Rules()
-    around = Surroundings(
+    context = StoreContext(
         threads=threads,
         problems=Problems(),
         now=lambda: 1_790_000_000.0,
@@ -69,10 +68,10 @@ def agents(tmp_path):
         importer=TakeOver(),
         device=DeviceId(tmp_path),
         readers=1,
-        face_delay_seconds=lambda: 0.01,
+        state_file_delay_seconds=lambda: 0.01,
     )
     settings = StoreSettings(idle_close_seconds=0.0, max_open_agents=8)
-    yield Agents(tmp_path, workspaces={}, cache_kb=512, around=around, settings=lambda: settings)
+    yield Agents(tmp_path, workspaces={}, cache_kb=512, context=context, settings=lambda: settings)
     threads.shutdown()
 
 
@@ -101,5 +100,5 @@ async def test_what_is_stored_after_a_folder_was_removed_under_a_reader_is_kept(
     async with agents.use("ada", create=False) as new:
         assert new is not old
         assert new.place.database.exists()
-        assert await new.read(lambda db: key_values.get(db, "key").value) == "new"
+        assert await new.read(lambda db: key_values.PAIRS.get(db, "key").value) == "new"
     await agents.close()

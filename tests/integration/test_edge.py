@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import resource
 import socket
+import subprocess
+import sys
 import threading
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,8 +45,9 @@ def daemon(shared_daemon: Any) -> Any:
 
 
 def test_a_malformed_head_is_one_line_in_the_log_without_what_was_sent(
-    daemon: Any, wire: Any
+    make_daemon: Any, wire: Any
 ) -> None:
+    daemon = make_daemon().start()
     before = daemon.log.stat().st_size
     for head in MALFORMED * 10:
         one = wire(daemon.socket)
@@ -105,6 +111,41 @@ def test_a_reader_of_events_that_leaves_is_no_traceback(
     assert "ERROR" not in said
 
 
+# Malformed requests
+
+
+def test_a_request_before_garbage_in_the_same_read_is_answered(wire: Any) -> None:
+    one = wire()
+    one.send(HEALTH + b"garbage\r\n\r\n")
+    assert one.answer().status == 200
+    assert one.answer().refusal()[:2] == (400, "invalid")
+    assert one.closed()
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        b"\r\n" * 20_000,
+        b"GET" + b" " * 40_000,
+        b"POST /api/memory HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1;"
+        + b"a" * 40_000,
+    ],
+    ids=["blank lines", "spaces", "the extension of a chunk"],
+)
+def test_what_means_nothing_has_a_limit(wire: Any, nothing: bytes) -> None:
+    one = wire()
+    with contextlib.suppress(OSError):
+        one.send(nothing)
+    assert one.answer("POST").status in {400, 431}
+    assert one.closed()
+
+
+def test_a_malformed_request_is_answered_in_http_1_1(wire: Any) -> None:
+    one = wire()
+    one.send(b"nonsense\r\n\r\n")
+    assert one.socket.recv(65_536).startswith(b"HTTP/1.1 400 ")
+
+
 # Half-closed connections
 
 
@@ -153,7 +194,7 @@ def test_a_large_body_before_a_half_close_is_read_whole(call: Any, wire: Any) ->
 def test_a_body_cut_off_by_a_half_close_is_not_waited_for(wire: Any) -> None:
     one = wire(timeout=60)
     half_closed(one, b"POST /api/memory HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n{")
-    assert one.answer("POST").status in {0, 400}
+    assert one.answer("POST").status == 400
     assert one.closed()
 
 
@@ -212,6 +253,7 @@ def test_the_status_is_told_when_no_file_can_be_opened(make_daemon: Any, wire: A
             if target == b"/api/status":
                 assert answered.body["memory_bytes"] > 1 << 20
                 assert answered.body["agents"]["default"]["memories"] == 1
+                assert answered.body["agents"]["default"]["size_bytes"] > 1 << 14
     finally:
         resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
 
@@ -260,3 +302,99 @@ def test_a_large_body_finds_room_once_others_that_began_theirs_have_left(
         one.close()
     body = {"memories": [{"text": "x" * 50_000}] * 10}
     assert len(call.ok("POST", "/api/memory/batch", body)["results"]) == 10
+
+
+# What holds the daemon's resources
+
+
+READS = ("/api/export", "/api/memory?limit=500", "/api/recall?query=boats&limit=100")
+NOT_READING = """
+import socket, sys, time
+kept = []
+for number in range(200):
+    one = socket.socket(socket.AF_UNIX)
+    one.connect(sys.argv[1])
+    path = sys.argv[2 + number % (len(sys.argv) - 2)]
+    head = f"GET {path} HTTP/1.1\\r\\nHost: x\\r\\nX-Agent: boats\\r\\n\\r\\n"
+    one.sendall(head.encode())
+    kept.append(one)
+print("asked", flush=True)
+sys.stdin.read()
+"""
+
+
+def seconds_without_processor(pid: int) -> float:
+    """How long the threads of a process were ready to run and did not, summed up."""
+    waited = 0
+    for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError):
+            waited += int(task.read_text().split()[1])
+    return waited / 1e9
+
+
+def test_two_hundred_callers_that_do_not_read_delay_others_by_a_tenth_of_a_second(
+    make_daemon: Any, calls_of: Any
+) -> None:
+    daemon = make_daemon().start()
+    call = calls_of(daemon, "boats")
+    texts = [{"text": f"crate {n} of the boats went down the river " * 8} for n in range(2_000)]
+    for first in range(0, len(texts), 400):
+        call.ok("POST", "/api/memory/batch", {"memories": texts[first : first + 400]})
+
+    def delays() -> list[float]:
+        """What a question takes, but for the time in which others had the processors."""
+        seconds = []
+        for _ in range(60):
+            began, waited = time.monotonic(), seconds_without_processor(daemon.process.pid)
+            call.ok("POST", "/api/recall", {"query": "the river"})
+            took = time.monotonic() - began
+            waited = seconds_without_processor(daemon.process.pid) - waited
+            seconds.append(took - waited)
+        return sorted(seconds)
+
+    alone = delays()
+    words = [sys.executable, "-c", NOT_READING, str(call.path), *READS]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as others:
+        assert others.stdout is not None
+        assert others.stdout.readline() == b"asked\n"
+        meanwhile = delays()
+        assert others.stdin is not None
+        others.stdin.close()
+    # Those that ask while the two hundred requests begin are among the slowest tenth.
+    assert meanwhile[54] < alone[30] + 0.1, meanwhile
+
+
+def test_without_a_file_to_open_a_call_is_refused_with_the_reason(
+    make_daemon: Any, calls_of: Any, wire: Any
+) -> None:
+    daemon = make_daemon().start()
+    call = calls_of(daemon)
+    call.store("the boat is red")
+    calls = [
+        *(("GET", path, None) for path in (*READS, "/api/backup", "/api/context?query=boat")),
+        ("POST", "/api/memory", {"text": "the mast is short"}),
+        ("POST", "/api/episodes", {"summary": "we sailed"}),
+        ("POST", "/api/observe", {"conversation": "c", "text": "I like tea", "wait": True}),
+    ]
+    wires = [wire(daemon.socket) for _ in calls]
+    for one in wires:
+        one.send(HEALTH)
+        assert one.answer().status == 200
+    number = daemon.process.pid
+    hard = resource.prlimit(number, resource.RLIMIT_NOFILE)[1]
+    resource.prlimit(number, resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        refused = []
+        for one, (method, path, body) in zip(wires, calls, strict=True):
+            data = b"" if body is None else json.dumps(body).encode()
+            head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nX-Agent: default\r\n"
+            one.send(f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data)
+            answer = one.answer(method)
+            if answer.status >= 400:
+                refused.append((path, *answer.refusal()[:2]))
+                assert "too many files are open" in answer.text, answer.text
+        assert refused
+        assert {(status, code) for _, status, code in refused} == {(503, "unavailable")}
+    finally:
+        resource.prlimit(number, resource.RLIMIT_NOFILE, (hard, hard))
+    assert call.ok("GET", "/api/recall?query=boat")["results"]

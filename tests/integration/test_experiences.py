@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from daemon_process import wait_until
 from desks import Desk, Replica
 from device import Device
+from shells import Shell
 
 from thermocline.daemon.store import experiences
 
@@ -49,7 +52,7 @@ def test_an_experience_is_stored_read_and_deleted(call: Any) -> None:
         ({"type": "joy"}, "type"),
         ({"weight": 0}, "weight"),
         ({"success_score": 2}, "success_score"),
-        ({"user": "a", "userId": "b"}, "user"),
+        ({"user": "a", "userId": "b"}, "userId"),
         ({"mood": "good"}, "mood"),
     ],
 )
@@ -134,7 +137,7 @@ def test_a_use_of_what_was_pruned_brings_it_back(call: Any) -> None:
     made = add(call, weight=0.04)
     call.ok("POST", "/api/experiences/prune", {})
     used = call.ok("POST", f"/api/experiences/{made['id']}/use")
-    assert (used["use_count"], "pruned_at" in used) == (2, False)
+    assert (used["use_count"], used["pruned_at"]) == (2, None)
     assert call.ok("GET", "/api/experiences")["total"] == 1
     assert call("POST", "/api/experiences/nosuch/use").status == 404
 
@@ -212,7 +215,49 @@ def test_uses_of_two_devices_count_both() -> None:
     there.write(lambda tx: experiences.prefer(tx, "ana", "editor", "vim"))
     for desk in (here, there, here, there):
         desk.sync()
-    counts = [experiences.get(desk.db, made.id).use_count for desk in (here, there)]
+    counts = [experiences.EXPERIENCES.get(desk.db, made.id).use_count for desk in (here, there)]
     assert counts == [5, 5]
     found, total = experiences.page(here.db, now=here.now, limit=5)
     assert (total, found[0].use_count) == (1, 5)
+
+
+def aged(call: Any, days: float, key: str = "old") -> str:
+    """An experience that was last used some days ago; the id."""
+    at = time.time() - days * DAY
+    experience = HANGS | {"id": key, "created_at": at, "last_used_at": at}
+    call.ok("POST", "/api/import", {"experiences": [experience]})
+    return key
+
+
+def test_the_half_life_is_an_argument_of_lists_and_prunes(call: Any) -> None:
+    key = aged(call, 60)
+    for days, weight in ((30, 0.25), (60, 0.5), (10, 1 / 64)):
+        [one] = call.ok("GET", f"/api/experiences?half_life_days={days}")["experiences"]
+        assert one["weight"] == pytest.approx(weight, rel=0.01)
+    assert call.ok("GET", "/api/experiences?halfLifeDays=60&minWeight=0.4")["total"] == 1
+    assert call.ok("GET", "/api/experiences?half_life_days=30&min_weight=0.4")["total"] == 0
+    for days in (0.5, 366):
+        refused = call("POST", "/api/experiences/prune", {"halfLifeDays": days})
+        assert refused.body["error"]["field"] == "half_life_days"
+    would = call.ok("POST", "/api/experiences/prune", {"half_life_days": 10, "dry_run": True})
+    assert [one["id"] for one in would["pruned"]] == [key]
+    assert call.ok("POST", "/api/experiences/prune", {})["pruned"] == []
+    shell = Shell(call.path, call.agent)
+    assert "pruned 1 experience" in shell.out("experiences", "prune", "--half-life-days", "10")
+
+
+def test_the_half_life_of_the_settings_decides_what_is_found(
+    make_daemon: Any, calls_of: Any
+) -> None:
+    daemon = make_daemon("--set=experiences.half_life_days=365").start()
+    call = calls_of(daemon)
+    aged(call, 200)
+    [one] = call.ok("GET", "/api/experiences")["experiences"]
+    assert one["weight"] == pytest.approx(0.5 ** (200 / 365), rel=0.01)
+    query = {"query": "the deploy hangs on the queue"}
+
+    def found() -> list[str]:
+        return [hit["source"] for hit in call.ok("POST", "/api/recall", query)["results"]]
+
+    wait_until(lambda: "experience" in found(), "it is found after 200 days")
+    assert call.ok("GET", "/api/experiences/stats")["faded"] == 0

@@ -17,8 +17,8 @@ from pathlib import Path
 import fault_proxy as fault_proxy_module
 import pytest
 from fault_proxy import FaultProxy
+from machine import free_port
 from plain_server import BODY, PlainServer
-from ports import free_port
 from sqld_server import Sqld
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ports import free_port
+from machine import free_port
 
 from thermocline.daemon.client import ApiError
 

@@ -22,17 +22,17 @@ async def test_an_index_that_has_grown_is_merged_into_one_part_and_then_left_alo
     for first in range(0, 600, 150):
         await store.write(lambda tx, first=first: stored(tx, make_memory, first, first + 150))
     assert await store.read(parts) > 1
-    await store.tend()
+    await store.run_maintenance()
     assert await store.read(parts) == 1
     assert await store.read(found) == 600
     await store.write(lambda tx: stored(tx, make_memory, 600, 700))
-    await store.tend()
+    await store.run_maintenance()
     assert await store.read(parts) == 2
 
 
 async def test_an_empty_index_needs_no_merging(open_store: OpenStore) -> None:
     store = await open_store()
-    assert not await store.read(full_text.is_loose)
+    assert not await store.read(full_text.needs_merge)
 
 
 def stored(tx: Transaction, make_memory: MakeMemory, first: int, last: int) -> None:
@@ -58,9 +58,9 @@ async def test_an_index_that_was_merged_five_hundred_times_is_built_again(
     for number in range(1000, 1510):
         await store.write(lambda tx, number=number: stored(tx, make_memory, number, number + 1))
         await store.write(full_text.merge)
-    was_deep = await store.read(full_text.is_deep)
+    was_deep = await store.read(full_text.needs_rebuild)
     # Releases of SQLite from 3.41 on add no levels without end.
     assert was_deep or sqlite3.sqlite_version_info >= (3, 41)
-    await store.tend()
-    assert not await store.read(full_text.is_deep)
+    await store.run_maintenance()
+    assert not await store.read(full_text.needs_rebuild)
     assert await store.read(found) == 530

@@ -14,8 +14,10 @@ import pytest
 
 from thermocline.daemon.memory import hot
 from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.runtime import atomic
 from thermocline.daemon.runtime.problems import Problems
-from thermocline.daemon.store import atomic, hot_rows, key_values, memories, memory_md
+from thermocline.daemon.store import hot_rows, key_values, memories, memory_md
+from thermocline.daemon.store.agent_paths import AgentPaths
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.documents import (
     FILES,
@@ -23,12 +25,11 @@ from thermocline.daemon.store.documents import (
     MARKDOWN_FILE,
     WARM_FILE,
 )
-from thermocline.daemon.store.memory_table import SELECT, from_row
-from thermocline.daemon.store.place import Place
+from thermocline.daemon.store.memory_rows import SELECT, from_row
 from thermocline.daemon.store.transaction import Transaction
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
-MakePlace: TypeAlias = Callable[..., Place]
+MakePlace: TypeAlias = Callable[..., AgentPaths]
 MakeMemory: TypeAlias = Callable[..., Memory]
 NAMES = tuple(FILES.values())
 
@@ -56,7 +57,7 @@ async def store(
 
     await opened.write(write)
     await opened.write(name_agent("Ada"))
-    assert await opened.flush_faces()
+    assert await opened.flush_state_files()
     return opened
 
 
@@ -93,9 +94,9 @@ async def test_a_changed_file_is_set_aside_reported_and_written_again(
     path.write_bytes(edited)
     if stopped:
         store = await open_store(store.place)
-        assert await store.flush_faces()
+        assert await store.flush_state_files()
     else:
-        await store.look()
+        await store.check_files()
     assert await everything(store) == before
     [aside] = asides(path)
     assert aside.read_bytes() == edited
@@ -116,7 +117,7 @@ async def test_no_content_is_obeyed(store: AgentStore, name: str, content: bytes
     before = await everything(store)
     path = store.place.folder / name
     path.write_bytes(content)
-    await store.look()
+    await store.check_files()
     assert await everything(store) == before
     assert [aside.read_bytes() for aside in asides(path)] == [content]
     assert len(path.read_bytes()) > 10
@@ -125,7 +126,7 @@ async def test_no_content_is_obeyed(store: AgentStore, name: str, content: bytes
 @pytest.mark.parametrize("name", [*NAMES, MARKDOWN_FILE])
 async def test_a_removed_file_comes_back(store: AgentStore, problems: Problems, name: str) -> None:
     (store.place.folder / name).unlink()
-    await store.look()
+    await store.check_files()
     assert (store.place.folder / name).stat().st_size > 2
     assert problems.standing() == []
 
@@ -138,7 +139,7 @@ async def test_a_file_that_is_still_being_written_keeps_all_its_writer_writes(
         file.write("the first ")
         file.flush()
         await store.write(name_agent("meanwhile"))
-        await store.look()
+        await store.check_files()
         file.write("and the last")
     assert [aside.read_text() for aside in asides(path)] == ["the first and the last"]
     assert json.loads(path.read_text())
@@ -156,9 +157,9 @@ async def test_a_file_changed_while_the_others_are_written_is_not_replaced(
 
     monkeypatch.setattr(atomic, "sync", write_meanwhile)
     await store.write(name_agent("Grace"))
-    await store.flush_faces()
+    await store.flush_state_files()
     assert path.read_text() == "by hand, just now"
-    await store.flush_faces()
+    await store.flush_state_files()
     assert [aside.read_text() for aside in asides(path)] == ["by hand, just now"]
     assert "Grace" in path.read_text()
 
@@ -206,7 +207,7 @@ async def test_what_takes_a_files_place_is_set_aside_unread(
     put(path, secret)
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     async with asyncio.timeout(60):
-        await store.look()
+        await store.check_files()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - used < 100_000
     assert len(asides(path)) == 1
     assert json.loads(path.read_text())
@@ -224,13 +225,13 @@ async def test_a_memory_md_that_is_no_plain_file_is_left_alone_and_reported(
     stood = path.lstat()
     await store.write(name_agent("Grace"))
     async with asyncio.timeout(60):
-        await store.look()
-        assert await store.flush_faces()
+        await store.check_files()
+        assert await store.flush_state_files()
     assert (path.lstat().st_ino, path.lstat().st_size) == (stood.st_ino, stood.st_size)
     assert codes(problems) == ["memory_md_left"]
     assert "Grace" in (store.place.folder / HOT_FILE).read_text()
     path.rmdir() if path.is_dir() else path.unlink()
-    await store.look()
+    await store.check_files()
     assert "Grace" in path.read_text()
     assert problems.standing() == []
 
@@ -275,7 +276,7 @@ async def test_a_hand_written_memory_md_keeps_every_byte_and_its_mode(
     path.chmod(0o664)
     store = await open_store(make_place(workspace=workspace))
     await store.write(name_agent("Grace"))
-    assert await store.flush_faces()
+    assert await store.flush_state_files()
     written = path.read_bytes()
     assert written.startswith(mine)
     assert b"- **Name:** Grace" in written
@@ -283,9 +284,9 @@ async def test_a_hand_written_memory_md_keeps_every_byte_and_its_mode(
     assert path.stat().st_mode & 0o777 == 0o664
     # It is edited before and behind the section, and the hot state changes.
     path.write_bytes(b"before" + eol.encode() + written + b"behind")
-    await store.look()
+    await store.check_files()
     await store.write(name_agent("Edith"))
-    assert await store.flush_faces()
+    assert await store.flush_state_files()
     text = path.read_bytes().decode()
     assert memory_md.outside_section(text).split() == ["before", *mine.decode().split(), "behind"]
     assert "- **Name:** Edith" in text
@@ -299,14 +300,14 @@ async def test_an_edit_inside_of_the_section_is_kept_as_a_copy(
 ) -> None:
     path = store.place.folder / MARKDOWN_FILE
     path.write_text("mine\n" + path.read_text().replace("Ada", "Bo, by hand"))
-    await store.look()
+    await store.check_files()
     [aside] = asides(path)
     assert "- **Name:** Bo, by hand" in aside.read_text()
     assert memory_md.BEGIN not in aside.read_text()
     assert path.read_text().startswith("mine\n")
     assert "- **Name:** Ada" in path.read_text()
     assert codes(problems) == ["state_file_set_aside"]
-    await store.look()
+    await store.check_files()
     await store.close()
     assert asides(path) == [aside]
 
@@ -320,15 +321,15 @@ async def test_damaged_markers_are_reported_and_the_file_left_alone(
     whole = path.read_text()
     damaged = whole.replace(marker, "" if damage == "missing" else f"{marker}\n{marker}")
     path.write_text(damaged)
-    await store.look()
+    await store.check_files()
     await store.write(name_agent("Grace"))
-    assert await store.flush_faces()
+    assert await store.flush_state_files()
     assert path.read_text() == damaged
     [problem] = problems.standing()
     assert problem.code == "memory_md_left"
     assert memory_md.BEGIN in problem.hint
     path.write_text(whole)
-    await store.look()
+    await store.check_files()
     assert "Grace" in path.read_text()
     assert problems.standing() == []
 
@@ -342,7 +343,7 @@ async def test_agents_of_one_workspace_have_a_file_each(
     for agent in ("default", "ana"):
         store = await open_store(make_place(agent, workspace=workspace))
         await store.write(name_agent(f"name of {agent}"))
-        assert await store.flush_faces()
+        assert await store.flush_state_files()
     shared, own = (workspace / MARKDOWN_FILE).read_text(), (workspace / "MEMORY-ana.md").read_text()
     assert shared.startswith("mine\n")
     assert ("name of default" in shared, "name of ana" in shared) == (True, False)
@@ -358,11 +359,12 @@ async def test_a_workspace_that_cannot_be_written_keeps_no_other_file_from_it(
 ) -> None:
     store = await open_store(make_place(workspace=tmp_path / "away"))
     await store.write(lambda tx: memories.insert(tx, make_memory(1)))
-    assert not await store.flush_faces()
+    await store.write(name_agent("Ada"))
+    assert not await store.flush_state_files()
     assert "word1" in (store.place.folder / WARM_FILE).read_text()
     assert codes(problems) == ["state_files_behind"]
     (tmp_path / "away").mkdir()
-    assert await store.flush_faces()
+    assert await store.flush_state_files()
     assert problems.standing() == []
 
 
@@ -388,13 +390,13 @@ async def test_after_a_power_cut_between_two_writes_no_file_counts_as_changed(
     for name in ("Grace", "Edith"):
         monkeypatch.setattr(atomic.Replacement, "finish", cut)
         await store.write(name_agent(name))
-        assert not await store.flush_faces()
+        assert not await store.flush_state_files()
         await store.close()
         monkeypatch.setattr(atomic.Replacement, "finish", finish)
         store = await open_store(store.place, delay_seconds=600.0)
-        await store.look()
+        await store.check_files()
     problems.clear("state_files_behind", "default")
-    assert await store.flush_faces()
+    assert await store.flush_state_files()
     assert "Edith" in (folder / HOT_FILE).read_text()
     assert [*folder.glob("*.changed-*"), *folder.glob(".*.tmp")] == []
     assert problems.standing() == []

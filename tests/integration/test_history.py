@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 import msgspec
 import pytest
 
+from thermocline.daemon.client.caller import Caller
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import apply, history, memories, merging
 from thermocline.daemon.store import undo as undoing
+from thermocline.daemon.store.agent_paths import AgentPaths
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.memory_rows import KIND
-from thermocline.daemon.store.place import Place
 from thermocline.daemon.store.transaction import Transaction, acting
 from thermocline.sync import Received, Row, version_of
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
-MakePlace: TypeAlias = Callable[..., Place]
+MakePlace: TypeAlias = Callable[..., AgentPaths]
 MakeMemory: TypeAlias = Callable[..., Memory]
 ME = f"uid:{os.getuid()}"
 
@@ -99,7 +101,7 @@ def test_undoing_a_merge_from_either_side_parts_the_two(call: Any) -> None:
 
 def test_what_a_writer_changed_since_a_time_is_taken_back_at_once(call: Any) -> None:
     kept = call.store("as it was")["id"]
-    since = call.ok("GET", f"/api/memory/{kept}")["created_at"] + 1e-4
+    since = time.time()
     call.ok("PUT", f"/api/memory/{kept}", {"text": "spoiled"})
     call.ok("PUT", f"/api/memory/{kept}", {"text": "spoiled again"})
     new = call.store("rubbish")["id"]
@@ -212,9 +214,121 @@ async def test_taking_back_one_writers_changes_leaves_what_another_changed_since
     await edit("uid:7", text="the gate is locked", tags=("gate",))
     await edit("uid:8", importance=0.2)
     taken_back = await store.write(lambda tx: undoing.undo_by(tx, "uid:7", since))
-    assert taken_back == [("memory", "m00001")]
+    assert taken_back == [("memory", "m00001", "put back")]
     memory = await store.read(lambda db: memories.find(db, "m00001"))
     assert (memory.text, memory.importance, memory.tags) == ("the gate is open", 0.2, ())
+
+
+def as_program(call: Any, program: str, method: str, path: str, body: Any) -> Any:
+    with Caller(call.path, call.agent, program=program) as caller:
+        return caller.request(method, path, None, body)
+
+
+def test_a_program_is_undone_and_the_persons_own_edits_are_spared(call: Any) -> None:
+    mine = call.store("the boat is red")["id"]
+    body = {"text": "the boat is green"}
+    as_program(call, "Claude Code", "PUT", f"/api/memory/{mine}", body)
+    body = {"text": "the mast is short"}
+    theirs = as_program(call, "Claude Code", "POST", "/api/memory", body)["id"]
+    as_program(call, "cli", "PUT", f"/api/memory/{mine}", {"importance": 0.9})
+    uid = os.getuid()
+    assert call.ok("GET", f"/api/memory/{theirs}")["writer"] == f"uid:{uid} claude-code"
+    for by in ("uid:424242", "codex", "claude", "uid", "code"):
+        assert call.ok("POST", "/api/undo", {"by": by, "since": "1h"})["results"] == []
+    undo = {"by": "claude-code", "since": "1h"}
+    would = call.ok("POST", "/api/undo", undo | {"dry_run": True})
+    done = call.ok("POST", "/api/undo", undo)
+    assert would["results"] == done["results"]
+    assert {row["id"]: row["result"] for row in done["results"]} == {
+        theirs: "deleted",
+        mine: "put back",
+    }
+    memory = call.ok("GET", f"/api/memory/{mine}")
+    assert (memory["text"], memory["importance"]) == ("the boat is red", 0.9)
+    refused = call("POST", "/api/undo", {"id": theirs[:8]}).body["error"]
+    assert refused["message"] == f"'{theirs[:8]}' cannot come back: forgotten"
+
+
+@pytest.mark.parametrize("by", ["uid:{}", "uid:{} mygent", "Mygent"])
+def test_an_author_is_a_user_a_program_or_both(call: Any, by: str) -> None:
+    key = as_program(call, "my\nägent!", "POST", "/api/memory", {"text": "the oar"})["id"]
+    done = call.ok("POST", "/api/undo", {"by": by.format(os.getuid()), "since": "1h"})
+    assert [row["id"] for row in done["results"]] == [key]
+
+
+def test_everything_that_a_program_made_is_undone(call: Any) -> None:
+    call.store("mine", category="mine")
+    call.ok("PUT", "/api/kv/kept", {"value": "mine"})
+    call.ok("PUT", "/api/hot/lesson", {"text": "my lesson"})
+
+    def theirs(method: str, path: str, body: Any = None) -> Any:
+        return as_program(call, "Robot", method, path, body)
+
+    old = theirs("POST", "/api/memory", {"text": "from long ago", "created_at": 1_000_000_000})
+    theirs("PUT", "/api/kv/made", {"value": "theirs"})
+    theirs("PUT", "/api/kv/kept", {"value": "theirs"})
+    theirs("PUT", "/api/hot/lesson", {"text": "their lesson"})
+    theirs("PUT", "/api/tree", {"path": "theirs", "desc": "their category"})
+    lesson = {"type": "insight", "context": "c", "lesson": "their reflection"}
+    theirs("POST", "/api/reflections", lesson)
+    theirs("POST", "/api/episodes", {"summary": "their episode"})
+    theirs("POST", "/api/skills", {"id": "their-skill", "description": "d", "text": "t"})
+    lesson["lesson"] = "my reflection"
+    call.ok("POST", "/api/reflections", lesson)
+    by = {"by": "robot", "since": "1h"}
+    would = call.ok("POST", "/api/undo", by | {"dry_run": True})["results"]
+    assert call.ok("GET", "/api/kv/made")["value"] == "theirs"
+    done = call.ok("POST", "/api/undo", by)["results"]
+    assert would == done
+    results = {(row["kind"], row["result"]) for row in done}
+    assert results >= {
+        *(("memory", "deleted"), ("pair", "deleted"), ("pair", "put back"), ("hot", "deleted")),
+        *(("category", "deleted"), ("reflection", "deleted"), ("episode", "deleted")),
+        ("skill", "deleted"),
+    }
+    assert call("GET", f"/api/memory/{old['id']}").status == 404
+    assert call("GET", "/api/kv/made").status == 404
+    assert call.ok("GET", "/api/kv/kept")["value"] == "mine"
+    lessons = call.ok("GET", "/api/hot")["state"]["critical_lessons"]
+    assert [one["text"] for one in lessons] == ["my lesson"]
+    assert call("DELETE", "/api/tree?path=theirs").status == 404
+    (left,) = call.ok("GET", "/api/reflections")["results"]
+    assert left["lesson"] == "my reflection"
+    assert call.ok("GET", "/api/episodes")["results"] == []
+    assert call.ok("GET", "/api/skills")["results"] == []
+    assert call.total() == 1
+    assert call.ok("POST", "/api/undo", by)["results"] == []
+
+
+def test_what_cannot_be_undone_is_listed(call: Any) -> None:
+    mine = call.store("mine to keep")["id"]
+    call.ok("PUT", "/api/kv/gone", {"value": "mine"})
+
+    def theirs(method: str, path: str, body: Any = None) -> Any:
+        return as_program(call, "Robot", method, path, body)
+
+    since = time.time()
+    theirs("DELETE", f"/api/memory/{mine}")
+    theirs("DELETE", "/api/kv/gone")
+    edited = theirs("POST", "/api/memory", {"text": "theirs, and then mine"})["id"]
+    call.ok("PUT", f"/api/memory/{edited}", {"text": "mine now"})
+    theirs("PUT", "/api/tree", {"path": "used", "desc": "theirs"})
+    call.store("filed by me", category="used")
+    done = call.ok("POST", "/api/undo", {"by": "robot", "since": since})["results"]
+    assert {(row["kind"], row["id"], row["result"]) for row in done} == {
+        ("memory", mine, "cannot come back: forgotten"),
+        ("pair", "gone", "cannot come back: forgotten"),
+        ("memory", edited, "left: others have changed it since"),
+        ("category", "used", "left: it is in use"),
+    }
+    assert call.ok("GET", f"/api/memory/{edited}")["text"] == "mine now"
+
+
+def test_what_was_stored_before_is_not_undone_though_its_date_is_later(call: Any) -> None:
+    key = call.store("the fair begins", created_at=time.time() + 1_000_000)["id"]
+    since = time.time()
+    undo(call, by=ME, since=since)
+    assert call.ok("GET", f"/api/memory/{key}")["text"] == "the fair begins"
 
 
 async def test_undoing_a_parting_merges_again(

@@ -13,23 +13,21 @@ import pytest
 from msgspec import UNSET
 from scripted_model import ScriptedModel
 
-from thermocline.daemon.config.settings import Tuning
+from thermocline.daemon.config.settings import Ingest, Tuning
 from thermocline.daemon.errors import DiskFull, ModelUnavailable
-from thermocline.daemon.language.notes import CATEGORIES
-from thermocline.daemon.llm.questions import read_prompts
+from thermocline.daemon.llm.model import read_prompts
+from thermocline.daemon.maintenance.consolidation import consolidate, steps_of
+from thermocline.daemon.maintenance.daily_notes import Folder, Work, ingest
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.recall.recall import Request, recall
-from thermocline.daemon.shapes.upkeep import Consolidated, Ingested
-from thermocline.daemon.store import memories, merging, noted
+from thermocline.daemon.schemas.upkeep import Consolidated, Ingested
+from thermocline.daemon.store import memories, merging, meta
+from thermocline.daemon.store.agent_paths import AgentPaths
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.memory_table import SELECT, from_row
-from thermocline.daemon.store.place import Place
+from thermocline.daemon.store.memory_rows import SELECT, from_row
 from thermocline.daemon.store.selecting import Filters
-from thermocline.daemon.thinking.model_or_rules import ModelOrRules
-from thermocline.daemon.upkeep.consolidation import consolidate, steps_of
-from thermocline.daemon.upkeep.ingesting import Ingestion, Work, ingest
-from thermocline.daemon.upkeep.notes import Folder
+from thermocline.daemon.tasks.model_or_rules import ModelOrRules
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 NOW = 1_795_258_800.0  # 21 November 2026, 11:00 UTC
@@ -82,16 +80,12 @@ class Notes:
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         return path
 
-    def ingestion(self, **fields: Any) -> Ingestion:
-        given = {"categories": dict(CATEGORIES), "days": 2, "max_bytes": 20_000}
-        return Ingestion(self.folders, **(given | fields))
-
     async def take_in(self, days: int = 2, *, dry_run: bool = False, **fields: Any) -> Ingested:
-        ingestion = self.ingestion(**fields)
-        return await ingest(self.work(dry_run=dry_run, ingestion=ingestion), days)
+        notes = Ingest(max_note_kb=20, **fields)
+        return await ingest(self.work(dry_run=dry_run, notes=notes), days)
 
     def work(self, **fields: Any) -> Work:
-        given = {"mode": "quick", "dry_run": False, "ingestion": self.ingestion()}
+        given = {"mode": "quick", "dry_run": False, "folders": self.folders, "notes": Ingest()}
         return Work(store=self.store, zone=UTC, **(given | fields))
 
     async def consolidate(self) -> Consolidated:
@@ -130,7 +124,7 @@ def counts(ingested: Ingested) -> tuple[int, int, int]:
 
 
 async def test_every_fact_of_an_evoclaw_note_survives_its_daily_consolidation(
-    open_store: OpenStore, make_place: Callable[..., Place]
+    open_store: OpenStore, make_place: Callable[..., AgentPaths]
 ) -> None:
     place = make_place()
     notes = Notes(await open_store(place, now=lambda: NOW))
@@ -226,9 +220,9 @@ async def test_notes_are_known_by_their_names(
 
 async def test_notes_of_a_pause_are_read_too(notes: Notes) -> None:
     notes.write("- [x] Did something before the long pause\n", "2026-11-12.md")
-    await notes.store.write(lambda tx: noted.write(tx, "notes_read", NOW - 10 * DAY))
+    await notes.store.write(lambda tx: meta.write(tx, "notes_read", NOW - 10 * DAY))
     assert (await notes.consolidate()).ingested_facts == 1
-    assert await notes.store.read(lambda db: noted.read(db, "notes_read", float)) == NOW
+    assert await notes.store.read(lambda db: meta.read(db, "notes_read", float)) == NOW
 
 
 # Each fact once
@@ -330,7 +324,7 @@ async def test_what_was_forgotten_does_not_come_back_but_may_be_told_again(notes
 
 
 async def test_two_devices_give_a_fact_of_a_shared_note_one_id(
-    notes: Notes, open_store: OpenStore, make_place: Callable[..., Place]
+    notes: Notes, open_store: OpenStore, make_place: Callable[..., AgentPaths]
 ) -> None:
     notes.write(EVOCLAW)
     other = Notes(await open_store(make_place("other"), now=lambda: NOW + 60))
@@ -373,7 +367,7 @@ async def test_a_file_that_could_do_harm_is_named_and_left_alone(
     (notes.folder / "2026-11-21-c.md").mkdir()
     notes.write(b"\x89PNG\r\n\x1a\n\x00\x00\xff\xfe", "2026-11-21-d.md")
     notes.write("- [x] Jürgen was here\n".encode("latin-1"), "2026-11-21-e.md")
-    notes.write("- [x] far too much text\n" * 1000, "2026-11-21-f.md")
+    notes.write("- [x] far too much text\n" * 2000, "2026-11-21-f.md")
     notes.write("- [x] Good\0bye to all of that\n", "2026-11-21-g.md")
     notes.write("- [x] The good one is still read\n", "2026-11-21-h.md")
     notes.write("- [x] with a mark at its beginning\n".encode("utf-8-sig"), "2026-11-21-i.md")
@@ -384,7 +378,7 @@ async def test_a_file_that_could_do_harm_is_named_and_left_alone(
         ("c", "refused", "it is not a file"),
         ("d", "refused", "it is not UTF-8 text"),
         ("e", "refused", "it is not UTF-8 text"),
-        ("f", "refused", "it is larger than 19 KB (ingest.max_note_kb)"),
+        ("f", "refused", "it is larger than 20 KB (ingest.max_note_kb)"),
         ("g", "refused", "it is not text"),
         ("h", "read", UNSET),
         ("i", "read", UNSET),
@@ -421,7 +415,7 @@ async def test_nothing_is_there_to_read(notes: Notes) -> None:
     notes.folder.rmdir()
     assert counts(await notes.take_in()) == (0, 0, 0)
 
-    def noted(db: sqlite3.Connection) -> list[Any]:
+    def meta(db: sqlite3.Connection) -> list[Any]:
         return db.execute("SELECT key FROM meta WHERE key LIKE 'note/%'").fetchall()
 
-    assert await notes.store.read(noted) == []
+    assert await notes.store.read(meta) == []

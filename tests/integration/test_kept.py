@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from agent_files import content
 
 TOKEN = "ghp_" + "Zk3vT9qLm2Xw8Rb5Nc7Yd1Hf6Js4Ga0Pe9Qi"
 PASSWORD = "hunter2-Blue-42"
@@ -40,10 +41,9 @@ def test_no_secret_of_a_conversation_is_kept_anywhere(
     assert "removed]" in everything(call)
     assert TOKEN not in everything(call)
     for path in daemon.state.rglob("*"):
-        if path.is_file():
-            data = path.read_bytes()
-            assert TOKEN.encode() not in data, path
-            assert PASSWORD.encode() not in data, path
+        data = content(path)
+        assert TOKEN.encode() not in data, path
+        assert PASSWORD.encode() not in data, path
 
 
 def test_what_is_distilled_and_stored_has_no_secret_in_its_answer_either(call: Any) -> None:

@@ -40,11 +40,12 @@ def test_what_is_in_flight_at_sigterm_is_answered_and_kept_or_neither(
     make_daemon: Any, wire: Any, calls_of: Any
 ) -> None:
     daemon = make_daemon("--set=socket.drain_seconds=2").start()
-    body = json.dumps({"memories": [{"text": f"m{n}"} for n in range(200)]}).encode()
-    head = b"POST /api/memory/batch HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
     flying = [wire(daemon.socket) for _ in range(5)]
-    for one in flying:
-        one.send(head + body)
+    for number, one in enumerate(flying):
+        texts = [{"text": f"memory {n} of {number}"} for n in range(200)]
+        body = json.dumps({"memories": texts}).encode()
+        head = b"POST /api/memory/batch HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+        one.send(head % len(body) + body)
     daemon.process.send_signal(signal.SIGTERM)
     answers = [one.answer() for one in flying]
     assert daemon.process.wait(60) == 0

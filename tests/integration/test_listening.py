@@ -17,15 +17,14 @@ from scripted_model import ScriptedModel
 from thermocline.daemon.config.settings import Observe, Rules, StoreSettings
 from thermocline.daemon.errors import ModelUnavailable
 from thermocline.daemon.importers.takeover import TakeOver
-from thermocline.daemon.llm.questions import read_prompts
+from thermocline.daemon.llm.model import read_prompts
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import conversations
+from thermocline.daemon.store.agent_paths import DeviceId, StoreContext
 from thermocline.daemon.store.agents import Agents
-from thermocline.daemon.store.conversations import Said
-from thermocline.daemon.store.device import DeviceId
-from thermocline.daemon.store.place import Surroundings
-from thermocline.daemon.thinking.listening import Listener
-from thermocline.daemon.thinking.model_or_rules import AskOptions, ModelOrRules
+from thermocline.daemon.store.conversations import IncomingTurn
+from thermocline.daemon.tasks.conversation_worker import ConversationWorker
+from thermocline.daemon.tasks.model_or_rules import AskOptions, ModelOrRules
 
 TEA = "I prefer oolong tea in the morning"
 KEPT = TEA
@@ -40,7 +39,7 @@ class House:
         self.problems = Problems()
         self.model = ScriptedModel({})
         self.observe = Observe(debounce_seconds=0.02, episode_idle_minutes=NEVER)
-        around = Surroundings(
+        context = StoreContext(
             threads=threads,
             problems=self.problems,
             now=time.time,
@@ -50,21 +49,21 @@ class House:
             importer=TakeOver(),
             device=DeviceId(folder),
             readers=2,
-            face_delay_seconds=lambda: 0.01,
+            state_file_delay_seconds=lambda: 0.01,
         )
         self.agents = Agents(
             folder,
             workspaces={},
             cache_kb=256,
-            around=around,
+            context=context,
             settings=StoreSettings,
         )
         self.listener = self.fresh()
 
-    def fresh(self) -> Listener:
+    def fresh(self) -> ConversationWorker:
         """A listener as a daemon that starts has it."""
         asked = ModelOrRules(self.model, read_prompts())
-        return Listener(
+        return ConversationWorker(
             self.agents, asked, lambda: self.observe, self.problems, dt.UTC, retry_seconds=0.02
         )
 
@@ -82,10 +81,10 @@ class House:
     async def hear(
         self, *texts: str, agent: str = "default", name: str = "c", ended: bool = False
     ) -> None:
-        said = [Said("user", text, "Ada", time.time()) for text in texts]
+        said = [IncomingTurn("user", text, "Ada", at=time.time()) for text in texts]
         async with self.agents.use(agent, create=True) as store:
             heard = await store.write(
-                lambda tx: conversations.hear(tx, name, said, ended=ended, writer="uid:1")
+                lambda tx: conversations.buffer_turns(tx, name, said, ended=ended, writer="uid:1")
             )
         assert heard is not None
         self.listener.heard(agent, heard)

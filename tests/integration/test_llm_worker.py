@@ -17,26 +17,26 @@ import msgspec
 import pytest
 import pytest_asyncio
 from daemon_process import until
+from machine import is_gone
 from model_server import Heard, ModelServer, Saying
 
 from thermocline.daemon.config.settings import Llm, ModelTimeouts
 from thermocline.daemon.errors import InvalidInput, ModelUnavailable
 from thermocline.daemon.language.secrets import clear
+from thermocline.daemon.llm import client
 from thermocline.daemon.llm.budget import Budget, UsageCounts
-from thermocline.daemon.llm.calls import Failover, MeteredCalls
-from thermocline.daemon.llm.child import environment
+from thermocline.daemon.llm.calls import Failover, MeteredCalls, ModelProcess
 from thermocline.daemon.llm.client import ModelClient, build_model
-from thermocline.daemon.llm.model import ModelQuestion, Part
-from thermocline.daemon.llm.questions import read_prompts
-from thermocline.daemon.llm.supervisor import Patience, Supervisor
+from thermocline.daemon.llm.model import ModelQuestion, Part, read_prompts
+from thermocline.daemon.llm.process import Timeouts, environment
+from thermocline.daemon.runtime import atomic
 from thermocline.daemon.runtime.problems import Problems
-from thermocline.daemon.store import atomic
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 KEY = "sk-THEKEYOFTHETEST"
 KILLS = int(os.environ.get("THERMOCLINE_LLM_KILLS", "100"))
-SLOW = Patience(start=60.0, load=120.0)
+SLOW = Timeouts(start=60.0, load=120.0)
 FACT = '{"fact": "the gate code is 4711"}'
 CHILD = """
 import asyncio, os, sys
@@ -46,7 +46,7 @@ from thermocline.daemon.llm.client import build_model
 from thermocline.daemon.llm.model import Part, ModelQuestion
 from thermocline.daemon.language.secrets import clear
 from thermocline.daemon.runtime.problems import Problems
-from thermocline.daemon.store import atomic
+from thermocline.daemon.runtime import atomic
 
 async def main(url, folder):
     model = build_model(
@@ -92,12 +92,12 @@ class Rig:
         now: the time of day.
     """
 
-    def __init__(self, folder: Path, supervisor: Supervisor, **plan: Any) -> None:
+    def __init__(self, folder: Path, process: ModelProcess, **plan: Any) -> None:
         self.plan = Llm(**plan)
         self.now = time.time()
         self.folder = folder
         self.problems = Problems()
-        self.supervisor = supervisor
+        self.process = process
         self.model = self.made()
 
     def made(self) -> ModelClient:
@@ -107,7 +107,7 @@ class Rig:
         budget.load()
         return ModelClient(
             lambda: self.plan,
-            MeteredCalls(self.supervisor, budget, UsageCounts(), self.problems),
+            MeteredCalls(self.process, budget, UsageCounts(), self.problems),
             Failover(time.monotonic, asyncio.sleep, Random(1)),
             read_prompts(),
             {},
@@ -148,14 +148,6 @@ def open_files() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def is_gone(pid: int) -> bool:
-    """Whether a process has ended, be it waited for or not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
-
-
 @pytest.fixture(scope="module")
 def reached(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Every address that the shared process has reached for, a line each."""
@@ -163,21 +155,21 @@ def reached(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def supervisor(reached: Path) -> AsyncIterator[Supervisor]:
+async def process(reached: Path) -> AsyncIterator[ModelProcess]:
     """The process that the tests of this module share, for litellm takes seconds to import."""
     command = (sys.executable, "-P", "-c", WATCHED, str(reached))
-    made = Supervisor(os.environ, lambda: 600.0, patience=SLOW, command=command)
+    made = ModelProcess(os.environ, lambda: 600.0, timeouts=SLOW, command=command)
     yield made
     await made.close()
 
 
 @pytest.fixture
-def rig(tmp_path: Path, supervisor: Supervisor, model_server: ModelServer) -> Rig:
+def rig(tmp_path: Path, process: ModelProcess, model_server: ModelServer) -> Rig:
     """A model on the test's server, with a key."""
     (tmp_path / "key").write_text(KEY)
     return Rig(
         tmp_path,
-        supervisor,
+        process,
         model="openai/some-model",
         api_base=model_server.base,
         key_file=str(tmp_path / "key"),
@@ -191,7 +183,7 @@ async def build(tmp_path: Path) -> AsyncIterator[Callable[..., ModelClient]]:
     made: list[ModelClient] = []
 
     def one(plan: Llm, **around: Any) -> ModelClient:
-        given = {"env": os.environ, "patience": SLOW, "problems": Problems()} | around
+        given = {"env": os.environ, "timeouts": SLOW, "problems": Problems()} | around
         made.append(
             build_model(lambda: plan, state_dir=tmp_path, write=atomic.write, clear=clear, **given)
         )
@@ -200,6 +192,16 @@ async def build(tmp_path: Path) -> AsyncIterator[Callable[..., ModelClient]]:
     yield one
     for model in made:
         await model.close()
+
+
+async def test_a_missing_library_is_seen_before_anything_is_asked(
+    build: Callable[..., ModelClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "find_spec", lambda _name: None)
+    model = build(Llm(model="openai/gpt-4o-mini"))
+    assert model.status().state == "missing"
+    assert not model.available("distil")
+    assert build(Llm()).status().state == "off"
 
 
 # What is asked, and what comes back
@@ -399,9 +401,9 @@ async def test_an_answer_that_is_none_is_an_error_and_the_process_lives(
     assert word in (await rig.refused()).message
     model_server.says(FACT)
     rig.plan = msgspec.structs.replace(rig.plan, model="openai/another")
-    starts = rig.supervisor.state.starts
+    starts = rig.process.state.starts
     assert (await rig.ask()).value.fact
-    assert rig.supervisor.state.starts == starts
+    assert rig.process.state.starts == starts
 
 
 async def test_a_key_is_in_no_error_no_problem_and_no_log(
@@ -557,7 +559,7 @@ async def test_several_questions_are_under_way_at_once(rig: Rig, model_server: M
     model_server.usually = echo
     asking = [asyncio.create_task(rig.ask(f"number {number}")) for number in range(6)]
     await arrived(model_server, 6)
-    assert rig.supervisor.state.busy
+    assert rig.process.state.busy
     model_server.release()
     replies = await asyncio.gather(*asking)
     assert [reply.value.fact for reply in replies] == list("012345")
@@ -570,14 +572,14 @@ async def test_a_question_that_is_given_up_ends_over_there_and_harms_no_other(
     given_up = asyncio.create_task(rig.ask("a"))
     other = asyncio.create_task(rig.ask("b"))
     await arrived(model_server, 2)
-    starts = rig.supervisor.state.starts
+    starts = rig.process.state.starts
     given_up.cancel()
     with pytest.raises(asyncio.CancelledError):
         await given_up
     model_server.release()
     assert (await other).value.fact
-    await until(lambda: not rig.supervisor.state.busy, "nothing is under way")
-    assert rig.supervisor.state.starts == starts
+    await until(lambda: not rig.process.state.busy, "nothing is under way")
+    assert rig.process.state.starts == starts
 
 
 # What it may cost
@@ -685,15 +687,18 @@ async def test_a_server_that_wants_a_models_name_is_told_one_of_its_own(
     assert "status 404: " in error.message
 
 
-async def test_an_endpoint_gets_no_key_and_costs_no_budget(
+async def test_an_endpoint_gets_no_key_and_counts_in_the_budget(
     rig: Rig, model_server: ModelServer
 ) -> None:
-    rig.plan = msgspec.structs.replace(rig.plan, daily_tokens=1)
+    rig.plan = msgspec.structs.replace(rig.plan, daily_tokens=20_000)
     model_server.usually = Saying(FACT)
-    for number in range(2):
-        await rig.ask(str(number), endpoint=model_server.base)
+    await rig.ask("a", endpoint=model_server.base)
+    today = rig.model.status().today
+    assert (today.tokens, today.cost, today.unpriced) == (18, 0.0, 0)
+    rig.plan = msgspec.structs.replace(rig.plan, daily_tokens=18)
+    assert "is spent" in (await rig.refused("b", endpoint=model_server.base)).message
+    assert len(model_server.heard) == 1
     assert KEY not in str([heard.headers for heard in model_server.heard])
-    assert rig.model.status().today.tokens == 0
 
 
 @pytest.mark.parametrize(
@@ -763,15 +768,15 @@ async def test_neither_keys_nor_the_daemons_environment_reach_the_process(
 
 
 async def test_the_daemons_side_never_holds_what_is_heavy(rig: Rig) -> None:
-    assert rig.supervisor.state.litellm is not None
+    assert rig.process.state.litellm is not None
     assert not {"litellm", "openai", "httpx", "pydantic"} & set(sys.modules)
 
 
 async def test_what_libraries_print_does_not_disturb_the_pipe() -> None:
     code = """
 import os
-from thermocline.daemon.llm import worker
-given, out = worker._own_pipes()
+from thermocline.daemon.llm import wire
+given, out = wire.own_pipes()
 print("noise", flush=True)
 os.system("echo noise; cat")
 os.write(out, os.read(given, 9))
@@ -790,7 +795,7 @@ async def test_nothing_but_the_models_server_was_ever_reached_for(
 ) -> None:
     model_server.says(FACT)
     await rig.ask()
-    assert rig.supervisor.state.litellm not in {None, "1.82.7", "1.82.8"}
+    assert rig.process.state.litellm not in {None, "1.82.7", "1.82.8"}
     assert set(lines_of(reached)) == {f"socket.connect ('127.0.0.1', {model_server.port})"}
 
 
@@ -810,20 +815,20 @@ async def test_it_leaves_when_it_is_not_needed_and_comes_back_when_it_is(
 
 async def test_a_process_that_cannot_start_is_an_error_and_then_left_alone(tmp_path: Path) -> None:
     command = (sys.executable, "-c", "raise SystemExit(3)")
-    supervisor = Supervisor(os.environ, lambda: 60.0, command=command)
-    rig = Rig(tmp_path, supervisor)
+    process = ModelProcess(os.environ, lambda: 60.0, command=command)
+    rig = Rig(tmp_path, process)
     url = "http://127.0.0.1:9/x"
     assert "has ended (exit code 3)" in (await rig.refused(endpoint=url)).message
     assert "has ended (exit code 3)" in (await rig.refused(endpoint=url)).message
     assert "keeps ending; again in 1 s" in (await rig.refused(endpoint=url)).message
     assert rig.model.status().worker.deaths == 2
-    await supervisor.close()
+    await process.close()
 
 
 async def test_a_process_that_hangs_is_ended_and_the_deadline_holds(
     build: Any, model_server: ModelServer
 ) -> None:
-    model = build(Llm(), patience=Patience(start=30.0, grace=0.1))
+    model = build(Llm(), timeouts=Timeouts(start=30.0, grace=0.1))
     model_server.usually = Saying(FACT)
     await model.ask(asked("a"), Fact, endpoint=model_server.plain)
     pid = model.status().worker.pid

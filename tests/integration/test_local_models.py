@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +10,10 @@ import pytest
 from model_server import ModelServer, Saying
 from shells import Shell
 
-from thermocline.daemon.cli.local_models import has_model, ports_of
+from thermocline.daemon.cli.local_models import encoder_here, has_model, ports_of
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
 CHOICE = '[{"path": "people/ada", "relevance": 0.8, "reason": "about her"}]'
-
-
-@pytest.fixture
-def closed_port() -> Iterator[int]:
-    """A port that nobody listens at, and that nobody else is given."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        yield int(bound.getsockname()[1])
 
 
 def table(folder: Path, port: int, uid: int, state: str = "0A") -> tuple[str]:
@@ -62,6 +52,24 @@ def test_the_ports_may_be_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == ""
     assert ports_of({"THERMOCLINE_MODEL_PORTS": "80800"}) == ()
     assert "expected numbers of ports, got '80800'" in capsys.readouterr().err
+
+
+def test_an_encoder_on_this_device_is_recognised_by_its_name(
+    model_server: ModelServer, closed_port: int
+) -> None:
+    env = {"THERMOCLINE_MODEL_PORTS": f"{closed_port} {model_server.port}"}
+    base = f"http://127.0.0.1:{model_server.port}"
+    assert encoder_here(env) is None
+    model_server.models = ("llama3.2", "nomic-embed-text:latest")
+    assert encoder_here(env) == ("lm_studio/nomic-embed-text:latest", f"{base}/v1")
+    model_server.owner = "library"
+    assert encoder_here(env) == ("ollama/nomic-embed-text:latest", base)
+    for name in ("BAAI/bge-m3", "all-minilm", "intfloat/e5-small", "Qwen3-Embedding-0.6B"):
+        model_server.models = (name,)
+        assert encoder_here(env) == (f"ollama/{name}", base)
+    for name in ("gpt-4o", "mistral-large", "badge-1", "embed'; true '", "embed\x1b[2J"):
+        model_server.models = (name,)
+        assert encoder_here(env) is None
 
 
 def test_who_asks_for_a_model_gets_the_one_that_runs_here_and_nobody_else_does(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import sqlite3
 import tempfile
 import time
@@ -21,21 +22,28 @@ from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import Conflict, NotFound
 from thermocline.daemon.memory import tree as trees
 from thermocline.daemon.memory.records import Memory, Metadata
-from thermocline.daemon.memory.scoring import DAY
-from thermocline.daemon.memory.warm import WarmLimits
-from thermocline.daemon.store import documents, hot_rows, memories, memory_rows, merging, tree_rows
+from thermocline.daemon.memory.scoring import DAY, WarmLimits
+from thermocline.daemon.store import (
+    documents,
+    hot_rows,
+    memories,
+    memory_rows,
+    merging,
+    tree_rows,
+    uses,
+)
+from thermocline.daemon.store.agent_paths import AgentPaths
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.database import connect_writer, migrate
-from thermocline.daemon.store.memory_table import SELECT, from_row
-from thermocline.daemon.store.place import Place
+from thermocline.daemon.store.limits import enforce_limits
+from thermocline.daemon.store.memory_rows import SELECT, from_row
 from thermocline.daemon.store.schema import MIGRATIONS
-from thermocline.daemon.store.settling import settle
 from thermocline.daemon.store.transaction import Event, Transaction
 from thermocline.sync import HybridClock
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 MakeMemory: TypeAlias = Callable[..., Memory]
-MakePlace: TypeAlias = Callable[..., Place]
+MakePlace: TypeAlias = Callable[..., AgentPaths]
 NOW = 1_790_000_000.0
 OLD, NEW = "m00001", "m00002"
 # So little warm room that most of the memories stand in the archive.
@@ -61,7 +69,7 @@ def everything(db: sqlite3.Connection) -> dict[str, Any]:
         "totals": tree_rows.totals(db),
         "warm": {r["id"] for r in documents.warm_document(db, NOW, rules)},
         "hot": [memory.id for memory in hot_rows.promoted(db, NOW, rules)],
-        "apart": merging.kept_apart(db),
+        "apart": merging.merge_exclusions(db),
         "found": {word: found_by(db, word) for word in ("coffee", "beans", "Ana", "kitchen")},
     }
 
@@ -141,7 +149,7 @@ async def test_undoing_keeps_the_edits_and_uses_that_came_after(
     edits = {"text": "Ana drinks tea", "tags": ("beans", "green"), "outcome": "calm"}
     edited = msgspec.structs.replace(kept, **edits)
     await store.write(lambda tx: memories.replace(tx, kept, edited))
-    await store.write(lambda tx: memories.reinforce(tx, [NEW, OLD]))
+    await store.write(lambda tx: uses.reinforce(tx, [NEW, OLD]))
     await unmerged(store)
     after = (await store.read(everything))["memories"]
     assert (after[NEW].text, after[NEW].outcome, after[NEW].tags) == (
@@ -215,7 +223,7 @@ class Bench:
         self.db.execute("BEGIN")
         tx = Transaction(self.db, now=NOW, device="d", rules=Rules(), clock=self.clock)
         operation(tx)
-        settle(tx)
+        enforce_limits(tx)
         self.db.execute("COMMIT")
 
     def merge(self, older: str, newer: str) -> bool:
@@ -263,31 +271,44 @@ KEYS = st.integers(0, 5).map(lambda number: f"m{number}")
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(KEYS, KEYS), min_size=1, max_size=8), st.integers(0, 7))
-def test_whichever_merge_is_undone_all_is_as_if_it_had_never_been(
-    wanted: list[tuple[str, str]], chosen: int
+def test_undoing_the_last_merges_gives_back_what_was_before_them(
+    wanted: list[tuple[str, str]], number: int
 ) -> None:
-    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
-        real, expected = Bench(one), Bench(other)
-        for bench in (real, expected):
-            bench.commit(lambda tx: [memories.insert(tx, small(number)) for number in range(6)])
-        done = [pair for pair in wanted if real.merge(*pair)]
-        if done:
-            undone = done[chosen % len(done)][0]
-            for older, newer in done:
-                assert older == undone or expected.merge(older, newer)
-            real.commit(lambda tx: merging.unmerge(tx, get(tx, undone)))
-            assert real.states() == expected.states()
-            # And so of all that are left, in any order.
-            for older, _ in sorted(done):
-                if older != undone:
-                    real.commit(lambda tx, key=older: merging.unmerge(tx, get(tx, key)))
-            with tempfile.TemporaryDirectory() as third:
-                fresh = Bench(third)
-                fresh.commit(lambda tx: [memories.insert(tx, small(number)) for number in range(6)])
-                assert real.states() == fresh.states()
-                fresh.db.close()
-        real.db.close()
-        expected.db.close()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(folder)
+        bench.commit(lambda tx: [memories.insert(tx, small(number)) for number in range(6)])
+        done, states = [], [bench.states()]
+        for pair in wanted:
+            if bench.merge(*pair):
+                done.append(pair)
+                states.append(bench.states())
+        for older, _ in list(reversed(done))[: number + 1]:
+            bench.commit(lambda tx, key=older: merging.unmerge(tx, get(tx, key)))
+            states.pop()
+            assert bench.states() == states[-1]
+        bench.db.close()
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.tuples(KEYS, KEYS), min_size=1, max_size=8), st.randoms(use_true_random=False))
+def test_merges_undone_in_any_order_bring_every_memory_back(
+    wanted: list[tuple[str, str]], order: random.Random
+) -> None:
+    """With its text and its uses; what one gave to another that gave it on stays there."""
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(folder)
+        bench.commit(lambda tx: [memories.insert(tx, small(number)) for number in range(6)])
+        before = bench.states()
+        done = [pair for pair in wanted if bench.merge(*pair)]
+        order.shuffle(done)
+        for older, _ in done:
+            bench.commit(lambda tx, key=older: merging.unmerge(tx, get(tx, key)))
+        after = bench.states()
+        for name in ("text", "access_count", "last_accessed_at", "merged_into", "category"):
+            assert {key: m[name] for key, m in after.items()} == {
+                key: m[name] for key, m in before.items()
+            }
+        bench.db.close()
 
 
 # Forgetting
@@ -362,14 +383,15 @@ async def test_of_a_forgotten_memory_nothing_is_left_in_what_it_was_merged_into(
     for older, newer in (("m00003", NEW), (OLD, NEW), ("m00004", NEW), (NEW, "m00009")):
         await merged(store, older, newer)
     await merged(store, "m00008", "m00009")
-    await store.flush_faces()
+    await store.flush_state_files()
     await store.write(lambda tx: memories.delete(tx, get(tx, OLD)))
-    await store.tend()
+    await store.run_maintenance()
     await store.close()
     assert files_holding(store.place, b"xylophone") == []
     again = await open_store(store.place, rules=CROWDED)
-    for key in ("m00003", "m00004", NEW, "m00008"):
-        await unmerged(again, key)
+    after = (await again.read(everything))["memories"]
+    keys = ("m00003", "m00004", NEW, "m00008", "m00009")
+    assert [after[key].merged_into for key in keys] == [NEW, None, None, None, None]
 
 
 async def test_a_retired_memory_expires_by_itself_and_what_it_gave_stays(
@@ -384,7 +406,7 @@ async def test_a_retired_memory_expires_by_itself_and_what_it_gave_stays(
     kept = await merged(store)
     assert kept.expires_at is None
     clock[0] += 11
-    await store.tend()
+    await store.run_maintenance()
     [after] = (await store.read(everything))["memories"].values()
     uses = {"access_count": after.access_count, "last_accessed_at": after.last_accessed_at}
     assert after == msgspec.structs.replace(kept, **uses)
@@ -400,7 +422,7 @@ async def test_a_kept_memory_that_expires_hides_none_for_ever(
     expiring = msgspec.structs.replace(kept, expires_at=NOW + 10)
     await store.write(lambda tx: memories.replace(tx, kept, expiring))
     clock[0] += 11
-    await store.tend()
+    await store.run_maintenance()
     assert (await store.read(everything))["memories"] == {OLD: coffee(make_memory)[0]}
 
 
@@ -468,7 +490,7 @@ async def test_a_contradicted_memory_stays_and_names_the_newer_and_leaves_the_ho
     assert published[-1][1].type == "memory.superseded"
     assert published[-1][1].data == {"id": OLD, "by": NEW, "category": "general"}
     assert await store.write(lambda tx: merging.supersede(tx, OLD, NEW)) is None
-    await store.flush_faces()
+    await store.flush_state_files()
     shown = json.loads((store.place.folder / documents.WARM_FILE).read_text())
     assert {r["id"]: r.get("superseded_by") for r in shown} == {OLD: NEW, NEW: None}
 
@@ -525,7 +547,9 @@ async def test_two_memories_never_supersede_each_other(
     assert await links(store) == {OLD: None, NEW: OLD}
 
 
-async def linked(open_store: OpenStore, make_memory: MakeMemory, place: Place) -> dict[str, Any]:
+async def linked(
+    open_store: OpenStore, make_memory: MakeMemory, place: AgentPaths
+) -> dict[str, Any]:
     """A closed memory with two merges in a chain and a contradiction; what can be seen of it."""
     store = await open_store(place, now=lambda: NOW, rules=CROWDED)
     await told(store, make_memory)
@@ -543,7 +567,7 @@ async def linked(open_store: OpenStore, make_memory: MakeMemory, place: Place) -
     return seen
 
 
-def ruin(place: Place, index: str) -> None:
+def ruin(place: AgentPaths, index: str) -> None:
     """Fill the first page of an index with zeros."""
     db = sqlite3.connect(place.database)
     query = "SELECT rootpage FROM sqlite_schema WHERE name = ?"

@@ -67,6 +67,67 @@ def test_what_makes_no_entry_is_refused(call: Any, path: str, body: Any, field: 
     assert named in {field, None}
 
 
+def test_a_skill_is_only_replaced_on_request(call: Any, folder: Path) -> None:
+    first = {"id": "deploy_api-2", "description": "how to deploy", "text": "# Deploy\n"}
+    assert call.ok("POST", "/api/skills", first)["added"]
+    refused = call("POST", "/api/skills", {**first, "text": "something else"})
+    assert refused.refusal() == (409, "conflict", "id")
+    assert "force" in refused.body["error"]["hint"]
+    assert (folder / "skills" / "deploy_api-2.md").read_text() == "# Deploy\n"
+    done = call.ok("POST", "/api/skills", {**first, "text": "new", "force": True})
+    assert done["added"] is False
+    assert (folder / "skills" / "deploy_api-2.md").read_text() == "new"
+
+
+@pytest.mark.parametrize("name", ["my skill", "v1.2", "-x", "_x", "x" * 61, "a\nb", "é!"])
+def test_a_name_of_a_skill_is_what_the_message_says(call: Any, name: str) -> None:
+    refused = call("POST", "/api/skills", {"id": name, "description": "y"})
+    assert refused.refusal() == (400, "invalid", "id")
+    hint = "use up to 60 letters, digits, dashes and underscores; the first is a letter or digit"
+    assert refused.body["error"]["hint"] == hint
+
+
+def test_skills_are_trimmed_and_three_at_most_as_in_tinyclaw(call: Any) -> None:
+    for name in ("one", "two", "three", "four"):
+        skill = {"id": name, "description": "how to deploy", "text": f"\n\n# {name}\nrun it\n\n"}
+        call.ok("POST", "/api/skills", skill)
+    block = call.ok("GET", "/api/context?format=tinyclaw&query=please+deploy+it")["text"]
+    skills = block.partition("## Relevant Skills\n")[2].partition("\n[/MEMORY]")[0]
+    assert skills == "\n".join(f"### {n}\n# {n}\nrun it" for n in ("one", "two", "three"))
+
+
+def test_the_folder_is_there_when_an_agent_of_tinyclaw_first_calls(call: Any, folder: Path) -> None:
+    assert call.ok("GET", "/api/context")["text"] == ""
+    assert not folder.exists()
+    assert call.ok("GET", "/api/context?format=tinyclaw&query=hello")["text"] == ""
+    assert (folder / "knowledge.md").read_text().startswith("# Knowledge\n\n_No entries yet")
+    assert json.loads((folder / "skills" / "index.json").read_text()) == {}
+    assert (folder / "episodes.jsonl").exists()
+
+
+def test_a_broken_line_is_reported_until_it_is_mended(call: Any, folder: Path) -> None:
+    call.ok("POST", "/api/reflections", LESSON)
+    log = folder / "reflections.jsonl"
+    whole = log.read_text()
+    log.write_text(whole + '{"type": "insight", "lesson": \n\n' + whole.replace("migrate", "wait"))
+    page = call.ok("GET", "/api/reflections")
+    assert page["total"] == 2
+    told = "line 2 of memory/reflections.jsonl is not a reflection and is left out"
+    assert page["warning"] == told
+
+    def problems() -> list[str]:
+        found = call.ok("GET", "/api/status")["problems"]
+        return [one["message"] for one in found if call.agent in json.dumps(one)]
+
+    assert any(told in message for message in problems())
+    (folder / "knowledge.md").write_text("# Knowledge\n\nmine\n")
+    call.ok("GET", "/api/knowledge")
+    assert any(told in message for message in problems())
+    log.write_text(whole + '{"type": "ins')
+    assert "warning" not in call.ok("GET", "/api/reflections")
+    assert not any("reflections" in message for message in problems())
+
+
 def test_what_others_write_is_read_at_once(call: Any, folder: Path) -> None:
     call.ok("POST", "/api/reflections", LESSON)
     with (folder / "reflections.jsonl").open("a") as file:
@@ -97,7 +158,10 @@ def test_a_skill_is_a_file_and_an_entry_of_the_index(call: Any, folder: Path) ->
     assert (folder / "skills" / "deploy.md").read_text() == skill["text"]
     (folder / "skills" / "index.json").write_text('{"deploy": "how to deploy", "odd": 3}')
     assert call.ok("POST", "/api/skills", {"id": "new", "description": "n"})["added"] is True
-    assert call.ok("POST", "/api/skills", {"id": "new", "description": "m"})["added"] is False
+    assert (
+        call.ok("POST", "/api/skills", {"id": "new", "description": "m", "force": True})["added"]
+        is False
+    )
     index = json.loads((folder / "skills" / "index.json").read_text())
     assert index == {"deploy": "how to deploy", "odd": 3, "new": "m"}
     assert call.ok("GET", "/api/skills/deploy")["text"] == skill["text"]

@@ -92,6 +92,83 @@ def test_tiny_claw_gives_a_pair_half_the_share_of_its_words(call: Any) -> None:
             assert [one["score"] for one in results] == [0.5, 0.25]
 
 
+def test_tiny_claws_events_are_stored_and_found_for_their_user(call: Any) -> None:
+    user = f"{call.agent}-user"
+    event = {
+        "userId": user,
+        "type": "correction",
+        "content": "The ferry leaves at ten",
+        "outcome": "the timetable was old",
+        "importance": 1,
+    }
+    stored = call.ok("POST", "/api/memory", event)
+    assert (stored["event"], stored["type"]) == ("correction", "episodic")
+    assert (stored["importance"], stored["outcome"]) == (1.0, event["outcome"])
+    plain = call.ok(
+        "POST", "/api/memory", {"userId": user, "type": "task_completed", "content": "x"}
+    )
+    assert plain["importance"] == 0.5
+    question = {"query": "ferry", "preset": "tinyclaw"}
+    assert call.ok("POST", "/api/recall", question)["results"] == []
+    (found,) = call.ok("POST", "/api/recall", {**question, "userId": user})["results"]
+    assert found["id"] == stored["id"]
+    path = f"/api/recall?query=ferry&preset=tinyclaw&userId={user}"
+    assert call.ok("GET", path)["results"] == [found]
+    block = call.ok("GET", f"/api/context?format=tiny-claw&query=ferry&userId={user}")
+    assert "The ferry leaves at ten" in block["text"]
+    assert call.ok("GET", "/api/context?format=tiny-claw&query=ferry")["text"] == ""
+    alone = {"userId": "default-user", "type": "fact_stored", "content": "The pier is closed"}
+    call.ok("POST", "/api/memory", alone)
+    assert call.total() == 1
+
+
+@pytest.mark.parametrize("user", ["../x", "a:b", ""])
+def test_a_user_that_is_no_agent_is_refused(call: Any, user: str) -> None:
+    body = {"userId": user, "type": "fact_stored", "content": "x"}
+    assert call("POST", "/api/memory", body).refusal() == (400, "invalid", "user")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field", "values"),
+    [
+        ("/api/memory", {"text": "x", "type": "planet"}, "type", "correction, delegation_result"),
+        ("/api/memory", {"content": "x", "type": "planet"}, "type", "semantic, analysis"),
+        ("/api/recall", {"query": "x", "preset": "x"}, "preset", "scalyclaw, tinyclaw"),
+        ("/api/recall", {"query": "x", "mode": "x"}, "mode", "hybrid, keyword, llm, tree"),
+        ("/api/recall", {"query": "x", "types": ["x"]}, "types[0]", "episodic, procedural"),
+        ("/api/context", {"format": "x"}, "format", "tiny-claw, tinyclaw"),
+        ("/api/consolidate", {"mode": "hourly"}, "mode", "daily, full, monthly, quick"),
+        (
+            "/api/reflections",
+            {"lesson": "x", "context": "y", "type": "x"},
+            "type",
+            "failure, insight",
+        ),
+        (
+            "/api/memory/batch",
+            {"memories": [{"text": "a"}, {"text": "b", "type": "x"}]},
+            "memories[1].type",
+            "correction, delegation_result",
+        ),
+    ],
+)
+def test_a_value_that_is_not_among_those_allowed_names_them(
+    call: Any, path: str, body: Any, field: str, values: str
+) -> None:
+    call.store("so that the agent is there")
+    refused = call("POST", path, body)
+    assert refused.refusal() == (400, "invalid", field)
+    message = refused.body["error"]["message"]
+    assert "expected one of " in message
+    assert values in message
+
+
+def test_a_parameter_that_is_not_among_those_allowed_names_them(call: Any) -> None:
+    refused = call("GET", "/api/memory?tier=lukewarm")
+    assert refused.refusal() == (400, "invalid", "tier")
+    assert "one of cold, frozen, hot, warm (got 'lukewarm')" in refused.body["error"]["message"]
+
+
 def test_a_weight_has_one_name_at_a_time(call: Any) -> None:
     body = {"query": "x", "weights": {"match": 1, "semantic": 1}}
     assert call("POST", "/api/recall", body).refusal() == (400, "invalid", "weights")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from daemon_process import Daemon
 
-from thermocline.daemon.api.rates import Rates
+from thermocline.daemon.api.fairness import RateLimit
 from thermocline.daemon.client import ApiError, Client
 from thermocline.daemon.errors import TooManyRequests
 
@@ -72,12 +72,12 @@ def test_an_agent_that_asks_too_often_is_told_when_to_come_again_and_others_are_
 
 def test_a_rate_is_an_average_over_ten_seconds() -> None:
     now = [100.0]
-    rates = Rates(lambda: now[0])
+    rates = RateLimit(lambda: now[0])
 
     def taken(agent: str, tries: int) -> int:
         for count in range(tries):
             try:
-                rates.take(agent, 2.0)
+                rates.acquire(agent, 2.0)
             except TooManyRequests:
                 return count
         return tries
@@ -87,19 +87,19 @@ def test_a_rate_is_an_average_over_ten_seconds() -> None:
     now[0] += 1
     assert taken("a", 100) == 2
     with pytest.raises(TooManyRequests) as refused:
-        rates.take("a", 2.0)
+        rates.acquire("a", 2.0)
     assert refused.value.seconds == 1
     now[0] += 1000
     assert taken("a", 100) == 20
-    rates.take("a", 0.0)
+    rates.acquire("a", 0.0)
 
 
 def test_what_is_remembered_of_a_million_agents_is_little() -> None:
     now = [0.0]
-    rates = Rates(lambda: now[0])
+    rates = RateLimit(lambda: now[0])
     for number in range(10_000):
         now[0] += 0.01
-        rates.take(f"agent{number}", 100.0)
+        rates.acquire(f"agent{number}", 100.0)
     assert len(rates._paid) <= 1_001
 
 

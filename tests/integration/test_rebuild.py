@@ -15,19 +15,20 @@ from typing import Any
 
 import msgspec
 import pytest
+from agent_files import set_aside
 
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import NotFound, ThermoclineError
 from thermocline.daemon.importers.intake import ImportReport, Intake
-from thermocline.daemon.importers.salvage import salvage
 from thermocline.daemon.importers.state_files import take
+from thermocline.daemon.importers.takeover import salvage
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.memory.warm import WarmLimits
+from thermocline.daemon.memory.scoring import WarmLimits
 from thermocline.daemon.runtime.problems import Problems
-from thermocline.daemon.store import hot_rows, key_values, memories
+from thermocline.daemon.store import hot_rows, key_values, memories, uses
+from thermocline.daemon.store.agent_paths import AgentPaths
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.memory_table import SELECT, from_row
-from thermocline.daemon.store.place import Place
+from thermocline.daemon.store.memory_rows import SELECT, from_row
 from thermocline.daemon.store.transaction import Transaction
 
 OpenStore = Callable[..., Awaitable[AgentStore]]
@@ -42,7 +43,7 @@ CROWDED = Rules(warm=WarmLimits(max_kb=4))
 async def filled(
     open_store: OpenStore,
     make_memory: MakeMemory,
-    place: Place,
+    place: AgentPaths,
     size: int,
     rules: Rules = ROOMY,
 ) -> None:
@@ -63,7 +64,7 @@ async def filled(
     await store.close()
 
 
-async def reopened(open_store: OpenStore, make_memory: MakeMemory, place: Place) -> AgentStore:
+async def reopened(open_store: OpenStore, make_memory: MakeMemory, place: AgentPaths) -> AgentStore:
     """The memory that `filled` leaves, of 60, open again and at rest."""
     await filled(open_store, make_memory, place, 60)
     store = await open_store(place, rules=ROOMY)
@@ -109,7 +110,7 @@ def without_pairs(found: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 async def test_a_missing_database_comes_back_whole_from_the_state_files(
-    open_store: OpenStore, make_place: Callable[..., Place], make_memory: MakeMemory
+    open_store: OpenStore, make_place: Callable[..., AgentPaths], make_memory: MakeMemory
 ) -> None:
     place = make_place()
     await filled(open_store, make_memory, place, 300)
@@ -121,7 +122,7 @@ async def test_a_missing_database_comes_back_whole_from_the_state_files(
 
 @pytest.mark.parametrize("step", [40, pytest.param(1, marks=pytest.mark.crash)])
 async def test_a_page_of_zeros_anywhere_costs_nothing_that_a_state_file_shows(
-    open_store: OpenStore, make_place: Callable[..., Place], make_memory: MakeMemory, step: int
+    open_store: OpenStore, make_place: Callable[..., AgentPaths], make_memory: MakeMemory, step: int
 ) -> None:
     size = 60
     origin = make_place("origin")
@@ -145,7 +146,7 @@ async def test_a_page_of_zeros_anywhere_costs_nothing_that_a_state_file_shows(
     assert not lost
 
 
-async def corrupted(place: Place, change: Callable[[bytearray], None]) -> None:
+async def corrupted(place: AgentPaths, change: Callable[[bytearray], None]) -> None:
     content = bytearray(place.database.read_bytes())
     change(content)
     place.database.write_bytes(content)
@@ -170,7 +171,7 @@ def fill_with_noise(content: bytearray) -> None:
 @pytest.mark.parametrize("change", [destroy_header, cut_in_half, empty, fill_with_noise])
 async def test_a_ruined_database_is_set_aside_and_everything_is_still_there(
     open_store: OpenStore,
-    make_place: Callable[..., Place],
+    make_place: Callable[..., AgentPaths],
     make_memory: MakeMemory,
     problems: Problems,
     change: Callable[[bytearray], None],
@@ -192,7 +193,7 @@ async def test_a_ruined_database_is_set_aside_and_everything_is_still_there(
 
 
 async def test_garbage_in_the_log_leaves_what_a_file_shows_to_be_imported(
-    open_store: OpenStore, make_place: Callable[..., Place], make_memory: MakeMemory
+    open_store: OpenStore, make_place: Callable[..., AgentPaths], make_memory: MakeMemory
 ) -> None:
     origin = make_place("origin")
     store = await open_store(origin)
@@ -203,7 +204,7 @@ async def test_garbage_in_the_log_leaves_what_a_file_shows_to_be_imported(
                 key_values.put(tx, f"key{number}", f"value {number}"),
             )
         )
-    assert await store.flush_faces()
+    assert await store.flush_state_files()
     # As a power cut leaves it: the log holds nearly everything.
     killed = make_place("killed")
     shutil.copytree(origin.folder, killed.folder)
@@ -215,7 +216,7 @@ async def test_garbage_in_the_log_leaves_what_a_file_shows_to_be_imported(
         file.write(random.Random(3).randbytes(size // 2))
     # SQLite takes the part of the log that is whole for all of it.
     store = await open_store(killed)
-    await store.flush_faces()
+    await store.flush_state_files()
     [aside] = killed.folder.glob("warm-memory.json.changed-*")
     content, at = aside.read_bytes(), aside.stat().st_mtime
 
@@ -229,13 +230,13 @@ async def test_garbage_in_the_log_leaves_what_a_file_shows_to_be_imported(
 
 async def test_damage_under_way_is_mended_and_the_calls_that_meet_it_are_answered(
     open_store: OpenStore,
-    make_place: Callable[..., Place],
+    make_place: Callable[..., AgentPaths],
     make_memory: MakeMemory,
     problems: Problems,
 ) -> None:
     place = make_place()
     store = await reopened(open_store, make_memory, place)
-    await store.flush_faces()
+    await store.flush_state_files()
     with place.database.open("r+b") as file:
         size = place.database.stat().st_size
         file.seek(PAGE)
@@ -252,9 +253,32 @@ async def test_damage_under_way_is_mended_and_the_calls_that_meet_it_are_answere
     assert "database_rebuilt" in {problem.code for problem in problems.standing()}
 
 
+async def test_a_fault_of_the_program_inside_a_call_repairs_nothing(
+    open_store: OpenStore,
+    make_place: Callable[..., AgentPaths],
+    make_memory: MakeMemory,
+    problems: Problems,
+) -> None:
+    store = await reopened(open_store, make_memory, make_place())
+    before = await held(store)
+    marked = "UPDATE meta SET value = 'marked' WHERE key = 'index_version'"
+    await store.write(lambda tx: tx.db.execute(marked).rowcount)
+    for _ in range(3):
+        with pytest.raises(TypeError):
+            await store.read(lambda _db: None + 1)  # type: ignore[operator]
+        with pytest.raises(KeyError):
+            await store.write(lambda tx: tx.counted["nothing"])
+    # A rebuilt index would have the version of this release.
+    version = "SELECT value FROM meta WHERE key = 'index_version'"
+    assert await store.read(lambda db: db.execute(version).fetchone()) == ("marked",)
+    assert await held(store) == before
+    assert problems.standing() == []
+    assert set_aside(store.place.folder) == []
+
+
 async def test_damage_that_only_the_state_files_writer_meets_is_mended(
     open_store: OpenStore,
-    make_place: Callable[..., Place],
+    make_place: Callable[..., AgentPaths],
     make_memory: MakeMemory,
     problems: Problems,
 ) -> None:
@@ -263,16 +287,18 @@ async def test_damage_that_only_the_state_files_writer_meets_is_mended(
     with place.database.open("r+b") as file:
         file.seek(PAGE)
         file.write(bytes(place.database.stat().st_size - PAGE))
-    store.want_faces(["warm", "hot", "kv"])
     deadline = time.monotonic() + 60
     while "database_rebuilt" not in {problem.code for problem in problems.standing()}:
         assert time.monotonic() < deadline
-        await asyncio.sleep(0.01)
+        # Pages that a connection has read before would be read no more.
+        await store.read(lambda db: db.execute("PRAGMA shrink_memory").fetchall())
+        store.request_state_files(["warm", "hot", "kv"])
+        await asyncio.sleep(0.05)
     assert without_pairs(await held(store)) == without_pairs(expected(make_memory, 60))
 
 
 async def test_what_was_deleted_does_not_come_back_by_a_rebuild(
-    open_store: OpenStore, make_place: Callable[..., Place], make_memory: MakeMemory
+    open_store: OpenStore, make_place: Callable[..., AgentPaths], make_memory: MakeMemory
 ) -> None:
     place = make_place()
     await filled(open_store, make_memory, place, 60)
@@ -305,7 +331,7 @@ async def test_what_was_deleted_does_not_come_back_by_a_rebuild(
 
 
 async def test_the_archive_comes_back_from_a_damaged_database_but_for_the_rows_on_a_bad_page(
-    open_store: OpenStore, make_place: Callable[..., Place], make_memory: MakeMemory
+    open_store: OpenStore, make_place: Callable[..., AgentPaths], make_memory: MakeMemory
 ) -> None:
     place = make_place()
     await filled(open_store, make_memory, place, 600, CROWDED)
@@ -340,16 +366,16 @@ async def test_the_archive_comes_back_from_a_damaged_database_but_for_the_rows_o
 
 
 async def test_uses_are_neither_lost_nor_counted_twice_by_a_rebuild(
-    open_store: OpenStore, make_place: Callable[..., Place], make_memory: MakeMemory
+    open_store: OpenStore, make_place: Callable[..., AgentPaths], make_memory: MakeMemory
 ) -> None:
     place = make_place()
     await filled(open_store, make_memory, place, 5)
     store = await open_store(place, rules=ROOMY)
-    await store.write(lambda tx: memories.reinforce(tx, ["m00001", "m00002"]))
-    await store.write(lambda tx: memories.reinforce(tx, ["m00001"]))
+    await store.write(lambda tx: uses.reinforce(tx, ["m00001", "m00002"]))
+    await store.write(lambda tx: uses.reinforce(tx, ["m00001"]))
     await store.close()
 
-    async def counts(place: Place) -> dict[str, int]:
+    async def counts(place: AgentPaths) -> dict[str, int]:
         opened = await open_store(place, rules=ROOMY)
         async with asyncio.timeout(60):
             while not (place.folder / "takeover-report.json").exists():  # noqa: ASYNC110
@@ -380,7 +406,7 @@ async def test_uses_are_neither_lost_nor_counted_twice_by_a_rebuild(
 
 
 async def test_rows_of_wrong_types_do_not_keep_the_rest_from_being_salvaged(
-    open_store: OpenStore, make_place: Callable[..., Place]
+    open_store: OpenStore, make_place: Callable[..., AgentPaths]
 ) -> None:
     place = make_place()
     place.folder.mkdir(parents=True)
@@ -417,7 +443,7 @@ async def test_rows_of_wrong_types_do_not_keep_the_rest_from_being_salvaged(
 
 async def test_a_database_without_a_schema_is_not_searched_for_rows(
     open_store: OpenStore,
-    make_place: Callable[..., Place],
+    make_place: Callable[..., AgentPaths],
     make_memory: MakeMemory,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -445,7 +471,7 @@ async def test_a_database_without_a_schema_is_not_searched_for_rows(
 
 async def test_a_database_removed_under_way_is_written_anew_with_all_that_was_acknowledged(
     open_store: OpenStore,
-    make_place: Callable[..., Place],
+    make_place: Callable[..., AgentPaths],
     make_memory: MakeMemory,
     problems: Problems,
 ) -> None:
@@ -458,7 +484,7 @@ async def test_a_database_removed_under_way_is_written_anew_with_all_that_was_ac
         asyncio.create_task(store.write(lambda tx, n=n: memories.insert(tx, make_memory(n))))
         for n in range(2, 40)
     ]
-    await asyncio.gather(store.look(), *writes)
+    await asyncio.gather(store.check_files(), *writes)
     await store.close()
     store = await open_store(place)
     assert len((await held(store))[0]) == 39
@@ -466,27 +492,27 @@ async def test_a_database_removed_under_way_is_written_anew_with_all_that_was_ac
 
 
 async def test_a_folder_removed_under_way_stays_removed(
-    open_store: OpenStore, make_place: Callable[..., Place], make_memory: MakeMemory
+    open_store: OpenStore, make_place: Callable[..., AgentPaths], make_memory: MakeMemory
 ) -> None:
     place = make_place()
     store = await open_store(place)
-    await store.flush_faces()
+    await store.flush_state_files()
     shutil.rmtree(place.folder)
     await store.write(lambda tx: memories.insert(tx, make_memory(1)))
-    await store.flush_faces()
+    await store.flush_state_files()
     await store.close()
     assert not place.folder.exists()
 
 
 async def test_a_rebuild_that_the_disk_refuses_is_tried_again_by_the_next_call(
     open_store: OpenStore,
-    make_place: Callable[..., Place],
+    make_place: Callable[..., AgentPaths],
     make_memory: MakeMemory,
     problems: Problems,
 ) -> None:
     place = make_place()
     store = await reopened(open_store, make_memory, place)
-    await store.flush_faces()
+    await store.flush_state_files()
     with place.database.open("r+b") as file:
         file.seek(PAGE)
         file.write(bytes(place.database.stat().st_size - PAGE))
@@ -603,7 +629,7 @@ def test_recall_answers_after_a_page_of_the_full_text_was_replaced_by_an_empty_o
 def test_an_agent_whose_folder_is_removed_under_way_is_forgotten(
     make_daemon: Callable[..., Any], eventually: Callable[..., None]
 ) -> None:
-    daemon = make_daemon("--set", "store.face_check_seconds=0.1").start()
+    daemon = make_daemon("--set", "store.state_file_check_seconds=0.1").start()
     with daemon.client("ada") as client:
         client.store("a secret of ada")
         shutil.rmtree(daemon.folder("ada"))
@@ -623,7 +649,7 @@ def test_an_agent_whose_folder_is_removed_under_way_is_forgotten(
 
 
 async def test_a_database_that_only_seems_malformed_is_opened_again_and_not_rebuilt(
-    open_store: OpenStore, make_place: Callable[..., Place]
+    open_store: OpenStore, make_place: Callable[..., AgentPaths]
 ) -> None:
     place = make_place()
     store = await open_store(place)
@@ -642,11 +668,11 @@ async def test_a_database_that_only_seems_malformed_is_opened_again_and_not_rebu
     await store.write(delete)
     assert len(tries) == 2
     assert not [*place.folder.glob("*.corrupt-*")]
-    assert (await store.read(lambda db: key_values.get(db, "key"))).value == "value"
+    assert (await store.read(lambda db: key_values.PAIRS.get(db, "key"))).value == "value"
 
 
 async def test_operations_that_fail_after_they_changed_an_index_do_not_spoil_it(
-    open_store: OpenStore, make_memory: MakeMemory, make_place: Callable[..., Place]
+    open_store: OpenStore, make_memory: MakeMemory, make_place: Callable[..., AgentPaths]
 ) -> None:
     place = make_place()
     store = await open_store(place, rules=ROOMY)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from thermocline.daemon.memory.scoring import aged
-from thermocline.daemon.recall.presets import scalyclaw, tinyclaw
+from thermocline.daemon.recall.ranking import scalyclaw, tinyclaw
 
 DAY = 86_400.0
 SHELF: dict[str, dict[str, Any]] = {
@@ -173,14 +173,19 @@ def test_the_tree_answers_alone_with_evoclaws_scores(call: Any) -> None:
 def test_a_category_that_the_question_names_adds_what_has_none_of_its_words(call: Any) -> None:
     call.store("beds are dug in March", category="home/garden")
     call.store("the shed is locked")
+    named = asked(call, "garden shed")["tree"]
+    assert [(path["path"], path["trace"][0]) for path in named] == [("home/garden", "root")]
+    assert "tree" not in asked(call, "shed locked")
     answer = asked(call, "garden shed", explain=True)
+    assert answer["tree"] == named
     [beds] = [memory for memory in answer["results"] if memory["category"] == "home/garden"]
     assert (beds["search_method"], beds["parts"]["words"]) == ("keyword-tree", [])
     assert beds["parts"]["signals"]["path"] > 0
 
 
 def _days(memory: Any, now: float) -> float:
-    return max(0.0, now - memory["created_at"]) / DAY
+    """Since it was used: another test may have shown it."""
+    return max(0.0, now - (memory.get("last_accessed_at") or memory["created_at"])) / DAY
 
 
 def test_presets_give_the_numbers_of_their_formulas(shelf: Any) -> None:
@@ -256,7 +261,7 @@ def test_an_explanation_names_words_lenders_and_what_was_understood(talk: Any) -
     by_text = {memory["text"]: memory for memory in plain["results"]}
     reply = by_text["Yes, in Kiel last May"]
     assert reply["parts"]["words"] == []
-    assert asking["id"] in reply["parts"]["lenders"]
+    assert asking["id"] in reply["parts"]["neighbours"]
     assert "understood" not in asked(talk, "otter")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from daemon_process import Daemon
+from static_model import write
 
 BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "recall_quality.py"
 FITTING = BENCHMARK.with_name("fit_signals.py")
@@ -110,7 +111,7 @@ def everyday(tmp_path: Path) -> Path:
 
 
 def test_each_sort_of_everyday_question_is_counted_beside_the_baselines(everyday: Path) -> None:
-    made = measured("--people", str(everyday), "--everyday")["everyday"]
+    made = measured("--people", str(everyday), "--everyday", "--others=20")["everyday"]
     assert list(made) == ["someone"], "a sealed person is read only where that is asked for"
     counts = made["someone"]["counts"]
     rankers = ["thermocline", "fts5", "porter + stop", "simple ranker"]
@@ -127,7 +128,7 @@ def test_each_sort_of_everyday_question_is_counted_beside_the_baselines(everyday
 
 
 def test_nothing_of_the_sealed_person_is_printed(everyday: Path) -> None:
-    said = printed(BENCHMARK, "--people", str(everyday), "--sealed")
+    said = printed(BENCHMARK, "--people", str(everyday), "--sealed", "--others=20")
     assert said.startswith("sealed ")
     assert "first right" in said
     assert "SECRET" not in said
@@ -144,29 +145,30 @@ def test_what_fails_is_listed_with_what_was_right(everyday: Path) -> None:
     document = person()
     document["questions"][0]["text"] = "Which colour has the umbrella?"
     (everyday / "someone.json").write_text(json.dumps(document), encoding="utf-8")
-    lines = printed(BENCHMARK, "--people", str(everyday), "--everyday", "--show").splitlines()
+    options = ("--people", str(everyday), "--everyday", "--show", "--others=20")
+    lines = printed(BENCHMARK, *options).splitlines()
     at = lines.index("not in five, same: Which colour has the umbrella?")
     assert lines[at + 1] == '    = The dentist "Uhl" expects me on Friday'
 
 
 @pytest.fixture(scope="module")
-def facts() -> Any:
-    """The figures for the project's own facts."""
-    return measured("--collection", str(BENCHMARK.parent / "data" / "facts.json"), "--kinds")
+def own() -> Any:
+    """The figures for the project's own facts and conversation."""
+    files = [str(BENCHMARK.parent / "data" / name) for name in ("facts.json", "conversation.json")]
+    return measured("--collection", *files, "--kinds")
 
 
-def test_recall_answers_more_facts_at_once_than_plain_fts5(facts: Any) -> None:
-    ours, plain = facts["facts"]["thermocline"], facts["facts"]["fts5"]
+def test_recall_answers_more_facts_at_once_than_plain_fts5(own: Any) -> None:
+    ours, plain = own["facts"]["thermocline"], own["facts"]["fts5"]
     assert ours["P@1"] > plain["P@1"]
     assert ours["stale first"] < plain["stale first"]
 
 
-def test_numbers_commands_and_addresses_come_first(facts: Any) -> None:
-    assert facts["facts, by kind"]["value"]["P@1"] == 1.0
+def test_numbers_commands_and_addresses_come_first(own: Any) -> None:
+    assert own["facts, by kind"]["value"]["P@1"] == 1.0
 
 
-def test_recall_finds_more_of_our_own_conversation_than_plain_fts5() -> None:
-    own = measured("--collection", str(BENCHMARK.parent / "data" / "conversation.json"))
+def test_recall_finds_more_of_our_own_conversation_than_plain_fts5(own: Any) -> None:
     assert own["conversation"]["thermocline"]["R@10"] > own["conversation"]["fts5"]["R@10"]
 
 
@@ -205,9 +207,19 @@ def test_a_collection_is_compared_with_both_baselines_with_structure_and_without
         assert rows["thermocline"]["R@5"] == 1.0
 
 
+@pytest.mark.soak
 def test_the_weights_are_fitted_with_each_kind_held_out(collections: Path) -> None:
     head, _, *rows = printed(FITTING, str(collections)).splitlines()
     assert "R@10 held out" in head
     kinds = {row.split()[0]: [float(figure) for figure in row.split()[1:]] for row in rows[:3]}
     assert list(kinds) == ["everyday", "facts", "talks"]
     assert kinds["talks"] == [6.0, *[1.0] * 6]
+
+
+def test_a_collection_is_asked_with_the_vectors_of_an_encoder(tmp_path: Path) -> None:
+    path = tmp_path / "talk.json"
+    path.write_text(json.dumps([collection("talk")]), encoding="utf-8")
+    model = write(tmp_path / "model")
+    table = measured("--collection", str(path), "--encoder", f"static:{model}")["talk"]
+    assert table["thermocline"]["questions"] == 3
+    assert table["thermocline"]["P@1"] == 1

@@ -18,7 +18,7 @@ import pytest
 
 from thermocline.sync.failures import Refused, SchemaMissing, SyncError, TryLater
 from thermocline.sync.file_remote import FileRemote
-from thermocline.sync.remote import SqlStatement
+from thermocline.sync.ports import SqlStatement
 
 TABLE = [SqlStatement("CREATE TABLE IF NOT EXISTS t (a)")]
 INSERT = [SqlStatement("INSERT INTO t VALUES (1)")]
@@ -234,7 +234,7 @@ async def test_what_was_acknowledged_survives_a_kill(open_remote, path):
     code = """
 import asyncio, sys, pathlib
 from thermocline.sync.file_remote import FileRemote
-from thermocline.sync.remote import SqlStatement
+from thermocline.sync.ports import SqlStatement
 
 async def main():
     remote = FileRemote(pathlib.Path(sys.argv[1]))

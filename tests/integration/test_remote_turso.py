@@ -10,11 +10,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
+import aiohttp
 import pytest
 from aiohttp import web
+from daemon_process import until
 
 from thermocline.sync.failures import QuotaSpent, Refused, RowTooLarge, SyncError, TryLater
-from thermocline.sync.remote import SqlStatement, Value
+from thermocline.sync.ports import SqlStatement, Usage, Value
 from thermocline.sync.turso import Limits, TursoRemote, connect
 
 ONE = [SqlStatement("SELECT 1")]
@@ -143,10 +145,59 @@ async def test_without_a_token_no_header_is_sent_and_a_path_is_kept(connected, s
     await remote.batch(ONE)
     await failure(remote, ONE + ONE)
     assert [call[:3] for call in seen] == [
-        ("POST", "/some/prefix/v1/execute", False),
-        ("POST", "/some/prefix/v1/batch", False),
+        ("POST", "/some/prefix/v2/pipeline", False),
+        ("POST", "/some/prefix/v2/pipeline", False),
     ]
     assert all(length for *_, length in seen)
+
+
+@pytest.mark.parametrize("known", ["/v1/", "/v2/"])
+async def test_the_older_path_is_tried_after_a_404_and_the_one_that_answers_is_remembered(
+    connected, serve, sqld, known
+):
+    paths: list[str] = []
+
+    async def forward(request: web.Request) -> web.Response:
+        paths.append(request.path)
+        if not request.path.startswith(known):
+            return web.Response(status=404)
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(sqld.url + request.path, data=await request.read()) as response,
+        ):
+            return web.Response(body=await response.read(), content_type="application/json")
+
+    remote = await connected(await serve(forward))
+    for statements in (TABLE, COUNT, COUNT + COUNT):
+        await remote.batch(statements)
+    old = ["/v2/pipeline", "/v1/execute", "/v1/execute", "/v1/batch"]
+    assert paths == (old if known == "/v1/" else ["/v2/pipeline"] * 3)
+    # The server is replaced by one that knows the other path alone.
+    known = "/v2/" if known == "/v1/" else "/v1/"
+    assert await value(remote, COUNT) == 0
+    assert await value(remote, COUNT + COUNT) == 0
+
+
+@pytest.mark.parametrize("without_path", ["/v1/", "/v2/"])
+async def test_every_answer_is_counted_as_the_account_is_charged(
+    connected, make_sqld, without_path
+):
+    sqld = make_sqld(without_path=without_path).start()
+    used: list[Usage] = []
+    remote = await connected(sqld.url, count=used.append)
+    await remote.batch(TABLE)
+    inserts = [SqlStatement("INSERT INTO t VALUES (?)", (number,)) for number in range(50)]
+    await remote.batch(inserts)
+    await remote.batch([SqlStatement("INSERT INTO t VALUES (7777)")])
+    await remote.batch([SqlStatement("SELECT a FROM t WHERE a > 25")])
+    assert (await failure(remote, [*COUNT, inserts[0]])).code == "constraint"
+    total = sum(used, start=Usage())
+    assert total.rows_written > 100
+    # The server adds to its account a moment after the answer.
+    counted = (total.rows_read, total.rows_written)
+    await until(lambda: sqld.cost() == counted, f"{counted} is on the account")
+    # The exact number depends on how long the statements took.
+    assert min(total.bytes_sent, total.bytes_received) > 300
 
 
 async def test_a_server_that_is_away_is_missed_until_it_is_back(connected, sqld):
@@ -205,6 +256,8 @@ async def test_a_frozen_server_is_not_waited_for_without_end(connected, sqld):
 
 
 HTML = "<html>Welcome to the hotel; <form>log in</form></html>"
+FAULT = '{"type": "error", "error": {"message": "broken", "code": %s}}'
+BLOCKED = '"BLOCKED"'
 PRETENDERS = [
     (answering(text=HTML, content_type="text/html"), TryLater, "not_json"),
     (answering(text=HTML, content_type="application/json"), TryLater, "not_json"),
@@ -213,6 +266,11 @@ PRETENDERS = [
     (answering(text='{"ok": true}', content_type="application/json"), TryLater, "not_json"),
     (answering(text='{"result": 7}', content_type="application/json"), TryLater, "not_json"),
     (answering(text='{"result": {"rows": 1}}'), TryLater, "not_json"),
+    (answering(text='{"results": []}'), TryLater, "not_json"),
+    (answering(text='{"results": [{"type": "ok"}]}'), TryLater, "not_json"),
+    (answering(text='{"results": [{"type": "error", "error": 7}]}'), TryLater, "not_json"),
+    (answering(text=f'{{"results": [{FAULT % "null"}]}}'), TryLater, "server"),
+    (answering(text=f'{{"results": [{FAULT % BLOCKED}]}}'), QuotaSpent, "quota"),
     (answering(text="[" * 100_000, content_type="application/json"), TryLater, "not_json"),
     (answering(text=HTML, content_type="text/html", status=511), TryLater, "not_json"),
     (answering(text=HTML, content_type="text/html", status=502), TryLater, "server"),

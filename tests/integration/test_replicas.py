@@ -17,20 +17,22 @@ from daemon_process import until
 from faulty_remote import Fault, FaultyRemote
 from msgspec.structs import replace
 
+from thermocline.daemon.cloud.account import Account, Secret
+from thermocline.daemon.cloud.databases import Databases, connect
+from thermocline.daemon.cloud.loop import AgentLocal
+from thermocline.daemon.cloud.replicas import Replicas
+from thermocline.daemon.cloud.sealing import Sealing
+from thermocline.daemon.cloud.usage import UsageLog
 from thermocline.daemon.config.settings import Rules, Settings, StoreSettings, Sync
 from thermocline.daemon.errors import ConfigInvalid, NotFound, ReplicaAway
 from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.tree import Node
-from thermocline.daemon.replication.account import Account, Secret
-from thermocline.daemon.replication.database import Databases, connect
-from thermocline.daemon.replication.local import AgentLocal
-from thermocline.daemon.replication.replicas import Replicas
+from thermocline.daemon.runtime import atomic
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import key_values, memories, tree_rows
+from thermocline.daemon.store.agent_paths import DeviceId, StoreContext
 from thermocline.daemon.store.agents import Agents
-from thermocline.daemon.store.device import DeviceId
-from thermocline.daemon.store.place import Surroundings
 from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import Device, Remote, Waiting, exchange
 
@@ -65,7 +67,7 @@ class Host:
     def start(self) -> None:
         self.folder.mkdir(exist_ok=True)
         self.id = DeviceId(self.folder)
-        around = Surroundings(
+        context = StoreContext(
             device=self.id,
             threads=self._threads,
             problems=self.problems,
@@ -76,13 +78,13 @@ class Host:
             rules=Rules,
             importer=TakeOver(),
             readers=1,
-            face_delay_seconds=lambda: 0.01,
+            state_file_delay_seconds=lambda: 0.01,
         )
         self.agents = Agents(
             self.folder,
             workspaces={},
             cache_kb=512,
-            around=around,
+            context=context,
             settings=lambda: StoreSettings(idle_close_seconds=NEVER, max_open_agents=50),
         )
         self.replicas = Replicas(
@@ -92,9 +94,16 @@ class Host:
             local=lambda agent: AgentLocal(self.agents, agent),
             device=Device(self.id.id, self.name),
             rename=self._rename,
+            sealing=Sealing(
+                self.folder,
+                lambda: self.id.id,
+                {},
+                lambda: self.settings.sync.seal == "on",
+            ),
             settings=lambda: self.settings,
             waiting=Waiting(first=0.01, longest=0.05),
             problems=self.problems,
+            usage=UsageLog(self.folder / "cloud-usage.json", atomic.write, time.time),
         )
 
     def run(self, **seconds: float) -> None:
@@ -362,7 +371,7 @@ async def test_a_failure_that_nobody_thought_of_is_reported_by_its_kind_and_trie
         return await link(self)
 
     monkeypatch.setattr(AgentLocal, "link", failing)
-    monkeypatch.setattr("thermocline.daemon.replication.loop._RETRY_SECONDS", 0.05)
+    monkeypatch.setattr("thermocline.daemon.cloud.loop._RETRY_SECONDS", 0.05)
     one.run(poll_seconds=NEVER)
     await until(lambda: not failures, "it fails")
     await until(lambda: one.replicas.status(AGENT).sent, "the change is sent")

@@ -25,6 +25,7 @@ from thermocline.sync import (
     SyncError,
     TryLater,
     Waiting,
+    poll_interval,
 )
 
 NEVER = 1e6
@@ -41,6 +42,7 @@ class Running:
         plan: Iterable[Fault],
         waiting: Waiting,
         timing: SimpleNamespace,
+        hold_seconds: Callable[[], float],
     ) -> None:
         self.local = MemoryLocal(name, HybridClock(lambda: START))
         self.remote = FaultyRemote(remote, asyncio.sleep, plan)
@@ -54,12 +56,17 @@ class Running:
             waiting=waiting,
             now=lambda: START,
             told=self.states.append,
+            hold_seconds=hold_seconds,
         )
         self.task = asyncio.create_task(self.replicator.run())
 
     @property
     def state(self) -> State:
         return self.replicator.state
+
+    @property
+    def interval(self) -> float:
+        return (self.state.next_poll or START) - START
 
     def write(self, kind: str, key: str) -> None:
         self.local.write(kind, key, {"value": key})
@@ -89,11 +96,13 @@ async def run(remote: MemoryRemote) -> AsyncIterator[Callable[..., Running]]:
         *,
         plan: Iterable[Fault] = (),
         waiting: Waiting | None = None,
+        hold_seconds: Callable[[], float] = lambda: 0.0,
         **seconds: float,
     ) -> Running:
         given = {"critical_seconds": NEVER, "change_seconds": NEVER, "poll_seconds": NEVER}
         timing = SimpleNamespace(**given | seconds)
-        begun.append(Running(name, remote, plan, waiting or Waiting(instant=True), timing))
+        waiting = waiting or Waiting(instant=True)
+        begun.append(Running(name, remote, plan, waiting, timing, hold_seconds))
         return begun[-1]
 
     yield begin
@@ -173,7 +182,61 @@ async def test_an_idle_loop_asks_one_question_each_time(run):
     await one.idle()
     before, batches = len(one.states), one.remote.batches
     await one.until(lambda _state: len(one.states) >= before + 20)
-    assert one.remote.batches - batches <= 11
+    assert 9 <= one.remote.batches - batches <= 11
+
+
+async def test_polls_are_rarer_while_nothing_changes_and_frequent_again_after_a_change(run):
+    one, two = run("one", poll_seconds=0.02), run("two")
+    await until(lambda: one.interval > 0.1, "polls are rarer")
+    two.local.write("memory", "m1", {"text": "x"})
+    await two.replicator.sync()
+    await one.until(lambda state: state.received)
+    after = next(state for state in one.states if state.received)
+    assert after.next_poll - START <= 0.02
+    await until(lambda: one.interval > 0.1, "polls are rarer again")
+
+    def frequent_again() -> bool:
+        one.replicator.poll_soon()
+        return one.interval < 0.1
+
+    await until(frequent_again, "somebody misses something")
+
+
+@pytest.mark.parametrize(
+    ("shortest", "quiet", "interval"),
+    [
+        (30, 0, 30),
+        (30, 31, 31),
+        (30, 480, 480),
+        (30, 1e9, 900),
+        (60, 1e9, 900),
+        (1, 1e9, 30),
+        (3600, 0, 3600),
+        (3600, 1e9, 3600),
+        (0.1, 1e9, 3),
+    ],
+)
+def test_the_longest_interval_of_polls_is_thirty_times_the_shortest(shortest, quiet, interval):
+    assert poll_interval(shortest, quiet) == pytest.approx(interval)
+
+
+async def test_rounds_are_held_back_and_said_to_be_but_not_one_that_somebody_asks_for(run, remote):
+    one = run(change_seconds=0.0, hold_seconds=lambda: NEVER)
+    one.write("memory", "m1")
+    await one.until(lambda state: state.held_until == START + NEVER)
+    assert not one.state.sent
+    await one.replicator.sync()
+    assert there(remote) == {"m1"}
+    assert one.state.held_until is None
+
+
+async def test_after_an_outage_devices_that_lost_it_together_poll_at_different_times(run):
+    devices = [run(str(number), plan=[Fault("before")], poll_seconds=1000.0) for number in range(9)]
+    for device in devices:
+        await device.idle()
+    intervals = sorted(device.interval for device in devices)
+    assert 400.0 < intervals[0] < 900.0
+    assert intervals[-1] <= 1000.0
 
 
 async def test_what_was_set_aside_and_refused_is_counted_and_named(run, remote):

@@ -10,21 +10,21 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
 from daemon_process import Daemon, until, wait_until
+from machine import children, cpu_seconds, is_gone
 
 from thermocline.daemon.errors import ShuttingDown
 from thermocline.daemon.language import distilling
-from thermocline.daemon.language.episodes import summarise_episode
+from thermocline.daemon.language.distilling import summarise_episode
 from thermocline.daemon.language.extraction import extract_turns
 from thermocline.daemon.language.notes import read_note
-from thermocline.daemon.language.turn_text import Turn
+from thermocline.daemon.language.speech import Turn
 from thermocline.daemon.memory.messages import Message
-from thermocline.daemon.thinking.compaction import CompactionLimits, compact
-from thermocline.daemon.thinking.rule_process import RuleProcess
+from thermocline.daemon.tasks.compaction import CompactionLimits, compact
+from thermocline.daemon.tasks.model_or_rules import RuleProcess
 
 SENTENCES = (
     "User: We decided to move the billing service to Postgres because the old cluster failed.",
@@ -47,20 +47,6 @@ async def process() -> AsyncIterator[RuleProcess]:
     made = RuleProcess()
     yield made
     await made.close()
-
-
-def alive(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists()
-
-
-def cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def children(pid: int) -> list[int]:
-    found = [int(n) for n in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return [child for child in found if Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 def test_long_texts_are_not_distilled_by_the_daemons_own_interpreter(daemon: Daemon) -> None:
@@ -89,7 +75,7 @@ def test_the_process_does_not_outlive_a_daemon_that_was_killed(daemon: Daemon) -
     assert daemon.process is not None
     (child,) = children(daemon.process.pid)
     daemon.kill()
-    wait_until(lambda: not alive(child), "the process ends")
+    wait_until(lambda: is_gone(child), "the process ends")
 
 
 async def test_the_process_computes_what_the_rules_compute(process: RuleProcess) -> None:
@@ -141,7 +127,7 @@ async def test_it_ends_when_nobody_needs_it() -> None:
     await process.run(5_000, distilling.distil, "Ada likes tea")
     pid = process.pid
     assert pid is not None
-    await until(lambda: process.pid is None and not alive(pid), "the process ends")
+    await until(lambda: process.pid is None and is_gone(pid), "the process ends")
     await process.close()
 
 

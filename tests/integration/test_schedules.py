@@ -19,20 +19,18 @@ import pytest
 from thermocline.daemon.config.settings import Rules, Settings, StoreSettings, Sync, UpkeepTimes
 from thermocline.daemon.errors import DiskFull, NotFound, Unavailable
 from thermocline.daemon.importers.takeover import TakeOver
+from thermocline.daemon.maintenance import rebuilding
+from thermocline.daemon.maintenance.schedule import INTERRUPTED, Postponed, Run, last_run, put_runs
+from thermocline.daemon.maintenance.scheduler import Clock, Job, Scheduler
+from thermocline.daemon.maintenance.upkeep import Upkeep, jobs_of
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.memory.tree_rebuild import TreeChange
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import memories
+from thermocline.daemon.store.agent_paths import DeviceId, StoreContext
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.agents import Agents
-from thermocline.daemon.store.device import DeviceId
-from thermocline.daemon.store.place import Surroundings
 from thermocline.daemon.store.transaction import Event
-from thermocline.daemon.upkeep import rebuilding
-from thermocline.daemon.upkeep.jobs import jobs_of
-from thermocline.daemon.upkeep.last_runs import INTERRUPTED, Postponed, Run, last_run, put_runs
-from thermocline.daemon.upkeep.scheduler import Clock, Job, Scheduler
-from thermocline.daemon.upkeep.upkeep import Upkeep
 
 BERLIN = ZoneInfo("Europe/Berlin")
 # 21 November 2026, noon in Berlin.
@@ -70,7 +68,7 @@ class World:
 
     def start(self) -> None:
         """The daemon begins, as after a restart."""
-        around = Surroundings(
+        context = StoreContext(
             threads=self._threads,
             problems=self.problems,
             now=lambda: self.now,
@@ -80,13 +78,13 @@ class World:
             importer=TakeOver(),
             device=DeviceId(self.folder),
             readers=1,
-            face_delay_seconds=lambda: 0.01,
+            state_file_delay_seconds=lambda: 0.01,
         )
         self.agents = Agents(
             self.folder,
             workspaces={},
             cache_kb=512,
-            around=around,
+            context=context,
             settings=lambda: StoreSettings(idle_close_seconds=1e9, max_open_agents=self.most_open),
         )
         clock = Clock(BERLIN, lambda: self.now, lambda: self.uptime, self.sleep)
@@ -104,7 +102,7 @@ class World:
             keep_files=nothing,
             verify=nothing,
             close_idle=self.agents.close_idle,
-            give_back=nothing,
+            trim_memory=nothing,
             sample=nothing,
         )
         self.scheduler = Scheduler(
@@ -179,7 +177,7 @@ def settings_of(crons: dict[str, str | None]) -> Settings:
     return Settings(
         upkeep=UpkeepTimes(**every),
         sync=Sync(verify_days=0),
-        store=StoreSettings(face_check_seconds=600.0),
+        store=StoreSettings(state_file_check_seconds=600.0),
     )
 
 
@@ -358,20 +356,20 @@ async def test_a_run_that_failed_is_told_and_tried_again_at_growing_distances(
     await world.store("ana")
     await world.live(1)
     broken = world.agents.open_stores()["ana"]
-    real, tried = broken.flush_faces, []
+    real, tried = broken.flush_state_files, []
 
     async def refuse() -> bool:
         tried.append(round((world.now - world.begun) / 60))
         raise DiskFull("the disk is full")
 
-    broken.flush_faces = refuse  # type: ignore[method-assign]
+    broken.flush_state_files = refuse  # type: ignore[method-assign]
     await world.live(4.9)
     (problem,) = world.problems.standing()
     assert problem.code == "upkeep_failed"
     assert problem.message == "cannot run 'quick' for 'ana': the disk is full"
     assert tried == [180, 185, 195, 215, 255, 315]
     assert (await world.record("ana", "quick")).error == "the disk is full"
-    broken.flush_faces = real  # type: ignore[method-assign]
+    broken.flush_state_files = real  # type: ignore[method-assign]
     assert [mode for _, mode, _ in await world.live(1)] == ["quick"]
     assert world.problems.standing() == []
     assert (await world.record("ana", "quick")).error == ""
@@ -494,7 +492,7 @@ async def test_what_an_unexpected_error_says_is_not_told(world: World) -> None:
     async def fail() -> bool:
         raise ValueError("cannot encode: the owner's secret")
 
-    world.agents.open_stores()["ana"].flush_faces = fail  # type: ignore[method-assign]
+    world.agents.open_stores()["ana"].flush_state_files = fail  # type: ignore[method-assign]
     await world.live(2.1)
     (problem,) = world.problems.standing()
     assert problem.message == "cannot run 'quick' for 'ana': ValueError"
@@ -605,3 +603,15 @@ async def test_a_memory_that_could_not_be_opened_is_no_problem_once_it_can(world
     await world.live(1)
     assert world.problems.standing() == []
     assert modes(await world.live(2)) == [("quick", 3.0)]
+
+
+async def test_a_next_run_is_never_in_the_past(world: World) -> None:
+    await world.store("ana")
+    await world.live(hours=1)
+    # The device slept, and the scheduler has not looked since.
+    world.now += 40 * 3600
+    async with world.agents.use("ana", create=False, quietly=True) as store:
+        standing = await store.read(lambda db: world.upkeep.standing("ana", db))
+    times = [schedule.next for schedule in standing.schedules if schedule.next is not None]
+    assert times
+    assert min(times) >= world.now

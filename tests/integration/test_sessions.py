@@ -30,10 +30,10 @@ def site(call: Any) -> Any:
 
 
 def test_a_session_is_opened_listed_archived_and_reopened(call: Any) -> None:
-    body = {"name": "release", "conversationId": "c1", "userId": "ana", "paths": ["docs/"]}
+    body = {"name": "release", "conversationId": "c1", "userId": "ana", "paths": ["/srv/docs/"]}
     made = call.ok("POST", "/api/sessions", body | {"category": "projects"})
     assert (made["status"], made["answers"], made["conversation"]) == ("active", 0, "c1")
-    assert (made["category"], made["paths"]) == ("projects", ["docs/"])
+    assert (made["category"], made["paths"]) == ("projects", ["/srv/docs/"])
     other = start(call)
     assert [one["id"] for one in call.ok("GET", "/api/sessions")["sessions"]] == [
         other,
@@ -59,6 +59,11 @@ def test_what_is_not_there_or_wrong_is_refused(call: Any) -> None:
     assert call("GET", f"/api/sessions/{key}/used?answer=nosuch").status == 404
     assert call("POST", "/api/sessions", {"category": "a//b"}).status == 400
     assert call("POST", "/api/sessions", {"paths": [" "]}).status == 400
+    for path in ("docs/", "../docs", "~/docs", "notes/memory/"):
+        wrong = call("POST", "/api/sessions", {"paths": [path]})
+        assert (wrong.status, wrong.body["error"]["field"]) == (400, "paths"), path
+    for path in ("memory/", "MEMORY.md", "memory"):
+        assert call("POST", "/api/sessions", {"paths": [path]}).status == 201
 
 
 def test_a_session_with_a_category_sees_nothing_else(call: Any, site: Any) -> None:
@@ -82,12 +87,48 @@ def test_a_session_with_a_category_sees_nothing_else(call: Any, site: Any) -> No
 
 @pytest.mark.usefixtures("site")
 def test_a_session_with_paths_alone_sees_no_memory(call: Any) -> None:
-    key = start(call, paths=["docs/"])
+    key = start(call, paths=["/srv/docs/"])
     for mode in ("keyword", "tree"):
         assert recalled(call, "the site", key, mode=mode)["results"] == []
     for query in ("the+site", ""):
         asked = f"/api/context?format=json&query={query}&session={key}"
         assert call.ok("GET", asked)["sections"] == []
+
+
+def test_an_isolated_session_learns_nothing_of_what_is_outside(call: Any) -> None:
+    call.store("our captain is called Undine", category="people")
+    for number in range(5):
+        call.store(f"the harbour has basin {number}", category="harbour")
+    inside = call.store("Undine repairs the winch on Mondays", category="projects/winch")
+    old = call.store("the code of door 7 is 4711", category="projects/winch")
+    new = call.store("the code of door 7 is 9932", category="secret/moves")
+    assert old["id"] in new["supersedes"]
+    key = start(call, category="projects")
+    answer = recalled(call, "harbour basin", key, explain=True)
+    assert answer["results"] == []
+    assert "filter" not in answer["why"]
+    assert answer["searched"] == {"memory": 2}
+    assert answer["understood"]["tree"] == []
+    assert answer["understood"]["common_words"] == []
+    call.store("the crane is idle", category="harbour", actor="Nadia Kern")
+    call.store("the rope is wet", category="projects/winch", actor="Udo Frei")
+    for name, people in (("Nadia", []), ("Udo", ["Udo Frei"])):
+        answer = recalled(call, f"what did {name} say?", key, explain=True)
+        assert answer["understood"]["people"] == people
+    paths = start(call, paths=["/srv/docs/"])
+    assert recalled(call, "what did Nadia say?", paths, explain=True)["understood"]["people"] == []
+    # Who the captain is stands outside.
+    assert inside["id"] not in [
+        one["id"] for one in recalled(call, "what does our captain do?", key)["results"]
+    ]
+    for query in ("what+is+the+code+of+door+7", ""):
+        block = call.ok("GET", f"/api/context?format=json&query={query}&session={key}")
+        assert "9932" not in str(block)
+    call.store("the code of gate 3 is 1188", category="secret/pump")
+    pump = call.store("the code of gate 3 is 2299", category="projects/pump")
+    assert pump["supersedes"]
+    block = call.ok("GET", f"/api/context?format=json&query=the+code+of+gate+3&session={key}")
+    assert "1188" not in str(block)
 
 
 def test_replay_says_what_has_changed_since(call: Any, site: Any) -> None:

@@ -25,18 +25,18 @@ def listed(call: Any, standing: str) -> list[str]:
 
 def test_a_standing_statement_is_recognised_and_shown_as_such(call: Any) -> None:
     assert call.store(RULE)["standing"] is True
-    assert "standing" not in call.store("I never saw that film")
-    assert "standing" not in call.store("Is my son allergic to nuts?")
+    assert call.store("I never saw that film")["standing"] is False
+    assert call.store("Is my son allergic to nuts?")["standing"] is False
     texts = [{"text": "Our son can't have nuts"}, {"text": "The roof was mended in May"}]
     first, second = call.ok("POST", "/api/memory/batch", {"memories": texts})["results"]
     assert first["standing"] is True
-    assert "standing" not in second
+    assert second["standing"] is False
     assert listed(call, "true") == [RULE, "Our son can't have nuts"]
     assert len(listed(call, "false")) == 3
 
 
 def test_a_turn_of_a_conversation_is_not_standing(call: Any) -> None:
-    assert "standing" not in call.store(RULE, group="chat", position=3)
+    assert call.store(RULE, group="chat", position=3)["standing"] is False
 
 
 def test_what_remember_observe_and_distil_keep_is_recognised(call: Any) -> None:
@@ -53,17 +53,17 @@ def test_it_is_set_by_hand_and_survives_a_new_text(call: Any) -> None:
     given = call.store("The roof was mended in May", standing=True)
     refused = call.store(RULE, standing=False)
     assert given["standing"] is True
-    assert "standing" not in refused
+    assert refused["standing"] is False
     target = f"/api/memory/{given['id']}"
     assert call.ok("PUT", target, {"text": "The roof was mended in June"})["standing"] is True
-    assert "standing" not in call.ok("PUT", target, {"standing": False})
+    assert call.ok("PUT", target, {"standing": False})["standing"] is False
     # A text that changes its nature is read again, unless it was set by hand.
     ordinary = call.store("We push at noon")
-    assert "standing" not in ordinary
+    assert ordinary["standing"] is False
     changed = call.ok("PUT", f"/api/memory/{ordinary['id']}", {"text": "Never push at noon"})
     assert changed["standing"] is True
     kept = call.ok("PUT", f"/api/memory/{refused['id']}", {"text": "Never push on Sundays"})
-    assert "standing" not in kept
+    assert kept["standing"] is False
 
 
 def test_undo_and_a_merge_keep_it(call: Any) -> None:
@@ -71,7 +71,7 @@ def test_undo_and_a_merge_keep_it(call: Any) -> None:
     call.ok("POST", f"/api/memory/{older['id']}/merge", {"into": newer["id"]})
     assert call.ok("GET", f"/api/memory/{newer['id']}")["standing"] is True
     call.ok("POST", f"/api/memory/{older['id']}/unmerge")
-    assert "standing" not in call.ok("GET", f"/api/memory/{newer['id']}")
+    assert call.ok("GET", f"/api/memory/{newer['id']}")["standing"] is False
 
 
 def test_the_command_line_sets_shows_and_lists_it(shell: Shell) -> None:

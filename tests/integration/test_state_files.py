@@ -17,7 +17,7 @@ from daemon_process import until
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory import hot
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.memory.warm import WarmLimits
+from thermocline.daemon.memory.scoring import WarmLimits
 from thermocline.daemon.store import documents, hot_rows, memories, memory_md, state_files
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.documents import (
@@ -42,10 +42,10 @@ async def test_files_follow_a_change_by_themselves(
     open_store: OpenStore, make_memory: MakeMemory
 ) -> None:
     store = await open_store(delay_seconds=0.3)
-    await store.flush_faces()
+    await store.flush_state_files()
     await store.write(lambda tx: memories.insert(tx, make_memory(1)))
     await until(lambda: "word1" in (store.place.folder / WARM_FILE).read_text(), "shown")
-    await until(lambda: not store.faces_pending, "all are written")
+    await until(lambda: not store.state_files_pending, "all are written")
     assert read(store, TREE_FILE)["general"]["warm_count"] == 1
 
 
@@ -53,7 +53,7 @@ async def test_a_reader_never_meets_half_a_file(
     open_store: OpenStore, make_memory: MakeMemory
 ) -> None:
     store = await open_store(delay_seconds=0.0)
-    await store.flush_faces()
+    await store.flush_state_files()
     written = threading.Event()
     reading = asyncio.create_task(asyncio.to_thread(_read_until, written, store.place.folder))
     for number in range(150):
@@ -93,7 +93,7 @@ async def test_every_file_has_the_shape_that_evoclaw_reads(
         hot_rows.save(tx, state)
 
     await store.write(fill)
-    await store.flush_faces()
+    await store.flush_state_files()
     [record] = read(store, WARM_FILE)
     assert set(record) >= {
         *("id", "text", "category", "importance", "created_at", "access_count", "score"),
@@ -131,11 +131,11 @@ async def test_a_file_is_indented_while_that_fits_and_never_exceeds_its_cap(
     rules = Rules(warm=WarmLimits(max_kb=6))
     store = await open_store(rules=rules)
     await store.write(lambda tx: memories.insert(tx, make_memory(0)))
-    await store.flush_faces()
+    await store.flush_state_files()
     assert (store.place.folder / WARM_FILE).read_text().startswith("[\n  {\n")
     for number in range(1, 60):
         await store.write(lambda tx, n=number: memories.insert(tx, make_memory(n)))
-    await store.flush_faces()
+    await store.flush_state_files()
     content = (store.place.folder / WARM_FILE).read_bytes()
     assert content.startswith(b'[{"')
     assert len(content) <= rules.warm.max_bytes
@@ -154,9 +154,9 @@ async def test_a_deleted_memory_leaves_no_word_of_it_in_any_file(
     )
     if archived:
         await store.write(lambda tx: memories.archive(tx, ["m00007"]))
-    await store.flush_faces()
+    await store.flush_state_files()
     await store.write(lambda tx: memories.delete(tx, memories.find(tx.db, "m00007")))
-    await store.tend()
+    await store.run_maintenance()
     await store.close()
     assert files_holding(store.place, b"xylophone") == []
 
@@ -166,13 +166,14 @@ async def test_nothing_is_written_when_nothing_changed(
 ) -> None:
     store = await open_store()
     await store.write(lambda tx: memories.insert(tx, make_memory(1)))
-    await store.flush_faces()
+    await store.write(lambda tx: hot_rows.update(tx, "lesson", {"text": "measure twice"}))
+    await store.flush_state_files()
     before = {name: (store.place.folder / name).stat().st_ino for name in ALL}
-    await store.flush_faces()
-    await store.look()
+    await store.flush_state_files()
+    await store.check_files()
     await store.close()
     again = await open_store(store.place)
-    await again.look()
+    await again.check_files()
     after = {name: (store.place.folder / name).stat().st_ino for name in ALL}
     assert {name for name in ALL if before[name] == after[name]} >= {
         TREE_FILE,
@@ -196,7 +197,7 @@ async def test_a_few_changes_are_shown_at_once_and_a_steady_load_every_ten_secon
 ) -> None:
     monkeypatch.setattr(state_files, "_STEADY_SECONDS", 0.6)
     store = await open_store(delay_seconds=0.01)
-    await until(lambda: not store.faces_pending, "all are written")
+    await until(lambda: not store.state_files_pending, "all are written")
     path, begun = store.place.folder / WARM_FILE, time.monotonic()
     shown: set[int] = set()
     while (elapsed := time.monotonic() - begun) < 1.2:
@@ -206,5 +207,5 @@ async def test_a_few_changes_are_shown_at_once_and_a_steady_load_every_ten_secon
         await asyncio.sleep(0.02)
     # Three at once at most, and one for each 0.6 seconds; an inode may be used again.
     assert len(shown) <= 6
-    await until(lambda: not store.faces_pending, "all are written")
+    await until(lambda: not store.state_files_pending, "all are written")
     assert f"word{number}" in path.read_text()

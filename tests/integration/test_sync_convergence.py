@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from memory_sides import MemoryLocal, MemoryRemote
+from sealing import DeviceKeys, owner
 
 from thermocline.sync import (
     Device,
@@ -59,11 +60,15 @@ class Member:
         self.history = history
         self.name = name
         self.local = local.copied(name) if local else MemoryLocal(name, clock, TAGS)
+        self.keys = DeviceKeys(name, owner()) if history.is_sealed else None
         self.restart()
 
     def restart(self) -> None:
         """Only what is durable is left."""
         replica = Replica(self.history.remote, "default")
+        if self.keys is not None:
+            replica = self.keys.replica(self.history.remote, "default")
+        self.form = replica.form
         self.exchange = Exchange(
             self.local, replica, Device(self.name, self.name), frozenset(), lambda: self.history.now
         )
@@ -81,7 +86,8 @@ class Member:
 class History:
     """One random history, the same for the same seed."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, is_sealed: bool = False) -> None:
+        self.is_sealed = is_sealed
         self.chance = random.Random(seed)
         self.remote = Unreliable(MemoryRemote(), self.chance)
         self.now = 1_700_000_000.0
@@ -156,7 +162,9 @@ class History:
         first, *others = [device.local.rows for device in self.devices]
         assert all(rows == first for rows in others), f"turn {turn}: devices differ"
         there = dict(self.remote.inner.query("SELECT id, version FROM rows"))
-        assert there == {key[1]: version_of(row) for key, row in first.items()}, f"turn {turn}"
+        form = self.devices[0].form
+        held = {form.key(*key)[1]: form.version(version_of(row)) for key, row in first.items()}
+        assert there == held, f"turn {turn}"
         for key, fields in self.expected.items():
             says = self.devices[0].local.says("memory", key)
             for field, value in fields.items():
@@ -165,20 +173,24 @@ class History:
                 assert not lost, f"turn {turn}: lost {key}.{field} = {value}, has {have}"
 
 
-async def histories(seeds: range) -> None:
+async def histories(seeds: range, *, is_sealed: bool) -> None:
     for seed in seeds:
         try:
-            await History(seed).run()
+            await History(seed, is_sealed=is_sealed).run()
         except BaseException as error:
             error.add_note(f"seed {seed}")
             raise
 
 
-def test_nothing_is_lost_and_all_devices_end_alike():
-    asyncio.run(histories(range(40)))
+@pytest.mark.parametrize(
+    ("number", "is_sealed"), [(40, False), (15, True)], ids=["plain", "sealed"]
+)
+def test_nothing_is_lost_and_all_devices_end_alike(number: int, *, is_sealed: bool) -> None:
+    asyncio.run(histories(range(number), is_sealed=is_sealed))
 
 
+@pytest.mark.parametrize("is_sealed", [False, True], ids=["plain", "sealed"])
 @pytest.mark.soak
 @pytest.mark.timeout(1200)
-def test_nothing_is_lost_in_thousands_of_histories():
-    asyncio.run(histories(range(1000, 6000)))
+def test_nothing_is_lost_in_thousands_of_histories(*, is_sealed: bool) -> None:
+    asyncio.run(histories(range(1000, 6000), is_sealed=is_sealed))

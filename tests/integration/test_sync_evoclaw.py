@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from memory_sides import MemoryLocal
 
-from thermocline.daemon.importers import evoclaw_database
 from thermocline.daemon.importers.intake import ImportReport
+from thermocline.daemon.importers.systems import evoclaw
 from thermocline.sync import (
     Device,
     Exchange,
@@ -182,13 +182,13 @@ async def test_its_own_tables_are_left_alone_and_can_be_read(remote):
     assert await run(remote, "SELECT count(*) FROM cold_memories") == ((702,),)
     found = await foreign.read(remote, "default")
     assert found.agents == ["default", "odd", "other"]
-    memories = evoclaw_database.memories(found.memories, START, ImportReport())
+    memories = evoclaw.memories(found.memories, START, ImportReport())
     assert len(memories) == 700
     first = memories[0]
     assert (first.id, first.text, first.category) == ("000", "t0", "a/b")
     assert (first.importance, first.created_at, first.access_count) == (0.5, 1000, 3)
     theirs = await foreign.read(remote, "other")
-    [memory] = evoclaw_database.memories(theirs.memories, START, ImportReport())
+    [memory] = evoclaw.memories(theirs.memories, START, ImportReport())
     assert (memory.created_at, memory.access_count) == (1_700_000_000, 0)
     assert found.critical == state
     for agent in ("odd", "nobody"):
@@ -205,7 +205,7 @@ async def test_its_first_table_had_no_agents(remote):
     await run(remote, "INSERT INTO cold_memories VALUES ('0123456789abcdef', 'old', NULL)")
     found = await foreign.read(remote, "default")
     assert found.agents == ["default"]
-    [old] = evoclaw_database.memories(found.memories, START, ImportReport())
+    [old] = evoclaw.memories(found.memories, START, ImportReport())
     assert (old.text, old.category, old.importance) == ("old", "general", 0.5)
     assert (await foreign.read(remote, "other")).memories == []
 
@@ -228,6 +228,6 @@ async def test_a_fact_of_its_service_is_found_in_every_form(remote, content, tex
     await run(remote, "INSERT INTO warm_memory VALUES ('w', 'default', ?, 'fact', 5)", content)
     await run(remote, "INSERT INTO warm_memory VALUES (x'00', 'default', 'an odd id', '', 5)")
     found = await foreign.read(remote, "default")
-    cold, warm = evoclaw_database.memories(found.memories, START, ImportReport())
+    cold, warm = evoclaw.memories(found.memories, START, ImportReport())
     assert (cold.text, cold.importance, cold.created_at) == (text, 0.5, int(START))
     assert (warm.text, warm.category, warm.created_at) == (text, "fact", 5)

@@ -11,24 +11,28 @@ from typing import Any
 
 import pytest
 from memory_sides import MemoryLocal
+from sealing import DeviceKeys, owner
 
 from thermocline.sync import (
     TOO_HIGH,
     Clocks,
+    Cursor,
     Device,
     Exchange,
     FileRemote,
+    Head,
     HybridClock,
-    Link,
     Polls,
     Refused,
     Remote,
     Replica,
     Result,
+    RoundResult,
     Row,
     RowTooLarge,
     SqlStatement,
-    Tally,
+    Usage,
+    schema,
     stamp_at,
     turso,
     version_of,
@@ -41,14 +45,32 @@ DAY = 86_400.0
 LARGE = 5_000_000
 
 
-@pytest.fixture(params=["file", "turso"])
+class SealedFile(FileRemote):
+    """A file to which devices send sealed rows."""
+
+
+PLAIN = pytest.mark.parametrize("remote", ["file", "v2", "v1"], indirect=True)
+
+
+def is_sealed(remote: Any) -> bool:
+    """Whether devices send sealed rows there, whatever lies in between."""
+    while hasattr(remote, "inner"):
+        remote = remote.inner
+    return isinstance(remote, SealedFile)
+
+
+@pytest.fixture(params=["file", "sealed", "v2", "v1"])
 async def remote(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Remote]:
-    """An empty database."""
+    """An empty database; a server knows only one of the paths."""
     made: Remote
     if request.param == "file":
         made = FileRemote(tmp_path / "elsewhere" / "replica.db")
+    elif request.param == "sealed":
+        made = SealedFile(tmp_path / "elsewhere" / "replica.db")
     else:
-        made = await turso.connect(request.getfixturevalue("sqld").url)
+        hidden = {"v1": "/v2/", "v2": "/v1/"}[request.param]
+        sqld = request.getfixturevalue("make_sqld")(without_path=hidden).start()
+        made = await turso.connect(sqld.url)
     yield made
     await made.close()
 
@@ -68,6 +90,8 @@ class Member:
         self.now = now
         self.local = MemoryLocal(name, HybridClock(lambda: self.now), frozenset({"tags"}))
         self.replica = Replica(remote, agent)
+        if is_sealed(remote):
+            self.replica = DeviceKeys(name, owner()).replica(remote, agent)
         self.device = Device(name, f"the {name}")
         self.exchange = Exchange(
             self.local, self.replica, self.device, frozenset({"hot"}), lambda: self.now
@@ -79,7 +103,7 @@ class Member:
             says = {"text": f"memory {number}"} | self.local.says("memory", key)
             self.local.write("memory", key, says | data)
 
-    async def sync(self, **options: Any) -> Tally:
+    async def sync(self, **options: Any) -> RoundResult:
         return await self.exchange.run(**options)
 
     def texts(self) -> dict[str, Any]:
@@ -197,7 +221,8 @@ async def test_a_push_whose_answer_is_lost_is_not_done_twice(remote):
         await one.sync()
         assert not one.local.outbox
     there = await run(remote, "SELECT id, version FROM rows")
-    assert dict(there) == {key[1]: version_of(row) for key, row in one.local.rows.items()}
+    form, rows = one.replica.form, one.local.rows.items()
+    assert dict(there) == {form.key(*k)[1]: form.version(version_of(row)) for k, row in rows}
 
 
 async def test_only_urgent_kinds_are_sent_where_these_are_asked_for(remote):
@@ -252,12 +277,13 @@ async def test_a_row_that_is_gone_on_the_remote_is_written_again_once_it_changes
     one = Member("one", remote)
     one.store(1, 2)
     await one.sync()
-    await run(remote, "DELETE FROM rows WHERE id = 'm00001'")
+    names = [one.replica.form.key("memory", key)[1] for key in ("m00001", "m00002")]
+    await run(remote, "DELETE FROM rows WHERE id = ?", names[0])
     one.store(1, text="changed")
     await one.sync()
     assert not one.local.outbox
     rows = await run(remote, "SELECT id FROM rows ORDER BY id")
-    assert rows == (("m00001",), ("m00002",))
+    assert rows == tuple((name,) for name in sorted(names))
 
 
 NONSENSE: list[tuple[str, dict[str, Any]]] = [
@@ -273,6 +299,7 @@ NONSENSE: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@PLAIN
 @pytest.mark.parametrize("columns", [case for _, case in NONSENSE], ids=[n for n, _ in NONSENSE])
 async def test_a_row_that_makes_no_sense_is_refused_alone_and_may_be_replaced(remote, columns):
     one, two = Member("one", remote), Member("two", remote)
@@ -318,8 +345,8 @@ async def test_rows_that_no_answer_can_carry_are_left_out_alone(remote):
     await one.sync()
     tally = await two.sync()
     assert (tally.received, tally.refused) == (298, 2)
-    expected = "memory m00104: it is too large to be received"
-    assert sorted(tally.notes) == [expected, expected.replace("m00104", "m00250")]
+    names = (" ".join(one.replica.form.key("memory", key)) for key in ("m00104", "m00250"))
+    assert sorted(tally.notes) == sorted(f"{n}: it is too large to be received" for n in names)
     assert (await two.sync()).refused == 0
 
 
@@ -421,20 +448,71 @@ def cost(sqld: Any, before: tuple[int, int]) -> tuple[int, int]:
     return after[0] - before[0], after[1] - before[1]
 
 
+@PLAIN
 async def test_one_poll_shows_every_agent_of_the_database(remote):
     for agent in ("default", "other"):
         member = Member("one", remote, agent)
         member.store(1)
         await member.sync()
     polls = Polls(remote)
-    found = await polls.look()
-    assert {"default", "other"} == set(found)
-    assert await Replica(remote, "default", polls).shared_poll(60.0) == found["default"]
-    assert await polls.look(60.0) is found
+    heads = await polls.all()
+    assert {"default", "other"} == heads.keys()
+    for agent in ("default", "other", "third"):
+        head, age = await Replica(remote, agent, polls).shared_poll(60.0)
+        assert head == heads.get(agent, Head())
+        assert 0 <= age < 60
+
+
+async def test_a_poll_reads_a_row_for_each_agent_in_use_and_for_no_other(sqld):
+    used: list[Usage] = []
+    server = await turso.connect(sqld.url, count=used.append)
+    member = Member("one", server, "agent0")
+    member.store(1)
+    await member.sync()
+    await run(
+        server,
+        "WITH n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)"
+        " INSERT INTO replica_clock SELECT 'agent' || i, 1, 'e' FROM n",
+    )
+    polls = Polls(server)
+    for agent in ("agent0", "agent7", "agent9"):
+        await Replica(server, agent, polls).shared_poll(60.0)
+    used.clear()
+    await Replica(server, "agent7", polls).shared_poll(0.0)
+    assert [usage.rows_read for usage in used] == [3]
+    await Replica(server, "agent9", polls).shared_poll(60.0)
+    assert len(used) == 1
+    polls.leave("agent9")
+    await Replica(server, "agent7", polls).shared_poll(0.0)
+    assert [usage.rows_read for usage in used] == [3, 2]
+    await server.close()
+
+
+async def test_tables_of_an_earlier_version_are_completed_by_whoever_comes_first(remote):
+    one, two = Member("one", remote), Member("two", remote)
+    one.store(1)
+    await one.sync()
+    await remote.batch(
+        [
+            SqlStatement("ALTER TABLE replica_devices DROP COLUMN release"),
+            SqlStatement("DELETE FROM schema_version"),
+            SqlStatement("INSERT INTO schema_version VALUES (1, 0)"),
+        ]
+    )
+    one.store(2)
+    await asyncio.gather(one.sync(), two.sync())
+    assert await schema.version(remote) == schema.VERSION
+    await two.sync()
+    assert one.texts() == two.texts()
+    two.device = Device("two", "the two", "7.1")
+    two.exchange = Exchange(two.local, two.replica, two.device, frozenset(), lambda: two.now)
+    await two.sync(sign=True)
+    devices = await one.replica.devices("one", 0)
+    assert {device.name: device.release for device in devices} == {"the one": "", "the two": "7.1"}
 
 
 async def test_a_database_without_tables_has_no_agents(remote):
-    assert await Polls(remote).look() == {}
+    assert await Polls(remote).all() == {}
 
 
 async def test_a_device_joins_with_a_token_that_allows_reading(sqld_with_auth):
@@ -458,7 +536,7 @@ async def test_receiving_goes_on_where_it_was_interrupted(remote):
     applied: list[int] = []
     whole = two.local.apply
 
-    async def apply(rows: Any, link: Link) -> Any:
+    async def apply(rows: Any, link: Cursor) -> Any:
         if len(applied) == 1:
             applied.append(0)
             raise OSError("the disk is full")
@@ -484,7 +562,8 @@ async def test_tombstones_stay_ninety_days_and_then_go(remote):
     assert len(await run(remote, "SELECT * FROM rows")) == 2
     one.now += 2 * DAY
     await one.sync(sign=True)
-    assert await run(remote, "SELECT id FROM rows") == (("m00002",),)
+    left = one.replica.form.key("memory", "m00002")[1]
+    assert await run(remote, "SELECT id FROM rows") == ((left,),)
 
 
 async def test_a_device_whose_clock_is_years_ahead_prunes_nothing(remote):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from agent_files import set_aside
 
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import ThermoclineError
@@ -18,13 +19,13 @@ from thermocline.daemon.memory.hot import HotState
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import hot_rows, key_values, memories
+from thermocline.daemon.store.agent_paths import AgentPaths
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.documents import HOT_FILE, METRICS_FILE, TREE_FILE, WARM_FILE
-from thermocline.daemon.store.memory_table import SELECT, from_row
-from thermocline.daemon.store.place import Place
+from thermocline.daemon.store.memory_rows import SELECT, from_row
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
-MakePlace: TypeAlias = Callable[..., Place]
+MakePlace: TypeAlias = Callable[..., AgentPaths]
 
 FACT = {
     "id": "0a1b2c3d4e5f",
@@ -180,9 +181,9 @@ async def test_a_folder_dropped_in_as_an_agents_is_taken_over(
     leave(place.folder / below, VARIANTS[variant])
     store = await open_store(place)
     await assert_taken_over(store)
-    await store.flush_faces()
+    await store.flush_state_files()
     assert problems.standing() == []
-    assert not [p.name for p in place.folder.iterdir() if "before-20" in p.name]
+    assert set_aside(place.folder) == []
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -355,7 +356,7 @@ async def test_files_that_are_read_only_or_have_other_names_too_are_taken_over(
     before = snapshot(elsewhere)
     store = await open_store(place)
     await assert_taken_over(store)
-    await store.flush_faces()
+    await store.flush_state_files()
     assert snapshot(elsewhere) == before
 
 

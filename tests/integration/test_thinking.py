@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 import pytest
 from scripted_model import ScriptedModel
@@ -14,21 +14,31 @@ from scripted_model import ScriptedModel
 from thermocline.daemon.config.settings import Merging, Rules
 from thermocline.daemon.errors import ModelUnavailable
 from thermocline.daemon.language.notes import NoteFact
-from thermocline.daemon.llm.questions import read_prompts
+from thermocline.daemon.llm.model import read_prompts
+from thermocline.daemon.llm.replies import form_of
+from thermocline.daemon.maintenance import rebuilding
 from thermocline.daemon.memory.metadata import extract
 from thermocline.daemon.memory.records import CONSOLIDATED, USER_STATED, Memory
-from thermocline.daemon.memory.tree_rebuild import TreeChange
-from thermocline.daemon.store import conversations, entities, hot_rows, memories, merging
+from thermocline.daemon.memory.tree_nodes import Node
+from thermocline.daemon.memory.tree_rebuild import Kind, TreeChange
+from thermocline.daemon.recall.sources import MEMORIES
+from thermocline.daemon.store import (
+    conversations,
+    entities,
+    hot_rows,
+    memories,
+    merging,
+    tree_rows,
+)
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.conversations import Conversation, Said
-from thermocline.daemon.store.memory_table import SELECT, from_row
-from thermocline.daemon.thinking.episodes import sum_up, write_entry
-from thermocline.daemon.thinking.extraction import Extracted, extract_next
-from thermocline.daemon.thinking.model_or_rules import AskOptions, ModelOrRules
-from thermocline.daemon.thinking.note_reading import read_by_model
-from thermocline.daemon.thinking.similar_memories import join_similar
-from thermocline.daemon.thinking.tree_rebuild import propose
-from thermocline.daemon.upkeep import rebuilding
+from thermocline.daemon.store.conversations import Conversation, IncomingTurn
+from thermocline.daemon.store.memory_rows import SELECT, from_row
+from thermocline.daemon.tasks.extraction import Extracted, extract_next
+from thermocline.daemon.tasks.model_or_rules import AskOptions, ModelOrRules
+from thermocline.daemon.tasks.note_reading import read_by_model
+from thermocline.daemon.tasks.similar_memories import join_similar
+from thermocline.daemon.tasks.summaries import sum_up, write_entry
+from thermocline.daemon.tasks.tree_tasks import Proposal, propose
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 NOW = 1_795_000_000.0
@@ -53,16 +63,27 @@ class Rig:
     def mind(self) -> ModelOrRules:
         return ModelOrRules(self.model, read_prompts())
 
-    async def join_similar(self) -> int:
-        return await join_similar(self.store, self.mind, AskOptions())
+    async def join_similar(self, *near: tuple[str, str, float]) -> int:
+        """Merge; `near` are ids of memories and how near they are in meaning."""
+
+        async def nearest(store: AgentStore, keys: Sequence[int]) -> dict[int, dict[int, float]]:
+            rows = await store.read(lambda db: dict(db.execute("SELECT id, row FROM memories")))
+            by_id = {id_: MEMORIES.key(row) for id_, row in rows.items()}
+            cosines: dict[int, dict[int, float]] = {}
+            for one, other, cosine in near:
+                for first, second in ((one, other), (other, one)):
+                    cosines.setdefault(by_id[first], {})[by_id[second]] = cosine
+            return {key: cosines[key] for key in keys if key in cosines}
+
+        return await join_similar(self.store, self.mind, AskOptions(), nearest)
 
     async def read_note(self, text: str) -> list[NoteFact]:
         return await read_by_model(self.store, text, {}, self.mind, AskOptions())
 
     async def hear(self, *talk: tuple[str, str, str], ended: bool = False) -> Conversation:
-        said = [Said(role, text, actor, NOW) for role, actor, text in talk]
+        said = [IncomingTurn(role, text, actor, at=NOW) for role, actor, text in talk]
         heard = await self.store.write(
-            lambda tx: conversations.hear(tx, "c", said, ended=ended, writer="uid:7")
+            lambda tx: conversations.buffer_turns(tx, "c", said, ended=ended, writer="uid:7")
         )
         assert heard is not None
         return heard
@@ -85,6 +106,9 @@ class Rig:
             lambda db: {m.id: m for m in map(from_row, db.execute(SELECT))}
         )
 
+    async def tree(self) -> dict[str, Node]:
+        return await self.store.read(tree_rows.load)
+
     async def texts(self) -> list[str]:
         return [memory.text for memory in (await self.all()).values()]
 
@@ -106,7 +130,7 @@ async def test_without_a_model_the_rules_keep_what_was_stated(rig: Rig) -> None:
     await rig.hear(*TALK)
     extracted = await rig.read()
     assert extracted is not None
-    assert (extracted.turns, extracted.way, extracted.why) == (3, "rule", "")
+    assert (extracted.turns, extracted.method, extracted.why) == (3, "rule", "")
     tea, testnet = extracted.kept.stored
     assert (tea.event, tea.actor, tea.group, tea.position) == (
         *("preference_learned", "Ada"),
@@ -147,7 +171,7 @@ async def test_a_model_gets_all_of_it_at_once_and_what_is_known(rig: Rig) -> Non
     await rig.hear(*TALK)
     extracted = await rig.read()
     assert extracted is not None
-    assert extracted.way == "llm"
+    assert extracted.method == "llm"
     tea, parser = extracted.kept.stored
     assert (tea.text, tea.event, tea.subject) == (
         *("Ada prefers oolong tea", "preference_learned"),
@@ -172,7 +196,7 @@ async def test_greetings_and_commands_are_no_question_for_a_model(rig: Rig) -> N
     await rig.hear(("user", "", "hi"), ("user", "", "/deploy everything to the testnet now"))
     extracted = await rig.read()
     assert extracted is not None
-    assert (extracted.way, extracted.kept.stored, rig.model.asked) == ("rule", (), [])
+    assert (extracted.method, extracted.kept.stored, rig.model.asked) == ("rule", (), [])
 
 
 async def test_a_model_that_fails_leaves_it_to_the_rules(rig: Rig) -> None:
@@ -180,7 +204,11 @@ async def test_a_model_that_fails_leaves_it_to_the_rules(rig: Rig) -> None:
     await rig.hear(*TALK)
     extracted = await rig.read()
     assert extracted is not None
-    assert (extracted.way, extracted.why, len(extracted.kept.stored)) == ("rule", "it is late", 2)
+    assert (extracted.method, extracted.why, len(extracted.kept.stored)) == (
+        "rule",
+        "it is late",
+        2,
+    )
 
 
 async def test_what_is_known_gets_in_no_second_time_and_counts_as_used(rig: Rig) -> None:
@@ -200,7 +228,7 @@ async def test_turns_that_somebody_else_has_read_are_not_read_again(rig: Rig) ->
 
     class Overtaken(ScriptedModel):
         async def ask(self, *_: Any, **__: Any) -> Any:
-            await rig.store.write(lambda tx: conversations.were_read(tx, "c", turns))
+            await rig.store.write(lambda tx: conversations.mark_processed(tx, "c", turns))
             raise ModelUnavailable("it took long")
 
     rig.model = Overtaken({"observe": [None]})
@@ -227,7 +255,7 @@ async def test_an_episode_is_a_line_of_tinyclaws_shape(rig: Rig) -> None:
     )
     await rig.hear(*TALK, ended=True)
     await rig.read()
-    assert await sum_up(rig.store, await rig.conversation(), rig.mind, patient=True)
+    assert await sum_up(rig.store, await rig.conversation(), rig.mind, AskOptions(), patient=True)
     await write_entry(rig.store, await rig.conversation())
     path = rig.store.place.folder / "memory" / "episodes.jsonl"
     (line,) = path.read_text(encoding="utf-8").splitlines()
@@ -247,7 +275,7 @@ async def test_an_episode_is_a_line_of_tinyclaws_shape(rig: Rig) -> None:
 async def test_it_is_written_once_wherever_it_was_interrupted(rig: Rig) -> None:
     await rig.hear(*TALK, ended=True)
     await rig.read()
-    await sum_up(rig.store, await rig.conversation(), rig.mind, patient=True)
+    await sum_up(rig.store, await rig.conversation(), rig.mind, AskOptions(), patient=True)
     before = await rig.conversation()
     await write_entry(rig.store, before)
     await write_entry(rig.store, before)
@@ -260,7 +288,7 @@ async def test_a_conversation_that_goes_on_is_not_over(rig: Rig) -> None:
     await rig.read()
     stale = await rig.conversation()
     await rig.hear(("user", "Ada", "And another thing that I wanted to say"))
-    assert not await sum_up(rig.store, stale, rig.mind, patient=True)
+    assert not await sum_up(rig.store, stale, rig.mind, AskOptions(), patient=True)
     assert all(one.type != "episodic" for one in (await rig.all()).values())
 
 
@@ -269,15 +297,15 @@ async def test_a_failure_is_worth_waiting_for_only_so_often(rig: Rig) -> None:
     await rig.hear(*TALK)
     await rig.read()
     with pytest.raises(ModelUnavailable):
-        await sum_up(rig.store, await rig.conversation(), rig.mind, patient=True)
-    assert await sum_up(rig.store, await rig.conversation(), rig.mind, patient=False)
+        await sum_up(rig.store, await rig.conversation(), rig.mind, AskOptions(), patient=True)
+    assert await sum_up(rig.store, await rig.conversation(), rig.mind, AskOptions(), patient=False)
     assert json.loads((await rig.conversation()).entry or "")["summary"]
 
 
 async def test_nothing_is_kept_of_a_nod(rig: Rig) -> None:
     await rig.hear(("user", "", "hi"), ("assistant", "", "hello"), ended=True)
     await rig.read()
-    assert await sum_up(rig.store, await rig.conversation(), rig.mind, patient=True)
+    assert await sum_up(rig.store, await rig.conversation(), rig.mind, AskOptions(), patient=True)
     assert await rig.all() == {}
     assert await rig.store.read(conversations.waiting) == []
 
@@ -393,6 +421,38 @@ async def test_what_contradicts_or_was_parted_is_no_group(rig: Rig) -> None:
     assert rig.model.asked == []
 
 
+async def test_memories_that_are_near_in_meaning_alone_are_put_to_the_model(rig: Rig) -> None:
+    await rig.add(
+        memory("a", "Ada hides the boat's key below the flower pot"),
+        memory("b", "To start the dinghy, look under the geraniums", created_at=NOW - 50),
+        memory("c", "The harbour master retires in June"),
+    )
+    text = "Ada hides the key of the boat, a dinghy, below the pot of geraniums"
+    rig.says("merge", JOINED | {"text": text})
+    assert await rig.join_similar(("a", "c", 0.6)) == 0
+    assert rig.model.asked == []
+    assert await rig.join_similar(("a", "b", 0.95), ("a", "c", 0.4)) == 2
+    after = await rig.all()
+    assert after["a"].merged_into == after["b"].merged_into is not None
+    assert after["c"].merged_into is None
+
+
+async def test_nearness_never_decides_by_itself(rig: Rig) -> None:
+    await rig.add(
+        memory("a", "The backup starts at 02:00"),
+        memory("b", "The backup starts at 03:00"),
+        memory("c", "Copies are made every night"),
+    )
+    rig.says("merge", {"text": ""}, JOINED)
+    near = (("a", "b", 0.99), ("b", "c", 0.98), ("a", "c", 0.3))
+    assert await rig.join_similar(*near) == 0
+    # The pair that contradicts itself is not even asked about.
+    asked = len(rig.model.asked)
+    assert await rig.join_similar(*near) == 0
+    assert len(rig.model.asked) == asked <= 1
+    assert all(one.merged_into is None for one in (await rig.all()).values())
+
+
 # The tree
 
 
@@ -406,7 +466,7 @@ async def test_a_model_proposes_operations_and_nonsense_is_refused(rig: Rig) -> 
         "rebuild",
         {
             "operations": [
-                {"type": "add", "path": "hobby/sailing", "description": "Boats and lessons"},
+                {"type": "add", "path": "hobby/sailing", "summary": "Boats and lessons"},
                 {"type": "merge", "path": "ideas/old", "new_path": "ideas", "reason": "idle"},
                 {"type": "explode", "path": "hobby"},
                 {"type": "remove", "path": "hobby"},
@@ -427,7 +487,68 @@ async def test_a_model_proposes_operations_and_nonsense_is_refused(rig: Rig) -> 
     tree, limits, examples = asked.parts
     assert "hobby — Hobby (3 memories" in tree.text
     assert "49 categories" in limits.text
-    assert "hobby: the garden needs water" in examples.text
+    assert "g hobby: the garden needs water" in examples.text
+    (sailing,) = [node for path, node in (await rig.tree()).items() if path == "hobby/sailing"]
+    assert sailing.desc == "Boats and lessons"
+
+
+@pytest.mark.parametrize(
+    ("change", "categories", "filed"),
+    [
+        (
+            {"type": "add", "path": "boats/sails", "summary": "Cloth"},
+            {"boats": "Boats", "boats/sails": "Cloth", "garden": "Garden", "old": "Old"},
+            ("garden", "garden"),
+        ),
+        (
+            {"type": "remove", "path": "old"},
+            {"garden": "Garden"},
+            ("garden", "garden"),
+        ),
+        (
+            {"type": "merge", "path": "garden", "new_path": "old"},
+            {"old": "Old"},
+            ("old", "old"),
+        ),
+        (
+            {"type": "rename", "path": "garden", "new_path": "home/beds"},
+            {"home": "Home", "home/beds": "Beds", "old": "Old"},
+            ("home/beds", "home/beds"),
+        ),
+        (
+            {"type": "describe", "path": "garden", "summary": "What grows where"},
+            {"garden": "What grows where", "old": "Old"},
+            ("garden", "garden"),
+        ),
+        (
+            {"type": "move", "path": "garden", "new_path": "a", "summary": "A",
+             "ids": ["aaaaaaaa", "unknown"]},
+            {"a": "A", "garden": "Garden", "old": "Old"},
+            ("a", "garden"),
+        ),
+    ],
+    ids=lambda value: value.get("type") if isinstance(value, dict) else None,
+)  # fmt: skip
+async def test_every_change_that_a_model_may_propose_is_made(
+    rig: Rig, change: Any, categories: dict[str, str], filed: tuple[str, str]
+) -> None:
+    ids = ("aaaaaaaa00000001", "bbbbbbbb00000002")
+    await rig.add(*(memory(key, f"fact {key}", category="garden") for key in ids))
+    await rig.store.write(lambda tx: tree_rows.ensure(tx, "old"))
+    rig.says("rebuild", {"operations": [change]})
+    operations = await propose(rig.store, rig.mind, AskOptions())
+    rebuilt = await rebuilding.rebuild(rig.store, operations, "llm")
+    assert [one.type for one in rebuilt.done] == [change["type"]]
+    assert {path: node.desc for path, node in (await rig.tree()).items()} == categories
+    after = await rig.all()
+    assert tuple(after[key].category for key in ids) == filed
+
+
+def test_the_prompt_for_the_tree_names_no_field_that_its_schema_lacks() -> None:
+    fields = form_of(Proposal).schema["properties"]["operations"]["items"]["properties"]
+    assert fields.keys() == set(TreeChange.__struct_fields__)
+    assert fields["type"]["enum"] == list(get_args(Kind))
+    assert all(fields[name]["description"] for name in fields)
 
 
 # Notes

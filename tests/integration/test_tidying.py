@@ -11,14 +11,14 @@ from typing import Any, TypeAlias
 import msgspec
 import pytest
 
-from thermocline.daemon.language.pairing import find_duplicates
+from thermocline.daemon.language.comparison import find_duplicates
+from thermocline.daemon.maintenance.tidying import Survey, TidyReport, tidy
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.store import memories, merging
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.memory_table import SELECT, from_row
+from thermocline.daemon.store.memory_rows import SELECT, from_row
 from thermocline.daemon.store.transaction import Transaction
-from thermocline.daemon.upkeep.tidying import Survey, TidyReport, tidy
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 MakeMemory: TypeAlias = Callable[..., Memory]

@@ -11,7 +11,7 @@ from daemon_process import Daemon
 
 from thermocline.daemon.cli import mcp
 from thermocline.daemon.operations import OPERATIONS
-from thermocline.daemon.shapes.tools import PRESETS, listed, tools_of
+from thermocline.daemon.schemas.tools import PRESETS, listed, tools_of
 
 
 def use(call: Any, name: str, preset: str = "", **arguments: Any) -> Any:
@@ -41,8 +41,8 @@ def test_a_tool_takes_little_of_a_models_window(preset: str) -> None:
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_the_bridge_lists_what_the_structs_say(preset: str) -> None:
-    # Else: python -m thermocline.daemon.shapes.tools
-    assert mcp.tools_of(preset) == listed(preset)
+    # Else: python -m thermocline.daemon.schemas.tools
+    assert mcp.tools_of(preset) == json.loads(json.dumps(listed(preset)))
 
 
 def test_the_default_tools_cost_at_most_1500_tokens() -> None:
@@ -239,6 +239,43 @@ def test_memory_reflect_merges_what_says_the_same(call: Any) -> None:
     assert done["message"]
 
 
+def test_memory_reflect_repeats_within_an_hour_only_by_force(call: Any) -> None:
+    scaly(call, "the kiln is fired on Saturdays")
+    assert use(call, "memory_reflect")["message"] == "nothing says the same"
+    scaly(call, "On Saturdays the kiln is fired", subject="kiln")
+    waits = use(call, "memory_reflect")
+    assert "done 0 minutes ago" in waits["message"]
+    assert waits["consolidated"] == 0
+    assert "minutes ago" not in use(call, "memory_reflect", force=True)["message"]
+
+
+def test_the_type_of_an_entity_is_one_of_a_list(call: Any) -> None:
+    body = {"type": "semantic", "subject": "s", "content": "Mars is red"}
+    wrong = call(
+        "POST",
+        "/api/tools/memory_store?tools=scalyclaw",
+        body | {"entities": [{"name": "Mars", "type": "planet"}]},
+    )
+    assert wrong.status == 400
+    assert "entities" in wrong.body["error"]["field"]
+
+
+def test_the_first_name_and_type_of_an_entity_stay(call: Any) -> None:
+    for name, kind in (("Nadia Kern", "person"), ("NADIA KERN", "organization")):
+        entities = [{"name": name, "type": kind}]
+        scaly(call, f"{name} waters the figs {kind}", entities=entities)
+    call.ok("PUT", "/api/graph/nadia%20kern", {"aliases": ["Nadi"]})
+    [found] = call.ok("GET", "/api/graph?entity=Nadi&depth=0")["graph"]
+    assert (found["name"], found["type"]) == ("Nadia Kern", "person")
+    assert found["aliases"] == ["Nadi", "NADIA KERN"]
+
+
+def test_what_a_statement_names_is_known_without_entities(call: Any) -> None:
+    scaly(call, "I live in Rome")
+    [rome] = use(call, "memory_graph", entity="rome")["graph"]
+    assert (rome["name"], rome["type"]) == ("Rome", "place")
+
+
 def test_memory_graph_knows_the_entities_that_were_stored(call: Any) -> None:
     scaly(
         call,
@@ -290,6 +327,21 @@ def test_profclaws_search_leads_to_lines_that_can_be_read(call: Any) -> None:
     lines = use(call, "memory_get", **{"path": "chat://talk", "from": 1})
     assert "berth twelve" in lines["text"]
     assert call("POST", "/api/tools/memory_get", {"path": "nowhere.md"}).status == 404
+
+
+def test_profclaws_source_counts_before_the_limit(call: Any) -> None:
+    """Many better results of another source do not hide the only one of this source."""
+    for number in range(150):
+        call.store(f"the beacon on pier {number} is a beacon", category="harbour")
+    text = "somebody spoke of a lamp on a pier, perhaps a beacon, one evening in May"
+    call.store(text, group="talk", position=0)
+    for source, number in (("chat", 1), ("memory", 3), ("custom", 0)):
+        found = use(
+            call, "memory_search", "profclaw", query="beacon pier", maxResults=3, source=source
+        )
+        assert len(found["chunks"]) == number, source
+    chat = use(call, "memory_search", "profclaw", query="beacon pier", source="chat")
+    assert chat["chunks"][0]["text"] == text
 
 
 def test_profclaws_stats_count_what_is_indexed(call: Any) -> None:

@@ -1,9 +1,12 @@
-"""Another release's database: an earlier one is brought up to date, a later one left alone."""
+"""What another release wrote: earlier files are brought up to date, later ones left alone."""
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
+import tarfile
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
@@ -11,10 +14,12 @@ from typing import Any
 
 import pytest
 from daemon_process import Daemon
+from device import Device, ending
+from earlier_release import RELEASES, losses, shown
 
 from thermocline.daemon.client import ApiError
 from thermocline.daemon.errors import Conflict
-from thermocline.daemon.store import memories, opening
+from thermocline.daemon.store import engine, memories
 from thermocline.daemon.store.schema import MIGRATIONS, Migration
 
 OpenStore = Callable[..., Awaitable[Any]]
@@ -49,7 +54,7 @@ async def test_the_next_release_brings_it_up_to_date_and_the_copy_is_the_way_bac
 ) -> None:
     place = await filled(open_store, make_memory)
     with monkeypatch.context() as upgraded:
-        upgraded.setattr(opening, "MIGRATIONS", NEXT)
+        upgraded.setattr(engine, "MIGRATIONS", NEXT)
         store = await open_store(place)
         before = await store.read(texts)
         assert len(before) == 20
@@ -89,15 +94,15 @@ async def test_the_copy_goes_after_a_week(
     open_store: OpenStore, make_memory: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = await filled(open_store, make_memory)
-    monkeypatch.setattr(opening, "MIGRATIONS", NEXT)
+    monkeypatch.setattr(engine, "MIGRATIONS", NEXT)
     store = await open_store(place)
     (copy,) = place.folder.glob(f"memory.db.v{THIS}-*")
-    await store.tend()
+    await store.run_maintenance()
     assert copy.exists()
     await store.close()
     os.utime(copy, (copy.stat().st_mtime - 8 * 86_400,) * 2)
     store = await open_store(place)
-    await store.tend()
+    await store.run_maintenance()
     assert not copy.exists()
 
 
@@ -106,7 +111,7 @@ async def test_a_migration_that_fails_leaves_the_database_as_it_was(
 ) -> None:
     place = await filled(open_store, make_memory)
     with monkeypatch.context() as upgraded:
-        upgraded.setattr(opening, "MIGRATIONS", BROKEN)
+        upgraded.setattr(engine, "MIGRATIONS", BROKEN)
         with pytest.raises(Exception, match="syntax error"):
             await open_store(place)
     assert version_of(place.database) == THIS
@@ -142,3 +147,63 @@ def test_a_daemon_leaves_the_memory_of_a_later_release_alone_and_serves_the_othe
     daemon.stop()
     assert database.read_bytes() == before
     assert {path.name for path in daemon.folder().glob("memory.db*")} == {"memory.db"}
+
+
+@pytest.fixture(params=sorted(RELEASES.glob("*.tar.xz")), ids=lambda path: path.name.split(".")[0])
+def written(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The folder that an earlier release wrote: its state, its replica and an archive."""
+    with tarfile.open(request.param) as packed:
+        packed.extractall(tmp_path / "written", filter="data")
+    return tmp_path / "written"
+
+
+def then(written: Path) -> dict[str, Any]:
+    """What that release showed of it."""
+    return dict(json.loads((written / "shown.json").read_text(encoding="utf-8")))
+
+
+def at_the_time(folder: Path, written: Path, **options: Any) -> Device:
+    """A device whose clock shows when the release wrote: nothing has grown old since."""
+    device = Device(folder, clock=True, **options)
+    device.set_clock((written / "shown.json").stat().st_mtime - time.time())
+    return device
+
+
+def test_this_release_opens_what_an_earlier_release_wrote(written: Path) -> None:
+    before, seen = version_of(written / "state/agents/default/memory.db"), then(written)
+    device = at_the_time(written, written)
+    with ending(device.start()):
+        assert [*losses(seen, shown(device))] == []
+        assert device.recall("when does Maya arrive?")[0].startswith("Maya's flight")
+        assert device.recall("how do I open the gate?")[0] == "The gate code is 4712"
+        assert device.problems() == []
+        device.edit(next(iter(seen["memories"])), text="The gate code is 4713")
+        assert [*losses(seen, shown(device))], "a change is noticed"
+    assert version_of(device.folder() / "memory.db") == THIS
+    assert [*device.folder().glob(f"memory.db.v{before}-*")] or before == THIS
+
+
+def test_this_release_joins_the_replica_of_an_earlier_release(
+    written: Path, tmp_path: Path
+) -> None:
+    device = at_the_time(tmp_path / "new", written, url=f"file:{written / 'replica.db'}")
+    device.restore()
+    with ending(device.start()):
+        assert [*losses(replicated(then(written)), shown(device))] == []
+        device.store("The gate code is 4713", category="home/gate")
+        device.sync()
+        assert device.problems() == []
+
+
+def test_this_release_restores_the_archive_of_an_earlier_release(
+    written: Path, tmp_path: Path
+) -> None:
+    device = at_the_time(tmp_path / "new", written)
+    device.restore_file(written / "archive.tar.gz")
+    with ending(device.start()):
+        assert [*losses(replicated(then(written)), shown(device))] == []
+
+
+def replicated(seen: dict[str, Any]) -> dict[str, Any]:
+    """Without what stays on a device, and the files of notes, which are rows too."""
+    return {name: value for name, value in seen.items() if name not in ("versions", "notes")}

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import pytest
 from device import Device, ending
 
-from thermocline.daemon.memory.workspace import LARGEST
+from thermocline.daemon.memory.agent_files import LARGEST
 
 Two: TypeAlias = tuple[Device, Device]
 NOTE = "2026-03-01.md"

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from thermocline.daemon.store import outbox
-from thermocline.sync import Link
+from thermocline.sync import Cursor
 
 NAMES = ("2026-03-01.md", "notes.txt", "episodes.jsonl")
 whom = st.integers(0, 2)
@@ -131,7 +131,7 @@ class Notes(RuleBasedStateMachine):
     def replace_the_replica(self) -> None:
         self.replica.rows.clear()
         for desk in self.desks:
-            desk.write(lambda tx: outbox.offer_all(tx, Link()))
+            desk.write(lambda tx: outbox.offer_all(tx, Cursor()))
 
     @rule()
     def heal(self) -> None:

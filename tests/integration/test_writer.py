@@ -10,17 +10,18 @@ from typing import TypeAlias
 
 import msgspec
 import pytest
+from agent_files import set_aside
 
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import Conflict, InvalidInput, ShuttingDown, ThermoclineError
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import key_values, memories, metrics
+from thermocline.daemon.store.agent_paths import FailedSyncs
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.database import connect_writer, migrate
-from thermocline.daemon.store.duplicates import find_same
-from thermocline.daemon.store.place import FailedSyncs
+from thermocline.daemon.store.limits import enforce_limits
 from thermocline.daemon.store.schema import MIGRATIONS
-from thermocline.daemon.store.settling import settle
+from thermocline.daemon.store.similar import find_same
 from thermocline.daemon.store.transaction import Event, Transaction
 from thermocline.daemon.store.writer import Committed, Writer
 from thermocline.sync import HybridClock, Stamp
@@ -99,7 +100,7 @@ async def test_a_result_is_given_only_once_another_connection_sees_it(
     for number in range(20):
         await store.write(lambda tx, n=number: key_values.put(tx, "key", str(n)))
         other = sqlite3.connect(store.place.database)
-        assert key_values.get(other, "key").value == str(number)
+        assert key_values.PAIRS.get(other, "key").value == str(number)
         other.close()
 
 
@@ -117,7 +118,7 @@ async def test_a_cancelled_caller_does_not_cancel_the_write(open_store: OpenStor
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     await store.write(lambda _: None)
-    assert await store.read(lambda db: key_values.get(db, "key").value) == "kept"
+    assert await store.read(lambda db: key_values.PAIRS.get(db, "key").value) == "kept"
 
 
 class Bench:
@@ -126,7 +127,7 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.path = folder / "memory.db"
         self.told: list[Committed] = []
-        self.settle: Callable[[Transaction], None] = settle
+        self.settle: Callable[[Transaction], None] = enforce_limits
         self.clock = HybridClock(lambda: 1.0)
 
     def told_of(self, committed: Committed) -> None:
@@ -141,8 +142,10 @@ class Bench:
         return Writer(
             self.path,
             db,
-            begin=lambda db: Transaction(db, now=1.0, device="d", rules=Rules(), clock=self.clock),
-            settle=self._settle,
+            begin=lambda db, cache: Transaction(
+                db, now=1.0, device="d", rules=Rules(), clock=self.clock, cache=cache
+            ),
+            enforce_limits=self._settle,
             committed=self.told_of,
             loop=asyncio.get_running_loop(),
             failed_syncs=FailedSyncs(),
@@ -178,7 +181,7 @@ async def test_a_failure_before_the_commit_reaches_everybody_and_the_writer_goes
         return_exceptions=True,
     )
     assert {type(result) for result in results} == {RuntimeError}
-    bench.settle = settle
+    bench.settle = enforce_limits
     await writer.submit(lambda tx: key_values.put(tx, "after", "v"))
     pairs = await writer.submit(lambda tx: tx.db.execute("SELECT id FROM rows").fetchall())
     assert pairs == [("after",)]
@@ -272,10 +275,10 @@ async def test_a_failed_rescue_of_a_removed_database_leaves_the_only_handle_open
     in_the_way.mkdir()
     store.place.database.unlink()
     with pytest.raises(ThermoclineError):
-        await store.look()
+        await store.check_files()
     await store.write(lambda tx: memories.insert(tx, make_memory(2)))
     in_the_way.rmdir()
-    await store.look()
+    await store.check_files()
     assert store.place.database.exists()
     assert await count(store) == 2
 
@@ -308,4 +311,4 @@ async def test_an_index_of_another_release_is_built_anew_when_the_memory_is_open
         assert found == (0,)
     pairs = "SELECT key FROM pairs WHERE row IN (SELECT rowid FROM pair_fts('bittern'))"
     assert await again.read(lambda db: db.execute(pairs).fetchall()) == [("bird",)]
-    assert not list(store.place.folder.glob("*corrupt*")), "it was taken for damage"
+    assert set_aside(store.place.folder) == [], "it was taken for damage"

@@ -125,7 +125,7 @@ async def visit(daemon: Daemon) -> list[Any]:
         async with app.run_test(size=size) as pilot:
             for name in TABS:
                 await app.action_tab(name)
-                await until(lambda app=app: app.settled and app.happened, "the tab is drawn")
+                await until(lambda app=app: app.settled and app.events, "the tab is drawn")
                 await pilot.pause(0.7)
                 await until(lambda app=app: app.settled, "the tab is drawn")
             events = [
@@ -134,7 +134,7 @@ async def visit(daemon: Daemon) -> list[Any]:
                     "type": event.type,
                     "data": {"agent": event.agent, "time": event.time, **event.data},
                 }
-                for event in app.happened
+                for event in app.events
             ]
     return events
 

@@ -25,7 +25,7 @@ async def test_agents_are_listed_with_their_sizes_and_another_is_shown(daemon: D
         await term.press("ctrl+a")
         await term.see("● ana", "ben", "open", " KB")
         table = term.app.screen.query_one("PagedTable")
-        assert table.here.id == "ana"
+        assert table.row.id == "ana"
         table.select("ben")
         await term.press("enter")
         await term.until(lambda: term.app.agent == "ben", "another agent is shown")
@@ -54,12 +54,3 @@ async def test_an_agent_is_forgotten_once_its_name_was_typed(daemon: Daemon) -> 
         await term.press("escape")
         await term.see("thermocline default")
         assert term.app.agent == "default"
-
-
-async def test_no_agent_is_forgotten_where_it_is_read_only(daemon: Daemon) -> None:
-    async with terminal(daemon, "upkeep", "ana", (40, 16), read_only=True) as term:
-        await term.press("ctrl+a")
-        await term.see("● ana", "enter shows it")
-        assert "x forgets" not in term.text
-        await term.press("x")
-        assert "Forget" not in term.text

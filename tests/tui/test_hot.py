@@ -37,20 +37,18 @@ def state(client: Client) -> Any:
 
 async def choose(term: Terminal, name: str) -> None:
     """Put the cursor on an entry."""
-    await term.until(
-        lambda: any(one and one.name == name for one in term.view._lines), f"{name} is there"
-    )
-    await term.view.show(name)
+    await term.until(lambda: term.view.table.select(name), f"{name} is there")
     await term.pilot.pause()
 
 
 async def test_the_state_is_shown_in_sections_with_its_size(daemon: Daemon, client: Client) -> None:
     async with opened(daemon, client) as term:
         for told in (
-            *("Identity 1", "agent_name: Skipper", "Owner 2", "wishes: tea, no emoji"),
-            *("Projects 1", "Harbor  active", "Events 1", "the gateway is live", "d ago"),
-            *("Tasks 1", "○ write the runbook", "Lessons 1", "Critical  ask before pushing"),
-            *("Hot memories 1", "the gate code is 4711", "of 5 KB", "Where the room goes"),
+            *("Identity       1", "agent_name: Skipper", "Owner          2", "tea, no emoji"),
+            *("Projects       1", "Harbor  active", "Events         1", "the gateway is live"),
+            *("Tasks          1", "○ write the runbook", "Lessons        1", "d ago"),
+            *("Critical  ask before pushing", "Hot memories   1", "the gate code is 4711"),
+            *("of 5 KB", "Where the room goes"),
         ):
             await term.see(told)
 
@@ -153,30 +151,3 @@ async def test_a_hot_memory_is_opened_and_only_its_pin_removed(
         await choose(term, memory.id)
         await term.press("enter")
         await term.see(f"Memory {memory.id[:8]}")
-
-
-async def test_nothing_is_changed_in_a_read_only_view(daemon: Daemon, client: Client) -> None:
-    before = state(client)
-    async with opened(daemon, client, read_only=True) as term:
-        await choose(term, "agent_name")
-        await term.press("a", "e", "d", "enter")
-        assert len(term.app.screen_stack) == 1
-    assert state(client) == before
-
-
-async def test_hostile_entries_are_shown_harmless_at_every_size(
-    daemon: Daemon, client: Client
-) -> None:
-    client.hot_update("task", {"text": "[red]x[/] [@click=app.quit]press[/]"})
-    client.hot_update("event", {"text": "\u202eturned \x1b[31mred\x07 " + "w" * 400})
-    client.hot_update("identity", {"\u202ekey": {"deep": ["[bold]", "\x1b[0m"]}})
-    async with opened(daemon, client) as term:
-        for size in ((40, 12), (80, 24), (120, 40)):
-            await term.pilot.resize_terminal(*size)
-            for key in ("home", "end"):
-                await term.press(key)
-                for strip in term.app.screen._compositor.render_strips():
-                    assert strip.cell_length == size[0]
-                    assert strip.text.isprintable()
-                    assert "\u202e" not in strip.text
-        await term.see("[red]x[/]")

@@ -42,7 +42,7 @@ async def test_a_memory_is_entered_in_the_form_and_undone(daemon: Daemon, client
             tags="tea, milk",
             importance="0.85",
         )
-        await term.see("Critical  0.85")
+        await term.see("Critical 0.85")
         (memory,) = client.list().results
         assert memory.text == "Ana prefers tea [bold]with[/bold] milk"
         assert (memory.type, memory.subject, memory.category) == ("semantic", "Ana", "people/ana")
@@ -205,7 +205,7 @@ async def test_a_search_answers_as_one_types_and_explains_each_hit_or_why_there_
         assert shown(term) == ["the migration locked the orders table"]
         for part in ("relevance", "match", "recency", "importance"):
             await term.see(part)
-        cell = term.view.table.columns[-2].cell(term.view.memory)
+        cell = term.view.table.columns[-2].cell(term.view.row)
         marked = [
             cell.plain[span.start : span.end]
             for span in cell.spans
@@ -272,8 +272,8 @@ async def test_pages_are_read_as_one_scrolls(daemon: Daemon, client: Client) -> 
         await term.press("end")
         await term.see("number 1499")
         await term.press("pageup")
-        await term.until(lambda: term.view.memory is not None, "the row is known")
-        assert term.view.memory.text not in {"number 0", "number 1499"}
+        await term.until(lambda: term.view.row is not None, "the row is known")
+        assert term.view.row.text not in {"number 0", "number 1499"}
         await term.press("home")
         await term.see("number 0 ")
         assert len(term.view.table.rows) <= 200
@@ -286,91 +286,24 @@ async def test_what_happens_elsewhere_appears_and_the_cursor_stays_on_its_memory
         client.store(f"number {number}")
     async with opened(daemon, client) as term:
         await term.press("down")
-        assert term.view.memory.text == "number 1"
+        assert term.view.row.text == "number 1"
         client.store("from elsewhere")
         await term.see("from elsewhere")
-        assert term.view.memory.text == "number 1"
+        assert term.view.row.text == "number 1"
 
 
-async def test_nothing_is_changed_in_a_read_only_view(daemon: Daemon, client: Client) -> None:
-    client.store("tea")
-    async with opened(daemon, client, read_only=True) as term:
-        before = client.list().results
-        await term.press("a", "e", "p", "r", "d")
-        assert len(term.app.screen_stack) == 1
-        assert client.list().results[0].access_count == before[0].access_count
-        for word in ("Add", "Edit", "Pin", "Forget"):
-            assert word not in term.lines[-1]
-
-
-HOSTILE = (
-    "\x1b[31mred\x1b[0m \x1b]0;title\x07 \x9b31m bell\x07 back\x08\x08\x08 carriage\rreturn",
-    "[bold red]markup[/] [/nothing] [@click=app.quit]press[/] [[ \\[ ]",
-    "x" * 5000,
-    "\u202eright to left\u202c \u200b\u200fשלום عليكم",
-    "family 👩\u200d👩\u200d👧\u200d👦 flag 🇪🇸 wide 漢字かな" * 20,
-    "e\u0301" * 200,
-    "line\n\n\tafter line\n" * 300,
-    "64 KiB " + "word " * 13_000,
-)
-
-
-async def test_hostile_texts_are_shown_harmless(daemon: Daemon, client: Client) -> None:
-    size = (60, 20)
-    hostile = [
-        {"text": text[:65_000], "subject": text[:300], "tags": [text[:60]], "category": "a/b"}
-        | {"actor": text[:100], "source": text[:100]}
-        for text in HOSTILE
-    ]
-    client.batch(hostile)
-    async with opened(daemon, client, size=size) as term:
-        for number in range(len(HOSTILE)):
-            await term.pilot.press(*["down"] * bool(number), "enter")
-            await term.until(lambda: isinstance(term.app.screen, MemoryDetail), "it is open")
-            harmless(term, size)
-            await term.pilot.press("end")
-            harmless(term, size)
-            await term.pilot.press("escape")
-            harmless(term, size)
-        await term.pilot.press("/")
-        await term.pilot.press(*"red")
-        await term.see("1 hit")
-        harmless(term, size)
-
-
-def harmless(term: Terminal, size: tuple[int, int]) -> None:
-    """Nothing on the screen acts on a terminal, and every line is as wide as the screen."""
-    for strip in term.app.screen._compositor.render_strips():
-        assert strip.cell_length == size[0]
-        for segment in strip:
-            assert segment.text.isprintable(), ascii(segment.text)
-            assert not {"\u202e", "\u200b", "\u200f"} & set(segment.text)
-    assert term.app.is_running
-
-
-async def test_texts_are_hidden_from_others_at_every_size(daemon: Daemon, client: Client) -> None:
-    client.store(
-        "a private matter", subject="private", category="private/matters", tags=["private"]
-    )
-    async with opened(daemon, client) as term:
-        await term.see("private")
-        await term.press("m")
-        for size in ((40, 12), (80, 24), (120, 40)):
-            await term.pilot.resize_terminal(*size)
-            await term.miss("private")
-            await term.press("enter")
-            await term.see("Memory")
-            await term.miss("private")
-            await term.press("escape")
-
-
-@pytest.mark.usefixtures("drawn")
-async def test_resizing_never_breaks_it(daemon: Daemon, client: Client) -> None:
-    client.batch([{"text": f"number {n} " * 20} for n in range(300)])
-    async with opened(daemon, client) as term:
-        await term.press("end")
-        for size in ((40, 12), (20, 5), (120, 40)):
-            await term.pilot.resize_terminal(*size)
-            await term.settled()
-            assert term.view.table.cursor == 299
-        await term.see("number 0 ")
+@pytest.mark.parametrize("width", [40, 50, 70, 78, 84, 104, 118, 128, 132, 148, 176])
+async def test_the_text_has_most_of_its_row_at_every_width(
+    daemon: Daemon, client: Client, width: int
+) -> None:
+    client.store("ж" * 400 + " barge", category="projects/coast/lighthouse", subject="the barge")
+    async with opened(daemon, client, size=(width, 24)) as term:
+        await term.see("жжж")
+        table = term.view.table
+        [room] = [room for column, room in table._laid_out() if column.label == "Text"]
+        assert (table.size.width if table.lines == 2 else room) > width / 2
+        await term.press("/")
+        await term.pilot.press(*"barge", "enter")
+        await term.settled()
+        [room] = [room for column, room in table._laid_out() if column.label == "Text"]
+        assert (table.size.width if table.lines == 2 else room) > width / 2

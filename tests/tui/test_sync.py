@@ -10,6 +10,7 @@ from daemon_process import Daemon
 
 pytest.importorskip("textual")
 
+from sqld_server import Sqld
 from terminal import terminal
 
 from thermocline.daemon.client import Client
@@ -81,12 +82,12 @@ async def test_what_waits_is_counted_by_kind_and_sent_on_request(laptop: Daemon)
         client.store("Ben prefers coffee")
         client.kv_set("colour", "blue")
         async with terminal(laptop, "sync", "sender") as term:
-            await term.see("2 memories", "1 pair", "rows wait", "not rehearsed yet")
+            await term.see("2 memories", "1 pair", "changes to send, ", "not verified yet")
             await term.press("s")
             await term.see("✓ up to date", "✓ nothing", "laptop (this one)")
             status = client.sync_status()
             assert (status.queued, status.rounds[0].sent > 2) == (0, True)
-            table, sent = term.view.rows("rounds"), status.rounds[0].sent
+            table, sent = term.view.table_of("rounds"), status.rounds[0].sent
             await term.until(lambda: table.rows[0].sent == sent, "the round is shown")
 
 
@@ -110,13 +111,29 @@ async def test_a_conflict_shows_both_values_and_the_lost_one_is_put_into_force(
             assert client.get(key).text == "Ana prefers coffee"
 
 
+async def test_a_conflict_that_somebody_has_looked_at_is_shown_no_longer(
+    laptop: Daemon, desktop: Daemon
+) -> None:
+    key = conflict(laptop, desktop, "settled")
+    async with terminal(laptop, "sync", "settled") as term:
+        await term.see("Conflicts 1")
+        await term.press("c", "e")
+        await term.hear("the value in force stays")
+        await term.see("no conflict that nobody has looked at")
+    with laptop.client("settled") as here, desktop.client("settled") as there:
+        assert here.get(key).text == "Ana prefers coffee"
+        here.sync()
+        there.sync()
+        assert there.sync_status().lost_values == 0
+
+
 async def test_a_restore_is_rehearsed(laptop: Daemon) -> None:
     with begun(laptop, "rehearsed") as client:
         async with terminal(laptop, "sync", "rehearsed") as term:
-            await term.see("not rehearsed yet")
+            await term.see("not verified yet")
             await term.press("v")
             await term.hear("a restore would bring back")
-            await term.see("✓ would bring back everything")
+            await term.see("✓ verified ")
         proof = client.sync_status().verification
         assert proof is not None
         assert proof.verified
@@ -129,40 +146,26 @@ async def test_devices_are_listed_and_one_is_retired_and_used_again(
         async with terminal(laptop, "sync", "shared") as term:
             await term.press("d")
             await term.see("laptop (this one)", "desktop")
-            by_name = {one.name: one.id for one in term.view._devices}
-            term.view.rows("devices").select(by_name["desktop"])
+            by_name = {one.name: one.id for one in term.view.devices}
+            term.view.table_of("devices").select(by_name["desktop"])
             await term.press("x")
             await term.see("Retire desktop", "Type retire to do it")
             await term.paste("no")
             await term.press("escape")
-            assert all(one.retired_at is None for one in term.view._devices)
+            assert all(one.retired_at is None for one in term.view.devices)
             await term.press("x")
             await term.see("Retire desktop")
             await term.paste("retire")
             await term.hear("retired desktop")
             await term.see("○ retired")
-            term.view.rows("devices").select(by_name["laptop"])
+            term.view.table_of("devices").select(by_name["laptop"])
             await term.press("x")
             await term.see("Retire laptop", "its replication stops")
             await term.paste("retire")
-            await term.see("STOPPED until somebody fixes it", "rejoin")
+            await term.see("STOPPED until it is fixed", "rejoin")
             await term.press("j")
             await term.hear("this device is in use again")
             await term.see("✓ up to date")
-
-
-async def test_each_size_has_every_part(laptop: Daemon, desktop: Daemon) -> None:
-    conflict(laptop, desktop, "sizes")
-    async with terminal(laptop, "sync", "sizes") as term:
-        for size in ((40, 12), (40, 24), (80, 12), (80, 24), (120, 40)):
-            await term.pilot.resize_terminal(*size)
-            await term.see("state", "Sent", "Result", "✓")
-            await term.press("right")
-            await term.see("lost", "Ana prefers", "in force")
-            await term.press("right")
-            await term.see("desktop", "laptop")
-            await term.press("right")
-            await term.see("Sent", "Result")
 
 
 async def test_a_replica_that_cannot_be_reached_says_why_what_to_do_and_when_it_is_tried(
@@ -173,7 +176,7 @@ async def test_a_replica_that_cannot_be_reached_says_why_what_to_do_and_when_it_
         client.store("it waits")
         async with terminal(lost, "sync", "offline") as term:
             await term.press("s")
-            await term.see("cannot be reached, next try in", "✗ offline")
+            await term.see("waiting, next try in", "✗ offline")
             status = client.sync_status()
             assert status.message
             await term.see(status.message[:30], f"→ {status.hint[:30]}")
@@ -184,6 +187,15 @@ async def test_an_agent_without_a_replica_says_so(make_daemon: Callable[..., Dae
     with alone.client("alone") as client:
         client.store("it stays")
     async with terminal(alone, "sync", "alone") as term:
-        await term.see("none: set sync.url to have a replica")
+        await term.see("off: set sync.url to replicate")
         await term.press("s", "v")
         assert not term.app.query_one("Flash").line
+
+
+async def test_what_the_cloud_was_used_for_is_shown(
+    make_daemon: Callable[..., Daemon], sqld: Sqld
+) -> None:
+    daemon = make_daemon(f"--set=sync.url={sqld.url}", "--set=sync.budget=1000000", *SLOW).start()
+    with begun(daemon, "payer"):
+        async with terminal(daemon, "sync", "payer") as term:
+            await term.see("rows read, ", " written (0% of sync.budget), ")

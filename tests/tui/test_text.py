@@ -7,10 +7,9 @@ import pytest
 pytest.importorskip("textual")
 
 from thermocline.daemon.client.wording import ago, size
+from thermocline.tui.charts import bar, bars, fitted, number, top_of
 from thermocline.tui.text import masked, part_of, plain, span
 from thermocline.tui.views.settings import fault, value_of
-from thermocline.tui.widgets.gauge import bar
-from thermocline.tui.widgets.spark import bars, fitted, number, top_of
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ pytest.importorskip("textual")
 
 from terminal import Terminal, terminal
 
-from thermocline.daemon.shapes.status import (
+from thermocline.daemon.schemas.status import (
     CacheState,
     DayLimits,
     ModelStatus,
@@ -20,7 +20,7 @@ from thermocline.daemon.shapes.status import (
     Spent,
     WorkerState,
 )
-from thermocline.daemon.shapes.upkeep import Running
+from thermocline.daemon.schemas.upkeep import Running
 from thermocline.tui.feed import FeedEvent
 
 MODEL = ModelStatus(
@@ -69,7 +69,7 @@ async def test_schedules_are_shown_and_the_one_under_the_cursor_is_run(daemon: D
     filled(daemon, "runner")
     async with terminal(daemon, "upkeep", "runner") as term:
         await term.see("quick", "no run since the daemon started: r runs one")
-        term.view.rows("schedules").select("daily")
+        term.view.table_of("schedules").select("daily")
         await term.press("enter")
         await term.see("Run now")
         # What is under the cursor is the first.
@@ -114,9 +114,9 @@ async def test_a_run_in_progress_shows_how_far_it_is(daemon: Daemon) -> None:
         started = FeedEvent("1", "upkeep.started", "slow", 0.0, data)
         step = FeedEvent("2", "upkeep.progress", "slow", 0.0, {"mode": "full", "step": "evict"})
         other = FeedEvent("3", "upkeep.progress", "other", 0.0, {"mode": "full", "step": "evict"})
-        term.app.happened.extend([started, step, other])
+        term.app.events.extend([started, step, other])
         running = Running("full", 1_000_000.0 - 75, "evict")
-        term.view.standing = msgspec.structs.replace(term.view.standing, running=running)
+        term.view.status = msgspec.structs.replace(term.view.status, running=running)
         term.view.tick()
         await term.see("⟳ full ██████▋", "step 2 of 3, evict is done, since 1 min")
 
@@ -124,13 +124,13 @@ async def test_a_run_in_progress_shows_how_far_it_is(daemon: Daemon) -> None:
 async def test_the_models_calls_cost_and_cache_are_shown_by_purpose(daemon: Daemon) -> None:
     filled(daemon, "asker")
     async with terminal(daemon, "upkeep", "asker") as term:
-        await term.see("none is configured: rules do everything")
+        await term.see("○ none, rules only")
         await term.freeze()
         assert term.app.snapshot.status is not None
         term.app.snapshot.status.llm = MODEL
         term.view.draw()
         await term.see(
-            "✗ FAILING: rules stand in",
+            "✗ failing, rules only until it answers",
             "9 calls, 12,345 tokens, $0.7500, 2 of unknown price",
             "openai/small, then ollama/tiny",
             "! openai/small: rate limit [b]429[/b]",
@@ -141,28 +141,3 @@ async def test_the_models_calls_cost_and_cache_are_shown_by_purpose(daemon: Daem
             "800 ms",
             "timeout",
         )
-
-
-async def test_each_size_has_every_part(daemon: Daemon) -> None:
-    filled(daemon, "sizes")
-    with daemon.client("sizes") as client:
-        client.consolidate("quick")
-    async with terminal(daemon, "upkeep", "sizes") as term:
-        for size in ((40, 12), (40, 24), (80, 12), (80, 24), (120, 40)):
-            await term.pilot.resize_terminal(*size)
-            await term.see("✓ quick ran", "Job", "daily", "in ")
-            await term.press("right")
-            await term.see("Run", "✓ noth")
-            await term.press("right")
-            await term.see("none is configured")
-            await term.press("right")
-
-
-async def test_nothing_runs_where_it_is_read_only(daemon: Daemon) -> None:
-    filled(daemon, "reader")
-    async with terminal(daemon, "upkeep", "reader", read_only=True) as term:
-        await term.press("r", "enter")
-        assert len(term.app.screen_stack) == 1
-        # A dry run changes nothing.
-        await choose(term, "t", "What would be done by", "quick")
-        await term.hear("quick would do")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from daemon_process import PROGRAM, Daemon, wait_until
-from ports import free_port
+from machine import free_port
 from shells import run
 
 pytest.importorskip("textual")
@@ -119,6 +119,9 @@ def test_the_browser_gets_in_once_with_the_token_and_nobody_without(
     assert get(port, "/static/js/textual.js", Cookie=session).status == 200
     assert get(port, "/", Cookie=session, Host="evil.example").status == 403
     assert get(port, "/ws", Cookie=session, Origin="http://evil.example").status == 403
+    name = session.partition("=")[0]
+    assert get(port, "/", Cookie=f"{name}=\xff\xfe").status == 403
+    assert get(port, "/?token=%ff%fe").status == 403
 
 
 def test_a_busy_port_is_explained(served: tuple[int, str]) -> None:

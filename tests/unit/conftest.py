@@ -12,7 +12,7 @@ from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import chunk_database, memories, tree_rows
 from thermocline.daemon.store.database import connect_writer, migrate
-from thermocline.daemon.store.memory_table import index_new
+from thermocline.daemon.store.memory_rows import index_new
 from thermocline.daemon.store.schema import MIGRATIONS
 from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import HybridClock

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from thermocline.daemon.cloud import archive
+from thermocline.daemon.cloud.archive import FORMAT, Manifest, read, spool, write
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import Conflict, DiskFull, InvalidInput, StoreDamaged
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.restore import archive
-from thermocline.daemon.restore.archive import FORMAT, Manifest, read, spool, write
 from thermocline.daemon.store import apply, key_values, memories
 from thermocline.daemon.store.row_lines import rows_in
 from thermocline.daemon.store.schema import MIGRATIONS

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from thermocline.daemon.errors import Conflict, TooLarge
-from thermocline.daemon.store import atomic
+from thermocline.daemon.runtime import atomic
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.files.chunking import Chunk, Cutting, cut
+from thermocline.daemon.config.settings import IndexSettings
+from thermocline.daemon.files.chunking import Chunk, cut
 
 NOTE = """---
 title: The harbour
@@ -37,11 +38,11 @@ The ketch lies here.
 
 
 def chunks_of(text: str, *, size: int = 1_500, overlap: int = 200) -> list[Chunk]:
-    return cut(text, Cutting(size, overlap), markdown=True).chunks
+    return cut(text, IndexSettings(chunk_chars=size, overlap_chars=overlap), markdown=True).chunks
 
 
 def test_a_note_is_cut_by_its_headings_and_its_front_matter_is_metadata() -> None:
-    found = cut(NOTE, Cutting(), markdown=True)
+    found = cut(NOTE, IndexSettings(), markdown=True)
     assert [(one.first, one.last, one.heading) for one in found.chunks] == [
         (7, 7, ""),
         (9, 20, "Berths › North"),
@@ -56,7 +57,7 @@ def test_a_note_is_cut_by_its_headings_and_its_front_matter_is_metadata() -> Non
 
 def test_a_line_of_dashes_that_is_never_closed_is_no_front_matter() -> None:
     assert chunks_of("---\ntitle: x\n\nText.")[0].first == 1
-    assert cut("---\na: b\n", Cutting(), markdown=True).meta == {}
+    assert cut("---\na: b\n", IndexSettings(), markdown=True).meta == {}
 
 
 def test_headings_in_code_cut_nothing() -> None:
@@ -110,7 +111,7 @@ def test_windows_line_ends_and_a_byte_order_mark_change_no_number() -> None:
 
 
 def test_a_plain_text_has_no_headings() -> None:
-    found = cut("# not a heading\n\n```\nopen", Cutting(), markdown=False)
+    found = cut("# not a heading\n\n```\nopen", IndexSettings(), markdown=False)
     assert [(one.heading, one.first, one.last) for one in found.chunks] == [("", 1, 4)]
 
 
@@ -136,7 +137,8 @@ def test_every_word_is_in_a_chunk_and_every_chunk_is_where_it_says(
     pieces: list[str], how: tuple[int, int]
 ) -> None:
     text = "".join(pieces)
-    found = cut(text, Cutting(*how), markdown=True)
+    rules = IndexSettings(chunk_chars=how[0], overlap_chars=how[1])
+    found = cut(text, rules, markdown=True)
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     covered: set[int] = set()
     for one in found.chunks:

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from thermocline.daemon.cli import arguments
-from thermocline.daemon.cli.main import main, sentence, split
-from thermocline.daemon.cli.verbs import VERBS, module_of
+from thermocline.daemon.cli.main import main, split
+from thermocline.daemon.cli.values import json_of, number
+from thermocline.daemon.cli.verbs import VERBS
 
 COMMAND = [sys.executable, "-m", "thermocline.daemon.cli.main"]
 # These go on without a daemon, or need none.
-ALONE = {
+ALONE = {"provision",
     "daemon", "config", "mcp", "hook", "connect", "doctor", "install", "uninstall", "completion",
     "tui",
 }  # fmt: skip
@@ -28,7 +28,7 @@ NEEDED = {
     "search-url": ["x"], "extract-metadata": ["--file", "-"], "backup": ["none.tar.gz"],
     "restore": ["--verify"], "distill": ["--text", "x"],
     "observe": ["-", "--conversation", "c"],
-    "undo": ["abcd"],
+    "undo": ["abcd"], "join": ["0000-0000-0000"],
 }  # fmt: skip
 
 
@@ -71,18 +71,18 @@ def test_every_verb_says_in_one_line_that_no_daemon_answers(
 
 
 def test_every_verb_has_help(capsys: pytest.CaptureFixture[str]) -> None:
-    for verb, does in VERBS.items():
+    for verb, (_, does) in VERBS.items():
         assert main([verb, "--help"]) == 0
         out, err = capsys.readouterr()
-        assert sentence(does) in " ".join(out.split())
-        assert "--agent-id ID" in out
+        assert f"{does[:1].upper()}{does[1:]}." in " ".join(out.split())
+        assert "--agent-id, --agent ID" in out
         assert err == ""
 
 
 def test_the_help_names_every_verb_and_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     out = capsys.readouterr().out
-    assert all(f"  {verb} " in out and does in out for verb, does in VERBS.items())
+    assert all(f"  {verb} " in out and does in out for verb, (_, does) in VERBS.items())
     assert all(f"\n  {code} " in out for code in (0, 1, 2, 3, 4, 130))
 
 
@@ -95,8 +95,8 @@ def test_naming_the_verbs_imports_none_of_them() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
     loaded = set(done.stderr.split())
-    verbs = {"thermocline.daemon.cli" + module_of(verb) for verb in VERBS}
-    assert "thermocline.daemon.client" in loaded
+    verbs = {f"thermocline.daemon.cli.{module}" for module, _ in VERBS.values()}
+    assert "thermocline.daemon.client.caller" in loaded
     assert not loaded & (verbs | {"aiohttp", "sqlite3", "asyncio", "http.client"})
 
 
@@ -114,17 +114,17 @@ def test_naming_the_verbs_imports_none_of_them() -> None:
     ),
     (["store"], "a text is missing"),
     (["store", "a", "--text", "b"], "give the text once"),
-    (["store", "a", "b"], "unrecognized arguments: b"),
+    (["store", "a", "b"], "store takes no word 'b'"),
     (["store", "a", "--importance", "much"], "expected a number, got 'much'"),
     (["store", "a", "--importance", "nan"], "expected a number, got 'nan'"),
     (["store", "a", "--importance", "inf"], "expected a number, got 'inf'"),
-    (["store", "a", "--type", "vague"], "invalid choice: 'vague'"),
+    (["store", "a", "--type", "vague"], "expected one of semantic, episodic, procedural, got"),
     (["store", "a", "--data", "{"], "--data: expected JSON"),
     (["store", "a", "--data", "NaN"], "NaN is not a JSON number"),
     (["store", "a", "--data", '{"k": 1, "k": 2}'], "the key 'k' is repeated"),
     (["store", "a", "--data", "[" * 100_000], "nested too deeply"),
     (["store", "-", "--data", "-"], "only one value"),
-    (["store", "a", "--cat", "b"], "unrecognized arguments: --cat"),
+    (["store", "a", "--cat", "b"], "unknown option --cat, perhaps --category; see"),
     (["store", "a", "--auth-token", "x"], "db-url and auth-token required"),
     (["retrieve", "a", "--auth-token", "x"], "db-url and auth-token required"),
     (["hot", "--auth-token", "x"], "db-url and auth-token required"),
@@ -134,31 +134,32 @@ def test_naming_the_verbs_imports_none_of_them() -> None:
     (["cold", "--db-url", "x", "--token-file", os.devnull], "expected a token and nothing else"),
     (["store", "-", "--db-url", "x", "--token-file", "-"], "only one value"),
     (["hot", "--update", "task", "-", "--db-url", "x", "--token-file", "-"], "only one value"),
-    (["sync", "--db-url", "x"], "unrecognized arguments"),
-    (["devices", "--retire"], "expected one argument"),
-    (["devices", "--retire", "x", "--rejoin"], "not allowed with"),
+    (["sync", "--db-url", "x"], "unknown option --db-url"),
+    (["devices", "--retire"], "--retire needs ID|NAME"),
+    (["devices", "--retire", "x", "--rejoin"], "--retire and --rejoin exclude each other"),
     (["retrieve", "a", "--limit", "9" * 5_000], "expected a whole number"),
-    (["retrieve", "a", "--weights", "luck=1"], "each of match, recency, importance"),
+    (["retrieve", "a", "--weights", "luck=1"], "with each of match, recency, importance"),
     (["retrieve", "a", "--weights", "match=1,match=2"], "at most once, got 'match=2'"),
     (["retrieve", "a", "--weights", "match=much"], "expected a number, got 'much'"),
-    (["retrieve", "a", "--mode", "magic"], "invalid choice"),
-    (["list", "--archived", "maybe"], "invalid choice"),
+    (["retrieve", "a", "--mode", "magic"], "expected one of keyword"),
+    (["list", "--archived", "maybe"], "expected one of true, false"),
     (["update", "abcd"], "nothing to change"),
     (["forget"], "say what to forget"),
     (["forget", "--yes"], "say what to forget"),
     (["forget", "abcd", "--category", "x"], "either IDs, or"),
-    (["get"], "required: ID"),
-    (["kv", "-get"], "invalid choice: '-get'"),
-    (["kv", "get"], "get needs a KEY"),
-    (["kv", "set", "k"], "set needs a VALUE"),
-    (["kv", "delete", "k", "v"], "takes no VALUE"),
-    (["hot", "--update", "lesson"], "expected 2 arguments"),
+    (["get"], "get needs ID"),
+    (["kv", "-get"], "kv: expected one of list, get, set, delete, got '-get'"),
+    (["kv", "get"], "get needs KEY"),
+    (["kv", "set", "k"], "set needs KEY and VALUE"),
+    (["kv", "delete", "k", "v"], "kv delete takes no word 'v'"),
+    (["kv", "get", "k", "--limit", "3"], "kv get takes no --limit"),
+    (["hot", "--update", "lesson"], "--update needs KEY and JSON"),
     (["hot", "--update", "lesson", "text"], "--update lesson: expected JSON, got 'text'"),
-    (["hot", "--rebuild", "--update", "lesson", "{}"], "not allowed with"),
-    (["tree", "--add", "a"], "expected 2 arguments"),
-    (["extract-metadata"], "required: --file"),
-    (["search-url", "a", "--url", "b"], "give the text once"),
-    (["--socket"], "expected one argument"),
+    (["hot", "--rebuild", "--update", "lesson", "{}"], "exclude each other"),
+    (["tree", "--add", "a"], "--add needs PATH and DESC"),
+    (["extract-metadata"], "extract-metadata needs --file"),
+    (["search-url", "a", "--url", "b"], "give the url once"),
+    (["--socket"], "--socket needs PATH; see thermocline --help"),
 ])  # fmt: skip
 def test_a_mistake_is_explained_and_exits_with_2(
     words: list[str], told: str, capsys: pytest.CaptureFixture[str]
@@ -247,12 +248,12 @@ def test_a_result_that_cannot_be_written_is_an_error() -> None:
 
 @pytest.mark.parametrize("text", ["0.5", "1", "-3", "1e-3"])
 def test_numbers_are_read(text: str) -> None:
-    assert arguments.number(text) == float(text)
+    assert number("--x", text) == float(text)
 
 
 def test_json_keeps_its_value() -> None:
     value = {"a": [1, 2.5, None, True, "ä\n"], "b": {}}
-    assert arguments.json_of(json.dumps(value), "x") == value
+    assert json_of("--x", json.dumps(value)) == value
 
 
 def test_a_token_on_the_command_line_is_warned_of_and_not_repeated(

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.cli import terminal
+from thermocline.daemon.cli.status import dollars
 from thermocline.daemon.client import wording
 
 if TYPE_CHECKING:
@@ -151,3 +152,17 @@ def test_a_size_is_in_the_fitting_unit(count: int, shown: str) -> None:
 ])  # fmt: skip
 def test_a_time_is_told_by_its_distance(seconds: float | None, told: str) -> None:
     assert wording.ago(seconds, 1000.0) == told
+
+
+@pytest.mark.parametrize(("amount", "shown"), [
+    (1234.5, "1,234.50"), (0.25, "0.25"), (0.0312, "0.031"), (0.004, "0.004"),
+    (0.00012, "0.00012"), (0.000001, "less than 0.0001"),
+])  # fmt: skip
+def test_less_than_a_cent_is_not_shown_as_nothing(amount: float, shown: str) -> None:
+    assert dollars(amount) == shown
+
+
+def test_a_template_shows_fields_of_an_answer_in_words_and_leaves_out_what_is_absent() -> None:
+    answer = {"id": "0123456789ab", "kept": {"id": "ba9876543210"}, "count": 1, "none": None}
+    template = "{id:short} {kept.id:short} {count:memory memories} {none}{absent}{kept.absent}|"
+    assert terminal.worded(template, answer) == "01234567 ba987654 1 memory |"

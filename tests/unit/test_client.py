@@ -1,12 +1,14 @@
-"""The client against daemons that misbehave; the real one is in tests/acceptance."""
+"""Both clients against daemons that misbehave; the real one is in tests/acceptance."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
+import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import unquote
 
 import pytest
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 from thermocline.daemon.client import (
     AnswerLost,
     ApiError,
+    AsyncClient,
     Client,
     DaemonUnreachable,
     default_socket,
@@ -25,8 +28,51 @@ from thermocline.daemon.client.wire import Connection, quoted
 from thermocline.daemon.runtime import places
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
     from pathlib import Path
+
+
+class DrivenClient:
+    """An `AsyncClient` that is called as a `Client`: each call runs an event loop until it ends."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self.__dict__["client"] = AsyncClient(*args, **options)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        asyncio.run(self.client.aclose())
+
+    def __setattr__(self, name: str, value: object) -> None:
+        setattr(self.client, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self.client, name)
+        if name.startswith("_"):
+            return attribute
+
+        def run(*args: Any, **fields: Any) -> Any:
+            result = attribute(*args, **fields)
+            return asyncio.run(result) if asyncio.iscoroutine(result) else self._items(result)
+
+        return run
+
+    def _items(self, generator: AsyncGenerator[Any]) -> Iterator[Any]:
+        with asyncio.Runner() as runner:
+            while True:
+                try:
+                    yield runner.run(anext(generator))  # type: ignore[arg-type]
+                except StopAsyncIteration:
+                    return
+
+
+@pytest.fixture(scope="module", params=[Client, DrivenClient], autouse=True)
+def _each_client(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every test runs with both."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys.modules[__name__], "Client", request.param)
+        yield
 
 
 def answer(body: object, status: str = "200 OK", *headers: str) -> bytes:
@@ -315,35 +361,9 @@ def test_the_agent_and_every_filter_reach_the_query(scripted: Callable[..., Scri
         client.list(tag=["ä b", "c"], archived=True, include=["merged", "expired"], limit=3)
     (line,) = daemon.lines()
     assert line == (
-        "GET /api/memory?tag=%C3%A4%20b&tag=c&archived=true&include=merged%2Cexpired&limit=3"
+        "GET /api/memory?tag=%C3%A4%20b&tag=c&archived=true&include=merged&include=expired&limit=3"
         "&agent=a%26b%0D%0AX%3A%20y HTTP/1.1"
     )
-
-
-def test_what_is_observed_compacted_and_related_is_asked_as_the_api_has_it(
-    scripted: Callable[..., Scripted],
-) -> None:
-    observed = {"conversation": "c", "turns": 1, "buffered": 1, "ended": True}
-    graph = {"entity": "Ada & Bo", "found": False}
-    counts = ("originalCount", "compactedCount", "tokensReduced", "tokens", "window", "share")
-    compacted = {**dict.fromkeys(counts, 1), "wasCompacted": False, "needs_compaction": False}
-    daemon = scripted([*map(answer, (observed, observed, compacted, graph))])
-    turn = {"role": "user", "text": "I prefer tea", "actor": "Ada"}
-    with Client(daemon.path) as client:
-        assert client.observe("c", [turn], wait=True).buffered == 1
-        assert client.observe("c", end=True).ended
-        client.compact([{"role": "user", "content": "x"}], window=4_000, check=True)
-        assert not client.graph("Ada & Bo", depth=1).found
-    assert daemon.lines() == [
-        *["POST /api/observe HTTP/1.1"] * 2,
-        "POST /api/compact HTTP/1.1",
-        "GET /api/graph?entity=Ada%20%26%20Bo&depth=1 HTTP/1.1",
-    ]
-    assert [json.loads(body) for _, body in daemon.requests[:3]] == [
-        {"conversation": "c", "turns": [turn], "wait": True},
-        {"conversation": "c", "end": True},
-        {"messages": [{"role": "user", "content": "x"}], "window": 4_000, "check": True},
-    ]
 
 
 LEAVING = {"error": {"code": "shutting_down", "message": "cannot answer: the daemon is stopping"}}
@@ -382,10 +402,11 @@ def test_a_key_stays_one_segment_of_the_path(scripted: Callable[..., Scripted]) 
 
 
 def test_an_answer_may_have_fields_of_a_later_release(scripted: Callable[..., Scripted]) -> None:
-    daemon = scripted([answer({"key": "a", "value": "b", "colour": "red"})])
+    later = answer({"key": "a", "value": "b", "colour": "red"})
+    daemon = scripted([later, later])
     with Client(daemon.path) as client:
         assert client.kv_get("a").value == "b"
-        assert json.loads(client.answered)["colour"] == "red"
+        assert client.call("GET /api/kv/{key}", key="a")["colour"] == "red"
 
 
 def test_an_answer_of_another_shape_is_said_to_be_unreadable(
@@ -524,3 +545,18 @@ def test_a_daemon_that_has_many_callers_waiting_is_waited_for(
         Connection(path, timeout=60.0).close()
     for one in held:
         one.close()
+
+
+def test_a_method_takes_its_words_by_position_and_refuses_more(
+    scripted: Callable[..., Scripted],
+) -> None:
+    daemon = scripted([answer({"key": "a", "value": "b", "created_at": 1, "updated_at": 1})])
+    with Client(daemon.path) as client:
+        client.kv_set("a b", "c")
+        with pytest.raises(TypeError, match="only \\(key, value\\) by position"):
+            client.kv_set("a", "b", "c")
+        with pytest.raises(TypeError, match="needs a value for 'key'"):
+            client.kv_get()
+        with pytest.raises(ApiError, match="got an empty text"):
+            client.kv_get("")
+    assert daemon.lines() == ["PUT /api/kv/a%20b HTTP/1.1"]

@@ -16,14 +16,17 @@ from thermocline.daemon.memory.messages import (
     retention_score,
     with_cut_result,
 )
-from thermocline.daemon.thinking.compaction import (
+from thermocline.daemon.tasks.compaction import (
     LIMITS,
+    TIERS,
     WINDOW,
     CompactionLimits,
     compact,
+    is_summary,
     needs_compaction,
+    summary_of,
+    summary_size,
 )
-from thermocline.daemon.thinking.summing import TIERS, is_summary, summary_of, summary_size
 
 VECTORS = Path(__file__).parents[1] / "data" / "vectors"
 NUMBERS = json.loads((VECTORS / "profclaw_numbers.json").read_text())
@@ -189,6 +192,31 @@ def test_no_conversation_grows_or_loses_its_system_messages_and_latest_ones(mess
     assert len(compacted.messages) == compacted.compacted_count
     if not needs_compaction(messages, window):
         assert not compacted.was_compacted
+
+
+@pytest.mark.parametrize(
+    ("said", "part"),
+    [
+        (
+            [("user", "hi there, how are you"), ("assistant", "fine"), ("user", "just browsing")],
+            "how are you",
+        ),
+        ([("user", "wie wird das Wetter wohl morgen?"), ("user", "danke")], "Wetter wohl morgen"),
+        ([("tool", '{"a": 1}'), ("user", "ok")], "ok"),
+        ([("user", "```py\nx = compute(1)\nprint(x + 1)\n```")], "compute(1)"),
+    ],
+)
+def test_a_summary_of_small_talk_has_something_to_read(said, part):
+    _, *lines = summary_of(said, 200).splitlines()
+    assert part.casefold() in " ".join(lines).casefold()
+
+
+def test_what_no_rule_finds_worth_it_fills_only_the_room_that_is_left():
+    said = [("user", f"whatever you think of number {n}") for n in range(400)]
+    summary = summary_of([*said, ("user", "We decided to use Postgres.")], 200)
+    assert estimated_tokens(summary) <= 200
+    assert "We decided to use Postgres" in summary
+    assert "number 0" in summary
 
 
 def test_the_summary_is_as_large_as_the_room_allows():

@@ -35,7 +35,7 @@ def test_the_same_settings_are_no_change() -> None:
         "log.level=debug",
         "socket.idle_timeout_seconds=9",
         "socket.drain_seconds=9",
-        "store.face_delay_seconds=9",
+        "store.state_file_delay_seconds=9",
         "store.idle_close_seconds=9",
         "config.check_seconds=9",
         "cold.backend=none",

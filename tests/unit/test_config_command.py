@@ -50,6 +50,14 @@ def test_every_key_is_shown_with_its_value_and_origin(
     assert len({line.index("   (") for line in lines}) == 1
 
 
+def test_a_key_without_effect_is_named(
+    run: Run, user_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    user_file.write_text('{"memory": {"chunking": {"tokens": 400, "colour": 1}}}')
+    assert run("--check") == 0
+    assert "memory.chunking.colour: no such key" in capsys.readouterr().err
+
+
 def test_json_holds_the_values_nested_and_the_origins_by_key(
     run: Run, user_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from thermocline.daemon.config import ConfigInvalid, Settings, load
 from thermocline.daemon.config.editing import edit, keys
-from thermocline.daemon.shapes.config import ConfigChange
+from thermocline.daemon.schemas.status import ConfigChange
 
 NOWHERE = Path("/nonexistent/config.json")
 

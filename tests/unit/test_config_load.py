@@ -24,8 +24,7 @@ from thermocline.daemon.config import (
     layer_files,
     load,
 )
-from thermocline.daemon.config.kinds import AccountName
-from thermocline.daemon.config.settings import Consolidation
+from thermocline.daemon.config.settings import AccountName, Consolidation
 from thermocline.daemon.memory.tree import TreeLimits
 
 ROOT = Path(__file__).parents[2]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.connect import jsonc, toml
+from thermocline.daemon.connect import edits, jsonc, toml
+from thermocline.daemon.errors import Conflict, InvalidInput
 
 COMMENTED = """// mine
 {
@@ -82,8 +86,6 @@ json_values = st.recursive(
 def test_any_document_takes_a_member_and_gives_it_back(
     document: dict[str, Any], key: str, value: Any, step: Any
 ) -> None:
-    import json  # noqa: PLC0415 - what is tested is beside it
-
     text = json.dumps(document, indent=step)
     changed = jsonc.put(text, (key,), value)
     assert json.loads(changed) == document | {key: value}
@@ -142,3 +144,82 @@ def test_a_table_is_set_and_removed_and_the_rest_keeps_every_byte() -> None:
     assert toml.remove(changed, "mcp_servers.thermocline") == TOML
     assert toml.put("", "a", {"b": "c"}) == '[a]\nb = "c"\n'
     assert toml.remove('[a]\nb = "c"\n\n[a.d]\ne = 1\n', "a") == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'mcp_servers = { other = { command = "x" } }\n',
+        "mcp_servers = []\n",
+        '[[mcp_servers]]\ncommand = "x"\n',
+    ],
+)
+def test_a_form_that_cannot_take_a_table_is_refused(text: str) -> None:
+    with pytest.raises(toml.CannotEdit, match="by hand"):
+        toml.put(text, "mcp_servers.thermocline", ENTRY)
+
+
+def test_a_table_whose_name_is_quoted_is_the_same_table() -> None:
+    text = '[mcp_servers."thermocline"]\ncommand = "old"\n\n[ "mcp_servers" . other ]\na = 1\n'
+    changed = toml.put(text, "mcp_servers.thermocline", ENTRY)
+    assert tomllib.loads(changed)["mcp_servers"] == {"thermocline": ENTRY, "other": {"a": 1}}
+    assert tomllib.loads(toml.remove(changed, "mcp_servers.thermocline")) == {
+        "mcp_servers": {"other": {"a": 1}}
+    }
+
+
+@given(st.text(max_size=20))
+def test_what_is_written_into_a_toml_file_is_what_is_read_there(value: str) -> None:
+    changed = toml.put("a = 1\n", "b", {"command": value})
+    assert tomllib.loads(changed) == {"a": 1, "b": {"command": value}}
+
+
+def test_a_change_that_another_program_made_meanwhile_is_not_lost(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text('{"theme": "dark"}')
+    [change] = edits.changes_of([edits.member(path, ("servers", "ours"), ENTRY)])
+    path.write_text('{"theme": "light", "history": ["a prompt"]}')
+    with pytest.raises(Conflict, match="was changed meanwhile"):
+        change.make()
+    assert json.loads(path.read_text()) == {"theme": "light", "history": ["a prompt"]}
+    assert [one.name for one in tmp_path.iterdir()] == ["settings.json"]
+
+
+def test_a_file_that_another_program_has_made_meanwhile_is_not_lost(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    [change] = edits.changes_of([edits.member(path, ("servers", "ours"), ENTRY)])
+    path.write_text('{"theme": "light"}')
+    with pytest.raises(Conflict, match="was changed meanwhile"):
+        change.make()
+    assert path.read_text() == '{"theme": "light"}'
+
+
+def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    os.mkfifo(path)
+    with pytest.raises(InvalidInput, match="not a regular file"):
+        edits.changes_of([edits.member(path, ("servers", "ours"), ENTRY)])
+
+
+def test_a_document_that_is_nested_without_end_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text("[" * 100_000)
+    with pytest.raises(InvalidInput, match="cannot change"):
+        edits.changes_of([edits.member(path, ("servers", "ours"), ENTRY)])
+
+
+def test_a_planted_copy_is_not_taken_for_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text('{"mine": 1}\n')
+    planted = tmp_path / "settings.json.before-thermocline"
+    planted.write_text('{"planted": 1}\n')
+    edit = edits.member(path, ("servers", "ours"), ENTRY)
+    [change] = edits.changes_of([edit])
+    copy = change.make()
+    assert copy is not None
+    assert copy.read_text() == '{"mine": 1}\n'
+    assert planted.read_text() == '{"planted": 1}\n'
+    [change] = edits.changes_of([edit], undo=True)
+    change.make(undo=True)
+    assert json.loads(path.read_text()) == {"mine": 1}
+    assert not copy.exists()

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.language.comparison import difference, judge
+from thermocline.daemon.language.comparison import difference, find_duplicates, judge
 from thermocline.daemon.language.normal_form import read
-from thermocline.daemon.language.pairing import find_duplicates
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.similarity import exact_key
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.language.note_items import items
+from thermocline.daemon.language.markdown import items
 from thermocline.daemon.language.notes import (
     CATEGORIES,
     DECIDED,

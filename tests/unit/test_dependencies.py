@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import ast
-import functools
-import re
 import subprocess
 import sys
 from pathlib import Path
 
+import architecture
 import pytest
+from imports import FOLDERS, MAY_IMPORT, ROOT, TABLE, direct, graph, parsed, reached
 
-import thermocline.daemon
-
-ROOT = Path(thermocline.daemon.__file__).parents[1]
-# What may import what; `daemon/app.py` may import everything.
-TABLE = re.findall(
-    r"^\| `([^`]+)` \| .* \| ([\w, ]+) \|$",
-    (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"),
-    re.MULTILINE,
-)
 EVERYTHING = "all"
-MAY_IMPORT = {
-    place: set() if names == "nothing" else {*names.split(", ")} for place, names in TABLE
-}
-FOLDERS = [place for place in MAY_IMPORT if place.endswith("/")]
 
 
 def loaded_by(module: str) -> set[str]:
@@ -42,7 +29,7 @@ CLIENTS = {"aiohttp", "libsql_client", "asyncio", "http", "email", "sqlite3"}
 @pytest.mark.parametrize(
     ("module", "heavy"),
     [
-        ("app", {"litellm", "pydantic", "textual", "libsql_client", "tarfile"}),
+        ("app", {"litellm", "pydantic", "textual", "libsql_client", "nacl", "tarfile"}),
         ("cli.main", CLIENTS),
         ("client", CLIENTS),
         ("memory.tree", {"asyncio", "sqlite3", "aiohttp", "socket", "threading"}),
@@ -52,47 +39,42 @@ def test_a_module_never_loads(module: str, heavy: set[str]) -> None:
     assert not heavy & loaded_by(f"thermocline.daemon.{module}")
 
 
-START = "import sys; from thermocline.daemon.runtime.quick_start import load_client, quick_start\n"
+START = "import sys; from thermocline.daemon.runtime.process import load_tls, quick_start\n"
 IDLE = f"{START}with quick_start(): import thermocline.daemon.app\n"
 
 
-def said_by(code: str) -> list[str]:
+def output_of(code: str) -> list[str]:
     """What a fresh interpreter prints."""
     command = [sys.executable, "-c", code]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
 
 
 def test_a_daemon_without_a_remote_loads_no_client() -> None:
-    client = {"ssl", "_ssl", "_hashlib", "tenacity", "aiohttp.client", "aiohttp.connector"}
-    rest = {"aiohttp.web", "argparse", "importlib.resources", "multiprocessing", "markdown_it"}
-    assert not (client | rest) & {*said_by(f"{IDLE}print(*sys.modules)")}
+    client = {"ssl", "_ssl", "_hashlib", "tenacity", "aiohttp", "libsql_client"}
+    rest = {"argparse", "importlib.resources", "multiprocessing", "markdown_it"}
+    assert not (client | rest) & {*output_of(f"{IDLE}print(*sys.modules)")}
 
 
-def test_the_client_loads_whole_even_after_it_could_not() -> None:
-    whole = said_by("import aiohttp; print(*dir(aiohttp))")
+def test_openssl_loads_whole_even_after_it_could_not() -> None:
     late = """
 import resource
 files = resource.RLIMIT_NOFILE
 limits = resource.getrlimit(files)
 resource.setrlimit(files, (3, limits[1]))
 try:
-    load_client()
+    load_tls()
 except (OSError, ImportError):
     print("failed")
 resource.setrlimit(files, limits)
-load_client()
-import aiohttp, asyncio.sslproto, ssl
-print(*dir(aiohttp))
+load_tls()
+load_tls()
+import asyncio.sslproto, ssl
 assert asyncio.sslproto.SSLAgainErrors
-assert aiohttp.connector.cert_errors
-assert "set_default_verify_paths" not in vars(ssl.SSLContext)
-others = [n for n, m in sys.modules.items() if n[:8] in ("asyncio.", "aiohttp.")
-          and getattr(m, "ssl", ssl) is not ssl]
+others = [name for name, module in sys.modules.items()
+          if name.startswith("asyncio.") and getattr(module, "ssl", ssl) is not ssl]
 assert not others, others
 """
-    failed, *names = said_by(IDLE + late)
-    assert failed == "failed"
-    assert {*whole} <= {*names}
+    assert output_of(IDLE + late) == ["failed"]
 
 
 def test_replication_knows_nothing_of_the_daemon() -> None:
@@ -101,41 +83,6 @@ def test_replication_knows_nothing_of_the_daemon() -> None:
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     ).stdout
     assert "thermocline.daemon" not in output.split()
-
-
-@functools.cache
-def parsed(path: Path) -> ast.Module:
-    """A module's syntax."""
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def reached(path: Path) -> set[str]:
-    """The folders and modules, besides its own folder and the errors, that a module imports."""
-    top, *inner = path.relative_to(ROOT).parts
-    found: set[str] = set()
-    for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.ImportFrom) and node.level == len(inner) and top == "daemon":
-            names = [node.module] if node.module else [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.level > len(inner):
-            module = f"thermocline.{node.module}" if node.module else "thermocline"
-            names = _of_ours(module, [alias.name for alias in node.names])
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            names = _of_ours(node.module or "", [alias.name for alias in node.names])
-        elif isinstance(node, ast.Import):
-            names = [name for alias in node.names for name in _of_ours(alias.name, [])]
-        else:
-            continue
-        found.update(name.split(".")[0] for name in names if name)
-    return found - {inner[0] if top == "daemon" else top, "errors"}
-
-
-def _of_ours(module: str, names: list[str]) -> list[str]:
-    """What an absolute import reaches below `thermocline.daemon`, or `sync`."""
-    first, *rest = module.split(".")
-    if first != "thermocline":
-        return []
-    rest = rest or names
-    return [".".join(rest[1:])] if rest[0] == "daemon" and rest[1:] else rest[:1]
 
 
 def test_the_table_names_every_folder_once() -> None:
@@ -155,8 +102,23 @@ def test_a_folder_imports_only_what_the_table_allows(folder: str) -> None:
         assert reached(path) <= MAY_IMPORT[folder] | more, path
 
 
+def test_the_drawing_has_every_folder_and_an_arrow_or_a_way_for_each_import() -> None:
+    edges, drawn = graph(), direct(graph())
+    picture = (ROOT / "docs" / "architecture.svg").read_text(encoding="utf-8")
+    assert picture == architecture.svg(), "docs/architecture.svg is out of date: make docs"
+    assert picture.count('class="line"') == sum(map(len, drawn.values()))
+    assert all(f">{architecture.label(name)}<" in picture for name in edges)
+
+    def reachable(name: str) -> set[str]:
+        return drawn[name].union(*map(reachable, drawn[name]))
+
+    assert all(edges[name] <= reachable(name) for name in edges)
+
+
 def test_imports_inside_functions_and_of_the_other_package_are_found() -> None:
-    assert reached(ROOT / "daemon/cli/daemon.py") == {"app", "client", "runtime"}
+    assert reached(ROOT / "daemon/cli/local.py") == {
+        *("app", "client", "config", "doctor", "runtime", "tui"),
+    }
     assert "sync" in reached(ROOT / "daemon/store/rows.py")
     assert reached(ROOT / "tui/app.py") == {"client"}
 
@@ -165,14 +127,14 @@ def test_the_terminal_view_knows_the_daemon_by_its_socket() -> None:
     pytest.importorskip("textual")
     code = (
         "import sys; from thermocline.tui import run, views;"
-        " [__import__(f'thermocline.tui.views.{one.module}') for one in views.VIEWS];"
+        " [__import__(f'thermocline.tui.views.{one.name}') for one in views.VIEWS];"
         " print(*{name.split('.')[2] for name in sys.modules"
         " if name.startswith('thermocline.daemon.')})"
     )
     output = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     ).stdout
-    assert {*output.split()} <= {"client", "shapes", "runtime", "memory", "errors"}
+    assert {*output.split()} <= {"client", "schemas", "runtime", "memory", "errors"}
 
 
 def test_no_two_classes_have_one_name() -> None:

@@ -1,57 +1,52 @@
-"""README, help, OpenAPI and code say the same."""
+"""README, docs/, help, OpenAPI and code say the same."""
 
 from __future__ import annotations
 
-import argparse
-import ast
 import json
 import re
 import shlex
 import tomllib
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
+import reference
+import site_pages
 
 import thermocline.daemon
-from thermocline.daemon import shapes
+from thermocline.daemon import schemas
 from thermocline.daemon.api.openapi import all_routes, describe
-from thermocline.daemon.cli.arguments import Parser, add_common
 from thermocline.daemon.cli.main import main, split
-from thermocline.daemon.cli.options import FIELDS, FILTERS
-from thermocline.daemon.cli.verbs import VERBS, module_of
-from thermocline.daemon.config import load
+from thermocline.daemon.cli.usage import Form, parse
+from thermocline.daemon.cli.verbs import VERBS, load
+from thermocline.daemon.client.calls import Calls, Method
+from thermocline.daemon.config import load as load_config
 from thermocline.daemon.operations import OPERATIONS
 from thermocline.daemon.runtime.version import VERSION
 
 ROOT = Path(thermocline.daemon.__file__).parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README = ROOT / "README.md"
+PAGES = {
+    str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+    for path in (README, *sorted((ROOT / "docs").glob("*.md")))
+}
+ALL = "\n".join(PAGES.values())
 # Lines that a reader may paste, and commands in the text.
-BLOCKS = re.findall(r"^(?:    |\w+=\$\()?(thermocline [^\n|]+)", README, re.MULTILINE)
-INLINE = re.findall(r"`(thermocline [^`]+)`", README)
+BLOCKS = re.findall(r"^(?:    |\w+=\$\()?(?:\.venv/bin/)?(thermocline [^\n|]+)", ALL, re.MULTILINE)
+INLINE = re.findall(r"`(thermocline [^`]+)`", ALL)
 # A word in capitals stands for one that the reader knows: VERB, FILE, ID.
 PLACEHOLDER = re.compile(r"[A-Z]+")
-# Options of other programs that README names.
+# Options of other programs that the pages name.
 FOREIGN = {
     "--without-sqld", "--unix-socket", "--only", "--value", "--collection", "--among",
-    "--everyday", "--sealed",
+    "--everyday", "--people", "--sealed", "--encoder",
     "--no-deps", "--require-hashes", "--plugin-dir",
 }  # fmt: skip
 
 
-def parser_of(verb: str) -> Parser:
-    parser = Parser(verb, "")
-    module = import_module(module_of(verb), "thermocline.daemon.cli")
-    getattr(module, f"add_{verb.replace('-', '_')}", lambda _: None)(parser)
-    add_common(parser)
-    return parser
-
-
 def flags_of(verb: str) -> set[str]:
-    actions: list[argparse.Action] = parser_of(verb)._actions
-    return {flag for action in actions for flag in action.option_strings}
+    return {flag for option in load(verb).options() for flag in option.flags}
 
 
 def paths_in(text: str) -> Iterator[str]:
@@ -68,15 +63,59 @@ def test_every_file_names_the_same_release() -> None:
     assert told == {VERSION} == {project["version"]}
 
 
-def test_a_command_in_readme_is_accepted_as_it_is_written() -> None:
+def test_readme_is_short() -> None:
+    assert len(PAGES["README.md"].split()) <= 1500
+
+
+def test_every_page_is_named_in_readme_and_every_link_leads_somewhere() -> None:
+    named = set(re.findall(r"\]\((docs/\w+\.md)\)", PAGES["README.md"]))
+    assert named == PAGES.keys() - {"README.md"}
+    for page, text in PAGES.items():
+        for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)", text):
+            path = ((ROOT / page).parent / target).resolve() if target else ROOT / page
+            assert path.exists(), f"{page}: {target}"
+            if anchor:
+                heads = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+                assert anchor in {
+                    re.sub(r"[^\w -]", "", h).lower().replace(" ", "-") for h in heads
+                }
+
+
+def test_the_site_has_every_page_once() -> None:
+    nav = re.findall(r": ([\w/]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    pages = [site_pages.PAGES.get(page, page.removeprefix("docs/")) for page in PAGES]
+    assert sorted(nav) == sorted({*pages, *site_pages.PAGES.values()})
+
+
+def test_every_fixture_module_is_described() -> None:
+    described = set(re.findall(r"`(\w+\.py)`", (ROOT / "tests" / "README.md").read_text()))
+    assert {path.name for path in (ROOT / "tests" / "fixtures").glob("*.py")} <= described
+
+
+def test_the_tables_of_verbs_operations_and_keys_are_up_to_date() -> None:
+    for path, text in reference.pages().items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name} is out of date: make docs"
+
+
+def test_every_configuration_in_the_pages_is_valid(tmp_path: Path) -> None:
+    file = tmp_path / "config.json"
+    examples = re.findall(r"```json\n(.*?)```", ALL, re.DOTALL)
+    layers = [text for text in examples if not text.startswith('{"mcpServers"')]
+    assert len(layers) >= 5
+    for text in layers:
+        file.write_text(text, encoding="utf-8")
+        load_config({"HOME": str(tmp_path)}, file)
+
+
+def test_a_command_in_the_pages_is_accepted_as_it_is_written() -> None:
     for line in BLOCKS:
         _, *words = shlex.split(line, comments=True)
         verb, rest = split(words)
         assert verb in VERBS
-        parser_of(verb).parse(rest)
+        parse(verb, load(verb), rest)
 
 
-def test_a_command_in_the_text_of_readme_exists_with_its_options() -> None:
+def test_a_command_in_a_text_exists_with_its_options() -> None:
     for command in INLINE:
         verb, rest = split(command.split()[1:])
         if verb is None:  # `thermocline --help`
@@ -88,14 +127,10 @@ def test_a_command_in_the_text_of_readme_exists_with_its_options() -> None:
         assert named <= flags_of(verb) | {"--help"}
 
 
-def test_every_option_in_readme_is_one_of_some_verb() -> None:
+def test_every_option_in_the_pages_is_one_of_some_verb() -> None:
     known = {flag for verb in VERBS for flag in flags_of(verb)} | {"--help", "--version"}
-    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", README))
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", ALL))
     assert named - known - FOREIGN == set()
-
-
-def test_every_verb_is_in_readme() -> None:
-    assert [verb for verb in VERBS if not re.search(rf"thermocline {verb}\b(?!-)", README)] == []
 
 
 def test_help_names_only_verbs_and_options_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,91 +142,98 @@ def test_help_names_only_verbs_and_options_that_exist(capsys: pytest.CaptureFixt
         assert {*re.findall(r"(?<![\w%=-])--[a-z][a-z-]+", text)} <= known, verb
 
 
-def test_every_path_in_readme_is_an_operation() -> None:
+def test_every_path_in_the_pages_is_an_operation() -> None:
     paths = {route.path for route in all_routes()}
     starts = {re.sub(r"/\{\w+\}", "", path) for path in paths}
-    for found in paths_in(README):
+    for found in paths_in(ALL):
         assert found in paths or found in starts or any(p.startswith(f"{found}/") for p in paths), (
             found
         )
 
 
-def test_every_group_of_operations_is_in_readme() -> None:
-    named = {"/".join(path.split("/")[:3]) for path in paths_in(README)}
-    groups = {"/".join(route.path.split("/")[:3]) for route in OPERATIONS}
-    assert groups - named == set()
-
-
 def test_every_operation_is_described_by_openapi() -> None:
     routes = all_routes()
-    paths = describe(routes, load({}).settings, "0")["paths"]
+    paths = describe(routes, load_config({}).settings, "0")["paths"]
     for route in routes:
         described = paths[route.path][route.method.lower()]
         assert described["summary"] == route.summary != ""
 
 
-def test_every_call_of_the_client_is_an_operation() -> None:
-    served = {(route.method, re.sub(r"\{\w+\}", "*", route.path)) for route in all_routes()}
-    for method, path in _client_calls():
-        assert (method, path) in served
+CALLS = {
+    f"{method} {re.sub(r'{[a-z_]+}', '*', route.path)}": route
+    for route in all_routes()
+    for method in route.methods
+}
 
 
-def _client_calls() -> Iterator[tuple[str, str]]:
-    """What the client's methods call, with `*` for a part that varies."""
-    file = Path(thermocline.daemon.__file__).parent / "client" / "client.py"
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    methods = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+def test_every_call_of_the_client_and_the_verbs_is_an_operation() -> None:
+    paths = {call.split()[1] for call in CALLS}
+    for file in [*ROOT.glob("daemon/client/*.py"), *ROOT.glob("daemon/cli/*.py")]:
+        for verb, path in re.findall(r'"([A-Z]+ )?(/api/[\w/{}-]+)"', file.read_text("utf-8")):
+            named = re.sub(r"{\w+}", "*", path)
+            assert verb + named in CALLS if verb else named in paths, file.name
+
+
+def test_a_method_of_the_client_decodes_what_its_operation_answers() -> None:
+    methods = [each for each in vars(Calls).values() if isinstance(each, Method)]
+    assert len(methods) > 70
     for method in methods:
-        local = {
-            target.id: value
-            for node in ast.walk(method)
-            if isinstance(node, ast.Assign)
-            for pairs in [_pairs(node)]
-            for target, value in pairs
-            if isinstance(target, ast.Name)
-        }
-        for node in ast.walk(method):
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-                continue
-            if node.func.attr in {"ask", "request"}:
-                verb, path = node.args[node.func.attr == "ask" :][:2]
-                assert isinstance(verb, ast.Constant)
-                yield str(verb.value), _path(path, local)
+        operation = CALLS[re.sub(r"{\w+}", "*", method.call)]
+        assert method.answer() in operation.answers, method.call
 
 
-def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
-    target = node.targets[0]
-    if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-        return [*zip(target.elts, node.value.elts, strict=True)]
-    return [(target, node.value)]
-
-
-def _path(node: ast.expr, local: dict[str, ast.expr]) -> str:
-    if isinstance(node, ast.Name):
-        return _path(local[node.id], local)
-    if isinstance(node, ast.Call):  # place(collection, name)
-        return f"{_path(node.args[0], local)}/*"
-    if isinstance(node, ast.BinOp):
-        return _path(node.left, local) + _path(node.right, local)
-    assert isinstance(node, ast.Constant)
-    return str(node.value)
-
-
-# Given by arguments or options of the verb's own.
-BY_THE_VERB = {
-    "NewMemory": {"text", "content", "ttl", "created_at", "metadata"},
-    "ListQuery": set(),
-    "RecallBody": {"query", "fields", "explain", "reinforce", "llm_endpoint"},
+# Fields that a verb fills by other means, or that are another system's.
+WITHOUT_OPTION = {
+    "store": {"content", "ttl", "created_at", "metadata"},
+    "list": set[str](),
+    "retrieve": {"fields", "reinforce", "user", "types", "events", "tags"},
 }
 
 
 @pytest.mark.parametrize(
-    ("shape", "table"),
+    ("verb", "request_type"),
     [
-        (shapes.memory.NewMemory, FIELDS),
-        (shapes.memory.ListQuery, FILTERS),
-        (shapes.recall.RecallBody, FILTERS),
+        ("store", schemas.memory.NewMemory),
+        ("list", schemas.memory.ListQuery),
+        ("retrieve", schemas.recall.RecallBody),
     ],
 )
-def test_every_field_of_a_request_has_an_option(shape: Any, table: Any) -> None:
-    assert {*shape.__struct_fields__} - {*table} == BY_THE_VERB[shape.__name__]
+def test_every_field_of_a_request_has_an_option(verb: str, request_type: Any) -> None:
+    options = {option.field for option in load(verb).options()}
+    assert {*request_type.__struct_fields__} - options == WITHOUT_OPTION[verb]
+
+
+FORMS = [(verb, form) for verb in VERBS for form in load(verb).forms if isinstance(form.call, str)]
+
+
+@pytest.mark.parametrize(("verb", "form"), FORMS, ids=lambda value: getattr(value, "usage", value))
+def test_the_options_of_a_form_are_fields_of_its_request(verb: str, form: Form) -> None:
+    method, path = str(form.call).split()
+    (operation,) = [each for each in OPERATIONS if (each.method, each.path) == (method, path)]
+    request = operation.body if method in ("POST", "PUT") else operation.query
+    types = get_type_hints(request) if request else {}
+    for option in load(verb).options():
+        word = not option.flags and any(option.values[-1] in each for each in form.words)
+        chosen = option.flags and (form.options is None or option.field in form.options)
+        if not (word or chosen) or option.field in {"socket", "agent", "json", "help"}:
+            continue
+        if option.field in operation.parts:
+            continue
+        assert option.field in types, option.declared
+        if option.choices and (names := {*_literals(types[option.field])}):
+            assert {*option.choices} == names
+
+
+def _literals(hint: Any) -> Iterator[Any]:
+    """The strings that a type names."""
+    if get_origin(hint) is Literal:
+        yield from get_args(hint)
+    for inner in get_args(hint):
+        yield from _literals(inner)
+
+
+def test_every_option_has_a_help_in_a_form_that_can_be_read() -> None:
+    for verb in VERBS:
+        for option in load(verb).options():
+            assert option.help, (verb, option.declared)
+            assert all("." not in value for value in option.values), (verb, option.declared)

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.errors import InvalidInput
-from thermocline.daemon.memory.checks import shown
-from thermocline.daemon.memory.expiry import SECONDS, parse_expiry
+from thermocline.daemon.memory.checks import SECONDS, parse_expiry, shown
 
 NOW = 1_800_000_000.0
 

@@ -12,7 +12,7 @@ import pytest
 GIVING_BACK = """
 import asyncio
 from pathlib import Path
-from thermocline.daemon.runtime.heap import give_back
+from thermocline.daemon.runtime.process import malloc_trim
 
 def resident():
     return int(Path('/proc/self/statm').read_text().split()[1])
@@ -22,12 +22,15 @@ async def main():
     keep = pieces[-1]
     del pieces
     before = resident()
-    await give_back()
+    await malloc_trim()
     assert resident() <= before - 5000
 
 asyncio.run(main())
 """
-SHARING = "from thermocline.daemon.runtime.heap import share_heap; print(share_heap())"
+SHARING = """
+from thermocline.daemon.runtime.process import limit_malloc_arenas
+print(limit_malloc_arenas())
+"""
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has its own ways")

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.shapes.stats import Compared, Day
-from thermocline.daemon.upkeep.history import trend
+from thermocline.daemon.maintenance.history import trend
+from thermocline.daemon.schemas.stats import Compared, Day
 
 FIRST = date(2026, 11, 1)
 

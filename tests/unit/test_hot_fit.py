@@ -12,11 +12,10 @@ from thermocline.daemon.errors import TooLarge
 from thermocline.daemon.memory.hot import (
     HotLimits,
     HotState,
-    Trimmed,
+    check_share,
     document,
     document_size,
     fit,
-    trim,
 )
 
 LIMITS = HotLimits()
@@ -82,76 +81,53 @@ def test_no_room_at_all_for_lists_empties_them():
     assert fitted.state == HotState()
 
 
-def test_sections_give_way_in_the_promised_order():
+def test_the_section_that_takes_the_most_gives_its_least_important_entry():
+    long = "long " * 40
     state = HotState(
-        owner_profile={"bio": "long " * 100},
-        projects=({"name": "open"}, {"name": "shut", "status": "Completed"}),
+        projects=({"name": "open"}, {"name": "shut", "status": "done"}),
         events=({"text": "old"}, {"text": "new"}),
-        tasks=({"text": "open task"}, {"text": "shut task", "status": "done"}),
+        tasks=({"text": "open task"}, {"text": f"shut {long}", "status": "done"}),
         lessons=(lesson("vital", 0.9), lesson("minor", 0.2)),
+        owner_profile={"bio": "b" * 90, "tz": "UTC"},
     )
-    left = [displaced.text for displaced in fit(state, limited(300)).displaced]
-    assert left == [
-        "minor",
-        "vital",
-        "old",
-        "new",
-        "Task: shut task (status: done)",
-        "Task: open task",
-        "Project shut (status: Completed)",
-        f"Owner profile, bio: {'long ' * 100}",
-    ]
-    for target in range(300, size(state)):
-        fitted = fit(state, limited(target))
-        assert size(fitted.state) <= target
-        *gone, cut = [displaced.text for displaced in fitted.displaced]
-        assert (gone, cut) == (left[: len(gone)], left[-1])
+    more = {
+        "Task: shut": {},
+        "minor": {"lessons": (*state.lessons, lesson(long * 2, 0.8))},
+        "old": {"events": (*state.events, {"text": long * 2})},
+        "Project shut": {"projects": (*state.projects, {"name": "new", "description": long * 2})},
+        "Owner profile, bio": {"owner_profile": {"bio": "b" * 900, "tz": "UTC"}},
+    }
+    for first, fields in more.items():
+        larger = msgspec.structs.replace(state, **fields)
+        fitted = fit(larger, limited(size(larger) - 1))
+        assert fitted.displaced[0].text.startswith(first)
 
 
-def test_texts_above_256_bytes_give_way_before_a_lesson_does():
-    lessons = tuple(lesson(f"{n} " + "sand before painting " * 9) for n in range(15))
-    profile = {"bio": "b" * 3_000, "notes": "n" * 200}
-    projects = ({"name": "boat", "description": "d" * 3_000},)
-    state = HotState(lessons=lessons, owner_profile=profile, projects=projects)
-    fitted = fit(state, HotLimits())
-    assert fitted.state.lessons == lessons
-    assert fitted.state.owner_profile["notes"] == profile["notes"]
-    assert fitted.state.owner_profile["bio"].endswith("b…")
-    assert fitted.state.projects[0]["description"].endswith("d…")
-    assert [left.text for left in fitted.displaced] == [
-        f"Owner profile, bio: {'b' * 3_000}",
-        f"Project boat, description: {'d' * 3_000}",
-    ]
+def test_a_section_that_takes_little_does_not_give_way_to_a_large_one():
+    projects = tuple({"name": f"p{n}", "description": "d" * 200} for n in range(30))
+    state = fit(HotState(projects=projects), HotLimits()).state
+    for number in range(5):
+        grown = msgspec.structs.replace(state, lessons=(*state.lessons, lesson(f"lesson {number}")))
+        state = fit(grown, HotLimits()).state
+    assert len(state.lessons) == 5
+    assert size(state) <= 5120
+    assert state.projects[-1]["name"] == "p29"
 
 
-def test_the_longest_texts_are_cut_to_one_length_with_a_mark():
-    profile = {"bio": "ä" * 900, "notes": {"deep": ["é" * 700, "short"]}, "tz": "Europe/Berlin"}
-    state = HotState(owner_profile=profile, identity={"name": "Ada"}, projects=({"name": "x"},))
-    fitted = fit(state, limited(1_000))
-    cut = fitted.state.owner_profile
-    assert 996 <= size(fitted.state) <= 1_000
-    assert cut["bio"].endswith("ä…")
-    assert cut["notes"]["deep"][0].endswith("é…")
-    assert len(cut["bio"]) == len(cut["notes"]["deep"][0])
-    assert (cut["tz"], cut["notes"]["deep"][1]) == ("Europe/Berlin", "short")
-    assert (fitted.state.identity, fitted.state.projects) == (state.identity, state.projects)
-    assert [displaced.text for displaced in fitted.displaced] == [
-        f"Owner profile, bio: {'ä' * 900}",
-        f"Owner profile, notes.deep[0]: {'é' * 700}",
-    ]
+def test_the_identity_leaves_last_and_whole():
+    state = HotState(
+        identity={"name": "Ada", "bio": "b" * 700},
+        owner_profile={"tz": "Europe/Berlin"},
+        lessons=(lesson("a", 1.0),),
+    )
+    fitted = fit(state, limited(size(HotState(identity=state.identity))))
+    assert fitted.state == HotState(identity=state.identity)
+    fitted = fit(state, limited(200))
+    assert fitted.state == HotState(identity={"name": "Ada"})
+    assert fitted.displaced[-1].text == f"Agent identity, bio: {'b' * 700}"
 
 
-def test_projects_are_cut_only_after_the_profile_and_keep_their_names():
-    name = "n" * 100
-    project = {"name": name, "description": "d" * 3_000}
-    fitted = fit(HotState(projects=(project,), owner_profile={"bio": "b" * 900}), limited(500))
-    assert len(fitted.state.owner_profile["bio"]) < 50
-    assert fitted.state.projects[0]["name"] == name
-    assert fitted.state.projects[0]["description"].endswith("d…")
-    assert fitted.displaced[-1].text == f"Project {name}, description: {'d' * 3_000}"
-
-
-def test_a_value_that_cannot_stay_takes_nothing_else_with_it():
+def test_a_value_larger_than_the_state_takes_nothing_else_with_it():
     numbers = list(range(5_000))
     state = HotState(extra={"cache": numbers}, lessons=(lesson("a"),), owner_profile={"b": "c"})
     fitted = fit(state, HotLimits())
@@ -161,37 +137,22 @@ def test_a_value_that_cannot_stay_takes_nothing_else_with_it():
     )
 
 
-@pytest.mark.parametrize("key", ["identity", "owner_profile"])
-def test_a_long_value_is_trimmed_to_a_quarter_and_told_in_full(key):
-    trimmed = trim(key, {"bio": {"towns": ["x" * 3_000, "y" * 2_000], "n": 1}, "tz": "UTC"}, LIMITS)
-    assert 1_270 <= document_size(trimmed.value["bio"]) + len('"bio":') <= 1_280
-    assert (trimmed.value["tz"], trimmed.value["bio"]["n"]) == ("UTC", 1)
-    told = "".join(displaced.text for displaced in trimmed.displaced)
-    assert "x" * 3_000 in told
-    assert "y" * 2_000 in told
-    (warning,) = trimmed.warnings
-    assert warning.startswith("shortened 'bio' from 5,0")
-    assert trim(key, trimmed.value, LIMITS) == Trimmed(trimmed.value)
-
-
-@pytest.mark.parametrize("key", ["lesson", "event", "task"])
-def test_a_long_entry_is_trimmed_to_a_tenth_and_told_in_full(key):
-    trimmed = trim(key, {"text": "x" * 3_000, "mood": "calm"}, LIMITS)
-    assert 505 <= document_size(trimmed.value) <= 512
-    assert "x" * 3_000 in trimmed.displaced[0].text
-    assert trimmed.warnings[0].startswith(f"shortened the {key} from 3,0")
-
-
-def test_a_project_keeps_its_name_when_trimmed():
-    project = {"name": "n" * 150, "description": "d" * 9_000}
-    trimmed = trim("project", project, LIMITS)
-    assert trimmed.value["name"] == project["name"]
-    assert document_size(trimmed.value) <= 1_280
-
-
-def test_a_value_that_cannot_be_cut_is_refused():
-    with pytest.raises(TooLarge, match=r"shorten 'n': it takes 4,\d\d\d bytes, and may take 1,280"):
-        trim("identity", {"n": [123] * 1_000}, LIMITS)
+@pytest.mark.parametrize(
+    ("key", "value", "whose", "most"),
+    [
+        ("identity", {"n": "x" * 1_400, "tz": "UTC"}, "'n'", "1,280"),
+        ("owner_profile", {"bio": {"towns": ["x" * 700, "y" * 700]}}, "'bio'", "1,280"),
+        ("project", {"name": "boat", "description": "d" * 1_300}, "the project", "1,280"),
+        ("lesson", {"text": "x" * 600}, "the lesson", "512"),
+        ("event", {"text": "x" * 600}, "the event", "512"),
+        ("task", {"text": "x" * 600}, "the task", "512"),
+    ],
+)
+def test_a_value_beyond_its_share_is_refused(key, value, whose, most):
+    message = rf"shorten {whose}: it takes [\d,]+ bytes, and may take {most}"
+    with pytest.raises(TooLarge, match=message):
+        check_share(key, value, LIMITS)
+    check_share(key, value, limited(100_000))
 
 
 def part(text):
@@ -219,7 +180,8 @@ def test_thousands_of_entries_are_weighed_once_each_not_once_per_step():
     projects = tuple({"name": f"p{i}", "description": "d" * 90} for i in range(10_000))
     fitted = fit(HotState(lessons=lessons, projects=projects), UNCOUNTED)
     assert size(fitted.state) <= 5120
-    assert len(fitted.displaced) + len(fitted.state.projects) >= 20_000
+    left = len(fitted.state.projects) + len(fitted.state.lessons)
+    assert len(fitted.displaced) + left == 20_000
 
 
 @pytest.mark.parametrize(

@@ -57,12 +57,12 @@ def test_events_are_always_appended_even_the_same_one():
     assert len(state.events) == 3
 
 
-def test_a_project_is_merged_into_the_one_of_its_name_in_its_place():
+def test_a_project_is_merged_into_the_one_of_its_name_and_is_the_newest():
     before = HotState(projects=({"name": "boat", "status": "active"}, {"name": "house"}))
     state = update(before, "project", {"name": "boat", "status": "done", "port": "Kiel"}, NOW)
     assert state.projects == (
-        {"name": "boat", "status": "done", "port": "Kiel"},
         {"name": "house"},
+        {"name": "boat", "status": "done", "port": "Kiel"},
     )
     assert update(state, "project", {"name": "car"}, NOW).projects[-1] == {"name": "car"}
 

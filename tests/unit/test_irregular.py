@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.memory.irregular import variants
+from thermocline.daemon.memory.stemming import variants
 from thermocline.daemon.recall.query import match_expression
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from thermocline.daemon.errors import InvalidInput
-from thermocline.daemon.llm.addresses import (
+from thermocline.daemon.llm.access import (
     is_allowed,
     is_insecure,
     is_named,

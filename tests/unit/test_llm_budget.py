@@ -9,7 +9,7 @@ import pytest
 
 from thermocline.daemon.config.settings import Llm
 from thermocline.daemon.llm.budget import Budget
-from thermocline.daemon.store import atomic
+from thermocline.daemon.runtime import atomic
 
 NOON = time.mktime((2026, 3, 14, 12, 0, 0, 0, 0, -1))
 DAY = 86_400.0

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from thermocline.daemon.llm.budget import UsageCounts
-from thermocline.daemon.llm.cache import Cache, Cached, key_of
+from thermocline.daemon.llm.client import Cache, Cached, key_of
 from thermocline.daemon.llm.model import ModelQuestion, Part
 
 ASKED = ModelQuestion("distil", "do", (Part("note", "x"),), 100, 0.0)

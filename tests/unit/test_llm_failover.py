@@ -10,7 +10,7 @@ from thermocline.daemon.llm.calls import Failover
 from thermocline.daemon.llm.failures import CallFailed, of_status, pause_of, without
 from thermocline.daemon.llm.wire import Answered, Ask, ReplyForm
 
-ASK = Ask(0, "", (), ReplyForm("reply", {}, "{}"), 10, 0.0, 0.0)
+ASK = Ask("", (), ReplyForm("reply", {}, "{}"), 10, 0.0, 0.0)
 
 
 class World:
@@ -36,7 +36,7 @@ class World:
         self.now += self.takes
         if left := self.failures.get(ask.model):
             raise left.pop(0)
-        return Answered(0, f"{ask.model} says", "stop")
+        return Answered(f"{ask.model} says", "stop")
 
     async def reply(self, *models: str, seconds: float = 30.0, patient: bool = True) -> str:
         until = self.now + seconds

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from thermocline.daemon.errors import ConfigInvalid
-from thermocline.daemon.llm.keys import key_file, read_keys
-from thermocline.daemon.llm.wire import TO_WORKER, Setup, line
+from thermocline.daemon.llm.access import key_file, read_keys
+from thermocline.daemon.llm.wire import Setup
 
 
 @pytest.fixture
@@ -72,6 +73,6 @@ def test_a_place_that_cannot_be_looked_at_is_named(tmp_path: Path) -> None:
 
 def test_a_setup_goes_through_the_pipe_and_is_never_shown() -> None:
     setup = Setup({"openai": "sk-secret"}, "openai/m", "http://localhost", {"azure": "https://x"})
-    assert TO_WORKER.decode(line(setup)) == setup
+    assert msgspec.json.decode(msgspec.json.encode(setup), type=Setup) == setup
     assert "secret" not in repr(setup)
     assert "secret" not in f"{[setup]}"

@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.llm.model import PURPOSES, ModelQuestion, Part
-from thermocline.daemon.llm.questions import Quoting, quoted, read_prompts
+from thermocline.daemon.llm.model import (
+    PURPOSES,
+    ModelQuestion,
+    Part,
+    Quoting,
+    quoted,
+    read_prompts,
+)
 
 RULE = "the rule"
 

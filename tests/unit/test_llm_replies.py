@@ -19,7 +19,7 @@ class Fact(msgspec.Struct):
     people: list[str] = []
 
 
-class Place(msgspec.Struct):
+class AgentPaths(msgspec.Struct):
     path: str
     relevance: Annotated[float, Meta(ge=0, le=1)]
 
@@ -59,7 +59,7 @@ def test_a_value_is_found_in_what_models_put_around_it(text: str) -> None:
     ],
 )
 def test_a_list_is_found_alone_wrapped_or_as_its_only_item(text: str, paths: list[str]) -> None:
-    assert [one.path for one in read(text, list[Place])] == paths
+    assert [one.path for one in read(text, list[AgentPaths])] == paths
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_comma_too_many_is_read_behind_a_quotation_mark_that_is_left_alone() -
 
 def test_a_value_beyond_its_bounds_is_no_value() -> None:
     with pytest.raises(UnreadableReply, match=r"<= 1.0 - at `\$\[0\].relevance`"):
-        read('[{"path": "a", "relevance": 7}]', list[Place])
+        read('[{"path": "a", "relevance": 7}]', list[AgentPaths])
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_refusal_is_an_error_and_never_a_value(text: str) -> None:
 
 def test_words_of_the_text_itself_are_no_refusal() -> None:
     text = "I can't help with the move on Friday, said Ada"
-    assert read(json.dumps({"fact": text}), Fact, given=f"Ada: {text}").fact == text
+    assert read(json.dumps({"fact": text}), Fact, question=f"Ada: {text}").fact == text
     said = "I will not deploy on Fridays"
     assert read(json.dumps({"fact": said}), Fact).fact == said
 
@@ -165,12 +165,12 @@ def test_any_value_survives_prose_and_fences(
 ) -> None:
     written = json.dumps({"fact": fact, "people": people})
     text = f"{before}```json\n{written}\n```" if fenced else f"{before}{written}"
-    assert read(text, Fact, given=written) == Fact(fact, people)
+    assert read(text, Fact, question=written) == Fact(fact, people)
 
 
 @given(st.text("{}[]\",:'<think/>| ae1\\\n", max_size=200) | values.map(json.dumps))
 def test_any_text_is_read_or_refused_and_nothing_else(text: str) -> None:
-    for kind in (Fact, list[Place]):
+    for kind in (Fact, list[AgentPaths]):
         found: Any
         try:
             found = read(text, kind)

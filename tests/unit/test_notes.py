@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from desks import Desk, Replica, meet
 
-from thermocline.daemon.files.workspace_files import place
-from thermocline.daemon.memory.workspace import LARGEST
+from thermocline.daemon.files.workspace_files import write_files
+from thermocline.daemon.memory.agent_files import LARGEST
 from thermocline.daemon.store import apply, history, notes, outbox, rows
-from thermocline.sync import Clocks, Link, Received, Row
+from thermocline.sync import Clocks, Cursor, Received, Row
 
 NOTE = "memory/note.md"
 
@@ -71,7 +71,7 @@ def test_the_base_of_an_edit_during_a_push_is_what_was_pushed(two: tuple[Desk, D
     sent = here.pending()
     here.edit("one\n2\nthree\nfour\n")
     done = here.replica.push(sent)
-    here.write(lambda tx: outbox.taken(tx, done, Link()))
+    here.write(lambda tx: outbox.taken(tx, done, Cursor()))
     there.sync()
     there.edit("one\nthree\n")
     there.sync()
@@ -132,7 +132,7 @@ def test_lines_that_only_a_lost_replica_had_are_not_lost(two: tuple[Desk, Desk])
     here.sync()
     here.replica.rows.clear()
     for desk in two:
-        desk.write(lambda tx: outbox.offer_all(tx, Link()))
+        desk.write(lambda tx: outbox.offer_all(tx, Cursor()))
     there.edit("there\n", "memory/day.md")
     there.sync()
     here.edit("here\nand here\n", "memory/day.md")
@@ -186,7 +186,7 @@ def test_a_file_that_was_written_since_is_never_replaced(disks: tuple[Desk, Desk
     there.receive()
     there.type("zero\ntwo\nthree\n")
     stale = notes.waiting(there.db, "", 9)
-    assert place(there.top or Path(), stale) == ([], [])
+    assert write_files(there.top or Path(), stale) == ([], [])
     assert meet(here, there) == {NOTE: "zero\ntwo\nthree\nfour\n"}
 
 
@@ -233,7 +233,7 @@ def test_a_kill_between_writing_a_file_and_noting_it_changes_nothing(
     here.type("one\n")
     here.sync()
     there.receive()
-    place(there.top or Path(), notes.waiting(there.db, "", 9))
+    write_files(there.top or Path(), notes.waiting(there.db, "", 9))
     before = [*apply.every(there.db)]
     there.look()
     assert [*apply.every(there.db)] == before

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.language.episodes import MAX_TAGS, summarise_episode
+from thermocline.daemon.language.distilling import MAX_TAGS, summarise_episode
 from thermocline.daemon.language.extraction import IMPORTANCE, extract_turns, profile_of
 from thermocline.daemon.language.names import MentionedRelation, mentions
-from thermocline.daemon.language.turn_text import Turn, without_recalled
+from thermocline.daemon.language.speech import Turn, without_recalled
 
 TURNS = st.lists(
     st.builds(
@@ -68,49 +68,9 @@ def test_questions_greetings_orders_doubts_and_short_texts_are_not_observed(text
     assert observed(Turn("user", text)) == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I'm so happy and grateful for all of you",
-        "I'll keep that in mind for the next time",
-        "The view from up there was so beautiful",
-        "| 1000 | 31 ms | 410 ms | 12 MB | 4 |",
-    ],
-)
-def test_passing_moods_and_what_is_only_wanted_now_are_not_observed(text):
-    assert observed(Turn("user", text)) == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Use British spelling in everything you write",
-        "add oat milk, Lea is lactose intolerant",
-        "remove it and use an in-process LRU instead",
-        "Our house number is 17b since the renovation",
-        "Das Backup ist heute Nacht fehlgeschlagen",
-        "Guess what - I got a puppy two weeks ago",
-        "Kubernetes is overkill for the three of us",
-        "port 8443 is taken by the unifi controller",
-    ],
-)
-def test_rules_facts_and_news_are_observed_however_they_are_worded(text):
-    assert observed(Turn("user", text)) == [text]
-
-
 def test_a_path_at_the_beginning_is_no_command():
     assert observed(Turn("user", "/var/log/app is rotated weekly, we decided that in May")) != []
     assert observed(Turn("user", "/compact we decided to use Postgres for billing")) == []
-
-
-def test_an_answer_to_an_offer_is_not_observed():
-    assert (
-        observed(
-            Turn("assistant", "How can I help you today, my friend?"),
-            Turn("user", "just bored lol"),
-        )
-        == []
-    )
 
 
 def test_agents_are_believed_what_they_did_themselves():
@@ -161,12 +121,6 @@ def test_agents_are_believed_what_they_report_and_nothing_else():
     assert observed(Turn("tool", "The build failed with an error in main.c")) == []
 
 
-def test_a_short_answer_is_observed_with_its_question():
-    assert observed(
-        Turn("assistant", "What is your favorite editor?"), Turn("user", "Vim with few plugins")
-    ) == ["What is your favorite editor? Vim with few plugins"]
-
-
 def test_what_a_user_finds_to_work_is_a_solution_and_keeps_its_problem():
     turns = [
         Turn("user", "The deploy fails with a permission error"),
@@ -179,15 +133,6 @@ def test_what_a_user_finds_to_work_is_a_solution_and_keeps_its_problem():
         "The deploy fails with a permission error → Try `chown -R www-data /var/www`"
     )
     assert solution.position == 1
-
-
-def test_repetitions_are_observed_once_and_corrected_statements_not_at_all():
-    assert observed(
-        Turn("user", "The gate code is 4711."),
-        Turn("user", "We decided to use Postgres for billing."),
-        Turn("user", "we decided to use Postgres for billing"),
-        Turn("user", "Sorry, the gate code is 4712, not 4711."),
-    ) == ["We decided to use Postgres for billing", "The gate code is 4712"]
 
 
 @pytest.mark.parametrize(
@@ -219,7 +164,7 @@ def test_an_unknown_speaker_has_no_relations():
 @given(TURNS)
 def test_anything_can_be_observed_and_summed_up(turns):
     for one in extract_turns(turns):
-        assert len(one.text.encode()) >= 20
+        assert len(one.text.encode()) >= 16
         assert one.importance in IMPORTANCE.values()
         assert one.tags[0] in IMPORTANCE
     episode = summarise_episode(turns)
@@ -355,11 +300,6 @@ def test_a_correction_of_a_value_alone_takes_the_place_of_what_it_corrects(said,
     assert later.text.rstrip("。") == text
 
 
-def test_a_correction_of_one_thing_leaves_the_same_number_of_another():
-    said = [Turn("user", "The room is on floor 9."), Turn("user", "The bus leaves at 8, not 9.")]
-    assert observed(*said) == ["The room is on floor 9", "The bus leaves at 8, not 9"]
-
-
 def test_an_allergy_outranks_an_error_message():
     turns = [
         Turn("user", "My son Tom is allergic to peanuts"),
@@ -425,16 +365,6 @@ def test_a_wish_beside_a_quotation_is_still_one():
     assert one.profile["preference"] == 'From now on call the project "Sprinkle garden"'
 
 
-def test_an_agents_acknowledgement_is_no_fact():
-    assert observed(Turn("assistant", "Got it, I'll use uv from now on in all projects")) == []
-
-
-def test_a_date_with_an_ordinal_does_not_end_a_sentence():
-    assert observed(Turn("user", "Wir heiraten am 20. Juni in Bremen.")) == [
-        "Wir heiraten am 20. Juni in Bremen"
-    ]
-
-
 def test_an_introduction_without_a_verb_names_the_owner():
     said = "quick intro: Nadia Rahimi, I'm a nurse in Bergen. Just Nadia is fine."
     found: dict[str, str] = {}
@@ -455,29 +385,6 @@ def test_an_introduction_without_a_verb_names_the_owner():
 def test_how_somebody_wants_to_be_answered_is_a_standing_wish(text):
     (one,) = extract_turns([Turn("user", text)])
     assert one.profile["preference"] == text.removeprefix("oh and ")
-
-
-def test_a_correction_with_an_ordinal_takes_the_place_of_what_it_corrects():
-    said = [
-        Turn("user", "We get the keys on 3 April."),
-        Turn("user", "the keys: the landlord moved it, we get them on 5 April instead of the 3rd"),
-    ]
-    assert observed(*said) == ["We get the keys on 5 April"]
-
-
-@pytest.mark.parametrize(
-    ("said", "corrected", "text"),
-    [
-        ("Abgabe ist am 30. September in Kiel.", "Ach, am 15. Oktober, nicht am 30. September.",
-         "Abgabe ist am 15. Oktober in Kiel"),
-        ("The move is on April 30 at noon.", "Sorry, the move is on May 2, not April 30.",
-         "The move is on May 2 at noon"),
-        ("The demo is on Thursday at 6.", "Correction: on Friday at 7, not Thursday at 6.",
-         "The demo is on Friday at 7"),
-    ],
-)  # fmt: skip
-def test_a_correction_of_a_date_changes_its_month_and_its_day(said, corrected, text):
-    assert observed(Turn("user", said), Turn("user", corrected)) == [text]
 
 
 @pytest.mark.parametrize(
@@ -552,11 +459,6 @@ def test_a_solution_names_the_error_that_was_pasted():
     )
 
 
-def test_what_is_said_beside_a_secret_is_kept():
-    said = "the staging db is postgres 16 on db-stg:5433, user atlas, pw: [password removed]"
-    assert observed(Turn("user", said)) == [said]
-
-
 @pytest.mark.parametrize(
     ("said", "reply", "name"),
     [
@@ -579,14 +481,14 @@ def test_who_says_it_is_them_is_named():
     assert one.profile == {"name": "Daniel"}
 
 
-def test_what_is_said_of_an_answer_stays_with_it():
+def test_what_is_said_of_an_answer_names_it():
     said = [
         Turn("assistant", "Anything fragile?"),
         Turn("user", "the piano. it stays with my mum until we find someone to move it"),
     ]
-    (text,) = observed(*said)
-    assert "the piano" in text
-    assert "stays with my mum" in text
+    answer, further = observed(*said)
+    assert answer == "Anything fragile? the piano"
+    assert further.startswith("it [piano] stays with my mum")
 
 
 def test_what_is_said_of_somebody_who_was_introduced_is_kept():
@@ -605,11 +507,6 @@ def test_an_agent_that_is_glad_makes_no_solution_of_what_was_said():
     ]
     (one,) = extract_turns(said)
     assert one.tags[0] == "fact"
-
-
-def test_a_secret_without_more_is_no_fact():
-    said = "wifi password is [password removed] btw so you can put it in the welcome note"
-    assert observed(Turn("user", said)) == []
 
 
 def test_what_somebody_does_for_a_living_is_found_by_that_word():

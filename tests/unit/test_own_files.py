@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.memory import own_files
-from thermocline.daemon.memory.own_files import (
+from thermocline.daemon.memory import agent_files
+from thermocline.daemon.memory.agent_files import (
     KNOWLEDGE_LINES,
     SEEDS,
     SKILLS,
@@ -59,7 +59,7 @@ def test_no_id_leads_out_of_the_folder(name: str) -> None:
 
 
 def test_a_placeholder_is_no_knowledge() -> None:
-    assert knowledge_text(SEEDS[own_files.KNOWLEDGE]) == ""
+    assert knowledge_text(SEEDS[agent_files.KNOWLEDGE]) == ""
     assert knowledge_text("# Knowledge\n\n- tea\n") == "# Knowledge\n\n- tea"
 
 
@@ -95,4 +95,4 @@ def test_what_is_repeated_goes_first_and_then_the_oldest() -> None:
 def test_the_seed_of_every_file_is_what_tinyclaw_makes() -> None:
     assert SEEDS["memory/knowledge.md"].startswith("# Knowledge\n\n_No entries yet")
     assert SEEDS[SKILLS].strip() == "{}"
-    assert {SEEDS[own_files.REFLECTIONS], SEEDS[own_files.EPISODES]} == {""}
+    assert {SEEDS[agent_files.REFLECTIONS], SEEDS[agent_files.EPISODES]} == {""}

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.language.comparison import judge
-from thermocline.daemon.language.pairing import (
+from thermocline.daemon.language.comparison import (
     comparable,
     find_clusters,
     find_duplicates,
+    judge,
     judge_pair,
     key_of,
 )

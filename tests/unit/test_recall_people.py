@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.recall.query import parse
-from thermocline.daemon.store import memories, people
+from thermocline.daemon.store import memories, names
 from thermocline.daemon.store.transaction import Rules, Transaction
 from thermocline.sync import HybridClock
 
@@ -44,21 +44,21 @@ def test_names_that_are_looked_up_say_the_same_as_all_names(
     db: sqlite3.Connection, words: list[str], blank: str
 ) -> None:
     text = blank.join(words)
-    found = people.named_in(db, text)
+    found = names.named_in(db, text)
     assert parse(text, NOW, people=found) == parse(text, NOW, people=NAMES)
 
 
 def test_a_person_among_thousands_is_known(remembered: Callable[..., sqlite3.Connection]) -> None:
     db = remembered(said(number, f"Guest{number:04}") for number in range(2000))
-    assert people.named_in(db, "what did guest1999 say?") == ["Guest1999"]
+    assert names.named_in(db, "what did guest1999 say?") == ["Guest1999"]
 
 
 def test_of_many_with_one_first_name_few_are_looked_at(
     remembered: Callable[..., sqlite3.Connection],
 ) -> None:
     db = remembered(said(number, f"user {number}") for number in range(2000))
-    assert set(people.named_in(db, "did user 77 call?")) == {"user 0", "user 999", "user 77"}
-    assert parse("did user 77 call?", NOW, people=people.named_in(db, "user 77")).people == (
+    assert set(names.named_in(db, "did user 77 call?")) == {"user 0", "user 999", "user 77"}
+    assert parse("did user 77 call?", NOW, people=names.named_in(db, "user 77")).people == (
         "user 77",
     )
 
@@ -69,8 +69,8 @@ def test_a_name_goes_with_the_last_that_its_person_said(
     db = remembered([said(1, "Ann"), said(2, "Ann"), said(3, "Bo")])
     tx = Transaction(db, now=NOW, device="d", rules=Rules(), clock=HybridClock(lambda: NOW))
     memories.forget(tx, "m1")
-    assert people.named_in(db, "Ann and Bo") == ["Ann", "Bo"]
+    assert names.named_in(db, "Ann and Bo") == ["Ann", "Bo"]
     memories.forget(tx, "m2")
-    assert people.named_in(db, "Ann and Bo") == ["Bo"]
+    assert names.named_in(db, "Ann and Bo") == ["Bo"]
     memories.forget(tx, "m3")
     assert db.execute("SELECT count(*) FROM people").fetchone() == (0,)

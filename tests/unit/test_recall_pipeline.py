@@ -134,7 +134,7 @@ def test_an_explanation_is_made_only_for_who_asks(db: sqlite3.Connection) -> Non
     plain = ask(db, "who saw the otter?", limit=10)
     told = ask(db, "who saw the otter?", limit=10, explain=True)
     assert texts(plain) == texts(told)
-    assert not any(hit.signals or hit.lenders for hit in plain.hits)
+    assert not any(hit.signals or hit.neighbours for hit in plain.hits)
     assert all(hit.signals for hit in told.hits)
 
 
@@ -182,7 +182,7 @@ def test_the_neighbours_of_a_match_may_answer_and_say_who_lent(db: sqlite3.Conne
     [reply] = [hit for hit in answer.hits if hit.memory.position == 3]
     assert reply.words == ()
     assert reply.signals["neighbours"] > 0
-    assert f"{2:016x}" in reply.lenders
+    assert f"{2:016x}" in reply.neighbours
 
 
 def test_a_narrow_filter_finds_what_stands_low_in_a_category(

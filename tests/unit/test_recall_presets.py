@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.recall.presets import (
+from thermocline.daemon.recall.ranking import (
     scalyclaw,
     scalyclaw_importance,
-    shares_of_best,
     tinyclaw,
     tinyclaw_recency,
 )
@@ -76,28 +75,3 @@ def test_relevance_and_its_parts_lie_between_0_and_1(fts, days, uses, importance
     parts = tinyclaw(fts, days, uses, importance)
     assert 0.0 <= parts.recency <= 1.0
     assert 0.0 <= parts.relevance <= 1.0 + 1e-9
-
-
-@given(st.lists(st.floats(-1e6, 1e6), max_size=30))
-def test_shares_keep_the_order_of_the_scores_and_the_best_has_1(scores):
-    shares = shares_of_best(scores)
-    assert len(shares) == len(scores)
-    assert all(0.0 <= share <= 1.0 for share in shares)
-    ranked = sorted(range(len(scores)), key=scores.__getitem__)
-    assert [shares[i] for i in ranked] == sorted(shares)
-    if scores and max(scores) > 0:
-        assert max(shares) == 1.0
-
-
-def test_ranks_of_the_index_turned_round_put_the_best_match_first():
-    ranks = [-7.5, -3.0, -0.2]
-    backwards = [1 / (1 + abs(rank)) for rank in ranks]
-    assert backwards == sorted(backwards)
-    shares = shares_of_best([-rank for rank in ranks])
-    assert shares == sorted(shares, reverse=True)
-    assert shares[0] == 1.0
-
-
-def test_no_scores_have_no_shares():
-    assert shares_of_best([]) == []
-    assert shares_of_best([-2.0, 0.0]) == [0.0, 0.0]

@@ -9,12 +9,12 @@ import pytest
 
 from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.memory.tree_nodes import NamedCategory
 from thermocline.daemon.recall.recall import Answer, Request, recall
-from thermocline.daemon.recall.tree_search import Reasoned
 from thermocline.daemon.store.selecting import Filters
 
 NOW = 1_790_000_000.0
-MORNING = (Reasoned("people/ana", 0.9, "what she drinks is about her"),)
+MORNING = (NamedCategory("people/ana", 0.9, "what she drinks is about her"),)
 STORED = (
     ("people/ana", "Ana prefers oolong tea"),
     ("people/ana/family", "Her sister lives in Lisbon"),
@@ -34,7 +34,7 @@ def db(remembered: Callable[..., sqlite3.Connection]) -> sqlite3.Connection:
     )
 
 
-def ask(db: sqlite3.Connection, text: str, *reasoned: Reasoned, **fields: object) -> Answer:
+def ask(db: sqlite3.Connection, text: str, *reasoned: NamedCategory, **fields: object) -> Answer:
     request = Request(text=text, now=NOW, mode="llm", reasoned=reasoned, **fields)  # type: ignore[arg-type]
     return recall(db, request, Tuning())
 
@@ -66,7 +66,7 @@ def test_they_stand_beside_what_the_words_find(db: sqlite3.Connection) -> None:
 
 
 def test_a_more_relevant_category_goes_first(db: sqlite3.Connection) -> None:
-    both = (Reasoned("people/bob", 0.4, ""), Reasoned("people/ana", 0.9, ""))
+    both = (NamedCategory("people/bob", 0.4, ""), NamedCategory("people/ana", 0.9, ""))
     texts = [hit.memory.text for hit in ask(db, "who is it?", *both).hits]
     assert texts.index("Ana prefers oolong tea") < texts.index("Bob plays the cello")
 
@@ -83,5 +83,5 @@ def test_without_categories_the_modes_of_a_model_are_as_keyword(db: sqlite3.Conn
 
 
 def test_a_category_that_is_gone_meanwhile_does_no_harm(db: sqlite3.Connection) -> None:
-    answer = ask(db, "cello", Reasoned("people/carl", 1.0, ""))
+    answer = ask(db, "cello", NamedCategory("people/carl", 1.0, ""))
     assert found(answer) == {"Bob plays the cello": "keyword"}

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from thermocline.daemon.language.comparison import judge_pair
 from thermocline.daemon.language.normal_form import LONGEST
-from thermocline.daemon.language.pairing import judge_pair
 from thermocline.daemon.language.replacing import replaces
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.store.supersession import contradicted_by
+from thermocline.daemon.store.similar import contradicted_by
 
 Remembered = Callable[[Iterable[Memory]], sqlite3.Connection]
 DATA = Path(__file__).parents[1] / "data"

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from thermocline.daemon.config import load
-from thermocline.daemon.errors import ConfigInvalid
-from thermocline.daemon.replication.account import (
+from thermocline.daemon.cloud.account import (
     OF_A_CALL,
     Account,
     Secret,
     account_of,
     read_token,
 )
+from thermocline.daemon.config import load
+from thermocline.daemon.errors import ConfigInvalid
 
 NOWHERE = Path("/nonexistent/config.json")
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.upkeep.consolidation import STEPS, covered_by, steps_of
-from thermocline.daemon.upkeep.cron import believed, next_after, spread
+from thermocline.daemon.maintenance.consolidation import STEPS, covered_by, steps_of
+from thermocline.daemon.maintenance.schedule import believed, next_after, spread
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -120,7 +120,7 @@ def test_a_larger_run_covers_the_smaller_ones() -> None:
 def test_local_time_is_that_of_the_system_at_every_moment(name: str) -> None:
     code = """
 from datetime import datetime, UTC
-from thermocline.daemon.upkeep.cron import LocalZone, next_after
+from thermocline.daemon.maintenance.schedule import LocalZone, next_after
 for moment in range(1_761_000_000, 1_793_000_000, 1_234_567):
     local = datetime.fromtimestamp(moment, LocalZone())
     assert local.timestamp() == moment

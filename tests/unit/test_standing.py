@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from thermocline.daemon.language.standing import is_standing_statement
+from thermocline.daemon.language.cues import is_standing_statement
 
 SET = json.loads((Path(__file__).parent.parent / "data" / "standing.json").read_text("utf-8"))
 HALVES = {

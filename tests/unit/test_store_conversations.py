@@ -10,7 +10,7 @@ import pytest
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import conversations
-from thermocline.daemon.store.conversations import Conversation, Said
+from thermocline.daemon.store.conversations import Conversation, IncomingTurn
 from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import HybridClock
 
@@ -30,8 +30,8 @@ class Buffer:
         return Transaction(self.db, now=self.now, device="d", rules=Rules(), clock=clock)
 
     def hear(self, *texts: str, ended: bool = False) -> Conversation:
-        said = [Said("user", text, "Ada", self.now, ("shell",)) for text in texts]
-        heard = conversations.hear(self.tx, "c", said, ended=ended, writer="uid:1")
+        said = [IncomingTurn("user", text, "Ada", at=self.now, tools=("shell",)) for text in texts]
+        heard = conversations.buffer_turns(self.tx, "c", said, ended=ended, writer="uid:1")
         assert heard is not None
         return heard
 
@@ -39,10 +39,10 @@ class Buffer:
         return [turn.text for turn in conversations.unread(self.db, "c", most)]
 
     def read(self, most: int = 10_000) -> bool:
-        return conversations.were_read(self.tx, "c", conversations.unread(self.db, "c", most))
+        return conversations.mark_processed(self.tx, "c", conversations.unread(self.db, "c", most))
 
     def kept(self) -> list[str]:
-        return [turn.text for turn in conversations.kept(self.db, "c")]
+        return [turn.text for turn in conversations.buffered(self.db, "c")]
 
     def state(self) -> Conversation | None:
         return conversations.find(self.db, "c")
@@ -69,8 +69,8 @@ def test_what_was_read_is_read_once_and_stays_for_the_entry(buffer: Buffer) -> N
     buffer.hear("one", "two")
     turns = conversations.unread(buffer.db, "c", 10_000)
     buffer.hear("three")
-    assert conversations.were_read(buffer.tx, "c", turns)
-    assert not conversations.were_read(buffer.tx, "c", turns)
+    assert conversations.mark_processed(buffer.tx, "c", turns)
+    assert not conversations.mark_processed(buffer.tx, "c", turns)
     assert (buffer.unread(), buffer.kept()) == (["three"], ["one", "two", "three"])
 
 
@@ -102,7 +102,7 @@ def test_turns_are_stored_behind_those_that_are_there(remembered: Remembered) ->
 
 
 def test_an_end_without_anything_new_leaves_no_trace(buffer: Buffer) -> None:
-    assert conversations.hear(buffer.tx, "c", (), ended=True, writer="") is None
+    assert conversations.buffer_turns(buffer.tx, "c", (), ended=True, writer="") is None
     assert buffer.state() is None
     buffer.hear("one")
     ended = buffer.hear(ended=True)

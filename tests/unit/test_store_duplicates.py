@@ -13,8 +13,8 @@ from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory.checks import check_text
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import memories
-from thermocline.daemon.store.duplicates import find_same, said_already
-from thermocline.daemon.store.memory_table import index_new
+from thermocline.daemon.store.memory_rows import index_new
+from thermocline.daemon.store.similar import find_same, said_already
 from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import HybridClock
 

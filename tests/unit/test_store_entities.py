@@ -43,10 +43,10 @@ def test_an_entity_is_found_in_any_case_with_its_type_its_mentions_and_its_relat
 ) -> None:
     db = remembered([named(1, ADA), named(2, ADA, {"name": "Acme", "type": "Organization"})])
     ada, acme = around(db, " aDA ", 2, NOW)
-    assert (ada.name, ada.type, ada.mentions) == ("Ada", "person", 2)
+    assert (ada.name, ada.type, ada.mention_count) == ("Ada", "person", 2)
     assert (ada.first_seen, ada.last_seen) == (1.0, 2.0)
     assert [(r.relation, r.target, r.strength) for r in ada.relations] == [("works at", "Acme", 2)]
-    assert (acme.name, acme.type, acme.mentions) == ("Acme", "organization", 2)
+    assert (acme.name, acme.type, acme.mention_count) == ("Acme", "organization", 2)
 
 
 def test_a_target_that_nobody_describes_is_a_concept(remembered: Remembered) -> None:
@@ -71,7 +71,7 @@ def test_what_a_memory_names_goes_and_changes_with_it(remembered: Remembered) ->
     db = remembered([named(1, ADA), named(2, {"name": "Ada"})])
     db.execute("""UPDATE memories SET data = '{"entities":[{"name":"Bo"}]}' WHERE id = 'm1'""")
     (ada,) = around(db, "ada", 1, NOW)
-    assert (ada.mentions, ada.relations) == (1, ())
+    assert (ada.mention_count, ada.relations) == (1, ())
     assert around(db, "bo", 0, NOW)
     db.execute("DELETE FROM memories")
     assert db.execute("SELECT count(*) FROM mentions").fetchone() == (0,)
@@ -149,16 +149,16 @@ def test_after_a_merge_a_mention_counts_for_the_memory_that_stays_and_after_an_u
     assert third is not None
     merging.merge(tx, first, second)
     (ada,) = around(db, "ada", 0, NOW)
-    assert (ada.mentions, ada.relations[0].strength) == (1, 1.0)
+    assert (ada.mention_count, ada.relations[0].strength) == (1, 1.0)
     assert ada.memories == ("m2",)
     merging.merge(tx, merging.there(tx, "m2"), third)
     (ada,) = around(db, "ada", 0, NOW)
-    assert ada.mentions == 1
-    assert most_mentioned(db, 5, NOW)[0].mentions == 1
+    assert ada.mention_count == 1
+    assert most_mentioned(db, 5, NOW)[0].mention_count == 1
     merging.unmerge(tx, merging.there(tx, "m2"))
     merging.unmerge(tx, merging.there(tx, "m1"))
     (ada,) = around(db, "ada", 0, NOW)
-    assert (ada.mentions, ada.relations[0].strength) == (2, 2.0)
+    assert (ada.mention_count, ada.relations[0].strength) == (2, 2.0)
 
 
 def test_the_strength_of_a_relation_halves_every_90_days(remembered: Remembered) -> None:
@@ -187,7 +187,7 @@ def test_a_name_and_its_aliases_are_one_entity(remembered: Remembered) -> None:
     entity_rows.state(tx, "ADA", {"aliases": ["Countess"]})
     entity_rows.state(tx, "Ada Lovelace", {"aliases": ["Ada"], "type": "person"})
     ada, *others = around(db, "countess", 1, NOW)
-    assert (ada.name, ada.type, ada.mentions) == ("Ada Lovelace", "person", 3)
+    assert (ada.name, ada.type, ada.mention_count) == ("Ada Lovelace", "person", 3)
     assert ada.aliases == ("Ada", "Countess")
     assert {one.target for one in ada.relations} == {"Acme", "Bo"}
     assert {one.name for one in others} == {"Acme", "Bo"}
@@ -195,7 +195,7 @@ def test_a_name_and_its_aliases_are_one_entity(remembered: Remembered) -> None:
     assert [one.target for one in bo_found.relations] == ["Ada Lovelace"]
     assert [one.name for one in known(db, "what about Ada?", (), 5, NOW)] == ["Ada Lovelace"]
     entity_rows.state(tx, "ada lovelace", {"aliases": []})
-    assert around(db, "ada", 0, NOW)[0].mentions == 1
+    assert around(db, "ada", 0, NOW)[0].mention_count == 1
 
 
 def test_the_index_of_entities_is_the_same_when_it_is_built_again(remembered: Remembered) -> None:

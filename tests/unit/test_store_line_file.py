@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from thermocline.daemon.errors import Conflict
-from thermocline.daemon.store.line_file import append
+from thermocline.daemon.runtime.line_file import append
 
 
 def test_lines_are_added_in_folders_that_may_be_missing(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def commit(db: sqlite3.Connection, *counted: str, now: float = NOW) -> None:
     tx = Transaction(db, now=now, device="d", rules=Rules(), clock=HybridClock(lambda: now))
     for name in counted:
         tx.count(name)
-    metrics.settle(tx)
+    metrics.note_clock_state(tx)
     metrics.move_note(tx)
 
 

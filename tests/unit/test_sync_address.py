@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from thermocline.sync.address import address
 from thermocline.sync.failures import Refused
+from thermocline.sync.ports import address
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from faulty_remote import Fault, FaultyRemote
 
 from thermocline.sync.failures import Refused, TryLater
-from thermocline.sync.remote import Result, SqlStatement
+from thermocline.sync.ports import Result, SqlStatement
 
 STATEMENTS = [SqlStatement("SELECT 1")]
 

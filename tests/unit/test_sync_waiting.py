@@ -7,8 +7,15 @@ from random import Random
 
 import pytest
 
-from thermocline.sync.failures import QuotaSpent, Refused, RowTooLarge, SchemaMissing, TryLater
-from thermocline.sync.waiting import Waiting, retrying
+from thermocline.sync.failures import (
+    QuotaSpent,
+    Refused,
+    RowTooLarge,
+    SchemaMissing,
+    TryLater,
+    Waiting,
+    retrying,
+)
 
 LIMITS = [5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0]
 
@@ -79,13 +86,13 @@ async def test_the_same_seed_draws_the_same_waits():
 async def test_a_pause_that_was_asked_for_is_never_cut_short():
     tries = Tries(TryLater("throttled", retry_after=77.0), TryLater("throttled", retry_after=0.5))
     await tries.run()
-    assert tries.slept == [77.0, 10.0]
+    assert tries.slept == [77.0 + 5.0, 0.5 + 10.0], "others were asked for the same pause"
 
 
 async def test_a_spent_quota_is_left_alone_for_an_hour_at_least():
     tries = Tries(QuotaSpent("quota"), QuotaSpent("quota", retry_after=9000.0))
     await tries.run()
-    assert tries.slept == [3600.0, 9000.0]
+    assert tries.slept == [3600.0 + 5.0, 9000.0 + 10.0]
 
 
 async def test_tries_go_on_for_weeks_without_the_waits_growing_beyond_their_limit():

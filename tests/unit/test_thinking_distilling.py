@@ -9,17 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_model import ScriptedModel
 
+from thermocline.daemon.config.settings import Distillation
 from thermocline.daemon.errors import ModelUnavailable
-from thermocline.daemon.language.distilling import best, distilled_size
+from thermocline.daemon.language.distilling import best
 from thermocline.daemon.language.distilling import distil as rules_distil
-from thermocline.daemon.llm.questions import read_prompts
+from thermocline.daemon.llm.model import read_prompts
 from thermocline.daemon.memory.metadata import extract
-from thermocline.daemon.thinking.distillation import Measure, distil, facts
-from thermocline.daemon.thinking.keeping import event_of, memory_of
-from thermocline.daemon.thinking.model_or_rules import AskOptions, ModelOrRules
+from thermocline.daemon.tasks.distillation import distil, facts
+from thermocline.daemon.tasks.model_or_rules import AskOptions, ModelOrRules
+from thermocline.daemon.tasks.new_memories import event_of, memory_of
 
 ASKED = AskOptions(model=True)
-MEASURE = Measure()
+MEASURE = Distillation()
 TEXT = (
     "User: let's ship the parser, see https://a.example/plan\n"
     "Agent: Done. I ran `make release` and wrote /srv/notes/release.md"
@@ -33,7 +34,7 @@ def mind(*answers: object) -> ModelOrRules:
 async def test_a_model_says_the_fact_and_the_text_keeps_its_references() -> None:
     told = {"fact": "Ada ships the parser", "people": ["Ada", "User"], "outcome": "Positive"}
     thought = await distil(TEXT, MEASURE, mind(told), ASKED)
-    assert (thought.way, thought.why) == ("llm", "")
+    assert (thought.method, thought.why) == ("llm", "")
     assert thought.value.fact == "Ada ships the parser"
     assert thought.value.people == ("Ada",)
     assert thought.value.outcome == "positive"
@@ -54,14 +55,14 @@ async def test_where_a_model_is_of_no_use_the_rules_do_it_and_say_why(
     answer: object, why: str
 ) -> None:
     thought = await distil(TEXT, MEASURE, mind(answer), ASKED)
-    assert (thought.way, thought.why) == ("rule", why)
+    assert (thought.method, thought.why) == ("rule", why)
     assert "parser" in thought.value.fact
     assert thought.value.urls == ("https://a.example/plan",)
 
 
 async def test_a_model_is_not_asked_unless_it_is_wished_for_or_there() -> None:
     asked = mind({"fact": "by a model"})
-    assert (await distil(TEXT, MEASURE, asked, AskOptions(model=False))).way == "rule"
+    assert (await distil(TEXT, MEASURE, asked, AskOptions(model=False))).method == "rule"
     assert (await distil(TEXT, MEASURE, mind(), AskOptions())).why == ""
     assert (await distil(TEXT, MEASURE, mind(), ASKED)).why == "no model is configured for distil"
     assert (await distil(TEXT, MEASURE, asked, AskOptions())).value.fact == "by a model"
@@ -74,6 +75,21 @@ async def test_a_fact_of_a_model_that_is_longer_than_the_text_is_not_taken_for_c
     assert (thought.value.fact, thought.value.topics) == (text, ("tea",))
     several = await facts(text, MEASURE, mind([told, {"fact": "Ada wants tea"}]), ASKED)
     assert [one.fact for one in several.value] == [text, "Ada wants tea"]
+
+
+async def test_what_a_model_says_beside_a_long_fact_stays() -> None:
+    told = {
+        "fact": "The parser of the release moves to Rust, and Ada and Berta share the work on it"
+        " until the notes are written",
+        "people": ["Ada", "Berta"],
+        "topics": ["parser", "release", "notes"],
+        "actions": ["move the parser to Rust", "write the notes"],
+        "emotion": "relieved",
+    }
+    thought = (await distil(TEXT * 3, MEASURE, mind(told), ASKED)).value
+    assert len(thought.fact.encode()) <= 100
+    assert (list(thought.people), thought.emotion) == (told["people"], "relieved")
+    assert [list(thought.topics), list(thought.actions)] == [told["topics"], told["actions"]]
 
 
 async def test_each_fact_has_its_references_and_the_first_those_of_none() -> None:
@@ -93,7 +109,7 @@ async def test_each_fact_has_its_references_and_the_first_those_of_none() -> Non
 async def test_no_fact_is_an_answer_unless_a_reference_would_be_lost() -> None:
     assert (await facts("Hello there", MEASURE, mind([]), ASKED)).value == []
     thought = await facts(TEXT, MEASURE, mind([]), ASKED)
-    assert thought.way == "rule"
+    assert thought.method == "rule"
     assert any(one.urls for one in thought.value)
 
 
@@ -129,8 +145,8 @@ words = st.text(max_size=80)
 async def test_whatever_it_says_the_limits_hold_and_it_can_be_stored(
     told: dict[str, Any], text: str, most: int
 ) -> None:
-    thought = await distil(text, Measure(max_bytes=most), mind(told), ASKED)
-    assert distilled_size(thought.value) <= most
+    thought = await distil(text, Distillation(max_distilled_bytes=most), mind(told), ASKED)
+    assert len(thought.value.fact.encode()) <= most
     assert len(thought.value.fact.encode()) <= len(text.encode())
     found = extract(text)
     assert (thought.value.urls, thought.value.paths) == (found.urls, found.paths)
@@ -151,5 +167,7 @@ async def test_whatever_it_says_the_limits_hold_and_it_can_be_stored(
 async def test_what_gave_rise_to_a_fact_says_how_much_it_matters(
     fact: str, event: str, importance: float
 ) -> None:
-    thought = await distil(fact, Measure(max_bytes=300), mind(), AskOptions(model=False))
+    thought = await distil(
+        fact, Distillation(max_distilled_bytes=300), mind(), AskOptions(model=False)
+    )
     assert event_of(thought.value) == (event, importance)

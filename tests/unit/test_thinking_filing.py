@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import pytest
+from cosines import Cosines
 
 from thermocline.daemon.config.settings import Rules, Tuning, Weights
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.thinking.filing import category_for
+from thermocline.daemon.recall.sources import MEMORIES
+from thermocline.daemon.tasks.new_memories import category_by_meaning, category_for
 
 Remembered = Callable[[Iterable[Memory]], sqlite3.Connection]
 NOW = 1_790_000_000.0
@@ -72,3 +74,19 @@ def test_filing_ranks_by_the_weights_of_the_configuration(remembered: Remembered
     assert category_for(db, text, NOW) == "projects/boat"
     important = Rules(recall=Tuning(weights=Weights(match=0, recency=0, importance=1)))
     assert category_for(db, text, NOW, important) is None
+
+
+def test_a_text_that_fits_no_category_by_words_goes_where_most_of_the_nearest_are(
+    db: sqlite3.Connection,
+) -> None:
+    rows = dict(db.execute("SELECT text, row FROM memories"))
+    hull, varnish, tea = (MEMORIES.key(rows[STORED[at][1]]) for at in (3, 4, 0))
+    others = {MEMORIES.key(row): 0.1 for row in rows.values()}
+
+    def filed(near: Mapping[int, float]) -> str | None:
+        return category_by_meaning(db, Cosines(others | near))
+
+    assert filed({hull: 0.8, varnish: 0.7, tea: 0.2}) == "projects/boat"
+    assert filed({hull: 0.8, tea: 0.8}) is None
+    shop = [MEMORIES.key(rows[STORED[at][1]]) for at in (6, 7)]
+    assert filed(dict.fromkeys(shop, 0.9)) is None

@@ -9,11 +9,10 @@ import pytest
 from scripted_model import ScriptedModel
 
 from thermocline.daemon.errors import ModelUnavailable
-from thermocline.daemon.llm.questions import read_prompts
-from thermocline.daemon.memory.tree_nodes import Node
-from thermocline.daemon.memory.tree_text import prompt
-from thermocline.daemon.thinking.model_or_rules import AskOptions, ModelOrRules
-from thermocline.daemon.thinking.tree_search import Choice, Reasoner, chosen
+from thermocline.daemon.llm.model import read_prompts
+from thermocline.daemon.memory.tree_nodes import NamedCategory, Node, prompt, trace_of
+from thermocline.daemon.tasks.model_or_rules import AskOptions, ModelOrRules
+from thermocline.daemon.tasks.tree_tasks import Reasoner, chosen
 
 TREE = {
     "people": Node("People"),
@@ -30,14 +29,14 @@ def reasoner(*answers: object) -> Reasoner:
 def test_only_categories_of_the_tree_above_the_threshold_are_kept_the_best_first() -> None:
     found = chosen(
         [
-            Choice("people", 0.31, " it  is\nabout\x00 her "),
-            Choice("/root/people/ana/", 7.0),
-            Choice("people/ana", 0.4, "again"),
-            Choice("PROJECTS/boat", 0.9),
-            Choice("people/bob", 1.0),
-            Choice("projects", 0.9),
-            Choice("people", 0.3),
-            Choice("people", float("nan")),
+            NamedCategory("people", 0.31, " it  is\nabout\x00 her "),
+            NamedCategory("/root/people/ana/", 7.0),
+            NamedCategory("people/ana", 0.4, "again"),
+            NamedCategory("PROJECTS/boat", 0.9),
+            NamedCategory("people/bob", 1.0),
+            NamedCategory("projects", 0.9),
+            NamedCategory("people", 0.3),
+            NamedCategory("people", float("nan")),
         ],
         TREE,
     )
@@ -47,17 +46,20 @@ def test_only_categories_of_the_tree_above_the_threshold_are_kept_the_best_first
         ("people", 0.31),
     ]
     assert found[-1].reason == "it is about her"
-    assert found[0].trace == ("root", "people", "people/ana")
+    assert trace_of(found[0].path) == ("root", "people", "people/ana")
 
 
 def test_at_most_five_are_kept() -> None:
     tree = {f"c{n}": Node("") for n in range(9)}
-    assert len(chosen([Choice(path, 0.9) for path in tree], tree)) == 5
+    assert len(chosen([NamedCategory(path, 0.9) for path in tree], tree)) == 5
 
 
 def test_a_name_without_its_path_will_do_where_only_one_category_has_it() -> None:
     tree = {**TREE, "projects/ana": Node("Ana, the ship")}
-    found = chosen([Choice("boat", 0.9), Choice("Ana", 0.8), Choice("projects/ana", 0.7)], tree)
+    found = chosen(
+        [NamedCategory("boat", 0.9), NamedCategory("Ana", 0.8), NamedCategory("projects/ana", 0.7)],
+        tree,
+    )
     assert [one.path for one in found] == ["projects/Boat", "projects/ana"]
 
 
@@ -74,8 +76,8 @@ async def test_the_tree_comes_before_the_question_and_is_marked_as_the_same() ->
 async def test_what_a_model_finds_is_told_with_its_reasons() -> None:
     choices = [{"path": "people/ana", "relevance": 0.9, "reason": "she drinks it"}]
     reasoning = await reasoner(choices).search(TREE, "tea?", ASKED)
-    assert reasoning.way == "llm"
-    assert [(one.path, one.reason) for one in reasoning.found] == [("people/ana", "she drinks it")]
+    assert reasoning.method == "llm"
+    assert [(one.path, one.reason) for one in reasoning.value] == [("people/ana", "she drinks it")]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,7 @@ async def test_what_a_model_finds_is_told_with_its_reasons() -> None:
 async def test_without_an_answer_it_is_told_why(tree: Any, question: str, why: str) -> None:
     late = reasoner(ModelUnavailable("it is late"))
     reasoning = await late.search(tree, question, ASKED)
-    assert (reasoning.found, reasoning.way, reasoning.why) == ((), "rule", why)
+    assert (reasoning.value, reasoning.method, reasoning.why) == ((), "rule", why)
 
 
 class Slow(ScriptedModel):
@@ -112,7 +114,7 @@ async def test_a_late_answer_is_not_waited_for_but_may_still_come() -> None:
     model = Slow({"tree": [[{"path": "people", "relevance": 1.0}]]})
     late = Reasoner(ModelOrRules(model, read_prompts()))
     reasoning = await late.search_within(TREE, "who?", ASKED, 0.01)
-    assert (reasoning.found, reasoning.way) == ((), "rule")
+    assert (reasoning.value, reasoning.method) == ((), "rule")
     assert "in time" in reasoning.why
     model.go.set()
     await asyncio.wait_for(model.done.wait(), 60)

@@ -11,7 +11,7 @@ from thermocline.daemon.errors import Conflict, InvalidInput, NotFound
 from thermocline.daemon.memory import tree as trees
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.memory.tree import Node, TreeLimits
-from thermocline.daemon.memory.tree_text import name_bytes
+from thermocline.daemon.memory.tree_nodes import name_bytes
 
 VECTORS = Path(__file__).parents[1] / "data" / "vectors"
 EVOCLAW = json.loads((VECTORS / "evoclaw_tree_ops.json").read_text())

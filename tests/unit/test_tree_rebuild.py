@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from thermocline.daemon.maintenance.tree_review import Member, propose
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.memory.tree import fit
 from thermocline.daemon.memory.tree_nodes import ROOT, Node, TreeLimits, level, with_parents
@@ -22,7 +23,6 @@ from thermocline.daemon.memory.tree_rebuild import (
     apply,
     fits,
 )
-from thermocline.daemon.upkeep.tree_proposals import Member, propose
 
 NOW = 1_790_000_000.0
 LIMITS = TreeLimits()

@@ -78,9 +78,6 @@ def test_the_wheel_has_every_package_and_every_file_beside_the_code() -> None:
         path
         for top in ("daemon", "sync", "systemd", "tui")
         for path in ROOT.glob(f"{top}/**/*")
-        if path.is_file()
-        and path.suffix not in {".py", ".pyc"}
-        # The pictures of README.md.
-        and path.parent != ROOT / "tui" / "screenshots"
+        if path.is_file() and path.suffix != ".py" and "__pycache__" not in path.parts
     }
     assert beside - packed == set()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.memory.validation import validate
+from thermocline.daemon.memory.metadata import validate
 
 URL = "Tool '{}' mentioned without URL/documentation link"
 COMMAND = "Action '{}' mentioned without command example"

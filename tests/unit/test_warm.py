@@ -9,14 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.memory.records import Memory, Metadata
-from thermocline.daemon.memory.scoring import DAY, Scoring, score
-from thermocline.daemon.memory.warm import (
+from thermocline.daemon.memory.scoring import (
+    DAY,
+    Scoring,
     WarmEntry,
     WarmLimits,
     expired_from_warm,
     overflow,
     record,
     record_size,
+    score,
 )
 
 VECTORS = Path(__file__).parents[1] / "data" / "vectors"

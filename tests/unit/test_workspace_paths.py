@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from thermocline.daemon.memory.workspace import belongs, copy_path
+from thermocline.daemon.memory.agent_files import belongs, copy_path
 
 
 @pytest.mark.parametrize(

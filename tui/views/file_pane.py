@@ -14,13 +14,13 @@ from textual.widgets import Static
 
 from thermocline.daemon.client import Client
 from thermocline.daemon.client.wording import number_of
-from thermocline.daemon.shapes.files import ChunkPlace
+from thermocline.daemon.schemas.files import IndexedChunk
 
 from .view import View
 
 # Lines that are read before and after a chunk.
 _AROUND: Final = 60
-_MOST_LINES: Final = 400
+_MAX_LINES: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class OpenFile:
     path: str
     title: Text
     query: str
-    chunks: Sequence[ChunkPlace]
+    chunks: Sequence[IndexedChunk]
     at: int
 
     @property
-    def chunk(self) -> ChunkPlace | None:
+    def chunk(self) -> IndexedChunk | None:
         """The chunk."""
         return self.chunks[self.at] if self.chunks else None
 
@@ -46,6 +46,9 @@ class OpenFile:
 
 class FilePane(VerticalScroll, can_focus=True):
     """The lines before a chunk, its own lines behind a bar, and those after it, with numbers.
+
+    Args:
+        view: reads the file.
 
     Attributes:
         file: what is shown; None: nothing.
@@ -61,58 +64,61 @@ class FilePane(VerticalScroll, can_focus=True):
     FilePane > #chunk { padding-left: 0; border-left: thick $accent; }
     """
 
-    def __init__(self) -> None:
+    def __init__(self, view: View) -> None:
         super().__init__()
+        self._view = view
         self.file: OpenFile | None = None
         # What is on the screen: drawn again, it would scroll.
         self._drawn: object = None
-        self._parts = {name: Static(id=name) for name in ("before", "chunk", "after")}
+        self._texts = {name: Static(id=name) for name in ("before", "chunk", "after")}
 
     def compose(self) -> ComposeResult:
         """Three texts."""
-        yield from self._parts.values()
+        yield from self._texts.values()
 
-    def close(self, why: str | Text) -> None:
+    def close(self, why: str | Text = "") -> None:
         """Show a text in place of a file."""
         self.file = self._drawn = None
-        for name, part in self._parts.items():
-            part.display = name == "after"
-        self._parts["after"].update(why)
+        for name, text in self._texts.items():
+            text.display = name == "after"
+        self._texts["after"].update(why)
         self.border_title = None
         self.scroll_home(animate=False)
 
     async def open(self, path: str, line: int, title: Text, query: str) -> None:
         """Show the chunk that begins in a line, or has it; the words of `query` are marked."""
-        listed = await self._view.call(Client.files_chunks, path)
-        if listed is None:
+        before = self.file
+        answer = await self._view.call(Client.files_chunks, path)
+        if answer is None:
             return
-        chunks = listed.results
-        starts = [one.start_line for one in chunks]
+        chunks = answer.results
+        starts = [chunk.start_line for chunk in chunks]
         # Chunks overlap: take the chunk that begins at the line, else the first that contains it.
-        held = (at for at, one in enumerate(chunks) if one.end_line >= line)
-        at = starts.index(line) if line in starts else next(held, 0)
-        self.file = OpenFile(path, title, query, chunks, at)
-        await self._read(self.file)
+        having = (at for at, chunk in enumerate(chunks) if chunk.end_line >= line)
+        at = starts.index(line) if line in starts else next(having, 0)
+        if self.file is not None and self.file is not before and self.file.path == path:
+            # Somebody has turned to another chunk meanwhile.
+            at = max(0, min(self.file.at, len(chunks) - 1))
+        await self._read(OpenFile(path, title, query, chunks, at))
 
     async def turn(self, step: int) -> None:
         """Show another chunk of the file."""
         if self.file is not None and self.file.chunks:
             at = (self.file.at + step) % len(self.file.chunks)
-            self.file = replace(self.file, at=at)
-            await self._read(self.file)
+            await self._read(replace(self.file, at=at))
 
     async def _read(self, file: OpenFile) -> None:
-        chunk = file.chunk
+        self.file, chunk = file, file.chunk
         first = max(1, chunk.start_line - _AROUND) if chunk is not None else 1
-        last = chunk.end_line + _AROUND if chunk is not None else _MOST_LINES
-        last = min(last, first + _MOST_LINES)
+        last = chunk.end_line + _AROUND if chunk is not None else _MAX_LINES
+        last = min(last, first + _MAX_LINES)
         read = await self._view.call(
             lambda client: client.files_get(file.path, from_line=first, to_line=last)
         )
         # Another file may have been opened meanwhile.
         if read is None or self.file is not file:
             return
-        lines = [self._view.shown(one.expandtabs(4)) for one in read.text.splitlines()]
+        lines = [self._view.shown(line.expandtabs(4)) for line in read.text.splitlines()]
         words = [word for word in file.query.split() if len(word) > 2]
         for line in lines:
             line.highlight_words(words, "bold underline", case_sensitive=False)
@@ -128,7 +134,7 @@ class FilePane(VerticalScroll, can_focus=True):
             self._draw(lines, first, chunk)
             self.border_title = title
 
-    def _draw(self, lines: Sequence[Text], first: int, chunk: ChunkPlace | None) -> None:
+    def _draw(self, lines: Sequence[Text], first: int, chunk: IndexedChunk | None) -> None:
         """Show lines, of which the number of the first is `first`, and go to those of the chunk."""
         end = first + len(lines)
         start, after = (chunk.start_line, chunk.end_line + 1) if chunk is not None else (end, end)
@@ -143,18 +149,11 @@ class FilePane(VerticalScroll, can_focus=True):
             table.add_column(overflow="fold")
             for number in numbers:
                 table.add_row(Text(str(number), "dim"), lines[number - first])
-            self._parts[name].update(table)
-            self._parts[name].display = bool(numbers)
-        self.call_after_refresh(self._go_to_chunk, chunk is not None)
+            self._texts[name].update(table)
+            self._texts[name].display = bool(numbers)
+        self.call_after_refresh(self._go_to_chunk)
 
-    def _go_to_chunk(self, there: bool) -> None:
-        if not there:
-            self.scroll_home(animate=False)
-            return
+    def _go_to_chunk(self) -> None:
         # A line or two before it show where it stands.
-        top = self._parts["chunk"].virtual_region.y
+        top = self._texts["chunk"].virtual_region.y if self.file and self.file.chunk else 0
         self.scroll_to(y=max(0, top - 2), animate=False, force=True)
-
-    @property
-    def _view(self) -> View:
-        return next(one for one in self.ancestors if isinstance(one, View))

@@ -2,309 +2,371 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from rich.text import Text
-from textual import work
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Container, Vertical
 from textual.timer import Timer
-from textual.widgets import Input, Static
+from textual.widget import Widget
 
 from thermocline.daemon.client import Client
-from thermocline.daemon.client.wording import number_of
-from thermocline.daemon.shapes.files import FilesStats, FileView, FoundChunk, WatchedPath
+from thermocline.daemon.client.wording import number_of, size
+from thermocline.daemon.schemas.files import FilesStats, FoundChunk, IndexedFile, WatchedPath
 
-from ..calls import LONG_SECONDS, Done
-from ..dialogs.form import Field
+from ..dialogs import Field
+from ..feed import LONG_SECONDS, Done, doing
+from ..table import Column
 from ..text import plain
-from ..widgets.paged import PagedTable
-from .file_lists import Mode, lists_of, state_line
 from .file_pane import FilePane, OpenFile
-from .filtered import FilteredView
+from .resource import Part, ResourceView
+from .view import Action
 
-_AT_ONCE: Final = 500
+_MAX_FILES: Final = 500
 _PAUSE_SECONDS: Final = 0.15
 
 
-class FilesView(FilteredView[Any]):
+# Actions
+
+
+def _search(view: FilesView) -> None:
+    view.show_part("found")
+    view.open_filter()
+    view.filter_line.action_select_all()
+
+
+def _back(view: FilesView) -> None:
+    """From the file to the list, from other lists to that of the files."""
+    if view.has_class("-open"):
+        view.remove_class("-open")
+        view.table.focus()
+        view.refresh_bindings()
+    else:
+        view.close_filter()
+        view.show_part("files")
+
+
+async def _turn(view: FilesView, step: int = 1) -> None:
+    await view.file_pane.turn(step)
+
+
+async def _turn_back(view: FilesView) -> None:
+    await _turn(view, -1)
+
+
+async def _add(view: FilesView) -> None:
+    """Watch another folder or file."""
+
+    async def save(values: dict[str, str]) -> None:
+        def change(client: Client) -> Done:
+            added = client.files_add(values["path"].strip())
+            words = f"watching {added.path}" if added.added else f"{added.path} was watched before"
+            more = "" if added.in_step else f", {added.to_read:,} to read"
+            undo = (lambda again: again.files_remove(added.path)) if added.added else None
+            return Done(f"{words}: {number_of(added.files, 'file', 'files')}{more}", undo)
+
+        await view.change(change, LONG_SECONDS)
+
+    fields = [Field("path", "Path on the daemon's machine", "", "such as /home/me/notes")]
+    note = "Markdown and text files in it are indexed, and found by recall."
+    await view.enter("Watch a folder or file", fields, save, note)
+
+
+async def _remove(view: FilesView, watched: WatchedPath) -> None:
+    """Stop watching a path."""
+    path = watched.path
+    if watched.origin != "added":
+        view.app.flash(f"{path} is watched by the {watched.origin}: change that", "warning")
+        return
+    remove, add = partial(Client.files_remove, path=path), partial(Client.files_add, path=path)
+    await view.do(doing(f"no longer watching {path}", remove, add))
+
+
+async def _look(view: FilesView) -> None:
+    """Look at every file now."""
+
+    def change(client: Client) -> Done:
+        done = client.files_sync()
+        changed = f"{done.added} added, {done.updated} changed, {done.removed} removed"
+        return Done(f"looked at {number_of(done.files, 'file', 'files')}: {changed}")
+
+    view.app.flash("looking at every file", seconds=60)
+    await view.do(change, LONG_SECONDS)
+
+
+async def _open(view: FilesView, row: Any) -> None:
+    """Read the file under the cursor."""
+    view.add_class("-open")
+    await view.preview(row)
+    view.file_pane.focus()
+
+
+_OPEN: Final = Action("", "Open", _open, row=True)
+
+
+class FilesView(ResourceView):
     """A list at the left or above, the file at the right or below."""
 
     DEFAULT_CSS = """
-    FilesView #state { height: 1; padding: 0 1; color: $secondary; }
-    FilesView #body { layout: horizontal; height: 1fr; }
-    FilesView #list { width: 1fr; }
-    FilesView FilePane { width: 1fr; margin-left: 1; }
-    Screen.-normal FilesView #body { layout: vertical; }
-    Screen.-normal FilesView #list, Screen.-narrow FilesView #list { width: 1fr; }
-    Screen.-normal FilesView FilePane, Screen.-narrow FilesView FilePane {
-        width: 1fr; height: 1fr; margin-left: 0;
-    }
+    Screen.-wide FilesView #body { layout: horizontal; }
+    FilesView FilePane { width: 1fr; height: 1fr; margin-left: 1; }
+    Screen.-normal FilesView FilePane, Screen.-narrow FilesView FilePane { margin-left: 0; }
     Screen.-narrow FilesView FilePane, Screen.-normal.-low FilesView FilePane { display: none; }
     Screen.-narrow FilesView.-open FilePane, Screen.-normal.-low FilesView.-open FilePane {
         display: block;
     }
-    Screen.-narrow FilesView.-open #list, Screen.-normal.-low FilesView.-open #list {
+    Screen.-narrow FilesView.-open #parts, Screen.-normal.-low FilesView.-open #parts {
         display: none;
     }
     """
-    WATCHES: ClassVar[frozenset[str]] = frozenset({"files."})
-    WRITES: ClassVar[frozenset[str]] = frozenset({"add", "remove", "look"})
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "search", "Search", key_display="/"),
-        Binding("escape", "back", "Back"),
-        Binding("n", "chunk(1)", "Next chunk"),
-        Binding("N", "chunk(-1)", "Chunk before", show=False, key_display="N"),
-        Binding("p", "mode('problems')", "Problems"),
-        Binding("w", "mode('paths')", "Watched"),
-        Binding("a", "add", "Add"),
-        Binding("x", "remove", "Stop watching"),
-        Binding("r", "look", "Look now", show=False),
-    ]
+    # One list at a time: the file is beside it.
+    BESIDE = (10_000, 0)
+    FILTER = "search the watched files"
+    WATCHES = frozenset({"files."})
+    ACTIONS = (
+        Action("slash", "Search", _search, display="/"),
+        Action(
+            *("escape", "Back", _back),
+            when=lambda view: view.part != "files" or view.has_class("-open"),
+        ),
+        Action("n", "Next chunk", _turn, when=lambda view: view.file is not None),
+        Action(
+            *("N", "Chunk before", _turn_back),
+            when=lambda view: view.file is not None,
+            show=False,
+            display="N",
+        ),
+        Action("p", "Problems", lambda view: view.toggle_part("problems")),
+        Action("w", "Watched", lambda view: view.toggle_part("paths")),
+        Action("a", "Add", _add, writes=True),
+        Action("x", "Stop watching", _remove, writes=True, row=True, part="paths"),
+        Action("r", "Look now", _look, writes=True, show=False),
+    )
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.mode: Mode = "files"
-        self._lists = lists_of(self._short, self.shown, self._now)
+    def parts(self) -> Mapping[str, Part[Any]]:
+        """Files, what cannot be indexed, watched paths, and the answers of a search."""
+        self.reset()
+        self._moving: Timer | None = None
+        return {
+            "files": self._files_part(),
+            "problems": self._problems_part(),
+            "paths": self._paths_part(),
+            "found": self._results_part(),
+        }
+
+    def _files_part(self) -> Part[IndexedFile]:
+        """Files with their chunks."""
+        return Part[IndexedFile](
+            "Files",
+            [
+                Column("File", 0, self._file, keep_end=True),
+                # A file that is not indexed has a mark in place of the number.
+                Column("Chunks", 6, lambda r: "!" if r.reason else f"{r.chunks:,}", right=True),
+                Column("Lines", 7, lambda row: f"{row.lines:,}", least=62, right=True),
+                Column("Size", 9, lambda row: size(row.size), least=70, right=True),
+                Column("Changed", 10, lambda row: self.ago(row.modified_at), least=44, right=True),
+            ],
+            lambda row: row.path,
+            "no file is watched: a adds a folder",
+            rows=lambda: self._files,
+            copied=lambda row: row.path,
+            open=_OPEN,
+            count=lambda: f" {self._total:,}",
+        )
+
+    def _problems_part(self) -> Part[IndexedFile]:
+        """What cannot be indexed, and why."""
+        return Part[IndexedFile](
+            "Not indexed",
+            [
+                Column("File", 24, self._file, keep_end=True),
+                Column("Not indexed because", 0, lambda row: plain(row.reason)),
+            ],
+            lambda row: row.path,
+            "every watched file is indexed",
+            rows=lambda: self._problems,
+            copied=lambda row: row.path,
+            open=_OPEN,
+            count=lambda: f" {len(self._problems):,}",
+        )
+
+    def _paths_part(self) -> Part[WatchedPath]:
+        """Watched paths."""
+        return Part[WatchedPath](
+            "Watched",
+            [
+                Column("Watched path", 0, lambda row: self.shown(row.path), keep_end=True),
+                Column("By", 9, lambda row: row.origin),
+                Column("State", 9, lambda row: "! missing" if row.missing else "✓ there"),
+            ],
+            lambda row: row.path,
+            "nothing is watched: a adds a folder",
+            rows=lambda: self._stats.paths if self._stats else (),
+            copied=lambda row: row.path,
+            count=lambda: f" {len(self._stats.paths):,}" if self._stats else "",
+        )
+
+    def _results_part(self) -> Part[FoundChunk]:
+        """The answers of a search."""
+        return Part[FoundChunk](
+            "Search",
+            [
+                Column("Score", 5, lambda row: f"{row.score:.2f}", right=True),
+                Column("Where", 26, self._where, keep_end=True),
+                Column("Heading", 0, lambda row: self.shown(row.heading or row.text)),
+            ],
+            lambda row: row.id,
+            "no part of a file answers: / searches",
+            rows=lambda: self._chunks,
+            copied=lambda row: f"{row.path}:{row.start_line}",
+            open=_OPEN,
+            count=lambda: f" {len(self._chunks)}" if self.typed else "",
+        )
+
+    def _file(self, row: IndexedFile) -> Text:
+        return self.shown(self._short(row.path))
+
+    def _where(self, row: FoundChunk) -> Text:
+        return self.shown(f"{self._short(row.path)}:{row.start_line}")
+
+    def pane(self) -> Iterable[Widget]:
+        """The file."""
+        yield FilePane(self)
+
+    def reset(self) -> None:
+        """Read everything again."""
         self._stats: FilesStats | None = None
-        # What is listed: files, watched paths, or what a search found, of how many.
-        self._listed: list[Any] = []
+        self._files: list[IndexedFile] = []
+        self._problems: list[IndexedFile] = []
+        self._chunks: list[FoundChunk] = []
         self._total = 0
-        self._moved: Timer | None = None
-        self._agent: str | None = None
+        for pane in self.query(FilePane) if self.is_attached else ():
+            pane.close()
 
     @property
-    def open(self) -> OpenFile | None:
+    def file_pane(self) -> FilePane:
+        """The file beside the list."""
+        return self.query_one(FilePane)
+
+    @property
+    def file(self) -> OpenFile | None:
         """The file that is read, and which of its chunks."""
-        panes = self.query(FilePane)
-        return panes.first().file if panes else None
+        return self.file_pane.file if self.is_mounted else None
 
-    def compose(self) -> ComposeResult:
-        """State, list and file."""
-        yield Static(id="state")
-        with Container(id="body"):
-            with Vertical(id="list"):
-                yield Input(placeholder="search the watched files")
-                yield PagedTable[Any](
-                    self._lists["files"].columns, _key_of, empty="reading ...", id="rows"
-                )
-            yield FilePane()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Which keys mean something here."""
-        possible = {
-            "remove": self.mode == "paths",
-            "chunk": self.open is not None,
-            "back": self.mode != "files" or self.has_class("-open"),
-        }
-        return possible.get(action, True) and super().check_action(action, parameters)
-
-    # What is shown
+    # Reading
 
     async def update(self) -> None:
-        """Read the state, the list, and the file that is open, as they are now."""
-        if self._agent != self.app.agent:
-            self._agent = self.app.agent
-            self.query_one(FilePane).close("")
+        """Read the state, the lists, and the file that is open, as they are now."""
         self._stats = await self.call(Client.files_stats) or self._stats
-        await self._list()
-        if self._stats is not None:
-            title, shown = self._lists[self.mode].title, self.table.total
-            line = state_line(self._stats, self.mode, title, shown, self._total, self.paint)
-            self.query_one("#state", Static).update(line)
-        if self.open is None:
-            await self._preview()
-        else:
-            await self._open_file(self.open.path, self.open.line)
-
-    async def _list(self) -> None:
-        mode, query = self.mode, self.typed
-        empty = self._lists[mode].empty
-        if mode == "paths":
-            self._listed = [*self._stats.paths] if self._stats is not None else []
-        elif mode == "found" and not query:
-            self._listed, empty = [], "type what to search for"
-        elif mode == "found":
-            found = await self.call(lambda client: client.files_search(query, max_results=50))
-            if found is None:
-                return
-            self._listed = [*found.chunks]
-        else:
-            left_out = mode == "problems"
+        for left_out in (False, True) if self._stats and self._stats.left_out else (False,):
             page = await self.call(
-                lambda client: client.files_list(limit=_AT_ONCE, left_out=left_out)
+                lambda client, which: client.files_list(limit=_MAX_FILES, left_out=which), left_out
             )
-            if page is None:
-                return
-            self._listed, self._total = [*page.results], page.total
-        self.table.columns = self._lists[mode].columns
-        self.table.empty = Text(empty)
-        self.table.fill(self._listed)
-        self.refresh_bindings()
-
-    async def _preview(self) -> None:
-        """Show what is under the cursor beside the list."""
-        one = self.table.here
-        if isinstance(one, FoundChunk):
-            await self._open_file(one.path, one.start_line)
-        elif isinstance(one, FileView):
-            await self._open_file(one.path, 1)
+            if page is not None and left_out:
+                self._problems = [*page.results]
+            elif page is not None:
+                self._files, self._total, self._problems = [*page.results], page.total, []
+        if query := self.typed:
+            answer = await self.call(lambda client: client.files_search(query, max_results=50))
+            self._chunks = [*answer.chunks] if answer is not None else self._chunks
         else:
-            self.query_one(FilePane).close("")
+            self._chunks = []
+        self.draw()
+        if self.file is None:
+            await self.preview(self.row)
+        else:
+            await self._open_file(self.file.path, self.file.line)
+
+    def line(self) -> Text:
+        """How much is indexed, and what is wrong with it."""
+        line, stats = Text(), self._stats
+        if stats is None:
+            return line
+        if self._total > len(self._files):
+            files = number_of(self._total, "file", "files")
+            line.append(f"first {len(self._files)} of {files}, / searches  ")
+        line.append(f"{number_of(stats.files, 'file', 'files')}, ")
+        line.append(f"{number_of(stats.chunks, 'chunk', 'chunks')}")
+        if stats.state.to_read:
+            line.append(f", ⟳ {stats.state.to_read:,} to read", self.paint("accent"))
+        elif stats.state.dirty or stats.state.syncing:
+            line.append(", ⟳ reading", self.paint("accent"))
+        else:
+            line.append(", ✓ up to date", self.paint("success"))
+        if stats.left_out:
+            line.append(f", ! {stats.left_out:,} not indexed", self.paint("warning"))
+        if missing := sum(path.missing for path in stats.paths):
+            line.append(f", ! {number_of(missing, 'path', 'paths')} missing", self.paint("error"))
+        if stats.paths and not stats.state.watching:
+            line.append(", ! hears of no changes", self.paint("warning"))
+        return line.append(f", index {size(stats.index_bytes)}")
+
+    async def preview(self, row: Any) -> None:
+        """Show a row's file beside the list."""
+        if isinstance(row, FoundChunk):
+            await self._open_file(row.path, row.start_line)
+        elif isinstance(row, IndexedFile):
+            await self._open_file(row.path, 1)
+        else:
+            self.file_pane.close()
         self.refresh_bindings()
 
     async def _open_file(self, path: str, line: int) -> None:
-        files = (one for one in self._listed if isinstance(one, FileView))
-        reason = next((one.reason for one in files if one.path == path), "")
-        pane = self.query_one(FilePane)
+        files = (*self._problems, *self._files)
+        reason = next((row.reason for row in files if row.path == path), "")
         if reason:
-            pane.close(Text(f"It is not indexed: {plain(reason)}"))
-            return
-        query = self.typed if self.mode == "found" else ""
-        await pane.open(path, line, self.shown(self._short(path)), query)
-
-    def _now(self) -> float:
-        return self.app.now()
+            self.file_pane.close(Text(f"It is not indexed: {plain(reason)}"))
+        else:
+            query = self.typed if self.part == "found" else ""
+            await self.file_pane.open(path, line, self.shown(self._short(path)), query)
 
     def _short(self, path: str) -> str:
         """A path below what is watched, from there on."""
-        roots = [one.path for one in (self._stats.paths if self._stats is not None else [])]
-        root = max((one for one in roots if path.startswith(f"{one}/")), key=len, default="")
+        roots = [watched.path for watched in (self._stats.paths if self._stats else [])]
+        root = max((root for root in roots if path.startswith(f"{root}/")), key=len, default="")
         return path[len(root.rpartition("/")[0]) + 1 :] if root else path
 
-    # Keys
+    # The lists
 
-    def on_paged_table_moved(self) -> None:
+    def toggle_part(self, part: str) -> None:
+        """Show another list, or the files again."""
+        self.show_part("files" if part == self.part else part)
+
+    def show_part(self, part: str) -> None:
+        """Show another list, and the file of its row."""
+        if part != self.part:
+            self.remove_class("-open")
+            self.file_pane.close()
+        super().show_part(part)
+        self.moved()
+
+    def moved(self) -> None:
         """Show what is under the cursor, once the cursor stays there."""
-        if self._moved is not None:
-            self._moved.stop()
-        self._moved = self.set_timer(_PAUSE_SECONDS, self._preview_now)
+        if self._moving is not None:
+            self._moving.stop()
+        self._moving = self.set_timer(_PAUSE_SECONDS, self._preview_row)
 
-    def on_paged_table_chosen(self) -> None:
-        """Enter or a second click: go into the file."""
-        self.action_open()
+    def _preview_row(self) -> None:
+        row = self.row
+        same = isinstance(row, IndexedFile) and self.file is not None and self.file.path == row.path
+        if self.app.is_running and not same:
+            self.run_worker(self.preview(row), exclusive=True, group="preview")
 
     def redraw(self) -> None:
         """Search while it is typed."""
         self.refresh_data()
 
-    @work
-    async def action_open(self) -> None:
-        """Read the file under the cursor."""
-        if self.mode == "paths" or self.table.here is None:
-            return
-        self.add_class("-open")
-        await self._preview()
-        self.query_one(FilePane).focus()
-
-    def action_back(self) -> None:
-        """From the file to the list, from other lists to that of the files."""
-        if self.has_class("-open"):
-            self.remove_class("-open")
-        elif self.mode != "files":
-            self._change_mode("files")
-        self.table.focus()
-        self.refresh_bindings()
-
-    def action_mode(self, mode: Mode) -> None:
-        """Show another list, or the files again."""
-        self._change_mode("files" if mode == self.mode else mode)
-
-    def action_search(self) -> None:
-        """Search the chunks of all files."""
-        self._change_mode("found")
-        self.action_filter()
-        self.line.action_select_all()
-
-    @work
-    async def action_chunk(self, step: int) -> None:
-        """Go to the next chunk of the file, or to the one before."""
-        await self.query_one(FilePane).turn(step)
-
-    @work
-    async def action_add(self) -> None:
-        """Watch another folder or file."""
-
-        async def save(values: dict[str, str]) -> None:
-            await self.change(partial(_watch, path=values["path"].strip()), LONG_SECONDS)
-
-        fields = [Field("path", "Path on the daemon's machine", "", "such as /home/me/notes")]
-        note = "Markdown and text files in it are indexed, and found by recall."
-        await self.enter("Watch a folder or file", fields, save, note)
-
-    @work
-    async def action_remove(self) -> None:
-        """Stop watching the path under the cursor."""
-        one = self.table.here
-        if not isinstance(one, WatchedPath):
-            return
-        if one.origin != "added":
-            self.app.flash(f"{one.path} is watched by the {one.origin}: change that", "warning")
-            return
-
-        def change(client: Client) -> Done:
-            client.files_remove(one.path)
-            return Done(f"no longer watching {one.path}", lambda again: again.files_add(one.path))
-
-        await self.do(change)
-
-    @work
-    async def action_look(self) -> None:
-        """Look at every file now."""
-        self.app.flash("looking at every file", seconds=60)
-        await self.do(_look, LONG_SECONDS)
-
-    async def show(self, what: str) -> None:
+    async def show(self, key: str) -> None:
         """Open a file, `PATH` or `PATH:LINE-LINE`, as search results name it."""
-        path, _, lines = what.rpartition(":")
+        path, _, lines = key.rpartition(":")
         start = lines.partition("-")[0]
-        found = (path, int(start)) if path and start.isdigit() else (what, 1)
-        self._change_mode("files")
-        self.table.select(found[0])
+        path, line = (path, int(start)) if path and start.isdigit() else (key, 1)
+        self.show_part("files")
+        self.table.select(path)
         self.add_class("-open")
-        await self._open_file(*found)
-        self.query_one(FilePane).focus()
+        await self._open_file(path, line)
+        self.file_pane.focus()
 
     def copied(self) -> str:
         """The path, with the line of the chunk where a file is open."""
-        if self.open is None:
-            return "" if self.table.here is None else str(_key_of(self.table.here))
-        return f"{self.open.path}:{self.open.line}"
-
-    def _change_mode(self, mode: Mode) -> None:
-        self.mode = mode
-        self.query_one(FilePane).close("")
-        self.remove_class("-open")
-        self._listed = []
-        if mode != "found":
-            self.line.remove_class("-open")
-            self.table.focus()
-        self.refresh_data()
-
-    @work(exclusive=True, group="preview")
-    async def _preview_now(self) -> None:
-        if not self.app.is_running:
-            return
-        one = self.table.here
-        if self.open is None or not isinstance(one, FileView) or self.open.path != one.path:
-            await self._preview()
-
-
-def _key_of(one: FileView | WatchedPath | FoundChunk) -> str:
-    return one.id if isinstance(one, FoundChunk) else one.path
-
-
-def _watch(client: Client, path: str) -> Done:
-    added = client.files_add(path)
-    said = f"watching {added.path}" if added.added else f"{added.path} was watched before"
-    more = "" if added.in_step else f", {added.to_read:,} to read"
-    undo = (lambda again: again.files_remove(added.path)) if added.added else None
-    return Done(f"{said}: {number_of(added.files, 'file', 'files')}{more}", undo)
-
-
-def _look(client: Client) -> Done:
-    done = client.files_sync()
-    changed = f"{done.added} added, {done.updated} changed, {done.removed} removed"
-    return Done(f"looked at {number_of(done.files, 'file', 'files')}: {changed}")
+        return super().copied() if self.file is None else f"{self.file.path}:{self.file.line}"

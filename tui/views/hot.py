@@ -2,204 +2,361 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import ClassVar, Final
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from rich.text import Text
-from textual import work
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
 from textual.widget import Widget
-from textual.widgets import OptionList, Static
 
 from thermocline.daemon.client import Client
 from thermocline.daemon.client.wording import size
 
-from ..widgets.choices import Choices
-from ..widgets.gauge import Gauge, bar
-from . import hot_entries
-from .hot_entries import MEMORY, OTHER, SECTIONS, Entry
-from .memory_actions import MemoryActions
+from ..charts import Gauge, bar
+from ..dialogs import Field
+from ..feed import Done
+from ..table import Column
+from . import memory_actions
 from .memory_detail import MemoryDetail
-from .view import View
+from .memory_text import grade
+from .resource import Part, ResourceView
+from .view import Action
+
+Json: TypeAlias = Any
 
 _BAR: Final = 10
+_STATUSES: Final = ("active", "planned", "pending", "in_progress", "blocked", "done")
+_DONE: Final = frozenset(
+    {"done", "complete", "completed", "closed", "finished", "resolved", "cancelled", "canceled"}
+)
 
 
-class HotView(View):
-    """The tab."""
+class Section(NamedTuple):
+    """One section of the document.
+
+    Attributes:
+        title: on the screen.
+        entry: what one entry is called; "": none is added or edited here.
+        key: the field that names an entry; "": entries are names with values.
+    """
+
+    title: str
+    entry: str
+    key: str = ""
+
+
+MEMORY: Final = "memory"
+OTHER: Final = "other"
+SECTIONS: Final = {
+    "identity": Section("Identity", "a trait of the agent"),
+    "owner_profile": Section("Owner", "a trait of the owner"),
+    "project": Section("Projects", "a project", "name"),
+    "event": Section("Events", "an event", "text"),
+    "task": Section("Tasks", "a task", "text"),
+    "lesson": Section("Lessons", "a lesson", "text"),
+    MEMORY: Section("Hot memories", "", "id"),
+    OTHER: Section("Other", ""),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry.
+
+    Attributes:
+        section: a key of `SECTIONS`.
+        name: what the daemon knows it by: a key, a name, a text, or an id.
+        value: the JSON that is stored.
+    """
+
+    section: str
+    name: str
+    value: Json
+
+    @property
+    def size(self) -> int:
+        """The bytes of its compact JSON, with its key."""
+        text = json.dumps(self.value, ensure_ascii=False, separators=(",", ":"))
+        named = 0 if SECTIONS[self.section].key else len(self.name) + 3
+        return len(text.encode("utf-8", "replace")) + 1 + named
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        text = self.value.get("text") if isinstance(self.value, dict) else None
+        return str(text or readable(self.value))
+
+
+def entries_of(state: dict[str, Json]) -> Iterator[Entry]:
+    """The entries of the document, section by section."""
+    context = dict(state.get("active_context", {}))
+    rest = {name: value for name, value in state.items() if name != "_schema_version"}
+    rest.pop("active_context", None)
+    for section in ("identity", "owner_profile"):
+        for name, value in rest.pop(section, {}).items():
+            yield Entry(section, name, value)
+    for section in ("project", "event", "task"):
+        for value in context.pop(f"{section}s", ()):
+            yield Entry(section, str(value.get(SECTIONS[section].key)), value)
+    for section, name in (("lesson", "critical_lessons"), (MEMORY, "hot_memories")):
+        for value in rest.pop(name, ()):
+            yield Entry(section, str(value.get(SECTIONS[section].key)), value)
+    for name, value in {**rest, **context}.items():
+        yield Entry(OTHER, name, value)
+
+
+def _title(entry: Entry) -> str:
+    return SECTIONS[entry.section].title
+
+
+def readable(value: Json) -> str:
+    """A JSON value in words: lists with commas, objects as they are written."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _number(value: Json, default: float) -> float:
+    usable = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if usable else default
+
+
+# Entering
+
+
+def fields_for(section: str, entry: Entry | None) -> list[Field]:
+    """The form's fields for a new or an existing entry of a section."""
+    key = SECTIONS[section].key
+    value: Json = {} if entry is None or not key else entry.value
+    name = "" if entry is None else entry.name
+    if not key:
+        text = "" if entry is None else entry.value
+        if not isinstance(text, str):
+            text = json.dumps(text, ensure_ascii=False, indent=1)
+        fields = [Field("name", "Name", name, "such as role or timezone")]
+        return [*fields, Field("value", "Value", text, lines=4)]
+
+    def status(default: str) -> Field:
+        return Field("status", "Status", str(value.get("status", default)), words=_STATUSES)
+
+    if section == "project":
+        about = str(value.get("description", ""))
+        fields = [Field("name", "Name", name), status("active")]
+        return [*fields, Field("description", "Description", about, lines=3)]
+    fields = [Field("text", "Text", name, lines=4)]
+    if section == "task":
+        fields.append(status("pending"))
+    if section == "lesson":
+        importance = f"{_number(value.get('importance'), 0.7):g}"
+        fields += [
+            Field("category", "Category", str(value.get("category", "general"))),
+            memory_actions.importance_field(importance),
+        ]
+    return fields
+
+
+def entered(section: str, values: dict[str, str], entry: Entry | None) -> Entry:
+    """The entry that was entered; what the form does not show of the one before stays.
+
+    Raises:
+        ValueError: a value is missing or of the wrong kind.
+    """
+    fields: dict[str, Json] = {name: text.strip() for name, text in values.items()}
+    key = SECTIONS[section].key or "name"
+    if not fields[key]:
+        raise ValueError(f"give it a {key}")
+    if not SECTIONS[section].key:
+        if entry is not None and not isinstance(entry.value, str):
+            try:
+                fields["value"] = json.loads(fields["value"])
+            except ValueError:
+                raise ValueError(
+                    'write it as JSON, such as ["tea", "coffee"], 7 or "words"'
+                ) from None
+        return Entry(section, fields["name"], fields["value"])
+    if section == "lesson":
+        fields["importance"] = memory_actions.importance_of(fields["importance"])
+    before = {} if entry is None else entry.value
+    # An empty field is left out, unless the entry had it before.
+    fields = {name: value for name, value in fields.items() if value != "" or name in before}
+    return Entry(section, fields[key], {**before, **fields})
+
+
+# Changing, on a thread
+
+
+def _replace(client: Client, old: Entry | None, new: Entry | None) -> tuple[str, ...]:
+    """Set an entry in place of another; None stands for none. Returns the daemon's warnings."""
+    warnings: tuple[str, ...] = ()
+    if new is not None:
+        # First the new one: if it is refused, nothing is lost.
+        update = new.value if SECTIONS[new.section].key else {new.name: new.value}
+        answer = client.hot_update(new.section, update)
+        warnings = tuple(answer.warnings or ())
+    if old is not None and (new is None or old.name != new.name):
+        client.hot_remove(old.section, old.name)
+    return warnings
+
+
+def _replaced(client: Client, old: Entry | None, new: Entry | None) -> Done:
+    did = "added" if old is None else "removed" if new is None else "changed"
+    warnings = _replace(client, old, new)
+    return Done("; ".join((f"{did} 1 entry", *warnings)), lambda again: _replace(again, new, old))
+
+
+# Actions
+
+
+async def _add(view: HotView) -> None:
+    choices = [(key, section.entry) for key, section in SECTIONS.items() if section.entry]
+    if view.row is not None:
+        # What one looks at comes first.
+        choices.sort(key=lambda pair: pair[0] != view.row.section)
+    section = await view.app.choose_from("Add", choices)
+    if section is not None:
+        await _form(view, section, None)
+
+
+async def _edit(view: HotView, entry: Entry) -> None:
+    """Edit the entry; of a memory, show all."""
+    if entry.section == MEMORY:
+        memory = await view.call(Client.get, entry.name)
+        if memory is not None:
+            view.app.push_screen(MemoryDetail(view, memory))
+    elif entry.section == OTHER:
+        view.app.flash("another program keeps this here; it is left as it is", "warning")
+    elif not view.app.read_only:
+        await _form(view, entry.section, entry)
+
+
+async def _form(view: HotView, section: str, entry: Entry | None) -> None:
+    async def save(values: dict[str, str]) -> None:
+        new = entered(section, values, entry)
+        if new != entry:
+            await view.change(partial(_replaced, old=entry, new=new))
+
+    title = f"{'Add' if entry is None else 'Edit'} {SECTIONS[section].entry}"
+    await view.enter(title, fields_for(section, entry), save)
+
+
+async def _remove(view: HotView, entry: Entry) -> None:
+    """Remove the entry; of a hot memory, its pin."""
+    if entry.section == MEMORY:
+        memory = await view.call(Client.get, entry.name)
+        if memory is not None and memory.pinned:
+            await memory_actions.pin(view, memory)
+        elif memory is not None:
+            words = "it is hot by its score; enter opens it, d there forgets it"
+            view.app.flash(words, "warning")
+    elif entry.section != OTHER:
+        effects = (view.text_of(entry), "", "It is no longer in the agent's context.")
+        if await view.app.confirm("Remove this entry", *effects, word="remove"):
+            await view.do(partial(_replaced, old=entry, new=None))
+
+
+class HotView(ResourceView):
+    """The size, the entries, and the entry under the cursor with what each section takes."""
 
     DEFAULT_CSS = """
     HotView > Gauge { margin: 0 1; }
-    HotView > Horizontal { height: 1fr; margin-top: 1; }
-    HotView Choices { width: 1fr; height: 1fr; }
-    HotView #sizes { width: 40; height: auto; padding: 0 1; margin-left: 1; }
-    Screen.-narrow HotView #sizes, Screen.-normal HotView #sizes { display: none; }
-    Screen.-low HotView > Horizontal { margin-top: 0; }
+    HotView .detail { height: 6; max-height: 40%; border-top: solid $border-blurred; }
+    Screen.-low HotView .detail { display: none; }
+    Screen.-wide HotView .part { layout: horizontal; }
+    Screen.-wide HotView .detail {
+        width: 44; height: 1fr; max-height: 100%; border-top: none;
+        border-left: solid $border-blurred;
+    }
     """
-    WATCHES: ClassVar[frozenset[str]] = frozenset({"hot.", "memory."})
-    WRITES: ClassVar[frozenset[str]] = frozenset({"add", "edit", "remove"})
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("a", "add", "Add"),
-        Binding("e", "edit", "Edit"),
-        Binding("d", "remove", "Remove"),
-    ]
+    WATCHES = frozenset({"hot.", "memory."})
+    ACTIONS = (
+        Action("a", "Add", _add, writes=True),
+        Action("e", "Edit", _edit, writes=True, row=True),
+        Action("d", "Remove", _remove, writes=True, row=True),
+    )
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        # The entry in each line of the list; None: a title.
-        self._lines: list[Entry | None] = []
-        self._actions = MemoryActions(self)
-
-    def compose(self) -> ComposeResult:
-        """The size, the entries, and what each section takes of it."""
+    def head(self) -> Iterable[Widget]:
+        """The size."""
         yield Gauge("Hot state")
-        with Horizontal():
-            yield Choices()
-            yield Static(id="sizes")
 
-    @property
-    def options(self) -> Choices:
-        """The list."""
-        return self.query_one(Choices)
+    def parts(self) -> Mapping[str, Part[Entry]]:
+        """The entries."""
+        self.reset()
+        return {
+            "entries": Part(
+                "Entries",
+                [
+                    Column("Section", 12, lambda entry: Text(_title(entry), self.paint("primary"))),
+                    Column("Entry", 0, self.text_of),
+                    Column("Size", 7, lambda entry: size(entry.size), least=70, right=True),
+                ],
+                lambda entry: entry.name,
+                "nothing yet: a adds an entry",
+                rows=lambda: self._entries,
+                copied=lambda entry: entry.text,
+                detail=self._explained,
+                open=Action("", "Open", _edit, row=True),
+                brief=self._two_lines,
+                two_lines_below=60,
+            )
+        }
 
-    @property
-    def entry(self) -> Entry | None:
-        """The entry under the cursor."""
-        at = self.options.highlighted
-        return self._lines[at] if at is not None and at < len(self._lines) else None
-
-    def first_focus(self) -> Widget:
-        """The list."""
-        return self.options
-
-    def copied(self) -> str:
-        """The entry under the cursor."""
-        entry = self.entry
-        if entry is None:
-            return ""
-        text = entry.value.get("text") if isinstance(entry.value, dict) else None
-        return str(text or hot_entries.readable(entry.value))
-
-    async def show(self, what: str) -> None:
-        """Select the entry with this name."""
-        at = next((n for n, one in enumerate(self._lines) if one and one.name == what), None)
-        if at is not None:
-            self.options.highlighted = at
+    def reset(self) -> None:
+        """Read everything again."""
+        self._entries: list[Entry] = []
+        self._max_bytes = 1
 
     async def update(self) -> None:
         """Read the state, and draw it."""
-        found = await self.call(Client.hot)
-        if found is None:
-            return
-        self.query_one(Gauge).set_bytes(found.size_bytes, found.max_bytes)
-        self._draw(list(hot_entries.entries_of(found.state)), found.max_bytes)
+        answer = await self.call(Client.hot)
+        if answer is not None:
+            self._entries, self._max_bytes = [*entries_of(answer.state)], answer.max_bytes
+            self.query_one(Gauge).set_bytes(answer.size_bytes, answer.max_bytes)
+            self.draw()
 
-    def _draw(self, entries: list[Entry], most: int) -> None:
-        before, at = self.entry, self.options.highlighted
-        lines: list[Entry | None] = []
-        drawn: list[Text] = []
-        sizes = Text().append("Where the room goes\n", "bold")
-        for title, group in groupby(entries, lambda entry: entry.title):
-            found = list(group)
-            used = sum(entry.size for entry in found)
-            head = Text().append(f" {title} ", self.paint("primary", bold=True))
-            head.append(f"{len(found)}, {size(used)}")
-            lines.append(None)
-            drawn.append(head)
-            for entry in found:
-                lines.append(entry)
-                line = hot_entries.line_of(entry, self)
-                drawn.append(line)
-            full, empty = bar(used / most, _BAR)
-            sizes.append(f"{title:<13}").append(full, self.paint("primary"))
-            sizes.append(empty, "dim").append(f" {size(used):>8}\n")
-        if not entries:
-            lines, drawn = [None], [Text("  nothing yet: a adds an entry")]
-        sizes.append("\nHot memories fill what the rest leaves; a pinned one comes first.", "dim")
-        self._lines = lines
-        titles = frozenset(n for n, line in enumerate(lines) if line is None)
-        self.options.fill(drawn, titles)
-        self.query_one("#sizes", Static).update(sizes)
-        self._select(before, at)
+    def _two_lines(self, entry: Entry) -> tuple[Text, Text]:
+        section = Text(_title(entry), self.paint("primary")).append(f"  {size(entry.size)}", "dim")
+        return self.text_of(entry), section
 
-    def _select(self, before: Entry | None, at: int | None) -> None:
-        known = [number for number, line in enumerate(self._lines) if line is not None]
-        if not known:
-            return
-        same = (
-            n
-            for n in known
-            if before is not None
-            and (one := self._lines[n]) is not None
-            and (one.section, one.name) == (before.section, before.name)
+    def _explained(self, entry: Entry) -> Text:
+        text = self.text_of(entry)
+        if not self.screen.has_class("-wide"):
+            return text
+        text.append("\n\nWhere the room goes\n", "bold")
+        for title, group in groupby(self._entries, _title):
+            entries = [*group]
+            used = sum(entry.size for entry in entries)
+            full, empty = bar(used / self._max_bytes, _BAR)
+            text.append(f"{title:<12} {len(entries):>3} ").append(full, self.paint("primary"))
+            text.append(empty, "dim").append(f" {size(used):>8}\n")
+        words = "\nHot memories fill what the rest leaves; a pinned one comes first."
+        return text.append(words, "dim")
+
+    def text_of(self, entry: Entry) -> Text:
+        """An entry in one line."""
+        value, line = entry.value, Text()
+        if not SECTIONS[entry.section].key:
+            line.append(f"{self.shown(entry.name).plain}: ", "dim")
+            return line.append_text(self.shown(readable(value)))
+        if entry.section == "project":
+            line.append(self.shown(entry.name).plain, "bold")
+        elif entry.section == "task":
+            done = str(value.get("status", "")).lower() in _DONE
+            line.append("✓ " if done else "○ ", self.paint("success" if done else "warning"))
+            line.append_text(self.shown(entry.name))
+        elif entry.section in {"lesson", MEMORY}:
+            word, color = grade(_number(value.get("importance"), 0.5))
+            line.append(f"{word:<9} ", self.paint(color)).append_text(self.shown(entry.text))
+        else:
+            line.append_text(self.shown(entry.name))
+        for name in ("status", "description", "category"):
+            if value.get(name) and not (entry.section == "task" and name == "description"):
+                line.append(f"  {self.shown(readable(value[name])).plain}", "dim")
+        when = _number(value.get("timestamp"), 0.0)
+        return line.append(
+            f"  {self.ago(when)}" if when and entry.section == "event" else "", "dim"
         )
-        near = min(known, key=lambda number: abs(number - (at or 0)))
-        self.options.highlighted = next(same, near)
-
-    # Changes
-
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Enter edits, and opens a memory."""
-        event.stop()
-        self.action_edit()
-
-    @work
-    async def action_add(self) -> None:
-        """Add an entry to a section."""
-        here = self.entry
-        choices = [(key, words) for key, _, words in SECTIONS]
-        if here is not None:
-            # What one looks at comes first.
-            choices.sort(key=lambda pair: pair[0] != here.section)
-        section = await self.app.choose_from("Add", choices)
-        if section is not None:
-            await self._form(section, None)
-
-    @work
-    async def action_edit(self) -> None:
-        """Change the entry."""
-        entry = self.entry
-        if entry is None:
-            return
-        if entry.section == MEMORY:
-            memory = await self.call(Client.get, entry.name)
-            if memory is not None:
-                self.app.push_screen(MemoryDetail(self, memory))
-        elif entry.section == OTHER:
-            self.app.flash("another program keeps this here; it is left as it is", "warning")
-        elif not self.app.read_only:
-            await self._form(entry.section, entry)
-
-    @work
-    async def action_remove(self) -> None:
-        """Remove the entry; of a hot memory, its pin."""
-        entry = self.entry
-        if entry is None or entry.section == OTHER:
-            return
-        if entry.section == MEMORY:
-            await self._unpin(entry)
-            return
-        line = hot_entries.line_of(entry, self)
-        effects = (line, "", "It is no longer in the agent's context.")
-        if await self.app.confirm("Remove this entry", *effects, word="remove"):
-            await self.do(partial(hot_entries.remove, entry=entry))
-
-    async def _unpin(self, entry: Entry) -> None:
-        memory = await self.call(Client.get, entry.name)
-        if memory is not None and memory.pinned:
-            await self._actions.pin(memory)
-        elif memory is not None:
-            self.app.flash("it is hot by its score; enter opens it, d there forgets it", "warning")
-
-    async def _form(self, section: str, entry: Entry | None) -> None:
-        async def save(values: dict[str, str]) -> None:
-            new = hot_entries.entered(section, values, entry)
-            if new != entry:
-                await self.change(partial(hot_entries.put, entry=new, before=entry))
-
-        what = next(words for key, _, words in SECTIONS if key == section)
-        title = f"{'Add' if entry is None else 'Edit'} {what}"
-        await self.enter(title, hot_entries.fields_for(section, entry), save)

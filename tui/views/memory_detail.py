@@ -1,12 +1,14 @@
-"""One memory in full: its text, why it was found, its origin and its history."""
+"""One memory in full: its text, why it answers, its origin and its history."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, Final
 
+import msgspec
 from rich.console import Group
 from rich.text import Text
-from textual import work
+from textual import getters, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
@@ -14,19 +16,17 @@ from textual.widgets import OptionList, Static
 
 from thermocline.daemon.client import Client, ClientError
 from thermocline.daemon.client.wording import ago, moment
-from thermocline.daemon.shapes.history import VersionList
-from thermocline.daemon.shapes.memory import MemoryView
-from thermocline.daemon.shapes.recall import HitView
+from thermocline.daemon.schemas.memory import MemoryView, VersionList
+from thermocline.daemon.schemas.recall import HitView
 
-from ..dialogs.dialog import Dialog
+from ..dialogs import Dialog
+from ..session import Session
 from ..text import one_line
-from ..widgets.choices import Choices
-from . import memory_text
-from .memory_actions import KEYS, MemoryActions
-from .view import View
+from . import memory_actions, memory_text
+from .view import Action, View
 
-_MERGED: Final = 50
-_VALUE: Final = 160
+_MAX_MERGED: Final = 50
+_MAX_VALUE: Final = 160
 # What an earlier version lacks has the value that it has by default.
 _DEFAULTS: Final[dict[str, Any]] = {
     "type": "semantic",
@@ -44,7 +44,7 @@ class MemoryDetail(Dialog[None]):
 
     Args:
         view: does what is asked for, and is drawn again afterwards.
-        memory: the memory, or the hit that was found.
+        memory: the memory, or the hit of a search.
     """
 
     DEFAULT_CSS = """
@@ -62,21 +62,28 @@ class MemoryDetail(Dialog[None]):
     MemoryDetail #text { height: auto; }
     MemoryDetail #why { height: auto; margin-top: 1; }
     MemoryDetail .title { color: $text-muted; text-style: bold; margin-top: 1; }
-    MemoryDetail Choices { height: auto; max-height: 14; }
+    MemoryDetail OptionList { max-height: 14; background: transparent; }
+    MemoryDetail OptionList > .option-list--option-highlighted {
+        background: transparent; color: $foreground; text-style: none;
+    }
+    MemoryDetail OptionList:focus > .option-list--option-highlighted { text-style: reverse; }
     MemoryDetail #hint { dock: bottom; color: $text-muted; height: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "leave", "Close", key_display="esc"),
-        *KEYS,
+        *(
+            Binding(action.key, f"do('{action.key}')", action.label)
+            for action in memory_actions.ACTIONS
+        ),
         Binding("u", "app.undo", "Undo"),
         Binding("y", "copy", "Copy", show=False),
     ]
+    app = getters.app(Session)
 
     def __init__(self, view: View, memory: MemoryView) -> None:
         super().__init__()
         self._view = view
         self.memory = memory
-        self._actions = MemoryActions(view)
         self._versions = VersionList([])
         self._merged: list[MemoryView] = []
         self._drawn: object = None
@@ -96,8 +103,15 @@ class MemoryDetail(Dialog[None]):
                 ("merged", "Merged into it: enter parts them again"),
             ):
                 yield Static(title, id=f"{name}-title", classes="title")
-                yield Choices(id=name)
-        yield Static(self._hint(), id="hint")
+                yield OptionList(id=name)
+        actions = () if self.app.read_only else memory_actions.ACTIONS
+        keys = [(action.key, action.label.lower()) for action in actions] + [("u", "undo")] * bool(
+            actions
+        )
+        hint = Text(" ")
+        for key, words in [*keys, ("esc", "close")]:
+            hint.append(key, self._view.paint("accent", bold=True)).append(f" {words}  ")
+        yield Static(hint, id="hint")
 
     def on_mount(self) -> None:
         """Show what is known, and read the rest."""
@@ -110,31 +124,24 @@ class MemoryDetail(Dialog[None]):
     @work(exclusive=True)
     async def read(self) -> None:
         """Read memory, versions and what was merged into it."""
-        found = await self._view.call(_all_of, self.memory.id)
+        answers = await self._view.call(_all_of, self.memory.id)
         if not (self.is_attached and self.app.is_running):
             return
-        if found is None:
+        if answers is None:
             self.dismiss(None)
             return
-        memory, self._versions, self._merged = found
+        memory, self._versions, self._merged = answers
         if not isinstance(self.memory, HitView) or memory.text != self.memory.text:
             self.memory = memory
         else:
-            for name in MemoryView.__struct_fields__:
-                setattr(self.memory, name, getattr(memory, name))
+            fields = {name: getattr(memory, name) for name in MemoryView.__struct_fields__}
+            self.memory = msgspec.structs.replace(self.memory, **fields)
         self._draw()
 
     def _follow(self) -> None:
         if self._view.updates != self._seen:
             self._seen = self._view.updates
             self.read()
-
-    def _hint(self) -> Text:
-        changes = [(one.key, one.description.lower()) for one in KEYS] + [("u", "undo")]
-        text = Text(" ")
-        for key, words in [*([] if self.app.read_only else changes), ("esc", "close")]:
-            text.append(key, self._view.paint("accent", bold=True)).append(f" {words}  ")
-        return text
 
     # Drawing
 
@@ -159,14 +166,13 @@ class MemoryDetail(Dialog[None]):
         origin = memory_text.provenance(memory, device if isinstance(device, str) else "", view)
         self.query_one("#from", Static).update(memory_text.lined(origin))
         self._fill("versions", [self._version(n) for n in range(len(self._versions.results))])
-        self._fill("merged", [self._merged_line(one) for one in self._merged])
+        self._fill("merged", [self._merged_line(merged) for merged in self._merged])
 
     def _fill(self, name: str, lines: list[Text]) -> None:
-        options = self.query_one(f"#{name}", Choices)
+        options = self.query_one(f"#{name}", OptionList)
         at = options.highlighted or 0
-        options.fill(lines)
-        if lines:
-            options.highlighted = min(at, len(lines) - 1)
+        options.set_options(lines)
+        options.highlighted = min(at, len(lines) - 1) if lines else None
         options.display = self.query_one(f"#{name}-title").display = bool(lines)
 
     def _version(self, at: int) -> Text:
@@ -196,8 +202,8 @@ class MemoryDetail(Dialog[None]):
         value = data.get(name, _DEFAULTS.get(name, ""))
         if isinstance(value, (list, tuple)):
             value = ", ".join(map(str, value))
-        text = " ".join(str(value)[: 4 * _VALUE].split())
-        cut = text if len(text) <= _VALUE else f"{text[:_VALUE]}…"
+        text = one_line(str(value)[: 4 * _MAX_VALUE])
+        cut = text if len(text) <= _MAX_VALUE else f"{text[:_MAX_VALUE]}…"
         return self._view.shown(cut) if cut else Text("nothing", "dim")
 
     def _merged_line(self, merged: MemoryView) -> Text:
@@ -208,7 +214,7 @@ class MemoryDetail(Dialog[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         """Nothing is changed in a read-only view."""
-        return not (self.app.read_only and action == "memory")
+        return not (self.app.read_only and action == "do")
 
     def action_copy(self) -> None:
         """Copy the text."""
@@ -216,13 +222,13 @@ class MemoryDetail(Dialog[None]):
         self.app.flash("copied")
 
     @work
-    async def action_memory(self, action: str) -> None:
-        """Do something with it, see `MemoryActions`; once it is forgotten, close the page."""
-        done = await getattr(self._actions, action)(self.memory)
-        if done and action == "forget":
+    async def action_do(self, key: str) -> None:
+        """Do something with it, see `memory_actions`; once it is forgotten, close the page."""
+        action = next(item for item in memory_actions.ACTIONS if item.key == key)
+        if await action.run(self._view, self.memory) and action.run is memory_actions.forget:
             self.dismiss(None)
-        else:
-            self._changed(done)
+        elif self.is_attached:
+            self.read()
 
     @work
     async def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
@@ -231,13 +237,12 @@ class MemoryDetail(Dialog[None]):
         if self.app.read_only:
             return
         if event.option_list.id == "merged":
-            self._changed(await self._actions.unmerge(self._merged[event.option_index]))
+            merged = self._merged[event.option_index]
+            change = partial(memory_actions.unmerge, merged=merged)
         else:
             number = self._versions.results[event.option_index].number
-            self._changed(await self._actions.put_back(self.memory, number))
-
-    def _changed(self, done: bool) -> None:
-        if done and self.is_attached:
+            change = partial(memory_actions.put_back, key=self.memory.id, number=number)
+        if await self._view.do(change) and self.is_attached:
             self.read()
 
 
@@ -248,5 +253,12 @@ def _all_of(client: Client, memory_id: str) -> tuple[MemoryView, VersionList, li
         versions = client.history(memory_id, limit=100)
     except ClientError:
         versions = VersionList([])
-    merged = client.list(merged_into=memory_id, limit=_MERGED).results
+    merged = client.list(merged_into=memory_id, limit=_MAX_MERGED).results
     return memory, versions, list(merged)
+
+
+def _open(view: View, memory: MemoryView) -> None:
+    view.app.push_screen(MemoryDetail(view, memory))
+
+
+OPEN: Final = Action("", "Open", _open, row=True)

@@ -1,4 +1,4 @@
-"""Memories as texts for the screen: cells of the table, all that is known of one, why it was found.
+"""Memories on the screen: columns of tables, all that is known of one, why it answers a question.
 
 What was stored goes to the screen through `View.shown` alone.
 """
@@ -8,54 +8,52 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final, TypeAlias
 
 from msgspec import UNSET
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from thermocline.daemon.client import Client
 from thermocline.daemon.client.wording import ago, moment, number_of
-from thermocline.daemon.shapes.memory import MemoryView
-from thermocline.daemon.shapes.recall import Explanation, HitView
+from thermocline.daemon.schemas.memory import MemoryPage, MemoryView
+from thermocline.daemon.schemas.recall import Explanation, HitView
 
+from ..charts import bar
+from ..table import PAGE, Column
 from ..text import one_line
-from ..widgets.gauge import bar
+from .resource import ResourceView
+from .view import View
 
-if TYPE_CHECKING:
-    from .view import View
+Columns: TypeAlias = list[Column[MemoryView]]
 
-# From which importance on a memory is called so.
-GRADES: Final = (
-    (0.8, "Critical", "error"),
-    (0.6, "Important", "warning"),
-    (0.4, "Useful", "primary"),
-)
-TRIVIAL: Final = ("Trivial", "secondary")
+# From which importance on a memory is called so. That of most, by default, has no colour.
+_GRADES: Final = ((0.8, "Critical", "error"), (0.6, "Important", ""), (0.4, "Useful", "primary"))
+_TRIVIAL: Final = ("Trivial", "secondary")
 _TIERS: Final = {"hot": ("▲", "error"), "warm": ("●", "warning"), "cold": ("▽", "primary")}
 _FROZEN: Final = ("◇", "secondary")
-_SHORT_TYPES: Final = {"semantic": "fact", "episodic": "event", "procedural": "how-to"}
+_TYPES: Final = {"semantic": "fact", "episodic": "event", "procedural": "how-to"}
 _PARTS: Final = ("match", "recency", "importance")
 # A cell of the table is never longer.
 _CELL: Final = 600
 _WORD: Final = re.compile(r"\w+")
 _LABEL: Final = 12
+# From these widths of the table on there is a column of its own for the subject of a memory. The
+# text has more than half of the row at every width: a column is shown from the width on at which
+# that still holds, with all that come before it.
+_SUBJECT: Final = 176
 
 
 def grade(importance: float) -> tuple[str, str]:
-    """The word for an importance, and the name of its colour."""
-    return next(((word, color) for least, word, color in GRADES if importance >= least), TRIVIAL)
+    """The word for an importance, and the name of its colour, or ""."""
+    return next(((word, color) for least, word, color in _GRADES if importance >= least), _TRIVIAL)
 
 
 def tier_of(memory: MemoryView, view: View) -> Text:
     """`▲ hot`; what is pinned says so."""
     mark, color = _TIERS.get(memory.tier, _FROZEN)
     return Text(f"{'◆' if memory.pinned else mark} {memory.tier}", view.paint(color))
-
-
-def type_word(kind: str) -> str:
-    """A type in a word as people use it."""
-    return _SHORT_TYPES.get(kind, kind)
 
 
 def short(value: float) -> str:
@@ -66,6 +64,93 @@ def short(value: float) -> str:
 def age(when: float, now: float) -> str:
     """`3 d`, for a column."""
     return ago(when, now).removesuffix(" ago")
+
+
+async def read_pages(view: ResourceView, part: str, **filters: Any) -> bool:
+    """Fill a part with the pages of memories that are on the screen; whether that succeeded."""
+    pages: dict[int, list[MemoryView]] = {}
+    total, table = 0, view.table_of(part)
+    for page in table.wanted():
+        answer = await view.call(_page, filters, page)
+        if answer is None:
+            return False
+        pages[page], total = answer.results, answer.total
+    table.put(total, pages)
+    return True
+
+
+def _page(client: Client, filters: dict[str, Any], page: int) -> MemoryPage:
+    return client.list(**filters, limit=PAGE, offset=page * PAGE)
+
+
+def columns_of(view: View, *, hits: bool = False) -> Columns:
+    """The columns of a list of memories, or of the answers to a question."""
+
+    def grade_word(memory: MemoryView) -> Text:
+        return _grade(memory, view)
+
+    def tier(memory: MemoryView) -> Text:
+        return tier_of(memory, view)
+
+    def category(memory: MemoryView) -> Text:
+        return _category(memory, view)
+
+    def subject(memory: MemoryView) -> Text:
+        return view.shown(one_line(memory.subject[:200]))
+
+    def text(memory: MemoryView) -> Text:
+        return head_of(memory, view, subject=hits or view.size.width < _SUBJECT)
+
+    def uses(memory: MemoryView) -> Text:
+        return Text(f"{memory.access_count:,}" if memory.access_count else "", "dim")
+
+    if hits:
+        return [
+            Column("Relevance", 11, lambda memory: _relevance(memory, view)),
+            Column("Importance", 10, grade_word, "importance", least=128),
+            Column("Tier", 8, tier, least=104),
+            Column("Category", 14, category, "category", least=84, keep_end=True),
+            Column("Text", 0, text),
+            Column("Age", 6, lambda memory: _age(memory, view), "age", right=True),
+        ]
+    return [
+        Column("Importance", 11, grade_word, "importance", least=104),
+        Column("Score", 5, lambda memory: short(memory.score), "score", right=True, least=118),
+        Column("Tier", 8, tier, "score", least=50),
+        Column("Type", 6, lambda memory: _TYPES.get(memory.type, memory.type), "type", least=148),
+        Column("Category", 14, category, "category", least=78, keep_end=True),
+        Column("Subject", 12, subject, "subject", least=_SUBJECT),
+        Column("Text", 0, text),
+        Column("Uses", 5, uses, "uses", least=132, right=True),
+        Column("Age", 6, lambda memory: _age(memory, view), "age", right=True),
+    ]
+
+
+def two_lines(memory: MemoryView, view: View) -> tuple[Text, Text]:
+    """A row of two lines: its text, and its facts."""
+    first = _relevance(memory, view) if isinstance(memory, HitView) else _grade(memory, view)
+    facts = first.append(" ").append_text(tier_of(memory, view)).append("  ")
+    facts.append_text(_age(memory, view)).append("  ").append_text(_category(memory, view))
+    return head_of(memory, view, subject=True), facts
+
+
+def _grade(memory: MemoryView, view: View) -> Text:
+    word, color = grade(memory.importance)
+    return Text(f"{word:<9}", view.paint(color))
+
+
+def _category(memory: MemoryView, view: View) -> Text:
+    return Text(view.shown(memory.category).plain, "dim")
+
+
+def _age(memory: MemoryView, view: View) -> Text:
+    return Text(age(memory.created_at, view.app.now()), "dim")
+
+
+def _relevance(memory: MemoryView, view: View) -> Text:
+    value = memory.relevance if isinstance(memory, HitView) else 0.0
+    full, empty = bar(value, 6)
+    return Text(full, view.paint("accent")).append(empty, "dim").append(f" {value:.2f}")
 
 
 def head_of(memory: MemoryView, view: View, *, subject: bool) -> Text:
@@ -96,15 +181,15 @@ def mark(text: Text, words: Sequence[str], view: View) -> None:
     wanted = [_folded(word) for word in words]
     if not wanted:
         return
-    for found in _WORD.finditer(text.plain):
-        token = _folded(found[0])
+    for match in _WORD.finditer(text.plain):
+        token = _folded(match[0])
         if any(_same(token, word) for word in wanted):
-            text.stylize(style, *found.span())
+            text.stylize(style, *match.span())
 
 
 def _folded(word: str) -> str:
     apart = unicodedata.normalize("NFKD", word.casefold())
-    return "".join(one for one in apart if not unicodedata.combining(one))
+    return "".join(char for char in apart if not unicodedata.combining(char))
 
 
 def _same(token: str, word: str) -> bool:
@@ -112,52 +197,42 @@ def _same(token: str, word: str) -> bool:
     if token == word or (len(word) >= 4 and token.startswith(word)):
         return True
     common = 0
-    for one, other in zip(token, word, strict=False):
-        if one != other:
+    for ours, theirs in zip(token, word, strict=False):
+        if ours != theirs:
             break
         common += 1
     return common >= 4 and common >= max(len(token), len(word)) - 3
 
 
 def explained(hit: HitView, view: View, columns: int) -> Text:
-    """Why a hit was found: a bar for the relevance, each part of the order, and each signal."""
-    text = Text(no_wrap=True)
-    _bar(text, "relevance", hit.relevance, view.paint("accent"), columns)
-    parts = hit.parts
-    if not isinstance(parts, Explanation):
-        return text
-    for name in _PARTS:
-        _bar(text, name, getattr(parts, name), view.paint("primary"), columns)
-    highest = max(parts.signals.values(), default=0.0)
-    for name, value in sorted(parts.signals.items(), key=lambda pair: -pair[1]):
-        _bar(text, f"  {name}", value, view.paint("secondary"), columns, highest or 1.0)
+    """Why a memory answers: a bar for the relevance, each part of the order, and each signal."""
+    text, parts = Text(no_wrap=True), hit.parts
+    bars = [("relevance", hit.relevance, "accent", 1.0)]
+    if isinstance(parts, Explanation):
+        bars += [(name, getattr(parts, name), "primary", 1.0) for name in _PARTS]
+        highest = max(parts.signals.values(), default=0.0) or 1.0
+        signals = sorted(parts.signals.items(), key=lambda pair: -pair[1])
+        bars += [(f"  {name}", value, "secondary", highest) for name, value in signals]
+    for label, value, color, top in bars:
+        full, empty = bar(value / top, max(4, min(30, columns - _LABEL - 7)))
+        text.append("\n" * bool(text)).append(f"{label:<{_LABEL}}")
+        text.append(full, view.paint(color)).append(empty, "dim").append(f" {value:5.2f}")
     return text
 
 
 def reasons(hit: HitView, view: View) -> Iterator[tuple[str, Text]]:
-    """What else was found of a hit: words, neighbours, category."""
+    """What else speaks for a hit: words, neighbours, category."""
     parts = hit.parts
     if not isinstance(parts, Explanation):
         return
     if parts.words:
         yield "words", view.shown(", ".join(parts.words))
-    if parts.lenders:
-        yield "neighbours", Text(", ".join(key[:8] for key in parts.lenders))
+    if parts.neighbours:
+        yield "neighbours", Text(", ".join(key[:8] for key in parts.neighbours))
     if parts.path:
         yield "named by", view.shown(parts.path)
     if parts.reason:
         yield "reason", view.shown(parts.reason)
-
-
-def _bar(
-    text: Text, label: str, value: float, style: Style, columns: int, top: float = 1.0
-) -> None:
-    room = max(4, min(30, columns - _LABEL - 7))
-    full, empty = bar(value / top, room)
-    text.append("\n" * bool(text)).append(f"{label:<{_LABEL}}").append(full, style).append(
-        empty, "dim"
-    )
-    text.append(f" {value:5.2f}")
 
 
 def facts(memory: MemoryView, view: View) -> Iterator[tuple[str, Text]]:
@@ -165,12 +240,8 @@ def facts(memory: MemoryView, view: View) -> Iterator[tuple[str, Text]]:
     word, color = grade(memory.importance)
     yield "importance", Text(f"{word} {short(memory.importance)}", view.paint(color))
     tier = Text().append_text(tier_of(memory, view))
-    words = {
-        "pinned": memory.pinned,
-        "standing": memory.standing is True,
-        "archived": memory.archived,
-    }
-    tier.append("".join(f", {word}" for word, holds in words.items() if holds))
+    for name in ("pinned", "standing", "archived"):
+        tier.append(f", {name}" if getattr(memory, name) is True else "")
     yield "tier", tier
     yield "score", Text(short(memory.score))
     category = view.shown(memory.category)

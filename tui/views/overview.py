@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import Final
 
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
 from textual.widget import Widget
 from textual.widgets import Static
 
 from thermocline.daemon.client import Client
-from thermocline.daemon.client.wording import number_of, size
-from thermocline.daemon.shapes.files import FilesStats, IndexState
-from thermocline.daemon.shapes.stats import LiveMetrics, Stats
-from thermocline.daemon.shapes.status import AgentStatus, ModelStatus, Status
-from thermocline.daemon.shapes.sync import SyncStatus
-from thermocline.daemon.shapes.upkeep import UpkeepBrief
+from thermocline.daemon.client.wording import (
+    MODEL_STATES,
+    encoded_of,
+    number_of,
+    phase_of,
+    proof_of,
+    size,
+)
+from thermocline.daemon.schemas.files import FilesStats
+from thermocline.daemon.schemas.stats import LiveMetrics, Stats
+from thermocline.daemon.schemas.status import AgentStatus, ModelStatus, Status
+from thermocline.daemon.schemas.sync import SyncStatus
+from thermocline.daemon.schemas.upkeep import UpkeepBrief
 
-from ..health import verdict
+from ..charts import Facts, Gauge, Rows, Spark
 from ..text import plain, span
-from ..widgets.facts import Facts, Rows
-from ..widgets.gauge import Gauge
-from ..widgets.spark import Spark
-from .run_words import budget_of
-from .view import View
+from .upkeep import budget_of
+from .view import Action, View, redraw
 
 # Seconds between two readings of numbers that change without an event.
 _SLOW_SECONDS: Final = 30.0
@@ -36,9 +39,14 @@ _SPARKS: Final = (
     ("recalls", "recalls/min", ""),
     ("recall_p50_ms", "recall p50", " ms"),
     ("recall_p99_ms", "recall p99", " ms"),
-    ("outbox", "outbox", ""),
+    ("outbox", "to send", ""),
     ("sync_ms", "sync", " ms"),
 )
+
+
+def _read_again(view: OverviewView) -> None:
+    view.reset()
+    view.refresh_data()
 
 
 class OverviewView(View):
@@ -67,17 +75,19 @@ class OverviewView(View):
     }
     Screen.-wide.-tall OverviewView Spark { height: 5; }
     """
-    WATCHES: ClassVar[frozenset[str]] = frozenset({""})
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("r", "read_again", "Read again", show=False),
-    ]
+    WATCHES = frozenset({""})
+    ACTIONS = (Action("r", "Read again", _read_again, show=False),)
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self._agent: str | None = None
+        self.reset()
+
+    def reset(self) -> None:
+        """Read all numbers again."""
         self._stats: Stats | None = None
         self._files: FilesStats | None = None
         self._sync: SyncStatus | None = None
+        # When they were read, and how many events there were.
         self._read = self._read_live = float("-inf")
         self._seen = 0
 
@@ -130,19 +140,11 @@ class OverviewView(View):
         """The verdict with its reasons."""
         return str(self.query_one("#verdict", Static).content)
 
-    def action_read_again(self) -> None:
-        """Read all numbers again."""
-        self._read = self._read_live = float("-inf")
-        self.refresh_data()
-
     async def update(self) -> None:
         """Read what the status does not have, but not more often than it changes."""
         self._draw()
         now = self.app.now()
         happened = self.app.events_seen != self._seen
-        if self._agent != self.app.agent:
-            self._agent = self.app.agent
-            self._read = self._read_live = float("-inf")
         if happened or now - self._read >= _SLOW_SECONDS:
             self._seen, self._read = self.app.events_seen, now
             self._stats = await self.call(Client.stats) or self._stats
@@ -170,14 +172,14 @@ class OverviewView(View):
             facts["cold"] = iter([("cold", f"{agent.cold:,}, no cap; {agent.warm:,} are warm")])
             facts["replica"] = self._replica(agent)
             facts["work"] = self._work(agent.upkeep)
-            facts["files"] = self._indexed(agent.index)
+            facts["files"] = self._indexed(agent)
         for name, rows in facts.items():
             self.query_one(f"#{name}", Facts).set(rows)
 
     def _draw_health(self, status: Status) -> None:
-        found = verdict(self.snapshot)
+        verdict = self.snapshot.verdict
         text = Text()
-        text.append(f"{found.mark} {found.word}", self.paint(found.color, bold=True))
+        text.append(f"{verdict.mark} {verdict.word}", self.paint(verdict.color, bold=True))
         if not self.snapshot.connected:
             text.append(f"; what follows is as of {self.ago(self.snapshot.at)}\n")
             text.append(f"  {plain(self.snapshot.trouble)}; this view connects by itself")
@@ -189,9 +191,7 @@ class OverviewView(View):
             text.append(plain(problem.message)).append(f"  {self.ago(problem.since)}", "dim")
             if problem.hint:
                 text.append(f"\n  → {plain(problem.hint)}")
-        shown = self.query_one("#verdict", Static)
-        if shown.content != text:
-            shown.update(text)
+        redraw(self.query_one("#verdict", Static), text)
 
     def _draw_gauges(self, agent: AgentStatus) -> None:
         hot, warm, tree = (self.query_one(f"#{name}", Gauge) for name in ("hot", "warm", "tree"))
@@ -201,30 +201,22 @@ class OverviewView(View):
 
     def _replica(self, agent: AgentStatus) -> Rows:
         sync = agent.sync
-        phases = {"idle": "in step", "working": "sending and receiving", "stopped": "STOPPED"}
-        state = phases.get(sync.phase, sync.phase)
-        if sync.replica == "none":
-            state = "none, on this device alone"
-        elif sync.next_try is not None and sync.phase == "waiting":
-            state = f"next try {self.due(sync.next_try)}"
-        yield "state", Text(state, "bold")
+        alone = ", on this device alone" if sync.replica == "none" else ""
+        yield "state", Text(phase_of(sync, self.app.now()) + alone, "bold")
         if sync.message:
             yield "why", plain(sync.message)
         if sync.hint:
             yield "", f"→ {plain(sync.hint)}"
-        waiting = "nothing waits" if not agent.outbox else number_of(agent.outbox, "row", "rows")
+        waiting = "nothing" if not agent.outbox else number_of(agent.outbox, "row", "rows")
         lost = number_of(agent.conflicts, "conflict", "conflicts")
         if sync.replica != "none":
-            yield "outbox", f"{waiting}, {lost}"
+            yield "to send", f"{waiting}, {lost}"
             yield "success", self.ago(sync.last_success)
+            proof = self._sync.verification if self._sync is not None else None
+            mark = "" if proof is None else "✓ " if proof.verified else "✗ "
+            yield "restore", mark + plain(proof_of(proof, self.app.now()))
         elif agent.conflicts:
             yield "lost", lost
-        proof = self._sync.verification if self._sync is not None else None
-        if proof is not None:
-            how = "✓ would work" if proof.verified else "✗ WOULD NOT WORK"
-            yield "restore", f"{how}, {self.ago(proof.at)}"
-        elif sync.replica != "none":
-            yield "restore", "not rehearsed yet"
 
     def _work(self, upkeep: UpkeepBrief) -> Rows:
         if upkeep.running:
@@ -241,18 +233,15 @@ class OverviewView(View):
             yield "why", plain(upkeep.error)
 
     def _model(self, model: ModelStatus) -> Rows:
-        names = ", ".join(dict.fromkeys(one for many in model.models.values() for one in many))
-        states = {
-            "failing": "FAILING, rules until it answers",
-            "spent": "BUDGET SPENT, rules until tomorrow",
-            "missing": "litellm IS NOT INSTALLED, rules only",
-        }
-        yield "model", plain(names) or "none: rules only"
+        names = ", ".join(dict.fromkeys(name for names in model.models.values() for name in names))
+        state = MODEL_STATES.get(model.state, model.state)
+        yield "model", plain(names) or state
         if model.state != "off":
-            yield "state", states.get(model.state, model.state)
+            yield "state", state
         yield "today", f"{model.today.calls:,} calls, {model.today.tokens:,} tokens"
 
-    def _indexed(self, index: IndexState) -> Rows:
+    def _indexed(self, agent: AgentStatus) -> Rows:
+        index = agent.index
         watched = number_of(index.watched_files, "file", "files")
         if self._files is not None:
             watched += f", {number_of(self._files.chunks, 'chunk', 'chunks')}"
@@ -262,12 +251,14 @@ class OverviewView(View):
         yield "looked", self.ago(index.last_sync_at)
         if not index.watching:
             yield "", "changes are found by looking"
+        if agent.vectors is not None:
+            yield "vectors", encoded_of(agent.vectors)
 
     def _process(self, status: Status, agent: AgentStatus | None) -> Rows:
         since = self.app.now() - self.snapshot.at if self.snapshot.connected else 0.0
         agents = number_of(len(status.agents), "agent", "agents")
         yield "up", f"{span(max(status.uptime_seconds + since, 0.0))}, {agents}"
-        disk = size(agent.database_bytes) if agent is not None else "-"
+        disk = size(agent.size_bytes) if agent is not None else "-"
         yield "memory", f"{size(status.memory_bytes)}, on disk {disk}"
         yield "version", f"{status.version}, pid {status.pid}, {status.connections} clients"
 

@@ -6,23 +6,19 @@ import json
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from rich.text import Text
-from textual import work
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Container, VerticalScroll
-from textual.widgets import Input, Static
 
 from thermocline.daemon.client import Client
-from thermocline.daemon.shapes.config import ConfigKey
+from thermocline.daemon.schemas.status import ConfigChanged, ConfigKey
 
-from ..calls import Done
-from ..dialogs.form import Field
+from ..dialogs import Field
+from ..feed import Done
+from ..table import Column
 from ..text import plain, text_of
-from ..widgets.paged import Column, PagedTable
-from .filtered import FilteredView
+from .resource import Part, ResourceView
+from .view import Action
 
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "integer": (int,),
@@ -35,89 +31,110 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 }
 
 
-class SettingsView(FilteredView[ConfigKey]):
-    """The table, with the setting that is selected explained beside or below it.
+async def _edit(view: SettingsView, key: ConfigKey) -> None:
+    """Change the setting; a value is checked as it is typed, and by the daemon."""
 
-    A search selects a setting by its dotted key.
-    """
+    def checked(typed: str) -> str:
+        return f"{'✗' if fault(value_of(typed), key.schema) else '✓'} {plain(key.expected)}"
+
+    async def save(values: dict[str, str]) -> None:
+        value = value_of(values["value"])
+        if fault(value, key.schema):
+            raise ValueError(f"not written: {key.expected}")
+        words = f"set {key.key} to {text_of(value)}"
+        await view.change(partial(_set, key=key, words=words, value=value))
+
+    default = json.dumps(key.default, ensure_ascii=False)
+    more = "in force after a restart" if key.needs_restart else "in force at once"
+    now = key.value if isinstance(key.value, str) else json.dumps(key.value, ensure_ascii=False)
+    await view.enter(
+        plain(key.key),
+        [Field("value", "Value", now, meaning=checked)],
+        save,
+        *(plain(key.help), plain(f"Default {default}; {more}.")),
+    )
+
+
+async def _reset(view: SettingsView, key: ConfigKey) -> None:
+    """Take the setting out of the file, so that its default counts."""
+    if key.origin == "default":
+        view.app.flash("it is at its default", "warning")
+    else:
+        await view.do(partial(_set, key=key, words=f"{key.key} is at its default"))
+
+
+def _only_changed(view: SettingsView) -> None:
+    view.only_changed = not view.only_changed
+    view.draw()
+    view.app.flash("only changed settings" if view.only_changed else "all settings")
+
+
+_EDIT: Final = Action("e", "Edit", _edit, writes=True, row=True)
+
+
+class SettingsView(ResourceView):
+    """The table, with the setting that is selected explained beside or below it."""
 
     DEFAULT_CSS = """
-    SettingsView #halves { layout: vertical; height: 1fr; }
-    SettingsView #about { height: 7; padding: 0 1; border-top: solid $border-blurred; }
-    Screen.-low SettingsView #about { height: 4; }
-    Screen.-wide SettingsView #halves { layout: horizontal; }
+    SettingsView .part { layout: vertical; }
+    SettingsView .detail { height: 7; border-top: solid $border-blurred; }
+    Screen.-low SettingsView .detail { height: 4; }
+    Screen.-wide SettingsView .part { layout: horizontal; }
     Screen.-wide SettingsView PagedTable { width: 2fr; }
-    Screen.-wide SettingsView #about {
-        width: 1fr; height: 1fr; border-top: none; border-left: solid $border-blurred;
-        padding: 1 2;
+    Screen.-wide SettingsView .detail {
+        width: 1fr; height: 1fr; max-height: 100%; border-top: none;
+        border-left: solid $border-blurred; padding: 1 2;
     }
     """
-    WATCHES: ClassVar[frozenset[str]] = frozenset()
-    WRITES: ClassVar[frozenset[str]] = frozenset({"edit", "reset"})
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("e", "edit", "Edit"),
-        Binding("d", "reset", "To default"),
-        Binding("slash", "filter", "Filter", key_display="/"),
-        Binding("c", "only_changed", "Only changed"),
-        Binding("r", "refresh_data", "Read again", show=False),
-        Binding("escape", "leave_filter", "All", show=False),
-    ]
+    FILTER = "filter: part of a key, its help or its value"
+    ACTIONS = (
+        _EDIT,
+        Action("d", "To default", _reset, writes=True, row=True),
+        Action("slash", "Filter", lambda view: view.open_filter(), display="/"),
+        Action("c", "Only changed", _only_changed),
+        Action("r", "Read again", lambda view: view.refresh_data(), show=False),
+        Action("escape", "All", lambda view: view.leave_filter(), show=False),
+    )
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
+    def parts(self) -> Mapping[str, Part[ConfigKey]]:
+        """The settings."""
         self._keys: list[ConfigKey] = []
-        self._only_changed = False
-
-    def compose(self) -> ComposeResult:
-        """Filter, table, explanation."""
-        yield Input(placeholder="filter: part of a key, its help or its value")
-        with Container(id="halves"):
-            yield PagedTable[ConfigKey](
+        self.only_changed = False
+        return {
+            "keys": Part(
+                "Settings",
                 [
-                    Column("Setting", 0, lambda key: f"{_mark(key)} {plain(key.key)}"),
+                    Column(
+                        *("Setting", 0),
+                        lambda key: f"{' ' if key.origin == 'default' else '●'} {plain(key.key)}",
+                    ),
                     Column("Value", 12, self._value),
                     Column("From", 20, lambda key: _origin(key.origin), least=60, keep_end=True),
                 ],
                 lambda key: key.key,
-                empty="no setting fits",
+                "no setting fits",
+                rows=lambda: [key for key in self._keys if self._wanted(key)],
+                # As --set takes it.
+                copied=lambda key: f"{key.key}={json.dumps(key.value, ensure_ascii=False)}",
+                detail=self._explained,
+                open=_EDIT,
             )
-            with VerticalScroll(id="about", can_focus=False):
-                yield Static()
+        }
 
     async def update(self) -> None:
         """Read all settings."""
         page = await self.call(Client.config)
         if page is not None:
             self._keys = [*page.results]
-            self.redraw()
-
-    async def show(self, what: str) -> None:
-        """Select a setting by its key."""
-        self.line.value = ""
-        self._only_changed = False
-        if not self._keys:
-            await self.update()
-        self.redraw()
-        self.table.select(what)
-
-    def copied(self) -> str:
-        """The selected setting, as --set takes it."""
-        key = self.table.here
-        return "" if key is None else f"{key.key}={json.dumps(key.value, ensure_ascii=False)}"
-
-    def redraw(self) -> None:
-        """Draw the settings that fit; the selected one stays."""
-        self.table.fill([key for key in self._keys if self._fits(key)])
-        self._explain()
+            self.draw()
 
     def show_all(self) -> None:
         """Settings at their default too."""
-        self._only_changed = False
+        self.only_changed = False
 
-    def _fits(self, key: ConfigKey) -> bool:
-        text = f"{key.key} {key.help} {text_of(key.value)}".lower()
-        wanted = not self._only_changed or key.origin != "default"
-        return wanted and all(word in text for word in self.typed.lower().split())
+    def _wanted(self, key: ConfigKey) -> bool:
+        fits = self.fits(f"{key.key} {key.help} {text_of(key.value)}")
+        return fits and not (self.only_changed and key.origin == "default")
 
     def _value(self, key: ConfigKey) -> Text:
         value = self.shown(text_of(key.value))
@@ -125,13 +142,8 @@ class SettingsView(FilteredView[ConfigKey]):
             value.stylize(self.paint("accent", bold=True))
         return value
 
-    def _explain(self) -> None:
-        key, about = self.table.here, self.query_one("#about Static", Static)
-        if key is None:
-            about.update(Text("no setting fits", "dim"))
-            return
-        text = Text()
-        text.append(plain(key.key), "bold").append(f"\n{plain(key.help)}\n")
+    def _explained(self, key: ConfigKey) -> Text:
+        text = Text().append(plain(key.key), "bold").append(f"\n{plain(key.help)}\n")
         for name, value in (
             ("value", self.shown(text_of(key.value))),
             ("default", self.shown(text_of(key.default))),
@@ -140,82 +152,19 @@ class SettingsView(FilteredView[ConfigKey]):
             ("applies", Text("after a restart" if key.needs_restart else "at once")),
         ):
             text.append(f"\n{name:<8} ", "dim").append_text(value)
-        about.update(text)
-
-    def on_paged_table_moved(self) -> None:
-        """Explain what is selected."""
-        self._explain()
-
-    def on_paged_table_chosen(self) -> None:
-        """Enter edits."""
-        if not self.app.read_only:
-            self.action_edit()
-
-    # Actions
-
-    def action_only_changed(self) -> None:
-        """Show only settings that are not at their default, or all."""
-        self._only_changed = not self._only_changed
-        self.redraw()
-        self.app.flash("only changed settings" if self._only_changed else "all settings")
-
-    def action_refresh_data(self) -> None:
-        """Read all settings again."""
-        self.refresh_data()
-
-    @work
-    async def action_edit(self) -> None:
-        """Change the selected setting; a value is checked as it is typed, and by the daemon."""
-        key = self.table.here
-        if key is None:
-            return
-
-        def checked(typed: str) -> str:
-            return f"{'✗' if fault(value_of(typed), key.schema) else '✓'} {plain(key.expected)}"
-
-        async def save(values: dict[str, str]) -> None:
-            value = value_of(values["value"])
-            if fault(value, key.schema):
-                raise ValueError(f"not written: {key.expected}")
-            await self.change(partial(_set, key=key, value=value))
-
-        default = json.dumps(key.default, ensure_ascii=False)
-        more = "in force after a restart" if key.needs_restart else "in force at once"
-        notes = (plain(key.help), plain(f"Default {default}; {more}."))
-        now = key.value if isinstance(key.value, str) else json.dumps(key.value, ensure_ascii=False)
-        await self.enter(plain(key.key), [Field("value", "Value", now, told=checked)], save, *notes)
-
-    @work
-    async def action_reset(self) -> None:
-        """Take the selected setting out of the file, so that its default counts."""
-        key = self.table.here
-        if key is None or key.origin == "default":
-            self.app.flash("it is at its default", "warning")
-        else:
-            await self.do(partial(_reset, key=key))
+        return text
 
 
-def _set(client: Client, key: ConfigKey, value: Any) -> Done:
-    done = client.configure({key.key: value})
-    return _done(f"set {key.key} to {text_of(value)}", key, done.needs_restart)
+def _set(client: Client, key: ConfigKey, words: str, **value: Any) -> Done:
+    """Write a `value`, or without one take the key out of the file."""
+    before = {} if key.origin == "default" else {"value": key.value}
 
+    def write(one: Client, value: dict[str, Any]) -> ConfigChanged:
+        return one.configure({key.key: value["value"]} if value else {}, [] if value else [key.key])
 
-def _reset(client: Client, key: ConfigKey) -> Done:
-    done = client.configure({}, [key.key])
-    return _done(f"{key.key} is at its default", key, done.needs_restart)
-
-
-def _done(text: str, key: ConfigKey, needs_restart: tuple[str, ...]) -> Done:
-    def undo(client: Client) -> object:
-        if key.origin == "default":
-            return client.configure({}, [key.key])
-        return client.configure({key.key: key.value})
-
-    return Done(text + " after a restart" * bool(needs_restart), undo)
-
-
-def _mark(key: ConfigKey) -> str:
-    return " " if key.origin == "default" else "●"
+    changed = write(client, value)
+    words += " after a restart" * bool(changed.needs_restart)
+    return Done(words, lambda again: write(again, before))
 
 
 def _origin(origin: str) -> str:
@@ -241,13 +190,11 @@ def fault(value: Any, schema: Mapping[str, Any]) -> bool:
     kinds = schema.get("type")
     if kinds is None:
         return False
-    names = kinds if isinstance(kinds, list) else [kinds]
-    fits = any(
+    if not any(
         isinstance(value, _TYPES.get(name, (object,)))
         and not (isinstance(value, bool) and name in {"integer", "number"})
-        for name in names
-    )
-    if not fits:
+        for name in (kinds if isinstance(kinds, list) else [kinds])
+    ):
         return True
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return not schema.get("minimum", value) <= value <= schema.get("maximum", value)

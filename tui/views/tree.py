@@ -2,37 +2,201 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Final
+from typing import Any, Final
 
 from rich.text import Text
-from textual import work
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Container, Vertical
+from textual.containers import Container
 from textual.widget import Widget
 from textual.widgets import Static
 
 from thermocline.daemon.client import Client
 from thermocline.daemon.client.wording import number_of
-from thermocline.daemon.shapes.memory import MemoryView
-from thermocline.daemon.shapes.tree import TreeView as Categories
+from thermocline.daemon.schemas.memory import MemoryView
+from thermocline.daemon.schemas.tree import TreeView as Categories
 
-from ..calls import Done
-from ..dialogs.form import Field
-from ..widgets.gauge import Gauge
-from ..widgets.paged import Column, PagedTable
-from . import memory_columns
-from .categories import ROOT, Category, add_category, categories_of, described, restore
-from .memory_detail import MemoryDetail
-from .memory_text import age
-from .view import View
+from ..charts import Gauge
+from ..dialogs import Field
+from ..feed import Done, doing
+from ..table import Column
+from .memory_detail import OPEN
+from .memory_text import age, columns_of, read_pages
+from .resource import Part, ResourceView
+from .view import Action, redraw
 
+ROOT: Final = "root"
 _LABEL: Final = 9
+# Paths with their descriptions.
+Described = Sequence[tuple[str, str]]
 
 
-class TreeView(View):
-    """The tab."""
+@dataclass(frozen=True, slots=True)
+class Category:
+    """One category for display.
+
+    Attributes:
+        path: "root" for all.
+        desc: what belongs there.
+        guide: the lines before its name.
+        warm, cold: the memories filed in it or below it.
+        own: those filed in it.
+        children: the number of categories directly below it.
+        last_access: seconds since the epoch; 0 for never.
+    """
+
+    path: str
+    desc: str
+    guide: str
+    warm: int
+    cold: int
+    own: int
+    children: int
+    last_access: float
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return "all memories" if self.path == ROOT else self.path.rpartition("/")[2]
+
+
+def categories_of(tree: dict[str, Any]) -> list[Category]:
+    """The categories of EvoClaw's document, each before those below it."""
+    rows: list[Category] = []
+
+    def children_of(path: str) -> list[str]:
+        return [child for child in tree[path]["children"] if child in tree]
+
+    def total(path: str, name: str) -> int:
+        below = () if path == ROOT else children_of(path)
+        return int(tree[path][name]) + sum(total(child, name) for child in below)
+
+    def walk(path: str, before: str, branch: str) -> None:
+        node, children = tree[path], children_of(path)
+        warm, cold = total(path, "warm_count"), total(path, "cold_count")
+        own = 0 if path == ROOT else node["warm_count"] + node["cold_count"]
+        used = float(node["last_access"])
+        row = (path, node["desc"], before + branch, warm, cold, own, len(children), used)
+        rows.append(Category(*row))
+        deeper = before + ("" if not branch else "   " if branch == "└─ " else "│  ")
+        for number, child in enumerate(children, 1):
+            walk(child, deeper, "└─ " if number == len(children) else "├─ ")
+
+    if ROOT in tree:
+        walk(ROOT, "", "")
+    return rows
+
+
+# Actions
+
+
+async def _add(view: TreeView) -> None:
+    above = "" if view.category is None or view.category.path == ROOT else view.category.path
+    fields = [
+        Field("path", "Path", f"{above}/" if above else "", "such as projects/boat"),
+        Field("desc", "What belongs there", "", "one line, which models read"),
+    ]
+
+    async def save(values: dict[str, str]) -> None:
+        path, desc = values["path"].strip().strip("/"), values["desc"].strip()
+        await view.change(partial(_added, path=path, desc=desc))
+
+    await view.enter("Add a category", fields, save)
+
+
+def _added(client: Client, path: str, desc: str) -> Done:
+    """Add a category; undoing removes it, with the parents that came with it."""
+    known = client.tree().tree
+    added = client.tree_add(path, desc)
+    if not added.made:
+        before = str(known[path]["desc"]) if path in known else ""
+        return Done(f"added {path}", lambda again: again.tree_add(path, before))
+    steps = added.path.split("/")
+    paths = ["/".join(steps[:end]) for end in range(1, len(steps) + 1)]
+    first = next((path for path in paths if path not in known), added.path)
+    return Done(f"added {path}", lambda again: again.tree_remove(first))
+
+
+async def _describe(view: TreeView, row: Category) -> None:
+    async def save(values: dict[str, str]) -> None:
+        if not (desc := values["desc"].strip()):
+            raise ValueError("say in a few words what belongs there")
+
+        await view.change(
+            doing(
+                f"described {row.path}",
+                lambda client: client.tree_add(row.path, desc),
+                lambda client: client.tree_add(row.path, row.desc),
+            )
+        )
+
+    if view.below_root(row):
+        fields = [Field("desc", "What belongs there", row.desc, "one line, which models read")]
+        await view.enter(Text.assemble("Describe ", view.shown(row.path)), fields, save)
+
+
+async def _rename(view: TreeView, row: Category) -> None:
+    """Rename or move a category with all below it."""
+
+    async def save(values: dict[str, str]) -> None:
+        to = values["to"].strip().strip("/")
+        if to != row.path:
+            rename = partial(Client.tree_rename, path=row.path, to=to)
+            await view.change(doing(f"renamed it {to}", rename, Client.tree_undo))
+
+    if view.below_root(row):
+        moved = number_of(row.warm + row.cold, "memory goes", "memories go")
+        title, fields = (
+            Text.assemble("Rename ", view.shown(row.path)),
+            [Field("to", "New path", row.path)],
+        )
+        await view.enter(title, fields, save, f"{moved} along, and all below it.")
+
+
+async def _remove(view: TreeView, row: Category) -> None:
+    """Remove a category that holds no memories, with those below it."""
+    if not view.below_root(row):
+        return
+    if number := row.warm + row.cold:
+        filed = number_of(number, "memory is", "memories are")
+        view.app.flash(f"{filed} filed there: rename it, or forget them first", "warning")
+        return
+    removed = view.described(path for path in view.nodes if f"{path}/".startswith(f"{row.path}/"))
+    effects = (view.shown(row.path), f"{number_of(len(removed), 'category', 'categories')} go.")
+    if await view.app.confirm("Remove this category", *effects, word="remove"):
+        remove = partial(Client.tree_remove, path=row.path)
+        await view.do(doing(f"removed {row.path}", remove, partial(_restore, removed=removed)))
+
+
+async def _prune(view: TreeView) -> None:
+    """Remove all categories that are empty and long unused."""
+
+    def change(client: Client) -> Done:
+        paths = client.tree_prune().paths
+        if not paths:
+            return Done("no category is empty and long unused")
+        pruned = f"pruned {number_of(len(paths), 'category', 'categories')}"
+        return Done(pruned, partial(_restore, removed=view.described(paths)))
+
+    effect = "Removes every category without memories that was not used for long."
+    if await view.app.confirm("Prune the tree", effect, word="prune"):
+        await view.do(change)
+
+
+def _restore(client: Client, removed: Described) -> None:
+    for path, desc in removed:
+        client.tree_add(path, desc)
+
+
+async def _list(view: TreeView) -> None:
+    """Show the memories of the category in their own tab."""
+    if view.category is not None:
+        await view.app.show_in("memories", f"category:{view.category.path}")
+
+
+class TreeView(ResourceView):
+    """The limits, the categories, and the memories of the one under the cursor."""
 
     DEFAULT_CSS = """
     TreeView #limits {
@@ -46,270 +210,121 @@ class TreeView(View):
         display: block;
     }
     Screen.-low.-narrow TreeView #limits { display: none; }
-    TreeView #both { layout: horizontal; height: 1fr; }
-    TreeView #both > #categories { width: 46%; min-width: 38; }
-    TreeView #filed { width: 1fr; border-left: solid $border; }
-    TreeView #filed > #about { height: auto; max-height: 3; padding: 0 1; color: $text-muted; }
-    Screen.-narrow TreeView #both { layout: vertical; }
-    Screen.-narrow TreeView #both > #categories { width: 1fr; height: 1fr; }
-    Screen.-narrow TreeView #filed {
-        width: 1fr; height: 1fr; border-left: none; border-top: solid $border;
-    }
-    Screen.-narrow.-low TreeView #filed { display: none; }
+    TreeView.-beside #parts { grid-size: 2 1; grid-columns: 6fr 7fr; }
+    TreeView #about { height: auto; max-height: 3; padding: 0 1; color: $text-muted; }
     """
-    WATCHES: ClassVar[frozenset[str]] = frozenset({"memory.", "category.", "tree."})
-    WRITES: ClassVar[frozenset[str]] = frozenset({"add", "describe", "rename", "remove", "prune"})
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("a", "add", "Add"),
-        Binding("r", "rename", "Rename"),
-        Binding("e", "describe", "Describe"),
-        Binding("d", "remove", "Remove"),
-        Binding("x", "prune", "Prune"),
-        Binding("l", "list", "List in Memories", show=False),
-    ]
+    BESIDE = (80, 12)
+    WATCHES = frozenset({"memory.", "category.", "tree."})
+    ACTIONS = (
+        Action("a", "Add", _add, writes=True),
+        Action("r", "Rename", _rename, writes=True, row=True, part="categories"),
+        Action("e", "Describe", _describe, writes=True, row=True, part="categories"),
+        Action("d", "Remove", _remove, writes=True, row=True, part="categories"),
+        Action("x", "Prune", _prune, writes=True),
+        Action("l", "List in Memories", _list, show=False),
+    )
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self._tree: Categories | None = None
-        self._filed_of = ""
+    def head(self) -> Iterable[Widget]:
+        """The limits."""
+        names = ("Nodes", "Size", "Levels", "Children")
+        yield Container(
+            *(Gauge(name, label_columns=_LABEL, id=name.lower()) for name in names), id="limits"
+        )
 
-    def compose(self) -> ComposeResult:
-        """The limits, the categories, and the memories of the one under the cursor."""
-        with Container(id="limits"):
-            yield Gauge("Nodes", label_columns=_LABEL, id="nodes")
-            yield Gauge("Size", label_columns=_LABEL, id="size")
-            yield Gauge("Levels", label_columns=_LABEL, id="levels")
-            yield Gauge("Children", label_columns=_LABEL, id="children")
-        with Container(id="both"):
-            yield PagedTable[Category](
-                self._columns(), lambda one: one.path, empty="no categories yet", id="categories"
-            )
-            with Vertical(id="filed"):
-                yield Static(id="about")
-                yield PagedTable[MemoryView](
-                    self._short_columns(),
-                    lambda memory: memory.id,
-                    empty="no memories in it",
-                    id="memories-of",
-                )
-
-    def _columns(self) -> list[Column[Category]]:
-        def name(one: Category) -> Text:
-            text = Text().append(one.guide, "dim")
-            return text.append_text(self.shown(one.name) if one.path != ROOT else Text(one.name))
+    def parts(self) -> Mapping[str, Part[Any]]:
+        """The categories, and what is filed in one."""
+        self.reset()
 
         def count(number: int) -> Text:
             return Text(f"{number:,}", "" if number else "dim")
 
-        def used(one: Category) -> Text:
-            return Text(age(one.last_access, self.app.now()) if one.last_access > 0 else "", "dim")
+        def used(row: Category) -> Text:
+            return Text(age(row.last_access, self.app.now()) if row.last_access > 0 else "", "dim")
 
-        return [
-            Column("Category", 0, name),
-            Column("Warm", 5, lambda one: count(one.warm), right=True),
-            Column("Cold", 6, lambda one: count(one.cold), right=True),
-            Column("Used", 6, used, least=50, right=True),
-        ]
+        return {
+            "categories": Part[Category](
+                "Categories",
+                [
+                    Column("Category", 0, self._label),
+                    Column("Warm", 5, lambda row: count(row.warm), right=True),
+                    Column("Cold", 6, lambda row: count(row.cold), right=True),
+                    Column("Used", 6, used, least=50, right=True),
+                ],
+                lambda row: row.path,
+                "no categories yet",
+                rows=lambda: categories_of(self.nodes),
+                copied=lambda row: row.path,
+                open=Action("", "Open", lambda view: view.show_part("filed")),
+            ),
+            "filed": Part[MemoryView](
+                "Memories",
+                [column for column in columns_of(self) if column.label in {"Tier", "Text", "Age"}],
+                lambda memory: memory.id,
+                "no memories in it",
+                copied=lambda memory: memory.text,
+                open=OPEN,
+                count=lambda: Text(" of ").append_text(self._path) if self._path else "",
+                above=[Static(id="about")],
+            ),
+        }
 
-    def _short_columns(self) -> list[Column[MemoryView]]:
-        wanted = {"Tier", "Text", "Age"}
-        return [one for one in memory_columns.listed(self) if one.label in wanted]
-
-    @property
-    def table(self) -> PagedTable[Category]:
-        """The categories."""
-        return self.query_one("#categories", PagedTable)
-
-    @property
-    def filed(self) -> PagedTable[MemoryView]:
-        """The memories of the category under the cursor."""
-        return self.query_one("#memories-of", PagedTable)
+    def reset(self) -> None:
+        """Read everything again."""
+        self.nodes: dict[str, Any] = {}
+        self._filed_of = ""
+        self._path = Text()
 
     @property
     def category(self) -> Category | None:
         """The category under the cursor."""
-        return self.table.here
+        return self.table_of("categories").row
 
-    def first_focus(self) -> Widget:
-        """The categories."""
-        return self.table
+    def below_root(self, row: Category) -> bool:
+        """Whether it is a category that can be changed; else it is said."""
+        if row.path == ROOT:
+            self.app.flash("choose a category below the root", "warning")
+        return row.path != ROOT
 
-    def copied(self) -> str:
-        """The path under the cursor."""
-        return "" if self.category is None else self.category.path
-
-    async def show(self, what: str) -> None:
-        """Select a category."""
-        if not self.table.rows:
-            await self._read_tree()
-        self.table.select(what)
-
-    # Reading and drawing
+    def described(self, paths: Iterable[str]) -> Described:
+        """The categories with their descriptions, parents first."""
+        return [
+            (path, str(self.nodes[path]["desc"])) for path in sorted(paths) if path in self.nodes
+        ]
 
     async def update(self) -> None:
         """Read the tree, and the memories of the category under the cursor."""
-        if await self._read_tree():
-            await self._read_filed()
+        answer = await self.call(Client.tree)
+        if answer is None:
+            return
+        self.nodes = answer.tree
+        self._draw_limits(answer)
+        self.draw()
+        row = self.category
+        if row is None:
+            return
+        self._path = self.shown(row.path) if row.path != ROOT else Text()
+        about = self.query_one("#about", Static)
+        about.display = row.path != ROOT and bool(row.desc)
+        redraw(about, self.shown(row.desc))
+        self.name_parts()
+        if row.path != self._filed_of:
+            self._filed_of = row.path
+            self.table_of("filed").to_top()
+        await read_pages(self, "filed", category=row.path)
+        self.table_of("filed").empty = Text(self._parts["filed"].empty)
 
-    async def _read_tree(self) -> bool:
-        found = await self.call(Client.tree)
-        if found is None:
-            return False
-        self._tree = found
-        rows = categories_of(found.tree)
-        self._limits(found, rows)
-        self.table.fill(rows)
-        return True
+    def moved(self) -> None:
+        """Another category has other memories."""
+        if self.category is not None and self.category.path != self._filed_of:
+            self.refresh_data()
 
-    def _limits(self, tree: Categories, rows: list[Category]) -> None:
-        widest = max((one.children for one in rows), default=0)
+    def _draw_limits(self, tree: Categories) -> None:
+        widest = max((row.children for row in categories_of(tree.tree)), default=0)
         self.query_one("#nodes", Gauge).set_count(tree.nodes, tree.max_nodes)
         self.query_one("#size", Gauge).set_bytes(tree.size_bytes, tree.max_size_bytes)
         self.query_one("#levels", Gauge).set_count(tree.depth, tree.max_depth)
         self.query_one("#children", Gauge).set_count(widest, tree.max_children)
 
-    async def _read_filed(self) -> None:
-        category, table = self.category, self.filed
-        if category is None:
-            return
-        if category.path != self._filed_of:
-            self._filed_of = category.path
-            table.to_top()
-        about = self.shown(category.path) if category.path != ROOT else Text("all memories")
-        about.stylize("bold")
-        if category.path != ROOT:
-            about.append("  ").append(self.shown(category.desc))
-        self.query_one("#about", Static).update(about)
-        if not self.query_one("#filed").display:
-            return
-        await memory_columns.read(self, table, category=category.path)
-
-    def on_paged_table_moved(self, event: PagedTable.Moved) -> None:
-        """Another category has other memories; further pages are read."""
-        if not self.app.is_running:
-            return
-        if event.table is self.table:
-            if self.category is not None and self.category.path != self._filed_of:
-                self.refresh_data()
-        elif self.filed.lacks_page:
-            self.refresh_data()
-
-    async def on_paged_table_chosen(self, event: PagedTable.Chosen) -> None:
-        """Go into the memories of a category, or open one."""
-        if event.table is self.filed:
-            if self.filed.here is not None:
-                self.app.push_screen(MemoryDetail(self, self.filed.here))
-        elif self.query_one("#filed").region.height > 0:
-            self.filed.focus()
-        else:
-            await self.action_list()
-
-    async def action_list(self) -> None:
-        """Show the memories of the category in their own tab."""
-        if self.category is not None:
-            await self.app.show_in("memories", f"category:{self.category.path}")
-
-    # Changes
-
-    @work
-    async def action_add(self) -> None:
-        """Add a category."""
-        above = "" if self.category is None or self.category.path == ROOT else self.category.path
-        fields = [
-            Field("path", "Path", f"{above}/" if above else "", "such as projects/boat"),
-            Field("desc", "What belongs there", "", "one line, which models read"),
-        ]
-
-        async def save(values: dict[str, str]) -> None:
-            path, desc = values["path"].strip().strip("/"), values["desc"].strip()
-            await self.change(partial(add_category, path=path, desc=desc))
-
-        await self.enter("Add a category", fields, save)
-
-    @work
-    async def action_describe(self) -> None:
-        """Change the description of a category."""
-        one = self._chosen()
-        if one is None:
-            return
-        fields = [Field("desc", "What belongs there", one.desc, "one line, which models read")]
-
-        async def save(values: dict[str, str]) -> None:
-            if not (desc := values["desc"].strip()):
-                raise ValueError("say in a few words what belongs there")
-
-            def change(client: Client) -> Done:
-                client.tree_add(one.path, desc)
-                told = f"described {one.path}"
-                return Done(told, lambda again: again.tree_add(one.path, one.desc))
-
-            await self.change(change)
-
-        await self.enter(Text.assemble("Describe ", self.shown(one.path)), fields, save)
-
-    @work
-    async def action_rename(self) -> None:
-        """Rename or move a category with all below it."""
-        one = self._chosen()
-        if one is None:
-            return
-
-        async def save(values: dict[str, str]) -> None:
-            to = values["to"].strip().strip("/")
-
-            def change(client: Client) -> Done:
-                client.tree_rename(one.path, to)
-                return Done(f"renamed it {to}", Client.tree_undo)
-
-            if to != one.path:
-                await self.change(change)
-
-        title = Text.assemble("Rename ", self.shown(one.path))
-        note = f"{number_of(one.count, 'memory goes', 'memories go')} along, and all below it."
-        await self.enter(title, [Field("to", "New path", one.path)], save, note)
-
-    @work
-    async def action_remove(self) -> None:
-        """Remove a category that holds no memories, with those below it."""
-        one, tree = self._chosen(), self._tree
-        if one is None or tree is None:
-            return
-        if one.count:
-            number = number_of(one.count, "memory is", "memories are")
-            self.app.flash(f"{number} filed there: rename it, or forget them first", "warning")
-            return
-        gone = described(tree, [p for p in tree.tree if f"{p}/".startswith(f"{one.path}/")])
-        effects = (self.shown(one.path), f"{number_of(len(gone), 'category', 'categories')} go.")
-
-        def change(client: Client) -> Done:
-            client.tree_remove(one.path)
-            return Done(f"removed {one.path}", lambda again: restore(again, gone))
-
-        if await self.app.confirm("Remove this category", *effects, word="remove"):
-            await self.do(change)
-
-    @work
-    async def action_prune(self) -> None:
-        """Remove all categories that are empty and long unused."""
-        tree = self._tree
-        if tree is None:
-            return
-        effects = ("Removes every category without memories that was not used for long.",)
-
-        def change(client: Client) -> Done:
-            paths = client.tree_prune().paths
-            if not paths:
-                return Done("no category is empty and long unused")
-            gone = described(tree, paths)
-            told = f"pruned {number_of(len(paths), 'category', 'categories')}"
-            return Done(told, lambda again: restore(again, gone))
-
-        if await self.app.confirm("Prune the tree", *effects, word="prune"):
-            await self.do(change)
-
-    def _chosen(self) -> Category | None:
-        one = self.category
-        if one is not None and one.path == ROOT:
-            self.app.flash("choose a category below the root", "warning")
-            return None
-        return one
+    def _label(self, row: Category) -> Text:
+        name = self.shown(row.name) if row.path != ROOT else Text(row.name)
+        return Text().append(row.guide, "dim").append_text(name)

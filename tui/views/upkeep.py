@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from typing import ClassVar, Final, TypeAlias, cast
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeAlias
 
 from msgspec import UNSET
 from rich.text import Text
-from textual import work
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.widgets import Static
 
 from thermocline.daemon.client import Client
-from thermocline.daemon.client.wording import number_of
-from thermocline.daemon.shapes.status import ModelStatus, PurposeUsage
-from thermocline.daemon.shapes.upkeep import (
+from thermocline.daemon.client.wording import MODEL_STATES, number_of
+from thermocline.daemon.schemas.status import ModelStatus, PurposeUsage
+from thermocline.daemon.schemas.upkeep import (
+    Consolidated,
     Running,
     Schedule,
     UpkeepRun,
     UpkeepStatus,
 )
 
-from ..calls import LONG_SECONDS, Done
+from ..charts import Facts, Gauge, bar
+from ..feed import LONG_SECONDS, Done
+from ..table import Column
 from ..text import plain, span
-from ..widgets.facts import Facts
-from ..widgets.gauge import Gauge, bar
-from ..widgets.paged import Column
-from .parts import Part, PartsView
-from .run_words import budget_of, facts_of, seconds_of, told
+from .resource import Part, ResourceView
+from .view import Action
 
 # What the model was used for, by the name of the purpose.
-Used: TypeAlias = tuple[str, PurposeUsage]
+Usage: TypeAlias = tuple[str, PurposeUsage]
 _LABEL: Final = 8
 # The runs that a person can start, with what they do.
 RUNS: Final = {
@@ -42,150 +37,194 @@ RUNS: Final = {
     "full": "all of it",
     "notes": "only read the daily notes",
 }
-
-
-# The states of the model in words, and their colours.
+# What is worth saying of a run, in this order: a number's field and words for one and several.
+_RESULTS: Final = (
+    ("ingested_facts", "fact read", "facts read"),
+    ("evicted_warm", "archived", "archived"),
+    ("merged", "merged", "merged"),
+    ("superseded", "contradicted", "contradicted"),
+    ("expired", "expired", "expired"),
+    ("forgotten", "forgotten", "forgotten"),
+    ("pruned_nodes", "category removed", "categories removed"),
+)
+# The marks of the model's states, and their colours.
 _STATES: Final = {
-    "off": ("○ none is configured: rules do everything", "secondary"),
-    "ready": ("✓ ready", "success"),
-    "failing": ("✗ FAILING: rules stand in", "error"),
-    "spent": ("! today's budget is spent: rules stand in", "warning"),
-    "missing": ("✗ litellm is not installed: rules stand in", "error"),
+    "off": ("○", "secondary"),
+    "ready": ("✓", "success"),
+    "failing": ("✗", "error"),
+    "spent": ("!", "warning"),
+    "missing": ("✗", "error"),
 }
 
 
-class UpkeepView(PartsView):
-    """Schedules, runs and the model: beside each other, or one at a time."""
+async def _run(view: UpkeepView, *, dry_run: bool = False) -> None:
+    """Choose a run, and do it now, or with `dry_run` see what it would do."""
+    title = "What would be done by" if dry_run else "Run now"
+    here: Schedule | None = view.table_of("schedules").row
+    order = sorted(RUNS, key=lambda name: here is None or name != here.name)
+    choices = [(name, f"{name}: {RUNS[name]}") for name in order]
+    mode = await view.app.choose_from(title, choices)
+    if mode is None:
+        return
+
+    def change(client: Client) -> Done:
+        if mode == "notes":
+            read = client.ingest(dry_run=dry_run)
+            notes = number_of(read.files_scanned, "note", "notes")
+            facts = number_of(read.facts_stored, "new fact", "new facts")
+            return Done(f"{notes} read: {facts}" + f"; ! {read.unread}" * bool(read.unread))
+        done = client.consolidate(mode, dry_run=dry_run)
+        return Done(f"{mode} {'would do' if dry_run else 'did'}: {_summary(done)}")
+
+    view.app.flash(f"{mode} runs", seconds=LONG_SECONDS)
+    await view.do(change, LONG_SECONDS)
+    if view.is_attached:
+        view.table_of("runs").to_top()
+        view.show_part("runs")
+        view.refresh_data()
+
+
+async def _try(view: UpkeepView) -> None:
+    await _run(view, dry_run=True)
+
+
+_RUN: Final = Action("r", "Run now", _run, writes=True)
+
+
+class UpkeepView(ResourceView):
+    """Schedules, runs and the model."""
 
     DEFAULT_CSS = """
-    UpkeepView #now { height: 1; }
-    UpkeepView #result { height: auto; max-height: 60%; padding: 0 1; }
+    UpkeepView { padding: 0 1; }
+    UpkeepView > #line { padding: 0; color: $foreground; }
     Screen.-low UpkeepView Facts { max-height: 2; }
+    Screen.-low UpkeepView .detail { display: none; }
     UpkeepView.-beside #parts { grid-rows: 3fr 2fr; }
     UpkeepView.-beside #purposes { column-span: 2; }
     UpkeepView.-beside #runs PagedTable { height: auto; max-height: 60%; }
     """
     # Runs and the model's calls are seen in the status too.
-    WATCHES: ClassVar[frozenset[str]] = frozenset({""})
-    WRITES: ClassVar[frozenset[str]] = frozenset({"run"})
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("r", "run", "Run now"),
-        Binding("t", "try", "Try without changes"),
-        Binding("s", "part('schedules')", "Schedules", show=False),
-        Binding("d", "part('runs')", "Runs"),
-        Binding("o", "part('purposes')", "Model"),
-    ]
+    WATCHES = frozenset({""})
+    ACTIONS = (
+        _RUN,
+        Action("t", "Try without changes", _try),
+        Action("s", "Schedules", lambda view: view.show_part("schedules"), show=False),
+        Action("d", "Runs", lambda view: view.show_part("runs")),
+        Action("o", "Model", lambda view: view.show_part("purposes")),
+    )
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.standing: UpkeepStatus | None = None
-
-    def compose(self) -> ComposeResult:
-        """What runs now, and the three parts."""
-        yield Static(id="now")
-        yield self.boxes()
-
-    def parts(self) -> Mapping[str, Part]:
+    def parts(self) -> Mapping[str, Part[Any]]:
         """Schedules, past runs, and the model by purpose."""
+        self.reset()
         return {
-            "schedules": Part(
+            "schedules": Part[Schedule](
                 "Schedules",
                 [
-                    Column("Job", 8, lambda one: one.name),
+                    Column("Job", 8, lambda row: row.name),
                     Column("When", 11, _when, least=56),
-                    Column("Last", 10, lambda one: self.ago(one.last)),
-                    Column("Took", 7, lambda one: seconds_of(one.seconds), least=70, right=True),
+                    Column("Last", 10, lambda row: self.ago(row.last)),
+                    Column("Took", 7, lambda row: seconds_of(row.seconds), least=70, right=True),
                     Column("Next", 10, self._next),
                     Column("Result", 0, self._last_result),
                 ],
-                lambda one: one.name,
+                lambda row: row.name,
                 "nothing is scheduled: the agent has no memory yet",
-                opens=True,
+                rows=self._jobs,
+                copied=lambda row: row.error or row.name,
+                open=_RUN,
+                count=lambda: f" {plain(self.status.zone)}" if self.status else "",
             ),
-            "runs": Part(
+            "runs": Part[UpkeepRun](
                 "Runs",
                 [
-                    Column("When", 10, lambda one: self.ago(one.at)),
-                    Column("Run", 11, lambda one: "try " * _tried(one) + one.mode),
-                    Column("Took", 7, lambda one: seconds_of(one.seconds), least=44, right=True),
+                    Column("When", 10, lambda row: self.ago(row.at)),
+                    Column("Run", 11, lambda row: "try " * _tried(row) + row.mode),
+                    Column("Took", 7, lambda row: seconds_of(row.seconds), least=44, right=True),
                     Column("Result", 0, self._result),
                 ],
-                lambda one: one.at,
+                lambda row: row.at,
                 "no run since the daemon started: r runs one",
-                below=[Static(id="result")],
+                rows=lambda: self.status.runs if self.status else (),
+                copied=lambda row: self._all_of(row).plain,
+                detail=self._all_of,
             ),
-            # Its rows are names with what was used.
-            "purposes": Part(
-                "Model",
-                [
-                    Column("Purpose", 0, lambda row: plain(row[0])),
-                    Column("Calls", 6, lambda row: f"{row[1].calls:,}", right=True),
-                    Column("Cached", 6, lambda row: f"{row[1].cached:,}", least=48, right=True),
-                    Column("Failed", 6, _failed, right=True),
-                    Column("Tokens", 15, _tokens, least=72, right=True),
-                    Column("Cost", 8, lambda row: f"${row[1].cost:.4f}", right=True),
-                    Column("p50", 7, _seconds("p50_seconds"), least=76, right=True),
-                    Column("p95", 7, _seconds("p95_seconds"), least=86, right=True),
-                    Column("Last failure", 16, _last_error, least=104),
-                ],
-                lambda row: row[0],
-                "",
-                above=[Facts(_LABEL), Gauge("budget", label_columns=_LABEL)],
-            ),
+            "purposes": self._purposes_part(),
         }
 
-    # What is shown
+    def _purposes_part(self) -> Part[Usage]:
+        """The model by purpose."""
+        return Part[Usage](
+            "Model",
+            [
+                Column("Purpose", 0, lambda row: plain(row[0])),
+                Column("Calls", 6, lambda row: f"{row[1].calls:,}", right=True),
+                Column("Cached", 6, lambda row: f"{row[1].cached:,}", least=48, right=True),
+                Column(
+                    *(
+                        "Failed",
+                        6,
+                        lambda row: f"! {row[1].errors:,}" if row[1].errors else "-",
+                    ),
+                    right=True,
+                ),
+                Column("Tokens", 15, _tokens, least=72, right=True),
+                Column("Cost", 8, lambda row: f"${row[1].cost:.4f}", right=True),
+                Column("p50", 7, lambda row: seconds_of(row[1].p50_seconds), least=76, right=True),
+                Column("p95", 7, lambda row: seconds_of(row[1].p95_seconds), least=86, right=True),
+                Column("Last failure", 16, lambda row: plain(row[1].last_error or "-"), least=104),
+            ],
+            lambda row: row[0],
+            "",
+            rows=self._purposes,
+            copied=lambda row: row[1].last_error or row[0],
+            above=[Facts(_LABEL), Gauge("budget", label_columns=_LABEL)],
+        )
+
+    def reset(self) -> None:
+        """Read everything again."""
+        self.status: UpkeepStatus | None = None
 
     async def update(self) -> None:
-        """Read the schedules; the model is in the status."""
-        self.standing = await self.call(Client.upkeep) or self.standing
-        self.draw()
+        """Read the schedules; the model is in the status of the daemon."""
+        self.status = await self.call(Client.upkeep) or self.status
+        if self.status is not None:
+            self.draw()
 
-    def draw(self) -> None:
-        """Draw what was read."""
-        standing = self.standing
-        if standing is None:
-            return
-        self.tick()
+    def _jobs(self) -> list[Schedule]:
         # As they follow each other, what is due first at the top.
-        jobs = sorted(standing.schedules, key=lambda one: (one.next is None, one.next or 0.0))
-        self.rows("schedules").fill(jobs)
-        self.rows("runs").fill(standing.runs)
-        self._draw_model()
-        self.name_parts({"schedules": f" {plain(standing.zone)}" if standing.zone else ""})
-        self._draw_result()
+        jobs = self.status.schedules if self.status else ()
+        return sorted(jobs, key=lambda row: (row.next is None, row.next or 0.0))
 
-    def tick(self) -> None:
-        """Draw what runs now."""
-        standing = self.standing
-        if standing is None or not self.is_on_screen:
-            return
-        now = self.app.now()
-        text = Text(no_wrap=True, overflow="ellipsis")
-        if standing.running is not None:
-            text.append_text(self._progress(standing.running, now))
+    # What runs
+
+    def line(self) -> Text:
+        """What runs now, or ran last, and what runs next."""
+        text = Text()
+        if self.status is None:
+            return text
+        if self.status.running is not None:
+            return self._progress(self.status.running)
+        now, brief = self.app.now(), self.status.brief
+        if brief.error:
+            mark = self.paint("error", bold=True)
+            text.append(f"✗ {brief.last} failed {self.ago(brief.last_at)}", mark)
+            text.append(f": {plain(brief.error)}")
+        elif brief.last is None:
+            text.append("○ nothing has run yet")
         else:
-            brief = standing.brief
-            if brief.error:
-                mark = self.paint("error", bold=True)
-                text.append(f"✗ {brief.last} failed {self.ago(brief.last_at)}", mark)
-                text.append(f": {plain(brief.error)}")
-            elif brief.last is None:
-                text.append("○ nothing has run yet")
-            else:
-                text.append("✓ ", self.paint("success"))
-                text.append(f"{brief.last} ran {self.ago(brief.last_at)}")
-            if brief.next is not None:
-                late = (brief.next_at or now) <= now
-                soon = "as soon as possible" if late else self.ago(brief.next_at)
-                text.append(f"; {brief.next} runs {soon}", "dim")
-        self.query_one("#now", Static).update(text)
+            text.append("✓ ", self.paint("success"))
+            text.append(f"{brief.last} ran {self.ago(brief.last_at)}")
+        if brief.next is not None:
+            late = (brief.next_at or now) <= now
+            soon = "as soon as possible" if late else self.ago(brief.next_at)
+            text.append(f"; {brief.next} runs {soon}", "dim")
+        return text
 
-    def _progress(self, running: Running, now: float) -> Text:
+    def _progress(self, running: Running) -> Text:
         """How far a run is, by the events of its steps."""
         text = Text(f"⟳ {plain(running.mode)} ", self.paint("accent", bold=True))
         done, steps = 0, 0
-        for event in reversed(self.app.happened):
+        for event in reversed(self.app.events):
             if event.agent != self.app.agent_name or event.data.get("mode") != running.mode:
                 continue
             if event.type == "upkeep.progress":
@@ -199,47 +238,46 @@ class UpkeepView(PartsView):
             text.append(f" step {min(done + 1, steps)} of {steps}")
         if running.step:
             text.append(f", {plain(running.step)} is done")
-        return text.append(f", since {span(now - running.since)}")
+        return text.append(f", since {span(self.app.now() - running.since)}")
 
-    def _next(self, one: Schedule) -> str:
-        now = self.app.now()
-        if one.next is None:
+    def _next(self, row: Schedule) -> str:
+        if row.next is None:
             return "on request"
-        return "now" if one.next <= now else self.ago(one.next)
+        return "now" if row.next <= self.app.now() else self.ago(row.next)
 
-    def _last_result(self, one: Schedule) -> Text:
-        if one.error:
-            return self._failure(one.error)
-        return Text("-" if one.last is None else "✓ done")
+    def _last_result(self, row: Schedule) -> Text:
+        if row.error:
+            return self._failure(row.error)
+        return Text("-" if row.last is None else "✓ done")
 
-    def _result(self, one: UpkeepRun) -> Text:
-        if one.result is None:
-            return self._failure(one.error)
-        return Text("○ " if _tried(one) else "✓ ").append(told(one.result))
+    def _result(self, row: UpkeepRun) -> Text:
+        if row.result is None:
+            return self._failure(row.error)
+        return Text("○ " if _tried(row) else "✓ ").append(_summary(row.result))
 
     def _failure(self, error: str) -> Text:
         return Text("✗ ", self.paint("error", bold=True)).append(plain(error))
 
-    def _draw_result(self) -> None:
-        one: UpkeepRun | None = self.rows("runs").here
-        shown = self.query_one("#result", Static)
-        shown.display = one is not None and not self.screen.has_class("-low")
-        if one is not None:
-            shown.update(self._detail(one))
-
-    def _detail(self, one: UpkeepRun) -> Text:
+    def _all_of(self, row: UpkeepRun) -> Text:
         text = Text()
-        if one.result is None:
-            return text.append(f"{one.mode} failed: ", "bold").append(plain(one.error))
-        done = one.result
-        text.append(f"{one.mode}: ", "bold").append(", ".join(done.steps))
-        for name, value in facts_of(done):
+        if row.result is None:
+            return text.append(f"{row.mode} failed: ", "bold").append(plain(row.error))
+        done = row.result
+        text.append(f"{row.mode}: ", "bold").append(", ".join(done.steps))
+        for name, value in _facts_of(done):
             text.append(f"\n{name:<{_LABEL + 2}}", "dim").append(value)
         for change in done.tree_changes if done.tree_changes is not UNSET else ():
             text.append("\n  ").append_text(self.shown(change))
         return text
 
-    def _draw_model(self) -> None:
+    # The model
+
+    def _purposes(self) -> list[Usage]:
+        status = self.snapshot.status
+        return [*status.llm.purposes.items()] if status is not None else []
+
+    def tick(self) -> None:
+        """Draw the model's state."""
         status = self.snapshot.status
         if status is None:
             return
@@ -249,119 +287,91 @@ class UpkeepView(PartsView):
         share, words = budget_of(model)
         budget.display = model.state != "off" and share is not None
         budget.set(share, words)
-        asked = "" if model.state == "off" else "it was not asked since the daemon started"
-        self.rows("purposes").empty = Text(asked)
-        self.rows("purposes").fill([*model.purposes.items()])
+        never = "" if model.state == "off" else "it was not asked since the daemon started"
+        self.table_of("purposes").empty = Text(never)
 
     def _model(self, model: ModelStatus) -> Iterator[tuple[str, str | Text]]:
-        words, color = _STATES.get(model.state, (model.state, "secondary"))
-        yield "state", Text(words, self.paint(color, bold=True))
+        mark, color = _STATES.get(model.state, ("○", "secondary"))
+        words = MODEL_STATES.get(model.state, model.state)
+        yield "state", Text(f"{mark} {words}", self.paint(color, bold=True))
         if model.state == "off":
             return
         spent = model.today
-        today = (
-            f"{number_of(spent.calls, 'call', 'calls')}, {spent.tokens:,} tokens, ${spent.cost:.4f}"
-        )
-        if spent.unpriced:
-            today += f", {spent.unpriced:,} of unknown price"
-        yield "today", today
+        calls = number_of(spent.calls, "call", "calls")
+        unpriced = f", {spent.unpriced:,} of unknown price" if spent.unpriced else ""
+        yield "today", f"{calls}, {spent.tokens:,} tokens, ${spent.cost:.4f}{unpriced}"
         for purpose, names in model.models.items():
             yield purpose[:_LABEL], plain(", then ".join(names))
         for name, why in model.resting.items():
             yield "resting", Text(f"! {plain(name)}: {plain(why)}", self.paint("warning"))
-        cache = model.cache
-        asked = cache.hits + cache.misses
-        share = f"{cache.hits / asked:.0%} of {asked:,} answered".replace("%", " %")
-        yield (
-            "cache",
-            f"{cache.entries:,} entries, {share}" if asked else f"{cache.entries:,} entries",
+        cache, questions = model.cache, model.cache.hits + model.cache.misses
+        share = (
+            f", {100 * cache.hits / questions:.0f} % of {questions:,} answered" if questions else ""
         )
+        yield "cache", f"{cache.entries:,} entries{share}"
         worker = model.worker
         running = "sleeps" if worker.pid is None else f"process {worker.pid}"
         died = f", ! {number_of(worker.deaths, 'death', 'deaths')}" if worker.deaths else ""
         yield "worker", f"{running}, {number_of(worker.starts, 'start', 'starts')}{died}"
 
-    # Keys
 
-    def on_paged_table_moved(self) -> None:
-        """Show all of the run under the cursor."""
-        if self.app.is_running:
-            self._draw_result()
-
-    def on_paged_table_chosen(self) -> None:
-        """Enter on a schedule runs it."""
-        if not self.app.read_only:
-            self.action_run()
-
-    @work
-    async def action_run(self) -> None:
-        """Choose a run, and do it now."""
-        await self._choose(dry_run=False)
-
-    @work
-    async def action_try(self) -> None:
-        """See what a run would do."""
-        await self._choose(dry_run=True)
-
-    async def _choose(self, *, dry_run: bool) -> None:
-        title = "What would be done by" if dry_run else "Run now"
-        here: Schedule | None = self.rows("schedules").here
-        order = sorted(RUNS, key=lambda name: here is None or name != here.name)
-        mode = await self.app.choose_from(
-            title, [(name, f"{name}: {RUNS[name]}") for name in order]
-        )
-        if mode is None:
-            return
-        self.app.flash(f"{mode} runs", seconds=LONG_SECONDS)
-        if mode == "notes":
-            await self._read_notes(dry_run=dry_run)
-        else:
-            await self.do(partial(_run, mode=mode, dry_run=dry_run), LONG_SECONDS)
-        if self.is_attached:
-            self.rows("runs").to_top()
-            self.action_part("runs")
-            self.refresh_data()
-
-    async def _read_notes(self, *, dry_run: bool) -> None:
-        done = await self.call(lambda client: client.ingest(dry_run=dry_run), patience=LONG_SECONDS)
-        if done is None:
-            return
-        notes = number_of(done.files_scanned, "note", "notes")
-        words = f"{notes} read: {number_of(done.facts_stored, 'new fact', 'new facts')}"
-        if done.unread:
-            self.app.flash(f"{words}; {done.unread}", "warning")
-        else:
-            self.app.did(Done(words))
-
-    def copied(self) -> str:
-        """What is said of the run under the cursor."""
-        return cast("Text", self.query_one("#result", Static).content).plain
+def _when(row: Schedule) -> str:
+    return row.cron or ("-" if row.every is None else f"each {span(row.every)}")
 
 
-def _run(client: Client, mode: str, *, dry_run: bool) -> Done:
-    done = client.consolidate(mode, dry_run=dry_run)
-    return Done(f"{mode} {'would do' if dry_run else 'did'}: {told(done)}")
+def _tried(row: UpkeepRun) -> bool:
+    return row.result is not None and row.result.dry_run
 
 
-def _when(one: Schedule) -> str:
-    return one.cron or ("-" if one.every is None else f"each {span(one.every)}")
-
-
-def _tried(one: UpkeepRun) -> bool:
-    return one.result is not None and one.result.dry_run
-
-
-def _failed(row: Used) -> str:
-    return f"! {row[1].errors:,}" if row[1].errors else "-"
-
-
-def _tokens(row: Used) -> str:
+def _tokens(row: Usage) -> str:
     return f"{row[1].tokens_in:,} → {row[1].tokens_out:,}"
 
 
-def _seconds(name: str) -> Callable[[Used], str]:
-    return lambda row: seconds_of(getattr(row[1], name))
+def _summary(done: Consolidated) -> str:
+    """What a run did, in words."""
+    words = [
+        number_of(number, single, several)
+        for name, single, several in _RESULTS
+        if (number := getattr(done, name))
+    ]
+    if done.tree_rebuilt not in (UNSET, "", "counts-only"):
+        words.append(f"tree rebuilt by {plain(str(done.tree_rebuilt))}")
+    return ", ".join(words) or "nothing to do"
 
 
-def _last_error(row: Used) -> str:
-    return plain(row[1].last_error or "-")
+def _facts_of(done: Consolidated) -> Iterator[tuple[str, str]]:
+    """All facts of a run, as names and values."""
+    yield ("would do" if done.dry_run else "did"), _summary(done)
+    if scores := done.scores:
+        counts = f"{scores.hot} hot, {scores.warm} warm, {scores.cold} cold, {scores.frozen} frozen"
+        yield "scores", counts
+    if done.hot_size_bytes is not UNSET:
+        promoted = f", {done.promoted} promoted" if done.promoted is not UNSET else ""
+        yield "hot state", f"{done.hot_size_bytes:,} B{promoted}"
+    if done.notes_read:
+        skipped = f", {done.ingest_skipped} known facts" if done.ingest_skipped else ""
+        yield "notes", f"{done.notes_read} read{skipped}"
+    if done.ingest_error:
+        yield "unread", plain(str(done.ingest_error))
+    if done.model_error:
+        yield "model", plain(str(done.model_error))
+    yield "took", seconds_of(done.took_ms / 1000)
+
+
+def budget_of(model: ModelStatus) -> tuple[float | None, str]:
+    """The share of today's budget that is spent (None: there is no limit), and in words."""
+    spent, limits = model.today, model.limits
+    if limits.cost:
+        return spent.cost / limits.cost, f"${spent.cost:.2f} of ${limits.cost:.2f} today"
+    if limits.tokens:
+        return spent.tokens / limits.tokens, f"{spent.tokens:,} of {limits.tokens:,} tokens today"
+    return None, f"${spent.cost:.2f} today, no limit"
+
+
+def seconds_of(seconds: float | None) -> str:
+    """A length of time, however short; `-` for none."""
+    if not seconds:
+        return "-"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 60 else span(seconds)

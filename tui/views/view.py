@@ -1,33 +1,60 @@
-"""The base of all views: when they are drawn, and how they call the daemon."""
+"""The base of all views: when they are drawn, what their keys do, and how they call the daemon."""
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, TypeVarTuple
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, TypeVar, TypeVarTuple
 
 from rich.style import Style
 from rich.text import Text
+from textual import getters
 from textual.binding import Binding, BindingType
 from textual.css.query import NoMatches
 from textual.widget import Widget
+from textual.widgets import Static
 
 from thermocline.daemon.client import Client, ClientError
 from thermocline.daemon.client.wording import ago
 
-from ..calls import USUAL_SECONDS, Done
-from ..dialogs.form import Field, FormScreen
-from ..feed import Snapshot
-from ..text import hidden, masked, plain
-from ..widgets.paint import paint
-
-if TYPE_CHECKING:
-    from textual import getters
-
-    from ..app import ThermoclineApp
+from ..charts import paint
+from ..dialogs import Field, FormScreen
+from ..feed import USUAL_SECONDS, Done, Snapshot
+from ..session import Session
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What a key does in a tab.
+
+    Attributes:
+        key: as Textual names it; "" for what only Enter does.
+        label: in the footer, in `?` and in the palette.
+        run: a function of the view, and with `row` of the row under the cursor too. An `async` one
+            runs in a worker, and may ask: `view.app.confirm`, `view.app.choose_from`, `view.enter`.
+        writes: it changes something: with `--read-only` it is neither shown nor run.
+        row: it needs a row.
+        part: it is only possible in this part of the view.
+        when: says whether it is possible now.
+        show: in the footer.
+        display: the key's name on the screen.
+    """
+
+    key: str
+    label: str
+    run: Callable[..., Any]
+    writes: bool = False
+    row: bool = False
+    part: str = ""
+    when: Callable[[Any], object] | None = None
+    show: bool = True
+    display: str | None = None
 
 
 class View(Widget):
@@ -38,47 +65,36 @@ class View(Widget):
     `/api/status`), and draws it. `update` runs in a worker: it may await, and is never run twice
     at once. It is called
 
-    - when the tab is shown, and when the agent changes (then everything is another's),
-    - when the daemon is there again, and when the texts are hidden or shown,
+    - when the tab is shown, when the agent changes, and when the daemon is there again (then
+      `reset` is called first: everything may be another's),
+    - when the texts are hidden or shown,
     - while the tab is shown: when something happened that `WATCHES` names, at most 4 times a
       second; call `self.refresh_data()` after a change of your own.
 
-    Actions that await something long, or `self.app.confirm`, are decorated with `@work`.
-
-    - `await self.app.confirm("Forget 3 memories", "what will happen", word="forget")` is True
-      after the word was typed. Only from a method decorated with `@work`.
-    - `await self.do(change)` runs a function with a client, on a thread. It returns `Done`: what
-      was done, in words, and for a minute `u` runs what undoes it.
-    - `await self.enter("Add", fields, save)` opens a form, whose `save` awaits `self.change`.
-    - `self.app.flash("text", "warning")` shows a line for some seconds: a `note`, a `warning` or a
-      `failure`.
-    - `self.app.agent` is the agent's name or None for the daemon's default, `self.app.now()` the
-      time; show times with `self.ago(when)`, never with `time.time()`.
-    - `self.app.hide_texts` and `self.app.read_only` are what they say; the former is taken care
-      of by `self.shown`, the latter by `WRITES`.
+    `await self.do(change)` runs a function with a client, on a thread. It returns `Done`: what was
+    done, in words, and for a minute `u` runs what undoes it. `self.app` is the `Session`: its
+    `now()` is the time; show times with `self.ago(when)`, never with `time.time()`.
 
     Everything that was stored by somebody (texts, categories, subjects, paths, messages) is shown
     as `self.shown(text)`, also in titles and cells of tables: a `str` there is markup. Words that
     are the view's own may be `str`.
 
     Layout: the screen has the class `-narrow` below 80 columns, `-normal` below 120, `-wide` from
-    there on; and `-low` below 20 rows, `-high` below 34, `-tall` from there
-    on. In CSS: `Screen.-narrow MemoriesView #detail { ... }`. No state is told by colour alone.
+    there on; and `-low` below 20 rows, `-high` below 34, `-tall` from there on. In CSS:
+    `Screen.-narrow MemoriesView .detail { ... }`. No state is told by colour alone.
 
     Attributes:
         WATCHES: prefixes of events that change what the view shows, such as `memory` or
             `category.`; `""` for every snapshot, also without an event.
-        WRITES: names of the view's actions that change something; with `--read-only` they are
-            neither shown in the footer nor run.
-        BINDINGS: as in Textual; shown in the footer, in `?` and in the palette (ctrl+p). Taken by
-            the app: `1`-`9` `:` `?` `q` `m` `u` `y` `ctrl+p` `ctrl+f` `ctrl+a` `ctrl+t`.
+        ACTIONS: its keys. Taken by the app: `1`-`9` `:` `?` `q` `m` `u` `y` `ctrl+p` `ctrl+f`
+            `ctrl+a` `ctrl+t`.
     """
 
     DEFAULT_CSS = """
     View { width: 1fr; height: 1fr; }
     """
     WATCHES: ClassVar[frozenset[str]] = frozenset()
-    WRITES: ClassVar[frozenset[str]] = frozenset()
+    ACTIONS: ClassVar[Sequence[Action]] = ()
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("j", "app.simulate_key('down')", "Down", show=False),
         Binding("k", "app.simulate_key('up')", "Up", show=False),
@@ -86,18 +102,28 @@ class View(Widget):
         Binding("G", "app.simulate_key('end')", "Last", show=False),
     ]
     can_focus = True
-    if TYPE_CHECKING:
-        app = getters.app(ThermoclineApp)
+    app = getters.app(Session)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Let the rules of a view depend on the classes of the screen."""
+        """Bind the keys, and let the rules of a view depend on the classes of the screen."""
         cls.SCOPED_CSS = False
+        if "ACTIONS" in cls.__dict__:
+            cls.BINDINGS = [
+                Binding(
+                    *(action.key, f"do('{action.key}')", action.label),
+                    show=action.show,
+                    key_display=action.display,
+                )
+                for action in cls.ACTIONS
+            ]
         super().__init_subclass__(**kwargs)
 
     def __init__(self, name: str) -> None:
         super().__init__(name=name, id=name)
         self._updating = False
         self._again = False
+        self._agent: str | None = None
+        self.part = ""
         self.updates = 0
 
     @property
@@ -105,11 +131,21 @@ class View(Widget):
         """The daemon as it was a moment ago."""
         return self.app.snapshot
 
+    @property
+    def row(self) -> Any:
+        """The row under the cursor; None if there is none."""
+        return None
+
+    # What a subclass says
+
+    def reset(self) -> None:
+        """Forget what was read: it may be another agent's, or of before the daemon was away."""
+
     async def update(self) -> None:
         """Read the data, and draw it."""
 
-    async def show(self, what: str) -> None:
-        """Select what a search found: an id, a path, a key, as the view's `TAB` says."""
+    async def show(self, key: str) -> None:
+        """Select what a search found: an id, a path, a key."""
 
     def copied(self) -> str:
         """What `y` copies: the text of what is selected; "" if there is nothing."""
@@ -118,6 +154,8 @@ class View(Widget):
     def first_focus(self) -> Widget:
         """The widget that has the keys when the tab is shown."""
         return self
+
+    # When it is drawn
 
     def concerned(self, snapshot: Snapshot) -> bool:
         """Whether what is shown may have changed."""
@@ -130,12 +168,62 @@ class View(Widget):
         self._again = True
         if not self._updating:
             self._updating = True
-            self.run_worker(self._update(), group="update", exit_on_error=True)
+            # Not its coroutine, which would never be awaited if the program ends first.
+            work: Callable[[], Awaitable[None]] = self._update
+            self.run_worker(work, group="update", exit_on_error=True)
 
     @property
     def settled(self) -> bool:
         """Whether everything that was read is drawn."""
         return self.updates > 0 and not self._updating
+
+    async def _update(self) -> None:
+        try:
+            while self._again and self.app.is_running:
+                self._again = False
+                before, self._agent = self._agent, self.app.agent
+                if self.updates and before != self._agent:
+                    self.reset()
+                await self.update()
+                self.updates += 1
+        except NoMatches:
+            # While the program ends, its parts go one by one.
+            if self.app.is_running:
+                raise
+        finally:
+            self._updating = False
+
+    # Keys
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether an action is possible here; False hides its key."""
+        actions = (item for item in self.ACTIONS if action == "do" and (item.key,) == parameters)
+        return self.possible(next(actions, None))
+
+    def possible(self, action: Action | None) -> bool:
+        """Whether an action can be run now."""
+        return action is None or (
+            not (action.writes and self.app.read_only)
+            and action.part in ("", self.part)
+            and (action.when is None or bool(action.when(self)))
+        )
+
+    def action_do(self, key: str) -> None:
+        """Run the action of a key."""
+        self.perform(next(action for action in self.ACTIONS if action.key == key))
+
+    def perform(self, action: Action) -> None:
+        """Run an action, if it is possible and has the row that it needs."""
+        row = self.row if action.row else None
+        if not self.possible(action) or (action.row and row is None):
+            return
+        run = partial(action.run, self, row) if action.row else partial(action.run, self)
+        if inspect.iscoroutinefunction(action.run):
+            self.run_worker(run, exit_on_error=True)
+        else:
+            run()
+
+    # The daemon
 
     async def call(
         self,
@@ -148,17 +236,19 @@ class View(Widget):
         It runs on a thread. A failure is shown in the flash line, unless another agent is shown by
         then, and the result is None.
         """
-        found, failure, calls = None, None, self.app.calls
+        result, failure, calls = None, None, self.app.calls
         try:
-            found = await calls.run(lambda client: method(client, *args), patience)
+            result = await calls.run(lambda client: method(client, *args), patience)
         except ClientError as error:
             failure = error
         if not self.app.is_running:
             # The view was closed meanwhile: its widgets are gone, one after the other.
             raise asyncio.CancelledError
-        if failure is not None and calls is self.app.calls:
+        # Of a daemon that is known to be away the head says so already.
+        known = self._updating and not self.snapshot.connected
+        if failure is not None and calls is self.app.calls and not known:
             self.app.failed(failure)
-        return found
+        return result
 
     async def change(
         self, change: Callable[[Client], Done], patience: float = USUAL_SECONDS
@@ -169,7 +259,6 @@ class View(Widget):
             ClientError: the daemon refuses it, or does not answer.
         """
         self.app.did(await self.app.calls.run(change, patience))
-        self.refresh_data()
 
     async def do(self, change: Callable[[Client], Done], patience: float = USUAL_SECONDS) -> bool:
         """The same, but a failure is shown in the flash line; whether it was done."""
@@ -190,6 +279,12 @@ class View(Widget):
         """Open a form, see `FormScreen`; whether its values were accepted."""
         return await self.app.push_screen_wait(FormScreen(title, fields, save, *notes)) is True
 
+    # Texts
+
+    def shown(self, text: str, *, keep: str = "") -> Text:
+        """Stored text for the screen, see `Session.shown`."""
+        return self.app.shown(text, keep=keep)
+
     def paint(self, name: str, *, bold: bool = False) -> Style:
         """A colour of the theme."""
         return paint(self.app, name, bold=bold)
@@ -203,23 +298,8 @@ class View(Widget):
         now = self.app.now()
         return ago(max(when or now, now), now)
 
-    def shown(self, text: str, *, keep: str = "") -> Text:
-        """Stored text for the screen: escaped, secrets masked, dots while texts are hidden."""
-        return Text(hidden(text) if self.app.hide_texts else plain(masked(text), keep))
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """Whether an action is possible here; False hides its key."""
-        return not (self.app.read_only and action in self.WRITES)
-
-    async def _update(self) -> None:
-        try:
-            while self._again and self.app.is_running:
-                self._again = False
-                await self.update()
-                self.updates += 1
-        except NoMatches:
-            # While the program ends, its parts go one by one.
-            if self.app.is_running:
-                raise
-        finally:
-            self._updating = False
+def redraw(static: Static, content: Text) -> None:
+    """Draw a text again, if it has changed."""
+    if static.content != content:
+        static.update(content)

@@ -1,1 +1,1 @@
-"""One module for each system whose memory can be imported: `detect(look)` and `read(look)`."""
+"""Systems whose memory can be imported: each is a `Format` of a module here."""

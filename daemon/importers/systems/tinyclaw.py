@@ -5,102 +5,104 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from ..found import Found, GivenPath, Origin
+from ...memory.records import Json
+from ..entries import EntryBuilder, SourceEntry
 from ..memory_md import statements
+from ..source import Format, SourcePath, head_of
+from ..sqlite_copy import Copy
 from ..values import seconds
+from .databases import SelectedTable, read_tables
 
-NAME: Final = "tinyclaw"
-_TABLE: Final = "episodic_memory"
+_NAME: Final = "tinyclaw"
 _KNOWLEDGE, _REFLECTIONS, _EPISODES = "knowledge.md", "reflections.jsonl", "episodes.jsonl"
 _SKILLS: Final = "skills/index.json"
 _EVENTS: Final = {"failure": "error_recovery", "success": "task_solution"}
-_ALONE: Final = frozenset({"", "default-user"})
+# The user `default-user` is the only one of a device.
+_ACTOR: Final = "coalesce(nullif(user_id, 'default-user'), '') AS actor"
+_TABLES: Final = {
+    "episodic_memory": SelectedTable(
+        f"""SELECT id AS key, content AS text, outcome, 'episodic' AS type, event_type AS event,
+            importance, access_count, {_ACTOR}, 'episodes' AS category,
+            seconds(created_at) AS created_at, seconds(last_accessed_at) AS last_accessed_at
+        FROM t"""
+    ),
+    "memory": SelectedTable(
+        f"""SELECT joined('kv', coalesce(user_id, ''), name) AS key,
+            name || ': ' || coalesce(value, 'None') AS text, name AS subject, 'facts' AS category,
+            {_ACTOR}, 0.6 AS importance,
+            seconds(created_at) AS created_at, seconds(updated_at) AS updated_at
+        FROM (SELECT coalesce(key, '') AS name, * FROM t)"""
+    ),
+    "messages": SelectedTable(
+        """SELECT joined('message', id) AS key, content AS text, role,
+            'tinyclaw/' || coalesce(user_id, '') AS "group", seconds(created_at) AS created_at
+        FROM t""",
+        "turn",
+    ),
+}
 
 
-def detect(look: GivenPath) -> bool:
-    """Whether a database has its table, or a folder the logs."""
-    return bool(_folder(look)) or bool(look.with_tables(_TABLE))
+def _is_engine(copy: Copy) -> bool:
+    return "episodic_memory" in copy.tables
 
 
-def read(look: GivenPath) -> Iterator[Found]:
+def _detect(source: SourcePath) -> bool:
+    return bool(_folder(source)) or any(map(_is_engine, source.databases()))
+
+
+def _read(source: SourcePath) -> Iterator[SourceEntry]:
     """Events, key-value facts and messages of the engine; knowledge, logs and skills of files."""
-    for copy in look.with_tables(_TABLE):
-        for table, entry in ((_TABLE, _event), ("memory", _pair), ("messages", _message)):
-            origin = look.origin(NAME, copy.path, table)
-            positions: dict[str, int] = {}
-            for row in look.rows(copy, table, "created_at"):
-                user = str(row.get("user_id") or "")
-                positions[user] = positions.get(user, -1) + 1
-                yield from entry(origin, row, user, positions[user])
-    if folder := _folder(look):
-        yield from _files(look, folder)
-
-
-def _folder(look: GivenPath) -> Path | None:
-    if not look.is_folder:
-        return None
-    places = (look.path, look.path / "memory")
-    return next((one for one in places if (one / _REFLECTIONS).is_file()), None)
-
-
-def _event(origin: Origin, row: dict[str, Any], user: str, _: int) -> Iterator[Found]:
-    yield from origin.memory(
-        str(row.get("id")), str(row.get("content") or ""), outcome=row.get("outcome"),
-        type="episodic", event=row.get("event_type"),
-        importance=row.get("importance"), access_count=row.get("access_count"),
-        actor="" if user in _ALONE else user, category="episodes",
-        created_at=seconds(row.get("created_at")),
-        last_accessed_at=seconds(row.get("last_accessed_at")),
-    )  # fmt: skip
-
-
-def _pair(origin: Origin, row: dict[str, Any], user: str, _: int) -> Iterator[Found]:
-    key = str(row.get("key") or "")
-    yield from origin.memory(
-        f"kv/{user}/{key}", f"{key}: {row.get('value')}", subject=key,
-        category="facts", actor="" if user in _ALONE else user, importance=0.6,
-        created_at=seconds(row.get("created_at")), updated_at=seconds(row.get("updated_at")),
-    )  # fmt: skip
-
-
-def _message(origin: Origin, row: dict[str, Any], user: str, position: int) -> Iterator[Found]:
-    yield from origin.turn(
-        f"message/{row.get('id')}", row.get("content"), role=row.get("role"),
-        group=f"{NAME}/{user}", position=position, created_at=seconds(row.get("created_at")),
-    )  # fmt: skip
-
-
-def _files(look: GivenPath, folder: Path) -> Iterator[Found]:
+    for copy in filter(_is_engine, source.databases()):
+        yield from read_tables(_NAME, _TABLES, source, copy)
+    folder = _folder(source)
+    if folder is None:
+        return
     knowledge = folder / _KNOWLEDGE
     if knowledge.is_file():
-        origin = look.origin(NAME, knowledge)
-        for _, category, said in statements(look.text(knowledge)):
-            if not said.startswith("_No entries yet"):
-                yield from origin.memory(f"knowledge/{said}", said, category=category)
+        builder = source.builder(_NAME, knowledge)
+        for category, statement in _knowledge(source.text(knowledge)):
+            yield from builder.memory(f"knowledge/{statement}", statement, category=category)
     for name, entry in ((_REFLECTIONS, _reflection), (_EPISODES, _episode)):
         path = folder / name
-        origin = look.origin(NAME, path)
-        for _, line in look.lines(path) if path.exists() else ():
-            yield from entry(origin, line)
-    yield from _skills(look, folder)
+        builder = source.builder(_NAME, path)
+        for _, line in source.lines(path) if path.exists() else ():
+            yield from entry(builder, line)
+    yield from _skills(source, folder / _SKILLS)
 
 
-def _reflection(origin: Origin, line: dict[str, Any]) -> Iterator[Found]:
+def _folder(source: SourcePath) -> Path | None:
+    """The folder with entries; the files themselves are made at an agent's start."""
+    for folder in (source.path, source.path / "memory") if source.is_folder else ():
+        if next(_knowledge(head_of(folder / _KNOWLEDGE).decode(errors="replace")), None):
+            return folder
+        logs = (_REFLECTIONS, _EPISODES, _SKILLS)
+        if any(head_of(folder / name).strip() not in (b"", b"{}") for name in logs):
+            return folder
+    return None
+
+
+def _knowledge(text: str) -> Iterator[tuple[str, str]]:
+    """The category and text of each statement."""
+    for _, category, statement in statements(text):
+        if not statement.startswith("_No entries yet"):
+            yield category, statement
+
+
+def _reflection(builder: EntryBuilder, line: dict[str, Json]) -> Iterator[SourceEntry]:
     lesson, context = str(line.get("lesson") or ""), str(line.get("context") or "")
-    said = f"{context}: {lesson}" if context else lesson
-    yield from origin.memory(
-        f"reflection/{line.get('ts')}/{lesson}", said,
+    yield from builder.memory(
+        f"reflection/{line.get('ts')}/{lesson}", f"{context}: {lesson}" if context else lesson,
         outcome=line.get("action"), category="reflections",
         event=_EVENTS.get(str(line.get("type")), "fact_stored"), importance=0.7,
         tags=[str(line.get("type") or "insight")], created_at=seconds(line.get("ts")),
     )  # fmt: skip
 
 
-def _episode(origin: Origin, line: dict[str, Any]) -> Iterator[Found]:
+def _episode(builder: EntryBuilder, line: dict[str, Json]) -> Iterator[SourceEntry]:
     summary, outcome = str(line.get("summary") or ""), str(line.get("outcome") or "")
-    yield from origin.memory(
+    yield from builder.memory(
         f"episode/{line.get('ts')}/{summary}", summary, type="episodic",
         event="task_completed", category="episodes", tags=line.get("tags"),
         outcome="" if outcome == "unknown" else outcome,
@@ -108,22 +110,24 @@ def _episode(origin: Origin, line: dict[str, Any]) -> Iterator[Found]:
     )  # fmt: skip
 
 
-def _skills(look: GivenPath, folder: Path) -> Iterator[Found]:
-    path = folder / _SKILLS
-    if not path.is_file() or not (text := look.text(path)):
+def _skills(source: SourcePath, path: Path) -> Iterator[SourceEntry]:
+    if not path.is_file() or not (text := source.text(path)):
         return
     try:
         index = json.loads(text)
     except (ValueError, RecursionError) as error:
-        look.fault(path, f"it is not JSON ({error})")
+        source.fault(path, f"it is not JSON ({error})")
         return
-    origin = look.origin(NAME, path)
+    builder = source.builder(_NAME, path)
     for name, description in index.items() if isinstance(index, dict) else ():
         if "/" in name or name.startswith("."):
-            look.fault(path, "a skill's name is a path")
+            source.fault(path, "a skill's name is a path")
             continue
-        body = look.text(path.parent / f"{name}.md")
-        yield from origin.memory(
+        body = source.text(path.parent / f"{name}.md")
+        yield from builder.memory(
             f"skill/{name}", f"{name}: {description}\n\n{body}".strip(),
             type="procedural", category="skills", subject=name,
         )  # fmt: skip
+
+
+TINYCLAW: Final = Format(_NAME, _detect, _read)

@@ -9,9 +9,7 @@ from typing import Final, TypeAlias, cast, get_args
 import msgspec
 
 from ..records import Json
-from .document import RESERVED
-from .state import LISTS, OBJECTS, HotState, Item, Section, number
-from .values import Cleaning
+from .state import LISTS, OBJECTS, RESERVED, Cleaning, HotState, Item, Section, number
 
 EntryKey: TypeAlias = tuple[str, str]
 
@@ -42,14 +40,14 @@ def entries(state: HotState) -> dict[EntryKey, Entry]:
     the text of a lesson or task, or a hash of text and time of an event. Entries with an equal
     key are numbered. `from_entries` restores exactly the same state.
     """
-    found: dict[EntryKey, Entry] = {}
+    entries: dict[EntryKey, Entry] = {}
     for section, values in named(state):
         for position, (key, value) in enumerate(values.items()):
-            found[section, key] = Entry(value, position)
+            entries[section, key] = Entry(value, position)
     for section, items in listed(state):
         for position, (key, item) in enumerate(_keyed(section, items)):
-            found[section, key] = Entry(item, position)
-    return found
+            entries[section, key] = Entry(item, position)
+    return entries
 
 
 def from_entries(found: Mapping[tuple[str, str], Entry]) -> HotState:

@@ -1,295 +1,295 @@
-"""Fits the hot state into its limits; everything removed is returned as statements."""
+"""Fits the hot state into its limits: the least important leaves, as statements to remember.
+
+Nothing is shortened: a value is in the hot state whole, or in a memory.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
-from typing import Final, TypeAlias, cast
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Final, TypeAlias
 
 import msgspec
 
-from ...errors import TooLarge
+from ...errors import InvalidInput, TooLarge
+from ..checks import check_category
 from ..records import Json
-from .displaced import Displaced, displaced_entry, displaced_values
-from .document import RESERVED, document, document_size
-from .entries import listed, named
-from .shortening import FLOOR, shortened, texts, water_level
-from .state import LISTS, HotLimits, HotState, Item, Section, importance_of, is_finished
+from .state import (
+    LISTS,
+    OBJECTS,
+    RESERVED,
+    HotLimits,
+    HotState,
+    Item,
+    Section,
+    document,
+    document_size,
+    importance_of,
+    is_finished,
+    number,
+)
 from .update import checked
 
-# A section, and the index in its list or the key in its object.
-_Ref: TypeAlias = tuple[Section, int | str]
+# The key of a value in its object, or the index of an entry in its list.
+_Key: TypeAlias = int | str
 
-_NAMED: Final[tuple[Section, ...]] = ("extra", "context", "owner_profile", "identity")
 # One value may take 1/N of the state, by the key of its update, and at least `_ALWAYS` bytes.
 _SHARES: Final = {
     "identity": 4, "owner_profile": 4, "project": 4, "lesson": 10, "event": 10, "task": 10,
 }  # fmt: skip
 _ALWAYS: Final = 512
-# Texts of more bytes than this are cut before a lesson is removed.
-_LONG: Final = 256
+
+
+# This many characters of any script are below the limit of a memory's text in bytes.
+_PART_CHARACTERS: Final = 16_000
+# Small values that are removed together share a statement of up to this many characters.
+_GROUP_CHARACTERS: Final = 2_000
+
+
+class _Words(msgspec.Struct, frozen=True):
+    """The fields of a section's statements.
+
+    `told` are the keys whose values are in the statement or its fields without the key's name.
+    """
+
+    label: str
+    category: str
+    importance: float
+    told: frozenset[str] = frozenset()
+
+
+_KINDS: Final[dict[Section, _Words]] = {
+    "identity": _Words("Agent identity", "identity", 0.7),
+    "owner_profile": _Words("Owner profile", "owner", 0.7),
+    "project": _Words("Project", "projects", 0.6, frozenset({"name", "description"})),
+    "event": _Words("", "events", 0.5, frozenset({"text", "timestamp"})),
+    "task": _Words("Task", "tasks", 0.5, frozenset({"text", "timestamp"})),
+    "lesson": _Words(
+        "", "lessons", 0.5, frozenset({"text", "timestamp", "category", "importance"})
+    ),
+    "extra": _Words("Hot state", "context", 0.5),
+    "context": _Words("Active context", "context", 0.5),
+}
+
+
+class Displaced(msgspec.Struct, frozen=True):
+    """A value that was removed from the hot state.
+
+    Attributes:
+        section: its section.
+        text: a statement with the full value, at most 64 KiB of UTF-8; a longer value has several
+            parts, marked `(part 1 of 3)`.
+        category: a lesson's own category if it is valid, else that of the section.
+        created_at: epoch seconds; None if the entry had no time.
+        name: that of a project or a value, or the text of a task or lesson: what it was in the hot
+            state, so that it is one memory however often it leaves. Blank for parts, events, and
+            values that share a statement.
+    """
+
+    section: Section
+    text: str
+    category: str
+    importance: float
+    created_at: float | None
+    name: str = ""
 
 
 class Fitted(msgspec.Struct, frozen=True):
-    """A state within its limits, and what was removed or shortened, in that order."""
+    """A state within its limits, and what was removed, in that order."""
 
     state: HotState
-    displaced: tuple[Displaced, ...]
-
-
-class Trimmed(msgspec.Struct, frozen=True):
-    """A value that is short enough for the hot state.
-
-    Attributes:
-        displaced: the full values that were cut.
-        warnings: one line for each shortened value.
-    """
-
-    value: Json
     displaced: tuple[Displaced, ...] = ()
-    warnings: tuple[str, ...] = ()
 
 
-def trim(key: str, value: Json, limits: HotLimits) -> Trimmed:
-    """The value of an `update`, with its longest texts cut to its share of the hot state.
+def check_share(key: str, value: Json, limits: HotLimits) -> None:
+    """Refuse a value of an `update` that takes more than its share of the hot state.
 
     A value of the identity or profile, and a project, may take a quarter of `max_bytes`; a
     lesson, event or task a tenth.
 
     Raises:
         InvalidInput: as `update`.
-        TooLarge: cutting its texts is not enough.
+        TooLarge: it takes more.
     """
     if key not in _SHARES:
-        return Trimmed(value)
+        return
     given = checked(key, value)
-    named = key in _NAMED
-    values = dict(given.items()) if named else {"": given}
     most = max(_ALWAYS, limits.max_bytes // _SHARES[key])
-    displaced: list[Displaced] = []
-    warnings: list[str] = []
-    for name, inner in values.items():
-        ref: _Ref = (cast(Section, key), name)
-        taken = _cost(ref, inner)
-        if taken <= most:
-            continue
-        values[name] = short = _level({ref: inner}, taken - most, FLOOR).get(ref, inner)
-        whose = f"'{name}'" if named else f"the {key}"
-        if _cost(ref, short) > most:
+    for name, inner in given.items() if key in OBJECTS else [("", given)]:
+        size = document_size(inner) + (document_size(name) + 1 if name else 0)
+        if size > most:
+            whose = f"'{name}'" if name else f"the {key}"
             raise TooLarge(
-                f"shorten {whose}: it takes {taken:,} bytes, and may take {most:,}",
+                f"shorten {whose}: it takes {size:,} bytes, and may take {most:,}",
                 field=key,
                 hint="store it with `kv set` or as a memory, and refer to it here",
             )
-        displaced += _lost(ref, inner, short)
-        left = _cost(ref, short)
-        warnings.append(
-            f"shortened {whose} from {taken:,} to {left:,} bytes; a memory keeps the whole value"
-        )
-    return Trimmed(values if named else values[""], tuple(displaced), tuple(warnings))
 
 
 def fit(state: HotState, limits: HotLimits) -> Fitted:
     """`state` within `limits`, whatever it holds.
 
-    The limits of numbers come first: they remove the least important lessons (among equals the
-    oldest), the oldest events, and finished then oldest tasks. If the document then exceeds
-    `max_bytes`, values that could not stay even if all texts were cut are removed, largest first.
-    Then, until it fits: texts of the profile, the identity, projects and unknown keys are cut to
-    no less than 256 bytes; the least important lessons, the oldest events, finished then oldest
-    tasks and finished projects are removed; the longest texts are cut further, those of projects
-    last.
+    First what exceeds the limits of numbers leaves, then, until the document fits `max_bytes`, the
+    least important entry of the section that takes the most: the least important lesson (among
+    equals the oldest), the oldest event, finished then oldest tasks and projects, the largest value
+    of the profile or of unknown keys. The identity leaves last.
     """
-    packing = _Packing(state)
-    whole = dict(packing.items)
-    gone = _remove(packing, _beyond_counts(packing, limits))
-    if packing.size > limits.max_bytes:
-        gone += _remove(packing, _hopeless(packing, limits.max_bytes))
-        _shorten(packing, (*_NAMED, "project"), limits.max_bytes, _LONG)
-        gone += _remove(packing, _giving_way(packing, limits.max_bytes))
-        _shorten(packing, _NAMED, limits.max_bytes, FLOOR)
-        _shorten(packing, ("project",), limits.max_bytes, FLOOR)
-    displaced = [*_left(gone, whole)]
-    for ref, value in packing.items.items():
-        if value is not whole[ref]:
-            displaced += _lost(ref, whole[ref], value)
-    return Fitted(packing.state(), tuple(displaced)) if displaced else Fitted(state, ())
+    waiting = {section: deque(_least_important_first(state, section)) for section in _SECTIONS}
+    counts: dict[Section, int] = {
+        "lesson": limits.max_lessons,
+        "event": limits.max_events,
+        "task": limits.max_tasks,
+    }
+    gone: list[tuple[Section, _Key]] = []
+    size = document_size(document(state, (), limits))
+    sizes = {section: sum(cost for cost, _ in found) for section, found in waiting.items()}
+
+    def leave(section: Section) -> None:
+        nonlocal size
+        cost, key = waiting[section].popleft()
+        # The last entry of a section has no comma, but unknown values are beside other keys.
+        size -= cost + (bool(waiting[section]) or section in RESERVED)
+        sizes[section] -= cost
+        gone.append((section, key))
+
+    for section, most in counts.items():
+        while len(waiting[section]) > most:
+            leave(section)
+    while size > limits.max_bytes and any(waiting.values()):
+        others = [section for section in _SECTIONS[1:] if waiting[section]] or _SECTIONS[:1]
+        leave(max(others, key=sizes.__getitem__))
+    if not gone:
+        return Fitted(state)
+    return Fitted(_without(state, {*gone}), tuple(_displaced(state, gone)))
 
 
-def _remove(packing: _Packing, refs: Iterable[_Ref]) -> list[_Ref]:
-    """Remove `refs` one by one; the iterator may depend on the size after the last removal."""
-    gone = []
-    for ref in refs:
-        packing.remove(ref)
-        gone.append(ref)
-    return gone
+_SECTIONS: Final[tuple[Section, ...]] = (*OBJECTS, *LISTS)
 
 
-def _left(gone: Sequence[_Ref], whole: Mapping[_Ref, Json]) -> Iterator[Displaced]:
-    for section, group in groupby(gone, key=lambda ref: ref[0]):
-        if section in _NAMED:
-            yield from displaced_values(section, ((str(ref[1]), whole[ref]) for ref in group))
+def _entries(state: HotState, section: Section) -> dict[_Key, Json]:
+    """The entries of a section by their keys or indexes, without the known keys of the document."""
+    if section in LISTS:
+        return dict(enumerate(getattr(state, LISTS[section][0])))
+    reserved = RESERVED.get(section, frozenset())
+    return {key: value for key, value in getattr(state, section).items() if key not in reserved}
+
+
+def _least_important_first(state: HotState, section: Section) -> list[tuple[int, _Key]]:
+    """Size in bytes, without a comma, and key of each entry of a section."""
+    entries = _entries(state, section)
+    costs = {
+        key: document_size(value) + (document_size(key) + 1 if isinstance(key, str) else 0)
+        for key, value in entries.items()
+    }
+    match section:
+        case "lesson":
+            keys = sorted(entries, key=lambda key: importance_of(entries[key]))
+        case "task" | "project":
+            keys = sorted(entries, key=lambda key: not is_finished(entries[key]))
+        case "event":
+            keys = list(entries)
+        case _:
+            keys = sorted(entries, key=lambda key: -costs[key])
+    return [(costs[key], key) for key in keys]
+
+
+def _without(state: HotState, gone: set[tuple[Section, _Key]]) -> HotState:
+    fields: dict[str, Json] = {}
+    for section in _SECTIONS:
+        left = {k: v for k, v in _entries(state, section).items() if (section, k) not in gone}
+        if section in LISTS:
+            fields[LISTS[section][0]] = tuple(left.values())
         else:
-            for ref in group:
-                yield from displaced_entry(section, whole[ref])
+            fields[section] = left
+    return HotState(**fields)
 
 
-def _beyond_counts(packing: _Packing, limits: HotLimits) -> list[_Ref]:
-    orders = (
-        (_least_important(packing), limits.max_lessons),
-        (list(packing.of("event")), limits.max_events),
-        (_finished_first(packing), limits.max_tasks),
+def _displaced(state: HotState, gone: list[tuple[Section, _Key]]) -> Iterator[Displaced]:
+    by_section: dict[Section, list[_Key]] = {}
+    for section, key in gone:
+        by_section.setdefault(section, []).append(key)
+    for section, keys in by_section.items():
+        entries = _entries(state, section)
+        if section in OBJECTS:
+            yield from _displaced_values(section, ((str(key), entries[key]) for key in keys))
+        else:
+            for key in keys:
+                yield from _displaced_entry(section, entries[key])
+
+
+def _displaced_entry(section: Section, entry: Item) -> Iterator[Displaced]:
+    """The statements of a project, event, task or lesson."""
+    category = _lesson_category(entry) if section == "lesson" else _KINDS[section].category
+    importance = importance_of(entry) if section == "lesson" else _KINDS[section].importance
+    parts = [*_parts(_sentence(section, entry))]
+    name = "" if section == "event" or len(parts) > 1 else _plain(entry.get(LISTS[section][1], ""))
+    for text in parts:
+        yield Displaced(
+            section=section,
+            text=text,
+            category=category,
+            importance=importance,
+            created_at=number(entry.get("timestamp")),
+            name=name,
+        )
+
+
+def _displaced_values(section: Section, values: Iterable[tuple[str, Json]]) -> Iterator[Displaced]:
+    """The statements of values of one section by key; small values share one."""
+    kind = _KINDS[section]
+    for name, group in _groups(values):
+        for text in _parts(f"{kind.label}, {group}"):
+            yield Displaced(section, text, kind.category, kind.importance, None, name)
+
+
+def _lesson_category(lesson: Item) -> str:
+    with suppress(InvalidInput):
+        if isinstance(category := lesson.get("category"), str):
+            return check_category(category)
+    return _KINDS["lesson"].category
+
+
+def _sentence(section: Section, entry: Item) -> str:
+    rest = ", ".join(
+        f"{key}: {_plain(value)}" for key, value in entry.items() if key not in _KINDS[section].told
     )
-    return [ref for order, most in orders for ref in order[: max(0, len(order) - most)]]
+    return _head(section, entry) + (f" ({rest})" if rest else "")
 
 
-def _giving_way(packing: _Packing, max_bytes: int) -> Iterator[_Ref]:
-    order = [
-        *_least_important(packing),
-        *packing.of("event"),
-        *_finished_first(packing),
-        *(ref for ref, project in packing.of("project").items() if is_finished(project)),
-    ]
-    for ref in order:
-        if packing.size <= max_bytes:
-            return
-        yield ref
+def _head(section: Section, entry: Item) -> str:
+    if section == "project":
+        description = entry.get("description")
+        head = f"Project {_plain(entry.get('name', ''))}"
+        return f"{head}: {_plain(description)}" if description else head
+    text = _plain(entry.get("text", ""))
+    return f"Task: {text}" if section == "task" else text
 
 
-def _least_important(packing: _Packing) -> list[_Ref]:
-    lessons = packing.of("lesson")
-    return sorted(lessons, key=lambda ref: importance_of(lessons[ref]))
+def _plain(value: Json) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _finished_first(packing: _Packing) -> list[_Ref]:
-    tasks = packing.of("task")
-    return sorted(tasks, key=lambda ref: not is_finished(tasks[ref]))
+def _groups(values: Iterable[tuple[str, Json]]) -> Iterator[tuple[str, str]]:
+    """Values in words, with the name of one that stands alone."""
+    gathered: dict[str, str] = {}
+    length = 0
+    for key, value in values:
+        text = f"{key}: {_plain(value)}"
+        if gathered and length + len(text) > _GROUP_CHARACTERS:
+            yield next(iter(gathered)) if len(gathered) == 1 else "", "; ".join(gathered.values())
+            gathered, length = {}, 0
+        gathered[key] = text
+        length += len(text) + 2
+    if gathered:
+        yield next(iter(gathered)) if len(gathered) == 1 else "", "; ".join(gathered.values())
 
 
-def _hopeless(packing: _Packing, max_bytes: int) -> list[_Ref]:
-    """The values that would not fit even if every text was cut and all else removed."""
-    least = {
-        ref: _cost(ref, _cut(ref, value, FLOOR)) + len(",") for ref, value in _staying(packing)
-    }
-    excess = document_size(document(HotState(), (), HotLimits())) + sum(least.values()) - max_bytes
-    hopeless = []
-    for ref in sorted(least, key=lambda ref: -least[ref]):
-        if excess <= 0:
-            break
-        excess -= least[ref]
-        hopeless.append(ref)
-    return sorted(hopeless, key=lambda ref: ref[0])
-
-
-def _staying(packing: _Packing) -> Iterator[tuple[_Ref, Json]]:
-    for section in _NAMED:
-        yield from packing.of(section).items()
-    for ref, project in packing.of("project").items():
-        if not is_finished(project):
-            yield ref, project
-
-
-def _shorten(packing: _Packing, sections: Sequence[Section], max_bytes: int, floor: int) -> None:
-    """Cut the longest texts of `sections` to one length, no further than is needed."""
-    if packing.size > max_bytes:
-        values = {ref: value for section in sections for ref, value in packing.of(section).items()}
-        for ref, value in _level(values, packing.size - max_bytes, floor).items():
-            packing.replace(ref, value)
-
-
-def _level(values: Mapping[_Ref, Json], excess: int, floor: int) -> dict[_Ref, Json]:
-    """The shortened values, when `excess` bytes of texts are cut from `values`."""
-    lengths = {ref: [length for *_, length in _texts(ref, values[ref])] for ref in values}
-    level = water_level((length for found in lengths.values() for length in found), excess, floor)
-    return {
-        ref: _cut(ref, values[ref], level)
-        for ref, found in lengths.items()
-        if max(found, default=0) > level
-    }
-
-
-def _lost(ref: _Ref, whole: Json, short: Json) -> Iterator[Displaced]:
-    section = ref[0]
-    if section not in _NAMED and section != "project":
-        yield from displaced_entry(section, whole)
+def _parts(text: str) -> Iterator[str]:
+    if len(text) <= _PART_CHARACTERS:
+        yield text
         return
-    pairs = zip(_texts(ref, whole), _texts(ref, short), strict=True)
-    cut = [(path, text) for (path, text, _), (_, left, _) in pairs if text != left]
-    name = whole.get("name", "") if section == "project" else ""
-    yield from displaced_values(section, cut, name)
-
-
-def _cut(ref: _Ref, value: Json, level: int) -> Json:
-    whole = shortened(value, level)
-    # The name of a project identifies it and is never cut.
-    return whole | _name_of(value) if ref[0] == "project" else whole
-
-
-def _texts(ref: _Ref, value: Json) -> Iterator[tuple[str, str, int]]:
-    if ref[0] != "project":
-        yield from texts(value, str(ref[1]))
-        return
-    for key, inner in value.items():
-        if key != "name":
-            yield from texts(inner, key)
-
-
-def _name_of(project: Item) -> Item:
-    return {"name": project["name"]} if "name" in project else {}
-
-
-class _Packing:
-    """The remaining entries of a state, and `size`, the bytes of their document.
-
-    Removing or replacing an entry takes the time of encoding it.
-    """
-
-    def __init__(self, state: HotState) -> None:
-        self.items: dict[_Ref, Json] = dict(_items(state))
-        self.size = document_size(document(state, (), HotLimits()))
-        self._members = Counter(section for section, _ in self.items)
-
-    def of(self, section: Section) -> dict[_Ref, Json]:
-        """The entries of one section, in order."""
-        return {ref: value for ref, value in self.items.items() if ref[0] == section}
-
-    def remove(self, ref: _Ref) -> None:
-        """Remove an entry."""
-        section = ref[0]
-        # The values of these sections are beside other keys.
-        comma = section in RESERVED or self._members[section] > 1
-        self.size -= _cost(ref, self.items.pop(ref)) + comma
-        self._members[section] -= 1
-
-    def replace(self, ref: _Ref, value: Json) -> None:
-        """Replace the value of an entry."""
-        self.size += document_size(value) - document_size(self.items[ref])
-        self.items[ref] = value
-
-    def state(self) -> HotState:
-        """The state of the remaining entries."""
-        fields: dict[str, Json] = {
-            section: {str(key): value for (_, key), value in self.of(section).items()}
-            for section in _NAMED
-        }
-        for section, (field, _) in LISTS.items():
-            fields[field] = tuple(self.of(section).values())
-        return HotState(**fields)
-
-
-def _cost(ref: _Ref, value: Json) -> int:
-    """The bytes that an entry adds to the document, without its comma."""
-    key = ref[1]
-    return document_size(value) + (document_size(key) + 1 if isinstance(key, str) else 0)
-
-
-def _items(state: HotState) -> Iterator[tuple[_Ref, Json]]:
-    for section, values in named(state):
-        reserved = RESERVED.get(section, frozenset())
-        for key, value in values.items():
-            if key not in reserved:
-                yield (section, key), value
-    for section, entries in listed(state):
-        for index, entry in enumerate(entries):
-            yield (section, index), entry
+    count = -(-len(text) // _PART_CHARACTERS)
+    for index in range(count):
+        chunk = text[index * _PART_CHARACTERS : (index + 1) * _PART_CHARACTERS]
+        yield f"(part {index + 1} of {count}) {chunk}"

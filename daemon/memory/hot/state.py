@@ -1,14 +1,20 @@
-"""The hot state, which is always in the agent's context, and how to read its entries."""
+"""The hot state, which is always in the agent's context: its entries, values and document.
+
+The document has the shape of EvoClaw's `hot-memory-state.json`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Final, Literal, TypeAlias
+import math
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta
 
-from ..records import Json
+from ..records import Json, Memory
+
+T = TypeVar("T")
 
 Section: TypeAlias = Literal[
     "identity", "owner_profile", "project", "event", "task", "lesson", "extra", "context"
@@ -36,6 +42,21 @@ FINISHED: Final = frozenset(
         "done", "dropped", "finished", "obsolete", "rejected", "resolved", "shipped",
     }
 )  # fmt: skip
+
+
+SCHEMA_VERSION: Final = "2.0"
+HOT_MEMORIES: Final = "hot_memories"
+TOP_KEYS: Final = frozenset(
+    {
+        "identity", "owner_profile", "active_context", "critical_lessons",
+        "_schema_version", HOT_MEMORIES,
+    }
+)  # fmt: skip
+CONTEXT_KEYS: Final = frozenset({"projects", "events", "tasks"})
+# The known keys beside the unknown values of these sections.
+RESERVED: Final[dict[Section, frozenset[str]]] = {"extra": TOP_KEYS, "context": CONTEXT_KEYS}
+MAX_DEPTH: Final = 32
+_REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 
 
 class HotLimits(msgspec.Struct, frozen=True):
@@ -91,7 +112,116 @@ def number(value: Json) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
-        found = float(value)
+        result = float(value)
     except OverflowError:
         return None
-    return found if abs(found) < float("inf") else None
+    return result if abs(result) < float("inf") else None
+
+
+def document(state: HotState, promoted: Sequence[Memory], limits: HotLimits) -> Item:
+    """The document of `state`, with as many promoted memories as fit.
+
+    Lessons are in EvoClaw's order, most important first, among equals oldest first. Promoted
+    memories are last, in the given order, up to the first that does not fit `limits.max_bytes`.
+    The state itself is written in full, so `fit` it first.
+    """
+    whole = _state_document(state)
+    memories = _promote(promoted, limits.max_bytes - document_size(whole))
+    return {**whole, HOT_MEMORIES: memories} if memories else whole
+
+
+def document_size(value: Json) -> int:
+    """The bytes of `value` as compact JSON in UTF-8, the measure of all limits."""
+    return len(msgspec.json.encode(value))
+
+
+def _state_document(state: HotState) -> Item:
+    return {
+        "identity": state.identity,
+        "owner_profile": state.owner_profile,
+        "active_context": {
+            "projects": list(state.projects),
+            "events": list(state.events),
+            "tasks": list(state.tasks),
+            **{key: value for key, value in state.context.items() if key not in CONTEXT_KEYS},
+        },
+        "critical_lessons": sorted(state.lessons, key=importance_of, reverse=True),
+        **{key: value for key, value in state.extra.items() if key not in TOP_KEYS},
+        "_schema_version": SCHEMA_VERSION,
+    }
+
+
+def _promote(promoted: Sequence[Memory], room: int) -> list[Item]:
+    chosen: list[Item] = []
+    # Each entry counts a comma; that of the first entry is the one before the key.
+    room -= len(f'"{HOT_MEMORIES}":[]')
+    for memory in promoted:
+        entry = {
+            "id": memory.id,
+            "text": memory.text,
+            "category": memory.category,
+            "importance": memory.importance,
+        }
+        room -= document_size(entry) + 1
+        if room < 0:
+            break
+        chosen.append(entry)
+    return chosen
+
+
+class Cleaning:
+    """Makes values storable, and collects the changes that this needs.
+
+    Attributes:
+        faults: one line for each change, `path: fault`.
+    """
+
+    def __init__(self) -> None:
+        self.faults: list[str] = []
+
+    def clean(self, value: Json, path: str, depth: int = 0) -> Json:
+        """`value`, with anything that JSON in UTF-8 cannot hold replaced or removed."""
+        if depth > MAX_DEPTH:
+            return self._fault(path, f"nested deeper than {MAX_DEPTH} levels", None)
+        if isinstance(value, str):
+            return self._text(value, path)
+        if isinstance(value, dict):
+            return {
+                self._text(str(key), path): self.clean(inner, _join(path, str(key)), depth + 1)
+                for key, inner in value.items()
+            }
+        if isinstance(value, list | tuple):
+            return [
+                self.clean(inner, f"{path}[{index}]", depth + 1)
+                for index, inner in enumerate(value)
+            ]
+        return self._scalar(value, path)
+
+    def _scalar(self, value: Json, path: str) -> Json:
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, int):
+            small = value.bit_length() <= 64
+            return value if small else self._fault(path, "a number beyond 64 bits", None)
+        if isinstance(value, float):
+            finite = math.isfinite(value)
+            return value if finite else self._fault(path, f"{value} is not a JSON number", None)
+        return self._fault(path, f"{type(value).__name__} is not a JSON type", None)
+
+    def _text(self, value: str, path: str) -> str:
+        if "\0" in value:
+            value = self._fault(path, "a NUL character", value.replace("\0", _REPLACEMENT))
+        if value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value):
+            return value
+        repaired = "".join(
+            _REPLACEMENT if "\ud800" <= character <= "\udfff" else character for character in value
+        )
+        return self._fault(path, "lone surrogate", repaired)
+
+    def _fault(self, path: str, fault: str, instead: T) -> T:
+        self.faults.append(f"{path or 'document'}: {fault}")
+        return instead
+
+
+def _join(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key

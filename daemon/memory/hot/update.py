@@ -10,17 +10,24 @@ import msgspec
 
 from ...errors import InvalidInput, NotFound
 from ..checks import (
-    check_category,
     check_data,
     check_importance,
     check_short,
     check_text,
     check_time,
+    filed_category,
     shown,
 )
 from ..records import Json
-from .state import DEFAULT_LESSON_CATEGORY, DEFAULT_TASK_STATUS, LISTS, HotState, Item, Section
-from .values import Cleaning
+from .state import (
+    DEFAULT_LESSON_CATEGORY,
+    DEFAULT_TASK_STATUS,
+    LISTS,
+    Cleaning,
+    HotState,
+    Item,
+    Section,
+)
 
 _Change: TypeAlias = Callable[[HotState, Item, float], HotState]
 
@@ -36,7 +43,8 @@ def update(state: HotState, key: str, value: Json, now: float) -> HotState:
     `identity` and `owner_profile` set the keys of an object. `lesson` {text, category?,
     importance?, timestamp?} and `task` {text, status?, timestamp?} replace the entry with the same
     text but keep its other keys; `event` {text, timestamp?} is appended; `project` {name, …} is
-    merged into the project of that name. Other keys are kept. `now` is the default timestamp.
+    merged into the project of that name, which becomes the newest. Other keys are kept. `now` is
+    the default timestamp.
 
     Raises:
         InvalidInput: no such key, or a value of the wrong shape.
@@ -61,16 +69,16 @@ def remove(state: HotState, key: str, name: str) -> HotState:
     field, by = LISTS.get(cast(Section, key), (key, ""))
     held = getattr(state, field)
     if not by:
-        kept: Json = {other: value for other, value in held.items() if other != name}
+        items: Json = {other: value for other, value in held.items() if other != name}
     else:
-        kept = tuple(item for item in held if _stripped(item.get(by)) != name.strip())
-    if len(kept) == len(held):
+        items = tuple(item for item in held if _stripped(item.get(by)) != name.strip())
+    if len(items) == len(held):
         raise NotFound(
             f"cannot remove {shown(name)}: the hot state has no such {key}",
             field="name",
             hint=f"give {'its exact text' if by == 'text' else 'its exact name'}",
         )
-    return msgspec.structs.replace(state, **{field: kept})
+    return msgspec.structs.replace(state, **{field: items})
 
 
 def _change(key: str, verb: str) -> _Change:
@@ -104,56 +112,53 @@ def checked(key: str, value: Json) -> Item:
     return value
 
 
-def _set(section: str, state: HotState, given: Item, _now: float) -> HotState:
-    for name in given:
+def _set(section: str, state: HotState, item: Item, _now: float) -> HotState:
+    for name in item:
         if not name.strip():
             raise InvalidInput(f"give each value of {section} a name: one is blank", field=section)
         check_short(name, section, NAME_CHARACTERS)
-    return msgspec.structs.replace(state, **{section: {**getattr(state, section), **given}})
+    return msgspec.structs.replace(state, **{section: {**getattr(state, section), **item}})
 
 
-def _learn(state: HotState, given: Item, now: float) -> HotState:
-    text = _text(given)
+def _learn(state: HotState, item: Item, now: float) -> HotState:
+    text = _text(item)
     older, others = _split(state.lessons, text)
-    category = _first(given, older, "category", DEFAULT_LESSON_CATEGORY)
-    importance = _first(given, older, "importance", DEFAULT_LESSON_IMPORTANCE)
+    category = _first(item, older, "category", DEFAULT_LESSON_CATEGORY)
+    importance = _first(item, older, "importance", DEFAULT_LESSON_IMPORTANCE)
     lesson = _entry(
-        given,
+        item,
         older,
         now,
         text=text,
-        category=check_category(_as_text(category, "category")),
+        category=filed_category(_as_text(category, "category")),
         importance=check_importance(_as_number(importance, "importance")),
     )
     return msgspec.structs.replace(state, lessons=(*others, lesson))
 
 
-def _happen(state: HotState, given: Item, now: float) -> HotState:
-    event = _entry(given, {}, now, text=_text(given))
+def _happen(state: HotState, item: Item, now: float) -> HotState:
+    event = _entry(item, {}, now, text=_text(item))
     return msgspec.structs.replace(state, events=(*state.events, event))
 
 
-def _take_on(state: HotState, given: Item, now: float) -> HotState:
-    text = _text(given)
+def _take_on(state: HotState, item: Item, now: float) -> HotState:
+    text = _text(item)
     older, others = _split(state.tasks, text)
-    task = _entry(given, older, now, text=text, status=_status(given) or DEFAULT_TASK_STATUS)
+    task = _entry(item, older, now, text=text, status=_status(item) or DEFAULT_TASK_STATUS)
     return msgspec.structs.replace(state, tasks=(*others, task))
 
 
-def _work_on(state: HotState, given: Item, _now: float) -> HotState:
-    name = check_short(_as_text(given.get("name"), "name"), "name", NAME_CHARACTERS)
+def _work_on(state: HotState, item: Item, _now: float) -> HotState:
+    name = check_short(_as_text(item.get("name"), "name"), "name", NAME_CHARACTERS)
     if not name:
         raise InvalidInput("give the project a name: it is blank", field="name")
-    _status(given)
-    if given.get("description") is not None:
-        _as_text(given["description"], "description")
-    changes = {**given, "name": name}
-    projects = tuple(
-        {**project, **changes} if _stripped(project.get("name")) == name else project
-        for project in state.projects
-    )
-    known = any(_stripped(project.get("name")) == name for project in state.projects)
-    return msgspec.structs.replace(state, projects=projects if known else (*projects, changes))
+    _status(item)
+    if item.get("description") is not None:
+        _as_text(item["description"], "description")
+    older = next((one for one in state.projects if _stripped(one.get("name")) == name), {})
+    others = tuple(one for one in state.projects if _stripped(one.get("name")) != name)
+    project = {**older, **item, "name": name}
+    return msgspec.structs.replace(state, projects=(*others, project))
 
 
 def _split(items: tuple[Item, ...], text: str) -> tuple[Item, tuple[Item, ...]]:
@@ -162,32 +167,32 @@ def _split(items: tuple[Item, ...], text: str) -> tuple[Item, tuple[Item, ...]]:
     return older, tuple(item for item in items if _stripped(item.get("text")) != text)
 
 
-def _entry(given: Item, older: Item, now: float, **checked: Json) -> Item:
+def _entry(item: Item, older: Item, now: float, **checked: Json) -> Item:
     """All keys of both, with the checked values at the beginning, and then the time."""
-    first = {**checked, "timestamp": _time(given, now)}
-    return {**dict.fromkeys(first), **older, **given, **first}
+    first = {**checked, "timestamp": _time(item, now)}
+    return {**dict.fromkeys(first), **older, **item, **first}
 
 
-def _first(given: Item, older: Item, key: str, default: Json) -> Json:
-    found = given.get(key)
-    if found is None:
-        found = older.get(key)
-    return default if found is None else found
+def _first(item: Item, older: Item, key: str, default: Json) -> Json:
+    result = item.get(key)
+    if result is None:
+        result = older.get(key)
+    return default if result is None else result
 
 
-def _text(given: Item) -> str:
-    return check_text(_as_text(given.get("text"), "text"), VALUE_BYTES).strip()
+def _text(item: Item) -> str:
+    return check_text(_as_text(item.get("text"), "text"), VALUE_BYTES).strip()
 
 
-def _status(given: Item) -> str | None:
-    status = given.get("status")
+def _status(item: Item) -> str | None:
+    status = item.get("status")
     if status is None:
         return None
     return check_short(_as_text(status, "status"), "status", STATUS_CHARACTERS)
 
 
-def _time(given: Item, now: float) -> float:
-    time = given.get("timestamp")
+def _time(item: Item, now: float) -> float:
+    time = item.get("timestamp")
     if time is None:
         return now
     return check_time(
@@ -197,8 +202,8 @@ def _time(given: Item, now: float) -> float:
 
 def _as_text(value: Json, field: str) -> str:
     if not isinstance(value, str):
-        found = "nothing" if value is None else shown(value)
-        raise InvalidInput(f"give '{field}' a text (got {found})", field=field)
+        result = "nothing" if value is None else shown(value)
+        raise InvalidInput(f"give '{field}' a text (got {result})", field=field)
     return value
 
 

@@ -17,7 +17,7 @@ UNSAID = {"category": "general", "importance": 0.5, "timestamp": NOW}
 def read(document):
     parsed = parse(document, NOW)
     assert parsed.faults == ()
-    return parsed.found
+    return parsed.content
 
 
 def test_the_skills_own_shape():
@@ -233,7 +233,7 @@ def test_what_cannot_be_read_is_named(document, fault):
 def test_a_fault_costs_only_the_part_that_has_it():
     lessons = [{"text": "a", "importance": 7, "category": 5, "timestamp": "x", "by": "Bo"}, 5, "b"]
     parsed = parse({"critical_lessons": lessons, "tasks": 5, "identity": {"name": "Ada"}}, NOW)
-    assert parsed.found == HotState(
+    assert parsed.content == HotState(
         identity={"name": "Ada"},
         lessons=(
             {"text": "a", "by": "Bo", **UNSAID, "importance": 1.0},
@@ -254,7 +254,7 @@ def test_bottomless_json_is_cut_not_followed():
     for _ in range(900):
         value = [value]
     parsed = parse({"identity": {"a": value, "b": 1}, "tasks": value}, NOW)
-    assert parsed.found.identity["b"] == 1
+    assert parsed.content.identity["b"] == 1
     assert any("nested deeper" in fault for fault in parsed.faults)
 
 
@@ -286,11 +286,11 @@ documents = st.fixed_dictionaries(
 
 @given(anything | documents)
 def test_no_json_at_all_stops_the_reader_and_its_result_is_normalised(value):
-    state = parse(value, NOW).found
+    state = parse(value, NOW).content
     whole = document(state, (), HotLimits())
     again = parse(json.loads(json.dumps(whole, ensure_ascii=False).encode()), NOW + 1)
     assert again.faults == ()
-    assert again.found == state
+    assert again.content == state
     fitted = fit(state, HotLimits(max_bytes=400)).state
     assert parse(document(fitted, (), HotLimits()), NOW).faults == ()
 
@@ -313,4 +313,4 @@ def test_what_updates_build_is_read_back_exactly(steps):
         state = update(state, key, value, NOW + number)
     parsed = parse(document(state, (), HotLimits()), NOW + 99)
     assert parsed.faults == ()
-    assert parsed.found == state
+    assert parsed.content == state

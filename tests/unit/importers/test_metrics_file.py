@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.importers.metrics_file import parse
+from thermocline.daemon.importers.state_files import parse_metrics as parse
 
 NOW = 1_800_000_000.0
 
@@ -25,7 +25,7 @@ def test_the_counters_of_evoclaw_are_read_and_what_is_computed_is_not():
     }
     parsed = parse(document, NOW)
     assert parsed.faults == ()
-    assert parsed.found == {
+    assert parsed.content == {
         "retrieval_count": 17,
         "evictions_today": 0,
         "consolidation_count": 3,
@@ -36,13 +36,13 @@ def test_the_counters_of_evoclaw_are_read_and_what_is_computed_is_not():
 
 def test_a_sum_of_times_is_left_out():
     parsed = parse({"last_consolidation": 2 * NOW, "retrieval_count": 1}, NOW)
-    assert parsed.found == {"retrieval_count": 1}
+    assert parsed.content == {"retrieval_count": 1}
     assert parsed.faults == ("last_consolidation: 3600000000.0 lies in the future",)
 
 
 @pytest.mark.parametrize(("at", "kept"), [(NOW + 86_400, True), (NOW + 86_401, False), (1, True)])
 def test_a_clock_that_is_a_day_off_is_believed(at, kept):
-    assert ("last_consolidation" in parse({"last_consolidation": at}, NOW).found) is kept
+    assert ("last_consolidation" in parse({"last_consolidation": at}, NOW).content) is kept
 
 
 def test_a_consolidation_that_never_was_is_no_fault():
@@ -52,14 +52,14 @@ def test_a_consolidation_that_never_was_is_no_fault():
 @pytest.mark.parametrize("value", [-1, "3", None, True, [], {}, math.nan, math.inf, 10**400])
 def test_what_is_no_count_is_named(value):
     parsed = parse({"retrieval_count": value, "evictions_today": 2}, NOW)
-    assert parsed.found == {"evictions_today": 2}
+    assert parsed.content == {"evictions_today": 2}
     assert len(parsed.faults) == 1
     assert parsed.faults[0].startswith("retrieval_count: expected a number from 0, got ")
 
 
 def test_further_counters_are_read_and_other_fields_named():
     parsed = parse({"total_stored": 5, "agent": "default", "Odd Name": 1}, NOW)
-    assert parsed.found == {"total_stored": 5}
+    assert parsed.content == {"total_stored": 5}
     assert parsed.faults == ("unknown key 'Odd Name'", "unknown key 'agent'")
 
 
@@ -76,5 +76,5 @@ def test_a_file_that_is_no_object_is_named(document):
 )
 def test_no_json_can_make_it_fail(document):
     parsed = parse(document, NOW)
-    assert all(math.isfinite(value) and value >= 0 for value in parsed.found.values())
+    assert all(math.isfinite(value) and value >= 0 for value in parsed.content.values())
     "\n".join(parsed.faults).encode()

@@ -19,13 +19,13 @@ def test_a_tree_of_evoclaw_is_read_without_its_root_and_version():
         "_schema_version": "2.0",
     }
     parsed = parse(document, NOW)
-    assert parsed.found == {"a": Node("A", last_access=17.5), "b/c": Node("C"), "b": Node("B")}
+    assert parsed.content == {"a": Node("A", last_access=17.5), "b/c": Node("C"), "b": Node("B")}
     assert parsed.faults == ()
 
 
 def test_a_node_may_be_just_its_description():
     parsed = parse({"root": "all", "big_boats": " two\nlines ", "x": ""}, NOW)
-    assert parsed.found == {"big_boats": Node("two lines"), "x": Node("X")}
+    assert parsed.content == {"big_boats": Node("two lines"), "x": Node("X")}
     assert parsed.faults == ()
 
 
@@ -53,7 +53,7 @@ def test_the_go_service_nests_its_nodes():
         "version": 3,
     }
     parsed = parse(document, NOW)
-    assert parsed.found == {
+    assert parsed.content == {
         "a": Node("s" * 100, last_access=1_770_796_800),
         "a/b": Node("B"),
         "a/c": Node("named from its parent on"),
@@ -73,7 +73,7 @@ def test_paths_that_are_the_same_once_cleaned_are_one_category():
         "/a/": {"desc": "first", "warm_count": 1, "last_access": 5},
         "root/a": {"desc": "second", "warm_count": 2, "last_access": 9},
     }
-    assert parse(document, NOW).found == {"a": Node("first", last_access=9)}
+    assert parse(document, NOW).content == {"a": Node("first", last_access=9)}
 
 
 def test_times_may_be_milliseconds_or_lie_in_the_future():
@@ -82,13 +82,13 @@ def test_times_may_be_milliseconds_or_lie_in_the_future():
         "ahead": {"last_access": NOW + 10**6},
     }
     parsed = parse(document, NOW)
-    assert parsed.found["ms"].last_access == 1_770_000_000
-    assert parsed.found["ahead"].last_access == NOW
+    assert parsed.content["ms"].last_access == 1_770_000_000
+    assert parsed.content["ahead"].last_access == NOW
 
 
 def test_too_deep_categories_are_read_and_left_to_the_fitting():
     parsed = parse({"a/b/c/d/e": {"warm_count": 1}}, NOW)
-    assert trees.depth(parsed.found) == 5
+    assert trees.depth(parsed.content) == 5
     assert parsed.faults == ()
 
 
@@ -108,7 +108,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_read(document, fault):
     assert len(parsed.faults) == 1
     assert parsed.faults[0].startswith(fault)
     if isinstance(document, dict):
-        assert "ok" in parse({**document, "ok": "fine"}, NOW).found
+        assert "ok" in parse({**document, "ok": "fine"}, NOW).content
 
 
 def test_ten_thousand_levels_are_named_as_a_fault():
@@ -117,7 +117,7 @@ def test_ten_thousand_levels_are_named_as_a_fault():
         child = {"path": "x", "children": [child]}
     parsed = parse({"root": {"children": [child]}}, NOW)
     assert len(parsed.faults) == 1
-    assert trees.depth(parsed.found) <= 100
+    assert trees.depth(parsed.content) <= 100
 
 
 NODES = st.builds(
@@ -131,7 +131,7 @@ PATHS = st.lists(st.sampled_from(["a", "b", "ü"]), min_size=1, max_size=4).map(
 @given(st.dictionaries(PATHS, NODES, max_size=12))
 def test_what_was_written_is_read_back_the_same(tree):
     tree = trees.with_parents(tree)
-    assert parse(trees.document(tree, 1, 2), NOW).found == tree
+    assert parse(trees.document(tree, 1, 2), NOW).content == tree
 
 
 ANYTHING = st.recursive(
@@ -168,7 +168,7 @@ ANYTHING = st.recursive(
 @given(ANYTHING | ANYTHING.map(lambda inner: {"root": {"children": inner}}))
 def test_no_json_can_make_it_fail_and_what_it_reads_can_be_fitted(document):
     parsed = parse(document, NOW)
-    assert trees.with_parents(parsed.found) == parsed.found
-    fitted = trees.fit(parsed.found, TreeLimits(), NOW)
+    assert trees.with_parents(parsed.content) == parsed.content
+    fitted = trees.fit(parsed.content, TreeLimits(), NOW)
     assert trees.size(fitted.tree, TreeLimits()) <= 2_048
     "\n".join(parsed.faults).encode()

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from thermocline.daemon.importers.warm_file import parse
 from thermocline.daemon.memory.records import Memory, Metadata
-from thermocline.daemon.memory.scoring import DAY, Scoring
-from thermocline.daemon.memory.warm import record
+from thermocline.daemon.memory.scoring import DAY, Scoring, record
 
 NOW = 1_800_000_000.0
 FACT = {
@@ -26,8 +25,8 @@ FACT = {
 
 def only(fact, **options):
     parsed = parse([fact], NOW, **options)
-    assert len(parsed.found) == 1, parsed
-    return parsed.found[0], parsed.faults
+    assert len(parsed.content) == 1, parsed
+    return parsed.content[0], parsed.faults
 
 
 def without(*names, **fields):
@@ -100,7 +99,7 @@ def test_the_go_service_keeps_an_object_by_id():
     }
     parsed = parse(document, NOW)
     assert parsed.faults == ()
-    assert parsed.found == (
+    assert parsed.content == (
         Memory(
             id="w1",
             text="Ada is relieved",
@@ -197,19 +196,19 @@ def test_a_field_is_read_or_set_right_with_a_fault(fields, name, value, fault):
 )
 def test_what_is_no_memory_is_named_and_the_others_are_read(document, fault):
     parsed = parse(document, NOW)
-    assert parsed.found == ()
+    assert parsed.content == ()
     assert len(parsed.faults) == 1
     assert parsed.faults[0].startswith(fault)
     assert "secret" not in parsed.faults[0]
     if isinstance(document, list):
-        assert len(parse([FACT, *document, without("id")], NOW).found) == 2
+        assert len(parse([FACT, *document, without("id")], NOW).content) == 2
 
 
 @pytest.mark.parametrize("ident", [None, ""])
 def test_a_missing_id_is_the_same_at_every_reading(ident):
     fact = without("created_at", id=ident)
     first, faults = only(fact)
-    again = parse([{"text": "other"}, fact], NOW + DAY).found[1]
+    again = parse([{"text": "other"}, fact], NOW + DAY).content[1]
     assert faults == ()
     assert len(first.id) == 12
     assert first.id == again.id
@@ -226,16 +225,16 @@ def test_an_id_that_no_address_could_carry_is_replaced(ident):
 def test_two_texts_under_one_id_are_both_kept():
     facts = [FACT, {**FACT, "text": "Ada sells a boat"}, {**FACT, "text": "Ada sails a boat"}]
     parsed = parse(facts, NOW)
-    assert [memory.text[4:9] for memory in parsed.found] == ["build", "sells", "sails"]
-    assert len({memory.id for memory in parsed.found}) == 3
-    assert parsed.found[0].id == FACT["id"]
+    assert [memory.text[4:9] for memory in parsed.content] == ["build", "sells", "sails"]
+    assert len({memory.id for memory in parsed.content}) == 3
+    assert parsed.content[0].id == FACT["id"]
     assert len(parsed.faults) == 2
     assert parsed == parse(facts, NOW + DAY)
 
 
 def test_of_one_text_under_one_id_the_more_used_stays():
     parsed = parse([FACT, {**FACT, "access_count": 9}, {**FACT, "access_count": 4}], NOW)
-    assert [memory.access_count for memory in parsed.found] == [9]
+    assert [memory.access_count for memory in parsed.content] == [9]
     assert len(parsed.faults) == 2
 
 
@@ -299,7 +298,7 @@ def test_what_was_written_is_read_back_the_same(memories, is_pretty):
         for memory in memories
     ]
     assert parsed.faults == ()
-    assert list(parsed.found) == plain
+    assert list(parsed.content) == plain
 
 
 ANYTHING = st.recursive(
@@ -329,9 +328,9 @@ ANYTHING = st.recursive(
 @given(ANYTHING | st.lists(ANYTHING.map(lambda value: {"text": "x", "metadata": value} | FACT)))
 def test_no_json_can_make_it_fail_and_what_it_reads_can_be_stored(document):
     parsed = parse(document, NOW)
-    ids = [memory.id for memory in parsed.found]
+    ids = [memory.id for memory in parsed.content]
     assert len(ids) == len(set(ids))
-    for memory in parsed.found:
+    for memory in parsed.content:
         assert msgspec.json.decode(msgspec.json.encode(memory), type=Memory).id == memory.id
         assert 0 <= memory.importance <= 1
         assert 0 <= memory.created_at < 253_402_300_800
@@ -342,4 +341,4 @@ def test_no_json_can_make_it_fail_and_what_it_reads_can_be_stored(document):
 @given(st.sampled_from([*FACT, "data", "tags", "type", "expires_at"]), ANYTHING)
 def test_one_bad_field_never_costs_the_memory_unless_it_is_the_text(name, value):
     parsed = parse([{**FACT, name: value}], NOW)
-    assert len(parsed.found) == 1 or name == "text"
+    assert len(parsed.content) == 1 or name == "text"

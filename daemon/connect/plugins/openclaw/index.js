@@ -49,6 +49,7 @@ class Daemon {
           signal,
           headers: {
             "X-Agent": this.agent(context),
+            "X-Program": "openclaw",
             ...(text === undefined
               ? {}
               : { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(text) }),

@@ -1,0 +1,271 @@
+"""`thermocline backup` and `export`: all of an agent's memory in a file, to restore or to read."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from ..client.caller import Caller
+from ..client.wire import lines_of
+from ..client.wording import names_of, size
+from ..errors import Conflict, DiskFull, ThermoclineError
+from .terminal import show_json, visible
+from .usage import Args, Form, Verb
+from .values import refuse, say
+
+if TYPE_CHECKING:  # importing it loads what no other verb needs
+    from ..cloud.archive import Archive
+    from ..files.walker import Skipped
+
+T = TypeVar("T")
+
+_READABLE_BY_OWNER: Final = 0o600
+_NAMED: Final = 10
+
+
+def _backup(args: Args, client: Caller) -> None:
+    """Save it, and print what it contains."""
+    terminal = "cannot print an archive on a terminal: name a FILE, or use a pipe"
+    refuse(args.file == "-" and sys.stdout.isatty(), terminal)
+    pieces = client.download("/api/backup", {"seal": True} if args.seal else None)
+    if args.file == "-":
+        say(f"{size(pass_on(pieces))} written")
+        return
+    file = Path(args.file).expanduser()
+    if args.seal:
+        save(pieces, file, force=bool(args.force), check=_verified_sealed)
+        written = file.stat().st_size
+        if args.json:
+            show_json({"file": str(file), "size_bytes": written, "sealed": True})
+        else:
+            print(f"{visible(str(file))}: {size(written)}, sealed")
+        return
+    archive = save(pieces, file, force=bool(args.force), check=_verified)
+    _warn(archive.skipped)
+    if args.json:
+        show_json(_answer(file, archive))
+    else:
+        _show(file, archive)
+
+
+def _verified(part: Path) -> Archive:
+    # Reading an archive takes modules that no other verb needs.
+    from ..cloud.archive import read  # noqa: PLC0415
+
+    return read(part)
+
+
+def _verified_sealed(part: Path) -> None:
+    from ..cloud.archive import check_sealed  # noqa: PLC0415 - likewise
+
+    check_sealed(part)
+
+
+def _answer(file: Path, archive: Archive) -> dict[str, object]:
+    return {
+        "file": str(file),
+        "size_bytes": file.stat().st_size,
+        "agent": archive.manifest.agent,
+        "made_at": archive.manifest.made_at,
+        "counts": archive.manifest.counts,
+        "files": len(archive.files),
+        "unpacked_bytes": archive.size,
+        "skipped": [{"path": entry.path, "why": entry.why} for entry in archive.skipped],
+    }
+
+
+def _show(file: Path, archive: Archive) -> None:
+    print(f"{visible(str(file))}: {size(file.stat().st_size)}, agent {archive.manifest.agent}")
+    print(f"  {counted(archive.manifest.counts)}")
+    print(f"  {len(archive.files):,} files, {size(archive.size)} unpacked; all checked")
+
+
+def counted(counts: dict[str, int]) -> str:
+    """The number of rows of each kind that there is."""
+    words = [f"{names_of(name)[1]}: {count:,}" for name, count in counts.items() if count]
+    return ", ".join(words) or "nothing stored yet"
+
+
+def _warn(skipped: Sequence[Skipped]) -> None:
+    """Name the files that the archive lacks."""
+    for entry in skipped[:_NAMED]:
+        say(f"left out: {visible(entry.path)} ({visible(entry.why)})")
+    if len(skipped) > _NAMED:
+        say(f"left out: {len(skipped) - _NAMED:,} more")
+
+
+def _export(args: Args, client: Caller) -> None:
+    """Write the rows, to standard output or into a file."""
+    rows = client.download("/api/export")
+    if args.file in (None, "-"):
+        if not sys.stdout.isatty():
+            pass_on(rows)
+            return
+        for line in lines_of(rows):
+            show_json(json.loads(line), one_line=True)
+        return
+    file = Path(args.file).expanduser()
+    written = save(rows, file, force=bool(args.force), check=os.path.getsize)
+    if args.json:
+        show_json({"file": str(file), "size_bytes": written})
+    else:
+        say(f"{size(written)} written to {file}")
+
+
+def save(pieces: Iterable[bytes], file: Path, *, force: bool, check: Callable[[Path], T]) -> T:
+    """Write `pieces` into a file, for its owner alone.
+
+    They go into `FILE.part`, which takes its place once it is complete, checked and on the disk.
+    If anything fails, an existing file is unchanged.
+
+    Args:
+        pieces: the content; an error while they come ends it.
+        file: where to.
+        force: whether a file that is there may be replaced.
+        check: looks at the complete `FILE.part`, and may refuse it; gives what is returned.
+
+    Raises:
+        Conflict: the file is there already, or not a regular file, or another command
+            is writing it.
+        ThermoclineError: the disk refuses.
+    """
+    _refuse_taken(file, force=force)
+    pieces = _begun(pieces)
+    part = file.with_name(f"{file.name}.part")
+    handle = _open(part)
+    try:
+        with os.fdopen(handle, "wb") as out:
+            _lock(out.fileno(), part)
+            _write(pieces, out.fileno(), str(part))
+            os.fsync(out.fileno())
+            checked = check(part)
+            _refuse_taken(file, force=force)
+            part.replace(file)
+    except BaseException as error:
+        if not isinstance(error, _Busy):
+            part.unlink(missing_ok=True)
+        raise
+    _sync_folder(file.parent)
+    return checked
+
+
+def pass_on(pieces: Iterable[bytes]) -> int:
+    """Write `pieces` to standard output as they come; return how many bytes they were.
+
+    Raises:
+        ThermoclineError: its reader has left, or the disk refuses.
+    """
+    pieces = _begun(pieces)
+    sys.stdout.flush()
+    return _write(pieces, sys.stdout.fileno(), "the result")
+
+
+def _begun(pieces: Iterable[bytes]) -> Iterable[bytes]:
+    """The same pieces, after waiting for the first: a refused call creates no file."""
+    coming = iter(pieces)
+    return chain([next(coming, b"")], coming)
+
+
+class _Busy(Conflict):
+    """Another command writes the same file, and will remove it."""
+
+
+def _refuse_taken(file: Path, *, force: bool) -> None:
+    if not os.path.lexists(file):
+        return
+    if not file.is_file() or file.is_symlink():
+        raise Conflict(
+            f"cannot write {file}: it is not a regular file", hint="name another, or - and a pipe"
+        )
+    if not force:
+        raise Conflict(f"cannot write {file}: it is there already", hint="--force replaces it")
+
+
+def _open(part: Path) -> int:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(part, flags, _READABLE_BY_OWNER)
+    except OSError as error:
+        raise _refused(error, str(part)) from error
+
+
+def _lock(handle: int, part: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # The command that held it may have renamed it by now.
+        mine = os.path.samestat(os.fstat(handle), os.stat(part))  # noqa: PTH116
+    except (BlockingIOError, FileNotFoundError):
+        mine = False
+    if not mine:
+        raise _Busy(f"cannot write {part}: another command is writing it", hint="let it finish")
+    # A file that an earlier run left may be readable by others, and is not empty.
+    os.fchmod(handle, _READABLE_BY_OWNER)
+    os.ftruncate(handle, 0)
+
+
+def _write(pieces: Iterable[bytes], handle: int, name: str) -> int:
+    total = 0
+    for piece in pieces:
+        rest = memoryview(piece)
+        while rest:
+            try:
+                written = os.write(handle, rest)
+            except OSError as error:
+                raise _refused(error, name) from error
+            rest = rest[written:]
+            total += written
+    return total
+
+
+def _refused(error: OSError, name: str) -> ThermoclineError:
+    why = "its reader has left" if error.errno == errno.EPIPE else (error.strerror or "").lower()
+    message = f"cannot write {name}: {why}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(message, hint="make room, or write it to another disk")
+    return ThermoclineError(message)
+
+
+def _sync_folder(folder: Path) -> None:
+    # Some file systems, such as those of USB sticks, cannot sync a folder.
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+VERBS: Final = {
+    "backup": Verb(
+        Form("FILE", _backup),
+        options="""
+        FILE     the file to write; - is standard output
+        --force  replace a FILE that is there
+        --seal   encrypt it: only your devices and the recovery key open it""",
+        note=(
+            "The archive contains every row and the files of the workspace; only its owner can\n"
+            "read it. It is checked before it gets its name. The daemon keeps running.\n"
+            "example:\n  thermocline backup ana-2026-03-01.tar.gz --agent-id ana"
+        ),
+    ),
+    "export": Verb(
+        Form("[FILE]", _export),
+        options="""
+        FILE     the file to write; - (default) is standard output
+        --force  replace a FILE that is there""",
+        note=(
+            "Each line is a row: kind, id, data, and the clocks of its fields. Merged, expired\n"
+            "and archived memories are included; fields with their default value are left out.\n"
+            "example:\n"
+            "  thermocline export | jq -r 'select(.kind == \"memory\") | .data.text'"
+        ),
+    ),
+}

@@ -1,0 +1,271 @@
+"""Taking memories back: forgetting, merging, tidying, earlier versions and undoing."""
+
+from __future__ import annotations
+
+import json
+
+from ..client.caller import Caller
+from ..client.errors import ApiError
+from ..client.wording import number_of
+from .memories import headline
+from .terminal import cut, one_line, page, short, show_json, show_rows, visible, worded
+from .usage import PATIENT_SECONDS, Form, Verb
+from .values import PROGRAM, refuse, say
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Final
+
+    from .usage import Args, Shown
+
+_LONGEST_VALUE: Final = 60
+_KIND: Final = (
+    "--kind KIND     what ID is: memory (default), pair, hot, category, note, entity, experience"
+    " or session"
+)
+
+
+def _forget(args: Args, client: Caller) -> int:
+    """Delete what is named; 1 if an id is unknown, after the others are deleted."""
+    filters = args.given("category", "query", "secrets")
+    refuse(args.ids and filters, "give either IDs, or --category, --query and --secrets")
+    if args.ids:
+        return _forget_each(args, client)
+    client.timeout = PATIENT_SECONDS
+    if filters:
+        _forget_matching(args, client, filters)
+    else:
+        missing = "say what to forget: IDs, --category, --query, --secrets, or a whole --agent"
+        refuse(args.agent is None, missing)
+        _forget_agent(args)
+    return 0
+
+
+def _forget_each(args: Args, client: Caller) -> int:
+    code = 0
+    for memory_id in args.ids:
+        try:
+            deleted = client.call("DELETE /api/memory/{id}", id=memory_id)
+        except ApiError as error:
+            if error.status >= 500:
+                raise
+            code = 1
+            if args.json:
+                show_json({"error": error.as_dict()}, one_line=True)
+            else:
+                say(visible(str(error)))
+            continue
+        if args.json:
+            show_json(deleted, one_line=True)
+            continue
+        print("forgot", short(visible(deleted["id"])))
+        for restored in deleted.get("unmerged") or ():
+            print(short(visible(restored)), "was merged into it, and is restored")
+    return code
+
+
+def _forget_matching(args: Args, client: Caller, filters: dict[str, Any]) -> None:
+    answer = client.call("POST /api/memory/forget", **filters, dry_run=not args.yes)
+    if args.json:
+        show_json(answer)
+        return
+    count = number_of(answer["total"], "memory", "memories")
+    places = answer.get("elsewhere") or ()
+    if answer["forgotten"]:
+        print(f"forgot {count}")
+        for place in places:
+            print("removed a secret from", visible(place))
+        return
+    print(f"would forget {count}")
+    results = answer.get("results", ())
+    show_rows((short(memory["id"]), memory["category"], headline(memory)) for memory in results)
+    if (more := answer["total"] - len(results)) > 0:
+        print(f"and {more} more")
+    for place in places:
+        print("holds a secret:", visible(place))
+    if answer["total"] or places:
+        say("nothing is deleted yet: add --yes")
+
+
+def _forget_agent(args: Args) -> None:
+    with Caller(args.socket, None, PATIENT_SECONDS, PROGRAM) as client:
+        answer = client.call("DELETE /api/agents/{agent}", agent=args.agent, dry_run=not args.yes)
+    if args.json:
+        show_json(answer)
+        return
+    does = "forgot" if answer["forgotten"] else "would forget"
+    memories = number_of(answer["memories"], "memory", "memories")
+    pairs = number_of(answer["key_values"], "key-value pair", "key-value pairs")
+    print(f"{does} the agent '{visible(answer['id'])}': {memories}, {pairs}, its folder")
+    if answer.get("workspace") is not None:
+        print(f"its workspace is kept: {visible(answer['workspace'])}")
+    if not answer["forgotten"]:
+        say("nothing is deleted yet: add --yes")
+    elif answer.get("replica") == "behind":
+        why = answer["why"]
+        say(visible(f"the agent is still on the replica, which was not reached: {why}"))
+
+
+_EFFECTS: Final = {"duplicate": "merged into", "contradiction": "superseded by"}
+
+
+def _show_tidied(answer: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+    show_rows(
+        (
+            *(short(pair["older"]), _EFFECTS[pair["relation"]], short(pair["newer"])),
+            f"{pair['older_text']} | {pair['newer_text']} ({'; '.join(pair['reasons'])})",
+        )
+        for pair in answer["pairs"]
+    )
+    listed, counted = len(answer["pairs"]), answer["merged"] + answer["superseded"]
+    if listed < counted:
+        print(f"and {counted - listed} more")
+    merged, past = ("would merge", "") if fields.get("dry_run") else ("merged", "d")
+    text = f"{merged} {{merged}}, supersede{past} {{superseded}}, archive{past} {{archived}}"
+    print(worded(text + " of {examined} memories", answer))
+
+
+def _unmerged(answer: Mapping[str, Any], _: Mapping[str, Any]) -> None:
+    origin = f" from {short(answer['kept']['id'])}" if answer.get("kept") else ""
+    print(f"unmerged {short(answer['restored']['id'])}{origin}")
+
+
+def _history(args: Args, client: Caller) -> Shown:
+    """List versions; conflicts that a person reads here are no longer counted."""
+    answer = client.call("GET /api/history", **args.given("id", "kind", "conflicts", "limit"))
+    empty = "no earlier version"
+    if args.conflicts:
+        empty = "there are no conflicts: no two devices have changed the same field"
+
+    def show() -> None:
+        page(
+            "results",
+            *("{number}", "{at:ago}", _reason),
+            lambda version: version["writer"] or f"on {version['device'][:8]}",
+            *("{kind} {id:short}", _replaced),
+            empty=empty,
+        )(answer, {})
+        new = [version["number"] for version in answer["results"] if _is_new(version)]
+        if args.conflicts and new:
+            # Somebody who may only read leaves them as they are.
+            try:
+                client.call("POST /api/conflicts/seen", numbers=new)
+            except ApiError:
+                return
+
+    return show
+
+
+def _is_new(version: Mapping[str, Any]) -> bool:
+    return version["why"] == "conflict" and version.get("seen_at") is None
+
+
+def _reason(version: Mapping[str, Any]) -> str:
+    return "new conflict" if _is_new(version) else version["why"] or "edited"
+
+
+def _replaced(version: Mapping[str, Any]) -> str:
+    """The fields that were replaced after a version, with the values that they had."""
+    data, after = version["data"], version["after"]
+    if version["why"] == "conflict":
+        return "; ".join(
+            f"{name}: old {_value(data.get(name))}, new {_value(after.get(name))}"
+            for name in version["replaced"]
+        )
+    return "; ".join(f"{name}: {_value(data.get(name))}" for name in version["replaced"])
+
+
+def _value(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return cut(one_line(visible(text)), _LONGEST_VALUE) if value is not None else "default"
+
+
+def _undo(args: Args, client: Caller) -> Shown:
+    """Restore versions; that is an ordinary change, which can be undone."""
+    refuse((args.id is None) == (args.by is None), "name a memory, or an author with --by")
+    refuse(args.by is not None and args.since is None, "--by needs --since, such as --since 2h")
+    request = args.given("id", "kind", "number", "by", "since", "dry_run")
+    undone = client.call("POST /api/undo", **request)
+    would = "" if undone["done"] else "would be "
+    lines = [
+        f"{row['kind']} {short(visible(row['id']))}: {would}{row['result']}"
+        for row in undone["results"]
+    ]
+    return lambda: print("\n".join(lines) or "nothing to undo")
+
+
+VERBS: Final = {
+    "forget": Verb(
+        Form("[ID...]", _forget),
+        options="""
+        ID... = ids       an id, or at least its first 4 characters
+        --category PATH   all memories of this category and those below it
+        --query TEXT      all memories that contain these words; - reads stdin
+        --secrets         everything that holds a key, token or password
+        --yes             do it; default: show what would be deleted""",
+        note=(
+            "Memories named by ID are deleted at once.\n"
+            "With --agent NAME alone the whole agent is deleted: its memories, key-value pairs\n"
+            "and hot state, and its folder with the notes in it. A workspace elsewhere is kept.\n"
+            "If the replica cannot be reached, other devices keep the agent and send it back.\n"
+            "Notes that were replicated stay on the replica.\n\n"
+            "examples:\n"
+            "  thermocline forget 8019fd10\n"
+            "  thermocline forget --category projects/old --yes\n"
+            "  thermocline forget --agent assistant --yes"
+        ),
+    ),
+    "merge": Verb(
+        Form(
+            "ID INTO",
+            "POST /api/memory/{id}/merge",
+            "merged {retired.id:short} into {kept.id:short}",
+        ),
+        options="""
+        ID      the memory that is merged, and no longer found
+        INTO    the memory that stays""",
+        note=(
+            "The memory that stays keeps its text and receives the uses, tags and references of\n"
+            "the other. thermocline unmerge ID undoes it.\n\n"
+            "example:\n  thermocline merge 3f2a9c1b 8019fd10"
+        ),
+    ),
+    "unmerge": Verb(
+        Form("ID", "POST /api/memory/{id}/unmerge", _unmerged),
+        options="ID  the memory that was merged into another",
+    ),
+    "tidy": Verb(
+        # A hundred thousand memories take half a minute on a small machine.
+        Form("", "POST /api/memory/tidy", _show_tidied, seconds=PATIENT_SECONDS),
+        options="--dry-run  change nothing, and show what would be done",
+        note=(
+            "Nothing is deleted: thermocline unmerge ID undoes a merge, a contradicted memory\n"
+            "stays and names the newer one, and faded memories stay in the archive."
+        ),
+    ),
+    "history": Verb(
+        Form("[ID]", _history),
+        options=f"""
+        ID              of a memory; default: the latest changes of all
+        {_KIND}
+        --conflicts     only values that lost to another device's change
+        --limit N       maximum number (default 20)""",
+        note=(
+            "Each line shows the fields that a change replaced, with their earlier values; of a\n"
+            "conflict the value that was lost (old) beside the one that is in force (new). All\n"
+            "devices count a conflict until --conflicts has shown it on one of them; thermocline\n"
+            "undo ID --to N puts the lost value into force."
+        ),
+    ),
+    "undo": Verb(
+        Form("[ID]", _undo),
+        options=f"""
+        ID              undo the last change of this memory
+        {_KIND}
+        --to N = number  a version, numbered by thermocline history
+        --by AUTHOR     undo what a program (claude-code, cli) or user wrote
+        --since TIME    with --by: 2h, 7d, or a date and time
+        --dry-run       change nothing, and show what would be undone""",
+    ),
+}

@@ -1,0 +1,241 @@
+"""Texts and conversations: distilling, observing, and checking notes."""
+
+from __future__ import annotations
+
+import json
+
+from ..client.errors import ApiError
+from ..client.wording import number_of
+from .local_models import local_model
+from .memories import headline
+from .terminal import short, show_json, show_rows, visible, worded
+from .usage import PATIENT_SECONDS, Form, Verb
+from .values import WrongUsage, refuse, say, text_in
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any, Final, TypeAlias
+
+    from ..client.caller import Caller
+    from .usage import Args, Shown
+
+    Answer: TypeAlias = Mapping[str, Any]
+
+_MOST_TEXTS: Final = 50
+_LISTS: Final = ("people", "topics", "actions", "urls", "commands", "paths")
+_MOST_EXIT: Final = 99
+_REFERENCES: Final = ("urls", "commands", "paths")
+
+
+def _distill(args: Args, client: Caller) -> None:
+    """Distil one text or several."""
+    refuse((args.text is None) == (not args.files), "give a text once: as a word or with --file")
+    refuse(args.rules and (args.llm or args.llm_endpoint), "give either --rules or a model")
+    refuse(args.category is not None and not args.store, "--category needs --store")
+    names = args.files or ("",)
+    texts = [text_in(name) for name in args.files] if args.files else [args.text]
+    body = args.given("core_summary", "facts", "store", "category", "llm_endpoint", "max_bytes")
+    if args.llm or args.rules:
+        body["llm"] = bool(args.llm)
+    client.timeout = PATIENT_SECONDS
+    if args.llm and not args.llm_endpoint:
+        body |= local_model(client)
+    results: list[Any] = []
+    for start in range(0, len(texts), _MOST_TEXTS):
+        some = texts[start : start + _MOST_TEXTS]
+        results += client.call("POST /api/distill", texts=some, **body)["results"]
+    if not args.json:
+        for name, result in zip(names, results, strict=True):
+            _show_distilled(name if len(names) > 1 else "", result)
+    elif len(results) == 1:
+        # One object for one text, as EvoClaw has it.
+        show_json(results[0])
+    else:
+        pairs = zip(names, results, strict=True)
+        show_json([{"file": name, **result} for name, result in pairs])
+    for why in dict.fromkeys(result["why"] for result in results if result.get("why")):
+        say(visible(f"by rules, without a model: {why}"))
+
+
+def _show_distilled(name: str, result: Answer) -> None:
+    if name:
+        print(visible(f"{name}:"))
+    for fact in result.get("facts") or [result["distilled"]]:
+        rows = [("fact", fact["fact"])]
+        rows += [(name, ", ".join(fact[name])) for name in _LISTS if fact.get(name)]
+        if fact["emotion"] != "neutral":
+            rows.append(("emotion", fact["emotion"]))
+        show_rows([*rows, ("outcome", fact["outcome"])])
+    rows = [("mode", result["mode"])]
+    rows.append(("size", worded("{original_size} to {distilled_size} bytes", result)))
+    if result.get("core_summary"):
+        rows.append(("summary", result["core_summary"]))
+    show_rows(rows)
+    for stored in result.get("stored") or ():
+        how = "already stored as" if stored["duplicate"] else "stored"
+        print(how, short(stored["id"]), "in", visible(stored["category"]))
+
+
+def _observe(args: Args, client: Caller) -> Shown:
+    """Report a conversation, and show what is stored of it."""
+    names_model = args.llm or args.llm_endpoint or args.rules
+    refuse(args.turns and (args.later or args.end or names_model), "--turns stands alone")
+    refuse(args.later and names_model, "give either --later, or --llm, --llm-endpoint and --rules")
+    refuse(args.rules and (args.llm or args.llm_endpoint), "give either --rules or a model")
+    body = args.given("conversation") | messages_in(text_in(args.file))
+    if args.turns:
+        stored = client.call("POST /api/turns", **body)
+        say_skipped(stored)
+        known = f"; {stored['known']} known already" if stored["known"] else ""
+        return f"stored {number_of(len(stored['stored']), 'turn', 'turns')}{known}"
+    client.timeout = PATIENT_SECONDS
+    body |= {"end": bool(args.end), "wait": not args.later}
+    if args.rules:
+        body["llm"] = False
+    elif args.llm_endpoint:
+        body["llm_endpoint"] = args.llm_endpoint
+    elif args.llm:
+        body |= {"llm": True, **local_model(client)}
+    answer = client.call("POST /api/observe", **body)
+    say_skipped(answer)
+    if answer.get("why"):
+        say(visible(f"by rules, without a model: {answer['why']}"))
+    return lambda: _show_observed(answer)
+
+
+def messages_in(text: str) -> dict[str, Any]:
+    """The messages of a JSON file, or the text of any other.
+
+    Raises:
+        WrongUsage: it begins like a list of messages, and is not JSON.
+    """
+    if not text.lstrip().startswith("["):
+        return {"text": text}
+    try:
+        return {"messages": json.loads(text)}
+    except ValueError as error:
+        raise WrongUsage(f"cannot read the messages: {error}") from None
+
+
+def _show_observed(answer: Answer) -> None:
+    turns = number_of(answer["turns"], "turn", "turns")
+    if "stored" not in answer:
+        print("heard", turns)
+        return
+    stored = answer["stored"]
+    show_rows((short(memory["id"]), memory["category"], headline(memory)) for memory in stored)
+    known = len(answer.get("known") or ())
+    more = f"; {known} known already" if known else ""
+    print(f"stored {number_of(len(stored), 'fact', 'facts')} of {turns}{more}")
+
+
+def say_skipped(answer: Answer) -> None:
+    """Say which messages could not be read."""
+    for message in answer.get("skipped") or ():
+        say(visible(f"left out message {message['at']}: {message['why']}"))
+
+
+def _validate(args: Args, client: Caller) -> int:
+    """Check a note; the exit code is the number of warnings."""
+    try:
+        body = {} if args.file is None else {"text": text_in(args.file), "file": args.file}
+        answer = client.call("POST /api/validate", **body)
+    except (FileNotFoundError, ApiError) as error:
+        if not args.json or getattr(error, "field", "file") != "file":
+            raise
+        # EvoClaw's answer if the note does not exist.
+        missing = f"Daily notes file not found: {args.file or 'the note of today'}"
+        advice = "name a file with --file, or write memory/YYYY-MM-DD.md"
+        answer = {"status": "warning", "warnings_count": 1, "warnings": [missing]}
+        show_json({**answer, "file": args.file, "suggestions": [advice]})
+        return 1
+    if args.json:
+        show_json({name: value for name, value in answer.items() if name != "omissions"})
+    else:
+        name = visible(answer.get("file") or "the text")
+        for omission in answer.get("omissions") or ():
+            print(f"{name}:{omission['line']}: {visible(omission['message'])}")
+            print(f"  {visible(omission['suggestion'])}")
+        if answer.get("message"):
+            print(f"{name}: {visible(answer['message'])}")
+    return min(answer.get("warnings_count") or 0, _MOST_EXIT)
+
+
+def _extract_metadata(args: Args, client: Caller) -> None:
+    """Show the references in a file; nothing is stored."""
+    answer = client.call("POST /api/metadata", text=text_in(args.file))
+    if args.json:
+        show_json({"file": args.file, **answer})
+    else:
+        show_rows(_references(answer["metadata"]))
+
+
+def _references(metadata: Answer) -> Iterator[Sequence[str]]:
+    for kind in _REFERENCES:
+        for reference in metadata.get(kind, ()):
+            yield kind[:-1], reference
+
+
+VERBS: Final = {
+    "distill": Verb(
+        Form("[TEXT]", _distill),
+        options="""
+        TEXT                    the text; - reads it from stdin
+        --text TEXT             the text, in place of the first word
+        --file FILE... = files  a text; may be repeated
+        --core-summary          add a summary of at most 30 bytes
+        --facts                 all facts; default: the best one
+        --max-bytes N           maximum size of a fact
+        model or rules:
+        --llm                   with the configured model, or a model server on this device; else
+                                by rules
+        --llm-endpoint URL      with the model at this address
+        --rules                 by rules, even if a model is configured
+        storing:
+        --store                 store the facts as memories
+        --category PATH         used if no existing category fits better""",
+        note=(
+            "examples:\n"
+            '  thermocline distill "User: Ship it on Friday? Agent: Yes, decided."'
+            " --core-summary\n"
+            "  thermocline distill --file meeting.md --facts --store --category projects/x"
+        ),
+    ),
+    "observe": Verb(
+        Form(
+            "FILE",
+            _observe,
+            options="conversation! turns later end llm llm_endpoint rules",
+        ),
+        options="""
+        FILE                 the conversation; - reads it from stdin
+        --conversation NAME  its name, for all its turns
+        --turns              store the turns themselves, in place of the facts
+        --later              let the daemon read it after a pause
+        --end                the conversation is over: sum it up
+        model or rules:
+        --llm                with a model; default: if one is configured
+        --llm-endpoint URL   with the model at this address
+        --rules              by rules, even if a model is configured""",
+        note=(
+            'The file has lines such as "Ada: I like tea", or is a JSON list of messages as\n'
+            "models' providers take them (role, content, name).\n\n"
+            "examples:\n"
+            "  thermocline observe talk.txt --conversation standup\n"
+            "  thermocline observe messages.json --conversation 4711 --turns"
+        ),
+    ),
+    "extract-metadata": Verb(
+        Form("", _extract_metadata, options="file!"),
+        options="--file FILE  a text; - reads standard input",
+    ),
+    "validate": Verb(
+        Form("", _validate),
+        options="--file FILE  the note; default: today's",
+        note=(
+            "It warns of tools without a URL, of actions without a command, and of decisions\n"
+            f"without a next step. The exit code is the number of warnings, at most {_MOST_EXIT}."
+        ),
+    ),
+}

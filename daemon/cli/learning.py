@@ -1,0 +1,354 @@
+"""What an agent learns: knowledge, reflections, episodes, skills, experiences, names, sessions."""
+
+from __future__ import annotations
+
+from ..client.wording import ago, moment, number_of
+from .conversations import messages_in, say_skipped
+from .options import PAGE
+from .terminal import page, say_rest, short, show_json, show_rows, show_text, visible, warn, worded
+from .usage import Form, Verb
+from .values import refuse, say, text_in
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Final, TypeAlias
+
+    from ..client.caller import Caller
+    from .usage import Args, Shown
+
+    Answer: TypeAlias = Mapping[str, Any]
+
+_MODEL_SECONDS: Final = 60.0
+
+
+def _day(entry: Answer) -> str:
+    return str(entry["ts"])[:10]
+
+
+def _knowledge(args: Args, client: Caller) -> Shown:
+    """Show the knowledge, or propose lines to drop."""
+    client.timeout = _MODEL_SECONDS
+    answer = client.call("GET /api/knowledge", fold=bool(args.fold))
+
+    def show() -> None:
+        if not args.fold:
+            show_text(answer["text"].rstrip("\n"))
+        for fold in answer.get("folds") or ():
+            print(visible(worded("{path}:{line}: {text} ({why})", {**answer, **fold})))
+        if answer.get("folded"):
+            print("in fewer words:")
+            for line in answer["folded"]:
+                print(visible(f"- {line}"))
+        if answer.get("warning"):
+            warn(answer)
+        elif args.fold:
+            say(worded("nothing to fold: {lines:line lines} of {max_lines}", answer))
+
+    return show
+
+
+def _lesson(reflection: Answer) -> str:
+    action = f" → {reflection['action']}" if reflection.get("action") else ""
+    return worded("{context}: {lesson}", reflection) + action
+
+
+def _summary(episode: Answer) -> str:
+    tags = f" ({', '.join(episode['tags'])})" if episode.get("tags") else ""
+    return f"{episode['summary']}{tags}"
+
+
+def _reflected(answer: Answer, _: Answer) -> None:
+    print(visible(f"added: {_lesson(answer)}"))
+
+
+def _skill_add(args: Args, client: Caller) -> Shown:
+    text = "" if args.file is None else text_in(args.file)
+    fields = {"id": args.id, "description": args.description, "force": bool(args.force)}
+    made = client.call("POST /api/skills", text=text, **fields)
+    return f"{'added' if made['added'] else 'replaced'} {made['path']}"
+
+
+_EXPERIENCE: Final = ("{id}", "{weight:share}", "{type}", "{last_used_at:ago}", "{intent}")
+_show_experiences = page("experiences", *_EXPERIENCE)
+
+
+def _show_similar(answer: Answer, _: Answer) -> None:
+    show_rows([worded(cell, entry) for cell in _EXPERIENCE] for entry in answer["experiences"])
+    if answer.get("why"):
+        say(visible(answer["why"]))
+
+
+def _show_pruned(answer: Answer, _: Answer) -> None:
+    show_rows([worded(cell, entry) for cell in _EXPERIENCE] for entry in answer["pruned"])
+    count = number_of(len(answer["pruned"]), "experience", "experiences")
+    print(f"{'pruned' if answer['done'] else 'would prune'} {count}, {answer['kept']} left")
+
+
+def _show_counts(answer: Answer, _: Answer) -> None:
+    total = number_of(answer["total"], "experience", "experiences")
+    print(f"{total}, {answer['avgAge']:.1f} days old on average, {answer['faded']} faded")
+    show_rows((name, str(count)) for name, count in answer["byType"].items())
+
+
+def _observe_experiences(args: Args, client: Caller) -> Shown:
+    fields = args.given("conversation") | messages_in(text_in(args.file))
+    if args.user is not None:
+        fields["user"] = args.user
+    answer = client.call("POST /api/experiences/observe", **fields)
+
+    def show() -> None:
+        show_rows([worded(cell, entry) for cell in _EXPERIENCE] for entry in answer["stored"])
+        print(f"stored {len(answer['stored'])}, told again {len(answer['known'])}")
+        say_skipped(answer)
+
+    return show
+
+
+def _graph(args: Args, client: Caller) -> Shown:
+    """Show an entity or the best known, or change one."""
+    changing = args.type is not None or args.alias or args.no_alias
+    refuse(args.name is None and changing, "--type, --alias and --no-alias need a NAME")
+    refuse(args.name is None and args.depth is not None, "--depth needs a NAME")
+    refuse(args.name is not None and args.limit is not None, "--limit takes no NAME")
+    if args.name is None:
+        best = client.call("GET /api/graph", limit=args.limit or 20)
+        show = page(
+            "graph", "{name}", "{type}", "{mentionCount:memory memories}", _relations,
+            empty="no memory names anybody or anything yet",
+        )  # fmt: skip
+        return lambda: show(best, {})
+    if changing:
+        changes: dict[str, Any] = args.given("type")
+        if args.alias or args.no_alias:
+            known = client.call("GET /api/graph", entity=args.name, depth=0).get("graph")
+            without = {alias.casefold() for alias in args.no_alias}
+            aliases = [
+                alias for alias in (known[0]["aliases"] if known else ())
+                if alias.casefold() not in without
+            ]  # fmt: skip
+            changes["aliases"] = [*aliases, *args.alias]
+        client.call("PUT /api/graph/{name}", name=args.name, **changes)
+        if args.json:
+            return ""
+    depth = 2 if args.depth is None else args.depth
+    answer = client.call("GET /api/graph", entity=args.name, depth=depth)
+    if not answer.get("graph"):
+        return lambda: say(visible(answer.get("message") or f"no memory names '{args.name}'"))
+    return lambda: _show_graph(answer["graph"])
+
+
+def _relations(entity: Answer) -> str:
+    return ", ".join(worded("{relation} {target}", link) for link in entity["relations"][:3])
+
+
+def _show_graph(graph: list[Answer]) -> None:
+    for entity in graph:
+        aliases = entity.get("aliases")
+        also = f", also {', '.join(aliases)}" if aliases else ""
+        known = "{mentionCount:memory memories}, first named {firstSeen:ago}, last {lastSeen:ago}"
+        print(visible(f"{entity['name']} ({entity['type']}{also}): {worded(known, entity)}"))
+        if entity.get("memories"):
+            print(f"  from {' '.join(map(short, entity['memories']))}")
+        show_rows(
+            (
+                *("", link["relation"], link["target"], f"{link['strength']:g}"),
+                f"first {ago(link['since'])}",
+                " ".join(map(short, link["memories"])),
+            )
+            for link in entity["relations"]
+        )
+
+
+def _show_used(answer: Answer, fields: Answer) -> None:
+    _show_answers(answer, "source", "id", "hash")
+    say_rest(len(answer["answers"]), answer["total"], fields.get("offset", 0))
+
+
+def _show_replayed(answer: Answer, _: Answer) -> None:
+    _show_answers(answer, "change", "source", "id")
+    print(worded("{changed} of {total:thing things} changed since", answer))
+
+
+def _show_answers(answer: Answer, *names: str) -> None:
+    for entry in answer["answers"]:
+        show_rows([(entry["id"], moment(entry["at"]), entry["via"], entry["query"])])
+        show_rows(("", *(item[name] for name in names)) for item in entry["used"])
+
+
+def _show_all(answer: Answer, _: Answer) -> None:
+    show_json(answer)
+
+
+def _session_name(session: Answer) -> str:
+    return str(session.get("name") or session.get("category") or "")
+
+
+_TYPES: Final = "tool_chain|user_preference|task_solution|error_recovery"
+
+VERBS: Final = {
+    "knowledge": Verb(
+        Form("", _knowledge), options="--fold  propose what could go, line by line"
+    ),
+    "reflect": Verb(
+        Form(
+            "list", "GET /api/reflections", page("results", _day, "{type}", _lesson),
+            "type limit offset",
+        ),
+        Form("add TEXT", "POST /api/reflections", _reflected, "type! context! action"),
+        options=f"""
+        TEXT = lesson                   what was learned; - reads it from stdin
+        --type failure|success|insight  its kind; narrows a list
+        --context TEXT                  where it was learned
+        --action TEXT                   what to do about it
+        {PAGE}""",
+        note=(
+            "example:\n  thermocline reflect add 'run the migration before the restart'"
+            " --type failure --context 'deploy of the API' --action 'put it into the script'"
+        ),
+    ),
+    "episode": Verb(
+        Form(
+            "list", "GET /api/episodes", page("results", _day, "{outcome}", _summary),
+            "outcome limit offset",
+        ),
+        Form("add TEXT", "POST /api/episodes", "added: {summary}", "outcome tags user"),
+        options=f"""
+        TEXT = summary          what it came to; - reads it from stdin
+        --outcome resolved|unresolved|informational  with add informational if left out
+        --tag TAG... = tags     may be repeated
+        --user NAME             with whom it was
+        {PAGE}""",
+        note=(
+            "example:\n  thermocline episode add 'Ana could not log in; her token was renewed.'"
+            " --outcome resolved --tag login"
+        ),
+    ),
+    "skill": Verb(
+        Form("list", "GET /api/skills", page("results", "{id}", "{description}"), "limit offset"),
+        Form(
+            "show ID", "GET /api/skills/{id}",
+            lambda skill, _: show_text((skill.get("text") or "").rstrip("\n")), "",
+        ),
+        Form("add ID", _skill_add, options="description! file force"),
+        options=f"""
+        ID                  the name of its file, without .md
+        --description TEXT  when to use it
+        --file FILE         its text in Markdown; - reads standard input
+        --force             replace a skill of this name
+        {PAGE}""",
+        note=(
+            "example:\n  thermocline skill add deploy --description 'how to deploy the API'"
+            " --file deploy.md"
+        ),
+    ),
+    "experiences": Verb(
+        Form(
+            "list", "GET /api/experiences", _show_experiences,
+            "type user min_weight half_life_days limit offset",
+        ),
+        Form("search TEXT", "GET /api/experiences/search", _show_similar, "tags limit"),
+        Form(
+            "add INTENT", "POST /api/experiences", "added {id}",
+            "type! solution! tags user success_score weight",
+        ),
+        Form("show ID", "GET /api/experiences/{id}", _show_all, ""),
+        Form(
+            "use ID", "POST /api/experiences/{id}/use",
+            "used {use_count} times, weight {weight:share}", "",
+        ),
+        Form("delete ID", "DELETE /api/experiences/{id}", "deleted {deleted}", ""),
+        Form(
+            "prune", "POST /api/experiences/prune", _show_pruned,
+            "min_weight half_life_days dry_run",
+        ),
+        Form("stats", "GET /api/experiences/stats", _show_counts, ""),
+        Form("observe FILE", _observe_experiences, options="conversation! user"),
+        Form(
+            "prefer CATEGORY VALUE", "POST /api/preferences",
+            "{category}: {value} (confidence {confidence:share})", "user",
+        ),
+        Form(
+            "preferences", "GET /api/preferences",
+            page(
+                "preferences", lambda entry: entry.get("user") or "-", "{category}", "{value}",
+                "{confidence:share}", "{repeats}x",
+            ),
+            "user limit offset",
+        ),
+        options=f"""
+        TEXT = q                what it is like
+        --type {_TYPES}  its type; narrows a list
+        --solution JSON|TEXT    what was done: JSON or plain text; - reads stdin
+        --tag TAG... = tags     may be repeated
+        --user NAME             whose it is
+        --success 0-1 = success_score  how well it worked (default 1)
+        --weight 0-1            what it is worth when used (default 1)
+        --min-weight 0-1        prune below it (default 0.05); list from
+        --half-life-days DAYS   of the weight (default 30)
+        --conversation NAME     the conversation that the file holds
+        --dry-run               only show what prune would take
+        {PAGE}""",
+        note=(
+            "The weight of an experience halves every 30 days without a use, or as\n"
+            "experiences.half_life_days says. `thermocline undo ID --kind experience` brings\n"
+            "back what was pruned.\n\n"
+            "examples:\n"
+            "  thermocline experiences add 'the deploy hangs' --type error_recovery"
+            " --solution 'restart the queue first' --tag deploy\n"
+            "  thermocline experiences search 'deploy does not finish' --tag deploy"
+        ),
+    ),
+    "graph": Verb(
+        Form("[NAME]", _graph),
+        options="""
+        NAME                a person or thing; default: the best known
+        --depth N           number of relations away, 0 to 5 (default 2)
+        --limit N           how many of the best known (default 20)
+        --type person|project|technology|place|organization|concept  set what it is
+        --alias OTHER...    add another name; may be repeated
+        --no-alias OTHER...  take a name off again""",
+        note=(
+            "The strength of a relation is one for each memory that states it, halved every 90\n"
+            "days. What was mentioned once, and not for 90 days, is no longer shown. What a name\n"
+            "and its aliases are named by counts together; `thermocline undo NAME --kind entity`\n"
+            "takes back a change of type or aliases.\n\n"
+            "examples:\n"
+            "  thermocline graph Ada\n"
+            "  thermocline graph 'Ada Lovelace' --alias Ada --type person"
+        ),
+    ),
+    "sessions": Verb(
+        Form(
+            "list", "GET /api/sessions",
+            page(
+                "sessions", "{id}", "{status}", "{last_active_at:moment}",
+                "{answers:answer answers}", _session_name,
+            ),
+            "status limit offset",
+        ),
+        Form("start [NAME]", "POST /api/sessions", "{id}", "category paths conversation user"),
+        Form("show ID", "GET /api/sessions/{id}", _show_all, ""),
+        Form("archive ID", "POST /api/sessions/{id}/archive", "{status} {id}", ""),
+        Form("reopen ID", "POST /api/sessions/{id}/reopen", "{status} {id}", ""),
+        Form("used ID", "GET /api/sessions/{id}/used", _show_used, "answer limit offset"),
+        Form(
+            "replay ID", "GET /api/sessions/{id}/replay", _show_replayed, "answer limit offset"
+        ),
+        options=f"""
+        --category PATH         it sees the memories below this category
+        --path PATH... = paths  it sees the files below this path; may be repeated
+        --conversation NAME     the conversation that it belongs to
+        --user NAME             whose it is
+        --status active|archived  list only these
+        --answer ID             this answer alone
+        {PAGE}""",
+        note=(
+            "With a category or paths a session sees these, and nothing else.\n\n"
+            "example:\n"
+            "  S=$(thermocline sessions start release --category projects/site)\n"
+            "  thermocline retrieve 'which server?' --session $S\n"
+            "  thermocline sessions replay $S"
+        ),
+    ),
+}  # fmt: skip

@@ -1,0 +1,75 @@
+"""`thermocline provision`: a database for an owner, and the configuration of a device for it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+from ..client.caller import Caller
+from ..cloud.account import Secret
+from ..cloud.provider import TURSO, TursoProvider
+from ..errors import Conflict
+from ..runtime import atomic
+from .terminal import show_json, visible
+from .usage import Args, Form, Verb
+from .values import WrongUsage, refuse, text_in
+
+_TOKEN_NAME: Final = "turso-token"  # noqa: S105 - the name of a file
+_CONFIG_NAME: Final = "config.json"
+# Where a device reads them.
+_PLACE: Final = "~/.config/thermocline"
+
+
+def _provision(args: Args, _client: Caller) -> int:
+    """Make the database and its token, and write the configuration."""
+    refuse(not args.org, "name the organization: --org ORG")
+    refuse(not args.api_token_file and not args.dry_run, "name a file: --api-token-file FILE")
+    token = "" if args.dry_run else text_in(args.api_token_file).strip()
+    if len(token.split()) > 1 or (not token and not args.dry_run):
+        raise WrongUsage(f"cannot use {args.api_token_file}: expected a token and nothing else")
+    provider = TursoProvider(args.org, args.group or "default", Secret(token), args.api or TURSO)
+    expiration = args.expires or "never"
+    calls = provider.calls(args.owner, expiration)
+    if args.dry_run:
+        for call in calls:
+            print(call.method, call.url, json.dumps(call.body) if call.body else "")
+        return 0
+    folder = Path(args.to or args.owner).expanduser().absolute()
+    files = {name: folder / name for name in (_TOKEN_NAME, _CONFIG_NAME)}
+    for path in files.values():
+        if path.exists():
+            raise Conflict(f"{path} exists already", hint="name another folder with --to")
+    # A token that cannot be written would be lost.
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    made = provider.provision(args.owner, expiration)
+    sync = {"url": made.url, "token_file": f"{_PLACE}/{_TOKEN_NAME}"}
+    atomic.write(files[_TOKEN_NAME], f"{made.token.reveal()}\n".encode())
+    atomic.write(files[_CONFIG_NAME], f"{json.dumps({'sync': sync}, indent=2)}\n".encode())
+    if args.json:
+        show_json({"url": made.url, "created": made.created, "folder": str(folder)})
+        return 0
+    print(visible(f"{'made' if made.created else 'found'} {made.url}, with a new token"))
+    print(visible(f"next: put the files of {folder} into {_PLACE} of each device of this owner"))
+    return 0
+
+
+VERBS: Final = {
+    "provision": Verb(
+        Form("OWNER", _provision),
+        options="""
+        OWNER                  the name of the database: lower-case letters, digits and dashes
+        --org ORG              the organization or user at Turso
+        --group NAME           the group of databases, which must exist (default "default")
+        --api-token-file FILE  file that holds only an API token of the organization; - reads stdin
+        --expires TIME         when the database's token expires, such as 26w (default never)
+        --to DIR               where the configuration is written (default a folder OWNER here)
+        --api URL              the provider's API, if it is not Turso's
+        --dry-run              send nothing, and print the requests""",
+        note=(
+            "A database for each owner: tokens open whole databases, and a poll of a shared one\n"
+            "costs more the more share it. The token in DIR opens this database alone; the API\n"
+            "token stays here. Repeat the command to continue after an interruption."
+        ),
+    ),
+}

@@ -1,0 +1,168 @@
+"""`thermocline seal`, `pair` and `join`: replicas that only the owner's devices can read."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import sys
+import time
+
+from ..client.caller import Caller
+from ..client.errors import ApiError
+from .terminal import show_json, show_rows, visible, worded
+from .usage import PATIENT_SECONDS, Form, Verb
+from .values import WrongUsage, refuse, say
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Final
+
+    from .usage import Args, Shown
+
+    Answer = Mapping[str, Any]
+
+_AGAIN_SECONDS: Final = 1.0
+_INVITATION: Final = "thermocline-"
+_WARNING: Final = """\
+This is the recovery key. It is shown this once, and no device stores it. Write it down.
+
+    {key}
+
+From now on only your devices and this key can read the replica. If you lose every device and this
+key, what the replica holds is lost: nobody can help."""
+
+
+def _seal(args: Args, client: Caller) -> Shown | None:
+    """Show whether replicas are sealed, make another recovery key, or switch sealing on."""
+    status = client.call("GET /api/seal")
+    if not args.recovery and (status["on"] and status["keys"]):
+        return lambda: show_rows(_rows(status))
+    file = args.recovery_key_file
+    typed = sys.stdin is not None and sys.stdin.isatty()
+    refuse(file is None and not typed, "name a new file for the key: --recovery-key-file FILE")
+    # Keys without `sync.seal` are of an earlier attempt, whose recovery key nobody may have.
+    made = client.call("POST /api/seal", recovery=bool(args.recovery or status["keys"]))
+    key = made["recovery_key"]
+    if file is None:
+        print(_WARNING.format(key=key), end="\n\n")
+        _confirm(key.rpartition("-")[2])
+    else:
+        _write_new(file, key)
+    if not status["on"]:
+        client.request("PUT", "/api/config", body={"set": {"sync.seal": "on"}, "unset": []})
+    client.answer = {"epoch": made["epoch"], "on": True, "recovery_key_file": file}
+    where = f"; the recovery key is in {file}: move it off this device" if file else ""
+    if status["on"]:
+        return f"the earlier recovery key opens nothing new{where}"
+    return f"replicas are sealed from now on{where}"
+
+
+def _rows(status: Answer) -> list[tuple[str, str]]:
+    return [
+        ("sealed", "on" if status["on"] else "off: thermocline seal switches it on"),
+        ("keys", "on this device" if status["keys"] else "NOT on this device: thermocline join"),
+        ("epoch", str(status["epoch"])),
+        ("recovery key", "made" if status["recovery"] else "NONE: thermocline seal --recovery"),
+    ]
+
+
+def _confirm(group: str) -> None:
+    while True:
+        if input("Type the last group of it: ").strip().upper() == group:
+            return
+        print("That is not the last group.")
+
+
+def _write_new(file: str, key: str) -> None:
+    try:
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise WrongUsage(f"{file} is there already: name a new file") from None
+    with os.fdopen(handle, "w", encoding="ascii") as out:
+        out.write(f"{key}\n")
+        out.flush()
+        os.fsync(out.fileno())
+
+
+def _pair(args: Args, client: Caller) -> Shown | None:
+    """Invite a device, and give it the keys once its words were compared."""
+    refuse(args.json and not args.yes, "--json needs --yes: nobody is asked then")
+    invited = client.call("POST /api/pair", complete=bool(args.invitation))
+    word = invited["code"] if not args.invitation else _INVITATION + _packed(invited)
+    if args.json:
+        show_json({"code": word, "ends_at": invited["ends_at"]}, one_line=True)
+        sys.stdout.flush()
+    else:
+        print(
+            f"On the new device, within ten minutes:\n\n    thermocline join {word}\n", flush=True
+        )
+    while (visitor := client.call("GET /api/pair"))["device"] is None:
+        time.sleep(_AGAIN_SECONDS)
+    name = visible(visitor["name"] or visitor["device"])
+    accept = bool(args.yes)
+    if not accept:
+        print(f"{name} shows these words:\n\n    {' '.join(visitor['words'])}\n")
+        accept = input("Are they the same there? Type yes to give it the keys: ").strip() == "yes"
+    answer = client.call("POST /api/pair/answer", accept=accept)
+    client.answer = {**answer, "words": visitor["words"]}
+    return f"{name} has the keys now" if accept else f"{name} was refused"
+
+
+def _packed(invited: Answer) -> str:
+    content = [invited["code"], invited.get("url"), invited.get("token")]
+    return base64.urlsafe_b64encode(json.dumps(content).encode()).decode().rstrip("=")
+
+
+def _join(args: Args, client: Caller) -> Shown | None:
+    """Take part with a code, or with a whole invitation."""
+    body = {"code": args.code}
+    if args.code.startswith(_INVITATION):
+        try:
+            text = args.code.removeprefix(_INVITATION)
+            packed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+            code, url, token = json.loads(packed)
+        except ValueError:
+            raise WrongUsage("the invitation is cut off: copy the whole line") from None
+        body = {"code": code, "url": url} | ({"token": token} if token else {})
+    knocked = client.call("POST /api/join", **body)
+    if not args.json:
+        name = visible(knocked["name"] or knocked["device"])
+        print(f"{name} shows these words too:\n\n    {' '.join(knocked['words'])}\n")
+        print("Compare them, and type yes there.", flush=True)
+    while not client.call("GET /api/join")["joined"]:
+        time.sleep(_AGAIN_SECONDS)
+    try:
+        tally = client.call("POST /api/sync")
+    except ApiError as error:
+        say(visible(str(error)))
+        return "this device has the keys, and will replicate"
+    client.answer = {"words": knocked["words"], **tally}
+    return worded("joined: sent {sent:count}, received {received:count}", tally)
+
+
+VERBS: Final = {
+    "seal": Verb(
+        Form("", _seal, seconds=PATIENT_SECONDS),
+        options="""
+        --recovery                make another recovery key; the earlier one opens nothing new
+        --recovery-key-file FILE  write the recovery key to a new file, and ask nothing""",
+        note=(
+            "Makes the keys on the first device, shows the recovery key once, and switches\n"
+            "sync.seal on: what is on the replica is then sealed, and its plain rows are\n"
+            "removed. Further devices take part with `thermocline pair` and `thermocline join`."
+        ),
+    ),
+    "pair": Verb(
+        Form("", _pair, seconds=PATIENT_SECONDS),
+        options="""
+        --invitation  show a line that also has the replica's URL and token: it opens them
+        --yes         give the keys to whoever has the code, without comparing words""",
+        note="A code works once, for ten minutes. After five wrong ones it is over.",
+    ),
+    "join": Verb(
+        Form("CODE", _join, seconds=PATIENT_SECONDS),
+        options="CODE  the code that `thermocline pair` shows, or the line of its --invitation",
+    ),
+}

@@ -1,0 +1,1 @@
+"""Interfaces of other libraries over the daemon; each module loads its library."""

@@ -1,0 +1,383 @@
+"""Anthropic's memory tool over the daemon: needs the package `anthropic`.
+
+from thermocline.daemon.client.adapters.anthropic import MemoryTool
+
+runner = client.beta.messages.tool_runner(tools=[MemoryTool(agent="assistant")], …)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from anthropic.lib.tools import (
+    BetaAbstractMemoryTool,
+    BetaAsyncAbstractMemoryTool,
+    ToolError,
+)
+
+from ..async_client import AsyncClient
+from ..client import Client
+from ..errors import ApiError
+from .steps import Steps, arun, run
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from anthropic.types.beta import (
+        BetaCacheControlEphemeralParam,
+        BetaMemoryTool20250818CreateCommand,
+        BetaMemoryTool20250818DeleteCommand,
+        BetaMemoryTool20250818InsertCommand,
+        BetaMemoryTool20250818RenameCommand,
+        BetaMemoryTool20250818StrReplaceCommand,
+        BetaMemoryTool20250818ViewCommand,
+    )
+
+    from ...schemas.hot import Pair
+
+PROGRAM: Final = "anthropic-memory"
+_ROOT: Final = "/memories"
+# Of the key of a pair.
+_PATH_CHARS: Final = 256
+_PAGE: Final = 100
+_NUMBER_WIDTH: Final = 6
+# Lines shown before and after a replacement, and levels of a listing.
+_AROUND: Final = 2
+_LEVELS: Final = 2
+
+
+class _Commands:
+    """The commands; `_run` carries one out, or makes a coroutine of it."""
+
+    def view(self, command: BetaMemoryTool20250818ViewCommand) -> Any:
+        """Show a file with line numbers, or list a folder."""
+        return self._run(_view(command.path, command.view_range))
+
+    def create(self, command: BetaMemoryTool20250818CreateCommand) -> Any:
+        """Create a file."""
+        return self._run(_create(command.path, command.file_text))
+
+    def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> Any:
+        """Replace a text that occurs once in a file."""
+        return self._run(_replace(command.path, command.old_str, command.new_str))
+
+    def insert(self, command: BetaMemoryTool20250818InsertCommand) -> Any:
+        """Insert a text after a line."""
+        return self._run(_insert(command.path, command.insert_line, command.insert_text))
+
+    def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> Any:
+        """Delete a file, or a folder with all in it."""
+        return self._run(_delete(command.path))
+
+    def rename(self, command: BetaMemoryTool20250818RenameCommand) -> Any:
+        """Rename or move a file or a folder."""
+        return self._run(_rename(command.old_path, command.new_path))
+
+    def clear_all_memory(self) -> Any:
+        """Delete all files."""
+        return self._run(_clear())
+
+    def _run(self, steps: Steps[str]) -> Any:
+        raise NotImplementedError
+
+
+class MemoryTool(_Commands, BetaAbstractMemoryTool):
+    """Claude's files below `/memories`, as key-value pairs of one agent.
+
+    The pair of `/memories/notes.md` has the key `memories/notes.md`: each change is in its history
+    (`thermocline history --kind pair memories/notes.md`), recall finds it, and it is replicated. A
+    file has at most 64 KB. What the tool cannot do is a `ToolError`, which the model reads.
+
+    Args:
+        agent: whose memory; default: the daemon's `default`.
+        socket_path: the daemon's socket; default: as of `Client`.
+        cache_control: as of the base class.
+    """
+
+    def __init__(
+        self,
+        agent: str | None = None,
+        socket_path: str | os.PathLike[str] | None = None,
+        *,
+        cache_control: BetaCacheControlEphemeralParam | None = None,
+    ) -> None:
+        super().__init__(cache_control=cache_control)
+        self._client = Client(socket_path, agent, program=PROGRAM)
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Close the connection; the next command opens another."""
+        self._client.close()
+
+    def _run(self, steps: Steps[str]) -> str:
+        try:
+            with self._lock:
+                return run(self._client, steps)
+        except ApiError as error:
+            raise ToolError(str(error)) from error
+
+
+class AsyncMemoryTool(_Commands, BetaAsyncAbstractMemoryTool):
+    """The same for `AsyncAnthropic`."""
+
+    def __init__(
+        self,
+        agent: str | None = None,
+        socket_path: str | os.PathLike[str] | None = None,
+        *,
+        cache_control: BetaCacheControlEphemeralParam | None = None,
+    ) -> None:
+        super().__init__(cache_control=cache_control)
+        self._client = AsyncClient(socket_path, agent, program=PROGRAM)
+        self._lock = asyncio.Lock()
+
+    async def aclose(self) -> None:
+        """Close the connections; the next command opens another."""
+        await self._client.aclose()
+
+    async def _run(self, steps: Steps[str]) -> str:
+        try:
+            async with self._lock:
+                return await arun(self._client, steps)
+        except ApiError as error:
+            raise ToolError(str(error)) from error
+
+
+# The commands, with the answers that the SDK's own tool gives
+
+
+def _view(path: str, lines: Sequence[int] | None) -> Steps[str]:
+    key = _key(path)
+    content = yield from _content(key)
+    if content is None:
+        return (yield from _listing(path, key))
+    numbered = content.split("\n")
+    first, last = 1, len(numbered)
+    if lines and len(lines) == 2:
+        first = max(1, lines[0])
+        last = last if lines[1] == -1 else lines[1]
+    return f"Here's the content of {path} with line numbers:\n{_numbered(numbered, first, last)}"
+
+
+def _listing(path: str, key: str) -> Steps[str]:
+    pairs = yield from _below(key)
+    if not pairs and path.rstrip("/") != _ROOT:
+        raise _missing(path)
+    sizes: dict[tuple[str, ...], int] = {}
+    folders: set[tuple[str, ...]] = set()
+    for pair in pairs:
+        parts = tuple(pair.key[len(key) + 1 :].split("/"))
+        if any(part.startswith(".") for part in parts):
+            continue
+        for level in range(min(len(parts), _LEVELS + 1)):
+            name = parts[:level]
+            folders.add(name)
+            sizes[name] = sizes.get(name, 0) + len(pair.value.encode())
+        if len(parts) <= _LEVELS:
+            sizes[parts] = len(pair.value.encode())
+    top = f"{_size(sizes.pop((), 0))}\t{path}"
+    shown = [
+        f"{_size(size)}\t{path}/{'/'.join(name)}{'/' if name in folders else ''}"
+        for name, size in sorted(sizes.items())
+    ]
+    head = (
+        f"Here're the files and directories up to {_LEVELS} levels deep in {path},"
+        " excluding hidden items:"
+    )
+    return "\n".join([head, top, *shown])
+
+
+def _create(path: str, text: str) -> Steps[str]:
+    key = _key(path)
+    yield from _require_free(path, key, f"File {path} already exists")
+    warning = yield from _put(key, text)
+    return f"File created successfully at: {path}{warning}"
+
+
+def _replace(path: str, old: str, new: str) -> Steps[str]:
+    key = _key(path)
+    content = yield from _file(path, key)
+    if not old or old not in content:
+        raise ToolError(
+            f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
+        )
+    if content.find(old, content.find(old) + 1) != -1:
+        places = (at for at in range(len(content)) if content.startswith(old, at))
+        lines = ", ".join(str(content.count("\n", 0, at) + 1) for at in places)
+        raise ToolError(
+            f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines:"
+            f" {lines}. Please ensure it is unique"
+        )
+    changed = content.replace(old, new)
+    warning = yield from _put(key, changed)
+    line, numbered = content[: content.find(old)].count("\n") + 1, changed.split("\n")
+    shown = _numbered(numbered, max(1, line - _AROUND), line + _AROUND)
+    return (
+        "The memory file has been edited. Here is the snippet showing the change"
+        f" (with line numbers):\n{shown}{warning}"
+    )
+
+
+def _insert(path: str, at: int, text: str) -> Steps[str]:
+    key = _key(path)
+    content = yield from _file(path, key)
+    lines = content.removesuffix("\n").split("\n") if content else []
+    if not 0 <= at <= len(lines):
+        raise ToolError(
+            f"Invalid `insert_line` parameter: {at}."
+            f" It should be within the range [0, {len(lines)}]."
+        )
+    lines.insert(at, text.rstrip("\n"))
+    changed = "\n".join(lines)
+    warning = yield from _put(key, changed if changed.endswith("\n") else f"{changed}\n")
+    return f"The file {path} has been edited.{warning}"
+
+
+def _delete(path: str) -> Steps[str]:
+    key = _key(path)
+    if path.rstrip("/") == _ROOT:
+        raise ToolError(f"Cannot delete the {_ROOT} directory itself")
+    keys = yield from _keys(key)
+    if not keys:
+        raise ToolError(f"The path {path} does not exist")
+    yield from _remove(keys)
+    return f"Successfully deleted {path}"
+
+
+def _rename(old: str, new: str) -> Steps[str]:
+    old_key, new_key = _key(old), _key(new)
+    if old.rstrip("/") == _ROOT:
+        raise ToolError(f"Cannot rename the {_ROOT} directory itself")
+    yield from _require_free(new, new_key, f"The destination {new} already exists")
+    keys = yield from _keys(old_key)
+    if not keys:
+        raise ToolError(f"The path {old} does not exist")
+    if new_key.startswith(f"{old_key}/"):
+        raise ToolError(f"Cannot move {old} into itself")
+    for key in keys:
+        content = yield from _content(key)
+        yield from _put(_key(f"/{new_key}{key[len(old_key) :]}"), content or "")
+    yield from _remove(keys)
+    return f"Successfully renamed {old} to {new}"
+
+
+def _clear() -> Steps[str]:
+    pairs = yield from _below(_ROOT[1:])
+    yield from _remove([pair.key for pair in pairs])
+    return "All memory cleared"
+
+
+# Files as pairs
+
+
+def _key(path: str) -> str:
+    """The key of a path, or of the folder that it names.
+
+    Raises:
+        ToolError: it is not below `/memories`, or not a plain path.
+    """
+    plain = path.rstrip("/")
+    if plain != _ROOT and not plain.startswith(f"{_ROOT}/"):
+        raise ToolError(f"Path must start with {_ROOT}, got: {path}")
+    if any(part in ("", ".", "..") for part in plain[1:].split("/")):
+        raise ToolError(f"Path {path} would escape {_ROOT} directory")
+    if not plain.isprintable() or len(plain) > _PATH_CHARS:
+        raise ToolError(f"Path {path!r} is too long, or has characters that cannot be printed")
+    return plain[1:]
+
+
+def _content(key: str) -> Steps[str | None]:
+    """The content of a file; None if there is none."""
+    try:
+        pair: Pair = yield lambda client: client.kv_get(key)
+    except ApiError as error:
+        if error.code != "not_found":
+            raise
+        return None
+    return pair.value
+
+
+def _file(path: str, key: str) -> Steps[str]:
+    content = yield from _content(key)
+    if content is None:
+        if (yield from _keys(key)) or path.rstrip("/") == _ROOT:
+            raise ToolError(f"The path {path} is not a file.")
+        raise _missing(path)
+    return content
+
+
+def _missing(path: str) -> ToolError:
+    return ToolError(f"The path {path} does not exist. Please provide a valid path.")
+
+
+def _below(key: str) -> Steps[list[Pair]]:
+    """The files below a folder."""
+    pairs: list[Pair] = []
+    total = 1
+    while len(pairs) < total:
+        page = yield _page(f"{key}/", len(pairs))
+        pairs += page.results
+        total = page.total if page.results else 0
+    return pairs
+
+
+def _page(prefix: str, at: int) -> Any:
+    return lambda client: client.kv_list(prefix, limit=_PAGE, offset=at)
+
+
+def _keys(key: str) -> Steps[list[str]]:
+    """A file, or the files below a folder; none if there is neither."""
+    if (yield from _content(key)) is not None:
+        return [key]
+    return [pair.key for pair in (yield from _below(key))]
+
+
+def _require_free(path: str, key: str, message: str) -> Steps[None]:
+    """Check that a file can be created here."""
+    if path.rstrip("/") == _ROOT or (yield from _keys(key)):
+        raise ToolError(message)
+    parts = key.split("/")
+    for level in range(2, len(parts)):
+        parent = "/".join(parts[:level])
+        if (yield from _content(parent)) is not None:
+            raise ToolError(f"/{parent} is a file, not a directory")
+
+
+def _put(key: str, text: str) -> Steps[str]:
+    """Write a file; return what the model should know of it."""
+    stored = yield lambda client: client.kv_set(key, text)
+    return f"\nwarning: {stored.warning}" if stored.warning else ""
+
+
+def _remove(keys: Sequence[str]) -> Steps[None]:
+    for key in keys:
+        try:
+            yield _deletion(key)
+        except ApiError as error:
+            if error.code != "not_found":
+                raise
+
+
+def _deletion(key: str) -> Any:
+    return lambda client: client.kv_delete(key)
+
+
+# What a model reads
+
+
+def _numbered(lines: Sequence[str], first: int, last: int) -> str:
+    """These lines, counted from 1, with their numbers."""
+    shown = enumerate(lines[first - 1 : last], first)
+    return "\n".join(f"{number:>{_NUMBER_WIDTH}}\t{line}" for number, line in shown)
+
+
+def _size(count: int) -> str:
+    size, unit = float(count), "B"
+    for larger in "KMG":
+        if size < 1024:
+            break
+        size, unit = size / 1024, larger
+    return f"{size:.0f}{unit}" if size == int(size) else f"{size:.1f}{unit}"

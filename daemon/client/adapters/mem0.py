@@ -1,0 +1,517 @@
+"""mem0's `Memory` over the daemon, with mem0's calls and answers; needs no other package.
+
+from thermocline.daemon.client.adapters.mem0 import Memory  # in place of: from mem0 import Memory
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+
+from ..async_client import AsyncClient
+from ..client import Client
+from ..errors import ApiError
+from .mem0_filters import meets
+from .steps import Steps, arun, run
+
+if TYPE_CHECKING:
+    import os
+
+    from ...schemas.memory import MemoryView
+
+Messages: TypeAlias = str | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+Filters: TypeAlias = Mapping[str, Any]
+Answer: TypeAlias = dict[str, Any]
+
+PROGRAM: Final = "mem0"
+_IDS: Final = ("user_id", "agent_id", "run_id")
+# Of a conversation that has no `run_id`.
+_UNNAMED: Final = "mem0/"
+_AGENT: Final = "agent:"
+_TURNS: Final = 500
+_PAGE: Final = 500
+_RECALLED: Final = 100
+_SAME: Final = object()
+
+
+class _Calls:
+    """mem0's calls; `_run` carries one out, or makes a coroutine of it."""
+
+    @classmethod
+    def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
+        """A memory; mem0's configuration of models and stores has no meaning here."""
+        del config_dict
+        return cls()
+
+    def add(self, messages: Messages, **options: Any) -> Any:
+        """Store what messages say: `{"results": [{"id", "memory", "event"}]}`.
+
+        Args:
+            messages: a text of the user, a message, or several.
+            options: `user_id`, `agent_id` and `run_id`, at least one of them; `metadata`;
+                `expiration_date` as YYYY-MM-DD; `infer`, False stores the messages as they are.
+
+        Raises:
+            ValueError: no id is given, or `timestamp` or `memory_type`.
+        """
+        return self._run(_add(messages, **options))
+
+    def get(self, memory_id: str) -> Any:
+        """A memory; None if there is none."""
+        return self._run(_get(memory_id))
+
+    def get_all(
+        self, *, filters: Filters | None = None, top_k: int = 20, show_expired: bool = False
+    ) -> Any:
+        """The newest memories that pass the filters, which name at least one id."""
+        return self._run(_get_all(filters, top_k, show_expired))
+
+    def search(
+        self,
+        query: str,
+        *,
+        top_k: int = 20,
+        filters: Filters | None = None,
+        threshold: float = 0.1,
+        rerank: bool = False,
+        explain: bool = False,
+        show_expired: bool = False,
+    ) -> Any:
+        """The memories that answer a question, best first, with `score`.
+
+        `explain` adds `score_details`. There is nothing to rerank with.
+        """
+        del rerank
+        return self._run(_search(query, filters, top_k, threshold, explain, show_expired))
+
+    def update(
+        self,
+        memory_id: str,
+        text: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        expiration_date: Any = _SAME,
+        data: str | None = None,
+    ) -> Any:
+        """Change a memory; `data` is mem0's older name for `text`."""
+        return self._run(_update(memory_id, text or data, metadata, expiration_date))
+
+    def delete(self, memory_id: str) -> Any:
+        """Delete a memory for good; raises `ValueError` if there is none."""
+        return self._run(_delete(memory_id))
+
+    def delete_all(
+        self, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None
+    ) -> Any:
+        """Delete all memories of these ids for good."""
+        return self._run(_delete_all({"user_id": user_id, "agent_id": agent_id, "run_id": run_id}))
+
+    def history(self, memory_id: str) -> Any:
+        """The changes of a memory's text, oldest first."""
+        return self._run(_history(memory_id))
+
+    def _run(self, steps: Steps[Any]) -> Any:
+        raise NotImplementedError
+
+
+class Mem0Memory(_Calls):
+    """mem0's open-source class over the memory of one agent of the daemon.
+
+    `user_id` is who said a memory, `run_id` its conversation, `agent_id` a tag `agent:ID`. What is
+    added is read by the daemon, with its model or by rules (`infer`), and known facts are not
+    added again. Deleting is for good: it leaves no history.
+
+    Any number of threads may use it.
+
+    Args:
+        agent: whose memory; default: the daemon's `default`.
+        socket_path: the daemon's socket; default: as of `Client`.
+    """
+
+    def __init__(
+        self, agent: str | None = None, socket_path: str | os.PathLike[str] | None = None
+    ) -> None:
+        self._client = Client(socket_path, agent, program=PROGRAM)
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Close the connection; the next call opens another."""
+        self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _run(self, steps: Steps[Any]) -> Any:
+        with self._lock:
+            return run(self._client, steps)
+
+
+class AsyncMem0Memory(_Calls):
+    """The same as coroutines, in place of mem0's `AsyncMemory`."""
+
+    def __init__(
+        self, agent: str | None = None, socket_path: str | os.PathLike[str] | None = None
+    ) -> None:
+        self._client = AsyncClient(socket_path, agent, program=PROGRAM)
+
+    async def aclose(self) -> None:
+        """Close the connections; the next call opens another."""
+        await self._client.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def _run(self, steps: Steps[Any]) -> Any:
+        return await arun(self._client, steps)
+
+
+# The calls
+
+
+def _add(messages: Messages, *, infer: bool = True, **options: Any) -> Steps[Answer]:
+    for name in options.keys() - {*_IDS, "metadata", "expiration_date", "prompt"}:
+        if options[name] is not None:
+            raise ValueError(f"cannot add with '{name}': leave it out")
+    ids = _ids(options)
+    if isinstance(messages, str):
+        messages = [{"role": "user", "content": messages}]
+    spoken = [messages] if isinstance(messages, Mapping) else [*messages]
+    adding = _observed if infer else _stored
+    stored = yield from adding(spoken, ids, _extra(ids, options))
+    results = [{"id": memory.id, "memory": memory.text, "event": "ADD"} for memory in stored]
+    return {"results": results}
+
+
+def _extra(ids: Mapping[str, str], options: Mapping[str, Any]) -> Answer:
+    """The fields of memories besides those that the messages determine."""
+    extra: Answer = {}
+    if "agent_id" in ids:
+        extra["tags"] = [_AGENT + ids["agent_id"]]
+    if metadata := options.get("metadata"):
+        extra["data"] = {"metadata": {k: v for k, v in metadata.items() if k not in _IDS}}
+    if (expiration := options.get("expiration_date")) is not None:
+        extra["expires"] = _expiry(expiration)
+    return extra
+
+
+def _observed(
+    messages: list[Mapping[str, Any]], ids: Mapping[str, str], extra: Answer
+) -> Steps[list[MemoryView]]:
+    """Store the facts of a conversation."""
+    stored: list[MemoryView] = []
+    group = ids.get("run_id") or f"{_UNNAMED}{uuid.uuid4().hex}"
+    for at in range(0, len(messages), _TURNS):
+        observed = yield _observation(group, messages[at : at + _TURNS], _actor(ids))
+        stored += observed.stored
+        for known in observed.known:
+            stored += yield from _also(known, group, _actor(ids))
+    for memory in stored if extra else ():
+        data = {"data": {**_data(memory), **extra["data"]}} if "data" in extra else {}
+        yield _change(memory.id, {**extra, **data})
+    return stored
+
+
+def _also(memory_id: str, group: str, actor: str) -> Steps[list[MemoryView]]:
+    """Store for this user too what is known of another one."""
+    known = yield from _found(memory_id)
+    if known is None or known.actor == actor:
+        return []
+    same = {"text": known.text, "category": known.category, "source": known.source}
+    memory = yield _storing({**same, "actor": actor, "group": group})
+    return [memory] if memory.stored else []
+
+
+def _stored(
+    messages: list[Mapping[str, Any]], ids: Mapping[str, str], extra: Answer
+) -> Steps[list[MemoryView]]:
+    """Store messages as they are."""
+    stored: list[MemoryView] = []
+    for message in messages:
+        if message.get("role") == "system" or not (text := _text(message)):
+            continue
+        about = {"actor": str(message.get("name") or _actor(ids)), "group": ids.get("run_id", "")}
+        source = _source(message.get("role"))
+        memory = yield _storing({**extra, **about, "text": text, "source": source})
+        stored.append(memory)
+    return stored
+
+
+def _actor(ids: Mapping[str, str]) -> str:
+    return ids.get("user_id") or ids.get("agent_id") or ""
+
+
+def _get(memory_id: str) -> Steps[Answer | None]:
+    memory = yield from _found(memory_id)
+    return None if memory is None else _item(memory)
+
+
+def _get_all(filters: Filters | None, top_k: int, show_expired: bool) -> Steps[Answer]:
+    memories = yield from _listed(filters, _count(top_k), show_expired)
+    return {"results": [_item(memory) for memory in memories]}
+
+
+def _search(
+    query: str,
+    filters: Filters | None,
+    top_k: int,
+    threshold: float,
+    explain: bool,
+    show_expired: bool,
+) -> Steps[Answer]:
+    conditions, rest = _conditions(filters)
+    if not query.strip():
+        raise ValueError("cannot search for an empty query: give it some words")
+    if not 0 <= threshold <= 1:
+        raise ValueError(f"give 'threshold' a number from 0 to 1 (got {threshold})")
+    if not (limit := _count(top_k)):
+        return {"results": []}
+    answer = yield lambda client: client.recall(
+        query,
+        limit=_RECALLED if rest else min(limit, _RECALLED),
+        min_relevance=threshold,
+        include=["expired"] if show_expired else [],
+        explain=explain,
+        fields="full",
+        **{"tags" if name == "tag" else name: value for name, value in conditions.items()},
+    )
+    results = []
+    for result in answer.results:
+        if result.source != "memory" or not _passes(result.memory, rest):
+            continue
+        item = {**_item(result.memory), "score": result.relevance}
+        if explain:
+            item["score_details"] = dict(result.parts.signals)
+        results.append(item)
+    return {"results": results[:limit]}
+
+
+def _update(
+    memory_id: str, text: str | None, metadata: Mapping[str, Any] | None, expiration: Any
+) -> Steps[Answer]:
+    if text is None and metadata is None and expiration is _SAME:
+        raise ValueError("cannot update nothing: give text, metadata or expiration_date")
+    memory = yield from _existing(memory_id)
+    changes: Answer = {} if text is None else {"text": text}
+    if metadata is not None:
+        data = _data(memory)
+        added = {key: value for key, value in metadata.items() if key not in _IDS}
+        changes["data"] = {**data, "metadata": {**data.get("metadata", {}), **added}}
+    if expiration is not _SAME:
+        changes["expires"] = None if expiration is None else _expiry(expiration)
+    yield _change(memory.id, changes)
+    return {"message": "Memory updated successfully!"}
+
+
+def _delete(memory_id: str) -> Steps[Answer]:
+    memory = yield from _existing(memory_id)
+    yield _forgetting(memory.id)
+    return {"message": "Memory deleted successfully!"}
+
+
+def _delete_all(ids: Filters) -> Steps[Answer]:
+    given = {name: value for name, value in ids.items() if value is not None}
+    memories = yield from _listed(given, None, show_expired=True)
+    for memory in memories:
+        yield _forgetting(memory.id)
+    return {"message": "Memories deleted successfully!"}
+
+
+def _history(memory_id: str) -> Steps[list[Answer]]:
+    memory = yield from _found(memory_id)
+    if memory is None:
+        return []
+    versions = yield lambda client: client.history(memory.id, limit=_PAGE)
+    texts = [(version.data["text"], version.at) for version in reversed(versions.results)]
+    changes: list[Answer] = []
+    before, at = None, memory.created_at
+    # A version was replaced at the time when the next one was written.
+    for number, (text, until) in enumerate([*texts, (memory.text, None)]):
+        if text != before:
+            event = "ADD" if before is None else "UPDATE"
+            changes.append(
+                {
+                    "id": f"{memory.id}-{number}",
+                    "memory_id": memory.id,
+                    "old_memory": before,
+                    "new_memory": text,
+                    "event": event,
+                    "created_at": _time(memory.created_at),
+                    "updated_at": _time(at),
+                    "is_deleted": False,
+                    "actor_id": memory.actor or None,
+                    "role": None,
+                }
+            )
+        before, at = text, until
+    return changes
+
+
+# Calls of the client
+
+
+def _observation(group: str, messages: list[Mapping[str, Any]], user: str) -> Any:
+    return lambda client: client.observe(group, messages=messages, user=user, wait=True, end=True)
+
+
+def _storing(fields: Answer) -> Any:
+    return lambda client: client.store(**fields)
+
+
+def _change(memory_id: str, changes: Answer) -> Any:
+    return lambda client: client.update(memory_id, **changes)
+
+
+def _forgetting(memory_id: str) -> Any:
+    return lambda client: client.forget(memory_id)
+
+
+def _page(conditions: Answer, at: int, include: list[str]) -> Any:
+    return lambda client: client.list(**conditions, limit=_PAGE, offset=at, include=include)
+
+
+def _found(memory_id: str) -> Steps[MemoryView | None]:
+    try:
+        memory: MemoryView = yield lambda client: client.get(memory_id)
+    except ApiError as error:
+        if error.code not in ("not_found", "invalid"):
+            raise
+        return None
+    return memory
+
+
+def _existing(memory_id: str) -> Steps[MemoryView]:
+    memory = yield from _found(memory_id)
+    if memory is None:
+        raise ValueError(f"Memory with id {memory_id} not found")
+    return memory
+
+
+def _listed(
+    filters: Filters | None, limit: int | None, show_expired: bool
+) -> Steps[list[MemoryView]]:
+    """The newest memories that pass the filters."""
+    conditions, rest = _conditions(filters)
+    include = ["expired"] if show_expired else []
+    memories: list[MemoryView] = []
+    at, total = 0, 1
+    while at < total and (limit is None or len(memories) < limit):
+        page = yield _page(conditions, at, include)
+        memories += [memory for memory in page.results if _passes(memory, rest)]
+        at, total = at + _PAGE, page.total
+    return memories[:limit]
+
+
+# Ids and filters
+
+
+def _ids(given: Mapping[str, Any]) -> dict[str, str]:
+    """The ids that are given, as texts; at least one."""
+    ids: dict[str, str] = {}
+    for name in _IDS:
+        if given.get(name) is None:
+            continue
+        value = str(given[name]).strip()
+        if not value or any(map(str.isspace, value)):
+            raise ValueError(f"Invalid {name}: give an identifier without spaces (got {value!r})")
+        ids[name] = value
+    if not ids:
+        raise ValueError(f"filters must contain at least one of: {', '.join(_IDS)}.")
+    return ids
+
+
+def _conditions(filters: Filters | None) -> tuple[Answer, Answer]:
+    """The daemon's filters for the ids, and what else is to be met."""
+    given = {**(filters or {})}
+    plain = {name: value for name, value in given.items() if not isinstance(value, Mapping)}
+    ids = _ids({name: value for name, value in plain.items() if value != "*"})
+    conditions: Answer = {}
+    if "user_id" in ids:
+        conditions["actor"] = ids["user_id"]
+    if "run_id" in ids:
+        conditions["group"] = ids["run_id"]
+    if "agent_id" in ids:
+        conditions["tag"] = [_AGENT + ids["agent_id"]]
+    return conditions, {name: value for name, value in given.items() if name not in ids}
+
+
+def _passes(memory: MemoryView, filters: Filters) -> bool:
+    fields = {**_data(memory).get("metadata", {}), **_item(memory)} if filters else {}
+    return meets(fields, filters)
+
+
+def _count(top_k: int) -> int:
+    if isinstance(top_k, bool) or top_k < 0:
+        raise ValueError(f"Invalid top_k: {top_k}. Must be a non-negative integer.")
+    return top_k
+
+
+# Between mem0's shapes and ours
+
+
+def _item(memory: MemoryView) -> Answer:
+    """A memory as mem0 shows it."""
+    item: Answer = {
+        "id": memory.id,
+        "memory": memory.text,
+        "hash": hashlib.md5(memory.text.encode(), usedforsecurity=False).hexdigest(),
+        "metadata": _data(memory).get("metadata"),
+        "created_at": _time(memory.created_at),
+        "updated_at": _time(memory.updated_at),
+    }
+    agents = [tag.removeprefix(_AGENT) for tag in memory.tags if tag.startswith(_AGENT)]
+    if memory.actor and memory.actor not in agents:
+        item["user_id"] = memory.actor
+    if agents:
+        item["agent_id"] = agents[0]
+    if memory.group and not memory.group.startswith(_UNNAMED):
+        item["run_id"] = memory.group
+    if memory.expires_at is not None:
+        last = datetime.fromtimestamp(memory.expires_at, UTC) - timedelta(seconds=1)
+        item["expiration_date"] = last.date().isoformat()
+    return item
+
+
+def _data(memory: MemoryView) -> Answer:
+    return memory.data if isinstance(memory.data, dict) else {}
+
+
+def _text(message: Mapping[str, Any]) -> str:
+    content = message.get("content")
+    if isinstance(content, Sequence) and not isinstance(content, str):
+        parts = (part.get("text") for part in content if isinstance(part, Mapping))
+        content = "\n".join(text for text in parts if isinstance(text, str))
+    return content.strip() if isinstance(content, str) else ""
+
+
+def _source(role: Any) -> str:
+    """Who vouches for a text: a user, or else an agent or a tool."""
+    return {"user": "user-stated", "assistant": "observed"}.get(str(role), str(role or "observed"))
+
+
+def _expiry(value: Any) -> float:
+    """The end of the day of a date YYYY-MM-DD, in UTC."""
+    if isinstance(value, datetime):
+        value = value.date()
+    try:
+        day = value if isinstance(value, date) else date.fromisoformat(str(value))
+    except ValueError as error:
+        raise ValueError(f"cannot read expiration_date '{value}': write YYYY-MM-DD") from error
+    return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() + 86_400
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
+# So that only the module of an import changes.
+Memory = Mem0Memory
+AsyncMemory = AsyncMem0Memory

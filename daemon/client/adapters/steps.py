@@ -1,0 +1,45 @@
+"""Calls of a client as steps, so that one function serves both kinds of callers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any, TypeAlias, TypeVar
+
+from ..async_client import AsyncClient
+from ..client import Client
+
+T = TypeVar("T")
+# Yields a call of the client, receives its answer or its error, and returns the result.
+Steps: TypeAlias = Generator[Callable[[Any], Any], Any, T]
+
+
+def run(client: Client, steps: Steps[T]) -> T:
+    """The result of the steps."""
+    try:
+        call = next(steps)
+        while True:
+            try:
+                answer = call(client)
+            except Exception as error:  # noqa: BLE001 - the steps decide
+                call = steps.throw(error)
+            else:
+                call = steps.send(answer)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+
+
+async def arun(client: AsyncClient, steps: Steps[T]) -> T:
+    """The result of the steps."""
+    try:
+        call = next(steps)
+        while True:
+            try:
+                answer = await call(client)
+            except Exception as error:  # noqa: BLE001 - the steps decide
+                call = steps.throw(error)
+            else:
+                call = steps.send(answer)
+    except StopIteration as end:
+        value: T = end.value
+        return value

@@ -1,0 +1,361 @@
+"""The daemon's calls as methods, which `Client` and `AsyncClient` share."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Coroutine
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from .. import schemas
+from .caller import Caller, request_fields
+from .errors import refusal
+from .wire import Response
+
+if TYPE_CHECKING:
+    from .async_caller import AsyncCaller
+    from .caller import CallCodec, Json, Request
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class Method(Generic[T]):
+    """A method of a client: a struct of `schemas`, the call that it answers, and argument names.
+
+    Positional arguments fill the named fields; keywords any field of the operation's request. What
+    the path does not name is the query, of a POST or PUT the body, unless one field is the `whole`
+    of it. The struct is loaded with the first call.
+    """
+
+    def __init__(
+        self,
+        answer: Callable[[], type[T]],
+        call: str,
+        *words: str,
+        whole: str = "",
+        **defaults: Json,
+    ) -> None:
+        self.answer: Callable[[], type[Any]] = answer
+        self.call, self.words = call, words
+        self._whole, self._defaults = whole, defaults
+        self._pick: Callable[[Any], Any] | None = None
+
+    def part(self, pick: Callable[[T], U]) -> Method[U]:
+        """The same with a part of the answer."""
+        method: Method[Any] = copy.copy(self)
+        method._pick = pick
+        return method
+
+    def __set_name__(self, _: type, name: str) -> None:
+        self.__name__ = name
+
+    @overload
+    def __get__(self, client: None, owner: type) -> Method[T]: ...
+    @overload
+    def __get__(self, client: Caller, owner: type) -> Callable[..., T]: ...
+    @overload
+    def __get__(
+        self, client: AsyncCaller, owner: type
+    ) -> Callable[..., Coroutine[Any, Any, T]]: ...
+    def __get__(self, client: Any, owner: type) -> Any:
+        return self if client is None else MethodType(self, client)
+
+    def __call__(self, client: Any, *arguments: Json, **fields: Json) -> Any:
+        """Make the call."""
+        if len(arguments) > len(self.words):
+            raise TypeError(f"{self.__name__}() takes only ({', '.join(self.words)}) by position")
+        named = dict(zip(self.words, arguments, strict=False))
+        return client.make(self, {**self._defaults, **named, **fields})
+
+    def request(self, fields: dict[str, Json]) -> Request:
+        """Method, path, query and body."""
+        return request_fields(self.call, fields, self._whole)
+
+    def value(self, codec: CallCodec, answer: Response) -> T:
+        """What an answer means; raises `ApiError` for a refusal."""
+        value = self.read(codec, answer)
+        picked: T = self._pick(value) if self._pick else value
+        return picked
+
+    def read(self, codec: CallCodec, answer: Response) -> Any:
+        """The struct of an answer."""
+        return codec.decoded(answer, self.answer())
+
+
+class TextMethod(Method[str]):
+    """A method whose answer is a text."""
+
+    def __init__(self, call: str, *words: str) -> None:
+        super().__init__(lambda: str, call, *words)
+
+    def read(self, codec: CallCodec, answer: Response) -> str:
+        """The text."""
+        return str(codec.parsed(answer))
+
+
+class HealthMethod(Method[T]):
+    """The health, which is an answer whatever its status."""
+
+    def read(self, codec: CallCodec, answer: Response) -> Any:
+        """The struct."""
+        content = codec.content(answer)
+        if not isinstance(content, dict) or "status" not in content:
+            raise refusal(answer.status, content)
+        return codec.decoded(Response(200, answer.headers, answer.body), self.answer())
+
+
+class Calls:
+    """The daemon's calls as methods; an `AsyncClient` returns each answer as a coroutine."""
+
+    # Store a memory: a text and the fields of `StoreBody`. When it returns, it is on the disk. If
+    # the text is known word for word, that memory is strengthened, and `stored` is false.
+    store = Method(lambda: schemas.memory.StoredMemory, "POST /api/memory", "text")
+    # Store up to 500 at once, all or none of them; each is a `text` and its fields (`Batch`).
+    batch = Method(lambda: schemas.memory.Stored, "POST /api/memory/batch", "memories").part(
+        lambda stored: stored.results
+    )
+    # A memory by its id, or a unique prefix of it (4 characters or more).
+    get = Method(lambda: schemas.memory.MemoryView, "GET /api/memory/{id}", "id")
+    # A page of the memories that pass all filters of `ListQuery`, by default newest first.
+    list = Method(lambda: schemas.memory.MemoryPage, "GET /api/memory")
+    # The memories that mention a URL containing `url` in any case, by score.
+    search_url = Method(
+        lambda: schemas.memory.MemoryPage, "GET /api/memory", "url", "limit", limit=5, order="score"
+    ).part(lambda page: page.results)
+    # Change fields of a memory, those of `MemoryChanges`.
+    update = Method(lambda: schemas.memory.Updated, "PUT /api/memory/{id}", "id")
+    # Delete a memory for good.
+    forget = Method(lambda: schemas.memory.Deleted, "DELETE /api/memory/{id}", "id")
+    # Delete all memories that fit `ForgetBody`; with `dry_run` only count them.
+    forget_matching = Method(lambda: schemas.memory.Forgotten, "POST /api/memory/forget")
+    # Delete an agent: all its memories, and its folder.
+    forget_agent = Method(
+        lambda: schemas.status.AgentForgotten, "DELETE /api/agents/{agent}", "agent"
+    )
+    # Count one more use of a memory, which raises its score; or take one of this device back.
+    reinforce = Method(lambda: schemas.memory.Reinforced, "POST /api/memory/{id}/reinforce", "id")
+    unreinforce = Method(
+        lambda: schemas.memory.Reinforced, "DELETE /api/memory/{id}/reinforce", "id"
+    )
+    # Merge a memory into another, which receives its uses, tags and references; undo it.
+    merge = Method(lambda: schemas.memory.Merged, "POST /api/memory/{id}/merge", "id", "into")
+    unmerge = Method(lambda: schemas.memory.Unmerged, "POST /api/memory/{id}/unmerge", "id")
+    # Merge duplicates, mark contradicted memories, archive faded ones; it takes seconds.
+    tidy = Method(lambda: schemas.memory.Tidied, "POST /api/memory/tidy")
+    # Search everything for what answers a query, best first; options are of `RecallBody`.
+    recall = Method(lambda: schemas.recall.Recalled, "POST /api/recall", "query")
+    # What the agent reads before its turn; options are of `ContextQuery`.
+    context = Method(lambda: schemas.recall.ContextBlock, "POST /api/context", "query")
+    # The URLs that memories mention, with those memories, best first.
+    urls = Method(lambda: schemas.memory.UrlPage, "GET /api/metadata/urls", "limit", "offset")
+    # The URLs, commands and paths in a text, which is not stored.
+    metadata = Method(lambda: schemas.memory.MetadataFound, "POST /api/metadata", "text")
+    # Earlier versions of a row, or the latest of all; options are of `HistoryQuery`.
+    history = Method(lambda: schemas.memory.VersionList, "GET /api/history", "id")
+    # Record that somebody looked at values that were lost in conflicts.
+    conflicts_seen = Method(
+        lambda: schemas.memory.ConflictsSeen, "POST /api/conflicts/seen", "numbers"
+    )
+    # Restore an earlier version, or undo a writer's changes; options are of `UndoBody`.
+    undo = Method(lambda: schemas.memory.Undone, "POST /api/undo")
+
+    # The hot state: what is always in the agent's context.
+    hot = Method(lambda: schemas.hot.HotView, "GET /api/hot")
+    # The same as the text of MEMORY.md.
+    hot_markdown = TextMethod("GET /api/hot/markdown")
+    # Merge a value into a part of the hot state, or append it there: identity, owner_profile,
+    # lesson, event, task or project.
+    hot_update = Method(
+        lambda: schemas.hot.HotUpdated, "PUT /api/hot/{key}", "key", "value", whole="value"
+    )
+    # Remove an entry of a part of the hot state.
+    hot_remove = Method(lambda: schemas.hot.HotRemoved, "DELETE /api/hot/{key}", "key", "name")
+    # Write the section in MEMORY.md; where that is; whether the daemon writes it.
+    hot_rebuild = Method(lambda: schemas.hot.HotRebuilt, "POST /api/hot/rebuild")
+    hot_section = Method(lambda: schemas.hot.HotSection, "GET /api/hot/section")
+    put_hot_section = Method(lambda: schemas.hot.HotSection, "PUT /api/hot/section", "written")
+    # The tree of categories; the categories that a question leads to.
+    tree = Method(lambda: schemas.tree.TreeView, "GET /api/tree")
+    tree_search = Method(lambda: schemas.tree.TreeSearched, "POST /api/tree/search", "query")
+    # The tree as indented text; the question that a model is asked for a search of it.
+    tree_text = TextMethod("GET /api/tree/text")
+    tree_search_prompt = TextMethod("GET /api/tree/search/prompt", "query")
+    # Add a category with its missing parents; remove one without memories; rename one.
+    tree_add = Method(lambda: schemas.tree.CategoryAdded, "PUT /api/tree", "path", "desc")
+    tree_remove = Method(lambda: schemas.tree.CategoryRemoved, "DELETE /api/tree", "path")
+    tree_rename = Method(
+        lambda: schemas.tree.CategoryRenamed, "POST /api/tree/rename", "path", "to"
+    )
+    # Remove the categories that are empty and long unused; undo the last rebuild or renaming.
+    tree_prune = Method(lambda: schemas.tree.TreePruned, "POST /api/tree/prune")
+    tree_undo = Method(lambda: schemas.tree.RebuildUndone, "POST /api/tree/undo")
+    # A page of the archive; `query` narrows it by words.
+    cold = Method(lambda: schemas.memory.MemoryPage, "GET /api/cold", "query", "limit", "offset")
+    # Create the tables of a database (`url`, `token`); search one that holds memories.
+    cold_init = Method(lambda: schemas.sync.Initialized, "POST /api/cold/init")
+    cold_search = Method(lambda: schemas.sync.ColdFound, "POST /api/cold/search", "query", "limit")
+
+    # Key-value pairs: get, set, delete, and a page of those whose key begins with a prefix.
+    kv_get = Method(lambda: schemas.hot.Pair, "GET /api/kv/{key}", "key")
+    kv_set = Method(lambda: schemas.hot.PairStored, "PUT /api/kv/{key}", "key", "value")
+    kv_delete = Method(lambda: schemas.hot.PairDeleted, "DELETE /api/kv/{key}", "key")
+    kv_list = Method(lambda: schemas.hot.PairPage, "GET /api/kv", "prefix", "limit", "offset")
+
+    # The facts of a text, or of up to 50; options are of `DistilBody`.
+    distill = Method(lambda: schemas.conversations.DistilledText, "POST /api/distill", "text")
+    distill_all = Method(lambda: schemas.conversations.DistilledTexts, "POST /api/distill", "texts")
+    # Report the turns of a conversation; after a pause the facts in it are stored. When it returns,
+    # the turns are on the disk. Options are of `ObserveBody`.
+    observe = Method(
+        lambda: schemas.conversations.Observed, "POST /api/observe", "conversation", "turns"
+    )
+    # Store the turns of a conversation as they are; see `Talk`.
+    turns = Method(lambda: schemas.conversations.TurnsStored, "POST /api/turns", "conversation")
+    # Fit a conversation into a model's window again; options are of `CompactBody`.
+    compact = Method(
+        lambda: schemas.conversations.CompactedMessages, "POST /api/compact", "messages"
+    )
+    # An entity and what is up to `depth` relations away; without one, the best known.
+    graph = Method(lambda: schemas.tree.Graph, "GET /api/graph", "entity", "depth", "limit")
+    # Set the `type` or the `aliases` of an entity.
+    change_entity = Method(lambda: schemas.tree.Entity, "PUT /api/graph/{name}", "name")
+    # What a note lacks: today's, or that of `ValidateBody`.
+    validate = Method(lambda: schemas.upkeep.Validated, "POST /api/validate")
+
+    # What the agent has learned, newest first (`ReflectionQuery`); add to it (`ReflectionBody`).
+    reflections = Method(lambda: schemas.agent_files.ReflectionPage, "GET /api/reflections")
+    reflect = Method(lambda: schemas.agent_files.ReflectionStored, "POST /api/reflections")
+    # Summaries of conversations, newest first (`EpisodeQuery`); add one (`EpisodeBody`).
+    episodes = Method(lambda: schemas.agent_files.EpisodePage, "GET /api/episodes")
+    add_episode = Method(lambda: schemas.agent_files.EpisodeStored, "POST /api/episodes")
+    # The skills without their texts; one with its text; write one (`SkillBody`).
+    skills = Method(lambda: schemas.agent_files.SkillPage, "GET /api/skills", "limit", "offset")
+    skill = Method(lambda: schemas.agent_files.SkillView, "GET /api/skills/{id}", "id")
+    add_skill = Method(lambda: schemas.agent_files.SkillStored, "POST /api/skills")
+    # The knowledge; `fold` proposes what could go while it is too long.
+    knowledge = Method(lambda: schemas.agent_files.KnowledgeView, "GET /api/knowledge")
+
+    # The sessions, newest first (`SessionQuery`); open one (`SessionBody`).
+    sessions = Method(lambda: schemas.sessions.SessionPage, "GET /api/sessions")
+    start_session = Method(lambda: schemas.sessions.SessionView, "POST /api/sessions")
+    # Show, close and reopen a session.
+    session = Method(lambda: schemas.sessions.SessionView, "GET /api/sessions/{id}", "id")
+    archive_session = Method(
+        lambda: schemas.sessions.SessionView, "POST /api/sessions/{id}/archive", "id"
+    )
+    reopen_session = Method(
+        lambda: schemas.sessions.SessionView, "POST /api/sessions/{id}/reopen", "id"
+    )
+    # What the answers of a session were made of, and what of that has changed (`UsedQuery`).
+    session_used = Method(lambda: schemas.sessions.UsedPage, "GET /api/sessions/{id}/used", "id")
+    replay_session = Method(
+        lambda: schemas.sessions.Replayed, "GET /api/sessions/{id}/replay", "id"
+    )
+
+    # The experiences of most weight (`ExperienceQuery`); those with a similar intent.
+    experiences = Method(lambda: schemas.experiences.ExperiencePage, "GET /api/experiences")
+    similar_experiences = Method(
+        lambda: schemas.experiences.SimilarExperiences,
+        *("GET /api/experiences/search", "q", "tags", "limit"),
+    )
+    # Store an experience (`ExperienceBody`); show, use and delete one.
+    add_experience = Method(lambda: schemas.experiences.ExperienceView, "POST /api/experiences")
+    experience = Method(
+        lambda: schemas.experiences.ExperienceView, "GET /api/experiences/{id}", "id"
+    )
+    use_experience = Method(
+        lambda: schemas.experiences.ExperienceView, "POST /api/experiences/{id}/use", "id"
+    )
+    delete_experience = Method(
+        lambda: schemas.experiences.ExperienceDeleted, "DELETE /api/experiences/{id}", "id"
+    )
+    # Take faded experiences out of recall (`PruneBody`); count them by type.
+    prune_experiences = Method(lambda: schemas.experiences.Pruned, "POST /api/experiences/prune")
+    experience_stats = Method(
+        lambda: schemas.experiences.ExperienceStats, "GET /api/experiences/stats"
+    )
+    # Store the experiences in a conversation: the fields of `Talk`.
+    observe_experiences = Method(
+        lambda: schemas.conversations.ExperiencesObserved,
+        *("POST /api/experiences/observe", "conversation"),
+    )
+    # What users prefer (`PreferenceQuery`); store a preference, which repeating makes surer.
+    preferences = Method(lambda: schemas.experiences.PreferencePage, "GET /api/preferences")
+    prefer = Method(
+        lambda: schemas.experiences.PreferenceView,
+        *("POST /api/preferences", "category", "value", "user"),
+    )
+
+    # The agent's replication; send and receive everything now (`SyncBody`).
+    sync_status = Method(lambda: schemas.sync.SyncStatus, "GET /api/sync")
+    sync = Method(lambda: schemas.sync.Synced, "POST /api/sync")
+    # Check that a restore from the replica would bring everything back.
+    verify = Method(lambda: schemas.sync.Verification, "POST /api/restore", verify=True)
+    # The devices of the replica; stop waiting for one, by id or name; use this one again.
+    devices = Method(lambda: schemas.sync.DeviceList, "GET /api/devices")
+    retire_device = Method(
+        lambda: schemas.sync.DeviceRetired, "POST /api/devices/{id}/retire", "id"
+    )
+    rejoin = Method(lambda: schemas.sync.DeviceRejoined, "POST /api/devices/rejoin")
+    # Whether replicas are sealed; make the keys (`SealBody`); invite a device, see who has typed
+    # the code, and answer; take part with a code, and take the keys once they are given.
+    seal_status = Method(lambda: schemas.sealing.SealStatus, "GET /api/seal")
+    make_keys = Method(lambda: schemas.sealing.RecoveryKeyMade, "POST /api/seal")
+    invite = Method(lambda: schemas.sealing.Invited, "POST /api/pair")
+    visitor = Method(lambda: schemas.sealing.Visitor, "GET /api/pair")
+    answer_visitor = Method(
+        lambda: schemas.sealing.VisitorAnswered, "POST /api/pair/answer", "accept"
+    )
+    join = Method(lambda: schemas.sealing.Knocked, "POST /api/join", "code")
+    joined = Method(lambda: schemas.sealing.KeysTaken, "GET /api/join")
+
+    # The parts of watched files that answer, best first (`FileSearch`).
+    files_search = Method(lambda: schemas.files.FilesFound, "POST /api/files/search", "query")
+    # Lines of a watched file (`LinesQuery`); its chunks; look at every file now.
+    files_get = Method(lambda: schemas.files.FileLines, "POST /api/files/get", "path")
+    files_chunks = Method(lambda: schemas.files.ChunkList, "GET /api/files/chunks", "path")
+    files_sync = Method(lambda: schemas.files.FilesSynced, "POST /api/files/sync")
+    # A page of the watched files (`FilesQuery`); how much is indexed.
+    files_list = Method(lambda: schemas.files.FilePage, "GET /api/files/list", "prefix")
+    files_stats = Method(lambda: schemas.files.FilesStats, "GET /api/files/stats")
+    # Watch a folder or file of the daemon's machine; stop watching it.
+    files_add = Method(lambda: schemas.files.PathAdded, "POST /api/files/paths", "path")
+    files_remove = Method(lambda: schemas.files.PathRemoved, "DELETE /api/files/paths", "path")
+
+    # Run the upkeep now: `quick`, `daily`, `monthly` or `full`; `dry_run` changes nothing.
+    consolidate = Method(lambda: schemas.upkeep.Consolidated, "POST /api/consolidate", "mode")
+    # Store the facts of the daily notes (`IngestBody`); the schedule of the upkeep.
+    ingest = Method(lambda: schemas.upkeep.Ingested, "POST /api/ingest")
+    upkeep = Method(lambda: schemas.upkeep.UpkeepStatus, "GET /api/upkeep")
+    # Import a text, a path or a database, as `ImportBody` describes it.
+    import_ = Method(lambda: schemas.sync.Imported, "POST /api/import")
+    # The model that encodes texts as vectors; a trial of it with the newest memories.
+    encoder = Method(lambda: schemas.encoder.EncoderView, "GET /api/encoder")
+    try_encoder = Method(lambda: schemas.encoder.EncoderTrial, "POST /api/encoder/try")
+    # The agents of this daemon; its state, its problems, the sizes of the open agents.
+    agents = Method(lambda: schemas.status.AgentList, "GET /api/agents")
+    status = Method(lambda: schemas.status.Status, "GET /api/status")
+    # Every setting with its value, origin, default and help.
+    config = Method(lambda: schemas.status.ConfigPage, "GET /api/config")
+    # Set values by dotted key and take out the keys in `unset`: all of it, or nothing.
+    configure = Method(lambda: schemas.status.ConfigChanged, "PUT /api/config", "set", "unset")
+    # Counters and sizes; the recorded days; the last two hours by minute; sizes against limits.
+    metrics = Method(lambda: schemas.status.Metrics, "GET /api/metrics")
+    metrics_history = Method(lambda: schemas.stats.MetricsHistory, "GET /api/metrics/history")
+    live = Method(lambda: schemas.stats.LiveMetrics, "GET /api/metrics/live")
+    stats = Method(lambda: schemas.stats.Stats, "GET /api/memory/stats")
+
+    # The tools for models, in the form that `ToolsQuery` names; use a tool with a model's
+    # arguments, where `tools` says of which preset it is.
+    tools = Method(lambda: schemas.tools.ToolList, "GET /api/tools").part(lambda page: page.tools)
+    use_tool = Method(
+        lambda: dict[str, Any],
+        "POST /api/tools/{name}",
+        "name",
+        "arguments",
+        "tools",
+        whole="arguments",
+    )
+    # `ok` or `degraded`; the latter is an answer here, not an error.
+    health = HealthMethod(lambda: schemas.status.Health, "GET /api/health")

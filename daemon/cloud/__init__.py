@@ -1,0 +1,1 @@
+"""Memories on other devices: replication, restore, archives, and the proof that they are whole."""

@@ -1,0 +1,188 @@
+"""Compares a database with its replica: counts and digests by kind, then row by row.
+
+Rows that this device has changed since it received them count in the version that the replica had
+then, which the outbox knows. Rows that changed on the replica since are left out.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, Protocol, TypeVar
+
+import msgspec
+
+from thermocline.sync import Received, Replica, SqlStatement, version_of
+from thermocline.sync.row_format import RowFormat
+
+from ..store import apply, outbox
+from ..store.kinds import kind_of
+
+T = TypeVar("T")
+_PAGE: Final = 5000
+_NAMED: Final = 5
+_LONGEST_NAME: Final = 80
+_DIGITS: Final = 8
+# The number that the first digits of a version stand for.
+_NUMBER: Final = " + ".join(
+    f"((instr('0123456789abcdef', substr(version, {place + 1}, 1)) - 1)"
+    f" << {4 * (_DIGITS - 1 - place)})"
+    for place in range(_DIGITS)
+)
+_DIGESTS: Final = (
+    f"SELECT kind, count(*), sum({_NUMBER}), count(data) FROM rows WHERE agent_id = ? GROUP BY kind"  # noqa: S608
+)
+_LISTED: Final = (
+    "SELECT id, version, seq FROM rows WHERE agent_id = ?1 AND kind = ?2 AND id > ?3"
+    " ORDER BY id LIMIT ?4"
+)
+
+
+class ReadableMemory(Protocol):
+    """A database: the one being restored, or one in use."""
+
+    async def read(self, read: Callable[[sqlite3.Connection], T]) -> T:
+        """Read in one snapshot."""
+
+
+class Digest(msgspec.Struct, frozen=True):
+    """All rows of a kind together.
+
+    Attributes:
+        rows: their number, deleted ones included.
+        total: the sum of the first digits of their versions.
+        live: the number of rows that are not deleted, if the replica says so.
+    """
+
+    rows: int = 0
+    total: int = 0
+    live: int = 0
+
+
+class Differences(msgspec.Struct):
+    """Rows by which a database and its replica differ, as `kind id`.
+
+    Attributes:
+        missing: rows that the replica does not have.
+        different: rows that the replica has in another version.
+        extra: rows that only the replica has.
+        rows: how many the replica has.
+    """
+
+    missing: list[str] = []
+    different: list[str] = []
+    extra: list[str] = []
+    rows: int = 0
+
+
+async def of_replica(replica: Replica) -> dict[str, Digest]:
+    """The digest of each kind on the replica.
+
+    Raises:
+        SyncError: it does not answer.
+    """
+    [result] = await replica.remote.batch([SqlStatement(_DIGESTS, (replica.form.agent,))])
+    return {
+        str(kind): Digest(int(rows or 0), int(total or 0), int(live or 0))
+        for kind, rows, total, live in result.rows
+    }
+
+
+async def compare(replica: Replica, memory: ReadableMemory) -> Differences:
+    """Compare a database with its replica: all rows of a kind at once, then those that differ.
+
+    Sealed rows are all of one kind there.
+
+    Raises:
+        SyncError: the replica does not answer.
+        ThermoclineError: the database cannot be read.
+    """
+    there = await of_replica(replica)
+    here = await memory.read(lambda db: _of_database(db, replica.form))
+    differences = Differences(rows=sum(digest.rows for digest in there.values()))
+    for kind in sorted(there.keys() | here.keys()):
+        one, other = there.get(kind, Digest()), here.get(kind, Digest())
+        if (one.rows, one.total) != (other.rows, other.total):
+            await _compare_kind(replica, memory, kind, differences)
+    return differences
+
+
+async def _compare_kind(
+    replica: Replica, memory: ReadableMemory, kind: str, differences: Differences
+) -> None:
+    until, rows = await memory.read(
+        lambda db: (
+            outbox.link(db).seq,
+            {
+                key: (name, version)
+                for there, key, version, name in _rows(
+                    db, replica.form, None if replica.form.epoch else [kind]
+                )
+                if there == kind
+            },
+        )
+    )
+    after: str | None = ""
+    while after is not None:
+        [page] = await replica.remote.batch(
+            [SqlStatement(_LISTED, (replica.form.agent, kind, after, _PAGE))]
+        )
+        for key, version, seq in page.rows:
+            name, known = rows.pop(str(key), (f"{kind} {key}", None))
+            if int(seq or 0) > until or known == version:
+                continue
+            if known is None:
+                differences.extra.append(name)
+            elif not await _is_same(replica, kind, str(key), known):
+                differences.different.append(name)
+        after = str(page.rows[-1][0]) if len(page.rows) == _PAGE else None
+    differences.missing += [name for name, _ in rows.values()]
+
+
+async def _is_same(replica: Replica, kind: str, key: str, version: str) -> bool:
+    """Whether a row on the replica is equal, but was encoded differently by another release."""
+    sql = (
+        "SELECT kind, id, version, data, clocks FROM rows"
+        " WHERE agent_id = ? AND kind = ? AND id = ?"
+    )
+    [result] = await replica.remote.batch([SqlStatement(sql, (replica.form.agent, kind, key))])
+    received = replica.form.received(result.rows[0]) if result.rows else None
+    if not isinstance(received, Received):
+        return False
+    row = received.row
+    return replica.form.version(version_of(kind_of(row.kind).table.normal(row))) == version
+
+
+def _of_database(db: sqlite3.Connection, form: RowFormat) -> dict[str, Digest]:
+    digests: dict[str, Digest] = {}
+    for kind, _, version, _ in _rows(db, form):
+        known = digests.get(kind, Digest())
+        digests[kind] = Digest(known.rows + 1, known.total + int(version[:_DIGITS], 16))
+    return digests
+
+
+def _rows(
+    db: sqlite3.Connection, form: RowFormat, kinds: Sequence[str] | None = None
+) -> Iterator[tuple[str, str, str, str]]:
+    """Kind, id and version of each row, as the replica had it last, and its name here."""
+    waiting = {
+        (kind, key): seen for kind, key, seen in db.execute("SELECT kind, id, seen FROM outbox")
+    }
+    for row in apply.every(db, kinds):
+        version = form.version(waiting[row.key] if row.key in waiting else version_of(row))
+        if version is not None:
+            yield *form.key(*row.key), version, f"{row.kind} {row.id}"
+
+
+def named(names: Sequence[str], what: str) -> list[str]:
+    """A line that counts rows and names the first of them; empty without rows.
+
+    Args:
+        names: as they are on the replica; they may hold any character.
+        what: the statement about them.
+    """
+    if not names:
+        return []
+    shown = ", ".join(name[:_LONGEST_NAME] for name in names[:_NAMED])
+    more = ", …" if len(names) > _NAMED else ""
+    return [f"{len(names):,} {'row is' if len(names) == 1 else 'rows are'} {what}: {shown}{more}"]

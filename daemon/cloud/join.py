@@ -1,0 +1,432 @@
+"""Restoring from a replica is joining: an empty folder, the ordinary pull, and one swap.
+
+Each memory is filled beside its place, so that any interruption is resumed; it is compared with
+the replica, and only then swapped in. Nothing is written to the replica: a token that allows
+reading is enough.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import msgspec
+
+from thermocline.sync import (
+    Device,
+    Exchange,
+    Polls,
+    Remote,
+    Replica,
+    RowTooLarge,
+    SyncError,
+    TryLater,
+    Waiting,
+)
+from thermocline.sync.failures import retrying
+from thermocline.sync.sealing.proofs import MOST_SECONDS, differing
+
+from ..cloud.account import CREDENTIALS_FILE
+from ..cloud.databases import as_ours, our_errors
+from ..config.settings import Rules
+from ..errors import DiskFull, InvalidInput, NotFound, ReadOnly, StoreDamaged, ThermoclineError
+from ..memory.checks import is_agent
+from ..runtime import atomic
+from ..runtime.os_errors import translate_os
+from ..store import apply, outbox
+from . import digests
+from .digests import Differences, named
+from .sealing import KEY_FILE, RING_FILE, is_sealed
+from .staging import RUN_FILE, WORKSPACE, Staging, Target, give, locked, renewed
+
+if TYPE_CHECKING:
+    from .keychain import Keychain
+
+T = TypeVar("T")
+# Approximately what one processor writes and compares.
+_ROWS_A_SECOND: Final = 8000
+
+
+class RestoreRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The restore that the command asked for.
+
+    Attributes:
+        state_dir: where the daemon keeps its memories; made, if it is missing.
+        agent: whose memory; None: that of the archive, or of every agent in the database.
+        file: an archive; None: a database is restored.
+        url, token: of the database; None: as the configuration has it.
+        recovery_key: opens a sealed database; None: it is asked for.
+        replace: set aside what is there, instead of refusing.
+        dry_run: change nothing.
+        keep_going: restore the other rows, though some on the replica are damaged.
+        give_up_seconds: fail when the replica cannot be reached for this long; None: wait.
+        config, sets: a configuration over all others, and single keys of it.
+    """
+
+    state_dir: Path
+    agent: str | None = None
+    file: Path | None = None
+    url: str | None = None
+    token: str | None = None
+    recovery_key: str | None = None
+    replace: bool = False
+    dry_run: bool = False
+    keep_going: bool = False
+    give_up_seconds: float | None = None
+    config: Path | None = None
+    sets: tuple[str, ...] = ()
+
+
+class AgentRestored(msgspec.Struct, frozen=True, kw_only=True):
+    """One memory that was restored.
+
+    Attributes:
+        folder: where it is.
+        set_aside: where the previous memory is now; None if the place was empty.
+        unsent: rows of that memory that the replica does not have.
+        counts: live rows by kind.
+        rows: all that the replica has, deleted ones too; compared by kind.
+        lost: what could not be restored, a line each.
+        seconds: of this run.
+    """
+
+    agent: str
+    folder: str
+    set_aside: str | None
+    unsent: int
+    counts: dict[str, int]
+    rows: int
+    lost: tuple[str, ...]
+    seconds: float
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """The size of a restore, and its estimated time.
+
+    Attributes:
+        taken: whether a memory is in the place.
+        counts: live rows by kind.
+    """
+
+    agent: str
+    folder: str
+    taken: bool
+    counts: dict[str, int]
+    seconds: float
+
+
+class Outcome(msgspec.Struct):
+    """The result for all agents: restored, or failed with a reason; `sealed`: the replica is."""
+
+    sealed: bool = False
+    restored: list[AgentRestored] = []
+    failed: dict[str, ThermoclineError] = {}
+
+
+class _Run(msgspec.Struct):
+    """The agents that a restore has completed, in a file, so that the same command resumes it.
+
+    An agent is noted once its memory is complete and verified, before the swap.
+    """
+
+    url: str
+    restored: dict[str, AgentRestored] = {}
+
+    def has_moved(self, place: Target) -> bool:
+        """Whether the memory is already in its place."""
+        return place.agent in self.restored and place.is_taken() and not place.staged.exists()
+
+
+class Restorer:
+    """Restores from one database.
+
+    `say` receives a line for people at each step, `show` a line that the next line replaces;
+    `open_keys` finds the keys of a sealed replica, of which only sealed agents are restored:
+    anybody could have put others there.
+    """
+
+    def __init__(
+        self,
+        remote: Remote,
+        url: str,
+        request: RestoreRequest,
+        *,
+        rules: Rules,
+        say: Callable[[str], None],
+        show: Callable[[str], None],
+        waiting: Waiting,
+        open_keys: Callable[[Remote], Awaitable[Keychain]],
+    ) -> None:
+        self._remote = remote
+        self._open_keys = open_keys
+        # The keys of a sealed replica.
+        self._keychain: Keychain | None = None
+        self._url = url
+        self._request = request
+        self._rules = rules
+        self._say = say
+        self._show = show
+        self._waiting = waiting
+        self._random = random.Random()  # noqa: S311 - spreads waits, hides nothing
+        self._run_file = request.state_dir / "agents" / RUN_FILE
+
+    async def measure(self) -> list[Measured]:
+        """Count, and change nothing. A daemon may run meanwhile.
+
+        Raises:
+            NotFound: there is nothing to restore.
+            ThermoclineError: the replica cannot be asked.
+        """
+        with our_errors():
+            await self._unlock()
+            return [await self._measure(name) for name in await self._names()]
+
+    async def join(self) -> Outcome:
+        """Restore. A failure of one agent does not stop the other restores.
+
+        Raises:
+            NotFound: there is nothing to restore.
+            Conflict: a place is not empty; nothing was changed.
+            AlreadyRunning: a daemon runs in the state folder.
+            ThermoclineError: the replica cannot be queried, or the disk refuses.
+        """
+        state_dir = self._request.state_dir
+        try:
+            with our_errors(), locked(state_dir, "a restore"):
+                await self._unlock()
+                if self._keychain is not None:
+                    await self._keychain.save()
+                    give_keys(state_dir)
+                return await self._join_all()
+        except OSError as error:
+            raise translate_os(error, state_dir) from error
+
+    async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Repeat `ask` while the replica cannot be reached."""
+        began, give_up = time.monotonic(), self._request.give_up_seconds
+
+        def wait(error: TryLater, seconds: float) -> None:
+            if give_up is not None and time.monotonic() + seconds - began > give_up:
+                raise error
+            left = (
+                "" if give_up is None else f", for up to {began + give_up - time.monotonic():.0f} s"
+            )
+            self._say(
+                f"{error.message}; waiting for the replica{left} (Ctrl-C ends it):"
+                f" next try in {seconds:.0f} s"
+            )
+
+        async for attempt in retrying(
+            self._waiting, sleep=asyncio.sleep, before_wait=wait, random=self._random
+        ):
+            with attempt:
+                return await ask()
+        raise SyncError("offline")
+
+    async def _unlock(self) -> None:
+        if await self._patiently(lambda: is_sealed(self._remote)):
+            self._keychain = await self._patiently(lambda: self._open_keys(self._remote))
+        elif self._request.recovery_key is not None:
+            raise InvalidInput(
+                "cannot use a recovery key: this replica is not sealed",
+                hint="if yours was, something else answers in its place with rows of its own",
+            )
+
+    def _replica(self, agent: str) -> Replica:
+        if self._keychain is None:
+            return Replica(self._remote, agent)
+        return self._keychain.replica(self._remote, agent)
+
+    async def _name(self, written: str) -> str:
+        """The agent that a name in the database stands for; "": it is not restored."""
+        if self._keychain is not None:
+            return await self._keychain.agent_of(self._remote, written) or ""
+        return written if is_agent(written) else ""
+
+    async def _names(self) -> list[str]:
+        polls = await self._patiently(Polls(self._remote).all)
+        wanted = self._request.agent
+        names = [await self._name(written) for written, poll in polls.items() if poll.epoch]
+        there = sorted(filter(None, names))
+        if not there:
+            raise NotFound(
+                "cannot restore: the replica holds no memory",
+                hint="check the URL; `thermocline import` reads what EvoClaw stored there",
+            )
+        if wanted is not None and wanted not in there:
+            raise NotFound(
+                f"cannot restore '{wanted}': the replica has no memory of it",
+                hint=f"it holds the memory of: {', '.join(map(repr, there[:20]))}",
+            )
+        return there if wanted is None else [wanted]
+
+    def _place(self, agent: str) -> Target:
+        return Target(self._request.state_dir, agent, (WORKSPACE, CREDENTIALS_FILE))
+
+    def _run(self) -> _Run:
+        """The interrupted run from the same replica, or a new one."""
+        try:
+            earlier = msgspec.json.decode(self._run_file.read_bytes(), type=_Run)
+        except (OSError, msgspec.MsgspecError):
+            return _Run(self._url)
+        return earlier if earlier.url == self._url else _Run(self._url)
+
+    async def _measure(self, agent: str) -> Measured:
+        there = await self._patiently(lambda: digests.of_replica(self._replica(agent)))
+        place, rows = self._place(agent), sum(digest.rows for digest in there.values())
+        return Measured(
+            agent=agent,
+            folder=str(place.folder),
+            taken=place.is_taken(),
+            counts={kind: digest.live for kind, digest in there.items() if digest.live},
+            seconds=round(rows / _ROWS_A_SECOND, 1),
+        )
+
+    async def _join_all(self) -> Outcome:
+        request, run = self._request, self._run()
+        outcome = Outcome(self._keychain is not None)
+        places = [self._place(name) for name in await self._names()]
+        for place in places:
+            if not request.replace and not run.has_moved(place):
+                place.refuse_taken()
+        device = renewed(request.state_dir)
+        for place in places:
+            try:
+                if not run.has_moved(place):
+                    await self._restore(place, device, run)
+                outcome.restored.append(run.restored[place.agent])
+            except (DiskFull, ReadOnly) as error:
+                error.hint = "free some space and repeat the command: it continues where it stopped"
+                raise
+            except ThermoclineError as error:
+                outcome.failed[place.agent] = error
+            except RowTooLarge as error:
+                outcome.failed[place.agent] = as_ours(error)
+        if not outcome.failed:
+            atomic.remove(self._run_file)
+        return outcome
+
+    async def _restore(self, place: Target, device: str, run: _Run) -> None:
+        """Fill the memory, verify it, and move it into its place."""
+        agent, began, aside = place.agent, time.monotonic(), place.free_name()
+        staging = Staging(place.staged, device=device, rules=self._rules)
+        try:
+            resumed = await self._begin(staging, self._replica(agent))
+            differences = await self._fill(staging, self._replica(agent), resumed)
+            withheld = await self._withheld(self._replica(agent))
+            counts = await staging.read(apply.counts)
+            await staging.seal()
+        except StoreDamaged:
+            # The next run would resume it.
+            await staging.discard()
+            raise
+        finally:
+            await staging.close()
+        lost = (*_unusable(differences), *withheld)
+        if lost and not self._request.keep_going:
+            raise StoreDamaged(
+                f"cannot restore all of '{agent}': {'; '.join(lost)}",
+                hint="a device that still has them can repair the replica; --keep-going restores"
+                " all the others, without fetching them again",
+            )
+        run.restored[agent] = AgentRestored(
+            agent=agent,
+            folder=str(place.folder),
+            set_aside=str(aside) if place.is_taken() else None,
+            unsent=outbox.unsent(place.folder),
+            counts=counts,
+            rows=differences.rows - len(differences.extra),
+            lost=lost,
+            seconds=round(time.monotonic() - began, 3),
+        )
+        atomic.write(self._run_file, msgspec.json.encode(run))
+        place.swap(aside)
+
+    async def _begin(self, staging: Staging, replica: Replica) -> int:
+        """Open the database of an interrupted run, or an empty one; return its number of rows."""
+        poll = await self._patiently(replica.poll)
+        if await staging.resume(self._url):
+            link = await staging.read(outbox.link)
+            # The name may lead to another database now, or it was set back.
+            if link.epoch in ("", poll.epoch) and link.seq <= poll.seq:
+                return await staging.count()
+        await staging.begin(self._url)
+        return 0
+
+    async def _withheld(self, replica: Replica) -> list[str]:
+        """What devices have seen of a sealed replica, and it does not show, a line each."""
+        if self._keychain is None:
+            return []
+        proofs = await self._patiently(replica.proofs)
+        if not proofs:
+            return []
+        head, rows = await self._patiently(replica.poll), await self._patiently(replica.listed)
+        lines = []
+        for name, proof in proofs.items():
+            if time.time() - proof.at > MOST_SECONDS:
+                continue
+            share = 100 if head.seq < proof.seq else differing(proof, rows)
+            if share:
+                day = time.strftime("%Y-%m-%d", time.localtime(proof.at))
+                lines.append(
+                    f"rows are missing, or older than '{name}' had them on {day}, in {share} % of"
+                    " the replica: that device has them"
+                )
+        return lines
+
+    async def _fill(self, staging: Staging, replica: Replica, held: int) -> Differences:
+        """Receive everything, and compare it with the replica."""
+        there = await self._patiently(lambda: digests.of_replica(replica))
+        if held:
+            self._say(f"{replica.agent}: resuming after {held:,} rows already restored")
+        rows = sum(digest.rows for digest in there.values())
+        staging.came = _counting(replica.agent, rows, held, self._show)
+        staging.came(0)
+        exchange = Exchange(staging, replica, Device(replica.agent, ""), frozenset(), time.time)
+        await self._patiently(exchange.receive)
+        self._say(f"{replica.agent}: comparing the restored rows with the replica")
+        differences = await self._patiently(lambda: digests.compare(replica, staging))
+        if differences.missing or differences.different:
+            raise StoreDamaged(
+                f"cannot restore '{replica.agent}': the restored rows differ from the replica: "
+                + "; ".join(_unusable(differences)),
+                hint="run it again from the beginning; if it fails the same way, check the disk",
+            )
+        return differences
+
+
+def give_keys(state_dir: Path) -> None:
+    """Give the files of the keys to the daemon's user."""
+    for name in (KEY_FILE, RING_FILE):
+        if (state_dir / name).exists():
+            give(state_dir, state_dir / name)
+
+
+def _unusable(differences: Differences) -> list[str]:
+    """What is missing for a restore, after this device has received everything."""
+    return [
+        *named(differences.missing, "not on the replica"),
+        *named(differences.different, "not as received"),
+        *named(differences.extra, "damaged on the replica, or unreadable for this release"),
+    ]
+
+
+def _counting(
+    agent: str, rows: int, held: int, show: Callable[[str], None]
+) -> Callable[[int], None]:
+    """Shows how many rows have come, each time that more have."""
+    came, began = held, time.monotonic()
+
+    def count(more: int) -> None:
+        nonlocal came
+        came += more
+        total = max(rows, came)
+        text = f"{agent}: {came:,} of {total:,} rows, {100 * came // total if total else 100} %"
+        rate = (came - held) / max(time.monotonic() - began, 0.001)
+        show(f"{text}, {rate:,.0f} rows/s, {(total - came) / rate:.0f} s left" if rate else text)
+
+    return count

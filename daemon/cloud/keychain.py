@@ -1,0 +1,346 @@
+"""This device's keys for sealed replicas and backups, in the state folder. Needs PyNaCl.
+
+`device.key` has the private key of the device, in base64, unless systemd passes it as a credential
+of that name. `keyring` has the owner's keys, encrypted for the device.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import msgspec
+
+from thermocline.sync import KeyMissing, Polls, Remote, Replica
+from thermocline.sync.ports import rows_of
+from thermocline.sync.sealing import keyring, roster, sealed_file
+from thermocline.sync.sealing.cipher import Unsealable, decode, encode, public_key, unwrap, wrap
+from thermocline.sync.sealing.keyring import Keyring, RosterEntry
+from thermocline.sync.sealing.roster import KeyHolder
+from thermocline.sync.sealing.sealed_file import SealedHeader, UnsealedFile
+from thermocline.sync.sealing.sealed_rows import SealedRows, agent_of
+
+from ..errors import Conflict, InvalidInput, StoreDamaged
+from ..runtime import atomic
+from ..runtime.os_errors import translate_os
+from .sealing import KEY_FILE, RING_FILE
+
+_KEY_BYTES: Final = 32
+_LOST: Final = (
+    "move it away and take part again: `thermocline pair` on another device and `thermocline join`"
+    " here, or `thermocline restore` with the recovery key"
+)
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """What is in the keyring's file.
+
+    Attributes:
+        ring: the owner's keys.
+        is_first: whether these keys were made here. Then this device alone takes in what replicas
+            had unsealed: for any other that would be a way to give it forged rows.
+        switched: the agents of which nothing unsealed is left to take in.
+        is_published: whether a remote has these keys: others may have rows that need them.
+    """
+
+    ring: Keyring
+    is_first: bool = False
+    is_published: bool = False
+    switched: tuple[str, ...] = ()
+
+
+class Keychain:
+    """The keys on this device; implements `SharedKeys`. Made on a thread.
+
+    Args:
+        state_dir: where the files are.
+        device: the id of this device, which may change.
+        env: may name a folder of systemd's credentials.
+
+    Raises:
+        StoreDamaged: a file is damaged, or belongs to another device.
+        OSError: a file cannot be read.
+    """
+
+    def __init__(self, state_dir: Path, device: Callable[[], str], env: Mapping[str, str]) -> None:
+        self._state_dir = state_dir
+        self._device = device
+        private = _private(state_dir, env)
+        self._is_new = private is None
+        self._private = private or secrets.token_bytes(_KEY_BYTES)
+        self._kept = self._read()
+        self._changing = asyncio.Lock()
+
+    @property
+    def ring(self) -> Keyring | None:
+        """The owner's keys, if this device has them."""
+        return None if self._kept is None else self._kept.ring
+
+    @property
+    def private(self) -> bytes:
+        """The private key of this device."""
+        return self._private
+
+    @property
+    def public(self) -> bytes:
+        """The public key of this device."""
+        return public_key(self._private)
+
+    def needed(self) -> Keyring:
+        """The owner's keys.
+
+        Raises:
+            Conflict: this device does not have them.
+        """
+        if self._kept is None:
+            raise Conflict(
+                "cannot seal: this device has no keys",
+                hint="run `thermocline seal` on the first device, and on each other one"
+                " `thermocline join` with the code that `thermocline pair` shows",
+            )
+        return self._kept.ring
+
+    def replica(self, remote: Remote, agent: str, polls: Polls | None = None) -> Replica:
+        """The sealed replica of an agent.
+
+        Raises:
+            Conflict: this device does not have the owner's keys.
+        """
+        self.needed()
+        return Replica(remote, agent, polls, form=SealedRows(agent, self.needed), keys=self)
+
+    async def begin(self) -> str:
+        """Make keys for an owner who has none; return the recovery key, which is not kept.
+
+        Raises:
+            Conflict: this device has keys.
+        """
+        async with self._changing:
+            if self._kept is not None:
+                raise Conflict(
+                    "cannot make keys: this device has some",
+                    hint="`thermocline seal --recovery` makes another recovery key for them",
+                )
+            recovery_key, ring = keyring.new_recovery_key(), keyring.new_keyring()
+            lock = await asyncio.to_thread(keyring.lock_for, recovery_key, ring.root)
+            await self._keep(_Kept(Keyring(ring.root, ring.epochs, lock), is_first=True))
+            return recovery_key
+
+    async def replace_recovery_key(self, remote: Remote | None) -> str:
+        """Begin an epoch with another recovery key, which is returned: the old one opens no later.
+
+        Raises:
+            Conflict: this device has no keys.
+            SyncError: the remote cannot be reached; nothing was changed.
+        """
+        recovery_key = keyring.new_recovery_key()
+        lock = await asyncio.to_thread(keyring.lock_for, recovery_key, self.needed().root)
+        await self._advance(remote, lambda ring: ring.next(recovery=lock))
+        return recovery_key
+
+    async def retire(self, remote: Remote, device: str) -> None:
+        """Begin an epoch whose key another device is not given.
+
+        Raises:
+            Conflict: this device has no keys.
+            SyncError: the remote cannot be reached; nothing was changed.
+        """
+        await self._advance(remote, lambda ring: ring.next(retired=device))
+
+    async def _advance(self, remote: Remote | None, change: Callable[[Keyring], Keyring]) -> None:
+        async with self._changing:
+            ring = change(self.needed())
+            if remote is not None:
+                try:
+                    ring = await roster.settle(remote, ring, self._holder())
+                except KeyMissing:
+                    # Another device has begun an epoch, perhaps at the same time.
+                    ring = await roster.learn(remote, self.needed(), self._holder())
+                    await self._take(ring)
+                    ring = await roster.settle(remote, change(ring), self._holder())
+            await self._take(ring)
+
+    async def take(self, ring: Keyring) -> None:
+        """Keep an owner's keys, from another device or by the recovery key.
+
+        Raises:
+            Conflict: this device has other keys.
+        """
+        async with self._changing:
+            kept = self._kept
+            if kept is not None and kept.is_published and not ring.follows(kept.ring):
+                raise Conflict(
+                    "cannot take these keys: this device has those of another owner",
+                    hint=f"move {self._state_dir / RING_FILE} away first, if they are not needed",
+                )
+            await self._keep(_Kept(ring))
+
+    async def fits(self, remote: Remote) -> bool:
+        """Whether this device has the keys of the epoch of a remote.
+
+        Raises:
+            SyncError: it cannot be reached.
+        """
+        kept, listed = self._kept, await roster.read(remote)
+        return kept is not None and any(
+            each.epoch == max(other.epoch for other in listed)
+            and keyring.is_signed(kept.ring, each)
+            for each in listed
+        )
+
+    async def recovery_entry(self, remote: Remote) -> RosterEntry | None:
+        """The keys on a remote for the recovery key, whoever put them there.
+
+        Raises:
+            SyncError: it cannot be reached.
+        """
+        listed = (each for each in await roster.read(remote) if each.device == keyring.RECOVERY)
+        return next(listed, None)
+
+    async def recover(self, listed: RosterEntry | None, recovery_key: str) -> None:
+        """Take the owner's keys by the recovery key, and keep them in memory.
+
+        Raises:
+            InvalidInput: it is mistyped, or another one, or there are no keys for one.
+        """
+        if listed is None:
+            raise InvalidInput("cannot use a recovery key: nothing is sealed for one here")
+        try:
+            ring = await asyncio.to_thread(keyring.recovered, listed, recovery_key)
+        except Unsealable as error:
+            raise InvalidInput(f"cannot use the recovery key: {error}") from error
+        self._kept = _Kept(ring)
+
+    def sealed(self, content: Iterable[bytes]) -> Iterator[bytes]:
+        """Seal a stream. Blocking.
+
+        Raises:
+            Conflict: this device has no keys.
+        """
+        return sealed_file.sealed(self.needed(), content)
+
+    def header_of(self, file: Path) -> SealedHeader:
+        """What a sealed file says of itself. Blocking.
+
+        Raises:
+            StoreDamaged: it is damaged.
+        """
+        try:
+            with file.open("rb") as content:
+                return sealed_file.header_of(content)
+        except Unsealable as error:
+            raise StoreDamaged(f"cannot use {file}: {error}") from error
+
+    def has_epoch(self, epoch: int) -> bool:
+        """Whether this device has the key of an epoch."""
+        return self._kept is not None and 0 < epoch <= self._kept.ring.epoch
+
+    def unsealed(self, file: Path) -> BinaryIO:
+        """Open what is in a sealed file. Blocking.
+
+        Raises:
+            InvalidInput: it is sealed with other keys.
+        """
+        try:
+            content: Any = UnsealedFile(file.open("rb"), self.needed())
+        except Unsealable as error:
+            raise InvalidInput(f"cannot use {file}: {error}") from error
+        return io.BufferedReader(content)
+
+    async def save(self) -> None:
+        """Write what `recover` took."""
+        async with self._changing:
+            kept, self._kept = self._kept, None
+            assert kept is not None
+            await self._keep(kept)
+
+    async def publish(self, remote: Remote) -> None:
+        """As for `SharedKeys`."""
+        async with self._changing:
+            ring = await roster.settle(remote, self.needed(), self._holder())
+            assert self._kept is not None
+            await self._keep(msgspec.structs.replace(self._kept, ring=ring, is_published=True))
+
+    async def learn(self, remote: Remote) -> None:
+        """As for `SharedKeys`."""
+        async with self._changing:
+            await self._take(await roster.learn(remote, self.needed(), self._holder()))
+
+    def is_switching(self, agent: str) -> bool:
+        """Whether an agent's replica may have unsealed rows that are to be taken in."""
+        kept = self._kept
+        return kept is not None and kept.is_first and agent not in kept.switched
+
+    async def switched(self, agent: str) -> None:
+        """As for `SharedKeys`."""
+        async with self._changing:
+            if self._kept is not None and self.is_switching(agent):
+                agents = (*self._kept.switched, agent)
+                await self._keep(msgspec.structs.replace(self._kept, switched=agents))
+
+    async def agent_of(self, remote: Remote, sealed: str) -> str | None:
+        """The name of a sealed agent, from one of its rows; None: it has none that opens."""
+        if self._kept is None:
+            return None
+        sql = "SELECT id, data, clocks FROM rows WHERE agent_id = ?1 ORDER BY seq DESC LIMIT 1"
+        rows = await rows_of(remote, sql, sealed)
+        return agent_of(self._kept.ring, sealed, rows[0]) if rows else None
+
+    def _holder(self) -> KeyHolder:
+        return KeyHolder(self._device(), self._private, self.public)
+
+    async def _take(self, ring: Keyring) -> None:
+        assert self._kept is not None
+        await self._keep(msgspec.structs.replace(self._kept, ring=ring))
+
+    async def _keep(self, kept: _Kept) -> None:
+        if kept == self._kept:
+            return
+        content = encode(wrap(self.public, msgspec.json.encode(kept)))
+
+        def write() -> None:
+            if self._is_new:
+                atomic.write(self._state_dir / KEY_FILE, encode(self._private).encode())
+            atomic.write(self._state_dir / RING_FILE, content.encode())
+
+        try:
+            await asyncio.to_thread(write)
+        except OSError as error:
+            raise translate_os(error, self._state_dir) from error
+        self._is_new = False
+        self._kept = kept
+
+    def _read(self) -> _Kept | None:
+        path = self._state_dir / RING_FILE
+        try:
+            text = path.read_text("ascii").strip()
+        except FileNotFoundError:
+            return None
+        except UnicodeDecodeError:
+            text = ""
+        try:
+            return msgspec.json.decode(unwrap(self._private, decode(text)), type=_Kept)
+        except (Unsealable, msgspec.MsgspecError) as error:
+            raise StoreDamaged(f"cannot use {path}: {error}", hint=_LOST) from error
+
+
+def _private(state_dir: Path, env: Mapping[str, str]) -> bytes | None:
+    """The private key of this device; None: it has none yet."""
+    paths = [state_dir / KEY_FILE]
+    if directory := env.get("CREDENTIALS_DIRECTORY"):
+        paths.insert(0, Path(directory) / KEY_FILE)
+    for path in paths:
+        try:
+            private = decode(path.read_text("ascii").strip())
+        except FileNotFoundError:
+            continue
+        except ValueError:
+            private = b""
+        if len(private) != _KEY_BYTES:
+            raise StoreDamaged(f"cannot use {path}: it is not a key", hint=_LOST)
+        return private
+    return None

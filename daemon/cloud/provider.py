@@ -1,0 +1,162 @@
+"""Databases at a provider: one for each owner, with a token that opens nothing else."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import ssl
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+
+from thermocline.sync.ports import address
+
+from ..errors import Conflict, InvalidInput, NotFound, ReplicaAway, ReplicaRefused
+from .account import Secret
+from .databases import our_errors
+
+TURSO: Final = "https://api.turso.tech"
+_NAME: Final = re.compile(r"[a-z0-9-]{1,64}")
+_SECONDS: Final = 30.0
+_LONGEST_ANSWER: Final = 1 << 20
+_LONGEST_REASON: Final = 200
+_OK: Final = 200
+_UNAUTHORIZED: Final = (401, 403)
+_NOT_FOUND: Final = 404
+_TAKEN: Final = 409
+_SERVER: Final = (429, 500, 502, 503, 504)
+
+
+class ProviderCall(msgspec.Struct, frozen=True):
+    """A request to the provider, complete but for its authorization."""
+
+    method: str
+    url: str
+    body: Mapping[str, str] | None = None
+
+
+class Provisioned(msgspec.Struct, frozen=True):
+    """A database, whether it was made now, and a new token for it."""
+
+    url: str
+    created: bool
+    token: Secret
+
+
+class TursoProvider:
+    """Turso's platform API. Every method that sends is blocking.
+
+    Args:
+        organization: the account or organization that owns the databases.
+        group: the group of databases, which says where they are; it must exist.
+        token: an API token of the organization.
+        api: the address of the API.
+
+    Raises:
+        InvalidInput: a name is not one that the API accepts.
+        ReplicaRefused: the address is not usable.
+    """
+
+    def __init__(self, organization: str, group: str, token: Secret, api: str = TURSO) -> None:
+        for field, name in (("organization", organization), ("group", group)):
+            _check(field, name)
+        with our_errors():
+            self._api = address(api).geturl().rstrip("/")
+        self._databases = f"{self._api}/v1/organizations/{organization}/databases"
+        self._group = group
+        self._token = token
+
+    def calls(self, name: str, expiration: str) -> list[ProviderCall]:
+        """What `provision` sends, if there is no such database yet."""
+        _check("name", name)
+        fields = urlencode({"expiration": expiration, "authorization": "full-access"})
+        return [
+            ProviderCall("POST", self._databases, {"name": name, "group": self._group}),
+            ProviderCall("POST", f"{self._databases}/{name}/auth/tokens?{fields}"),
+        ]
+
+    def provision(self, name: str, expiration: str = "never") -> Provisioned:
+        """A database of this name, made if there is none, with a new token for it alone.
+
+        Repeated after an interruption it continues.
+
+        Raises:
+            ReplicaRefused: the API token, the organization or the group is not right.
+            ReplicaAway: the provider cannot be reached now.
+        """
+        create, mint = self.calls(name, expiration)
+        created = True
+        try:
+            answer = self._send(create)
+        except Conflict:
+            created = False
+            answer = self._send(ProviderCall("GET", f"{self._databases}/{name}"))
+        host = _text(answer, "database", "Hostname")
+        return Provisioned(f"libsql://{host}", created, Secret(_text(self._send(mint), "jwt")))
+
+    def _send(self, call: ProviderCall) -> Any:
+        parts = urlsplit(call.url)
+        # Redirects are not followed: one would send the token elsewhere.
+        connection = http.client.HTTPConnection(parts.netloc, timeout=_SECONDS)
+        if parts.scheme == "https":
+            tls = ssl.create_default_context()
+            connection = http.client.HTTPSConnection(parts.netloc, timeout=_SECONDS, context=tls)
+        headers = {
+            "Authorization": f"Bearer {self._token.reveal()}",
+            "Content-Type": "application/json",
+        }
+        body = None if call.body is None else json.dumps(call.body)
+        try:
+            connection.request(call.method, call.url.removeprefix(self._api), body, headers)
+            response = connection.getresponse()
+            content = response.read(_LONGEST_ANSWER)
+        except (OSError, http.client.HTTPException) as error:
+            text = f"cannot reach the provider at {parts.netloc}: {error}"
+            raise ReplicaAway("offline", text) from error
+        finally:
+            connection.close()
+        try:
+            answer = json.loads(content)
+        except ValueError:
+            answer = None
+        if response.status == _OK and isinstance(answer, dict):
+            return answer
+        reason = answer.get("error") if isinstance(answer, dict) else None
+        raise _refusal(response.status, reason if isinstance(reason, str) else "")
+
+
+def _refusal(status: int, reason: str) -> Conflict | NotFound | ReplicaAway | ReplicaRefused:
+    text = "".join(c if c.isprintable() else " " for c in reason)[:_LONGEST_REASON]
+    said = f": {text}" if text else f" with status {status}"
+    if status == _TAKEN:
+        return Conflict(f"the database exists already{said}")
+    if status in _UNAUTHORIZED:
+        hint = "make a new API token (`turso auth api-tokens mint NAME`)"
+        return ReplicaRefused(
+            "unauthorized", f"the provider refuses the API token{said}", hint=hint
+        )
+    if status == _NOT_FOUND:
+        hint = "check the names of the organization and the group"
+        return NotFound(f"the provider finds no such place{said}", hint=hint)
+    if status in _SERVER:
+        return ReplicaAway("server", f"the provider cannot do it now{said}")
+    return ReplicaRefused("bad_request", f"the provider refuses{said}")
+
+
+def _check(field: str, name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise InvalidInput(
+            f"cannot use '{name[:64]}' as {field}: lower-case letters, digits and dashes, up to 64",
+            field=field,
+        )
+
+
+def _text(answer: Any, *path: str) -> str:
+    for name in path:
+        answer = answer.get(name) if isinstance(answer, dict) else None
+    if not isinstance(answer, str) or not answer or len(answer.split()) > 1:
+        raise ReplicaRefused("bad_request", f"the provider's answer has no '{'.'.join(path)}'")
+    return answer

@@ -1,0 +1,420 @@
+"""The replication of all agents: a loop for each agent that is open or has unsent changes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import math
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeAlias, TypeVar
+
+import msgspec
+
+from thermocline.sync import (
+    Device,
+    Local,
+    Remote,
+    Replica,
+    Round,
+    RoundResult,
+    SchemaMissing,
+    SyncError,
+    Waiting,
+)
+
+from ..config.settings import Settings
+from ..errors import NotFound, ThermoclineError
+from ..runtime.problems import Problems
+from ..schemas.sync import ReplicationStatus
+from ..store import outbox
+from ..store.agent_store import AgentStore
+from ..store.agents import Agents
+from .account import Account, Accounts
+from .databases import ACCOUNT_PROBLEM, HOME, Connect, Databases, Discovery, our_errors
+from .loop import Loop
+from .sealing import Sealing
+from .usage import UsageLog
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+# The interval of checks of the configuration and for ended loops.
+_LOOK_SECONDS: Final = 5.0
+# The same while searching for agents, or while closed ones have unsent rows.
+_BUSY_SECONDS: Final = 1.0
+_ROUNDS: Final = 100
+_SET_URL: Final = "set sync.url to libsql://…, https://… or file:/path/on/another/disk"
+_EXPOSED: Final = "token_exposed"
+_COPIED: Final = "device_copied"
+
+Question: TypeAlias = Callable[[Replica], Awaitable[T]]
+# From an agent's id, folder and workspace; None: not replicated. Runs on a thread.
+FindAccount: TypeAlias = Callable[[str, Path, Path | None], Account | None]
+
+
+class Replicas:
+    """Replicates each open agent, and closed ones with unsent rows.
+
+    Agents that other devices have stored in the same database are opened automatically.
+
+    Args:
+        agents: the memories.
+        account, connect: find an agent's account, and open its remote.
+        local: an agent's rows, as the replicator sees them.
+        rename: gives this device another id, after its folder was copied.
+        sealing: makes each agent's replica.
+        settings: the configuration in force.
+        problems: where failures that need an action are reported.
+        usage: what the databases were used for.
+        done: called with the duration of each round of an agent, in milliseconds.
+    """
+
+    def __init__(  # noqa: PLR0913 - the collaborators of the composition root
+        self,
+        agents: Agents,
+        *,
+        account: FindAccount,
+        connect: Connect,
+        local: Callable[[str], Local],
+        device: Device,
+        rename: Callable[[], Awaitable[Device]],
+        sealing: Sealing,
+        settings: Callable[[], Settings],
+        waiting: Waiting,
+        problems: Problems,
+        usage: UsageLog,
+        done: Callable[[str, float], None] = lambda _agent, _ms: None,
+    ) -> None:
+        self._agents = agents
+        self._accounts = Accounts(lambda agent: account(agent, *agents.place(agent)), settings)
+        self._local = local
+        # This device as other devices see it.
+        self.device = device
+        self._rename = rename
+        self.sealing = sealing
+        self._settings = settings
+        self._waiting = waiting
+        self._problems = problems
+        self._usage = usage
+        self._done = done
+        self._loops: dict[str, Loop] = {}
+        # The last state of an agent's loop: the next loop continues its counts.
+        self._before: dict[str, ReplicationStatus] = {}
+        self._rounds: dict[str, deque[Round]] = {}
+        self._databases = Databases(connect)
+        self._starting = asyncio.Lock()
+        # Closed agents with a non-empty outbox.
+        self._owing: set[str] = set()
+        self._discovery = Discovery(
+            agents,
+            self._accounts,
+            self._databases,
+            sealing=sealing,
+            poll_seconds=lambda: settings().sync.poll_seconds,
+            problems=problems,
+            replicate=self.look_after,
+        )
+        self._stirred = asyncio.Event()
+        agents.followers.append(self._stirred.set)
+
+    def changed(self, agent: str, kinds: frozenset[str]) -> None:
+        """An agent's rows of these kinds have changed."""
+        loop = self._loops.get(agent)
+        if loop is not None:
+            loop.changed(kinds)
+
+    def poll_soon(self, agent: str) -> None:
+        """Look at once for what other devices have sent: a question here had no answer."""
+        loop = self._loops.get(agent)
+        if loop is not None:
+            loop.replicator.poll_soon()
+
+    async def run(self) -> None:
+        """Start and end loops as needed, until cancelled."""
+        names = await asyncio.to_thread(self._agents.names)
+        self._discovery.known.update(names)
+        self._owing = await asyncio.to_thread(self._with_outbox, names)
+        while True:
+            self._stirred.clear()
+            open_agents = self._agents.open_stores().keys()
+            self._discovery.known |= open_agents
+            for agent in sorted(open_agents | self._owing):
+                await self.look_after(agent)
+            for agent, loop in list(self._loops.items()):
+                if loop.ended:
+                    await self._end(loop)
+                elif agent not in self._agents.open_stores():
+                    # A closed memory's unsent rows are sent at once.
+                    if not loop.owing:
+                        await self._end(loop)
+                    elif loop.replicator.state.phase == "idle":
+                        loop.replicator.wake()
+            if any(loop.replicator.copied for loop in self._loops.values()):
+                await self._take_other_id()
+            self._discovery.soon()
+            await self._usage.save()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._pause()):
+                    await self._stirred.wait()
+
+    def _pause(self) -> float:
+        closing = self._loops.keys() - self._agents.open_stores().keys()
+        soon = self._settings().sync.poll_seconds if self._databases.in_use else _LOOK_SECONDS
+        return _BUSY_SECONDS if closing or soon < _LOOK_SECONDS else _LOOK_SECONDS
+
+    async def look_after(self, agent: str) -> None:
+        """Replicate the agent by the account in force; report an unusable account."""
+        try:
+            loop = await self._start(agent)
+        except ThermoclineError as error:
+            self._owing.discard(agent)
+            self._accounts.fail(agent, error)
+            self._problems.report(ACCOUNT_PROBLEM, agent, error.message, error.hint or "")
+        else:
+            self._problems.clear(ACCOUNT_PROBLEM, agent)
+            self._tell_exposed(agent, loop)
+            if loop is None:
+                self._owing.discard(agent)
+
+    async def sync(self, agent: str, *, urgent_only: bool = False) -> RoundResult:
+        """Receive everything, and send everything or the critical state alone, now.
+
+        Raises:
+            NotFound: the agent is not replicated.
+            ThermoclineError: the memory cannot be used, or the replica cannot be reached.
+        """
+        loop = await self._needed(agent)
+        with our_errors(loop.account):
+            tally = await loop.replicator.sync(urgent_only=urgent_only)
+        if tally.copied:
+            await self._take_other_id()
+            return await self.sync(agent, urgent_only=urgent_only)
+        return tally
+
+    async def account(self, agent: str) -> Account | None:
+        """The agent's replica by the configuration in force; None if there is none.
+
+        Raises:
+            ConfigInvalid: a named file cannot be read, or has no credentials.
+        """
+        return await self._accounts.read(agent)
+
+    async def ask(self, agent: str, question: Question[T]) -> T:
+        """Send a request to the agent's replica, now.
+
+        Raises:
+            NotFound: the agent is not replicated.
+            ThermoclineError: the account is not usable, or the replica does not answer.
+        """
+        loop = await self._needed(agent)
+        with our_errors(loop.account):
+            try:
+                return await question(loop.replica)
+            except SchemaMissing:
+                await loop.replica.prepare(time.time())
+                return await question(loop.replica)
+
+    async def remote(self, agent: str, account: Account | None = None) -> Remote:
+        """The database of an agent, or of an account, as it is, for its keys.
+
+        Raises:
+            NotFound: the agent is not replicated.
+            ThermoclineError: the account is not usable.
+        """
+        account = account or await self._accounts.read(agent)
+        if account is None:
+            raise NotFound(f"'{agent}' is not replicated: no replica is configured", hint=_SET_URL)
+        return (await self._databases.get(account)).remote
+
+    async def restart(self) -> None:
+        """End every loop, start those of open agents as configured now, and look for others."""
+        async with self._starting:
+            await asyncio.gather(*map(self._end, list(self._loops.values())))
+        for agent in sorted(self._agents.open_stores()):
+            await self.look_after(agent)
+        await self._discovery.now()
+
+    async def publish_keys(self) -> None:
+        """Give the databases in use new keys, and seal older rows with them in the background.
+
+        Raises:
+            ThermoclineError: one cannot be reached, or has other keys.
+        """
+        if not self.sealing.is_on:
+            return
+        keychain = await self.sealing.keychain()
+        for database in list(self._databases.in_use.values()):
+            with our_errors(database.account):
+                await keychain.publish(database.remote)
+        for loop in self._loops.values():
+            loop.replicator.sign_soon()
+
+    def sharing(self, agent: str) -> list[str]:
+        """The agents that are replicated with the same database, this one first."""
+        account = self._loops[agent].account if agent in self._loops else None
+        others = (name for name, loop in self._loops.items() if loop.account == account)
+        return [agent, *sorted({*others} - {agent})]
+
+    def status(self, agent: str) -> ReplicationStatus:
+        """The state of an agent's replication, as far as known without opening its memory."""
+        loop, known = self._loops.get(agent), self._accounts.known(agent)
+        error = known.error if known is not None else None
+        if loop is not None:
+            before = self._before.get(agent)
+            status = loop.status() if before is None else loop.status().after(before)
+            if loop.account.kind == "turso":
+                sync = self._settings().sync
+                usage = self._usage.of(loop.account.url, sync.prices, sync.budget)
+                status = msgspec.structs.replace(status, usage=usage)
+        elif error is not None:
+            status = ReplicationStatus(replica="unknown", phase="stopped")
+        else:
+            is_none = known is not None and known.account is None
+            status = ReplicationStatus(replica="none" if is_none else "unknown")
+        if error is None or status.error:
+            return status
+        return msgspec.structs.replace(
+            status, error=error.code, message=error.message, hint=error.hint or ""
+        )
+
+    def rounds(self, agent: str) -> Sequence[Round]:
+        """The last rounds of an agent since the daemon started, latest first."""
+        return [*reversed(self._rounds.get(agent, ()))]
+
+    def _note(self, agent: str, one: Round) -> None:
+        rounds = self._rounds.setdefault(agent, deque(maxlen=_ROUNDS))
+        if rounds and one.alike(rounds[-1]):
+            one = msgspec.structs.replace(one, times=rounds.pop().times + 1)
+        rounds.append(one)
+        self._done(agent, one.ms)
+
+    async def status_of(self, agent: str, store: AgentStore) -> ReplicationStatus:
+        """The state of an open agent's replication, with its outbox.
+
+        Raises:
+            ThermoclineError: its memory cannot be read.
+        """
+        queued, aside = await store.read(lambda db: (outbox.queued(db), outbox.refused(db)))
+        status = self.status(agent)
+        reasons = tuple(f"{kind} {key[:100]}: {reason}" for kind, key, reason in aside[:10])
+        return msgspec.structs.replace(
+            status,
+            queued=sum(queued.values()),
+            outbox=queued,
+            set_aside=len(aside),
+            notes=tuple(dict.fromkeys((*status.notes, *reasons))),
+        )
+
+    async def close(self, most_seconds: float = math.inf) -> None:
+        """Send unsent rows within the time limit, and end."""
+        seconds = min(self._settings().sync.shutdown_seconds, most_seconds)
+        await self._discovery.end()
+        stores = self._agents.open_stores()
+        owing = {agent for agent, loop in self._loops.items() if loop.owing}
+        last = [
+            asyncio.create_task(self._last(agent, stores.get(agent)))
+            for agent in owing | stores.keys()
+        ]
+        if last:
+            _, late = await asyncio.wait(last, timeout=seconds)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        await asyncio.gather(*map(self._end, list(self._loops.values())))
+        await self._databases.close()
+        await self._usage.save(at_once=True)
+
+    async def _last(self, agent: str, store: AgentStore | None) -> None:
+        try:
+            # An agent opened a moment ago has no loop yet.
+            loop = await self._start(agent)
+            if loop is None:
+                return
+            queued = await store.read(outbox.queued) if store is not None else {}
+            if loop.owing or queued:
+                await loop.replicator.sync()
+        except (SyncError, ThermoclineError) as error:
+            _log.info("the last changes wait: %s", error, extra={"action": "sync_unfinished"})
+
+    async def _take_other_id(self) -> None:
+        """Take another device id: another device uses this one, since the folder was copied."""
+        async with self._starting:
+            copied = [loop for loop in self._loops.values() if loop.replicator.copied]
+            if not copied:
+                return
+            await asyncio.gather(*map(self._end, list(self._loops.values())))
+            before = self.device.id
+            self.device = await self._rename()
+        text = (
+            f"the replica has changes of {before} that this device never made, as after copying"
+            f" the folder: this device is {self.device.id} now"
+        )
+        self._problems.report(_COPIED, before, text, lasting=False)
+
+    def _with_outbox(self, names: list[str]) -> set[str]:
+        return {name for name in names if outbox.unsent(self._agents.place(name)[0])}
+
+    def _tell_exposed(self, agent: str, loop: Loop | None) -> None:
+        path = loop.account.token_file if loop is not None and loop.account.exposed else ""
+        text = f"every user of this machine can read the token in {path}" if path else None
+        self._problems.set(_EXPOSED, agent, text, f"chmod 600 {path}", lasting=False)
+
+    async def _needed(self, agent: str) -> Loop:
+        self._accounts.forget(agent)
+        loop = await self._start(agent)
+        if loop is None:
+            raise NotFound(
+                f"'{agent}' is not replicated: no replica is configured",
+                hint=_SET_URL,
+            )
+        return loop
+
+    async def _start(self, agent: str) -> Loop | None:
+        """Replicate the agent by the configuration in force, if it names a replica."""
+        loop = self._loops.get(agent)
+        account = await self._accounts.of(agent, locked_out=loop is not None and loop.locked_out)
+        timing = self._settings().sync
+        async with self._starting:
+            loop = self._loops.get(agent)
+            if loop is not None:
+                if (loop.account, loop.timing) == (account, timing):
+                    return loop
+                await self._end(loop)
+            if account is None:
+                return None
+            database = await self._databases.get(account)
+            self._loops[agent] = loop = Loop(
+                await self.sealing.replica(agent, database.remote, database.polls),
+                await self.sealing.unsealed(agent, database.remote),
+                database,
+                self._local(agent),
+                self.device,
+                timing=timing,
+                waiting=self._waiting,
+                problems=self._problems,
+                done=partial(self._note, agent),
+                hold_seconds=partial(self._usage.hold_seconds, account.url, timing.budget),
+            )
+            return loop
+
+    async def _end(self, loop: Loop) -> None:
+        """End it, even if the caller is cancelled."""
+        await asyncio.shield(self._end_now(loop))
+
+    async def _end_now(self, loop: Loop) -> None:
+        """End it, unless it was replaced by another."""
+        agent = loop.agent
+        if self._loops.get(agent) is not loop:
+            return
+        self._before[agent] = self.status(agent)
+        del self._loops[agent]
+        self._owing.discard(agent)
+        await loop.end()
+        home = self._accounts.known(HOME)
+        used = {other.account for other in self._loops.values()} | {home.account if home else None}
+        if loop.account not in used:
+            await self._databases.release(loop.account)

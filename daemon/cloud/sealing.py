@@ -1,0 +1,127 @@
+"""Whether replicas are sealed, and what seals them: loaded with PyNaCl once it is needed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from thermocline.sync import Polls, Remote, Replica, SchemaMissing
+from thermocline.sync.ports import rows_of
+
+from ..errors import ConfigInvalid
+from ..runtime.os_errors import translate_os
+
+if TYPE_CHECKING:
+    from .keychain import Keychain
+    from .pairing import Pairing
+
+# In the state folder: the private key of the device, and the owner's keys, encrypted for it.
+KEY_FILE: Final = "device.key"
+RING_FILE: Final = "keyring"
+
+
+def load_keychain(state_dir: Path, device: Callable[[], str], env: Mapping[str, str]) -> Keychain:
+    """The keys in a state folder. Blocking.
+
+    Raises:
+        ConfigInvalid: PyNaCl is not installed.
+        StoreDamaged: a file of the keys is damaged.
+    """
+    try:
+        module = import_module(".keychain", __package__)
+    except ImportError as error:
+        raise ConfigInvalid(
+            "cannot seal: PyNaCl is not installed",
+            hint="install the extra: pip install 'thermocline[seal]'; in a checkout: make seal",
+        ) from error
+    try:
+        keychain: Keychain = module.Keychain(state_dir, device, env)
+    except OSError as error:
+        raise translate_os(error, state_dir) from error
+    return keychain
+
+
+async def is_sealed(remote: Remote) -> bool:
+    """Whether a remote says that it is sealed.
+
+    Raises:
+        SyncError: it cannot be reached.
+    """
+    try:
+        return bool(await rows_of(remote, "SELECT 1 FROM replica_keys LIMIT 1"))
+    except SchemaMissing:
+        return False
+
+
+class Sealing:
+    """Makes the replicas of agents, plain or sealed, as the configuration has it.
+
+    Args:
+        state_dir, device, env: as for `Keychain`.
+        is_on: whether replicas are sealed.
+    """
+
+    def __init__(
+        self,
+        state_dir: Path,
+        device: Callable[[], str],
+        env: Mapping[str, str],
+        is_on: Callable[[], bool],
+    ) -> None:
+        self.state_dir = state_dir
+        self._device = device
+        self._env = env
+        self._is_on = is_on
+        self._loading = asyncio.Lock()
+        self._keychain: Keychain | None = None
+        self._pairing: Pairing | None = None
+
+    @property
+    def is_on(self) -> bool:
+        """Whether replicas are sealed."""
+        return self._is_on()
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether this device has the owner's keys, as far as files tell. Blocking."""
+        return (self.state_dir / RING_FILE).exists()
+
+    async def keychain(self) -> Keychain:
+        """The keys of this device; raises as `load_keychain`."""
+        async with self._loading:
+            if self._keychain is None:
+                self._keychain = await asyncio.to_thread(
+                    load_keychain, self.state_dir, self._device, self._env
+                )
+            return self._keychain
+
+    async def pairing(self) -> Pairing:
+        """Gives the keys to another device, or takes them from one; raises as `keychain`."""
+        keychain = await self.keychain()
+        if self._pairing is None:
+            self._pairing = import_module(".pairing", __package__).Pairing(keychain)
+        return self._pairing
+
+    async def replica(self, agent: str, remote: Remote, polls: Polls) -> Replica:
+        """The replica of an agent.
+
+        Raises:
+            Conflict: it is to be sealed, and this device has no keys.
+            ThermoclineError: the keys cannot be read.
+        """
+        if not self.is_on:
+            return Replica(remote, agent, polls)
+        return (await self.keychain()).replica(remote, agent, polls)
+
+    async def unsealed(self, agent: str, remote: Remote) -> Replica | None:
+        """The replica that an agent had before it was sealed, if it is to be taken in."""
+        if not self.is_on or not (await self.keychain()).is_switching(agent):
+            return None
+        return Replica(remote, agent)
+
+    async def agent_of(self, remote: Remote, name: str) -> str | None:
+        """The agent that a sealed name in a database stands for, if this device can tell."""
+        return await (await self.keychain()).agent_of(remote, name) if self.is_on else None

@@ -1,0 +1,371 @@
+"""The place of a restored memory, and the database that a restore fills beside it.
+
+Nothing in the place changes before the swap. The new folder is first renamed to a name that marks
+it as complete; then the existing memory is set aside, and the new folder takes the place. A kill
+between these renames is repaired by `finish`. An interrupted join resumes the database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, TypeVar
+
+from thermocline.sync import Applied, Cursor, HybridClock, Received
+
+from ..cloud.loop import AgentLocal
+from ..config.settings import Rules
+from ..errors import AlreadyRunning, Conflict, StoreDamaged
+from ..memory.checks import check_agent, is_agent
+from ..runtime import atomic
+from ..runtime.os_errors import translate_os
+from ..store import meta
+from ..store.agent_paths import DeviceId, StateLock
+from ..store.database import FILE_NAME, check_pages, connect_writer, migrate, translate
+from ..store.limits import enforce_limits
+from ..store.meta import read_clock
+from ..store.schema import MIGRATIONS
+from ..store.transaction import Transaction
+
+_log = logging.getLogger(__name__)
+WORKSPACE: Final = "memory"
+# The agents that an interrupted restore of several has restored, for the same command.
+RUN_FILE: Final = ".restored.json"
+_STAGED: Final = ".restoring"
+_COMPLETE: Final = ".restored"
+
+
+class Target:
+    """The place of one agent in a state folder, which need not exist.
+
+    Files named in `beside` are kept. An invalid id is refused.
+    """
+
+    def __init__(self, state_dir: Path, agent: str, beside: Collection[str]) -> None:
+        self.agent = check_agent(agent)
+        self.state_dir = state_dir
+        self.folder = state_dir / "agents" / agent
+        self.staged = self.folder.with_name(f".{agent}{_STAGED}")
+        self._beside = beside
+
+    def is_taken(self) -> bool:
+        """Whether the place has anything that is not kept."""
+        if not self.folder.is_dir() or self.folder.is_symlink():
+            return os.path.lexists(self.folder)
+        return any(path.name not in self._beside for path in self.folder.iterdir())
+
+    def refuse_taken(self) -> None:
+        """Refuse a place with a memory.
+
+        Raises:
+            Conflict: the place has a memory.
+        """
+        if self.is_taken():
+            raise Conflict(
+                f"cannot restore '{self.agent}': {self.folder} is not empty",
+                hint="--replace renames what is there; --to restores elsewhere",
+            )
+
+    def free_name(self) -> Path:
+        """The name under which `swap` sets the existing memory aside."""
+        return atomic.free_name(self.folder, "before-restore")
+
+    def swap(self, aside: Path) -> Path | None:
+        """Put the staged folder into the place; its files are on the disk.
+
+        What is there is set aside under the free name `aside`, which is returned if it was a
+        memory.
+        """
+        taken = self.is_taken()
+        if self.folder.is_dir():
+            _copy(self.folder, self.staged, self._beside)
+        for path in (self.staged, *self.staged.rglob("*")):
+            give(self.state_dir, path)
+        complete = self.staged.with_suffix(_COMPLETE)
+        _rename(self.staged, complete)
+        if os.path.lexists(self.folder):
+            _rename(self.folder, aside)
+        _rename(complete, self.folder)
+        if not taken and aside.exists():
+            # All of it was copied.
+            shutil.rmtree(aside)
+        return aside if taken else None
+
+
+def finish(state_dir: Path, *, resume: bool = False) -> None:
+    """Finish interrupted swaps: put complete folders into their places, where these are empty.
+
+    A place that is not empty was not set aside yet, or somebody has put it back: it stays, and so
+    does the new folder, for the same command, which calls this with `resume`. To be called before a
+    memory is opened, while no other process can.
+    """
+    agents = state_dir / "agents"
+    try:
+        for folder in sorted(agents.glob(f".*{_COMPLETE}")):
+            agent = folder.stem[1:]
+            if not is_agent(agent):
+                continue
+            if Target(state_dir, agent, ()).is_taken():
+                _rename(folder, folder.with_suffix(_STAGED))
+            else:
+                _rename(folder, agents / agent)
+                _log.info("finished the restore of '%s'", agent, extra={"action": "restored"})
+        atomic.remove_unfinished(agents, RUN_FILE)
+        if not resume:
+            # From now on a restored memory is in use: the same command does not skip it.
+            atomic.remove(agents / RUN_FILE)
+    except OSError as error:
+        _log.warning("cannot finish an interrupted restore: %s", error)
+
+
+@contextlib.contextmanager
+def locked(state_dir: Path, why: str) -> Iterator[None]:
+    """Exclude daemons and other restores from a state folder, and finish interrupted swaps.
+
+    The folder is made, if it is missing; a daemon that wants to start meanwhile is told `why`.
+
+    Raises:
+        AlreadyRunning: a daemon runs there.
+    """
+    atomic.make_folder(state_dir / "agents")
+    try:
+        lock = StateLock(state_dir, Path(why))
+    except AlreadyRunning as error:
+        raise AlreadyRunning(error.message, hint="stop it, restore, and start it again") from error
+    with lock:
+        give(state_dir, state_dir / "agents")
+        give(state_dir, state_dir / "lock")
+        finish(state_dir, resume=True)
+        yield
+
+
+def renewed(state_dir: Path) -> str:
+    """A new id for this device: another device may use the old one. Blocking."""
+    device = DeviceId(state_dir).renew()
+    give(state_dir, state_dir / "device.json")
+    return device
+
+
+def give(state_dir: Path, path: Path) -> None:
+    """Give a file restored by root to the daemon's user, the owner of the state folder."""
+    if os.geteuid() == 0:
+        owner = state_dir.stat()
+        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+
+
+def _rename(path: Path, target: Path) -> None:
+    path.rename(target)
+    atomic.sync_folder(target.parent)
+
+
+def _copy(there: Path, staged: Path, names: Collection[str]) -> None:
+    """Copy files durably, except those that the new folder already has."""
+    for name in names:
+        source, target = there / name, staged / name
+        if os.path.lexists(target) or not source.exists():
+            continue
+        if source.is_dir() and not source.is_symlink():
+            shutil.copytree(source, target, symlinks=True, ignore=_special)
+        else:
+            shutil.copy2(source, target, follow_symlinks=False)
+    atomic.sync_tree(staged)
+
+
+def _special(folder: str, names: list[str]) -> list[str]:
+    """What is not a file, folder or link, and cannot be copied."""
+    paths = [Path(folder, name) for name in names]
+    return [
+        path.name for path in paths if not (path.is_symlink() or path.is_file() or path.is_dir())
+    ]
+
+
+T = TypeVar("T")
+_ORIGIN: Final = "restored_from"
+_COUNT: Final = (
+    "SELECT (SELECT count(*) FROM memories) + (SELECT count(*) FROM rows)"
+    " - (SELECT count(*) FROM outbox WHERE seen IS NULL)"
+)
+_CACHE_KB: Final = 32_768
+_TEMPORARY: Final = ".verify-"
+# Pages of the log: fewer and longer runs of it are quicker.
+_LOG_PAGES: Final = 4000
+
+
+class Staging(AgentLocal):
+    """A database that is being filled, on its own thread.
+
+    Each write is one commit; a kill loses no commit. An earlier run may have left the folder.
+    """
+
+    # It has no other writers.
+    rows_at_once = 1 << 20
+
+    def __init__(self, folder: Path, *, device: str, rules: Rules) -> None:
+        self.folder = folder
+        self.path = folder / FILE_NAME
+        # Called with the number of rows of each page from the replica that is on the disk.
+        self.came: Callable[[int], None] = lambda _: None
+        self._device = device
+        self._rules = rules
+        self._db: sqlite3.Connection | None = None
+        self._clock = HybridClock(time.time)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="restore")
+
+    async def resume(self, origin: str) -> bool:
+        """Open the database of an interrupted run from the same replica; False: nothing usable.
+
+        Raises:
+            ThermoclineError: the disk refuses.
+        """
+
+        def run() -> bool:
+            if not self.path.exists():
+                return False
+            for path in self.folder.iterdir():
+                # Copied for a swap that did not happen; it may have changed since.
+                if not path.name.startswith(FILE_NAME):
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+            try:
+                return meta.read(self._open(), _ORIGIN, str) == origin
+            except (StoreDamaged, Conflict):
+                return False
+
+        return await self._run(run)
+
+    async def begin(self, origin: str = "") -> None:
+        """Start with an empty database; that of an earlier run is removed.
+
+        Raises:
+            ThermoclineError: the disk refuses.
+        """
+
+        def run() -> None:
+            atomic.make_folder(self.folder)
+            self._open()
+
+        await self.discard()
+        await self._run(run)
+        await self.write(lambda tx: meta.write(tx, _ORIGIN, origin))
+
+    async def read(self, read: Callable[[sqlite3.Connection], T]) -> T:
+        """Read from the database."""
+        return await self._run(lambda: read(self._opened()))
+
+    async def write(self, write: Callable[[Transaction], T]) -> T:
+        """Run an operation in one transaction, within all limits.
+
+        Raises:
+            ThermoclineError: nothing was changed.
+        """
+
+        def run() -> T:
+            db = self._opened()
+            tx = Transaction(
+                db, now=time.time(), device=self._device, rules=self._rules, clock=self._clock
+            )
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                result = write(tx)
+                enforce_limits(tx)
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    with suppress(sqlite3.Error):
+                        db.execute("ROLLBACK")
+                raise
+            return result
+
+        return await self._run(run)
+
+    async def count(self) -> int:
+        """The number of received rows, deleted ones included."""
+        return await self.read(lambda db: int(db.execute(_COUNT).fetchone()[0]))
+
+    async def seal(self) -> None:
+        """Check every page of the file, make it durable, and close it.
+
+        Raises:
+            StoreDamaged: a page is not as SQLite wrote it.
+        """
+
+        def run() -> None:
+            self._opened().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            check_pages(self.path)
+            self._close()
+            atomic.sync_tree(self.folder)
+
+        await self._run(run)
+
+    async def discard(self) -> None:
+        """Remove the whole folder."""
+
+        def run() -> None:
+            self._close()
+            if self.folder.exists():
+                shutil.rmtree(self.folder)
+
+        await self._run(run)
+
+    async def close(self) -> None:
+        """Close the database; the received rows stay for a later run."""
+        await self._run(self._close)
+        self._thread.shutdown(wait=False)
+
+    async def apply(self, rows: Sequence[Received], link: Cursor) -> Applied:
+        """Merge a page of the replica."""
+        applied = await super().apply(rows, link)
+        self.came(len(rows))
+        return applied
+
+    async def _run(self, function: Callable[[], T]) -> T:
+        """Run it on the thread, to its end even if the caller is cancelled."""
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._thread, function)
+        except sqlite3.Error as error:
+            raise translate(error, self.path) from error
+        except OSError as error:
+            raise translate_os(error, self.path) from error
+
+    def _open(self) -> sqlite3.Connection:
+        self._close()
+        self._db = db = connect_writer(self.path, _CACHE_KB)
+        migrate(db, self.path, MIGRATIONS)
+        # Nothing is synced before `seal`. What a power cut damages is found by the checks, and
+        # then all of it is received again.
+        db.execute("PRAGMA synchronous = OFF")
+        db.execute("PRAGMA secure_delete = OFF").fetchone()
+        db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}").fetchone()
+        self._clock = HybridClock(time.time, *read_clock(db))
+        return db
+
+    def _opened(self) -> sqlite3.Connection:
+        assert self._db is not None
+        return self._db
+
+    def _close(self) -> None:
+        db, self._db = self._db, None
+        if db is not None:
+            with suppress(sqlite3.Error):
+                db.close()
+
+
+def temporary_folder(state_dir: Path) -> Path:
+    """A new folder for a copy, which `remove_leftovers` would remove. Blocking."""
+    return Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=state_dir))
+
+
+def remove_leftovers(state_dir: Path) -> None:
+    """Remove the temporary folders of a killed daemon. Blocking."""
+    for folder in state_dir.glob(f"{_TEMPORARY}*"):
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,141 @@
+"""Restoring one agent's memory from an archive, on a machine that may have nothing yet."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import msgspec
+
+from ..cloud.account import CREDENTIALS_FILE
+from ..config.settings import Rules
+from ..files.walker import Skipped
+from ..runtime.os_errors import translate_os
+from ..store import apply
+from ..store.row_lines import rows_in
+from . import archive
+from .archive import Manifest
+from .join import RestoreRequest
+from .staging import WORKSPACE, Staging, Target, locked, renewed
+
+_AT_ONCE: Final = 2000
+
+
+class Restored(msgspec.Struct, frozen=True, kw_only=True):
+    """What was restored, or with `dry_run` would be.
+
+    Attributes:
+        agent: by whose name it is restored.
+        folder: where to.
+        set_aside: where the previous memory is now; None if the place was empty.
+        archived: the manifest of the archive.
+        refused: rows that this release cannot read, and left out.
+        files, size_bytes: of the archive, unpacked.
+        skipped: what the workspace held and the archive does not.
+    """
+
+    agent: str
+    folder: str
+    set_aside: str | None
+    archived: Manifest
+    refused: int
+    files: int
+    size_bytes: int
+    skipped: tuple[Skipped, ...]
+    dry_run: bool
+
+
+async def restore_file(
+    file: Path,
+    request: RestoreRequest,
+    *,
+    rules: Rules,
+    say: Callable[[str], None],
+    opened: Callable[[], BinaryIO] | None = None,
+) -> Restored:
+    """Restore an archive that `thermocline backup` wrote. Needs no daemon.
+
+    Everything is read, checked and applied before it is moved into its place, all at once. However
+    it is interrupted, the place is as it was, or the next start of the daemon finishes it. With
+    `dry_run` the archive is only checked. `opened` opens what is in a sealed one.
+
+    Raises:
+        InvalidInput, StoreDamaged, Conflict, DiskFull: as for `archive.read`.
+        Conflict: the place is not empty.
+        AlreadyRunning: a daemon runs in the state folder.
+        DiskFull, ReadOnly: the disk refuses.
+    """
+    say(f"checking {file}")
+    contents = archive.read(file, room=_room(request.state_dir), opened=opened)
+    # The files of the workspace come out of the archive.
+    place = Target(request.state_dir, request.agent or contents.manifest.agent, (CREDENTIALS_FILE,))
+    aside, refused = None, 0
+    if request.dry_run:
+        if not request.replace:
+            place.refuse_taken()
+    else:
+        try:
+            with locked(request.state_dir, f"a restore of {file}"):
+                if not request.replace:
+                    place.refuse_taken()
+                say(
+                    f"applying {sum(contents.manifest.counts.values()):,} rows,"
+                    f" {contents.size:,} bytes"
+                )
+                refused, aside = await _restore(file, place, rules, opened)
+        except OSError as error:
+            if error.filename == str(file):
+                raise
+            raise translate_os(error, request.state_dir) from error
+    return Restored(
+        agent=place.agent,
+        folder=str(place.folder),
+        set_aside=None if aside is None else str(aside),
+        archived=contents.manifest,
+        refused=refused,
+        files=len(contents.files),
+        size_bytes=contents.size,
+        skipped=contents.skipped,
+        dry_run=request.dry_run,
+    )
+
+
+async def _restore(
+    file: Path, place: Target, rules: Rules, opened: Callable[[], BinaryIO] | None
+) -> tuple[int, Path | None]:
+    """Put the memory into its place; how many rows were refused, and what was set aside."""
+    staging = Staging(place.staged, device=renewed(place.state_dir), rules=rules)
+    try:
+        refused = await _unpack(file, staging, opened)
+        return refused, place.swap(place.free_name())
+    finally:
+        await staging.discard()
+        await staging.close()
+
+
+async def _unpack(file: Path, staging: Staging, opened: Callable[[], BinaryIO] | None) -> int:
+    """Make a complete folder of an archive, durably; count the rows that were refused."""
+    await staging.begin()
+    archive.read(file, staging.folder, opened=opened)
+    lines, refused = staging.folder / archive.ROWS, 0
+    with lines.open("rb") as content:
+        rows = rows_in(content)
+        while group := list(islice(rows, _AT_ONCE)):
+            good = [row for row in group if row is not None]
+            applied = await staging.write(lambda tx, good=good: apply.apply(tx, good))  # type: ignore[misc]
+            refused += len(group) - len(good) + applied.refused
+    lines.unlink()
+    workspace = staging.folder / archive.WORKSPACE
+    if workspace.exists():
+        workspace.rename(staging.folder / WORKSPACE)
+    await staging.seal()
+    return refused
+
+
+def _room(state_dir: Path) -> int:
+    """The bytes that are free where the state folder is, or will be."""
+    there = next(path for path in (state_dir, *state_dir.absolute().parents) if path.exists())
+    return shutil.disk_usage(there).free

@@ -1,0 +1,351 @@
+"""An agent's own files on disk: creates them, reads changed ones, appends to them.
+
+All writes hold a lock (`memory/.lock`, with `flock`), which agents that change a file in place can
+take as well. Existing files are only replaced to add an entry to the index of skills, and to store
+a skill again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+
+from ..errors import Conflict, DiskFull, ReadOnly, TooLarge
+from ..memory import agent_files
+from ..memory.agent_files import EPISODES, FOLDER, KNOWLEDGE, REFLECTIONS, SEEDS, SKILLS
+from ..runtime import atomic, line_file
+from ..runtime.os_errors import translate_os
+from ..runtime.problems import Problems
+from ..store import agent_entries
+from ..store.agent_entries import Item, OwnEntry, OwnPart
+from ..store.agent_store import AgentStore
+from ..store.notes import NOWHERE, Note, WaitingNote
+from .workspace_files import stand_at, write_files
+
+T = TypeVar("T")
+_UNREADABLE: Final = "own_file_unread"
+_LONG: Final = "knowledge_long"
+_CORRECT: Final = "correct the file; it is read again at once"
+# A larger log, of about 100,000 lines, is not read.
+_LARGEST: Final = 16_777_216
+_TRIES: Final = 5
+_PARTS: Final = {
+    "knowledge": KNOWLEDGE,
+    "reflections": REFLECTIONS,
+    "episodes": EPISODES,
+    "skills": SKILLS,
+}
+
+
+class AgentFiles:
+    """Reads and extends the files that an agent maintains itself.
+
+    Args:
+        problems: receives files that cannot be read.
+    """
+
+    def __init__(self, problems: Problems) -> None:
+        self._problems = problems
+
+    async def read(
+        self,
+        store: AgentStore,
+        read: Callable[[sqlite3.Connection], T],
+        *,
+        seconds: float | None = None,
+    ) -> T:
+        """Run `read` on a snapshot of the database that reflects the current files.
+
+        If the disk is full or read-only, the files may be those of an earlier read.
+        """
+        if not store.exists:
+            return await store.read(read, seconds=seconds)
+        workspace = _workspace(store)
+
+        def current(db: sqlite3.Connection) -> tuple[T] | None:
+            return None if _stale(workspace, agent_entries.stands(db)) else (read(db),)
+
+        for _ in range(_TRIES):
+            result = await store.read(current, seconds=seconds)
+            if result is not None:
+                return result[0]
+            try:
+                await self.catch_up(store)
+            except (DiskFull, ReadOnly):
+                break
+        return await store.read(read, seconds=seconds)
+
+    async def catch_up(self, store: AgentStore) -> None:
+        """Read changed files into the database.
+
+        Raises:
+            ThermoclineError: the database cannot be written.
+        """
+        known = await store.read(agent_entries.stands)
+        read, left = await asyncio.to_thread(_load, _workspace(store), known, store.now)
+        if not read:
+            return
+        await store.write(partial(agent_entries.take, read=read))
+        self._report(store.place.agent, read, left)
+
+    async def make_missing(self, store: AgentStore) -> None:
+        """Create the files that are missing."""
+        if not store.exists:
+            return
+        workspace = _workspace(store)
+        if all(map(os.path.lexists, (workspace / path for path in SEEDS))):
+            return
+        now = store.now
+        await asyncio.to_thread(_locked, workspace, lambda: _seed(workspace, now))
+
+    async def add_line(self, store: AgentStore, path: str, item: Item) -> str:
+        """Append a reflection or an episode to its log; return its line."""
+        line = msgspec.json.encode(item).decode()
+        workspace = _workspace(store)
+        await self.make_missing(store)
+        await asyncio.to_thread(line_file.append, workspace / path, line)
+        await self.catch_up(store)
+        return line
+
+    async def remove(self, store: AgentStore, entries: AbstractSet[tuple[str, str]]) -> None:
+        """Remove reflections and episodes, by the digests of their lines, and skills.
+
+        Raises:
+            ThermoclineError: a file cannot be written.
+        """
+        if not entries:
+            return
+        workspace, now = _workspace(store), store.now
+        await asyncio.to_thread(_locked, workspace, lambda: _remove(workspace, entries, now))
+        await self.catch_up(store)
+
+    async def add_skill(
+        self, store: AgentStore, skill: agent_files.Skill, *, replace: bool = False
+    ) -> bool:
+        """Write a skill's file and its entry in the index; return whether it is new.
+
+        Raises:
+            Conflict: there is such a skill, and it is not to be replaced; the index is not a JSON
+                object; or something else is in the way.
+        """
+        workspace, now = _workspace(store), store.now
+        await self.make_missing(store)
+        new = await asyncio.to_thread(
+            _locked, workspace, lambda: _write_skill(workspace, skill, now, replace=replace)
+        )
+        await self.catch_up(store)
+        return new
+
+    def _report(
+        self, agent: str, read: Sequence[OwnPart], left: Mapping[str, Sequence[str]]
+    ) -> None:
+        for item in read:
+            why = f"of '{agent}': {'; '.join(left[item.name])}" if left[item.name] else None
+            self._problems.set(_UNREADABLE, f"{agent}/{item.name}", why, _CORRECT, lasting=False)
+            if item.name == "knowledge":
+                is_long = item.lines > agent_files.KNOWLEDGE_LINES
+                text = long_warning(item.lines) if is_long else None
+                self._problems.set(_LONG, agent, text, lasting=False)
+
+
+def long_warning(lines: int) -> str:
+    """The warning about a knowledge file that has become too long."""
+    return (
+        f"{KNOWLEDGE} has {lines} lines, more than the {agent_files.KNOWLEDGE_LINES} that a model"
+        " should get every time; `thermocline knowledge --fold` proposes what could go"
+    )
+
+
+def _workspace(store: AgentStore) -> Path:
+    return store.place.workspace or store.place.folder
+
+
+def _stand(path: Path) -> str:
+    """Identifies the version of a file; "" if it does not exist."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return ""
+    if not stat.S_ISREG(status.st_mode):
+        return "no file"
+    return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
+
+
+def _stale(workspace: Path, known: Mapping[str, str]) -> bool:
+    return any(
+        _stand(workspace / path) != known.get(path, "") for path in (*_PARTS.values(), *known)
+    )
+
+
+def _load(
+    workspace: Path, known: Mapping[str, str], now: float
+) -> tuple[list[OwnPart], dict[str, list[str]]]:
+    """The parts that have changed, and by part what cannot be read of them. Blocking."""
+    read: list[OwnPart] = []
+    left: dict[str, list[str]] = {name: [] for name in _PARTS}
+    for name, path in _PARTS.items():
+        folder = f"{Path(path).parent}/" if name == "skills" else path
+        paths = {path, *(item for item in known if item.startswith(folder))}
+        if any(_stand(workspace / one) != known.get(one, "") for one in paths):
+            read.append(_part(name, path, workspace, left[name], now))
+    return read, left
+
+
+def _part(name: str, path: str, workspace: Path, left: list[str], now: float) -> OwnPart:
+    stand, text, changed_at = _content(workspace, path, left)
+    if name == "knowledge":
+        return OwnPart(name, {path: stand}, changed_at, agent_files.line_count(text), text)
+    if name == "skills":
+        return _skills(workspace, path, stand, text, left)
+    lines = [*agent_files.entry_lines(text)]
+    entries = tuple(_entries(name, lines, changed_at or now))
+    if broken := agent_files.broken_lines(name, text):
+        left.append(broken)
+    return OwnPart(name, {path: stand}, changed_at, len(lines), broken, entries)
+
+
+def _entries(name: str, lines: Sequence[tuple[int, str]], now: float) -> Iterator[OwnEntry]:
+    parse = agent_files.reflection_of if name == "reflections" else agent_files.episode_of
+    for position, line in lines:
+        item = parse(line)
+        if item is not None:
+            at = agent_files.moment_of(item.ts, now)
+            yield OwnEntry(agent_files.digest(line), position, at, item)
+
+
+def _skills(workspace: Path, path: str, stand: str, text: str, left: list[str]) -> OwnPart:
+    index = agent_files.skill_index(text)
+    if index is None:
+        left.append(f"{path} is not a JSON object")
+    stands, entries = {path: stand}, []
+    for position, (skill_id, description) in enumerate((index or {}).items()):
+        at = agent_files.skill_path(skill_id)
+        stands[at], body, changed_at = _content(workspace, at, left)
+        item = agent_files.Skill(skill_id, description, body)
+        entries.append(OwnEntry(skill_id, position, changed_at, item))
+    changed_at = max((entry.created_at for entry in entries), default=0.0)
+    return OwnPart("skills", stands, changed_at, len(entries), entries=tuple(entries))
+
+
+def _content(workspace: Path, path: str, left: list[str]) -> tuple[str, str, float]:
+    """The stand, text and time of a file; empty if it cannot be read."""
+    # Before reading, so that a concurrent write changes the stand.
+    stand = _stand(workspace / path)
+    if not stand:
+        return "", "", 0.0
+    try:
+        content, status = atomic.read(workspace / path, _LARGEST, below=workspace)
+    except FileNotFoundError:
+        return stand, "", 0.0
+    except (Conflict, TooLarge, OSError) as error:
+        left.append(str(error))
+        return stand, "", 0.0
+    return stand, content.decode(errors="replace"), status.st_mtime
+
+
+def _locked(workspace: Path, do: Callable[[], T]) -> T:
+    try:
+        atomic.make_folder(workspace / FOLDER)
+        with line_file.locked(workspace / FOLDER):
+            return do()
+    except OSError as error:
+        if error.errno in {errno.ELOOP, errno.ENOTDIR, errno.EEXIST}:
+            raise Conflict(
+                f"cannot write into {workspace / FOLDER}: it is not a folder, or a link",
+                hint="move it away",
+            ) from error
+        raise translate_os(error, workspace / FOLDER) from error
+
+
+def _seed(workspace: Path, now: float) -> None:
+    missing = [WaitingNote(path, Note(text, now), NOWHERE) for path, text in SEEDS.items()]
+    write_files(workspace / FOLDER, missing)
+
+
+def _remove(workspace: Path, entries: AbstractSet[tuple[str, str]], now: float) -> None:
+    logs = {"reflection": REFLECTIONS, "episode": EPISODES}
+    for kind, path in logs.items():
+        gone = {key for name, key in entries if name == kind}
+        if gone:
+            _rewrite(workspace, path, partial(_without_lines, gone=gone), now)
+    skills = {key for name, key in entries if name == "skill"}
+    if skills:
+        _rewrite(workspace, SKILLS, partial(_without_skills, gone=skills), now)
+
+
+def _rewrite(workspace: Path, path: str, change: Callable[[str], str], now: float) -> None:
+    """Change a file whose lock is held, unless another program writes it meanwhile."""
+    top = workspace / FOLDER
+    for _ in range(_TRIES):
+        stand = stand_at(top, path)
+        try:
+            text = atomic.read(workspace / path, _LARGEST, below=workspace)[0].decode()
+        except FileNotFoundError:
+            return
+        changed = change(text)
+        if changed == text:
+            return
+        done, barred = write_files(top, [WaitingNote(path, Note(changed, now), stand)])
+        if barred:
+            raise Conflict(f"cannot write {workspace / path}: {barred[0].why}")
+        if done:
+            return
+        time.sleep(0.01)
+    raise Conflict(f"cannot write {workspace / path}: something else keeps changing it")
+
+
+def _without_lines(text: str, gone: AbstractSet[str]) -> str:
+    return "\n".join(line for line in text.split("\n") if agent_files.digest(line) not in gone)
+
+
+def _without_skills(text: str, gone: AbstractSet[str]) -> str:
+    index = agent_files.whole_index(text)
+    if index is None or not gone & index.keys():
+        return text
+    return agent_files.index_text({key: one for key, one in index.items() if key not in gone})
+
+
+def _write_skill(workspace: Path, skill: agent_files.Skill, now: float, *, replace: bool) -> bool:
+    top = workspace / FOLDER
+    for _ in range(_TRIES):
+        stand = stand_at(top, SKILLS)
+        try:
+            content = atomic.read(workspace / SKILLS, _LARGEST, below=workspace)[0]
+            index = agent_files.whole_index(content.decode(errors="replace"))
+        except FileNotFoundError:
+            index = {}
+        if index is None:
+            raise Conflict(
+                f"cannot add to {workspace / SKILLS}: it is not a JSON object",
+                hint="correct it, or move it away",
+            )
+        new = skill.id not in index
+        if not new and not replace:
+            raise Conflict(
+                f"cannot add the skill '{skill.id}': it exists",
+                field="id",
+                hint="give `force` (`--force`) to replace it",
+            )
+        text = agent_files.index_text({**index, skill.id: skill.description})
+        files = [WaitingNote(SKILLS, Note(text, now), stand)]
+        if skill.text or new:
+            body = WaitingNote(skill.path, Note(skill.text, now), stand_at(top, skill.path))
+            files.insert(0, body)
+        done, barred = write_files(top, files)
+        if barred:
+            raise Conflict(f"cannot write {workspace / barred[0].path}: {barred[0].why}")
+        if len(done) == len(files):
+            return new
+        time.sleep(0.01)
+    raise Conflict(f"cannot write {workspace / SKILLS}: something else keeps changing it")

@@ -1,0 +1,318 @@
+"""Who and what the pronouns of a talk mean, so that each statement can be read by itself.
+
+A name is put in behind the pronoun, in brackets: "She [Dora] eats no pork".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Final, Literal, TypeAlias
+
+from msgspec.structs import replace
+
+from ..memory.indexing import index_words
+from ..memory.similarity import fold
+from .cues import is_bare_answer, names_told, says, worth
+from .names import people
+from .statements import SaidSentence, confirms
+from .thesaurus import language_of, thesaurus
+from .vocabulary import compiled, cue, grammar_by_language, not_topics, words
+
+Sex: TypeAlias = Literal["he", "she", ""]
+
+# Below the worth of anything that is kept.
+_WORTHLESS: Final = -9.0
+# Statements after which a thing is no longer what "it" means.
+_REMEMBERED: Final = 4
+_LONGEST_PHRASE: Final = 4
+_LITTLE: Final = 2
+_EARLIER: Final = 3
+# Names of concepts.
+_SEXES: Final[dict[str, Sex]] = {
+    **dict.fromkeys(("mother", "stepmother", "sister", "daughter", "grandmother"), "she"),
+    **dict.fromkeys(("granddaughter", "aunt", "niece", "mother_in_law", "wife"), "she"),
+    **dict.fromkeys(("sister_in_law", "daughter_in_law", "girlfriend"), "she"),
+    **dict.fromkeys(("father", "stepfather", "brother", "son", "grandfather"), "he"),
+    **dict.fromkeys(("grandson", "uncle", "nephew", "father_in_law", "husband"), "he"),
+    **dict.fromkeys(("brother_in_law", "son_in_law", "boyfriend"), "he"),
+}
+_NAME: Final = r"[A-ZÀ-ÖØ-Þ][\w'’-]*[\w]"
+_OWN: Final = re.compile(
+    r"\b(?P<phrase>(?:[Mm]y|[Oo]ur|[Mm]eine?[rnms]?|[Uu]nsere?[rnms]?|[Mm]i|[Nn]uestr[oa]|[Mm]on|[Mm]a|[Nn]otre)"
+    rf"\s+(?:[a-zß-ÿ]+\s+)??(?P<noun>[^\W\d_][\w-]+))(?:,?\s+(?:(?:is|ist|es|est|heißt)\s+)?(?P<name>{_NAME}))?"
+)
+_KIN: Final = r"\b(?<![\w'’-] )(?i:{kin_names})\b|(?<=[,;] )(?i:{kin_names})\b"
+_TITLED: Final = re.compile(
+    r"\b(?P<title>Mrs|Ms|Mr|Frau|Herr|Señora|Señor|Madame|Monsieur|Dr|Prof)\.?\s+"
+    rf"(?:(?:Dr|Prof)\.?\s+)*(?P<name>{_NAME})"
+)
+_ANIMAL: Final = re.compile(r"\b(?:[Tt]he|[Dd]er|[Dd]ie|[Dd]en|[Ee]l|[Ll][ea]) (?P<noun>\w{3,})\b")
+_TITLES: Final[dict[str, Sex]] = {
+    **dict.fromkeys(("mrs", "ms", "frau", "señora", "madame"), "she"),
+    **dict.fromkeys(("mr", "herr", "señor", "monsieur"), "he"),
+}
+# In English a name within a sentence, but for that of a place.
+_WITHIN: Final = re.compile(
+    rf"(?<=[a-z,] )(?<!\bin )(?<!\bto )(?<!\bat )(?<!from )(?P<name>{_NAME})"
+)
+# "Only Mireille, she …", "Mit Cosima": who is meant, behind words of grammar.
+_ANSWERED: Final = re.compile(
+    rf"\A(?i:(?:only|just|mostly|with|from|by|for|nur|mit|von|bei|für|mostly) )*"
+    rf"(?P<name>{_NAME}(?: {_NAME})?)"
+)
+_ARTICLE: Final = re.compile(
+    r"(?i:the|an?|my|our|der|die|das|den|(?:ein|mein|unser)e?[rnms]?|el|la|los|las|mi|les?)\s+"
+)
+_GERMAN_OBJECT: Final = r"\b(?:die|den|das|eine?n?) (?P<name>(?:[A-ZÄÖÜ][\w-]+ ?){1,3})"
+_OBJECT: Final = (
+    r"\b(?:the|my|our|your) (?P<name>(?:[a-z][\w-]+ )??[a-z][\w-]+)"
+    r"(?=[,.!?;]|$| (?:for|of|with|in|on|at|from|to|by|and|is|are|was|were"
+    r"|today|yesterday|tomorrow|now|yet|already|then|so far)\b)"
+)
+# "Which account should it be?", "Welchen Anbieter nehmen wir?"
+_ASKED: Final = (
+    r"\b(?i:which|what|welche[rsnm]?|quel(?:le)?s?|qué) (?P<name>(?:[\w-]+ ){0,2}?[^\W_][\w-]+)"
+    r" (?i:do|does|did|should|shall|can|will|sollen?|wollen?|nehmen|habt|haben|hast|{is_or_has})\b"
+    # "When is the mock exam?", "How do you treat pull requests?"
+    r"|\b(?i:when|where|how (?:much|long|big)|wann|wo|wie (?:lange|hoch|groß))"
+    r" (?i:is|was|are|ist|war|sind) (?i:the|your|our|der|die|das|deine?|eure?)"
+    r" (?P<of>(?:[\w-]+ ){0,2}?[^\W_][\w-]+)(?=\?)"
+    # "Which database for the archive?"
+    r"|\b(?i:which|what|welche[rsnm]?) (?P<open>(?:[\w-]+ ){1,2}(?:for|für)(?: [\w-]+){1,3})(?=\?)"
+)
+_OBJECTS: Final = (_ASKED, _GERMAN_OBJECT, _OBJECT)
+_PLURAL: Final = re.compile(r"[a-z]{2}[^sui\W]s$|\b(?:feet|teeth|people|children|men|women)$")
+_IT: Final = re.compile(r" (?P<pronoun>it)\b")
+# A question for one of what was named before: "Which one?", "When is it?"
+_WHICH_ONE: Final = (
+    r"\A(?:(?i:which one|welche[rsnm]?(?= (?:habt|haben|hast|nehmt|wollt|soll)))"
+    r"|(?P<single>(?i:when|where|what|how much|wann|wo|was) (?:is|was|ist) (?i:it|that|es|das)))"
+    r"(?P<pronoun>)\b"
+)
+_PRONOUN: Final = (
+    r"\A(?P<before>(?:[\w'’-]+,? ){0,3}?)(?P<pronoun>(?i:{he}|{she}|{it}|{they}))"
+    r"(?:['’]\w+)?(?= (?P<next>[^\W\d]+))"
+)
+
+
+def with_referents(sentences: Iterable[SaidSentence], earlier: Iterable[str]) -> list[SaidSentence]:
+    """The sentences of a talk, with names behind the pronouns that users' statements begin with.
+
+    A statement about a person who was not named is worth nothing. `earlier` are texts that were
+    kept of the talk before.
+    """
+    talk = _Talk()
+    for text in list(earlier)[-_EARLIER:]:
+        talk.read(text, "", _OBJECTS)
+    resolved = []
+    asked_who = -1
+    for sentence in sentences:
+        asks = "question" in sentence.signals
+        is_statement = sentence.role == "user" and not asks
+        resolved.append(talk.resolved(sentence) if is_statement else sentence)
+        answer = re.split(r"[?？] *", sentence.said)[-1] if sentence.answers else ""
+        answer = "" if is_bare_answer(answer) else answer
+        if asks and sentence.role == "agent":
+            asked_who = sentence.place if says("asks_name", sentence.said) else -1
+        who = bool(answer) and says("asks_name", sentence.said.partition("?")[0])
+        if sentence.role == "user" and asked_who == sentence.place - 1 and not answer:
+            who, answer, asked_who = True, sentence.said, -1
+        asked = asks or sentence.answers
+        own = sentence.role == "user" and not sentence.answers
+        patterns = _OBJECTS if own else _OBJECTS[:2] if asked else ()
+        patterns = () if says("momentary", sentence.said) else patterns
+        talk.read(sentence.said, answer, patterns, who=who)
+    return resolved
+
+
+def asked_about(question: str) -> str:
+    """The thing that a question is about: "Who is doing the food?"; or ""."""
+    return next(_objects(question, _OBJECTS), "")
+
+
+def noun_phrase(text: str) -> str:
+    """What a text says something about, if it begins with that: "The batch size is 3"; else ""."""
+    match = compiled(_SUBJECT).match(text)
+    bare = _bare(match["phrase"]) if match else ""
+    parts = [word.partition("'")[0] for word in fold(bare).split()]
+    if any(word in _grammar() for word in parts):
+        return ""
+    return bare if any(word not in not_topics() for word in parts) else ""
+
+
+_SUBJECT: Final = r"\A(?P<phrase>(?:[^\W_][\w.'’/-]*\s){0,6}?[^\W_][\w.'’/-]*)\s(?i:{is_or_has})\b"
+_JOINING: Final = frozenset(("of", "for", "the", "von", "für", "der", "des", "de", "del", "du"))
+
+
+@cache
+def _grammar() -> frozenset[str]:
+    """Words that no noun phrase has in it."""
+    return frozenset().union(*grammar_by_language().values()) - _JOINING
+
+
+@cache
+def _no_people() -> frozenset[str]:
+    kinds = ("technologies", "no_names", "days", "weekdays", "months")
+    return frozenset().union(*map(words, kinds))
+
+
+def _bare(phrase: str) -> str:
+    return _ARTICLE.sub("", phrase, count=1)
+
+
+class _Talk:
+    """Who and what was last named."""
+
+    def __init__(self) -> None:
+        self._people: dict[str, Sex] = {}
+        self._thing = ""
+        self._age = 0
+
+    def read(self, text: str, answer: str, objects: Iterable[str], *, who: bool = False) -> None:
+        """Note who and what a sentence names, or the short answer at its end.
+
+        Without patterns of `objects` it names people only; `who`: the answer names somebody.
+        """
+        # Who speaks is no "he" or "she" of theirs.
+        own = names_told(text).values()
+        among = _people_in(text, weak=not self._people)
+        named = {name: sex for name, sex in among if name not in own}
+        if who and (match := _ANSWERED.match(answer)) and not any(map(answer.count, named)):
+            first = match["name"].split()[0].casefold()
+            if first not in _grammar() | not_topics():
+                named = {str(match["name"]): "", **named}
+        # The first of the last sentence comes first.
+        self._people = named | {
+            name: sex for name, sex in self._people.items() if name not in named
+        }
+        self._age += 1
+        about = ""
+        if objects:
+            about = _bare(answer.rstrip(" .!"))
+            if not answer or not _grammar().isdisjoint(fold(about).split()):
+                about = noun_phrase(text)
+            others = (name for name in _objects(text, objects) if name not in named)
+            about = about or next(others, "")
+        if about and about not in named and about.count(" ") < _LONGEST_PHRASE:
+            self._thing, self._age = about, 0
+
+    def resolved(self, sentence: SaidSentence) -> SaidSentence:
+        """The sentence with a name behind its pronoun; worth nothing if nobody was named."""
+        text, thing = sentence.text, self._thing if self._age <= _REMEMBERED else ""
+        singular = "" if _PLURAL.search(thing) else thing
+        if asked := compiled(_WHICH_ONE).match(text):
+            name = singular if asked["single"] else thing
+            return _with_name(sentence, asked, name) if name else sentence
+        match = None if confirms(sentence) else compiled(_PRONOUN).match(text)
+        kind = _kind(match) if match else ""
+        if singular and not kind and (other := _IT.search(text)) and _is_short(text):
+            return sentence if confirms(sentence) else _with_name(sentence, other, singular)
+        if match is None or not kind or (kind == "it" and not singular):
+            return sentence
+        name = thing
+        if kind in {"he", "she"}:
+            # "Balu": a name that nobody knows.
+            is_name = thing.isalpha() and thing[0].isupper() and not any(_codes(thing))
+            known = (name for name, sex in self._people.items() if sex in {"", kind})
+            name = next(known, thing if is_name else "")
+        if not name:
+            return replace(sentence, worth=_WORTHLESS)
+        # "They moved it": of these two, "it" is what it is about.
+        return _with_name(sentence, (kind == "they" and _IT.search(text)) or match, name)
+
+
+def _is_short(text: str) -> bool:
+    """Whether a text says little but for what "it" means in it."""
+    clause = re.split(r"[,;:]", text, maxsplit=1)[0]
+    return " it" in clause and len(frozenset(fold(clause).split()) - not_topics()) <= _LITTLE
+
+
+def _kind(match: re.Match[str]) -> str:
+    """The kind of a pronoun; "" if it is none, or not what the text is about."""
+    pronoun, after = match["pronoun"], match["next"]
+    folded = pronoun.lower()
+    before = fold(match["before"]).replace(",", "").split()
+    if any(word not in not_topics() for word in before):
+        return ""
+    if folded in {"sie", "ihr", "ihre", "ihren", "ihrem", "ihrer"}:
+        # "Ihr könnt", "und Sie": these address somebody.
+        if (pronoun[0].isupper() and match["before"]) or (folded == "ihr" and after.islower()):
+            return ""
+        plural = after == "sind" or (after.endswith("en") and folded == "sie")
+        return "they" if plural else "she"
+    # "It took ages", "that meeting"
+    if folded == "it" and after in words("about_nothing"):
+        return ""
+    if folded in {"this", "that", "das", "dies"} and not cue("is_or_has").fullmatch(after):
+        return ""
+    kind = next(name for name in ("he", "she", "it", "they") if cue(name).fullmatch(folded))
+    return "" if before and kind in {"it", "they"} else kind
+
+
+def _objects(text: str, patterns: Iterable[str]) -> Iterator[str]:
+    """What a sentence names besides its subject, the last first."""
+    for pattern in patterns:
+        for match in reversed(list(compiled(pattern).finditer(text))):
+            name = next(filter(None, match.groups())).strip()
+            if _sex_of(name.split()[-1 if pattern is _OBJECT else 0]) is None:
+                yield name
+
+
+def _with_name(sentence: SaidSentence, match: re.Match[str], name: str) -> SaidSentence:
+    text, end = sentence.text, match.end()
+    named = text[: match.start("pronoun")] + name + text[end:]
+    gain = worth(named, sentence.signals) - worth(text, sentence.signals)
+    text = f"{text[:end]} [{name}]{text[end:]}"
+    return replace(sentence, text=text, worth=sentence.worth + gain)
+
+
+def _people_in(text: str, *, weak: bool) -> Iterator[tuple[str, Sex]]:
+    """The people of a sentence in order; `weak`: also what may be a name by its capital letter."""
+    people_at: dict[int, tuple[str, Sex]] = {}
+    for at, name, sex in _beings_in(text):
+        people_at.setdefault(at, (name, sex))
+    for name in people(text):
+        # "ANA" is an airline.
+        if not name.isupper():
+            people_at.setdefault(text.find(name), (name, ""))
+    if weak and not people_at and language_of(frozenset(index_words(text.lower()))) == "en":
+        for match in _WITHIN.finditer(text):
+            if match["name"].casefold() not in _no_people():
+                people_at.setdefault(match.start(), (match["name"], ""))
+    for at in sorted(people_at):
+        yield people_at[at]
+
+
+def _beings_in(text: str) -> Iterator[tuple[int, str, Sex]]:
+    """Who is named by what they are, with the position: "my aunt Dora", "Mrs Okafor", "the cat"."""
+    for match in _OWN.finditer(text):
+        name = match["name"] if match["name"] and not match["name"].isupper() else ""
+        sex = _sex_of(match["noun"])
+        if name or sex is not None:
+            at = match.start("name") if name else match.start()
+            yield at, name or match["phrase"], sex or ""
+    for match in _TITLED.finditer(text):
+        yield match.start("name"), match[0], _TITLES.get(match["title"].lower(), "")
+    # In the language of the text: "big" is a piglet in Dutch.
+    meant = {meaning.words: meaning.codes for meaning in thesaurus().meanings(text)}
+    for match in _ANIMAL.finditer(text):
+        codes = meant.get((match["noun"].lower(),), "")
+        if any(thesaurus().field_of(code) == "animals" for code in codes):
+            yield match.start(), match[0], ""
+    for match in compiled(_KIN).finditer(text):
+        yield match.start(), match[0], _sex_of(match[0]) or ""
+
+
+def _sex_of(noun: str) -> Sex | None:
+    """The sex of a being, "" if the noun does not tell; None if it is no being."""
+    for name in map(thesaurus().name_of, _codes(noun)):
+        if name in _SEXES:
+            return _SEXES[name]
+    return "" if noun.lower() in words("kin") | words("relatives") else None
+
+
+def _codes(noun: str) -> Iterator[str]:
+    meanings = thesaurus().meanings(noun)
+    return (code for meaning in meanings for code in meaning.codes if not ord(code) & 1)

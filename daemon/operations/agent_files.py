@@ -1,0 +1,171 @@
+"""The agent's own files: knowledge, reflections, episodes, skills."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import UNSET
+from msgspec.structs import asdict
+
+from ..config.settings import Distillation
+from ..errors import InvalidInput, NotFound
+from ..files.agent_files import long_warning
+from ..language.secrets import secrets_in
+from ..memory import agent_files, checks
+from ..memory.agent_files import EPISODES, KNOWLEDGE, REFLECTIONS, EpisodeLine, Reflection, Skill
+from ..schemas import agent_files as schemas
+from ..store import agent_entries, rows
+from ..store.agent_entries import OwnEntry
+from ..tasks import distillation
+from ..tasks.model_or_rules import AskOptions
+from .operation import Operation
+from .scope import Scope
+from .views import View, one_line, secret_warning, view_of
+
+_USER_CHARS: Final = 200
+# Gentle: the agent has considered each line worth keeping.
+_FOLDING: Final = Distillation(aggression=0.4)
+
+
+@Operation("GET", "/api/reflections")
+async def reflections(scope: Scope, query: schemas.ReflectionQuery) -> schemas.ReflectionPage:
+    """List what the agent has learned, newest first."""
+    entries, total, why = await _page(scope, "reflections", query.limit, query.offset, query.type)
+    return schemas.ReflectionPage(
+        [entry.item for entry in entries if isinstance(entry.item, Reflection)], total, why or UNSET
+    )
+
+
+@Operation("POST", "/api/reflections", role="write")
+async def reflect(scope: Scope, body: schemas.ReflectionBody) -> schemas.ReflectionStored:
+    """Add a reflection to `memory/reflections.jsonl`."""
+    reflection = Reflection(
+        ts=agent_files.stamp(scope.now),
+        type=body.type,
+        context=one_line(body.context, "context"),
+        lesson=one_line(body.lesson, "lesson"),
+        action=None if body.action is None else one_line(body.action, "action"),
+    )
+    return await _added(scope, REFLECTIONS, reflection, schemas.ReflectionStored)
+
+
+@Operation("GET", "/api/episodes")
+async def episodes(scope: Scope, query: schemas.EpisodeQuery) -> schemas.EpisodePage:
+    """List what conversations came to, newest first."""
+    entries, total, why = await _page(scope, "episodes", query.limit, query.offset, query.outcome)
+    return schemas.EpisodePage(
+        [entry.item for entry in entries if isinstance(entry.item, EpisodeLine)],
+        total,
+        why or UNSET,
+    )
+
+
+@Operation("POST", "/api/episodes", role="write")
+async def add_episode(scope: Scope, body: schemas.EpisodeBody) -> schemas.EpisodeStored:
+    """Add an episode to `memory/episodes.jsonl`."""
+    episode = EpisodeLine(
+        ts=agent_files.stamp(scope.now),
+        user=checks.check_short(body.user, "user", _USER_CHARS) or "user",
+        agent=scope.agent,
+        summary=one_line(body.summary, "summary"),
+        tags=checks.check_tags(body.tags),
+        outcome=body.outcome,
+    )
+    return await _added(scope, EPISODES, episode, schemas.EpisodeStored)
+
+
+@Operation("GET", "/api/skills")
+async def skills(scope: Scope, query: schemas.SkillQuery) -> schemas.SkillPage:
+    """List the skills."""
+    entries, total, _ = await _page(scope, "skills", query.limit, query.offset, None)
+    return schemas.SkillPage([_view(entry) for entry in entries], total)
+
+
+@Operation("GET", "/api/skills/{id}")
+async def skill(scope: Scope, id: schemas.SkillId) -> schemas.SkillView:  # noqa: A002 - the part of the path
+    """Read a skill with its text."""
+    async with scope.store() as store:
+        entry = await scope.daemon.agent_files.read(store, lambda db: agent_entries.skill(db, id))
+    if entry is None or not isinstance(entry.item, Skill):
+        raise NotFound(f"no skill is called {checks.shown(id)}", field="id")
+    view = _view(entry)
+    view.text = entry.item.text
+    return view
+
+
+@Operation("POST", "/api/skills", role="write")
+async def add_skill(scope: Scope, body: schemas.SkillBody) -> schemas.SkillStored:
+    """Write a skill into `memory/skills/`, and into its index."""
+    if not agent_files.is_skill_name(body.id):
+        raise InvalidInput(
+            f"cannot name a skill {checks.shown(body.id)}",
+            field="id",
+            hint=f"use {agent_files.SKILL_NAMES}",
+        )
+    text = body.text
+    if text:
+        checks.check_text(f"-{text}", scope.settings.limits.max_text_bytes + 1)
+    new = Skill(body.id, one_line(body.description, "description"), text)
+    async with scope.store(create=True) as store:
+        added = await scope.daemon.agent_files.add_skill(store, new, replace=body.force)
+        if added:
+            await store.write(lambda tx: rows.note_mark(tx, "skill", new.id, rows.CREATED))
+    return schemas.SkillStored(new.id, new.path, added)
+
+
+@Operation("GET", "/api/knowledge")
+async def knowledge(scope: Scope, query: schemas.KnowledgeQuery) -> schemas.KnowledgeView:
+    """Read the knowledge, and propose what to fold while it is too long."""
+    async with scope.store() as store:
+        part = await scope.daemon.agent_files.read(
+            store, lambda db: agent_entries.part(db, agent_entries.KNOWLEDGE)
+        )
+    view = schemas.KnowledgeView(
+        text=part.text,
+        path=KNOWLEDGE,
+        lines=part.lines,
+        max_lines=agent_files.KNOWLEDGE_LINES,
+        updated_at=part.changed_at,
+        warning=long_warning(part.lines) if part.lines > agent_files.KNOWLEDGE_LINES else UNSET,
+    )
+    if query.fold:
+        view.folds = agent_files.folds(part.text)
+        if view.folds:
+            folded = "\n".join(fold.text for fold in view.folds)
+            derived = await distillation.facts(
+                folded, _FOLDING, scope.daemon.thinking.model, AskOptions()
+            )
+            view.folded = [fact.fact for fact in derived.value] or UNSET
+            view.mode = derived.method
+    return view
+
+
+async def _page(
+    scope: Scope, name: str, limit: int, offset: int, kind: str | None
+) -> tuple[list[OwnEntry], int, str]:
+    """The entries, their number, and what is wrong with their file."""
+    limit = scope.page_limit(limit)
+    async with scope.store() as store:
+        return await scope.daemon.agent_files.read(
+            store,
+            lambda db: (
+                agent_entries.newest(db, name, limit, offset, kind),
+                agent_entries.count(db, name, kind),
+                agent_entries.part(db, name).text,
+            ),
+        )
+
+
+async def _added(scope: Scope, log: str, entry: Reflection | EpisodeLine, kind: type[View]) -> View:
+    async with scope.store(create=True) as store:
+        line = await scope.daemon.agent_files.add_line(store, log, entry)
+        name = "reflection" if log == REFLECTIONS else "episode"
+        await store.write(
+            lambda tx: rows.note_mark(tx, name, agent_files.digest(line), rows.CREATED)
+        )
+    return view_of(kind, entry, warning=secret_warning(secrets_in(asdict(entry))))
+
+
+def _view(entry: OwnEntry) -> schemas.SkillView:
+    assert isinstance(entry.item, Skill)
+    return schemas.SkillView(entry.id, entry.item.description, entry.item.path, entry.created_at)

@@ -1,0 +1,151 @@
+"""Sealed replicas: making keys, and giving them to another device."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Final
+
+from thermocline.sync import Remote, SyncError
+from thermocline.sync.ports import address
+
+from ..cloud.account import OF_A_CALL, Account, Secret
+from ..cloud.databases import our_errors
+from ..cloud.sealing import is_sealed
+from ..errors import Conflict, InvalidInput
+from ..runtime import atomic
+from ..schemas import sealing as schemas
+from ..schemas.status import ConfigChange
+from .operation import Operation
+from .scope import Scope
+from .status import require_all
+
+_TOKEN_FILE: Final = "turso-token"  # noqa: S105 - the name of a file
+_JOIN: Final = "run `thermocline pair` on a device that has them, and `thermocline join` here"
+
+
+@Operation("GET", "/api/seal")
+async def show(scope: Scope) -> schemas.SealStatus:
+    """Show whether replicas are sealed, and whether this device has the keys."""
+    sealing = scope.daemon.replicas.sealing
+    ring = (await sealing.keychain()).ring if sealing.has_keys else None
+    return schemas.SealStatus(
+        on=sealing.is_on,
+        keys=ring is not None,
+        epoch=0 if ring is None else ring.epoch,
+        recovery=ring is not None and ring.recovery is not None,
+    )
+
+
+@Operation("POST", "/api/seal", role="admin")
+async def begin(scope: Scope, body: schemas.SealBody | None = None) -> schemas.RecoveryKeyMade:
+    """Make the owner's keys, or another recovery key; nothing is sealed before `sync.seal` is on.
+
+    Another recovery key begins a new epoch: the earlier one opens nothing that is sealed later.
+    """
+    require_all(scope)
+    replicas = scope.daemon.replicas
+    keychain = await replicas.sealing.keychain()
+    remote = await _remote(scope)
+    if body is not None and body.recovery:
+        with our_errors():
+            recovery_key = await keychain.replace_recovery_key(remote)
+        await replicas.publish_keys()
+    else:
+        with our_errors():
+            if remote is not None and keychain.ring is None and await is_sealed(remote):
+                raise Conflict("cannot make keys: the replica is sealed with others", hint=_JOIN)
+        recovery_key = await keychain.begin()
+    return schemas.RecoveryKeyMade(recovery_key, keychain.needed().epoch)
+
+
+@Operation("POST", "/api/pair", role="admin")
+async def invite(scope: Scope, body: schemas.InviteBody | None = None) -> schemas.Invited:
+    """Invite another device: a code for ten minutes, which gives it the keys."""
+    require_all(scope)
+    replicas = scope.daemon.replicas
+    account = await replicas.account(scope.agent)
+    pairing = await replicas.sealing.pairing()
+    remote = await replicas.remote(scope.agent)
+    with our_errors(account):
+        code, ends_at = await pairing.invite(remote, replicas.device)
+    invited = schemas.Invited(code, ends_at)
+    if body is not None and body.complete and account is not None:
+        invited.url = account.url
+        invited.token = None if account.token is None else account.token.reveal()
+    return invited
+
+
+@Operation("GET", "/api/pair", role="admin")
+async def visitor(scope: Scope) -> schemas.Visitor:
+    """Show the device that has typed the code, with the words that are on its screen too."""
+    require_all(scope)
+    pairing = await scope.daemon.replicas.sealing.pairing()
+    with our_errors():
+        visitor = await pairing.visitor()
+    if visitor is None:
+        return schemas.Visitor()
+    guest, words = visitor
+    return schemas.Visitor(guest.device, guest.name, words)
+
+
+@Operation("POST", "/api/pair/answer", role="admin")
+async def answer(scope: Scope, body: schemas.VisitorBody) -> schemas.VisitorAnswered:
+    """Give the device that has typed the code the keys, or refuse it."""
+    require_all(scope)
+    pairing = await scope.daemon.replicas.sealing.pairing()
+    with our_errors():
+        guest = await pairing.decide(accept=body.accept)
+    return schemas.VisitorAnswered(guest.device, guest.name, body.accept)
+
+
+@Operation("POST", "/api/join", role="admin")
+async def join(scope: Scope, body: schemas.JoinBody) -> schemas.Knocked:
+    """Ask the inviting device for the keys, with its code."""
+    require_all(scope)
+    replicas = scope.daemon.replicas
+    pairing = await replicas.sealing.pairing()
+    account = None if body.url is None else _account(scope, body.url, body.token)
+    remote = await replicas.remote(scope.agent, account)
+    with our_errors(account):
+        host, words = await pairing.knock(remote, body.code, replicas.device)
+    pairing.place = account
+    return schemas.Knocked(host.device, host.name, words)
+
+
+@Operation("GET", "/api/join", role="admin")
+async def joined(scope: Scope) -> schemas.KeysTaken:
+    """Take the keys, once the other device has given them, and switch sealing on."""
+    require_all(scope)
+    daemon = scope.daemon
+    pairing = await daemon.replicas.sealing.pairing()
+    with our_errors():
+        if not await pairing.admitted():
+            return schemas.KeysTaken(joined=False)
+    changes: dict[str, object] = {} if daemon.replicas.sealing.is_on else {"sync.seal": "on"}
+    if (account := pairing.place) is not None:
+        changes["sync.url"] = account.url
+        if account.token is not None:
+            path = Path(account.token_file)
+            await asyncio.to_thread(atomic.write, path, account.token.reveal().encode())
+            changes["sync.token_file"] = str(path)
+    if changes:
+        await daemon.config.edit(ConfigChange(set=changes), daemon.problems)
+    await daemon.replicas.restart()
+    return schemas.KeysTaken(joined=True)
+
+
+async def _remote(scope: Scope) -> Remote | None:
+    replicas = scope.daemon.replicas
+    account = await replicas.account(scope.agent)
+    return None if account is None else await replicas.remote(scope.agent)
+
+
+def _account(scope: Scope, url: str, token: str | None) -> Account:
+    try:
+        place = address(url)
+    except SyncError as error:
+        raise InvalidInput(error.message, field="url", hint=error.hint or None) from None
+    path = scope.daemon.replicas.sealing.state_dir / _TOKEN_FILE
+    secret = Secret(token.strip()) if token else None
+    return Account(place.geturl(), secret, OF_A_CALL, str(path) if secret else "")

@@ -1,1 +1,0 @@
-"""Replication of agents' memories: accounts, and the loops that replicate."""

@@ -1,1 +1,0 @@
-"""Restoring memories from a replica or an archive, and verifying that it would work."""

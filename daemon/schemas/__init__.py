@@ -1,0 +1,47 @@
+"""Requests and answers, each described once: for the edge and for clients.
+
+The modules load on first use, so that a command loads only those that it needs.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    # isort: off
+    from . import (
+        common, conversations, encoder, experiences, files, hot, memory, agent_files, profclaw,
+        recall, scalyclaw, sealing, sessions, stats, status, sync, tools, tree, upkeep,
+    )  # fmt: skip
+    # isort: on
+
+__all__ = [
+    "agent_files",
+    "common",
+    "conversations",
+    "encoder",
+    "experiences",
+    "files",
+    "hot",
+    "memory",
+    "profclaw",
+    "recall",
+    "scalyclaw",
+    "sealing",
+    "sessions",
+    "stats",
+    "status",
+    "sync",
+    "tools",
+    "tree",
+    "upkeep",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name not in __all__:
+        raise AttributeError(name)
+    return import_module(f".{name}", __name__)

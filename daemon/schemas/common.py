@@ -1,0 +1,120 @@
+"""Types of fields that several requests share, and the conversion of JSON to a struct.
+
+A limit that the configuration sets is marked with the name of the setting; the OpenAPI description
+shows its value.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final, Generic, Literal, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from ..errors import InvalidInput
+
+SETTING: Final = "x-setting"
+
+
+def limited_by(setting: str, *, least: int | None = None, ge: int | None = None) -> Meta:
+    """The constraint of a field whose maximum is a setting, such as `limits.max_list`."""
+    more = {} if least is None else {"minItems": least}
+    return Meta(extra_json_schema={SETTING: setting, **more}, ge=ge)
+
+
+Json: TypeAlias = Any
+Limit = Annotated[int, limited_by("limits.max_list", ge=1)]
+Offset = Annotated[int, Meta(ge=0, le=10_000_000)]
+RecallLimit = Annotated[int, Meta(ge=1, le=100)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Position = Annotated[int, Meta(ge=0, le=2**53)]
+Time = Annotated[
+    str | float | int,
+    Meta(description="seconds since the epoch, or ISO 8601; in the years 1970 to 9999"),
+]
+CategoryPath = Annotated[
+    str,
+    Meta(description="a path in the tree such as `a/b`: no empty level, no control character"),
+]
+MemoryId = Annotated[str, Meta(description="an id, or the beginning of one: 4 characters or more")]
+Words = Annotated[str, Meta(max_length=8192)]
+Endpoint = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=2_048,
+        pattern="^https?://[^/]",
+        description="the http:// or https:// URL of a server to ask in place of the configured"
+        " model",
+    ),
+]
+Included = Literal["merged", "expired"]
+Order = Literal["newest", "oldest", "importance", "score", "uses", "type", "category", "subject"]
+# Whether a model made a result, or the rules.
+Method = Literal["rule", "llm"]
+
+
+T = TypeVar("T")
+
+
+class Input(Struct, forbid_unknown_fields=True):
+    """The query or the body of a request; a field that it does not have is refused."""
+
+
+class DryRun(Input):
+    """With `dry_run` nothing is changed, and the answer shows what would be."""
+
+    dry_run: bool = False
+
+
+class Paged(Input):
+    """A part of a list."""
+
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+class PageOf(Struct, Generic[T]):
+    """A part of a list, and the number of all its entries."""
+
+    results: list[T]
+    total: int
+
+
+_PLACE: Final = re.compile(r" - at `\$?\.?(.*)`$")
+# msgspec names neither the values of an enumeration nor the meaning of a pattern.
+_NOT_AMONG: Final = re.compile(
+    r"invalid enum value (?P<value>.*)|expected `str` matching regex .*", re.DOTALL
+)
+
+
+def convert(value: Any, kind: type[T], *, strict: bool = True) -> T:
+    """`value` as a `kind`.
+
+    Raises:
+        InvalidInput: naming the field, what was expected and what was found.
+    """
+    try:
+        return msgspec.convert(value, kind, strict=strict)
+    except msgspec.ValidationError as error:
+        text = str(error)
+        place = _PLACE.search(text)
+        message = _PLACE.sub("", text)
+        message = message[0].lower() + message[1:]
+        if (wrong := _NOT_AMONG.fullmatch(message)) is not None:
+            from .expected import expected  # noqa: PLC0415 - only on a mistake
+
+            if wanted := expected(kind, place.group(1) if place else ""):
+                value = wrong.group("value")
+                message = f"expected {wanted}" + (f" (got {value})" if value else "")
+        field = ".".join(filter(None, (place and place.group(1), _named(message))))
+        where = f"'{field}': " if field else ""
+        raise InvalidInput(f"{where}{message}", field=field or None) from error
+    except RecursionError as error:
+        raise InvalidInput("cannot read the body: it is nested too deeply") from error
+
+
+def _named(message: str) -> str:
+    match = re.search(r"field `([^`]+)`", message)
+    return match.group(1) if match else ""

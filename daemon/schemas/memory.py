@@ -1,0 +1,376 @@
+"""Memories: storing, reading, changing, merging and forgetting them, and their earlier versions.
+
+Times are seconds since the epoch.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from ..memory.records import GivenType, Memory, Metadata, Tier, Type
+from .common import (
+    CategoryPath,
+    Included,
+    Input,
+    Json,
+    Limit,
+    MemoryId,
+    Offset,
+    Order,
+    PageOf,
+    Position,
+    Share,
+    Time,
+    Words,
+    limited_by,
+)
+
+Text = Annotated[str, limited_by("limits.max_text_bytes")]
+
+
+class NewMemory(Input):
+    """A statement to remember. `content` is another name for `text`, `ttl` for `expires`.
+
+    `importance` is 0 to 1, or an integer from 2 to 10, which means tenths; 1 means 0.1 with
+    `content`, else 1.0. The types `fact`, `analysis` and `research` are stored as `semantic`,
+    `conversation` as `episodic`; Tiny Claw's, such as `correction`, are the `event` of an episodic
+    memory, whose importance 1 is 1.0. `expires` may also be a duration such as `7d`. `event` must
+    not be blank. A `pinned` memory stays hot and in the hot state. A `standing` one is in every
+    context block; if it is left out, it follows from the text.
+    """
+
+    text: Text | UnsetType = UNSET
+    content: Text | UnsetType = UNSET
+    type: GivenType | UnsetType = UNSET
+    event: str | UnsetType = UNSET
+    subject: str | UnsetType = UNSET
+    outcome: str | UnsetType = UNSET
+    category: CategoryPath | UnsetType = UNSET
+    tags: list[str] | UnsetType = UNSET
+    importance: float | int | UnsetType = UNSET
+    pinned: bool | UnsetType = UNSET
+    standing: bool | UnsetType = UNSET
+    source: str | UnsetType = UNSET
+    actor: str | UnsetType = UNSET
+    group: str | UnsetType = UNSET
+    position: Position | UnsetType | None = UNSET
+    metadata: Metadata | UnsetType = UNSET
+    data: Json | UnsetType = UNSET
+    expires: Time | UnsetType | None = UNSET
+    ttl: Time | UnsetType | None = UNSET
+    created_at: Time | UnsetType = UNSET
+
+
+class StoreBody(NewMemory, kw_only=True):
+    """A statement to remember, unless its text is known word for word, of the same actor.
+
+    Then that memory counts as used, and gets the tags, references, pin, later expiry and higher
+    importance that are new. `force` stores the statement once more. A turn of a conversation, which
+    has a `position`, is always stored. `user` names the agent, as in `/api/recall`.
+    """
+
+    force: bool = False
+    user: str | None = None
+
+
+class MemoryChanges(NewMemory, kw_only=True):
+    """The changes of a memory; fields left out stay. `merged_into` points to its successor.
+
+    The fields are those of a new memory, with the same limits; at least one is required.
+    """
+
+    merged_into: str | UnsetType | None = UNSET
+
+
+class Batch(Input):
+    """Several memories that are stored together or not at all; known ones as when stored alone."""
+
+    memories: Annotated[list[NewMemory], limited_by("limits.max_batch", least=1)]
+    force: bool = False
+
+
+class FilterFields(Input):
+    """Filters for memories; `include` adds merged and expired ones."""
+
+    standing: bool | None = None
+    category: CategoryPath | None = None
+    tier: Tier | None = None
+    source: str | None = None
+    actor: str | None = None
+    group: str | None = None
+    since: Time | None = None
+    until: Time | None = None
+    min_importance: Share | None = None
+    include: tuple[Included, ...] = ()
+
+
+class ListQuery(FilterFields, kw_only=True):
+    """The memories to list: any of the types and events must match, and all of the tags.
+
+    `url` is any part of a URL that the memory mentions. `merged_into` lists those that were merged
+    into one memory. `reverse` reverses the order.
+    """
+
+    limit: Limit = 50
+    offset: Offset = 0
+    order: Order = "newest"
+    reverse: bool = False
+    type: tuple[Type, ...] = ()
+    event: tuple[str, ...] = ()
+    tag: tuple[str, ...] = ()
+    url: str | None = None
+    archived: bool | None = None
+    merged_into: MemoryId | None = None
+
+
+class MemoryView(Memory, frozen=True, kw_only=True, omit_defaults=False):
+    """A memory as an answer shows it. Times are seconds since the epoch.
+
+    `content` repeats `text` under its other name. `score` and `tier` are those of this moment;
+    `archived` tells whether it has left the warm memories. `superseded_by` names a newer memory
+    that contradicts it; `supersedes`, in the answer to a store, the memories that the new one
+    replaces. `warning` reports a secret in a memory just stored or changed.
+    """
+
+    content: str
+    archived: bool
+    score: float
+    tier: Tier
+    supersedes: list[str] | UnsetType = UNSET
+    warning: str | UnsetType = UNSET
+
+
+class StoredMemory(MemoryView, frozen=True, kw_only=True):
+    """The new memory, or the `known` one that has its text and was strengthened."""
+
+    stored: bool = True
+    known: str | UnsetType = UNSET
+
+
+class MemoryPage(PageOf[MemoryView]):
+    """A page of memories, and the number of all that match."""
+
+
+class Stored(Struct):
+    """The memories of a batch, in its order."""
+
+    results: list[StoredMemory]
+
+
+class Updated(MemoryView, frozen=True, kw_only=True):
+    """The memory as it is now."""
+
+    updated: bool = True
+
+
+class Deleted(Struct):
+    """The memory is deleted; `unmerged` are memories once merged into it, now restored."""
+
+    id: str
+    deleted: bool = True
+    unmerged: tuple[str, ...] | UnsetType = UNSET
+
+
+class Reinforced(Struct):
+    """One more use is counted."""
+
+    id: str
+    access_count: int
+    score: float
+    tier: Tier
+
+
+class ForgetBody(Input):
+    """The memories to forget; with several fields, those that match all.
+
+    `category` is one category and all below it. `query` are words that the text, the subject or the
+    outcome contains, all of them and in any case. `secrets` are memories with a key, a token or a
+    password; as the only field, it also deletes such pairs, replaces such values of the hot state,
+    the tree and the episodes by a mark, and deletes earlier versions of rows with one. Merged and
+    expired memories are included. `dry_run` only counts them and shows the newest.
+    """
+
+    category: CategoryPath | None = None
+    query: Words | None = None
+    secrets: bool = False
+    dry_run: bool = False
+
+
+class Forgotten(Struct):
+    """The number of matching memories; `results` are the newest, as they were before.
+
+    With only `secrets`, `elsewhere` names other places of a secret: "pair KEY", "hot SECTION/KEY",
+    "category PATH", "history KIND/ID", "file PATH".
+    """
+
+    total: int
+    forgotten: bool
+    results: list[MemoryView] = []
+    elsewhere: list[str] | UnsetType = UNSET
+
+
+class TidyPair(Struct):
+    """Two memories by their ids, their relation, and the reasons."""
+
+    older: str
+    newer: str
+    relation: Literal["duplicate", "contradiction"]
+    reasons: tuple[str, ...]
+    older_text: str
+    newer_text: str
+
+
+class Tidied(Struct):
+    """What was or would be done; at most 500 pairs are listed."""
+
+    merged: int
+    superseded: int
+    archived: int
+    examined: int
+    pairs: list[TidyPair]
+
+
+class MergeBody(Input):
+    """The memory to merge into, by its id or a prefix of it."""
+
+    into: MemoryId
+
+
+class Merged(Struct):
+    """Both memories as they are now."""
+
+    kept: MemoryView
+    retired: MemoryView
+
+
+class Unmerged(Struct):
+    """The restored memory, and the memory that it was merged into, if that still exists."""
+
+    restored: MemoryView
+    kept: MemoryView | None
+
+
+class TextBody(Input):
+    """The text to search; only the limit of a body applies."""
+
+    text: Annotated[str, Meta(min_length=1)]
+
+
+class MetadataCounts(Struct):
+    """The number of each."""
+
+    urls_count: int
+    commands_count: int
+    paths_count: int
+
+
+class MetadataFound(Struct):
+    """What was found, in the order of the text."""
+
+    metadata: Metadata
+    summary: MetadataCounts
+
+
+class UrlView(Struct):
+    """A URL, the number of memories that mention it, and the first ten of them by score."""
+
+    url: str
+    count: int
+    memories: list[MemoryView]
+
+
+class UrlPage(PageOf[UrlView]):
+    """A page of URLs, those of the memories with the highest scores first."""
+
+
+# Earlier versions
+
+
+class HistoryQuery(Input):
+    """The versions of one row, by its kind and id, or the latest of all rows.
+
+    With `conflicts` only values that were lost because another device changed the same field.
+    """
+
+    kind: str = "memory"
+    id: str | None = None
+    conflicts: bool = False
+    limit: Annotated[int, Meta(ge=1, le=500)] = 50
+
+
+class VersionView(Struct):
+    """A version that was replaced: when (`at`), by whom, on which device, and why.
+
+    `data` is the whole version; `replaced` names the fields that the next change gave other values,
+    and `after` has those values; a field missing there was removed. `seen_at` is when somebody
+    looked at a value that was lost in a conflict, on any device.
+    """
+
+    number: int
+    kind: str
+    id: str
+    at: float
+    writer: str
+    device: str
+    why: str
+    data: dict[str, Json]
+    replaced: list[str]
+    after: dict[str, Json] = {}
+    seen_at: float | None = None
+
+
+class ConflictsBody(Input):
+    """Which lost values somebody has looked at, by the numbers of their versions."""
+
+    numbers: Annotated[tuple[int, ...], Meta(max_length=1_000)]
+
+
+class ConflictsSeen(Struct):
+    """How many of them were new."""
+
+    seen: int
+
+
+class VersionList(Struct):
+    """Versions, latest first; of one row also the `device` that wrote the current version."""
+
+    results: list[VersionView]
+    device: str | UnsetType = UNSET
+
+
+class UndoBody(Input):
+    """What to undo: the last change of a row, or everything that an author changed since a time.
+
+    `by` is a program (`claude-code`, `cli`), a user (`uid:1000`) or both (`uid:1000 cli`).
+    `number` names an earlier version of the row. With `dry_run` nothing is changed.
+    """
+
+    id: str | None = None
+    kind: str = "memory"
+    number: int | None = None
+    by: str | None = None
+    since: Time | None = None
+    dry_run: bool = False
+
+
+class UndoneRow(Struct):
+    """A row by its kind and id, and what became of it."""
+
+    kind: str
+    id: str
+    result: Literal[
+        "deleted",
+        "put back",
+        "cannot come back: forgotten",
+        "left: others have changed it since",
+        "left: it is in use",
+    ]
+
+
+class Undone(Struct):
+    """The rows that were restored or, if the change created them, deleted; and what was left."""
+
+    results: list[UndoneRow]
+    done: bool

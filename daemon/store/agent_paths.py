@@ -1,0 +1,206 @@
+"""The state folder: its lock, this device's id, the place of each agent, and what all share."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import secrets
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self, TextIO
+
+import msgspec
+
+from ..config.settings import Rules
+from ..errors import AlreadyRunning
+from ..runtime import atomic
+from ..runtime.problems import Problems
+from . import documents
+from .database import FILE_NAME
+from .transaction import Event, Transaction
+
+
+class DeviceId:
+    """The id of this device, in `<state-dir>/device.json`; created, durably, if missing.
+
+    A damaged file is set aside and a new id made: stamps stay ordered by their clock, and the old
+    id only names the origin of older changes.
+
+    Args:
+        state_dir: the folder, which exists.
+    """
+
+    def __init__(self, state_dir: Path) -> None:
+        self._path = state_dir / "device.json"
+        self.id = self._found() or self.renew()
+
+    def renew(self) -> str:
+        """Take another id because another device uses this one. Blocking."""
+        atomic.remove_unfinished(self._path.parent, self._path.name)
+        made = secrets.token_hex(6)
+        content = {"device": made, "created_at": int(time.time())}
+        atomic.write(self._path, json.dumps(content).encode())
+        self.id = made
+        return made
+
+    def _found(self) -> str | None:
+        if not self._path.exists():
+            return None
+        result = _read(self._path)
+        if result is None:
+            atomic.set_aside(self._path, "corrupt")
+        return result
+
+
+def _read(path: Path) -> str | None:
+    try:
+        result = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return None
+    device = result.get("device") if isinstance(result, dict) else None
+    return device if isinstance(device, str) and device else None
+
+
+class StateLock:
+    """An exclusive `flock` on `<state-dir>/lock`, held from construction to `close`.
+
+    The kernel releases it when the process ends, however it ends.
+
+    Raises:
+        AlreadyRunning: another process holds it; the message says which.
+    """
+
+    def __init__(self, state_dir: Path, socket: Path) -> None:
+        self._file = _open(state_dir / "lock")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = self._holder()
+            self._file.close()
+            raise AlreadyRunning(
+                f"cannot use {state_dir}: {holder}",
+                hint="use that one, end it, or start this one with another --state-dir",
+            ) from None
+        self._write(socket)
+
+    def _write(self, socket: Path) -> None:
+        text = json.dumps({"pid": os.getpid(), "socket": str(socket), "since": int(time.time())})
+        # Informational: a full or read-only disk must not prevent reading the memory.
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._file.fileno(), 0)
+            os.write(self._file.fileno(), text.encode())
+
+    def _holder(self) -> str:
+        self._file.seek(0)
+        try:
+            result = json.loads(self._file.read())
+            since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(result["since"]))
+            return f"process {result['pid']} holds it since {since}, on {result['socket']}"
+        except (ValueError, KeyError, TypeError):
+            return "another process holds it"
+
+    def close(self) -> None:
+        """Release the folder."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _open(path: Path) -> TextIO:
+    try:
+        return path.open("a+", encoding="utf-8")
+    except OSError as error:
+        if error.errno != errno.EROFS:
+            raise
+        return path.open(encoding="utf-8")
+
+
+class AgentPaths(msgspec.Struct, frozen=True):
+    """The place of one agent's memory, and the settings for opening it."""
+
+    agent: str
+    folder: Path
+    workspace: Path | None
+    cache_kb: int
+
+    @property
+    def database(self) -> Path:
+        """The database, which is authoritative."""
+        return self.folder / FILE_NAME
+
+    @property
+    def markdown(self) -> Path:
+        """MEMORY.md: in the workspace, where an OpenClaw agent looks for it, if there is one."""
+        if self.workspace is None:
+            return self.folder / documents.MARKDOWN_FILE
+        name = "MEMORY.md" if self.agent == "default" else f"MEMORY-{self.agent}.md"
+        return self.workspace / name
+
+    @property
+    def pages(self) -> tuple[Path, ...]:
+        """The pages that people write beside the notes: MEMORY.md and USER.md."""
+        return self.markdown, self.markdown.with_name("USER.md")
+
+
+class Importer(Protocol):
+    """Takes over the files of other tools, of earlier runs, or a damaged database."""
+
+    def is_there(self, place: AgentPaths) -> bool:
+        """Whether the folder or the workspace has files to take over."""
+
+    def take_over(self, tx: Transaction, place: AgentPaths, damaged: Path | None) -> dict[str, Any]:
+        """Apply everything readable; return a report of what was applied, and what was not.
+
+        Args:
+            tx: of the new database.
+            place: where the files are.
+            damaged: a database that can no longer be opened.
+        """
+
+
+class FailedSyncs:
+    """How many syncs of the whole file system have failed, for the writers of all agents."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def note(self) -> None:
+        """Count one more; on any thread, before anything else is synced there."""
+        self.count += 1
+
+
+class StoreContext(msgspec.Struct, frozen=True):
+    """What every agent's store shares with the daemon.
+
+    Attributes:
+        since: when the daemon started. A database that was last checked before that is checked
+            again when it is opened: the disk may have changed it meanwhile.
+    """
+
+    threads: Executor
+    problems: Problems
+    now: Callable[[], float]
+    publish: Callable[[str, Event], None]
+    outgoing: Callable[[str, frozenset[str]], None]
+    rules: Callable[[], Rules]
+    importer: Importer
+    device: DeviceId
+    readers: int
+    state_file_delay_seconds: Callable[[], float]
+    since: float = 0.0
+    failed_syncs: FailedSyncs = msgspec.field(default_factory=FailedSyncs)

@@ -1,0 +1,431 @@
+"""Erases what was deleted from an agent's files, soon after the commit, while it is in use."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import sqlite3
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import msgspec
+
+from ..errors import ShuttingDown, ThermoclineError
+from ..memory.agent_files import EPISODES
+from ..memory.similarity import text_digest, words
+from ..memory.tree import ROOT, ancestors, title
+from ..runtime import atomic, line_file
+from ..runtime.os_errors import translate_os
+from . import agent_entries, full_text, history, hot_rows, memory_rows, notes, rows, tree_rows
+from .agent_entries import OwnEntry
+from .agent_paths import AgentPaths
+from .transaction import DeletedMemory, Transaction
+from .writer import Committed
+
+if TYPE_CHECKING:
+    from .agent_paths import AgentPaths
+
+
+# A shorter text may stand anywhere by chance.
+_LEAST_WORDS: Final = 3
+# Copies that the daemon makes of its own files in an agent's folder.
+_COPIES: Final = (
+    "*.changed-*",
+    "before-takeover-*/*",
+    "before-rebuild-*/*",
+    "takeover-report.json",
+)
+_DATABASE_COPIES: Final = ("memory.db.v[0-9]*", "memory.db.corrupt-*")
+_PART: Final = 1_048_576
+# Not within a longer word; a line break in JSON ends with a letter.
+_ALONE: Final = rb"(?:(?<!\w)|(?<=\\[nrt]))%b(?!\w)"
+
+
+class Traces:
+    """The texts of forgotten memories.
+
+    Args:
+        forgotten: the memories.
+    """
+
+    def __init__(self, forgotten: Iterable[DeletedMemory]) -> None:
+        self.texts = sorted(
+            {
+                text
+                for deleted_memory in forgotten
+                if (text := deleted_memory.text.strip().rstrip(".!"))
+                and len(words(text)) >= _LEAST_WORDS
+            },
+            key=len,
+            reverse=True,
+        )
+        # Versions of a log have most of their lines in common.
+        self._lines: dict[str, str | None] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.texts)
+
+    def removed(self, text: str) -> str:
+        """`text` without the forgotten ones."""
+        for item in self.texts:
+            if item in text:
+                text = re.sub(rf"(?<!\w){re.escape(item)}(?!\w)[.!]?\s*", "", text)
+        return text
+
+    def removed_from(self, value: Any) -> Any:
+        """A value of the hot state without the texts; None if nothing else is left of it."""
+        if isinstance(value, str):
+            rest = self.removed(value)
+            return value if rest == value else rest.strip() or None
+        if isinstance(value, list):
+            left = [item for item in map(self.removed_from, value) if item is not None]
+            return left or (None if value else value)
+        if isinstance(value, dict):
+            items = {name: self.removed_from(one) for name, one in value.items()}
+            is_gone = items.get("text") is None and value.get("text") is not None
+            return None if is_gone else items
+        return value
+
+    def removed_from_log(self, content: str) -> str:
+        """The lines of a log of episodes without the texts and their tags; empty lines go."""
+        lines = content.split("\n")
+        for line in lines:
+            if line not in self._lines:
+                self._lines[line] = self._removed_from_line(line)
+        return "\n".join(rest for line in lines if (rest := self._lines[line]) is not None)
+
+    def _removed_from_line(self, line: str) -> str | None:
+        try:
+            episode = msgspec.json.decode(line, type=dict[str, Any])
+        except (msgspec.DecodeError, UnicodeError):
+            return line
+        summary = episode.get("summary")
+        if not isinstance(summary, str) or (rest := self.removed(summary)) == summary:
+            return line
+        tags, gone = episode.get("tags"), "\n".join(self.texts).casefold()
+        if isinstance(tags, list):
+            left = rest.casefold()
+            episode["tags"] = [tag for tag in tags if _has(left, tag) or not _has(gone, tag)]
+        episode["summary"] = rest.strip()
+        return msgspec.json.encode(episode).decode() if rest.strip() else None
+
+    def needles(self) -> list[bytes]:
+        """The texts as they stand in files: plain, and within JSON in either way to write it."""
+        forms = {
+            form
+            for text in self.texts
+            for form in (
+                text.encode(errors="surrogateescape"),
+                msgspec.json.encode(text)[1:-1],
+                _ascii_json(text),
+            )
+        }
+        return sorted(forms, key=len, reverse=True)
+
+
+def erase(tx: Transaction) -> None:
+    """Erase the traces of the transaction's forgotten memories from the database."""
+    # What another memory still says is not forgotten.
+    tx.forgotten = [
+        deleted_memory
+        for deleted_memory in tx.forgotten
+        if not _is_said(tx.db, deleted_memory.text)
+    ]
+    for category in {item.category for item in tx.forgotten}:
+        _remove_unused(tx, category)
+    traces = Traces(tx.forgotten)
+    if not traces:
+        return
+    row = rows.load(tx.db, notes.KIND, EPISODES)
+    if row is not None and (text := traces.removed_from_log(row.data["text"])) != row.data["text"]:
+        rows.write(tx, notes.KIND, EPISODES, {**row.data, "text": text}, why="forgotten")
+    _erase_hot(tx, traces)
+    _erase_versions(tx, traces)
+    _erase_turns(tx, traces)
+
+
+def in_entries(db: sqlite3.Connection, traces: Traces) -> bool:
+    """Whether the copy of the episodes has one of the texts."""
+    return len(_entries_without(db, traces)) < agent_entries.count(db, "episodes")
+
+
+def erase_entries(tx: Transaction, traces: Traces) -> None:
+    """Remove the copies of episodes with the texts; the file's lines are read again."""
+    agent_entries.keep_only(tx, "episodes", _entries_without(tx.db, traces))
+
+
+def _entries_without(db: sqlite3.Connection, traces: Traces) -> list[OwnEntry]:
+    entries = agent_entries.every(db, "episodes")
+    return [entry for entry in entries if traces.removed(entry.item.text) == entry.item.text]
+
+
+def erase_from_files(place: AgentPaths, traces: Traces) -> None:
+    """Erase the texts from the file of episodes and from the daemon's own copies. Blocking.
+
+    A copy of the whole database in which a text is found is removed.
+
+    Raises:
+        Conflict, OSError: a file cannot be written.
+    """
+    needles = traces.needles()
+    for path in {*_copies(place)}:
+        data = path.read_bytes()
+        clean = data
+        for needle in needles:
+            # Of the same length, so that what is around it stays as it is.
+            clean = re.sub(_ALONE % re.escape(needle), b" " * len(needle), clean)
+        if clean != data:
+            atomic.write(path, clean, path.stat().st_mode & 0o777)
+    for pattern in _DATABASE_COPIES:
+        for path in filter(_is_file, place.folder.glob(pattern)):
+            if _holds(path, needles):
+                path.unlink()
+    log = (place.workspace or place.folder) / EPISODES
+    rewrite(log, traces.removed_from_log)
+
+
+def rewrite(path: Path, change: Callable[[str], str], *, dry_run: bool = False) -> bool:
+    """Change the content of a log under its lock; whether it is changed. Blocking."""
+    if not path.is_file():
+        return False
+    # A line added meanwhile must not be lost.
+    with line_file.locked(path.parent):
+        data = path.read_bytes()
+        clean = change(data.decode(errors="surrogateescape")).encode(errors="surrogateescape")
+        if clean != data and not dry_run:
+            atomic.write(path, clean, path.stat().st_mode & 0o777)
+    return clean != data
+
+
+def _is_said(db: sqlite3.Connection, text: str) -> bool:
+    result = db.execute("SELECT 1 FROM memories WHERE digest = ? LIMIT 1", (text_digest(text),))
+    return result.fetchone() is not None
+
+
+def _remove_unused(tx: Transaction, category: str) -> None:
+    """Remove categories that were made for forgotten memories and hold nothing any more."""
+    for path in (category, *reversed([*ancestors(category)])):
+        row = rows.load(tx.db, tree_rows.KIND, path)
+        if path == ROOT or row is None or row.clocks.latest[0] or row.data["desc"] != title(path):
+            return
+        if tree_rows.is_used(tx.db, path):
+            return
+        rows.write(tx, tree_rows.KIND, path, None)
+        rows.erase(tx, tree_rows.KIND, path)
+        if tx.db.execute("SELECT 1 FROM meta WHERE key = 'link'").fetchone() is None:
+            # No other device knows it: its name need not be kept either.
+            for table in ("rows", "outbox"):
+                tx.db.execute(f"DELETE FROM {table} WHERE kind = 'category' AND id = ?", (path,))
+
+
+def _erase_hot(tx: Transaction, traces: Traces) -> None:
+    """Erase the texts from the hot state, which takes wishes out of conversations."""
+    for key, data in rows.live_rows(tx.db, hot_rows.KIND):
+        entry = msgspec.json.decode(data, type=dict[str, Any])
+        value = traces.removed_from(entry.get("value"))
+        if value is None and entry.get("value") is not None:
+            rows.write(tx, hot_rows.KIND, key, None)
+        elif value != entry.get("value"):
+            rows.write(tx, hot_rows.KIND, key, {**entry, "value": value}, why="forgotten")
+
+
+def _erase_versions(tx: Transaction, traces: Traces) -> None:
+    """Rewrite the versions of the episodes; delete versions of other rows with the texts."""
+    result = tx.db.execute(
+        "SELECT number, data FROM history WHERE kind = 'note' AND id = ? AND data IS NOT NULL",
+        (EPISODES,),
+    )
+    for number, data in result.fetchall():
+        version = msgspec.json.decode(data, type=dict[str, Any])
+        text = traces.removed_from_log(version["text"])
+        if text != version["text"]:
+            tx.db.execute(
+                "UPDATE history SET data = ? WHERE number = ?",
+                (msgspec.json.encode({**version, "text": text}).decode(), number),
+            )
+    needles = [msgspec.json.encode(text)[1:-1].decode() for text in traces.texts]
+    result = tx.db.execute(
+        "SELECT number, data FROM history WHERE kind NOT IN ('memory', 'pair', 'note')"
+        " AND data IS NOT NULL"
+    )
+    for number, data in result.fetchall():
+        if any(needle in data for needle in needles):
+            tx.db.execute("DELETE FROM history WHERE number = ?", (number,))
+            tx.db.execute("UPDATE outbox SET base = NULL WHERE base = ?", (number,))
+    for key, data in rows.live_rows(tx.db, history.LOST):
+        lost = msgspec.json.decode(data, type=dict[str, Any])
+        if lost["of"] != memory_rows.KIND.name and any(
+            item in str(lost["data"]) for item in needles
+        ):
+            rows.write(tx, history.LOST, key, None)
+
+
+def _erase_turns(tx: Transaction, traces: Traces) -> None:
+    rows = tx.db.execute("SELECT conversation, position, text FROM turns").fetchall()
+    for conversation, position, text in rows:
+        if (rest := traces.removed(text)) != text:
+            tx.db.execute(
+                "UPDATE turns SET text = ? WHERE conversation = ? AND position = ?",
+                (rest, conversation, position),
+            )
+    entries = tx.db.execute("SELECT id, entry FROM conversations WHERE entry IS NOT NULL")
+    for key, entry in entries.fetchall():
+        if (rest := traces.removed_from_log(entry)) != entry:
+            tx.db.execute("UPDATE conversations SET entry = ? WHERE id = ?", (rest or None, key))
+
+
+def _copies(place: AgentPaths) -> Iterator[Path]:
+    named = [(place.folder, pattern) for pattern in _COPIES]
+    for folder, pattern in (*named, (place.markdown.parent, f"{place.markdown.name}.changed-*")):
+        yield from filter(_is_file, folder.glob(pattern))
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _holds(path: Path, needles: Sequence[bytes]) -> bool:
+    longest = max(map(len, needles), default=1)
+    end = b""
+    with path.open("rb") as file:
+        while part := file.read(_PART):
+            if any(needle in end + part for needle in needles):
+                return True
+            end = part[-longest:]
+    return False
+
+
+def _ascii_json(text: str) -> bytes:
+    return b"".join(
+        char.encode() if char.isascii() else char.encode("unicode_escape") for char in text
+    )
+
+
+def _has(text: str, tag: object) -> bool:
+    return isinstance(tag, str) and tag.casefold() in text
+
+
+_log = logging.getLogger(__name__)
+# Several deletions share a pass, which may rewrite the index.
+_DELAY_SECONDS: Final = 0.5
+_PAUSE_SECONDS: Final = 40.0
+# A reader that began before needs the log; it is tried again after this, at most.
+_LONGEST_WAIT: Final = 1.0
+_CLOSING_SECONDS: Final = 2.0
+
+
+class _Store(Protocol):
+    """The part of an agent's store that is needed here."""
+
+    async def write(self, operation: Callable[..., Any]) -> Any:
+        """Run an operation in a commit."""
+
+    async def read(self, read: Callable[[sqlite3.Connection], Any]) -> Any:
+        """Read in a snapshot."""
+
+
+class Erasure:
+    """Erases traces of forgotten memories, words of deleted texts, and the database's log.
+
+    Deleted content is overwritten in the database by its commit. Its words stay in the full text
+    until that is merged, and the log has copies of all pages until it is emptied.
+
+    Args:
+        place: of the agent.
+        store: its memory.
+        truncate_log: empties the log; False: a reader needs it.
+    """
+
+    def __init__(
+        self, place: AgentPaths, store: _Store, truncate_log: Callable[[], Awaitable[bool]]
+    ) -> None:
+        self._place = place
+        self._store = store
+        self._truncate_log = truncate_log
+        self._forgotten: list[DeletedMemory] = []
+        self._is_due = False
+        self._last = -_PAUSE_SECONDS
+        self._task: asyncio.Task[None] | None = None
+        self._busy = asyncio.Lock()
+
+    def note(self, committed: Committed) -> None:
+        """Erase what a commit has deleted, soon."""
+        self._forgotten += committed.forgotten
+        if committed.erased:
+            self.request()
+
+    def request(self) -> None:
+        """Start a pass soon."""
+        self._is_due = True
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(
+                self._run(), name=f"erasure of {self._place.agent}"
+            )
+
+    async def finish(self) -> None:
+        """Erase what is due, before the database is closed, which removes the log."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._is_due:
+            with suppress(ThermoclineError, TimeoutError):
+                async with asyncio.timeout(_CLOSING_SECONDS):
+                    await self.erase_traces()
+                    await self.merge_words()
+
+    async def erase_traces(self) -> None:
+        """Erase the texts of forgotten memories from the files of the agent.
+
+        Raises:
+            ThermoclineError: a file cannot be written; the next pass tries again.
+        """
+        async with self._busy:
+            number = len(self._forgotten)
+            traces = Traces(self._forgotten)
+            if traces:
+                try:
+                    await asyncio.to_thread(erase_from_files, self._place, traces)
+                except OSError as error:
+                    raise translate_os(error, self._place.folder) from error
+                if await self._store.read(partial(in_entries, traces=traces)):
+                    await self._store.write(partial(erase_entries, traces=traces))
+            del self._forgotten[:number]
+
+    async def merge_words(self) -> None:
+        """Merge the full text, which removes the words of deleted texts."""
+        # Bounded: under load every step finds new segments and deleted texts.
+        for _ in range(await self._store.read(full_text.steps)):
+            if not await self._store.read(full_text.needs_merge):
+                break
+            await self._store.write(full_text.merge)
+
+    async def _run(self) -> None:
+        while self._is_due:
+            wait = self._last + _PAUSE_SECONDS - time.monotonic()
+            await asyncio.sleep(max(_DELAY_SECONDS, wait))
+            self._last = time.monotonic()
+            self._is_due = False
+            try:
+                await self.erase_traces()
+                await self.merge_words()
+                await self._empty_log()
+            except ShuttingDown:
+                self._is_due = True
+                return
+            except ThermoclineError as error:
+                self._is_due = True
+                _log.info("erasing again later: %s", error, extra={"action": "erasure_delayed"})
+            except asyncio.CancelledError:
+                self._is_due = True
+                raise
+
+    async def _empty_log(self) -> None:
+        wait = 0.01
+        while not await self._truncate_log():
+            await asyncio.sleep(wait)
+            wait = min(_LONGEST_WAIT, 2 * wait)

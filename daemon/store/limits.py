@@ -1,0 +1,135 @@
+"""Keeping a memory within its limits, as the last step before every commit."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+
+from ..config.settings import Rules
+from ..memory import tree as trees
+from ..memory.scoring import WarmEntry, entry_score, expired_from_warm, overflow
+from . import erasure, experiences, hot_rows, memories, metrics, tree_rows
+from .memory_rows import index_new
+from .transaction import Transaction
+
+# A larger number would delay the other callers of the commit.
+_EXPIRED_AT_ONCE = 500
+# Beyond the cap some extra room is made, so that not every commit has to make some.
+_FILL = 0.9
+
+
+def enforce_limits(tx: Transaction) -> None:
+    """Enforce the caps that the transaction may have exceeded, and write the clock.
+
+    No memory is dropped: what leaves warm is archived, what leaves the tree is filed under its
+    parent. Only expired memories are deleted.
+    """
+    forget_expired(tx)
+    if tx.forgotten:
+        erasure.erase(tx)
+    if tx.settle_hot:
+        hot_rows.save(tx, hot_rows.load(tx.db))
+    if tx.settle_tree:
+        _settle_tree(tx)
+    if tx.settle_warm:
+        _settle_warm(tx)
+    if tx.ticked or tx.counted:
+        # The clock too, so that no stamp is issued twice, even if the wall clock is set back.
+        metrics.note_clock_state(tx)
+    index_new(tx)
+
+
+def forget_expired(tx: Transaction) -> int:
+    """Delete expired memories, and return how many."""
+    if tx.now < tx.cache.next_expiry:
+        return 0
+    rows = tx.db.execute(
+        "SELECT id FROM memories WHERE expires_at IS NOT NULL AND expires_at <= ? LIMIT ?",
+        (tx.now, _EXPIRED_AT_ONCE),
+    ).fetchall()
+    for (key,) in rows:
+        memories.expire(tx, memories.find(tx.db, key))
+    (first,) = tx.db.execute(
+        "SELECT min(expires_at) FROM memories WHERE expires_at IS NOT NULL"
+    ).fetchone()
+    tx.cache.next_expiry = math.inf if first is None else first
+    return len(rows)
+
+
+def warm_bytes(db: sqlite3.Connection) -> int:
+    """The size of all warm memories as compact JSON, which their cap limits."""
+    total, number = db.execute(
+        "SELECT total(size), count(*) FROM memories WHERE archived_at IS NULL"
+    ).fetchone()
+    # A list of n records: brackets around, commas between.
+    return int(total + max(0, number - 1) + 2)
+
+
+def _settle_warm(tx: Transaction) -> None:
+    if warm_bytes(tx.db) <= tx.rules.warm.max_bytes:
+        return
+    room = int(tx.rules.warm.max_bytes * _FILL)
+    leaving = overflow(warm_entries(tx.db), room, tx.now, tx.rules.scoring)
+    memories.archive(tx, leaving)
+
+
+def warm_floor(db: sqlite3.Connection, now: float, rules: Rules) -> float | None:
+    """The score below which a new memory would leave warm at once; None: there is room."""
+    if warm_bytes(db) <= rules.warm.max_bytes * _FILL:
+        return None
+    return min(entry_score(entry, now, rules.scoring) for entry in warm_entries(db))
+
+
+def archive_faded(tx: Transaction) -> int:
+    """Archive memories past the retention with scores below the threshold; return how many."""
+    return memories.archive(tx, faded(tx.db, tx.now, tx.rules))
+
+
+def enforce_all_limits(tx: Transaction) -> None:
+    """Apply all limits in force, which may have changed."""
+    archive_faded(tx)
+    experiences.follow_settings(tx)
+    hot_rows.save(tx, hot_rows.load(tx.db))
+    tx.settle_warm = tx.settle_tree = True
+
+
+def is_due(db: sqlite3.Connection, now: float, rules: Rules) -> bool:
+    """Whether a memory has faded out of warm, or expired."""
+    expired = db.execute(
+        "SELECT 1 FROM memories WHERE expires_at IS NOT NULL AND expires_at <= ? LIMIT 1", (now,)
+    ).fetchone()
+    return expired is not None or bool(faded(db, now, rules))
+
+
+def faded(db: sqlite3.Connection, now: float, rules: Rules) -> list[str]:
+    """The ids of the warm memories past the retention that score below the threshold."""
+    return expired_from_warm(
+        warm_entries(db),
+        now,
+        rules.scoring,
+        rules.warm,
+    )
+
+
+def warm_entries(db: sqlite3.Connection) -> list[WarmEntry]:
+    """The data of each warm memory that the warm cap needs."""
+    rows = db.execute(
+        "SELECT id, size, importance, created_at, access_count, pinned FROM memories"
+        " WHERE archived_at IS NULL"
+    )
+    return [
+        WarmEntry(key, size, importance, at, count, pinned=bool(pinned))
+        for key, size, importance, at, count, pinned in rows
+    ]
+
+
+def _settle_tree(tx: Transaction) -> None:
+    before = tree_rows.load(tx.db)
+    fitted = trees.fit(before, tx.rules.tree, tx.now, keep=tx.keep_category)
+    if not fitted.merges:
+        return
+    for old, new in fitted.merges:
+        if new != trees.ROOT:
+            tree_rows.ensure(tx, new)
+        memories.relabel(tx, old, new)
+    tree_rows.save(tx, before, fitted.tree)

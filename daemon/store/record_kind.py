@@ -1,0 +1,248 @@
+"""Kinds of rows whose content is a struct: reading, paging, checking and full text, from data."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+
+from thermocline.sync import Fields, Row
+
+from ..errors import NotFound
+from ..memory.checks import check_data, check_short, check_text, check_time
+from . import full_text, rows
+from .rows import Kind
+from .transaction import IndexEntry, Transaction
+
+T = TypeVar("T", bound=msgspec.Struct)
+# Called with a value that another device or program wrote and the name of its field.
+Check = Callable[[Any, str], object]
+# Received values are not cut: other devices may allow longer texts.
+_ANY_SIZE: Final = 1 << 62
+
+
+def is_text(value: str, field: str) -> None:
+    """Refuse what is not a text that says something."""
+    check_text(value, _ANY_SIZE, field=field)
+
+
+def is_short(value: str, field: str) -> None:
+    """Refuse what is not a name, which may be blank."""
+    check_short(value, field, _ANY_SIZE)
+
+
+def is_json(value: Any, field: str) -> None:
+    """Refuse what is not JSON that can be stored."""
+    check_data(value, _ANY_SIZE, field=field)
+
+
+class Projection(msgspec.Struct, frozen=True, kw_only=True):
+    """A table with the values by which recall and lists select records, and their full text.
+
+    Attributes:
+        table: its column `row` numbers the texts of the index.
+        index: the full-text index.
+        columns: the columns besides `row` and the id, which are attributes of the record.
+        texts: the attributes that are indexed.
+        told_at: the attribute with the time that "tomorrow" in the texts is relative to.
+        includes: whether a record is in the table.
+        before: called before a record is projected.
+    """
+
+    table: str
+    index: str
+    columns: tuple[str, ...]
+    texts: tuple[str, ...]
+    told_at: str
+    includes: Callable[[Any], bool] = lambda _: True
+    before: Callable[[Transaction], None] = lambda _: None
+
+
+class RecordKind(Generic[T]):
+    """A kind of row that holds structs `T`, whose first field is the id of the row.
+
+    Args:
+        name: of the kind.
+        struct: the type of a record; fields that a row lacks have their defaults.
+        missing: the message of `NotFound`, with `{}` for the id; `field`: the field at fault.
+        checks: by field, what refuses a value that came from elsewhere. Times are always checked.
+        projection: the table of the records that recall finds, if it finds any.
+        id_of: the first field of a record, from the id of its row.
+        **kind: more of `Kind`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        struct: type[T],
+        *,
+        missing: str = "no {} is stored",
+        field: str = "id",
+        checks: Mapping[str, Check] | None = None,
+        projection: Projection | None = None,
+        id_of: Callable[[str], str] = str,
+        **kind: Any,
+    ) -> None:
+        self._struct, self._missing, self._field = struct, missing, field
+        self._key, *self._fields = struct.__struct_fields__
+        self._id_of = id_of
+        self._checks: dict[str, Check] = {
+            field_name: _check_time
+            for field_name in self._fields
+            if field_name == "at" or field_name.endswith("_at")
+        } | dict(checks or {})
+        self._projection = projection
+        self._from = f"rows WHERE kind = '{name}' AND live AND"
+        if projection is not None:
+            kind |= {"applied": self._project, "reindex": self.reindex}
+            # A plain join would read all rows; unless a condition needs it, this one is left out.
+            self._from = (
+                f"{projection.table} AS t LEFT JOIN rows"
+                f" ON kind = '{name}' AND rows.id = t.{self._key} WHERE"
+            )
+        self.kind = Kind(name=name, fields=frozenset(self._fields), check=self._check, **kind)
+
+    def of(self, key: str, data: Fields) -> T:
+        """The record in a row."""
+        fields = {name: data[name] for name in self._fields if name in data}
+        return msgspec.convert({**fields, self._key: self._id_of(key)}, self._struct)
+
+    def find(self, db: sqlite3.Connection, key: str) -> T | None:
+        """The record with this id, if it exists."""
+        row = rows.load(db, self.kind, key)
+        return None if row is None else self.of(key, row.data)
+
+    def get(self, db: sqlite3.Connection, key: str) -> T:
+        """The record with this id.
+
+        Raises:
+            NotFound: it does not exist.
+        """
+        if (record := self.find(db, key)) is None:
+            raise NotFound(self._missing.format(key), field=self._field)
+        return record
+
+    def select(
+        self, db: sqlite3.Connection, where: str, order: str = "rows.id", **values: object
+    ) -> list[T]:
+        """The records that fit a condition in SQL on `rows`, and on `t`, the projection."""
+        cursor = db.execute(
+            f"SELECT rows.id, data FROM {self._from} {where} ORDER BY {order}", values
+        )
+        return [self.of(key, msgspec.json.decode(data)) for key, data in cursor]
+
+    def count(self, db: sqlite3.Connection, where: str = "true", **values: object) -> int:
+        """The number of records that fit a condition."""
+        cursor = db.execute(f"SELECT count(*) FROM {self._from} {where}", values)
+        return int(cursor.fetchone()[0])
+
+    def page(
+        self,
+        db: sqlite3.Connection,
+        where: str,
+        order: str,
+        limit: int,
+        offset: int,
+        **values: object,
+    ) -> tuple[list[T], int]:
+        """A page of the records that fit a condition, and the number of all that fit."""
+        paged = f"{order} LIMIT :limit OFFSET :offset"
+        records = self.select(db, where, paged, limit=limit, offset=offset, **values)
+        return records, self.count(db, where, **values)
+
+    def at_rows(self, db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, T]:
+        """The records in these rows of the full-text index, by row."""
+        cursor = db.execute(
+            f"SELECT row, rows.id, data FROM {self._from} row IN (SELECT value FROM json_each(?))",
+            (msgspec.json.encode(numbers).decode(),),
+        )
+        return {row: self.of(key, msgspec.json.decode(data)) for row, key, data in cursor}
+
+    def put(
+        self, tx: Transaction, record: T, *, key: str = "", new: bool = False, why: str = ""
+    ) -> T:
+        """Store a record; fields that are None are left out.
+
+        Args:
+            tx: the transaction.
+            record: what to store.
+            key: the id of its row; by default its first field.
+            new: whether the id must not be in use.
+            why: the reason to record in the history.
+
+        Raises:
+            Conflict: the record should be new, and its id is in use.
+        """
+        key = key or getattr(record, self._key)
+        values = {name: getattr(record, name) for name in self._fields}
+        data = {name: value for name, value in values.items() if value is not None}
+        rows.write(tx, self.kind, key, msgspec.to_builtins(data), new=new, why=why)
+        return record
+
+    def delete(self, tx: Transaction, key: str) -> None:
+        """Delete a record.
+
+        Raises:
+            NotFound: it does not exist.
+        """
+        self.get(tx.db, key)
+        rows.write(tx, self.kind, key, None)
+
+    def reindex(self, tx: Transaction) -> None:
+        """Rebuild the projection and its full text."""
+        assert self._projection is not None
+        full_text.clear(tx, self._projection.index)
+        tx.db.execute(f"DELETE FROM {self._projection.table}")
+        for row in self.kind.table.every(tx.db, self.kind.name):
+            self._project(tx, None, row)
+
+    def _project(self, tx: Transaction, before: Row | None, after: Row) -> None:
+        projection = self._projection
+        assert projection is not None
+        projection.before(tx)
+        table, index = projection.table, projection.index
+        old, new = self._included(before), self._included(after)
+        if new is None:
+            if old is not None:
+                sql = f"DELETE FROM {table} WHERE {self._key} = ? RETURNING row"
+                number = tx.db.execute(sql, (getattr(old, self._key),)).fetchone()[0]
+                full_text.remove(tx, index, number, self._texts(old))
+            return
+        names = (self._key, *projection.columns)
+        number = tx.db.execute(
+            f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+            f" ON CONFLICT ({self._key}) DO UPDATE SET"
+            f" {', '.join(f'{name} = excluded.{name}' for name in names[1:])} RETURNING row",
+            attrgetter(*names)(new),
+        ).fetchone()[0]
+        if old is not None and self._texts(old) == self._texts(new):
+            return
+        if old is not None:
+            full_text.remove(tx, index, number, self._texts(old))
+        told_at = getattr(new, projection.told_at)
+        full_text.add(tx, index, [IndexEntry(number, self._texts(new), told_at)])
+
+    def _included(self, row: Row | None) -> T | None:
+        """The record of a row, if it belongs into the projection."""
+        if row is None or not self.kind.lives(row):
+            return None
+        record = self.of(row.id, row.data)
+        assert self._projection is not None
+        return record if self._projection.includes(record) else None
+
+    def _texts(self, record: T) -> tuple[str, ...]:
+        assert self._projection is not None
+        return tuple(getattr(record, name) for name in self._projection.texts)
+
+    def _check(self, row: Row) -> None:
+        record = self.of(row.id, row.data)
+        for name, check in self._checks.items():
+            check(getattr(record, name), name)
+
+
+def _check_time(value: float | None, field: str) -> None:
+    if value is not None:
+        check_time(value, field=field)

@@ -1,0 +1,246 @@
+"""Finding the memories that say the same as a new one, or that it replaces; and storing it.
+
+Inside a transaction the answer holds until the commit, so storing only what is not found stores
+nothing twice. `said_already` needs the index of the transaction's own memories: `index_new`.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from ..language.comparison import is_duplicate, judge_pair
+from ..language.facets import content_terms
+from ..language.normal_form import LONGEST, is_interchangeable, negations
+from ..language.replacing import may_be_replaced, terms_to_look_up
+from ..memory.indexing import index_text
+from ..memory.records import DEFAULT_CATEGORY, Memory, outranks
+from ..memory.similarity import exact_key, text_digest
+from ..memory.stemming import STOP_WORDS
+from . import memories, memory_rows, merging
+from .memory_rows import FIELDS, SELECT, from_row
+from .transaction import Transaction
+
+_MARKS: Final = ".,;:!?()[]{}*_~<>/|-"
+# The first would end the quoted word; the rest are in "isn't", which may be written "is not".
+_QUOTES: Final = re.compile("[\"\0]|\\S*['’]\\S*")
+# The longest words are the rarest; this many identify nearly any text.
+_WORDS: Final = 8
+_CANDIDATES: Final = 64
+
+
+def find_same(
+    db: sqlite3.Connection, text: str, now: float, *, turns: bool = True
+) -> Memory | None:
+    """A memory with the same text except for case, blanks and closing full stops.
+
+    It needs no index of the transaction's own memories. Archived and merged memories are included,
+    expired ones are not; turns of conversations only if `turns`.
+    """
+    return next(_with_text(db, text, now, turns=turns), None)
+
+
+def known_word_for_word(db: sqlite3.Connection, memory: Memory) -> Memory | None:
+    """The memory that has the text of `memory` except for blanks, said by the same actor.
+
+    It still holds: it is not superseded. The one that it was merged into takes its place. A turn of
+    a conversation is never known.
+    """
+    if memory.position is not None:
+        return None
+    words = memory.text.split()
+    for other in _with_text(db, memory.text, memory.updated_at, turns=False):
+        if other.text.split() != words or other.actor != memory.actor:
+            continue
+        kept = merging.successor(db, other.id)
+        if kept is not None and kept.superseded_by is None:
+            return kept
+    return None
+
+
+def said_already(db: sqlite3.Connection, memory: Memory) -> Memory | None:
+    """The memory that says the same as `memory`, whatever their ids.
+
+    This includes one that would be merged with it; a turn is never a duplicate.
+    """
+    result = find_same(db, memory.text, memory.updated_at, turns=False)
+    if result is not None:
+        return result
+    for other in _with_telling_words(db, memory.text):
+        same = other.text.strip().lower() == memory.text.strip().lower()
+        if same and other.position is None:
+            return other
+        if is_duplicate(other, memory):
+            return other
+    return None
+
+
+def is_known(db: sqlite3.Connection, memory: Memory) -> bool:
+    """Whether `memory` says nothing new, or was deleted under its id."""
+    if memory_rows.KIND.load(db, memory.id) is not None:
+        return True
+    return said_already(db, memory) is not None
+
+
+def _with_text(db: sqlite3.Connection, text: str, now: float, *, turns: bool) -> Iterator[Memory]:
+    key = exact_key(text)
+    rows = db.execute(f"{SELECT} WHERE digest = ? ORDER BY row", (text_digest(text),)).fetchall()
+    for memory in map(from_row, rows):
+        is_meant = turns or memory.position is None
+        if is_meant and exact_key(memory.text) == key and not memory.expired(now):
+            yield memory
+
+
+def _with_telling_words(db: sqlite3.Connection, text: str) -> Iterator[Memory]:
+    """Memories that have all the telling words of `text`, newest first."""
+    telling = sorted(set(_telling(text)), key=lambda word: (-len(word), word))[:_WORDS]
+    if not telling:
+        return iter(())
+    words = " ".join(f'"{word}"' for word in telling)
+    return _matching(db, words, f"ORDER BY rowid DESC LIMIT {_CANDIDATES}")
+
+
+def _matching(db: sqlite3.Connection, query: str, order: str) -> Iterator[Memory]:
+    rows = db.execute(
+        f"{SELECT} WHERE row IN (SELECT rowid FROM memory_fts WHERE memory_fts MATCH ? {order})",
+        (query,),
+    )
+    return map(from_row, rows.fetchall())
+
+
+def _telling(text: str) -> Iterator[str]:
+    """The words of `text` as the index splits them.
+
+    Words that may change while the statement stays the same are left out.
+    """
+    for chunk in index_text(text).split():
+        word = _QUOTES.sub(" ", chunk).strip()
+        small = word.strip(_MARKS).lower()
+        if any(map(str.isalnum, word)) and not (
+            small in STOP_WORDS or small in negations() or is_interchangeable(small)
+        ):
+            yield word
+
+
+# The maximum number of texts that are compared.
+_COMPARED: Final = 20
+# The newest texts that are read for a word; a word in more is a poor guide.
+_OF_A_WORD: Final = 32
+_TEXT: Final = FIELDS.index("text")
+_CURRENT: Final = (
+    "position IS NULL AND merged_into IS NULL"
+    " AND (superseded_by IS NULL OR superseded_by IN (SELECT value FROM json_each(?)))"
+    " AND created_at <= ? AND (expires_at IS NULL OR expires_at > ?)"
+)
+
+
+class Inserted(msgspec.Struct, frozen=True):
+    """A new memory, and those that it replaces, as they were before."""
+
+    memory: Memory
+    superseded: tuple[Memory, ...] = ()
+
+
+def insert(tx: Transaction, memory: Memory, *, file_alike: bool = False) -> Inserted:
+    """Store a memory under a new id; those that it replaces are marked.
+
+    With `file_alike` it goes to the category of what it replaces, if it has only the default one.
+    """
+    older = contradicted_by(tx.db, memory, tx.new_by_term)
+    older = [other for other in older if not outranks(other, memory)]
+    if file_alike and older and memory.category == DEFAULT_CATEGORY:
+        memory = msgspec.structs.replace(memory, category=older[0].category)
+    inserted = Inserted(memories.add(tx, memory), tuple(older))
+    for other in older:
+        merging.mark_superseded(tx, other, memory)
+    if memory.position is None and len(memory.text) <= LONGEST:
+        for stem in content_terms(memory.text):
+            tx.new_by_term.setdefault(stem, []).append(memory.id)
+    return inserted
+
+
+def contradicted_by(
+    db: sqlite3.Connection,
+    memory: Memory,
+    new: Mapping[str, Sequence[str]] = {},
+    *,
+    retiring: Collection[str] = (),
+) -> list[Memory]:
+    """The current memories that a later one contradicts, newest first.
+
+    Only the texts that share rare words with it are compared, 20 at most. Turns of conversations
+    contradict nothing and are not contradicted.
+
+    Args:
+        db: the connection.
+        memory: the later memory.
+        new: the ids of memories that the index does not have yet, by the stems of their words.
+        retiring: the ids of memories whose marks no longer count, since they are to be merged.
+    """
+    terms, any_of = terms_to_look_up(memory.text) if memory.position is None else ([], False)
+    if not terms:
+        return []
+    rows = _with_any(db, terms) if any_of else _with_all(db, terms)
+    keys = [key for term in terms for stem in content_terms(term) for key in new.get(stem, ())]
+    candidates = _current(db, rows, keys[-_COMPARED:], memory, retiring)
+    similar = (row for row in candidates if may_be_replaced(row[_TEXT], memory.text, any_of))
+    return [
+        older
+        for older in map(from_row, similar)
+        if judge_pair(older, memory).relation == "contradiction"
+    ]
+
+
+def _with_all(db: sqlite3.Connection, terms: Sequence[str]) -> list[int]:
+    """The newest rows whose text has all the terms."""
+    return _rows_with(db, " ".join(f'"{term}"' for term in terms))
+
+
+def _with_any(db: sqlite3.Connection, terms: Sequence[str]) -> list[int]:
+    """The rows that share the most terms, rare ones first, then the newest."""
+    weights: Counter[int] = Counter()
+    for term in terms:
+        rows = _rows_with(db, f'"{term}"')
+        for row in rows:
+            weights[row] += _OF_A_WORD + 1 - len(rows)
+    # A single word that many texts have is shared by chance.
+    guided = [row for row, weight in weights.items() if weight > 1]
+    return sorted(guided, key=lambda row: (-weights[row], -row))[:_COMPARED]
+
+
+def _rows_with(db: sqlite3.Connection, words: str) -> list[int]:
+    result = db.execute(
+        "SELECT rowid FROM memory_fts WHERE memory_fts MATCH ? ORDER BY rowid DESC LIMIT ?",
+        (words, _OF_A_WORD),
+    )
+    return [row for (row,) in result.fetchall()]
+
+
+def _current(
+    db: sqlite3.Connection,
+    rows: Sequence[int],
+    keys: Sequence[str],
+    newer: Memory,
+    retiring: Collection[str],
+) -> list[tuple[Any, ...]]:
+    """The current memories with these rows or ids, newest first, as in `SELECT`."""
+    if not rows and not keys:
+        return []
+    return db.execute(
+        f"{SELECT} WHERE (row IN (SELECT value FROM json_each(?))"
+        " OR id IN (SELECT value FROM json_each(?)))"
+        f" AND {_CURRENT} AND id <> ? ORDER BY row DESC LIMIT {_COMPARED}",
+        (
+            *(_json(rows), _json(keys), _json(list(retiring))),
+            *(newer.created_at, newer.updated_at, newer.id),
+        ),
+    ).fetchall()
+
+
+def _json(values: Sequence[object]) -> str:
+    return msgspec.json.encode(values).decode()

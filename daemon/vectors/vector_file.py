@@ -1,0 +1,383 @@
+"""`vectors.db`: the vectors of one agent's texts, by encoder.
+
+Everything in it can be encoded again, so it is kept apart from the memory: its commits do not wait
+for the disk, it is neither replicated nor backed up, and a damaged file is replaced.
+What was deleted is overwritten: a vector tells something of its text.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Concatenate, Final, ParamSpec, TypeVar
+
+import msgspec
+
+from ..errors import ShuttingDown
+from ..memory.vectors import sign_bits
+from ..runtime.os_errors import translate_os
+from ..store.chunk_database import transaction
+from ..store.connection import connect
+from ..store.database import translate
+
+FILE_NAME: Final = "vectors.db"
+# A file of another version is replaced.
+_VERSION: Final = 1
+_CACHE_KB: Final = 512
+_DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+# Rows of a former encoder that are deleted at once, and pages that are given back at once.
+_SWEPT: Final = 2_000
+_TABLES: Final = (
+    # Rows of other tables whose encoder is missing here are leftovers.
+    """
+    CREATE TABLE encoders (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        model TEXT NOT NULL,
+        dimensions INTEGER NOT NULL,
+        revision TEXT NOT NULL,
+        probe BLOB NOT NULL
+    ) STRICT
+    """,
+    # `version` identifies the text; `bits` is empty for a text that cannot be encoded.
+    """
+    CREATE TABLE bits (
+        encoder INTEGER NOT NULL,
+        key INTEGER NOT NULL,
+        version INTEGER NOT NULL,
+        bits BLOB NOT NULL,
+        PRIMARY KEY (encoder, key)
+    ) STRICT, WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE vectors (
+        encoder INTEGER NOT NULL,
+        key INTEGER NOT NULL,
+        vector BLOB NOT NULL,
+        PRIMARY KEY (encoder, key)
+    ) STRICT, WITHOUT ROWID
+    """,
+)
+
+
+class Generation(msgspec.Struct, frozen=True):
+    """The vectors that one encoder made.
+
+    Attributes:
+        id: never used again in the same file.
+        model: the encoder's name in the configuration.
+        revision: identifies what is behind the name; "" if unknown.
+        probe: the vector of a text that is always the same.
+    """
+
+    id: int
+    model: str
+    dimensions: int
+    revision: str
+    probe: bytes
+
+
+class EncodedText(msgspec.Struct, frozen=True):
+    """The vector of an item's text; None if the text cannot be encoded."""
+
+    key: int
+    version: int
+    vector: bytes | None
+
+
+class Reconciled(msgspec.Struct, frozen=True):
+    """What a comparison with the memory found: keys without text, and texts without vector."""
+
+    gone: tuple[int, ...]
+    missing: tuple[int, ...]
+
+
+def answering(generations: Sequence[Generation], model: str) -> Generation | None:
+    """The generation that answers: the oldest, until that of the configured model is complete.
+
+    If the same name now stands for another model, questions can only be encoded by the new one.
+    """
+    same = [generation for generation in generations if generation.model == model]
+    if not same or generations[0].model != model:
+        return generations[0] if generations else None
+    return same[-1]
+
+
+def read_generations(db: sqlite3.Connection) -> list[Generation]:
+    """The generations in a file, the oldest first."""
+    rows = db.execute("SELECT id, model, dimensions, revision, probe FROM encoders ORDER BY id")
+    return [Generation(*row) for row in rows]
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _exclusive(
+    method: Callable[Concatenate[VectorFile, P], T],
+) -> Callable[Concatenate[VectorFile, P], T]:
+    """A method that runs alone, and raises errors of our tree."""
+
+    def alone(self: VectorFile, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with self.lock:
+            try:
+                return method(self, *args, **kwargs)
+            except sqlite3.Error as error:
+                raise translate(error, self.path) from error
+            except OSError as error:
+                raise translate_os(error, self.path) from error
+
+    return alone
+
+
+class VectorFile:
+    """The writer of the file; opened with the first use, by any thread. Every method blocks.
+
+    Every method raises `StoreDamaged` for a damaged file, `DiskFull` or `ReadOnly` if the disk
+    refuses, and `ShuttingDown` once the file was left.
+
+    Args:
+        folder: of the agent.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / FILE_NAME
+        self.lock = threading.Lock()
+        self._db: sqlite3.Connection | None = None
+        self._left = False
+
+    @_exclusive
+    def generations(self) -> list[Generation]:
+        """The generations, the oldest first; a missing or unusable file is made."""
+        return read_generations(self._opened())
+
+    @_exclusive
+    def begin(self, generation: Generation) -> Generation:
+        """Add a generation, with an id of its own; of the others the oldest stays."""
+        db = self._opened()
+        with transaction(db):
+            db.execute("DELETE FROM encoders WHERE id > (SELECT min(id) FROM encoders)")
+            _, *fields = msgspec.structs.astuple(generation)
+            result = db.execute(
+                "INSERT INTO encoders (model, dimensions, revision, probe) VALUES (?, ?, ?, ?)"
+                " RETURNING id",
+                fields,
+            )
+            number = int(result.fetchone()[0])
+        return msgspec.structs.replace(generation, id=number)
+
+    @_exclusive
+    def keep_only(self, generation: Generation) -> None:
+        """Remove all other generations, in one step; `sweep` deletes their vectors."""
+        db = self._opened()
+        db.execute("DELETE FROM encoders WHERE id <> ?", (generation.id,))
+
+    @_exclusive
+    def sweep(self) -> bool:
+        """Delete some vectors of removed generations; whether there are more."""
+        db, left = self._opened(), 0
+        with transaction(db):
+            for table in ("bits", "vectors"):
+                for (encoder,) in db.execute(
+                    f"SELECT DISTINCT encoder FROM {table}"
+                    " WHERE encoder NOT IN (SELECT id FROM encoders)"
+                ).fetchall():
+                    left += db.execute(
+                        f"DELETE FROM {table} WHERE encoder = ?1 AND key IN"
+                        f" (SELECT key FROM {table} WHERE encoder = ?1 LIMIT {_SWEPT})",
+                        (encoder,),
+                    ).rowcount
+        # Each step gives one page back, and `execute` takes one step.
+        db.executescript(f"PRAGMA incremental_vacuum({_SWEPT})")
+        return left > 0
+
+    @_exclusive
+    def reconcile(
+        self,
+        generation: Generation | None,
+        texts: Sequence[tuple[int, int]],
+        between: tuple[int, int],
+        belongs: str,
+    ) -> Reconciled:
+        """Delete vectors without a text, in all generations, and find texts without a vector.
+
+        Args:
+            generation: whose vectors are to be complete; None: no text has one.
+            texts: the key and the version of every text of a source between two keys.
+            between: the first and the last of these keys.
+            belongs: SQL that is true for the keys of this source.
+        """
+        db, current = self._opened(), dict(texts)
+        here = None if generation is None else generation.id
+        stored: set[int] = set()
+        gone: list[tuple[int, int]] = []
+        for encoder, key, version in db.execute(
+            "SELECT encoder, key, version FROM encoders JOIN bits ON encoder = encoders.id"
+            f" WHERE key BETWEEN ? AND ? AND {belongs}",
+            between,
+        ):
+            if current.get(key) != version:
+                gone.append((encoder, key))
+            elif encoder == here:
+                stored.add(key)
+        if gone:
+            with transaction(db):
+                for table in ("bits", "vectors"):
+                    db.executemany(f"DELETE FROM {table} WHERE encoder = ? AND key = ?", gone)
+        missing = tuple(key for key, _ in texts if key not in stored)
+        return Reconciled(tuple({key for _, key in gone}), missing)
+
+    @_exclusive
+    def put(self, generation: Generation, texts: Iterable[EncodedText]) -> None:
+        """Store the vectors of some texts."""
+        db, encoder = self._opened(), generation.id
+        with transaction(db):
+            for text in texts:
+                bits = _bits_of(text.vector) if text.vector is not None else b""
+                db.execute(
+                    "INSERT OR REPLACE INTO bits VALUES (?, ?, ?, ?)",
+                    (encoder, text.key, text.version, bits),
+                )
+                if text.vector is not None:
+                    db.execute(
+                        "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
+                        (encoder, text.key, text.vector),
+                    )
+
+    @_exclusive
+    def rest(self) -> None:
+        """Empty the log, which has copies of what was deleted, and close until the next use."""
+        if self._db is not None:
+            # A reader may need the log: then the next rest empties it.
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            self._close()
+
+    @_exclusive
+    def remove(self) -> None:
+        """Remove the file; the next use makes another one."""
+        self._close()
+        remove(self.path)
+
+    def leave(self) -> None:
+        """Close the file for good."""
+        with self.lock:
+            self._left = True
+            self._close()
+
+    def _close(self) -> None:
+        if self._db is not None:
+            db, self._db = self._db, None
+            db.close()
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._left:
+            raise ShuttingDown(f"cannot use {self.path}: the memory is closed")
+        if self._db is None:
+            self._db = _open(self.path)
+        return self._db
+
+
+def read_bits(db: sqlite3.Connection, generation: Generation) -> tuple[array[int], list[int]]:
+    """The keys of the vectors of a generation, and their bits as numbers."""
+    keys, bits = array("q"), []
+    for key, data in db.execute(
+        "SELECT key, bits FROM bits WHERE encoder = ? AND bits <> x''", (generation.id,)
+    ):
+        keys.append(key)
+        bits.append(int.from_bytes(data, "big"))
+    return keys, bits
+
+
+def read_vectors(
+    db: sqlite3.Connection, generation: Generation, keys: Iterable[int]
+) -> list[tuple[int, bytes]]:
+    """The vectors of some items; those without one are missing."""
+    return db.execute(
+        "SELECT key, vector FROM vectors WHERE encoder = ? AND length(vector) = ?"
+        " AND key IN (SELECT value FROM json_each(?))",
+        (generation.id, generation.dimensions, msgspec.json.encode([*keys]).decode()),
+    ).fetchall()
+
+
+def open_reader(path: Path) -> sqlite3.Connection:
+    """A connection that only reads.
+
+    Raises:
+        sqlite3.Error: the file is missing, damaged or of another version.
+    """
+    db = connect(path, "mode=rw")
+    try:
+        db.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
+        db.execute("PRAGMA query_only = ON")
+        version = _version(db)
+    except BaseException:
+        db.close()
+        raise
+    if version != _VERSION:
+        db.close()
+        raise sqlite3.OperationalError("the file is of another version")
+    return db
+
+
+def remove(path: Path) -> None:
+    """Remove the file; open connections keep its content.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    for suffix in ("-wal", "-shm", ""):
+        path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
+
+
+def _bits_of(vector: bytes) -> bytes:
+    bits = sign_bits(vector)
+    return bits.to_bytes((bits.bit_length() + 7) // 8 or 1, "big")
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    try:
+        db = _connect(path)
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF not in _DAMAGE:
+            raise
+    else:
+        if db is not None:
+            return db
+    remove(path)
+    db = _connect(path)
+    if db is None:
+        raise sqlite3.OperationalError(f"cannot replace {path}")
+    return db
+
+
+def _connect(path: Path) -> sqlite3.Connection | None:
+    """The connection for writing; None if the file is of another version."""
+    db = connect(path, "mode=rwc")
+    try:
+        version = _version(db)
+        if version not in {0, _VERSION}:
+            db.close()
+            return None
+        db.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
+        if not version:
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        db.execute("PRAGMA journal_mode = WAL").fetchone()
+        # A lost commit only costs encoding again; the log keeps the database consistent.
+        db.execute("PRAGMA synchronous = NORMAL")
+        db.execute("PRAGMA secure_delete = ON").fetchone()
+        db.execute("PRAGMA journal_size_limit = 1048576").fetchone()
+        if not version:
+            with transaction(db):
+                for statement in _TABLES:
+                    db.execute(statement)
+                db.execute(f"PRAGMA user_version = {_VERSION}")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _version(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA user_version").fetchone()[0])

@@ -1,0 +1,288 @@
+"""The ports of a replicator: the rows on this device, and a remote database that runs SQL."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from urllib.parse import SplitResult, urlsplit
+
+import msgspec
+
+from .failures import Refused
+from .rows import Row
+
+if TYPE_CHECKING:
+    from .row_format import RowFormat
+
+
+class Cursor(msgspec.Struct, frozen=True):
+    """The position up to which this device has received one agent's rows from a remote.
+
+    Attributes:
+        epoch: of the remote's order; empty before the first contact.
+        seq: up to where everything was received.
+    """
+
+    epoch: str = ""
+    seq: int = 0
+
+
+class Pending(msgspec.Struct, frozen=True):
+    """A row that the remote does not have in this version.
+
+    Attributes:
+        row: this version.
+        version: its digest.
+        seen: the digest of the version that the remote had when this device last saw it; None: the
+            remote had none. A push only replaces this version.
+    """
+
+    row: Row
+    version: str
+    seen: str | None
+
+
+class Received(msgspec.Struct, frozen=True):
+    """A row from the remote, with its digest there."""
+
+    row: Row
+    version: str
+
+
+class Applied(msgspec.Struct, frozen=True):
+    """What applying rows did.
+
+    Attributes:
+        changed: rows that were new or newer.
+        refused: rows that are unreadable here, and left out.
+        conflicts: rows in which another device had changed a field that was changed here too.
+        copied: whether a row has a stamp of this device that this device never issued: its folder
+            was copied, and it must take another id.
+        ahead: devices whose clock is more than a day ahead of this one's.
+    """
+
+    changed: int = 0
+    refused: int = 0
+    conflicts: int = 0
+    copied: bool = False
+    ahead: tuple[str, ...] = ()
+
+    def __add__(self, other: Applied) -> Applied:
+        """The sum of both."""
+        return Applied(
+            self.changed + other.changed,
+            self.refused + other.refused,
+            self.conflicts + other.conflicts,
+            self.copied or other.copied,
+            tuple(sorted({*self.ahead, *other.ahead})),
+        )
+
+
+class Local(Protocol):
+    """One agent's rows on this device. Each call is one durable transaction."""
+
+    async def link(self) -> Cursor:
+        """The position up to which the remote was received."""
+
+    async def pending(
+        self, kinds: frozenset[str] | None, limit: int, max_bytes: int
+    ) -> list[Pending]:
+        """Rows that the remote lacks, the oldest change first; at least one, if any.
+
+        Args:
+            kinds: only these kinds; None: all.
+            limit: maximum number of rows.
+            max_bytes: of their JSON; a single row may be larger.
+        """
+
+    async def taken(self, rows: Sequence[Pending], link: Cursor) -> None:
+        """The remote has these versions now. A row that has changed since stays pending."""
+
+    async def apply(self, rows: Sequence[Received], link: Cursor) -> Applied:
+        """Merge rows of the remote, and store the new position.
+
+        A row whose merged version differs from the remote's becomes pending over that version.
+        """
+
+    async def over(self, rows: Sequence[Pending]) -> None:
+        """The remote has the version `seen` in the place of these rows, or nothing.
+
+        That version is unreadable: the next push replaces it.
+        """
+
+    async def set_aside(self, row: Pending, reason: str) -> None:
+        """The remote cannot take this version: it is reported, and pending again once changed."""
+
+    async def fingerprint(self, form: RowFormat) -> tuple[int, bytes] | None:
+        """The fingerprint of the living rows as the remote has them, and up to where.
+
+        None while this device has changes that the remote lacks.
+        """
+
+    async def offer_all(self, link: Cursor) -> None:
+        """For another remote, or one that was set back: mark every row as pending, reset `link`."""
+
+
+Value: TypeAlias = str | int | float | None
+_LOWEST: Final = -(2**63)
+_HIGHEST: Final = 2**63 - 1
+
+
+class SqlStatement(msgspec.Struct, frozen=True):
+    """One SQL statement. `args` fill its `?` in order, or its `?1`, `?2` … by number."""
+
+    sql: str
+    args: tuple[Value, ...] = ()
+
+
+class Result(msgspec.Struct, frozen=True):
+    """The result of one statement: its rows, and the number of rows that it changed.
+
+    `affected` is 0 for an upsert whose condition did not hold.
+    """
+
+    rows: tuple[tuple[Value, ...], ...]
+    affected: int
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """What calls to a remote used: rows as the provider counts them, and the bytes of bodies."""
+
+    rows_read: int = 0
+    rows_written: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        """The sum of both."""
+        return Usage(
+            self.rows_read + other.rows_read,
+            self.rows_written + other.rows_written,
+            self.bytes_sent + other.bytes_sent,
+            self.bytes_received + other.bytes_received,
+        )
+
+
+class Remote(Protocol):
+    """A remote database. Safe to use from several tasks of one event loop.
+
+    Integers are exact to 64 bits, text is returned unchanged, NUL included. Values of the database
+    that are not a `Value` are read alike everywhere: a blob as text, with U+FFFD for invalid UTF-8;
+    an infinite number as None.
+    """
+
+    async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
+        """Run the statements in order, in one transaction: all of them or none.
+
+        A batch that raised `TryLater`, or was cancelled, may have been applied, since only the
+        answer may have been lost: repeating it must do no harm. It may be repeated automatically if
+        the connection broke.
+
+        Args:
+            statements: none of them may begin or end a transaction. A batch that reads and then
+                writes may conflict with another device (`TryLater`, "busy"): write first.
+
+        Returns:
+            One result for each statement.
+
+        Raises:
+            SyncError: nothing else. Unless it is `TryLater`, nothing was changed.
+        """
+
+    async def close(self) -> None:
+        """Close the connection after the running batch. May be called twice."""
+
+
+async def rows_of(remote: Remote, sql: str, *args: Value) -> tuple[tuple[Value, ...], ...]:
+    """The rows of one statement; raises as `Remote.batch`."""
+    [result] = await remote.batch([SqlStatement(sql, args)])
+    return result.rows
+
+
+def check(statements: Sequence[SqlStatement]) -> None:
+    """Refuse values that no remote can store, before anything is sent.
+
+    Raises:
+        Refused: "bad_request", for an argument that SQLite cannot hold exactly.
+    """
+    for number, statement in enumerate(statements):
+        for argument in (statement.sql, *statement.args):
+            if fault := _fault(argument):
+                raise Refused("bad_request", f"cannot send statement {number}: it holds {fault}")
+
+
+def plain(row: Iterable[object]) -> tuple[Value, ...]:
+    """A row of SQLite as values: a blob is read as text, an infinite number as None."""
+    return tuple(map(_plain, row))
+
+
+def whole(value: Value) -> int:
+    """A value as an integer; 0 if it is not a number of 64 bits."""
+    if not isinstance(value, int | float) or not _LOWEST <= value <= _HIGHEST:
+        return 0
+    return int(value)
+
+
+def _fault(argument: object) -> str:
+    if isinstance(argument, str):
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            return "a lone surrogate"
+        return ""
+    if isinstance(argument, int):
+        return "" if _LOWEST <= argument <= _HIGHEST else "an integer beyond 64 bits"
+    if isinstance(argument, float):
+        return "" if math.isfinite(argument) else "a number that is not finite"
+    return "" if argument is None else f"a value of type {type(argument).__name__}"
+
+
+def _plain(value: object) -> Value:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    assert value is None or isinstance(value, str | int)
+    return value
+
+
+_SCHEMES = {"libsql": "https", "https": "https", "http": "http"}
+
+
+def address(url: str) -> SplitResult:
+    """The parsed URL of a remote: `libsql://` becomes `https://`, and a path is kept.
+
+    Raises:
+        Refused: it is not a URL of a remote ("bad_request"), or would send everything unencrypted
+            ("tls"). The message contains no secret.
+    """
+    try:
+        parts = urlsplit(url.strip())
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise _unfit("it is not one") from None
+    if parts.username is not None or parts.query or parts.fragment:
+        raise _unfit("it has more than a host; put the token into its own file")
+    scheme = _SCHEMES.get(parts.scheme)
+    if scheme is None or not host:
+        raise _unfit("it must begin with libsql:// or https:// and a host")
+    if scheme == "http" and not _is_loopback(host):
+        raise Refused(
+            "tls",
+            f"cannot use http:// for {host}: whoever listens could read everything",
+            hint="write https:// or libsql:// instead of http://",
+        )
+    return parts._replace(scheme=scheme)
+
+
+def _unfit(why: str) -> Refused:
+    return Refused("bad_request", f"cannot use the remote's URL: {why}", hint="correct the URL")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

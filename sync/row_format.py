@@ -1,0 +1,158 @@
+"""How the rows of an agent are written on a remote: as they are, or sealed (`sync/sealing/`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+from .clock import TOO_HIGH
+from .ports import Pending, Received, Value
+from .rows import Row, decode_row, digest
+
+# Kind, id, the version seen, the version, data and clocks.
+Columns: TypeAlias = tuple[str, str, str | None, str, str | None, str]
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """A row on the remote that is invalid, or too large for an answer.
+
+    Attributes:
+        version: the version on the remote, if known, as it is for `Pending.seen`.
+        reason: what is wrong with it.
+    """
+
+    kind: str
+    id: str
+    version: str | None
+    reason: str
+
+
+class RowFormat(Protocol):
+    """How the rows of one agent are written on a remote.
+
+    Attributes:
+        agent: what stands for the agent there.
+    """
+
+    agent: str
+
+    @property
+    def epoch(self) -> int:
+        """In which rows are sealed; 0: they are not."""
+
+    def key(self, kind: str, key: str) -> tuple[str, str]:
+        """What stands for the kind and the id of a row there."""
+
+    def version(self, version: str | None) -> str | None:
+        """What stands for a version there."""
+
+    def columns(self, row: Pending) -> Columns:
+        """A row as it is written there."""
+
+    def size(self, row: Pending) -> int:
+        """The bytes that a row takes in a push.
+
+        Raises:
+            ValueError: it cannot be sent as it is; the message says why.
+        """
+
+    def received(self, line: Sequence[Value]) -> Received | Unreadable:
+        """A row as received: kind, id, version, data, clocks. Any program may have written it.
+
+        Raises:
+            KeyMissing: it was sealed in a later epoch than the last one known here.
+        """
+
+    def unreadable(self, line: Sequence[Value], reason: str) -> Unreadable:
+        """A row of which only kind, id and version were received."""
+
+    def conceal(self, place: str, text: str) -> str:
+        """A text about something else than a row, such as the name of a device, for one place."""
+
+    def reveal(self, place: str, written: str) -> str:
+        """That text; empty if it cannot be read, or is for another place."""
+
+
+class PlainRows:
+    """Rows as they are: whoever can read the remote can read them."""
+
+    epoch = 0
+
+    def __init__(self, agent: str) -> None:
+        self.agent = agent
+
+    def key(self, kind: str, key: str) -> tuple[str, str]:
+        """As for `RowFormat`."""
+        return kind, key
+
+    def version(self, version: str | None) -> str | None:
+        """As for `RowFormat`."""
+        return version
+
+    def columns(self, row: Pending) -> Columns:
+        """As for `RowFormat`."""
+        return (*row.row.key, row.seen, row.version, *row.row.encoded())
+
+    def size(self, row: Pending) -> int:
+        """As for `RowFormat`."""
+        return size_of(row)
+
+    def received(self, line: Sequence[Value]) -> Received | Unreadable:
+        """As for `RowFormat`."""
+        kind, key, version, data, clocks = line
+        if (
+            not isinstance(kind, str)
+            or not isinstance(key, str)
+            or not isinstance(version, str)
+            or not isinstance(data, str | None)
+            or not isinstance(clocks, str)
+        ):
+            return self.unreadable(line[:3], "it has columns of the wrong type")
+        row = read_row(kind, key, data, clocks)
+        if isinstance(row, str):
+            return self.unreadable(line[:3], row)
+        if version != digest(data, clocks):
+            return self.unreadable(line[:3], "it is damaged: its digest differs")
+        return Received(row, version)
+
+    def unreadable(self, line: Sequence[Value], reason: str) -> Unreadable:
+        """As for `RowFormat`."""
+        kind, key, version = line
+        return Unreadable(str(kind), str(key), None if version is None else str(version), reason)
+
+    def conceal(self, place: str, text: str) -> str:  # noqa: ARG002 - that of the protocol
+        """As for `RowFormat`."""
+        return text
+
+    def reveal(self, place: str, written: str) -> str:  # noqa: ARG002 - likewise
+        """As for `RowFormat`."""
+        return written
+
+
+def size_of(one: Pending) -> int:
+    """The bytes that a plain row takes in a push, with the name of a device.
+
+    Raises:
+        ValueError: it cannot be sent as it is; the message says why.
+    """
+    if "\0" in one.row.kind or "\0" in one.row.id:
+        raise ValueError("its name holds a NUL character")
+    try:
+        written = (*one.row.key, one.seen, one.version, *one.row.encoded())
+        return 70 + len(msgspec.json.encode(written))
+    except (ValueError, TypeError, RecursionError):
+        raise ValueError("it cannot be written as JSON") from None
+
+
+def read_row(kind: str, key: str, data: str | None, clocks: str) -> Row | str:
+    """The row in these texts, or what is wrong with them."""
+    try:
+        row = decode_row(kind, key, data, clocks)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return "its data or its clocks are invalid"
+    stamps = [row.clocks.at, *row.clocks.fields.values(), row.clocks.deleted or row.clocks.at]
+    if not all(0 <= stamp < TOO_HIGH for stamp, _ in stamps):
+        return "its clock is beyond the year 2200"
+    return row

@@ -1,0 +1,310 @@
+"""The keys of one owner: a root that stays, and a key for each epoch.
+
+The root names rows and versions, so that these stay when an epoch ends. A row is sealed with the
+key of its epoch. Each key carries a link, which only who knew the key before could have made: a
+device takes no key that somebody else put there for it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from hmac import compare_digest
+from typing import Final
+
+import msgspec
+
+from .cipher import (
+    KEY_BYTES,
+    SALT_BYTES,
+    Unsealable,
+    decode,
+    derive,
+    encode,
+    key_from_words,
+    mac,
+    public_key,
+    unwrap,
+    wrap,
+)
+
+# In the place of a device's id, in the roster.
+RECOVERY: Final = "recovery"
+
+
+class EpochKey(msgspec.Struct, frozen=True, array_like=True):
+    """The key of an epoch, and its link to the key before."""
+
+    key: bytes
+    link: bytes
+
+
+class RecoveryLock(msgspec.Struct, frozen=True, array_like=True):
+    """What is wrapped for a recovery key needs, and no secret.
+
+    Attributes:
+        salt: of Argon2id.
+        public: the public key that belongs to the recovery key.
+        proof: shows that the owner's root was there when the recovery key was made.
+    """
+
+    salt: bytes
+    public: bytes
+    proof: bytes
+
+
+class Keyring(msgspec.Struct, frozen=True):
+    """All keys of an owner. It is secret as a whole.
+
+    Attributes:
+        root: names rows, agents and versions; it never changes.
+        epochs: the keys of the epochs 1, 2, …
+        recovery: for the recovery key, if there is one.
+        retired: devices, and the first epoch whose key each was not given.
+    """
+
+    root: bytes
+    epochs: tuple[EpochKey, ...]
+    recovery: RecoveryLock | None = None
+    retired: dict[str, int] = {}
+
+    @property
+    def epoch(self) -> int:
+        """The present epoch, in which new rows are sealed."""
+        return len(self.epochs)
+
+    def key(self, epoch: int) -> bytes:
+        """The key of an epoch.
+
+        Raises:
+            Unsealable: it is not here.
+        """
+        if not 1 <= epoch <= self.epoch:
+            raise Unsealable(f"the key of epoch {epoch} is not on this device")
+        return self.epochs[epoch - 1].key
+
+    def next(self, *, recovery: RecoveryLock | None = None, retired: str | None = None) -> Keyring:
+        """The same with one more epoch: with another recovery key, or without a device."""
+        return Keyring(
+            self.root,
+            (*self.epochs, _linked(self, self.epoch)),
+            recovery or self.recovery,
+            self.retired | ({} if retired is None else {retired: self.epoch + 1}),
+        )
+
+    def follows(self, older: Keyring) -> bool:
+        """Whether it has all keys of an older one, and only a holder of those can have made it."""
+        return (
+            compare_digest(self.root, older.root)
+            and self.epochs[: older.epoch] == older.epochs
+            and self.is_linked()
+        )
+
+    def encoded(self) -> bytes:
+        """As JSON."""
+        return msgspec.json.encode(self)
+
+    def is_linked(self) -> bool:
+        """Whether each key, of which there is one, is linked to the key before."""
+        return bool(self.epochs) and all(
+            compare_digest(each.link, _link(self, number, each.key))
+            for number, each in enumerate(self.epochs)
+        )
+
+
+def new_keyring() -> Keyring:
+    """New keys, for an owner who has none."""
+    return Keyring(secrets.token_bytes(KEY_BYTES), ()).next()
+
+
+def decoded_keyring(content: bytes) -> Keyring:
+    """The keyring whose `encoded` is given.
+
+    Raises:
+        Unsealable: it is not one.
+    """
+    try:
+        ring = msgspec.json.decode(content, type=Keyring)
+    except (msgspec.MsgspecError, ValueError):
+        raise Unsealable("it is not a keyring") from None
+    sizes = {len(ring.root), *(len(each.key) for each in ring.epochs)}
+    if sizes != {KEY_BYTES} or not ring.is_linked():
+        raise Unsealable("it is not a whole keyring")
+    return ring
+
+
+def _linked(ring: Keyring, before: int) -> EpochKey:
+    key = secrets.token_bytes(KEY_BYTES)
+    return EpochKey(key, _link(ring, before, key))
+
+
+def _link(ring: Keyring, before: int, key: bytes) -> bytes:
+    """The link of the key after epoch `before`; the first is linked to the root."""
+    last = ring.root if before == 0 else ring.epochs[before - 1].key
+    return mac(derive(last, "link"), str(before + 1), key)
+
+
+# The roster
+
+
+class RosterEntry(msgspec.Struct, frozen=True):
+    """The keyring, for one device or for the recovery key.
+
+    Attributes:
+        epoch: the last epoch that it has.
+        device: the id of the device, or `RECOVERY`.
+        public: of the device; for the recovery key the whole lock.
+        wrapped: the keyring, which only the device can open.
+        tag: shows that a holder of the epoch's key has added the device.
+    """
+
+    epoch: int
+    device: str
+    public: str
+    wrapped: str
+    tag: str
+
+
+def entry(ring: Keyring, device: str, public: bytes) -> RosterEntry:
+    """The entry of a device."""
+    return _entry(ring, device, encode(public), public)
+
+
+def recovery_entry(ring: Keyring) -> RosterEntry:
+    """The entry of the recovery key."""
+    assert ring.recovery is not None
+    return _entry(ring, RECOVERY, encode(msgspec.json.encode(ring.recovery)), ring.recovery.public)
+
+
+def entries(ring: Keyring, earlier: Iterable[RosterEntry]) -> list[RosterEntry]:
+    """The entries of a new epoch, for the devices of earlier ones and for the recovery key.
+
+    Left out are devices that were retired since, and those that no holder of their epoch's key has
+    signed: the remote may have invented them.
+    """
+    result = [
+        entry(ring, each.device, decode(each.public))
+        for each in earlier
+        if each.device != RECOVERY
+        and is_signed(ring, each)
+        and each.epoch >= ring.retired.get(each.device, 0)
+    ]
+    return [*result, recovery_entry(ring)] if ring.recovery is not None else result
+
+
+def is_signed(ring: Keyring, listed: RosterEntry) -> bool:
+    """Whether a holder of its epoch's key, which the keyring has, has added the device."""
+    try:
+        return compare_digest(_tag(ring, listed), decode(listed.tag))
+    except Unsealable:
+        return False
+
+
+def opened(listed: RosterEntry, private: bytes, older: Keyring | None = None) -> Keyring:
+    """The keyring in a device's entry; with an older one, only one that follows it.
+
+    Raises:
+        Unsealable: it is for another device, or was not made by the owner.
+    """
+    ring = decoded_keyring(unwrap(private, decode(listed.wrapped)))
+    if not is_signed(ring, listed) or (older is not None and not ring.follows(older)):
+        raise Unsealable("its keys do not come from a device of the owner")
+    return ring
+
+
+def _entry(ring: Keyring, device: str, shown: str, public: bytes) -> RosterEntry:
+    bare = RosterEntry(ring.epoch, device, shown, encode(wrap(public, ring.encoded())), "")
+    return msgspec.structs.replace(bare, tag=encode(_tag(ring, bare)))
+
+
+def _tag(ring: Keyring, listed: RosterEntry) -> bytes:
+    key = derive(ring.key(listed.epoch), "roster")
+    return mac(key, str(listed.epoch), listed.device, listed.public, listed.wrapped)
+
+
+# The recovery key: 128 bits in Crockford's base32, which has no I, L, O and U
+
+
+_ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ALIKE: Final = str.maketrans("ILO", "110")
+_RECOVERY_BYTES: Final = 16
+_DIGITS: Final = 26
+_CHECK_DIGITS: Final = 2
+
+
+def new_recovery_key() -> str:
+    """A new recovery key: seven groups of four, the last two digits of them check digits."""
+    digits = _base32(int.from_bytes(secrets.token_bytes(_RECOVERY_BYTES), "big"), _DIGITS)
+    return grouped(digits + _check(digits))
+
+
+def read_recovery_key(text: str) -> str:
+    """A recovery key as a person typed it, in its normal form.
+
+    Raises:
+        Unsealable: it is mistyped.
+    """
+    digits = normal(text)
+    if len(digits) != _DIGITS + _CHECK_DIGITS:
+        raise Unsealable(f"it has {len(digits)} letters and digits instead of 28")
+    if digits[_DIGITS:] != _check(digits[:_DIGITS]):
+        raise Unsealable("it is mistyped: its last two digits do not fit the others")
+    return grouped(digits)
+
+
+def lock_for(recovery_key: str, root: bytes) -> RecoveryLock:
+    """What a keyring needs to be wrapped for a recovery key. Blocking."""
+    salt = secrets.token_bytes(SALT_BYTES)
+    secret = key_from_words(read_recovery_key(recovery_key), salt)
+    proof = mac(derive(secret, "proof"), root)
+    return RecoveryLock(salt, public_key(derive(secret, "private")), proof)
+
+
+def recovered(listed: RosterEntry, recovery_key: str) -> Keyring:
+    """The keyring, by the recovery key alone. Blocking.
+
+    Raises:
+        Unsealable: it is another key, or the keyring was not made by the owner.
+    """
+    try:
+        lock = msgspec.json.decode(decode(listed.public), type=RecoveryLock)
+    except (msgspec.MsgspecError, ValueError):
+        raise Unsealable("the entry of the recovery key is damaged") from None
+    if len(lock.salt) != SALT_BYTES:
+        raise Unsealable("the entry of the recovery key is damaged")
+    secret = key_from_words(read_recovery_key(recovery_key), lock.salt)
+    ring = opened(listed, derive(secret, "private"))
+    if not compare_digest(mac(derive(secret, "proof"), ring.root), lock.proof):
+        raise Unsealable("its keys do not come from a device of the owner")
+    return ring
+
+
+def grouped(digits: str) -> str:
+    """Digits in groups of four."""
+    return "-".join(digits[start : start + 4] for start in range(0, len(digits), 4))
+
+
+def normal(text: str) -> str:
+    """The digits that a person typed, in the alphabet: O as 0, I and L as 1.
+
+    Raises:
+        Unsealable: a character is none of a key.
+    """
+    digits = "".join(text.upper().replace("-", " ").split()).translate(_ALIKE)
+    if strange := sorted({digit for digit in digits if digit not in _ALPHABET}):
+        raise Unsealable(f"it contains {strange[0]!r}, which no key has")
+    return digits
+
+
+def random_digits(number: int) -> str:
+    """So many random digits, of five bits each."""
+    return "".join(secrets.choice(_ALPHABET) for _ in range(number))
+
+
+def _base32(value: int, digits: int) -> str:
+    return "".join(_ALPHABET[value >> 5 * place & 31] for place in reversed(range(digits)))
+
+
+def _check(digits: str) -> str:
+    number = int.from_bytes(mac(b"recovery key", digits)[:2], "big")
+    return _base32(number & 1023, _CHECK_DIGITS)

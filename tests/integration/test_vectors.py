@@ -1,0 +1,531 @@
+"""The vectors of an agent's texts: made in the background, kept in step, replaced by others."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from concept_vectors import vector
+from daemon_process import until
+
+from thermocline.daemon.config.settings import Rules, StoreSettings
+from thermocline.daemon.errors import ModelUnavailable
+from thermocline.daemon.importers.takeover import TakeOver
+from thermocline.daemon.llm.encoder import PROBE, Encoding
+from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.memory.vectors import quantised
+from thermocline.daemon.recall.sources import MEMORIES, SOURCES
+from thermocline.daemon.runtime.problems import Problems
+from thermocline.daemon.schemas.status import VectorStatus
+from thermocline.daemon.store import key_values, memories, merging
+from thermocline.daemon.store.agent_paths import DeviceId, StoreContext
+from thermocline.daemon.store.agent_store import AgentStore
+from thermocline.daemon.store.agents import Agents
+from thermocline.daemon.store.transaction import Event
+from thermocline.daemon.vectors import agent_vectors
+from thermocline.daemon.vectors.vector_file import FILE_NAME
+from thermocline.daemon.vectors.vectors import Vectors
+
+DIMENSIONS = 64
+
+
+class Encoder:
+    """An encoder without a process; its vectors are made of the words of a text.
+
+    Attributes:
+        weights: of a model; other ones are another model under the same name.
+        open: what holds up passages while it is not set.
+        closes_after: the number of passages after which it closes.
+        passages: how often each text was encoded.
+    """
+
+    def __init__(self) -> None:
+        self.model: str | None = "ollama/first"
+        self.weights: dict[str, str] = {}
+        self.failure: str | None = None
+        self.late = False
+        self.open = asyncio.Event()
+        self.open.set()
+        self.closes_after: int | None = None
+        self.passages: Counter[str] = Counter()
+        self.largest = 0
+
+    def _vector(self, text: str, model: str) -> bytes | None:
+        return quantised(vector(text, DIMENSIONS, model + self.weights.get(model, "")))
+
+    def _encoding(self, texts: Sequence[str], model: str) -> Encoding:
+        probe = self._vector(PROBE, model)
+        assert probe is not None
+        return Encoding(
+            model, DIMENSIONS, "", probe, tuple(self._vector(text, model) for text in texts)
+        )
+
+    async def encode(self, texts: Sequence[str], *, model: str) -> Encoding:
+        if self.closes_after is not None and self.passages.total() >= self.closes_after:
+            self.closes_after = None
+            self.open.clear()
+        await self.open.wait()
+        if self.failure is not None:
+            raise ModelUnavailable(self.failure)
+        self.passages.update(texts)
+        self.largest = max(self.largest, len(texts))
+        return self._encoding(texts, model)
+
+    async def encode_query(self, text: str, *, model: str) -> Encoding | None:
+        return None if self.late else self._encoding([text], model)
+
+
+class Desk:
+    """Agents with vectors, in the test's own process."""
+
+    def __init__(self, folder: Path, threads: ThreadPoolExecutor) -> None:
+        self.folder = folder
+        self.threads = threads
+        self.encoder = Encoder()
+        self.problems = Problems()
+        self.events: list[Event] = []
+        self.start()
+
+    def start(self) -> None:
+        """A daemon that starts has nothing in memory."""
+        context = StoreContext(
+            threads=self.threads,
+            problems=self.problems,
+            now=time.time,
+            publish=lambda *event: self.vectors.heard(*event),  # noqa: PLW0108 - made below
+            outgoing=lambda _agent, _kinds: None,
+            rules=Rules,
+            importer=TakeOver(),
+            device=DeviceId(self.folder),
+            readers=2,
+            state_file_delay_seconds=lambda: 0.01,
+        )
+        settings = StoreSettings()
+        self.agents = Agents(
+            self.folder, workspaces={}, cache_kb=512, context=context, settings=lambda: settings
+        )
+        self.vectors = Vectors(
+            self.agents,
+            self.encoder,
+            self.folder / "agents",
+            publish=lambda _agent, event: self.events.append(event),
+            problems=self.problems,
+        )
+
+    @property
+    def file(self) -> Path:
+        return self.folder / "agents" / "default" / FILE_NAME
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[AgentStore]:
+        """The background work runs, and the agent is open, while the block does."""
+        tasks = [
+            asyncio.create_task(work) for work in (self.vectors.follow(), self.vectors.encode())
+        ]
+        try:
+            async with self.agents.use("default", create=True) as store:
+                yield store
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self.agents.close()
+            self.start()
+
+    def status(self) -> VectorStatus:
+        status = self.vectors.status("default")
+        assert status is not None
+        return status
+
+    def stored(self) -> Counter[str]:
+        """The number of vectors by model."""
+        with closing(sqlite3.connect(f"file:{self.file}?mode=ro", uri=True)) as db:
+            with suppress(sqlite3.Error):
+                query = "SELECT model FROM encoders JOIN vectors ON encoder = encoders.id"
+                return Counter(model for (model,) in db.execute(query))
+            return Counter()
+
+    async def settled(self, number: int) -> None:
+        """Wait until this many texts are encoded, and none is left."""
+
+        def is_settled() -> bool:
+            model = self.encoder.model or ""
+            status = self.vectors.status("default")
+            return (
+                status == VectorStatus(model, number, 0)
+                and self.file.exists()
+                and self.stored() == {model: number}
+            )
+
+        await until(is_settled, f"{number} texts are encoded")
+
+    async def nearest(self, store: AgentStore, text: str) -> list[str]:
+        """The texts nearest to a question."""
+        near = await self.vectors.near(store, text)
+        if near.nearness is None:
+            return []
+        nearness = near.nearness
+
+        def read(db: sqlite3.Connection) -> list[str]:
+            texts = []
+            for key, _ in nearness.nearest(3):
+                source = next(source for source in SOURCES if source.has(key))
+                row = source.rows([key])[0]
+                query = f"SELECT {source.text} FROM {source.table} WHERE row = ?"
+                texts += [text for (text,) in db.execute(query, (row,))]
+            return texts
+
+        return await store.read(read)
+
+
+@pytest.fixture
+async def desk(tmp_path: Path, threads: ThreadPoolExecutor) -> AsyncIterator[Desk]:
+    made = Desk(tmp_path, threads)
+    yield made
+    await made.agents.close()
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing waits longer than it must."""
+    for name in ("_COMPARED_SECONDS", "_COMPARED_TIMES", "_PAUSE_TIMES", "_PROGRESS_SECONDS"):
+        monkeypatch.setattr(agent_vectors, name, 0.0)
+    for name in ("_IDLE_SECONDS", "_WORKING_SECONDS", "_AGAIN_SECONDS"):
+        monkeypatch.setattr("thermocline.daemon.vectors.vectors." + name, 0.01)
+
+
+async def fill(store: AgentStore, make_memory: Callable[..., Memory], *numbers: int) -> None:
+    for number in numbers:
+        memory = make_memory(number)
+        await store.write(lambda tx, memory=memory: memories.insert(tx, memory))
+
+
+async def test_what_is_stored_is_encoded_and_near(desk: Desk, make_memory: Any) -> None:
+    async with desk.running() as store:
+        await fill(store, make_memory, *range(100))
+        await store.write(lambda tx: key_values.put(tx, "boiler", "word777 in the cellar"))
+        await desk.settled(101)
+        assert (await desk.nearest(store, "word42"))[0].endswith("word42")
+        assert (await desk.nearest(store, "word777 cellar"))[0].startswith("boiler")
+        assert desk.encoder.largest <= agent_vectors._BATCH
+        whole = {"encoded": 101, "left": 0}
+        await until(lambda: desk.events[-1].data == whole, "listeners know it")
+    assert set(desk.encoder.passages.values()) == {1}
+
+
+async def test_a_restart_encodes_nothing_twice_and_answers_at_once(
+    desk: Desk, make_memory: Any
+) -> None:
+    async with desk.running() as store:
+        await fill(store, make_memory, *range(70))
+        await desk.settled(70)
+    desk.encoder.passages.clear()
+    async with desk.running() as store:
+        assert (await desk.nearest(store, "word7"))[0].endswith("word7")
+        await fill(store, make_memory, 70)
+        await desk.settled(71)
+    assert desk.encoder.passages == {make_memory(70).text: 1}
+
+
+async def test_an_interrupted_run_goes_on_where_it_was(desk: Desk, make_memory: Any) -> None:
+    async with desk.running() as store:
+        desk.encoder.open.clear()
+        await fill(store, make_memory, *range(200))
+        await until(lambda: desk.status().left == 200, "it has begun")
+        desk.encoder.open.set()
+        await until(lambda: desk.status().encoded >= 64, "a part is encoded")
+    desk.start()
+    async with desk.running():
+        await desk.settled(200)
+    assert len(desk.encoder.passages) == 200
+    # What was with the model when the run ended may be encoded again.
+    assert sum(desk.encoder.passages.values()) <= 200 + agent_vectors._BATCH
+
+
+async def test_the_newest_is_encoded_first(desk: Desk, make_memory: Any) -> None:
+    async with desk.running() as store:
+        desk.encoder.open.clear()
+        await fill(store, make_memory, *range(200))
+        await until(lambda: desk.status().left == 200, "all are missing")
+        desk.encoder.failure = "it is away"
+        desk.encoder.open.set()
+        await until(lambda: bool(desk.problems.standing()), "it failed")
+        assert not desk.encoder.passages
+        desk.encoder.failure = None
+        await desk.settled(200)
+    first = [*desk.encoder.passages][:64]
+    assert first == [make_memory(number).text for number in range(199, 135, -1)]
+
+
+async def test_a_forgotten_memory_leaves_no_vector(desk: Desk, make_memory: Any) -> None:
+    async with desk.running() as store:
+        await fill(store, make_memory, 1, 2, 3)
+        await desk.settled(3)
+        (trace,) = [desk.encoder._vector(make_memory(2).text, "ollama/first")]
+        assert trace is not None
+        await until(lambda: trace in desk.file.read_bytes(), "it rests")
+        # While the encoder is away, too.
+        desk.encoder.failure = "it is away"
+        await fill(store, make_memory, 4)
+        await store.write(lambda tx: memories.forget(tx, make_memory(2).id))
+        await until(lambda: desk.stored() == {"ollama/first": 2}, "the vector is gone")
+        assert make_memory(2).text not in await desk.nearest(store, "word2")
+        desk.encoder.failure = None
+        await desk.settled(3)
+
+        def traces() -> list[Path]:
+            return [p for p in desk.file.parent.glob(f"{FILE_NAME}*") if trace in p.read_bytes()]
+
+        await until(lambda: not traces(), "no file has the vector")
+
+
+async def test_what_changed_while_nobody_looked_is_noticed(desk: Desk, make_memory: Any) -> None:
+    async with desk.running() as store:
+        await fill(store, make_memory, *range(5))
+        await desk.settled(5)
+    model, desk.encoder.model = desk.encoder.model, None
+    async with desk.agents.use("default", create=False) as store:
+        old = make_memory(0)
+        await store.write(lambda tx: memories.forget(tx, make_memory(1).id))
+        new = make_memory(0, text="the boiler was replaced by word4000")
+        await store.write(lambda tx: memories.replace(tx, memories.find(tx.db, old.id), new))
+    await desk.agents.close()
+    desk.start()
+    desk.encoder.model = model
+    desk.encoder.passages.clear()
+    async with desk.running() as store:
+        await desk.settled(4)
+        assert (await desk.nearest(store, "word4000"))[0] == new.text
+    assert desk.encoder.passages == {new.text: 1}
+
+
+async def test_a_merged_memory_needs_no_vector(desk: Desk, make_memory: Any) -> None:
+    async with desk.running() as store:
+        await fill(store, make_memory, 1, 2)
+        await desk.settled(2)
+        await store.write(
+            lambda tx: merging.merge(
+                tx, *(memories.find(tx.db, make_memory(number).id) for number in (1, 2))
+            )
+        )
+        await desk.settled(1)
+
+
+async def test_an_earlier_model_answers_until_the_last_is_encoded(
+    desk: Desk, make_memory: Any
+) -> None:
+    async with desk.running() as store:
+        await fill(store, make_memory, *range(130))
+        await desk.settled(130)
+        assert (await desk.nearest(store, "word99"))[0].endswith("word99")
+        desk.encoder.open.clear()
+        desk.encoder.model = "ollama/second"
+        await until(lambda: desk.status().left == 130, "all are missing")
+        assert desk.status() == VectorStatus("ollama/second", 0, 130, "ollama/first")
+        assert (await desk.nearest(store, "word99"))[0].endswith("word99")
+        await store.write(lambda tx: memories.forget(tx, make_memory(98).id))
+        await until(lambda: desk.stored() == {"ollama/first": 129}, "gone in the old one")
+        desk.encoder.closes_after = desk.encoder.passages.total() + 1
+        desk.encoder.open.set()
+        # One of the 64 was forgotten.
+        await until(lambda: desk.status().encoded == 63, "a part is encoded")
+        for number in (99, 129):
+            # Whether it is among that part or not.
+            word = f"word{number}"
+            assert (await desk.nearest(store, word))[0].endswith(word)
+        desk.encoder.open.set()
+        await desk.settled(129)
+        assert desk.status() == VectorStatus("ollama/second", 129, 0)
+        assert (await desk.nearest(store, "word99"))[0].endswith("word99")
+        await desk.settled(129)
+
+
+async def test_a_model_that_changes_under_the_same_name_encodes_all_again(
+    desk: Desk, make_memory: Any
+) -> None:
+    async with desk.running() as store:
+        await fill(store, make_memory, *range(70))
+        await desk.settled(70)
+        desk.encoder.weights["ollama/first"] = "other"
+        # Noticed by a question as well as by the next text.
+        near = await desk.vectors.near(store, "word5")
+        assert near.nearness is None
+        assert "another model" in near.note
+        await until(lambda: sum(desk.encoder.passages.values()) == 140, "all encoded again")
+        await desk.settled(70)
+        assert (await desk.nearest(store, "word5"))[0].endswith("word5")
+
+
+async def test_a_model_that_changed_while_the_memory_was_closed_is_noticed_when_it_is_opened(
+    desk: Desk, make_memory: Any
+) -> None:
+    async with desk.running() as store:
+        await fill(store, make_memory, *range(70))
+        await desk.settled(70)
+    desk.encoder.weights["ollama/first"] = "other"
+    async with desk.running():
+        await until(lambda: sum(desk.encoder.passages.values()) == 140, "all encoded again")
+
+
+async def test_back_to_the_earlier_model_nothing_is_encoded(desk: Desk, make_memory: Any) -> None:
+    async with desk.running() as store:
+        await fill(store, make_memory, *range(130))
+        await desk.settled(130)
+        desk.encoder.passages.clear()
+        desk.encoder.open.clear()
+        desk.encoder.model = "ollama/second"
+        await until(lambda: desk.status().left == 130, "all are missing")
+        desk.encoder.model = "ollama/first"
+        desk.encoder.open.set()
+        await desk.settled(130)
+    assert sum(desk.encoder.passages.values()) <= agent_vectors._BATCH
+
+
+async def test_an_encoder_that_is_away_is_reported_and_tried_again(
+    desk: Desk, make_memory: Any
+) -> None:
+    async with desk.running() as store:
+        desk.encoder.failure = "cannot reach it"
+        await fill(store, make_memory, 1)
+        await until(lambda: bool(desk.problems.standing()), "it is reported")
+        (problem,) = desk.problems.standing()
+        assert problem.message == "cannot encode the memories: cannot reach it"
+        assert (await desk.vectors.near(store, "word1")).nearness is None
+        desk.encoder.failure = None
+        await desk.settled(1)
+        await until(lambda: not desk.problems.standing(), "the problem is over")
+
+
+async def test_words_answer_alone_while_a_question_is_late(desk: Desk, make_memory: Any) -> None:
+    async with desk.running() as store:
+        await fill(store, make_memory, 1)
+        await desk.settled(1)
+        desk.encoder.late = True
+        near = await desk.vectors.near(store, "word1")
+        assert near.nearness is None
+        assert near.note == (
+            "found by words alone: ollama/first did not encode the question in time"
+        )
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense" * 1000])
+async def test_a_damaged_file_is_replaced(desk: Desk, make_memory: Any, content: bytes) -> None:
+    async with desk.running() as store:
+        await fill(store, make_memory, *range(3))
+        await desk.settled(3)
+    desk.file.write_bytes(content)
+    async with desk.running() as store:
+        await desk.settled(3)
+        assert (await desk.nearest(store, "word2"))[0].endswith("word2")
+    assert sum(desk.encoder.passages.values()) == 6
+
+
+async def test_damage_in_use_is_noticed_by_a_question(desk: Desk, make_memory: Any) -> None:
+    async with desk.running() as store:
+        await fill(store, make_memory, *range(300))
+        await desk.settled(300)
+    data = bytearray(desk.file.read_bytes())
+    with closing(sqlite3.connect(desk.file)) as db:
+        (page,) = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'vectors'").fetchone()
+        (size,) = db.execute("PRAGMA page_size").fetchone()
+    data[(page - 1) * size : page * size] = b"\xff" * size
+    desk.file.write_bytes(data)
+    async with desk.running() as store:
+        # Nobody reads the vectors themselves before.
+        await desk.nearest(store, "word2")
+        await desk.settled(300)
+        assert (await desk.nearest(store, "word2"))[0].endswith("word2")
+
+
+async def test_a_removed_file_is_made_again(desk: Desk, make_memory: Any) -> None:
+    async with desk.running() as store:
+        await fill(store, make_memory, *range(3))
+        await desk.settled(3)
+        await desk.nearest(store, "word1")
+    desk.file.unlink()
+    async with desk.running() as store:
+        await desk.settled(3)
+
+
+async def test_without_an_encoder_there_is_no_file(desk: Desk, make_memory: Any) -> None:
+    desk.encoder.model = None
+    async with desk.running() as store:
+        await fill(store, make_memory, 1)
+        near = await desk.vectors.near(store, "word1")
+        assert (near.nearness, near.note) == (None, "")
+        assert desk.vectors.status("default") is None
+        assert not desk.file.exists()
+        desk.encoder.model = "ollama/first"
+        await desk.settled(1)
+        desk.encoder.model = None
+        await until(lambda: not [*desk.file.parent.glob(f"{FILE_NAME}*")], "it is removed")
+        assert (await desk.vectors.near(store, "word1")).nearness is None
+        desk.encoder.model = "ollama/first"
+        await desk.settled(1)
+
+
+async def test_a_closed_agent_is_near_nothing(desk: Desk, make_memory: Any) -> None:
+    async with desk.running() as store:
+        await fill(store, make_memory, 1)
+        await desk.settled(1)
+        nearness = (await desk.vectors.near(store, "word1")).nearness
+        assert nearness is not None
+        assert nearness.nearest(5)
+    assert (await desk.vectors.near(store, "word1")).nearness is None
+    key = MEMORIES.key(1)
+    assert desk.vectors.status("default") is None or nearness.cosines([key]).keys() <= {key}
+
+
+async def test_what_is_in_the_place_of_the_file_is_reported_and_left(
+    desk: Desk, make_memory: Any
+) -> None:
+    desk.file.mkdir(parents=True)
+    async with desk.running() as store:
+        await fill(store, make_memory, 1)
+        await until(lambda: bool(desk.problems.standing()), "it is reported")
+        (problem,) = desk.problems.standing()
+        assert problem.code == "vectors_not_written"
+        assert (await desk.vectors.near(store, "word1")).note
+        desk.file.rmdir()
+        await desk.settled(1)
+        await until(lambda: not desk.problems.standing(), "it is over")
+
+
+@pytest.mark.soak
+async def test_ten_thousand_are_encoded_by_one_model_and_then_by_another(
+    desk: Desk, make_memory: Any, figure: Callable[[str, object], None]
+) -> None:
+    def insert(tx: Any) -> None:
+        for number in range(10_000):
+            memories.insert(tx, make_memory(number))
+
+    text = make_memory(4321).text
+    async with desk.running() as store:
+        await store.write(insert)
+        await desk.settled(10_000)
+        size = desk.file.stat().st_size
+        assert await desk.nearest(store, text)
+        desk.encoder.model = "ollama/second"
+        shares = set()
+
+        async def is_done() -> bool:
+            status = desk.status()
+            shares.add(10 * status.encoded // 10_000)
+            assert await desk.nearest(store, text)
+            return status == VectorStatus("ollama/second", 10_000, 0)
+
+        await until(is_done, "all are encoded again", pause=0.0)
+        await desk.settled(10_000)
+        assert len(shares) > 5
+        await until(lambda: desk.file.stat().st_size < 1.5 * size, "the file is small again")
+        assert await desk.nearest(store, text)
+    assert sum(desk.encoder.passages.values()) == 20_000
+    figure("vectors.db of 10,000 memories at 64 dimensions, MB", round(size / 1e6, 1))

@@ -1,0 +1,132 @@
+"""Recall with vectors: what is near in meaning is found, and adds to what the words say."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sqlite3
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from cosines import Cosines
+
+from thermocline.daemon.config.settings import Tuning
+from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.recall.ranking import scalyclaw
+from thermocline.daemon.recall.recall import Answer, Request, recall
+from thermocline.daemon.recall.sources import MEMORIES
+from thermocline.daemon.store.selecting import Filters
+
+NOW = dt.datetime(2023, 8, 16, 12, tzinfo=dt.UTC).timestamp()
+KILN = "the kiln reaches cone six overnight"
+GLAZE = "celadon needs a slow cooling"
+LEDGER = "the ledger lies in the blue drawer"
+PERMIT = "the permit expires in spring"
+
+
+def memory(number: int, text: str, **fields: Any) -> Memory:
+    values: dict[str, Any] = {"created_at": NOW - number, "updated_at": NOW - number} | fields
+    return Memory(id=f"{number:016x}", text=text, **values)
+
+
+@pytest.fixture
+def db(remembered: Callable[..., sqlite3.Connection]) -> sqlite3.Connection:
+    """Four facts, and 60 others."""
+    facts = [
+        memory(1, KILN, category="studio"),
+        memory(2, GLAZE, category="studio"),
+        memory(3, LEDGER, category="office"),
+        memory(4, PERMIT, category="office"),
+    ]
+    return remembered([*facts, *(memory(9 + n, f"crate {n} is full") for n in range(60))], NOW)
+
+
+def near(db: sqlite3.Connection, cosines: Mapping[str, float]) -> Cosines:
+    """These cosines by text; the others lie far away, each a little farther."""
+    rows = db.execute("SELECT row, text FROM memories").fetchall()
+    return Cosines({MEMORIES.key(row): cosines.get(text, 0.3 - row / 1_000) for row, text in rows})
+
+
+def ask(
+    db: sqlite3.Connection, text: str, cosines: Mapping[str, float] | None = None, **fields: Any
+) -> Answer:
+    nearness = None if cosines is None else near(db, cosines)
+    return recall(db, Request(text=text, now=NOW, nearness=nearness, **fields), Tuning())
+
+
+def texts(answer: Answer) -> list[str]:
+    return [hit.text for hit in answer.hits]
+
+
+def test_meaning_finds_what_has_no_word_of_the_question_and_is_not_sure_of_it(
+    db: sqlite3.Connection,
+) -> None:
+    assert not ask(db, "pottery oven temperature").hits
+    answer = ask(db, "pottery oven temperature", {KILN: 0.9, GLAZE: 0.6}, explain=True)
+    assert texts(answer)[:2] == [KILN, GLAZE]
+    first = answer.hits[0]
+    assert (first.method, first.words, answer.confidence) == ("meaning", (), "unsure")
+    assert list(first.signals) == ["meaning"]
+
+
+def test_words_and_meaning_add_up(db: sqlite3.Connection) -> None:
+    words = ask(db, "which drawer has the permit")
+    both = ask(db, "which drawer has the permit", {PERMIT: 0.8}, explain=True)
+    assert {*texts(words)[:2]} == {*texts(both)[:2]} == {LEDGER, PERMIT}
+    assert texts(both)[0] == PERMIT
+    hits = {hit.text: hit for hit in both.hits}
+    assert {"words", "meaning"} <= {*hits[PERMIT].signals}
+    assert hits[PERMIT].relevance > {hit.text: hit for hit in words.hits}[PERMIT].relevance
+
+
+def test_what_is_as_far_as_most_gains_nothing(db: sqlite3.Connection) -> None:
+    alike = dict.fromkeys((KILN, GLAZE, LEDGER, PERMIT), 0.0)
+    without, answer = ask(db, "the ledger"), ask(db, "the ledger", alike)
+    assert answer.hits[0].relevance == without.hits[0].relevance
+
+
+def test_the_only_memory_is_found_by_its_meaning(
+    remembered: Callable[..., sqlite3.Connection],
+) -> None:
+    db = remembered([memory(1, KILN)], NOW)
+    assert texts(ask(db, "pottery oven", {KILN: 0.7})) == [KILN]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"filters": Filters(category="office")},
+        {"sources": frozenset({"pair"})},
+        {"mode": "tree"},
+        {"preset": "tinyclaw"},
+    ],
+)
+def test_what_the_request_leaves_out_stays_out(
+    db: sqlite3.Connection, fields: Mapping[str, Any]
+) -> None:
+    assert KILN not in texts(ask(db, "pottery oven", {KILN: 0.9}, **fields))
+
+
+@pytest.mark.parametrize("text", ["pottery oven -kiln", '"slow cooling"'])
+def test_meaning_brings_nothing_that_the_query_excludes(db: sqlite3.Connection, text: str) -> None:
+    assert KILN not in texts(ask(db, text, {KILN: 0.9}))
+
+
+def test_a_filter_that_few_pass_still_leaves_their_meaning(db: sqlite3.Connection) -> None:
+    cosines = {f"crate {n} is full": 0.8 for n in range(60)} | {PERMIT: 0.7}
+    answer = ask(db, "paperwork deadline", cosines, filters=Filters(category="office"))
+    assert texts(answer)[0] == PERMIT
+
+
+def test_scalyclaw_takes_the_cosine_from_its_threshold_on(db: sqlite3.Connection) -> None:
+    answer = ask(db, "the ledger", {KILN: 0.9, LEDGER: 0.49}, preset="scalyclaw")
+    assert texts(answer) == [KILN]
+    assert answer.hits[0].relevance == pytest.approx(
+        scalyclaw(0.9, 1 / 86_400, 0.5).relevance, abs=1e-6
+    )
+
+
+def test_scalyclaw_takes_the_words_if_nothing_is_near(db: sqlite3.Connection) -> None:
+    answer = ask(db, "the ledger", {LEDGER: 0.4}, preset="scalyclaw")
+    assert texts(answer)[0] == LEDGER
+    assert answer.hits[0].ranked.match == 1.0

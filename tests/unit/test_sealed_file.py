@@ -1,0 +1,70 @@
+"""Sealed files: what opens them, and what is noticed."""
+
+from __future__ import annotations
+
+import io
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thermocline.sync.sealing import FILE_MAGIC, keyring
+from thermocline.sync.sealing.cipher import Unsealable
+from thermocline.sync.sealing.sealed_file import UnsealedFile, header_of, sealed
+
+KEY = keyring.new_recovery_key()
+_BARE = keyring.new_keyring()
+RING = keyring.Keyring(_BARE.root, _BARE.epochs, keyring.lock_for(KEY, _BARE.root))
+
+
+def content_of(file: bytes, ring: keyring.Keyring = RING) -> bytes:
+    with io.BufferedReader(UnsealedFile(io.BytesIO(file), ring)) as content:  # type: ignore[type-var]
+        return content.read()
+
+
+@given(st.lists(st.integers(0, 200_000), max_size=4))
+def test_what_was_sealed_in_any_pieces_opens_as_it_was(sizes: list[int]) -> None:
+    pieces = [bytes([number % 251]) * size for number, size in enumerate(sizes)]
+    file = b"".join(sealed(RING, pieces))
+    assert file.startswith(FILE_MAGIC)
+    assert content_of(file) == b"".join(pieces)
+
+
+def test_any_changed_moved_or_missing_piece_is_noticed() -> None:
+    file = b"".join(sealed(RING, [b"text " * 40_000]))
+    start = file.index(b"\n", len(FILE_MAGIC)) + 1
+    piece = 4 + 65_536 + 17
+    one, two = file[start : start + piece], file[start + piece : start + 2 * piece]
+    changes = [
+        file[:start] + two + one + file[start + 2 * piece :],
+        file[: start + piece] + one + file[start + piece :],
+        file[:start] + file[start + piece :],
+        file[: start + 100] + bytes([file[start + 100] ^ 1]) + file[start + 101 :],
+        file.replace(b'"epoch":1', b'"epoch": 1'),
+        file[: start + 3] + b"\xff" + file[start + 4 :],
+    ]
+    for changed in changes:
+        with pytest.raises((zlib.error, EOFError)):
+            content_of(changed)
+    for length in (start + 2, start + piece, len(file) - 40):
+        with pytest.raises(EOFError):
+            content_of(file[:length])
+
+
+def test_another_owner_and_what_is_no_sealed_file_are_told_apart() -> None:
+    file = b"".join(sealed(RING, [b"x"]))
+    with pytest.raises(zlib.error):
+        content_of(file, keyring.new_keyring())
+    for other in (b"", b"PK", FILE_MAGIC, FILE_MAGIC + b"{}\n", file.replace(b'":1', b'":9', 1)):
+        with pytest.raises(Unsealable):
+            content_of(other)
+
+
+def test_the_recovery_key_opens_it_without_anything_else() -> None:
+    later = RING.next()
+    file = b"".join(sealed(later, [b"the harbour"]))
+    header = header_of(io.BytesIO(file))
+    assert header.epoch == 2
+    assert header.recovery is not None
+    assert content_of(file, keyring.recovered(header.recovery, KEY)) == b"the harbour"

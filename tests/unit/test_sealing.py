@@ -1,0 +1,354 @@
+"""Sealed rows, the keys of an owner, and the recovery key: what opens what, and what does not."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thermocline.sync import Clocks, Pending, Received, Row, deletion, version_of
+from thermocline.sync.failures import KeyMissing
+from thermocline.sync.row_format import PlainRows, Unreadable
+from thermocline.sync.sealing import cipher, keyring
+from thermocline.sync.sealing.cipher import Unsealable
+from thermocline.sync.sealing.keyring import Keyring
+from thermocline.sync.sealing.proofs import ListedRow, Proof, differing, fingerprint
+from thermocline.sync.sealing.sealed_rows import SealedRows, agent_of
+
+VECTORS = json.loads((Path(__file__).parents[1] / "data/vectors/sealing.json").read_text())
+KEY = bytes(range(32))
+TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=300)
+NAME = TEXT.filter(lambda name: "\0" not in name)
+
+
+def rows(ring: Keyring, agent: str = "ana") -> SealedRows:
+    return SealedRows(agent, lambda: ring)
+
+
+def pending(row: Row, seen: str | None = None) -> Pending:
+    return Pending(row, version_of(row) or "", seen)
+
+
+def a_row(**data: Any) -> Row:
+    return Row(kind="memory", id="m1", data=data, clocks=Clocks((5 << 40, "d1"), {"a": (6, "d2")}))
+
+
+def line(form: SealedRows, row: Row) -> list[Any]:
+    """A row as a remote shows it: kind, id, version, data, clocks."""
+    kind, key, _, version, data, clocks = form.columns(pending(row))
+    return [kind, key, version, data, clocks]
+
+
+# Vectors, for other implementations
+
+
+def test_the_vectors_of_names_versions_and_rows_hold() -> None:
+    known = VECTORS["row"]
+    ring = keyring.decoded_keyring(json.dumps(VECTORS["keyring"]).encode())
+    form = rows(ring, known["agent"])
+    row = Row(
+        kind=known["kind"],
+        id=known["id"],
+        data=json.loads(known["data"]),
+        clocks=msgspec.json.decode(known["clocks"], type=Clocks),
+    )
+    assert row.encoded() == (known["data"], known["clocks"])
+    sealed = known["sealed"]
+    assert form.agent == sealed["agent_id"]
+    assert form.key(row.kind, row.id) == (sealed["kind"], sealed["id"])
+    assert form.version(version_of(row)) == sealed["version"]
+    columns = [sealed[name] for name in ("kind", "id", "version", "data", "clocks")]
+    assert form.received(columns) == Received(row, version_of(row) or "")
+    gone = VECTORS["deletion"]
+    received = form.received([gone[n] for n in ("kind", "id", "version", "data", "clocks")])
+    assert isinstance(received, Received)
+    assert received.row == deletion(("memory", "m2"), (gone["at"], "d1"))
+
+
+def test_the_vector_of_a_recovery_key_holds() -> None:
+    known = VECTORS["recovery"]
+    listed = msgspec.convert(known["entry"], keyring.RosterEntry)
+    ring = keyring.recovered(listed, known["key"].lower().replace("-", " "))
+    assert keyring.decoded_keyring(json.dumps(VECTORS["keyring"]).encode()).root == ring.root
+    assert keyring.is_signed(ring, listed)
+
+
+@pytest.mark.parametrize(("length", "padded"), VECTORS["padding"])
+def test_the_vectors_of_padding_hold(length: int, padded: int) -> None:
+    assert len(cipher.seal(KEY, bytes(length), b"")) == 24 + padded + 16
+    assert cipher.sealed_length(length) == len(cipher.encode(bytes(24 + padded + 16)))
+
+
+# Rows
+
+
+@given(TEXT, NAME, NAME, st.dictionaries(TEXT, TEXT, max_size=5))
+def test_a_sealed_row_opens_as_it_was_and_shows_nothing(
+    agent: str, kind: str, key: str, data: dict[str, str]
+) -> None:
+    form = rows(keyring.new_keyring(), agent)
+    row = Row(kind=kind, id=key, data=data, clocks=Clocks((1, "d")))
+    columns = line(form, row)
+    assert form.received(columns) == Received(row, version_of(row) or "")
+    shown = "".join(map(str, columns)) + form.agent
+    for text in (agent, kind, key, *data, *data.values()):
+        # Three letters are in any base64 now and then.
+        assert len(text) < 5 or text not in shown
+    assert form.size(pending(row)) + 200 >= len(msgspec.json.encode(columns))
+
+
+def test_equal_rows_have_equal_names_and_versions_and_different_texts() -> None:
+    ring = keyring.new_keyring()
+    one, two = line(rows(ring), a_row(text="x")), line(rows(ring), a_row(text="x"))
+    assert one[:3] == two[:3]
+    assert one[3] != two[3]
+    other = line(rows(keyring.new_keyring()), a_row(text="x"))
+    assert one[1] != other[1]
+    assert one[2] != other[2]
+    assert rows(ring, "ben").key("memory", "m1") != rows(ring).key("memory", "m1")
+
+
+@given(st.integers(0, 4), st.integers(0, 10_000), st.integers(1, 255))
+def test_any_changed_byte_is_noticed(column: int, place: int, flip: int) -> None:
+    form = rows(RING)
+    columns = line(form, a_row(text="the harbour is closed", n=1))
+    text = str(columns[column]).encode()
+    place %= len(text)
+    changed = bytes([*text[:place], text[place] ^ flip, *text[place + 1 :]])
+    columns[column] = changed.decode("latin-1")
+    try:
+        assert isinstance(form.received(columns), Unreadable)
+    except KeyMissing:
+        # A larger number of the epoch: the remote has no such key either.
+        assert column == 4
+
+
+RING = keyring.new_keyring()
+TAMPERED: dict[str, Any] = {
+    "another row's text": lambda one, two: [*one[:3], two[3], one[4]],
+    "another row's place": lambda one, two: [one[0], two[1], *one[2:]],
+    "cut off": lambda one, _: [*one[:3], one[3][:-8], one[4]],
+    "empty": lambda one, _: [*one[:3], "", one[4]],
+    "no base64": lambda one, _: [*one[:3], "ä" * 200, one[4]],
+    "an earlier version's name": lambda one, two: [*one[:2], two[2], *one[3:]],
+    "no version": lambda one, _: [*one[:2], None, *one[3:]],
+    "made a deletion": lambda one, _: [*one[:3], None, one[4]],
+    "moved into the clocks": lambda one, _: [
+        *(*one[:3], None),
+        json.dumps({"epoch": 1, "at": [0, ""], "sealed": one[3]}),
+    ],
+    "a plain row": lambda one, _: ["memory", "m1", one[2], '{"text":"x"}', '{"at":[1,"d"]}'],
+    "clocks of a plain row": lambda one, _: [*one[:4], '{"at":[1,"d"]}'],
+    "epoch 0": lambda one, _: [*one[:4], '{"epoch":0}'],
+    "deep": lambda one, _: [*one[:4], "[" * 5000],
+    "numbers": lambda _one, _two: [1, 2, 3, 4, 5],
+}
+
+
+@pytest.mark.parametrize("change", TAMPERED.values(), ids=TAMPERED)
+def test_what_was_tampered_with_is_unreadable_and_may_be_replaced(change: Any) -> None:
+    form = rows(RING)
+    one = line(form, a_row(text="one"))
+    other = Row(kind="memory", id="m2", data={"text": "two"}, clocks=Clocks((5, "d1")))
+    columns = change(one, line(form, other))
+    received = form.received(columns)
+    assert isinstance(received, Unreadable)
+    # The next push names the version that stands there.
+    if columns[2] is not None:
+        assert form.version(received.version) == str(columns[2])
+    else:
+        assert received.version is None
+
+
+def test_a_row_of_another_agent_or_owner_is_unreadable() -> None:
+    columns = line(rows(RING), a_row(text="x"))
+    assert isinstance(rows(RING, "ben").received(columns), Unreadable)
+    assert isinstance(rows(keyring.new_keyring()).received(columns), Unreadable)
+
+
+def test_a_deletion_shows_its_day_and_nothing_else() -> None:
+    form = rows(RING)
+    stamp = (1_700_000_000_000 << 16) + 77
+    columns = line(form, deletion(("memory", "m1"), (stamp, "d1")))
+    assert columns[3] is None
+    at = json.loads(columns[4])["at"][0]
+    assert (at >> 16) % 86_400_000 == 0
+    assert 0 <= stamp - at < 86_400_000 << 16
+    received = form.received(columns)
+    assert isinstance(received, Received)
+    assert received.row.clocks.deleted == (stamp, "d1")
+    live = line(form, a_row(text="x"))
+    assert isinstance(form.received([*columns[:3], live[3], columns[4]]), Unreadable)
+
+
+def test_a_row_that_a_plain_replica_cannot_hold_is_refused_sealed_too() -> None:
+    row = pending(Row(kind="memory", id="a\0b", data={"text": "x"}, clocks=Clocks((1, "d"))))
+    for form in (PlainRows("ana"), rows(RING)):
+        with pytest.raises(ValueError, match="NUL"):
+            form.size(row)
+
+
+def test_the_names_of_devices_and_agents_are_readable_for_the_owner_alone() -> None:
+    form = rows(RING)
+    written = form.conceal("d1", "Ana's laptop")
+    assert "laptop" not in written
+    assert form.reveal("d1", written) == "Ana's laptop"
+    for device, text in (("d2", written), ("d1", "Ana's laptop"), ("d1", ""), ("d1", "9:AAAA")):
+        assert form.reveal(device, text) == ""
+    _, key, _, data, clocks = line(form, a_row(text="x"))
+    assert agent_of(RING, form.agent, (key, data, clocks)) == "ana"
+    assert agent_of(RING, rows(RING, "ben").agent, (key, data, clocks)) is None
+    assert agent_of(keyring.new_keyring(), form.agent, (key, data, clocks)) is None
+
+
+# Keys
+
+
+def test_rows_of_an_earlier_epoch_stay_readable_and_later_ones_need_their_key() -> None:
+    later = RING.next()
+    old, new = line(rows(RING), a_row(text="x")), line(rows(later), a_row(text="x"))
+    assert old[:3] == new[:3]
+    assert json.loads(new[4]) == {"epoch": 2}
+    assert isinstance(rows(later).received(old), Received)
+    with pytest.raises(KeyMissing):
+        rows(RING).received(new)
+
+
+def test_a_keyring_follows_only_one_whose_keys_its_maker_had() -> None:
+    two = RING.next()
+    three = two.next()
+    assert three.follows(two)
+    assert three.follows(RING)
+    assert two.follows(two)
+    assert not RING.follows(two)
+    assert not RING.next().follows(two)
+    assert not keyring.new_keyring().next().follows(RING)
+    # Whoever knows the root and not the last key cannot begin an epoch for the others.
+    forged = Keyring(two.root, (*RING.epochs, *RING.next().epochs[1:], three.epochs[2]))
+    assert not forged.follows(RING)
+    with pytest.raises(Unsealable):
+        keyring.decoded_keyring(forged.encoded())
+    assert keyring.decoded_keyring(three.encoded()) == three
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b'{"root":"AAAA","epochs":[]}', b"[1]", b"\xff"])
+def test_what_is_no_keyring_is_refused(content: bytes) -> None:
+    with pytest.raises(Unsealable):
+        keyring.decoded_keyring(content)
+
+
+def test_a_device_opens_its_own_entry_and_no_other() -> None:
+    ring = RING.next()
+    private, other = bytes(range(32)), bytes(range(1, 33))
+    listed = keyring.entry(ring, "d1", cipher.public_key(private))
+    assert keyring.opened(listed, private, RING) == ring
+    with pytest.raises(Unsealable):
+        keyring.opened(listed, other, RING)
+    for change in ({"device": "d2"}, {"epoch": 1}, {"tag": ""}, {"tag": "%"}, {"wrapped": "%"}):
+        with pytest.raises(Unsealable):
+            keyring.opened(msgspec.structs.replace(listed, **change), private, RING)
+    # What a remote makes up for the device's public key.
+    made_up = keyring.entry(keyring.new_keyring().next(), "d1", cipher.public_key(private))
+    with pytest.raises(Unsealable):
+        keyring.opened(made_up, private, RING)
+
+
+def test_a_new_epoch_is_for_the_given_devices_and_the_recovery_key() -> None:
+    text = keyring.new_recovery_key()
+    ring = RING.next(recovery=keyring.lock_for(text, RING.root))
+    private = bytes(range(32))
+    one = keyring.entry(RING, "d1", cipher.public_key(private))
+    listed = keyring.entries(ring, [one])
+    assert [each.device for each in listed] == ["d1", keyring.RECOVERY]
+    assert keyring.opened(listed[0], private, RING) == ring
+    assert keyring.recovered(listed[1], text) == ring
+
+
+def test_a_new_epoch_is_neither_for_retired_devices_nor_for_invented_ones() -> None:
+    public = cipher.public_key(bytes(range(32)))
+    first = [keyring.entry(RING, device, public) for device in ("d1", "d2")]
+    invented = keyring.entry(keyring.new_keyring(), "d3", public)
+    two = RING.next(retired="d2")
+    assert [each.device for each in keyring.entries(two, [*first, invented])] == ["d1"]
+    # It was taken in again.
+    again = [keyring.entry(two, device, public) for device in ("d1", "d2")]
+    assert [each.device for each in keyring.entries(two.next(), again)] == ["d1", "d2"]
+    assert [each.device for each in keyring.entries(two.next(), first)] == ["d1"]
+
+
+# The recovery key
+
+
+def test_a_recovery_key_is_read_as_people_type_it() -> None:
+    key = keyring.new_recovery_key()
+    assert [len(group) for group in key.split("-")] == [4] * 7
+    for typed in (key, key.lower(), key.replace("-", ""), f" {key.replace('-', ' ')}\n"):
+        assert keyring.read_recovery_key(typed) == key
+    assert keyring.normal("oO iIlL") == "001111"
+    for typed in ("", key[:-1], f"{key}0", f"{key[:-1]}!", "U" * 28):
+        with pytest.raises(Unsealable):
+            keyring.read_recovery_key(typed)
+
+
+def test_a_mistyped_recovery_key_is_noticed_before_anything_is_tried() -> None:
+    key = keyring.normal(keyring.new_recovery_key())
+    digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+    missed = 0
+    for place in range(len(key)):
+        for digit in set(digits) - {key[place]}:
+            try:
+                keyring.read_recovery_key(key[:place] + digit + key[place + 1 :])
+                missed += 1
+            except Unsealable:
+                continue
+    # 868 typing errors, of which a thousandth is missed, and fails a second later.
+    assert missed < 20
+
+
+def test_a_wrong_recovery_key_and_a_remote_s_own_keys_are_refused() -> None:
+    key = keyring.new_recovery_key()
+    ring = RING.next(recovery=keyring.lock_for(key, RING.root))
+    listed = keyring.recovery_entry(ring)
+    with pytest.raises(Unsealable):
+        keyring.recovered(listed, keyring.new_recovery_key())
+    # The remote knows the public part, and could wrap keys of its own for it.
+    evil = keyring.new_keyring()
+    forged = keyring.recovery_entry(Keyring(evil.root, evil.epochs, ring.recovery))
+    with pytest.raises(Unsealable, match="do not come from a device"):
+        keyring.recovered(forged, key)
+    for public in ("", "%", base64.b64encode(b"[]").decode()):
+        with pytest.raises(Unsealable):
+            keyring.recovered(msgspec.structs.replace(listed, public=public), key)
+
+
+# Proofs
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=80), st.integers(0, 79), st.integers(0, 2))
+def test_a_proof_notices_a_row_that_is_missing_or_old_and_nothing_else(
+    deleted: list[bool], place: int, later: int
+) -> None:
+    held = [
+        ListedRow(cipher.mac(KEY, str(n)).hex(), f"v{n}", n + 1, is_deleted)
+        for n, is_deleted in enumerate(deleted)
+    ]
+    living = [(row.id, row.version) for row in held if not row.deleted]
+    proof = Proof(0, len(held), fingerprint(reversed(living)))
+    assert differing(proof, held) == 0
+    place %= len(held)
+    row = held[place]
+    # Later changes and deletions explain themselves; a deletion may be pruned.
+    changed = msgspec.structs.replace(row, version="new", seq=len(held) + 1, deleted=later == 1)
+    assert differing(proof, [*held[:place], changed, *held[place + 1 :]]) == 0
+    if row.deleted:
+        assert differing(proof, [*held[:place], *held[place + 1 :]]) == 0
+    else:
+        old = msgspec.structs.replace(row, version="old")
+        assert differing(proof, [*held[:place], *held[place + 1 :]]) > 0
+        assert differing(proof, [*held[:place], old, *held[place + 1 :]]) > 0
