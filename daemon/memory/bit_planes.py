@@ -7,6 +7,7 @@ package.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -15,6 +16,8 @@ import msgspec
 # The items whose bits are turned at once, as one text.
 _TURNED: Final = 8_192
 _BYTE: Final = 8
+# A search in C: most bytes of a mask are empty.
+_NOT_EMPTY: Final = re.compile(rb"[^\0]")
 
 
 class BitPlanes(msgspec.Struct, frozen=True, gc=False):
@@ -107,9 +110,9 @@ def _places(mask: int, limit: int) -> list[int]:
     """The first `limit` places that a mask has."""
     places: list[int] = []
     data = mask.to_bytes((mask.bit_length() + _BYTE - 1) // _BYTE, "little")
-    for first, byte in enumerate(data):
+    for found in _NOT_EMPTY.finditer(data):
         if len(places) >= limit:
             break
-        if byte:
-            places += [_BYTE * first + bit for bit in range(_BYTE) if byte >> bit & 1]
+        first, byte = _BYTE * found.start(), found[0][0]
+        places += [first + bit for bit in range(_BYTE) if byte >> bit & 1]
     return places[:limit]
