@@ -185,11 +185,20 @@ class Keychain:
         Raises:
             SyncError: it cannot be reached.
         """
+        return bool(await self.readers(remote))
+
+    async def readers(self, remote: Remote) -> frozenset[str]:
+        """The devices that have the key of a remote's present epoch, as far as this one can tell.
+
+        Raises:
+            SyncError: it cannot be reached.
+        """
         kept, listed = self._kept, await roster.read(remote)
-        return kept is not None and any(
-            each.epoch == max(other.epoch for other in listed)
-            and keyring.is_signed(kept.ring, each)
+        epoch = max((each.epoch for each in listed), default=0)
+        return frozenset(
+            each.device
             for each in listed
+            if kept is not None and each.epoch == epoch and keyring.is_signed(kept.ring, each)
         )
 
     async def recovery_entry(self, remote: Remote) -> RosterEntry | None:

@@ -159,7 +159,19 @@ async def _devices(scope: Scope, seq: int) -> list[schemas.DeviceView]:
     replicas = scope.daemon.replicas
     this = replicas.device.id
     records = await replicas.ask(scope.agent, lambda replica: replica.devices(this, seq))
-    return [view_of(schemas.DeviceView, record, this=record.id == this) for record in records]
+    readers: frozenset[str] | None = None
+    if replicas.sealing.is_on:
+        keychain = await replicas.sealing.keychain()
+        readers = await replicas.ask(scope.agent, lambda replica: keychain.readers(replica.remote))
+    return [
+        view_of(
+            schemas.DeviceView,
+            record,
+            this=record.id == this,
+            can_read=None if readers is None else record.id in readers,
+        )
+        for record in records
+    ]
 
 
 def _found(devices: list[schemas.DeviceView], key: str) -> schemas.DeviceView:

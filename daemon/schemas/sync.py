@@ -254,7 +254,8 @@ class DeviceView(Struct):
 
     `last_at` is its last contact with the replica. `behind` counts the rows of other devices that
     it had not received by then; None: it is retired. `this`: it is the answering device. `release`
-    is what it ran then; None: one that does not say it.
+    is what it ran then; None: one that does not say it. `can_read`: it has the key with which a
+    sealed replica is written now; None: the replica is not sealed.
     """
 
     id: str
@@ -265,6 +266,7 @@ class DeviceView(Struct):
     this: bool
     behind: int | None
     release: str | None = None
+    can_read: bool | None = None
 
 
 class DeviceList(Struct):

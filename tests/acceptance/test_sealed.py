@@ -259,6 +259,9 @@ def test_a_lost_device_reads_nothing_that_is_written_after_it_was_retired(
     wait_until(lambda: epochs(url) == {2}, "the older rows are sealed with the new key")
     two.sync()
     assert "The new berth is 14" in two.texts()
+    can_read = {each.name[0]: each.can_read for each in two.memory.devices().results}
+    assert can_read == {"a": True, "b": True, "c": False}
+    assert two.command("devices").count("cannot read what is written now") == 1
     with pytest.raises(ApiError) as refused:
         lost.start().sync()
     assert refused.value.code == "replica_key_missing"
@@ -269,6 +272,7 @@ def test_a_lost_device_reads_nothing_that_is_written_after_it_was_retired(
     assert refused.value.code == "replica_key_missing"
     pair(one, lost)
     lost.sync()
+    assert all(each.can_read for each in one.memory.devices().results)
     assert "The new berth is 14" in lost.texts()
 
 

@@ -344,6 +344,8 @@ def _took(row: SyncRound) -> str:
 def _state(row: DeviceView) -> str:
     if row.retired_at is not None:
         return "○ retired"
+    if row.can_read is False:
+        return "! has no key"
     return f"! {row.behind:,} behind" if row.behind else "✓ up to date"
 
 
