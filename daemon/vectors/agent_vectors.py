@@ -46,6 +46,8 @@ _COMPARED_TIMES: Final = 20.0
 _PROGRESS_SECONDS: Final = 1.0
 # The pause after a piece of work, as a multiple of its time.
 _PAUSE_TIMES: Final = 4.0
+# What takes longer waits for a server or for a process to start, and is little work.
+_LONGEST_PAUSE_SECONDS: Final = 1.0
 # What has vectors, in the order in which it is encoded; with the condition for its rows.
 _CONDITIONS: Final = {
     MEMORIES.name: "merged_into IS NULL",
@@ -357,7 +359,8 @@ class AgentVectors:
 
 
 async def _pause(began: float) -> None:
-    await asyncio.sleep(_PAUSE_TIMES * (time.monotonic() - began))
+    pause = _PAUSE_TIMES * (time.monotonic() - began)
+    await asyncio.sleep(min(pause, _LONGEST_PAUSE_SECONDS))
 
 
 def _identity(generation: Generation) -> Encoding:

@@ -23,9 +23,15 @@ NOTE = "found by words alone"
 @pytest.fixture
 def call(make_daemon: Callable[..., Daemon], model_server: ModelServer) -> Caller:
     """The calls of a daemon with an encoder, to which the question is like the kiln."""
+    return encoding(make_daemon, model_server, deadline_ms=60_000)
+
+
+def encoding(
+    make_daemon: Callable[..., Daemon], model_server: ModelServer, *, deadline_ms: int
+) -> Caller:
     model_server.spoilt = _alike
     server = f"--set=llm.api_base={model_server.base}"
-    daemon = make_daemon(EMBED, server, "--set=recall.embed_deadline_ms=60000").start()
+    daemon = make_daemon(EMBED, server, f"--set=recall.embed_deadline_ms={deadline_ms}").start()
     return Caller(daemon.socket, "default")
 
 
@@ -71,8 +77,9 @@ def test_what_is_near_in_meaning_is_found_wherever_a_question_is_asked(call: Cal
 
 
 def test_an_encoder_that_is_away_leaves_words_and_a_note(
-    call: Caller, model_server: ModelServer
+    make_daemon: Callable[..., Daemon], model_server: ModelServer
 ) -> None:
+    call = encoding(make_daemon, model_server, deadline_ms=100)
     stored(call)
     model_server.usually = Saying("down", status=503)
     words = {"query": "where is the ledger?"}
