@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     Memory: TypeAlias = Mapping[str, Any]
 
+# The source of what a person stands for.
+_OWN_WORD: Final = "user-stated"
+_REVIEWED: Final = 50
 # The columns of a replaced text that are shown.
 _REPLACED_COLUMNS: Final = 80
 _RECORD: Final = (
@@ -154,6 +157,32 @@ def _named(memory: Memory, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
             yield key.replace("_", " "), text
 
 
+def _review(args: Args, client: Caller) -> Shown | None:
+    """List the memories that nobody's word stands for, or say what is to become of one."""
+    changes = args.given("text")
+    wishes = bool(args.keep) + bool(args.forget) + bool(changes)
+    if args.id is None:
+        refuse(wishes > 0, "give the ID of the memory: see thermocline review")
+        waiting = client.call("GET /api/memory", outside=True, limit=args.limit or _REVIEWED)
+        if args.json:
+            show_json(waiting)
+        elif not waiting["results"]:
+            say("nothing from outside waits for a review")
+        else:
+            show_rows(
+                [(short(one["id"]), one["source"], headline(one)) for one in waiting["results"]]
+            )
+            if (more := waiting["total"] - len(waiting["results"])) > 0:
+                print(f"and {more} more")
+        return None
+    refuse(wishes != 1, "say what to do with it: --keep, --text TEXT or --forget")
+    if args.forget:
+        forgotten = client.call("DELETE /api/memory/{id}", id=args.id)
+        return f"forgot {short(forgotten['id'])}"
+    kept = client.call("PUT /api/memory/{id}", id=args.id, source=_OWN_WORD, **changes)
+    return f"{short(kept['id'])} is your own word now"
+
+
 def _search_url(args: Args, client: Caller) -> Shown | None:
     """Find the memories that mention a URL, or list all URLs, the highest score first."""
     if args.url is None:
@@ -245,6 +274,7 @@ VERBS: Final = {
         {FILTERS}
         --url PART                  part of a URL that it mentions
         --archived true|false       in the archive, or not
+        --outside true|false        from outside, for which nobody's word stands yet, or not
         --merged-into ID            what was merged into this memory""",
         note="example:\n  thermocline list --category projects --tag urgent --order score",
     ),
@@ -260,6 +290,21 @@ VERBS: Final = {
             "Fields that are not given keep their value; --tag, --url, --cmd and --path replace\n"
             "the previous ones.\n\n"
             "example:\n  thermocline update 3f2a9c1b --importance 0.9 --tag urgent"
+        ),
+    ),
+    "review": Verb(
+        Form("[ID]", _review),
+        options="""
+        ID           what to review; default: list what waits
+        --keep       it is right, and from now on your own word
+        --text TEXT  keep it with this text; - reads it from stdin
+        --forget     delete it
+        --limit N    maximum number of results (default 50)""",
+        note=(
+            "What a program stored with a source such as web:…, tool:…, file: or mail: is quoted\n"
+            "wherever an agent reads it, replaces nothing that you said, and is no standing\n"
+            "instruction, until somebody has kept it.\n\n"
+            "example:\n  thermocline review 3f2a9c1b --keep"
         ),
     ),
     "search-url": Verb(

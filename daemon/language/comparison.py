@@ -29,7 +29,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from ..memory.records import ENTITIES, NOTE, Json, Memory
+from ..memory.records import ENTITIES, NOTE, Json, Memory, is_outside
 from ..memory.scoring import DAY
 from ..memory.similarity import exact_key, jaccard
 from ..memory.similarity import words as words_of
@@ -410,6 +410,8 @@ def judge_duplicate(older: Memory, newer: Memory) -> Judgement:
     """`judge_pair`, without the comparison of what is not said twice."""
     if not (_eligible(older) and _eligible(newer) and comparable(older, newer)):
         return UNRELATED
+    if is_outside(older.source) != is_outside(newer.source):
+        return UNRELATED
     apart = newer.created_at - older.created_at
     if (older.type, older.event) != (newer.type, newer.event) or (
         older.type == "episodic" and apart > SAME_EPISODE
@@ -437,6 +439,8 @@ def comparable(older: Memory, newer: Memory) -> bool:
     """Whether the fields of two memories allow that they are about the same thing."""
     return (
         _speaker(older.actor) == _speaker(newer.actor)
+        # What came from outside replaces nothing that somebody's word stands for.
+        and (is_outside(older.source) or not is_outside(newer.source))
         and _agree(older.subject.casefold(), newer.subject.casefold())
         and _agree(older.outcome, newer.outcome)
         and (_data(older) is None or _data(newer) is None or _data(older) == _data(newer))

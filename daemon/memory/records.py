@@ -37,6 +37,9 @@ INFERRED: Final = "inferred"
 OBSERVED: Final = "observed"
 EXTRACTED: Final = "auto-extraction"
 CONSOLIDATED: Final = "consolidation"
+# The kinds of sources that are neither a person nor the agent itself, which a name may follow:
+# `web`, `web:https://…`, `tool:grep`. Their texts are quoted until somebody has reviewed them.
+OUTSIDE_KINDS: Final = ("web", "tool", "file", "mail", "agent")
 # The keys of `data` of automatic memories: the entities, and the daily note of origin.
 ENTITIES: Final = "entities"
 NOTE: Final = "note"
@@ -102,6 +105,11 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def expired(self, now: float) -> bool:
         """Whether its expiry time has passed; it is then neither listed nor recalled."""
         return self.expires_at is not None and self.expires_at <= now
+
+
+def is_outside(source: str) -> bool:
+    """Whether a text with this source came from outside, so that nobody's word stands for it."""
+    return source.partition(":")[0] in OUTSIDE_KINDS
 
 
 def outranks(one: Memory, other: Memory) -> bool:

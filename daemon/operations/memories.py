@@ -17,7 +17,15 @@ from ..language.secrets import secrets_of
 from ..memory import checks
 from ..memory.checks import parse_expiry
 from ..memory.metadata import extract, merge
-from ..memory.records import DEFAULT_CATEGORY, DEFAULT_EVENT, TYPES, EventType, Memory, Metadata
+from ..memory.records import (
+    DEFAULT_CATEGORY,
+    DEFAULT_EVENT,
+    TYPES,
+    EventType,
+    Memory,
+    Metadata,
+    is_outside,
+)
 from ..memory.scoring import default_importance, score_of, tier_of
 from ..schemas import memory as schemas
 from ..schemas.common import MemoryId, Order, Paged
@@ -54,6 +62,7 @@ async def index(scope: Scope, query: schemas.ListQuery) -> schemas.MemoryPage:
         tags=query.tag,
         url=query.url,
         archived=query.archived,
+        outside=query.outside,
         merged_into=query.merged_into,
     )
     return await listed(
@@ -331,7 +340,7 @@ def remembered(scope: Scope, new: NewMemory, at: str = "") -> Memory:
     if "standing" not in fields:
         # A turn of a conversation reports; what follows from it is a memory of its own.
         is_turn = fields.get("position") is not None
-        fields["standing"] = not is_turn and is_standing_statement(fields["text"])
+        fields["standing"] = not is_turn and _stands(fields["text"], fields.get("source", ""))
     return Memory(id=secrets.token_hex(8), updated_at=scope.now, writer=scope.peer.name, **fields)
 
 
@@ -355,10 +364,15 @@ def changed(scope: Scope, old: Memory, changes: MemoryChanges) -> Memory:
         references = extract(old.text)
         metadata = fields.get("metadata", without(old.metadata, [references]))
         fields["metadata"] = merge(metadata, extract(fields["text"]))
-        # What a person has set by hand stays.
-        if "standing" not in fields and old.standing == is_standing_statement(old.text):
-            fields["standing"] = is_standing_statement(fields["text"])
+    # What a person has set by hand stays.
+    if "standing" not in fields and old.standing == _stands(old.text, old.source):
+        text, source = fields.get("text", old.text), fields.get("source", old.source)
+        fields["standing"] = old.position is None and _stands(text, source)
     return msgspec.structs.replace(old, **fields, updated_at=scope.now)
+
+
+def _stands(text: str, source: str) -> bool:
+    return not is_outside(source) and is_standing_statement(text)
 
 
 def _checked(scope: Scope, new: NewMemory, at: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from ..memory.agent_files import PATHS, Skill, skill_path
 from ..memory.entities import Entity
 from ..memory.experiences import Experience
 from ..memory.indexed_files import IndexedChunk
-from ..memory.records import Memory, Pair
+from ..memory.records import Memory, Pair, is_outside
 from ..memory.sessions import Session
 from ..memory.tree_nodes import is_within, trace_of
 from ..recall.ranking import PUBLISHED
@@ -180,6 +180,7 @@ def _add_fields(result: schemas.RecallResult, item: Any) -> None:
         case Memory():
             result.category, result.actor, result.outcome = item.category, item.actor, item.outcome
             result.path = f"{PATH}{item.group}" if item.group else ""
+            result.quoted_from = item.source if is_outside(item.source) else ""
             result.expires_at = UNSET if item.expires_at is None else item.expires_at
             result.created_at, updated_at = item.created_at, item.updated_at
         case Pair():

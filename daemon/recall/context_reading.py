@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ..config.settings import Rules
 from ..language.sentences import sentences
-from ..memory.records import DEFAULT_CATEGORY, Memory
+from ..memory.records import DEFAULT_CATEGORY, Memory, is_outside
 from ..memory.scoring import HOT, score_of
 from ..memory.vectors import Nearness
 from ..store.connection import derived
@@ -235,7 +235,13 @@ class BlockReading:
             memory
             for memory in self.by_score[: 2 * _ALWAYS]
             if memory.id not in standing
-            and (memory.pinned or score_of(memory, request.now, request.rules.scoring) >= HOT)
+            and (
+                memory.pinned
+                or (
+                    not is_outside(memory.source)
+                    and score_of(memory, request.now, request.rules.scoring) >= HOT
+                )
+            )
         ]
         pinned = sum(memory.pinned for memory in hot)
         return [*standing.values(), *hot[: max(_HOT, pinned)]]

@@ -38,7 +38,9 @@ class NewMemory(Input):
     `conversation` as `episodic`; Tiny Claw's, such as `correction`, are the `event` of an episodic
     memory, whose importance 1 is 1.0. `expires` may also be a duration such as `7d`. `event` must
     not be blank. A `pinned` memory stays hot and in the hot state. A `standing` one is in every
-    context block; if it is left out, it follows from the text.
+    context block; if it is left out, it follows from the text. What comes from outside, by a
+    `source` of the kind `web`, `tool`, `file`, `mail` or `agent` (`web:https://…`), is quoted
+    wherever an agent reads it, and is neither standing nor hot unless it is marked so.
     """
 
     text: Text | UnsetType = UNSET
@@ -110,7 +112,8 @@ class ListQuery(FilterFields, kw_only=True):
     """The memories to list: any of the types and events must match, and all of the tags.
 
     `url` is any part of a URL that the memory mentions. `merged_into` lists those that were merged
-    into one memory. `reverse` reverses the order.
+    into one memory. `outside` lists those with a source such as `web:…`, `tool:…` or `file:…`, for
+    which nobody's word stands yet. `reverse` reverses the order.
     """
 
     limit: Limit = 50
@@ -122,6 +125,7 @@ class ListQuery(FilterFields, kw_only=True):
     tag: tuple[str, ...] = ()
     url: str | None = None
     archived: bool | None = None
+    outside: bool | None = None
     merged_into: MemoryId | None = None
 
 

@@ -136,6 +136,7 @@ class RecallResult(Struct, kw_only=True, omit_defaults=True):
         score: with a preset, that system's composite, which decides the order.
         sure: whether it most likely answers.
         outdated: whether a newer memory contradicts it.
+        quoted_from: the source of a memory that came from outside, for which nobody's word stands.
         path: of a file; of a turn, and of a memory made from one, `chat://` and its conversation.
         lines: the first and the last line in the file.
         search_method: `keyword`; without a word of the question `meaning` if it is near in
@@ -154,6 +155,7 @@ class RecallResult(Struct, kw_only=True, omit_defaults=True):
     sure: bool
     category: str = ""
     outdated: bool = False
+    quoted_from: str = ""
     actor: str = ""
     outcome: str = ""
     key: str = ""

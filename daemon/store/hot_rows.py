@@ -15,7 +15,7 @@ from ..errors import InvalidInput
 from ..memory import hot
 from ..memory.hot import Displaced, Entry, EntryKey, HotState
 from ..memory.metadata import extract
-from ..memory.records import Json, Memory
+from ..memory.records import Json, Memory, is_outside
 from ..memory.scoring import HOT, score_of
 from ..memory.similarity import exact_key
 from . import memories, memory_rows, rows
@@ -80,7 +80,10 @@ def save(tx: Transaction, state: HotState) -> HotState:
 
 
 def promoted(db: sqlite3.Connection, now: float, rules: Rules) -> list[Memory]:
-    """The warm memories that are hot and not superseded: pinned ones, then by score."""
+    """The warm memories that are hot and not superseded: pinned ones, then by score.
+
+    What came from outside is among them only if somebody has pinned it.
+    """
     # Age only lowers a score, so its value without age is an upper bound.
     result = db.execute(
         f"{SELECT} WHERE archived_at IS NULL AND merged_into IS NULL AND superseded_by IS NULL"
@@ -88,7 +91,11 @@ def promoted(db: sqlite3.Connection, now: float, rules: Rules) -> list[Memory]:
         " AND (pinned OR importance * (1 + ? * access_count) > ?)",
         (now, rules.scoring.reinforcement_boost, HOT - _ROUNDING),
     )
-    scored = [(score_of(memory, now, rules.scoring), memory) for memory in map(from_row, result)]
+    scored = [
+        (score_of(memory, now, rules.scoring), memory)
+        for memory in map(from_row, result)
+        if memory.pinned or not is_outside(memory.source)
+    ]
     best = sorted(
         (pair for pair in scored if pair[0] >= HOT), key=lambda pair: (not pair[1].pinned, -pair[0])
     )

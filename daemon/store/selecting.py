@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from ..memory.records import Memory, Tier
+from ..memory.records import OUTSIDE_KINDS, Memory, Tier
 from ..memory.scoring import COLD, HOT, WARM, Scoring, score
 from . import tree_rows
 from .memory_rows import FIELDS, SELECT, from_row
@@ -47,6 +48,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
         tags: all of them.
         url: a part of one of the stored URLs, in any case.
         paths: of files, by the beginnings of their paths; memories have no path.
+        outside: whether their source is neither a person nor the agent.
         place: the agent's own memories and notes, its conversations, or other files.
         merged, expired: whether to include those, which are excluded by default.
         merged_into: the id of a memory, or its beginning; only memories merged into it.
@@ -62,6 +64,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     source: str | None = None
     archived: bool | None = None
     standing: bool | None = None
+    outside: bool | None = None
     tier: Tier | None = None
     since: float | None = None
     until: float | None = None
@@ -250,6 +253,10 @@ def _add_place(filters: Filters, add: Any) -> None:
         add("grp <> ''")  # Without this SQLite cannot tell that the partial index will do.
     elif filters.place is not None:
         add("grp = ''")
+    if filters.outside is not None:
+        is_in = "IN" if filters.outside else "NOT IN"
+        kind = "substr(source, 1, instr(source || ':', ':') - 1)"
+        add(f"{kind} {is_in} (SELECT value FROM json_each(?))", json.dumps(OUTSIDE_KINDS))
 
 
 def _add_numbers(filters: Filters, now: float, add: Any) -> None:
@@ -261,12 +268,13 @@ def _add_numbers(filters: Filters, now: float, add: Any) -> None:
         low, high = _BOUNDS[filters.tier]
         add("score(importance, created_at, access_count, pinned) >= ?", low)
         add("score(importance, created_at, access_count, pinned) < ?", high)
-    if filters.since is not None:
-        add("created_at >= ?", filters.since)
-    if filters.until is not None:
-        add("created_at <= ?", filters.until)
-    if filters.min_importance is not None:
-        add("importance >= ?", filters.min_importance)
+    for bound, value in (
+        ("created_at >= ?", filters.since),
+        ("created_at <= ?", filters.until),
+        ("importance >= ?", filters.min_importance),
+    ):
+        if value is not None:
+            add(bound, value)
     if filters.merged_into is not None:
         add(
             "merged_into >= ? AND merged_into < ?",

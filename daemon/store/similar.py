@@ -19,7 +19,7 @@ from ..language.facets import content_terms
 from ..language.normal_form import LONGEST, is_interchangeable, negations
 from ..language.replacing import may_be_replaced, terms_to_look_up
 from ..memory.indexing import index_text
-from ..memory.records import DEFAULT_CATEGORY, Memory, outranks
+from ..memory.records import DEFAULT_CATEGORY, Memory, is_outside, outranks
 from ..memory.similarity import exact_key, text_digest
 from ..memory.stemming import STOP_WORDS
 from . import memories, memory_rows, merging
@@ -57,6 +57,8 @@ def known_word_for_word(db: sqlite3.Connection, memory: Memory) -> Memory | None
     for other in _with_text(db, memory.text, memory.updated_at, turns=False):
         if other.text.split() != words or other.actor != memory.actor:
             continue
+        if is_outside(other.source) != is_outside(memory.source):
+            continue
         kept = merging.successor(db, other.id)
         if kept is not None and kept.superseded_by is None:
             return kept
@@ -68,12 +70,13 @@ def said_already(db: sqlite3.Connection, memory: Memory) -> Memory | None:
 
     This includes one that would be merged with it; a turn is never a duplicate.
     """
-    result = find_same(db, memory.text, memory.updated_at, turns=False)
-    if result is not None:
-        return result
+    outside = is_outside(memory.source)
+    for other in _with_text(db, memory.text, memory.updated_at, turns=False):
+        if is_outside(other.source) == outside:
+            return other
     for other in _with_telling_words(db, memory.text):
         same = other.text.strip().lower() == memory.text.strip().lower()
-        if same and other.position is None:
+        if same and other.position is None and is_outside(other.source) == outside:
             return other
         if is_duplicate(other, memory):
             return other
