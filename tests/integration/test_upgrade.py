@@ -153,7 +153,9 @@ def test_a_daemon_leaves_the_memory_of_a_later_release_alone_and_serves_the_othe
 def written(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """The folder that an earlier release wrote: its state, its replica and an archive."""
     with tarfile.open(request.param) as packed:
-        packed.extractall(tmp_path / "written", filter="data")
+        # Python before 3.11.4 has no filters.
+        packed.extraction_filter = getattr(tarfile, "data_filter", None)
+        packed.extractall(tmp_path / "written")
     return tmp_path / "written"
 
 
