@@ -13,7 +13,7 @@ ADAPTERS := .venv/adapters/.ready
 SNAPSHOTS := .venv/.snapshots
 SITE := .venv/.site
 SQLD := .venv/sqld/.ready
-SOURCES := daemon sync tui tests examples
+SOURCES := daemon sync tui tests examples setup.py
 
 .PHONY: help install llm encoder seal tui run test check format bench crash package release soak fuzz clients adapters live snapshots demo docs site picture lock clean
 
