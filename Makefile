@@ -141,7 +141,7 @@ fuzz: $(FUZZ)
 	$(BIN)/python -m pytest -q -m fuzz tests/integration/test_description.py --timeout 1800
 
 $(CLIENTS): tests/requirements-clients.lock tests/fixtures/clients/package-lock.json $(READY)
-	@echo "installing Claude Code, Codex, OpenClaw and the MCP clients into .venv/clients (pinned by hash) ..."
+	@echo "installing Claude Code, Codex, Gemini CLI, OpenClaw and the MCP clients into .venv/clients (pinned by hash) ..."
 	@$(BIN)/python tests/fixtures/client_programs.py
 	@touch $@
 
