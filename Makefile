@@ -13,7 +13,7 @@ ADAPTERS := .venv/adapters/.ready
 SNAPSHOTS := .venv/.snapshots
 SITE := .venv/.site
 SQLD := .venv/sqld/.ready
-SOURCES := daemon sync tui tests examples
+SOURCES := daemon sync tui tests examples setup.py
 
 .PHONY: help install llm encoder seal tui run test check format bench crash package release soak fuzz clients adapters live snapshots demo docs site picture lock clean
 
@@ -141,7 +141,7 @@ fuzz: $(FUZZ)
 	$(BIN)/python -m pytest -q -m fuzz tests/integration/test_description.py --timeout 1800
 
 $(CLIENTS): tests/requirements-clients.lock tests/fixtures/clients/package-lock.json $(READY)
-	@echo "installing Claude Code, Codex, OpenClaw and the MCP clients into .venv/clients (pinned by hash) ..."
+	@echo "installing Claude Code, Codex, Gemini CLI, OpenClaw and the MCP clients into .venv/clients (pinned by hash) ..."
 	@$(BIN)/python tests/fixtures/client_programs.py
 	@touch $@
 

@@ -270,6 +270,8 @@ def _resolved(schema: Any, parts: Mapping[str, Any]) -> Any:
         if key == "properties"
         else _resolved(value, parts)
         for key, value in schema.items()
+        # Not all clients know a bare `false`; of a pair `maxItems` says the same.
+        if not (key == "items" and value is False)
     }
 
 

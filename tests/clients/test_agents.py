@@ -1,4 +1,4 @@
-"""Claude Code, Codex and OpenClaw, connected by one command, use the memory by themselves."""
+"""Claude Code, Codex, Gemini CLI and OpenClaw use the memory, once one command connects them."""
 
 from __future__ import annotations
 
@@ -142,6 +142,32 @@ env_key = "FAKE_KEY"
     assert "thermocline" not in config.read_text()
     assert config.read_text().startswith(before.rstrip())
     assert not (desk.home / ".codex" / "hooks.json").exists()
+
+
+# Gemini CLI
+
+
+def gemini(desk: Desk, model: FakeModel, prompt: str) -> str:
+    env = {"GOOGLE_GEMINI_BASE_URL": model.url, "GEMINI_API_KEY": "dummy"}
+    options = ("--skip-trust", "--approval-mode", "yolo", "--model", "gemini-2.5-flash")
+    return desk.run("gemini", *options, "--prompt", prompt, env=env)
+
+
+def test_gemini_cli_uses_the_memory_once_it_is_connected(
+    desk: Desk, model: FakeModel, daemon: Daemon
+) -> None:
+    mine = {
+        "general": {"enableAutoUpdate": False},
+        "privacy": {"usageStatisticsEnabled": False},
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+    }
+    settings = desk.write(".gemini/settings.json", mine)
+    connect(desk, "gemini")
+    first_and_second(lambda prompt: gemini(desk, model, prompt), model, daemon)
+    connect(desk, "gemini", "--undo")
+    left = json.loads(settings.read_text())
+    assert {key: left[key] for key in mine} == mine
+    assert "thermocline" not in settings.read_text()
 
 
 # OpenClaw

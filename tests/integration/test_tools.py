@@ -35,6 +35,7 @@ def test_a_tool_takes_little_of_a_models_window(preset: str) -> None:
     for tool in listed(preset):
         assert 15 < len(tool["description"]) <= 1_000
         assert "$ref" not in json.dumps(tool)
+        assert '"items": false' not in json.dumps(tool), "the strict inspector refuses it"
         assert tool["inputSchema"]["type"] == tool["outputSchema"]["type"] == "object"
         assert tool["annotations"]["openWorldHint"] is False
 

@@ -60,7 +60,10 @@ def test_every_file_names_the_same_release() -> None:
     plugins = ROOT / "daemon" / "connect" / "plugins"
     files = ("claude-code/.claude-plugin/plugin.json", "openclaw/package.json")
     told = {json.loads((plugins / file).read_text(encoding="utf-8"))["version"] for file in files}
-    assert told == {VERSION} == {project["version"]}
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    first_heading = re.search(r"^## ([^\s,]+)", changes, re.MULTILINE)
+    assert first_heading is not None
+    assert {*told, first_heading[1]} == {VERSION} == {project["version"]}
 
 
 def test_readme_is_short() -> None:
