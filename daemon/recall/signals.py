@@ -11,10 +11,11 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Final
 
 import msgspec
@@ -208,8 +209,7 @@ class _WordScores:
 
     Attributes:
         own: BM25 of each entry's own words and of what means the same.
-        texts: the terms of each entry, each with a blank before and after it, so that a term with
-            its blanks can be counted.
+        texts: the terms of each entry, with blanks around each.
         met: as in `Signals`.
         total: the weight of the whole question.
     """
@@ -218,7 +218,7 @@ class _WordScores:
         self._pool = pool
         entries = pool.entries
         size = len(entries)
-        self.texts = [f" {entry.terms.replace(' ', '  ')} " for entry in entries]
+        self.texts = [f" {entry.terms} " for entry in entries]
         lone = [posting.word.term for posting in postings.words if is_lone(posting.word.term)]
         if lone:
             # It matches every pair that begins with it.
@@ -251,23 +251,35 @@ class _WordScores:
 
     def _places(self, words: Iterable[Posting]) -> dict[str, dict[int, int]]:
         """How often each entry has each word; also sums the words at the beginning."""
-        beginnings = {
-            at: f"{'  '.join(self.texts[at].split('  ', _FIRST)[:_FIRST])} "
-            for at, length in enumerate(self._lengths)
-            if length > 2 * _FIRST
-        }
+        # One search through all texts is faster than one in each.
+        whole = "".join(self.texts)
+        ends = [*accumulate(map(len, self.texts))]
+        beginnings: dict[int, int] = {}
         places: dict[str, dict[int, int]] = {}
         for posting in words:
             if not posting.word.term:
                 continue
             term = f" {posting.word.term} "
             counts = places[posting.word.term] = {}
-            for at, times in enumerate([text.count(term) for text in self.texts]):
-                if times:
-                    counts[at] = times
-                    if term in beginnings.get(at, ""):
+            place = whole.find(term)
+            while place >= 0:
+                at = bisect_right(ends, place)
+                if at not in counts:
+                    counts[at] = 0
+                    if at not in beginnings:
+                        beginnings[at] = ends[at] - len(self.texts[at]) + self._beginning(at)
+                    if place < beginnings[at]:
                         self._first[at] += posting.weight
+                counts[at] += 1
+                # The blank after it may be the one before it again.
+                place = whole.find(term, place + len(term) - 1)
         return places
+
+    def _beginning(self, at: int) -> int:
+        """The number of characters of the first words of a long text; of a short one none."""
+        if self._lengths[at] <= 2 * _FIRST:
+            return 0
+        return len(" ".join(self.texts[at].split(" ", _FIRST + 1)[:-1]))
 
     def _scores(self, posting: Posting, counts: Mapping[int, int]) -> dict[int, float]:
         """What a word adds to each entry that has it, or else what means the same."""
