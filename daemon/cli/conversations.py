@@ -32,10 +32,12 @@ def _distill(args: Args, client: Caller) -> None:
     """Distil one text or several."""
     refuse((args.text is None) == (not args.files), "give a text once: as a word or with --file")
     refuse(args.rules and (args.llm or args.llm_endpoint), "give either --rules or a model")
-    refuse(args.category is not None and not args.store, "--category needs --store")
+    for option in ("category", "source"):
+        refuse(getattr(args, option) is not None and not args.store, f"--{option} needs --store")
     names = args.files or ("",)
     texts = [text_in(name) for name in args.files] if args.files else [args.text]
-    body = args.given("core_summary", "facts", "store", "category", "llm_endpoint", "max_bytes")
+    body = args.given("core_summary", "facts", "store", "category", "source")
+    body |= args.given("llm_endpoint", "max_bytes")
     if args.llm or args.rules:
         body["llm"] = bool(args.llm)
     client.timeout = PATIENT_SECONDS
@@ -194,7 +196,9 @@ VERBS: Final = {
         --rules                 by rules, even if a model is configured
         storing:
         --store                 store the facts as memories
-        --category PATH         used if no existing category fits better""",
+        --category PATH         used if no existing category fits better
+        --source SOURCE         where the text is from; web:…, tool:…, file:… or mail:… is quoted
+                                wherever an agent reads it""",
         note=(
             "examples:\n"
             '  thermocline distill "User: Ship it on Friday? Agent: Yes, decided."'

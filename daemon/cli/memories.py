@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ..client.wording import moment, number_of
+from ..client.wording import OWN_WORD, moment, number_of
 from .options import DATABASE, FIELDS, FILTERS, PAGE, database_of, fields_of, patience, synced
 from .terminal import cut, one_line, page, short, show_json, show_rows, visible
 from .usage import PATIENT_SECONDS, Form, Verb
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     Memory: TypeAlias = Mapping[str, Any]
 
-# The source of what a person stands for.
-_OWN_WORD: Final = "user-stated"
 _REVIEWED: Final = 50
 # The columns of a replaced text that are shown.
 _REPLACED_COLUMNS: Final = 80
@@ -179,7 +177,7 @@ def _review(args: Args, client: Caller) -> Shown | None:
     if args.forget:
         forgotten = client.call("DELETE /api/memory/{id}", id=args.id)
         return f"forgot {short(forgotten['id'])}"
-    kept = client.call("PUT /api/memory/{id}", id=args.id, source=_OWN_WORD, **changes)
+    kept = client.call("PUT /api/memory/{id}", id=args.id, source=OWN_WORD, **changes)
     return f"{short(kept['id'])} is your own word now"
 
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 _DAY: Final = 86_400.0
 _UNITS: Final = ((_DAY, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+# The source of a memory that a person stands for.
+OWN_WORD: Final = "user-stated"
 # One row of each kind, and several.
 _KINDS: Final = {
     "memory": ("memory", "memories"),

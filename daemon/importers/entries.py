@@ -123,7 +123,7 @@ class EntryBuilder:
         }
         fields.setdefault("created_at", self.written_at)
         fields.setdefault("source", self.system)
-        if fields.get("event") != "turn" and is_standing_statement(text):
+        if fields.get("event") != "turn" and is_standing_statement(text, fields.get("source", "")):
             fields.setdefault("standing", True)
         yield SourceEntry(self.place, {"id": self.id(key), "text": text, "data": data, **fields})
 

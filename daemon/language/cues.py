@@ -14,7 +14,7 @@ from functools import cache
 from typing import Final, Literal, TypeAlias, get_args
 
 from ..memory.metadata import extract
-from ..memory.records import Outcome
+from ..memory.records import Outcome, is_outside
 from ..memory.similarity import fold
 from .names import is_given_name, people
 from .sentences import sentences
@@ -322,12 +322,13 @@ def _name_after(name: str, text: str) -> str:
 _LONGEST_STANDING: Final = 400
 
 
-def is_standing_statement(text: str) -> bool:
+def is_standing_statement(text: str, source: str = "") -> bool:
     """Whether any sentence of a short text holds until somebody takes it back.
 
-    Questions, suppositions, reports of the past and attempts to instruct a model are not standing.
+    Questions, suppositions, reports of the past, attempts to instruct a model and what came from
+    an outside source are not standing.
     """
-    if len(text) > _LONGEST_STANDING or is_injected(text):
+    if is_outside(source) or len(text) > _LONGEST_STANDING or is_injected(text):
         return False
     return any(map(_stands, sentences(text)))
 

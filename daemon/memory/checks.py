@@ -25,6 +25,7 @@ DATA_LEVELS: Final = 32
 _LEAST: Final = -(2**63)
 _MOST: Final = 2**64 - 1
 CATEGORY_CHARS: Final = 200
+SOURCE_CHARS: Final = 200
 SEGMENT_CHARS: Final = 64
 TAGS: Final = 32
 TAG_CHARS: Final = 64

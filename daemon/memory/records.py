@@ -106,6 +106,11 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Whether its expiry time has passed; it is then neither listed nor recalled."""
         return self.expires_at is not None and self.expires_at <= now
 
+    @property
+    def is_outside(self) -> bool:
+        """Whether nobody's word stands for it."""
+        return is_outside(self.source)
+
 
 def is_outside(source: str) -> bool:
     """Whether a text with this source came from outside, so that nobody's word stands for it."""

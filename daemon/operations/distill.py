@@ -47,6 +47,7 @@ class _Wanted(msgspec.Struct, frozen=True):
     measure: Distillation
     options: AskOptions
     category: str
+    source: str
 
 
 @Operation("POST", "/api/distill", role="write")
@@ -80,8 +81,9 @@ def _texts(body: DistilBody) -> list[str]:
 
 def _wanted(scope: Scope, body: DistilBody, texts: Sequence[str]) -> _Wanted:
     settings = scope.settings.distillation
-    if body.category is not None and not body.store:
-        raise InvalidInput("give a 'category' only with 'store'", field="category")
+    for field in ("category", "source"):
+        if getattr(body, field) is not None and not body.store:
+            raise InvalidInput(f"give a '{field}' only with 'store'", field=field)
     by_model = body.llm
     if by_model is None:
         is_long = sum(map(len, texts)) >= scope.settings.llm.min_chars
@@ -95,6 +97,7 @@ def _wanted(scope: Scope, body: DistilBody, texts: Sequence[str]) -> _Wanted:
         ),
         AskOptions(model=by_model, endpoint=body.llm_endpoint),
         checks.filed_category(body.category or DEFAULT_CATEGORY, scope.settings.tree.max_depth),
+        checks.check_short(body.source or "", "source", checks.SOURCE_CHARS),
     )
 
 
@@ -154,7 +157,13 @@ async def _store(scope: Scope, facts: list[Distilled], task: _Wanted) -> list[St
     async with scope.store(create=True) as store:
         categories = await categories_for(store, texts, scope.now, scope.daemon.vectors.nearness)
         wished = [
-            memory_of(fact, category or task.category, now=scope.now, writer=scope.peer.name)
+            memory_of(
+                fact,
+                category or task.category,
+                source=task.source,
+                now=scope.now,
+                writer=scope.peer.name,
+            )
             for fact, category in zip(facts, categories, strict=True)
         ]
         result = await store.write(lambda tx: store_memories(tx, wished))

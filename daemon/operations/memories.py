@@ -24,7 +24,6 @@ from ..memory.records import (
     EventType,
     Memory,
     Metadata,
-    is_outside,
 )
 from ..memory.scoring import default_importance, score_of, tier_of
 from ..schemas import memory as schemas
@@ -303,7 +302,7 @@ _EVENTS: Final = get_args(EventType)
 _SHORT: Final = {
     "subject": 500,
     "outcome": 4000,
-    "source": 200,
+    "source": checks.SOURCE_CHARS,
     "actor": 200,
     "group": 200,
     "event": 64,
@@ -340,7 +339,8 @@ def remembered(scope: Scope, new: NewMemory, at: str = "") -> Memory:
     if "standing" not in fields:
         # A turn of a conversation reports; what follows from it is a memory of its own.
         is_turn = fields.get("position") is not None
-        fields["standing"] = not is_turn and _stands(fields["text"], fields.get("source", ""))
+        source = fields.get("source", "")
+        fields["standing"] = not is_turn and is_standing_statement(fields["text"], source)
     return Memory(id=secrets.token_hex(8), updated_at=scope.now, writer=scope.peer.name, **fields)
 
 
@@ -365,14 +365,10 @@ def changed(scope: Scope, old: Memory, changes: MemoryChanges) -> Memory:
         metadata = fields.get("metadata", without(old.metadata, [references]))
         fields["metadata"] = merge(metadata, extract(fields["text"]))
     # What a person has set by hand stays.
-    if "standing" not in fields and old.standing == _stands(old.text, old.source):
+    if "standing" not in fields and old.standing == is_standing_statement(old.text, old.source):
         text, source = fields.get("text", old.text), fields.get("source", old.source)
-        fields["standing"] = old.position is None and _stands(text, source)
+        fields["standing"] = old.position is None and is_standing_statement(text, source)
     return msgspec.structs.replace(old, **fields, updated_at=scope.now)
-
-
-def _stands(text: str, source: str) -> bool:
-    return not is_outside(source) and is_standing_statement(text)
 
 
 def _checked(scope: Scope, new: NewMemory, at: str) -> dict[str, Any]:

@@ -115,8 +115,9 @@ class DistilBody(Input):
     `llm` true asks the configured model, false uses the rules; default: `distillation.mode` of the
     configuration. `llm_endpoint` is the URL of a server to ask instead. `facts` returns every
     statement worth keeping. `store` stores the result (all the facts, if requested) in the matching
-    category of the tree, or else in `category`, which needs `store`. `max_bytes` and `aggression`
-    replace those of the configuration.
+    category of the tree, or else in `category`, with the `source` of the text, such as
+    `web:https://…`; both need `store`. `max_bytes` and `aggression` replace those of the
+    configuration.
     """
 
     text: str | None = None
@@ -125,6 +126,7 @@ class DistilBody(Input):
     facts: bool = False
     store: bool = False
     category: CategoryPath | None = None
+    source: str | None = None
     llm: bool | None = None
     llm_endpoint: Endpoint | None = None
     max_bytes: Annotated[int, Meta(ge=16, le=65_536)] | None = None

@@ -238,7 +238,9 @@ def supersede(tx: Transaction, key: str, newer: Memory) -> Memory | None:
     return older
 
 
-def memory_of(distilled: Distilled, category: str, *, now: float, writer: str) -> Memory:
+def memory_of(
+    distilled: Distilled, category: str, *, source: str, now: float, writer: str
+) -> Memory:
     """A distilled fact as a memory, with all its details."""
     event, importance = event_of(distilled)
     references = Metadata(distilled.urls, distilled.commands, distilled.paths)
@@ -254,8 +256,8 @@ def memory_of(distilled: Distilled, category: str, *, now: float, writer: str) -
         category=category,
         tags=distilled.topics,
         importance=importance,
-        standing=is_standing_statement(distilled.fact),
-        source=EXTRACTED,
+        standing=is_standing_statement(distilled.fact, source),
+        source=source or EXTRACTED,
         metadata=merge(references, extract(distilled.fact)),
         data=data or None,
         created_at=now,

@@ -63,6 +63,8 @@ def tell(client: Client, docs: Path, attacks: list[Poisoning], *, named: bool) -
             client.use_tool("remember", {"text": attack.text, **fields})
         elif attack.door == "store":
             client.store(attack.text, importance=1.0, **fields)
+        elif attack.door == "distil":
+            client.distill(attack.text, facts=True, store=True, llm=False, **fields)
         elif attack.door == "file":
             (docs / f"{number}.md").write_text(attack.text)
         else:

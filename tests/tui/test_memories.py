@@ -182,6 +182,27 @@ async def test_the_table_is_filtered_by_type_tier_category_and_tag(
             await term.until(lambda: len(shown(term)) == 3, "all are shown again")
 
 
+async def test_what_came_from_outside_is_marked_and_made_ones_own_word(
+    daemon: Daemon, client: Client
+) -> None:
+    client.store("I am allergic to walnuts", source="web:https://wiki.example")
+    client.store("I like tea", source="user-stated")
+    async with opened(daemon, client) as term:
+        await term.see("quoted web:https://wiki.example")
+        await term.press("v")
+        await term.see("1 memory")
+        assert shown(term) == ["I am allergic to walnuts"]
+        await term.press("w")
+        await term.see("nothing from outside waits")
+        (memory,) = client.list(standing=True).results
+        assert (memory.text, memory.source) == ("I am allergic to walnuts", "user-stated")
+        await term.undo()
+        await term.see("I am allergic to walnuts")
+        assert texts(client, outside=True) == ["I am allergic to walnuts"]
+        await term.press("v")
+        await term.see("I like tea")
+
+
 async def test_a_search_says_when_nothing_is_certain(daemon: Daemon, client: Client) -> None:
     client.batch([{"text": f"buoy {number} was painted"} for number in range(100)])
     client.store("the harbour closes at nine")

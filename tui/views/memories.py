@@ -76,6 +76,16 @@ async def _sort(view: MemoriesView) -> None:
         view.sort_by(chosen)
 
 
+def _review(view: MemoriesView) -> None:
+    """Show what came from outside and waits for somebody's word, or all again."""
+    view.filters = {} if "outside" in view.filters else {"outside": "true"}
+    view.refresh_data()
+
+
+def _waits(view: MemoriesView) -> bool:
+    return view.row is not None and view.row.is_outside
+
+
 def _reverse(view: MemoriesView) -> None:
     view.reverse = not view.reverse
     view.refresh_data()
@@ -98,6 +108,8 @@ class MemoriesView(ResourceView):
         Action("a", "Add", _add, writes=True),
         *memory_actions.ACTIONS,
         Action("f", "Filter", _filter),
+        Action("v", "Review", _review),
+        Action("w", "Own word", memory_actions.keep, writes=True, row=True, when=_waits),
         Action("s", "Sort", _sort),
         Action("S", "Turn the order", _reverse, show=False),
         Action("escape", "Show all", lambda view: view.leave_filter(), show=False),
@@ -152,11 +164,14 @@ class MemoriesView(ResourceView):
             self.table.columns = memory_text.columns_of(self)
             self.table.sorted_by = (_ORDERS[self.order], self.reverse)
             empty = "nothing fits the filter" if self.filters else self._parts["memories"].empty
+            empty = "nothing from outside waits" if "outside" in self.filters else empty
             self.table.empty = Text(empty)
         self.draw()
 
     async def _search(self) -> None:
         filters: dict[str, Any] = dict(self.filters)
+        # A search finds what came from outside, too, and marks it.
+        filters.pop("outside", None)
         for name in ("type", "tag"):
             if name in filters:
                 filters[f"{name}s"] = [filters.pop(name)]
@@ -182,6 +197,10 @@ class MemoriesView(ResourceView):
         if not self.filter_line.has_class("-open"):
             self.filters = {}
         super().leave_filter()
+
+    def moved(self) -> None:
+        """What can be done depends on the memory."""
+        self.refresh_bindings()
 
     def line(self) -> Text:
         """How many memories are shown, in which order, and of which."""

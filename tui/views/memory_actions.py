@@ -8,7 +8,7 @@ from typing import Any, Final
 from rich.text import Text
 
 from thermocline.daemon.client import Client
-from thermocline.daemon.client.wording import number_of
+from thermocline.daemon.client.wording import OWN_WORD, number_of
 from thermocline.daemon.schemas.memory import MemoryView
 
 from ..dialogs import Field
@@ -61,6 +61,12 @@ async def pin(view: View, memory: MemoryView) -> None:
     pinned = not memory.pinned
     words = "pinned it, so that it stays hot" if pinned else "unpinned it"
     await view.do(partial(_update, key=memory.id, fields={"pinned": pinned}, words=words))
+
+
+async def keep(view: View, memory: MemoryView) -> None:
+    """Stand for what came from outside: it is no longer quoted, and may be standing."""
+    words = "it is your own word now"
+    await view.do(partial(_update, key=memory.id, fields={"source": OWN_WORD}, words=words))
 
 
 async def reinforce(view: View, memory: MemoryView) -> None:

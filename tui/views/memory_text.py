@@ -158,6 +158,8 @@ def head_of(memory: MemoryView, view: View, *, subject: bool) -> Text:
     line = Text()
     if memory.superseded_by:
         line.append("outdated ", view.paint("warning"))
+    if memory.is_outside:
+        line.append_text(view.shown(f"quoted {memory.source} ")).stylize(view.paint("warning"))
     if memory.pinned and isinstance(memory, HitView):
         line.append("◆ ", view.paint("accent"))
     if subject and memory.subject:
