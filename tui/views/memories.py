@@ -105,11 +105,11 @@ class MemoriesView(ResourceView):
     WATCHES = frozenset({"memory.", "category.", "tree."})
     ACTIONS = (
         Action("slash", "Search", lambda view: view.open_filter(), display="/"),
+        Action("w", "Own word", memory_actions.keep, writes=True, row=True, when=_waits),
         Action("a", "Add", _add, writes=True),
         *memory_actions.ACTIONS,
         Action("f", "Filter", _filter),
         Action("v", "Review", _review),
-        Action("w", "Own word", memory_actions.keep, writes=True, row=True, when=_waits),
         Action("s", "Sort", _sort),
         Action("S", "Turn the order", _reverse, show=False),
         Action("escape", "Show all", lambda view: view.leave_filter(), show=False),
@@ -215,7 +215,11 @@ class MemoriesView(ResourceView):
         else:
             line.append(number_of(total, "memory", "memories"), "bold")
             line.append(f" by {self.order}{', turned' if self.reverse else ''}")
+        if "outside" in self.filters:
+            line.append("  from outside, and nobody's word yet")
         for name, value in self.filters.items():
+            if name == "outside":
+                continue
             line.append("  ").append(f"{name} ", "bold").append_text(self.shown(value))
         if self.filters or self.typed:
             line.append("  esc shows all", "dim")
