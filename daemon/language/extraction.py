@@ -141,7 +141,7 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     oldest first, which corrections such as "at 4, not 3" apply to.
     """
     told = [turn for turn in turns if not is_command(turn.text)]
-    heard = spoken(tuple(utterance_of(without_cited(turn)) for turn in told), _AGGRESSION)
+    heard = spoken(tuple(utterance_of(without_cited(turn)) for turn in told))
     said = with_referents(heard, earlier)
     among = any(item.role == "agent" for item in said)
     named = {name for one in said if one.role == "user" for name in _WITHIN.findall(one.said)}

@@ -266,6 +266,7 @@ def _sorts() -> dict[str, str]:
 
 
 _CLAUSE: Final = re.compile(r"[,;:!?.](?:\s|$)|[,。;!?、]|\s-\s")
+_REASON: Final = re.compile(r"\s(?:because|since|weil|da|denn|porque|parce que)\s", re.IGNORECASE)
 # What somebody is without, or has, at one time; the cues of both are in the lexicon.
 _STATES: Final = {
     "meat": ("without_meat", "having_meat"),
@@ -354,6 +355,15 @@ def facets_of(text: str) -> Facets:
     unspaced = sum(map(len, UNSPACED.findall(folded))) * 2 > len(folded)
     (sort_characters if unspaced else sort_words)(facets)
     return facets
+
+
+@lru_cache(64)
+def claims_of(text: str) -> tuple[str, ...]:
+    """The clauses of a text with several that tell of a change by themselves."""
+    clauses = [clause.strip() for part in _CLAUSE.split(text) for clause in _REASON.split(part)]
+    if len(clauses) < 2:
+        return ()
+    return tuple(clause for clause in clauses if " " in clause and tells_change(clause))
 
 
 @lru_cache(64)

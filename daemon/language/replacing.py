@@ -9,10 +9,10 @@ worse than keeping two, so that doubt decides for keeping both.
 from __future__ import annotations
 
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final
 
-from .facets import UNSPACED, Facets, content_terms, facets_of, stem_of, tells_change
+from .facets import UNSPACED, Facets, claims_of, content_terms, facets_of, stem_of, tells_change
 from .meaning import roles_in
 from .normal_form import LONGEST, negations, opposites, read
 from .vocabulary import compiled, cue, pairs, words
@@ -118,14 +118,25 @@ def replaces(older_text: str, newer_text: str) -> str:
     if max(len(older_text), len(newer_text)) > LONGEST:
         return ""
     older, newer = facets_of(older_text), facets_of(newer_text)
+    if older.open or newer.open:
+        return ""
+    # "Sales insisted, the limit is 60 now": the rest may belong to another matter.
+    claims = map(facets_of, claims_of(newer_text))
+    reasons = (_replaces(older, claim) for claim in chain((newer,), claims))
+    return next(filter(None, reasons), "")
+
+
+def _replaces(older: Facets, newer: Facets) -> str:
     shared = _shared(older, newer)
     may_apply = shared or newer.changes or newer.states
-    if not (may_apply and _one_subject(older, newer)) or older.open or newer.open:
+    if not (may_apply and _one_subject(older, newer)) or newer.open:
         return ""
     if state := _other_state(older, newer):
         return state
     if not shared:
         return _moved(older, newer) or _bare_value(older, newer)
+    if successor := _succeeded(older, newer, shared):
+        return successor
     if _other_modifier(older, newer, shared):
         return ""
     return (
@@ -197,6 +208,20 @@ def _ended(older: Facets, newer: Facets) -> str:
         if 2 * len(met) > len(gone) and 2 * len(met) >= len(older.content):
             return "" if older.ended else f"'{' '.join(sorted(met))}' has ended"
     return ""
+
+
+def _succeeded(older: Facets, newer: Facets, shared: frozenset[str]) -> str:
+    """The reason if somebody has taken the place of who the older statement names."""
+    if not newer.tells("succession"):
+        return ""
+    # At the beginning of a text, a name may look like any word.
+    people = older.names | older.owners | newer.names | newer.owners
+    people &= older.stems & newer.stems
+    topics = older.topics.keys() - people
+    if not people or not newer.content - older.content - older.owners:
+        return ""
+    met = len(topics & shared)
+    return "somebody else's now" if met and 2 * met >= len(topics) else ""
 
 
 def _denied(older: Facets, newer: Facets, shared: frozenset[str]) -> str:

@@ -25,6 +25,8 @@ _LEAD_INS: Final = 3
 _LEAD_IN: Final = r"(?i)(?:{lead_in})\s+"
 _FILLER: Final = r"\b(?:{filler}) (?=[a-z])"
 _CLAUSE_END: Final = r"[,;:](?=\s)|\s[-–—]\s|—|[，、；：]|\s(?=(?:{explains})\s)"
+# Lead-ins are removed, and no word of what is left.
+UNALTERED: Final = 0.4
 _CLOSING: Final = " .!。！;,"
 # A clause that fills a smaller share of the room says too little by itself.
 _WORTH_KEEPING: Final = 0.6
@@ -49,7 +51,7 @@ def sentences(text: str) -> list[str]:
     return [sentence for block in _blocks(text) for sentence in _split(block)]
 
 
-def plain(sentence: str, aggression: float = 0.7) -> str:
+def plain(sentence: str, aggression: float = UNALTERED) -> str:
     """`sentence` without lead-in, filler words and full stop.
 
     `aggression` is 0 to 1: lead-ins are removed from 0.2 on, filler words from 0.5 on.

@@ -14,7 +14,7 @@ from ..memory.similarity import exact_key, fold, words
 from .comparison import judge
 from .cues import WORD, Signal, is_bare_answer, is_of_self, outcome_of, signals_of, worth
 from .normal_form import negations
-from .sentences import plain, printable, sentences
+from .sentences import UNALTERED, plain, printable, sentences
 from .speech import Role, Utterance, utterances
 from .vocabulary import compiled, cue, not_topics
 from .vocabulary import words as language_words
@@ -88,7 +88,7 @@ class Correction(msgspec.Struct, frozen=True):
     text: str
 
 
-def statements(text: str, aggression: float = 0.7) -> list[SaidSentence]:
+def statements(text: str, aggression: float = UNALTERED) -> list[SaidSentence]:
     """The statements of a text or of a conversation, in order.
 
     A short answer is joined with the question before it; a suggestion that another speaker
@@ -101,7 +101,7 @@ def statements(text: str, aggression: float = 0.7) -> list[SaidSentence]:
     return spoken(utterances(printable(text)), aggression)
 
 
-def spoken(said: tuple[Utterance, ...], aggression: float = 0.7) -> list[SaidSentence]:
+def spoken(said: tuple[Utterance, ...], aggression: float = UNALTERED) -> list[SaidSentence]:
     """`statements` of separate utterances, whose texts must be `printable`."""
     talk = _Talk()
     for place, utterance in enumerate(said):

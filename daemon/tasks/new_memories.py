@@ -239,7 +239,7 @@ def supersede(tx: Transaction, key: str, newer: Memory) -> Memory | None:
 
 
 def memory_of(
-    distilled: Distilled, category: str, *, source: str, now: float, writer: str
+    distilled: Distilled, category: str, *, source: str = "", now: float, writer: str
 ) -> Memory:
     """A distilled fact as a memory, with all its details."""
     event, importance = event_of(distilled)
