@@ -17,6 +17,7 @@ from ..memory.entities import Entity
 from ..memory.experiences import Experience
 from ..memory.records import Memory, Pair
 from ..memory.scoring import Scoring
+from ..memory.stemming import terms_of
 from ..memory.tree_nodes import NamedCategory, is_within
 from ..memory.vectors import MOST_NEAR, Nearness
 from ..schemas.recall import Preset
@@ -33,7 +34,7 @@ from .ranking import Ranked, rank, rank_as, rank_by_tree, tinyclaw_pair
 from .signals import Signals, measure
 from .sources import CHUNKS, MEMORIES, PAIRS, SOURCES, Condition, Conditions, Source
 from .successors import later_rows
-from .tree_search import TreeHit
+from .tree_search import SearchedTree, TreeHit
 
 Mode: TypeAlias = Literal["keyword", "tree", "llm", "hybrid"]
 Confidence: TypeAlias = Literal["sure", "unsure", "none"]
@@ -257,13 +258,14 @@ def look(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Looked:
     if request.mode == "tree":
         query = msgspec.structs.replace(query, dates=())
     sources = _sources(request, query)
-    nodes = derived(db, "tree", None, lambda: tree_rows.load(db))
+    tree = derived(db, "tree", None, lambda: SearchedTree(tree_rows.load(db)))
+    nodes = tree.with_any({*terms_of(request.text.lower()), *(word.term for word in query.words)})
     paths = tuple(tree_search.search(nodes, request.text, request.now))
     indexed, common = [source for source, _ in sources], tuning.common_word_share
     postings = look_up(db, query, indexed, common_share=common, newest=tuning.candidates)
     near = _near(request, query, sources)
     tops = [*(named.path for named in request.reasoned), *(named.path for named in paths)]
-    below = [path for path in nodes if any(is_within(path, top) for top in tops)]
+    below = [path for path in tree.nodes if any(is_within(path, top) for top in tops)]
     wider = _wider(request)
     named = islice(near, wider * (_NEAREST if request.preset is None else MOST_NEAR))
     pool = _pool(db, query, postings, below, [*named], sources, request, tuning)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from heapq import nlargest
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from ..language.dates import DAY_CODE
@@ -111,10 +112,15 @@ class Statements:
         self._entries = pool.entries
         self._signals = signals
         self.all = [at for at, entry in enumerate(pool.entries) if _is_short(entry)]
-        self._bags = {at: frozenset(_labels(pool.entries[at])) for at in self.all}
+        self._bags = {at: _labels(pool.entries[at]) for at in self.all}
         # A topic of more statements says nothing, unless the question has another one of both.
         self._least_weight = math.log1p(min(len(self.all) / _SERIES, 1 / _COMMON))
         self._topics: dict[int, dict[str, float]] = {}
+
+    @cached_property
+    def _spread(self) -> Counter[str]:
+        """The number of statements that have each term or code."""
+        return Counter(chain.from_iterable(self._bags.values()))
 
     def after(self, at: int) -> Iterator[int]:
         """The statements that their speaker told after another."""
@@ -216,9 +222,8 @@ class Statements:
     def _topics_of(self, at: int) -> Mapping[str, float]:
         """Its topics, each with a weight by the number of the statements that have it."""
         if at not in self._topics:
-            bags = self._bags.values()
             self._topics[at] = {
-                topic: math.log1p(len(bags) / sum(topic in bag for bag in bags))
+                topic: math.log1p(len(self.all) / self._spread[topic])
                 for topic in _topics(self._bags[at])
             }
         return self._topics[at]
@@ -238,9 +243,9 @@ def _length(entry: Candidate) -> int:
     return entry.terms.count(" ") + 1
 
 
-def _labels(entry: Candidate) -> tuple[str, ...]:
+def _labels(entry: Candidate) -> set[str]:
     """Its terms and codes."""
-    return (*entry.terms.split(), *entry.codes)
+    return {*entry.terms.split(), *entry.codes}
 
 
 def _place(entry: Candidate) -> tuple[float, int]:
