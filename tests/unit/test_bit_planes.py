@@ -36,11 +36,12 @@ def test_the_nearest_are_those_with_the_fewest_differences(
 
 
 @pytest.mark.parametrize("width", [1, 64, 384])
-def test_many_items_of_any_width(width: int) -> None:
+def test_the_nearest_among_many_items_of_any_width(width: int) -> None:
     random = Random(width)
-    numbers = [random.getrandbits(width) for _ in range(9_000)]
     question = random.getrandbits(width)
-    planes = BitPlanes.of(numbers, width)
+    others = [random.getrandbits(width) for _ in range(9_000)]
+    near = [question ^ (1 << random.randrange(width)) for _ in range(40)]
+    planes = BitPlanes.of(others[:5_000] + near + others[5_000:], width)
     places = planes.nearest(question, 64)
-    everything = [*range(len(numbers))]
-    assert distances(numbers, places, question) == distances(numbers, everything, question)[:64]
+    assert len({*places}) == 64
+    assert width == 1 or {*range(5_000, 5_040)} == {*places[:40]}
