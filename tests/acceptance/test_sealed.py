@@ -83,7 +83,9 @@ def test_two_devices_share_what_the_server_cannot_read_and_a_key_on_paper_restor
     three = make("new", "sync.seal=on", url=sqld.url, start=False)
     (tmp_path / "paper").write_text(RECOVERY_KEY.lower().replace("-", " "))
     three.restore("--recovery-key-file", tmp_path / "paper")
-    three.start()
+    used = three.start().memory.sync_status().usage
+    assert used is not None
+    assert used.today.rows_read > len(TEXTS), "what was restored without a daemon is counted"
     three.sync()
     assert three.list_all().differences(one.list_all()) == []
     three.store("Written after the restore")
