@@ -3,9 +3,9 @@
     python tests/benchmarks/fleet.py --devices 10000
 
 100 devices (`--real`) replicate against a real server, with the code and the intervals of the
-daemon, in a time that runs faster (`--speed`). A simulation of the same devices, from the costs of
-single requests, is compared with what the server counted; then it tells of the whole fleet: a day,
-an hour without the server, and a release that restarts every device within an hour.
+daemon; between two requests time passes at once. A simulation of the same devices, from the costs
+of single requests, is compared with what the server counted; then it tells of the whole fleet: a
+day, an hour without the server, and a release that restarts every device within an hour.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -31,8 +32,11 @@ from memory_sides import MemoryLocal
 from thermocline.sync import (
     Device,
     HybridClock,
+    Remote,
     Replica,
     Replicator,
+    Result,
+    SqlStatement,
     TryLater,
     Usage,
     Waiting,
@@ -84,28 +88,49 @@ class Plan(NamedTuple):
 # Real devices
 
 
-class _FastSelector(selectors.DefaultSelector):
-    speed = 1.0
+class _Selector(selectors.DefaultSelector):
+    """Time stands still while a request is on its way, and else passes at once.
+
+    Attributes:
+        now: the seconds that have passed.
+        requests: how many are on their way.
+    """
+
+    now = 0.0
+    requests = 0
 
     def select(self, timeout: float | None = None) -> Any:
-        return super().select(None if timeout is None else timeout / self.speed)
+        if timeout is None or (self.requests and timeout > 0):
+            return super().select(None)
+        ready = super().select(0)
+        if not ready:
+            self.now += max(0.0, timeout)
+        return ready
 
 
-class _FastLoop(asyncio.SelectorEventLoop):
-    """An event loop whose seconds pass faster than those of the world."""
-
-    def __init__(self, speed: float) -> None:
-        selector = _FastSelector()
-        selector.speed = self.speed = speed
-        super().__init__(selector)
+class _Loop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        self.selector = _Selector()
+        super().__init__(self.selector)
 
     def time(self) -> float:
-        return super().time() * getattr(self, "speed", 1.0)
+        return self.selector.now
 
 
-def _fast(speed: float, work: Any) -> Any:
-    with asyncio.Runner(loop_factory=lambda: _FastLoop(speed)) as runner:
-        return runner.run(work)
+class _Counting:
+    """A remote whose requests stop the time of the loop."""
+
+    def __init__(self, inner: Remote, selector: _Selector) -> None:
+        self._inner = inner
+        self._selector = selector
+        self.close = inner.close
+
+    async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
+        self._selector.requests += 1
+        try:
+            return await self._inner.batch(statements)
+        finally:
+            self._selector.requests -= 1
 
 
 def _row(number: int) -> dict[str, Any]:
@@ -116,7 +141,7 @@ async def measure(url: str) -> Costs:
     """The costs of single requests, on a database with two devices."""
     used: list[Usage] = []
     remote = await turso.connect(url, count=used.append)
-    replica = Replica(remote, "measured")
+    replica = Replica(remote, "owner10")
     await replica.prepare(START)
     device = Device("d" * 12, "a device", "0.1.0")
     local = MemoryLocal("d" * 12, HybridClock(lambda: START))
@@ -160,9 +185,11 @@ class Begun(NamedTuple):
 async def replicate(url: str, plan: Plan) -> tuple[Usage, Begun]:
     """Let real devices replicate; what they used, and how they began."""
     loop = asyncio.get_running_loop()
+    assert isinstance(loop, _Loop)
     used: list[Usage] = []
     patient = turso.Limits(total=1e9, connect=1e9, read=1e9)
-    remote = await turso.connect(url, limits=patient, count=used.append)
+    connection = await turso.connect(url, limits=patient, count=used.append)
+    remote = _Counting(connection, loop.selector)
     zero = loop.time()
 
     def now() -> float:
@@ -342,10 +369,11 @@ def _line(what: str, *cells: object) -> None:
     print(f"{what:<34}", *(f"{cell:>16}" for cell in cells))
 
 
-def calibrate(costs: Costs, plan: Plan, speed: float, url: str) -> None:
+def calibrate(costs: Costs, plan: Plan, url: str) -> None:
     """Compare the simulation with real devices."""
     begun = time.monotonic()
-    counted, before = _fast(speed, replicate(url, plan))
+    with asyncio.Runner(loop_factory=_Loop) as runner:
+        counted, before = runner.run(replicate(url, plan))
     fleet = Fleet(plan).run(signed=before.signed, starts=before.polls)
     predicted = fleet.used(costs)
     print(
@@ -420,14 +448,13 @@ def main() -> int:
     parser.add_argument("--changes", type=float, default=50.0, help="of a device a day")
     parser.add_argument("--real", type=int, default=100)
     parser.add_argument("--real-hours", type=float, default=2.0)
-    parser.add_argument("--speed", type=float, default=60.0)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, cloud.server(Path(folder)) as server:
         costs = asyncio.run(measure(server.url))
         _show(costs)
         print()
         real = Plan.drawn(chosen.real, chosen.real_hours * HOUR, chosen.changes)
-        calibrate(costs, real, chosen.speed, server.url)
+        calibrate(costs, real, server.url)
     tell(costs, Plan.drawn(chosen.devices, chosen.hours * HOUR, chosen.changes))
     return 0
 
