@@ -30,6 +30,7 @@ import cloud
 from memory_sides import MemoryLocal
 
 from thermocline.sync import (
+    Cursor,
     Device,
     HybridClock,
     Remote,
@@ -156,9 +157,10 @@ async def measure(url: str) -> Costs:
             local.write("memory", f"{len(local.rows):016x}", _row(len(local.rows)))
         rows = await local.pending(None, number, 1 << 20)
         link = await local.link()
-        cost_of_it = await cost(replica.push(rows, device, link.seq, START))
-        await local.taken(rows, link)
-        return cost_of_it
+        used.clear()
+        end = (await replica.push(rows, device, link.seq, START)).poll
+        await local.taken(rows, Cursor(end.epoch, end.seq))
+        return sum(used, start=Usage())
 
     await pushed(1)
     await replica.sign(Device("e" * 12, "another", "0.1.0"), 0, START)
@@ -250,9 +252,9 @@ class Simulated:
 
     __slots__ = ("active", "change", "failures", "link", "number", "pending", "poll", "signed")
 
-    def __init__(self, number: int, poll: float, signed: float) -> None:
+    def __init__(self, number: int, poll: float, signed: float, active: float) -> None:
         self.number = number
-        self.poll, self.signed, self.active = poll, signed, poll
+        self.poll, self.signed, self.active = poll, signed, active
         self.change = float("inf")
         self.pending = self.link = self.failures = 0
 
@@ -279,13 +281,20 @@ class Fleet:
         starts: list[float] | None = None,
         outage: tuple[float, float] = (-1.0, -1.0),
     ) -> Fleet:
-        """Simulate; `starts` are the moments of the first polls, by default the begin."""
+        """Simulate.
+
+        Args:
+            signed: when each device was seen last, if all run from the begin on.
+            starts: the moments of the first polls, by default the begin.
+        """
         plan = self._plan
+        first = starts or [0.0] * len(plan.changes)
         devices = [
             Simulated(
                 number,
-                starts[number] if starts else 0.0,
+                first[number],
                 signed[number] if signed else -self._chance.uniform(0.0, SIGN_SECONDS),
+                0.0 if signed else first[number],
             )
             for number in range(len(plan.changes))
         ]
@@ -330,7 +339,6 @@ class Fleet:
         if sent:
             self._ask("push", at)
             self.requests["push_more"] += sent - 1
-            device.signed = at
             heads[owner] += sent
             device.pending = 0
         device.link = heads[owner]
