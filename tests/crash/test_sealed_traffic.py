@@ -19,7 +19,9 @@ AGENTS = [f"harbourmaster-{place}" for place in ("norddeich", "emden-west", "bor
 DEVICES = ["desktop-of-Otis", "seaside-of-Otis"]
 SYLLABLES = "ka lo mi ren tas vur pel dor sim gha zet bro nuk fel wim".split()
 CATEGORIES = 15
-AT_ONCE = 100
+AT_ONCE = 500
+# Until a device has everything of an agent, however busy the machine is.
+MOST_SECONDS = 900.0
 # Every word of what is known is one of these, which encrypted bytes seldom have.
 LONG = re.compile(rb"[a-z]{8,}")
 
@@ -37,9 +39,12 @@ class Known:
         self.texts = [" ".join(word() for _ in range(8)) for _ in range(number)]
         self.names = [*AGENTS, *self.categories, *DEVICES]
         self.others = {kind: f"{word()} {word()}" for kind in ("pair", "note", "hot", "edited")}
-
         everything = [*self.texts, *self.names, *self.others.values()]
         self.words = {word[:8] for text in everything for word in LONG.findall(text.encode())}
+
+    def of_agent(self, agent: str) -> list[str]:
+        """The texts of an agent."""
+        return self.texts[AGENTS.index(agent) :: len(AGENTS)]
 
     def shown(self, content: bytes) -> set[bytes]:
         """The beginnings of all words of it that appear in some bytes."""
@@ -92,7 +97,11 @@ def test_neither_the_server_nor_the_way_to_it_shows_any_known_text_unless_it_is_
     sea.start()
     for agent in AGENTS:
         sea.agent = agent
-        wait_until(lambda: sea.texts() != set(), "the other device has found the agent")
+        wait_until(
+            lambda: len(sea.texts()) == len(known.of_agent(agent)),
+            "the other device has received the agent",
+            MOST_SECONDS,
+        )
         sea.sync()
         # Both devices change the same row, so that versions that were refused travel too.
         for device in (desk, sea):
@@ -117,14 +126,15 @@ def test_neither_the_server_nor_the_way_to_it_shows_any_known_text_unless_it_is_
 
 def store(device: Device, known: Known) -> None:
     """Store the texts among the agents, and what else there is to store."""
-    for number, agent in enumerate(AGENTS):
+    for agent in AGENTS:
         device.agent = agent
         memories = [
             {"text": text, "category": known.categories[place % CATEGORIES]}
-            for place, text in enumerate(known.texts[number :: len(AGENTS)])
+            for place, text in enumerate(known.of_agent(agent))
         ]
         for start in range(0, len(memories), AT_ONCE):
             device.memory.batch(memories[start : start + AT_ONCE])
+            device.sync()
         device.put_pair("harbour", known.others["pair"])
         device.put_hot("identity", {"name": known.others["hot"]})
         device.write_note("log.md", f"{known.others['note']}\n")
