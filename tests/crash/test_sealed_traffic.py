@@ -17,7 +17,7 @@ from sealing import give_keys
 FEW_AND_MANY = [300, pytest.param(10_000, marks=pytest.mark.crash)]
 AGENTS = [f"harbourmaster-{place}" for place in ("norddeich", "emden-west", "borkum")]
 DEVICES = ["desktop-of-Otis", "seaside-of-Otis"]
-SYLLABLES = "ka lo mi ren tas vur pel dor sim gha zet bro nuk fel wim".split()
+SYLLABLES = ["ka", "lo", "mi", "ren", "tas", "vur", "pel", "dor", "sim", "gha", "zet", "bro", "nuk", "fel", "wim"]
 CATEGORIES = 15
 AT_ONCE = 500
 # Until a device has everything of an agent, however busy the machine is.
@@ -97,8 +97,9 @@ def test_neither_the_server_nor_the_way_to_it_shows_any_known_text_unless_it_is_
     sea.start()
     for agent in AGENTS:
         sea.agent = agent
+        number_of_texts = len(known.of_agent(agent))
         wait_until(
-            lambda: len(sea.texts()) == len(known.of_agent(agent)),
+            lambda expected=number_of_texts: len(sea.texts()) == expected,
             "the other device has received the agent",
             MOST_SECONDS,
         )
