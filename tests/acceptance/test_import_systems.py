@@ -367,7 +367,7 @@ def test_the_section_in_a_memory_folder_of_claude_code_is_not_imported(
 
 def test_a_source_without_changes_says_so(shell: Shell, tmp_path: Path) -> None:
     path = str(openclaw(tmp_path))
-    assert "stored: memory 3" in shell.out("import", path)
+    assert "stored 3 memories" in shell.out("import", path)
     again = shell.out("import", path)
     assert "nothing changed" in again
     assert "stored:" not in again
