@@ -97,11 +97,13 @@ def _reading(
             raise InvalidInput(f"cannot import {fault.place}: it {fault.why}")
         if not source.is_folder:
             state_files.format_of(source.head, source.path.name)
-        elif not any(source.path.iterdir()):
-            raise InvalidInput(f"{source.path} is an empty folder", field="path")
+        is_empty = source.is_folder and not any(source.path.iterdir())
+        why = ": the folder is empty" if is_empty else ""
         names = ", ".join(formats.NAMES)
         raise InvalidInput(
-            f"cannot tell what {source.path} is", field="format", hint=f"say so: --format {names}"
+            f"cannot tell what {source.path} is{why}",
+            field="format",
+            hint=f"say so: --format {names}",
         )
     if args.format:
         _agree(args, args.format, detected)

@@ -588,6 +588,7 @@ def test_what_the_daemon_refuses_exits_with_1_and_says_why(shell: Shell, words: 
 def test_what_is_refused_is_named_as_it_was_typed(
     shell: Shell, words: tuple[str, ...], message: str
 ) -> None:
+    shell.run("store", "x")
     assert message in shell.run(*words, code=1).stderr
 
 

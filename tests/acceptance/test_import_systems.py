@@ -379,7 +379,7 @@ def test_a_folder_of_claude_code_without_conversations_has_nothing_to_import(
     folder = tmp_path / ".claude"
     folder.mkdir()
     (folder / "settings.json").write_text("{}")
-    assert "nothing new" in shell.out("import", str(folder))
+    assert "nothing to import" in shell.out("import", str(folder))
 
 
 def test_turns_have_actor_conversation_and_place(shell: Shell, tmp_path: Path) -> None:
