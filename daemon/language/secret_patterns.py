@@ -63,7 +63,7 @@ _FILLER: Final = r"(?:[\w'’/]+,? ){0,3}?"
 NAMED_BEFORE: Final = (
     rf"(?i){_NAMED}(?: ?[:=(]? ?"
     r"|[^.!?\n\[]{0,60}?(?:\b(?:{secret_is}|set to|changed to|auf)|[:=(,→]|['’]s)[: ]{1,2}"
-    rf"{_FILLER}|[^.!?\n\[]{{0,60}}[?？]\s+(?:[^.!?\n\d\[]{{1,20}}[,.] )?(?:[\w'’]+ ){{0,4}}?)$"
+    rf"{_FILLER}|[^!?\n\[]{{0,60}}(?:\b(?:{{secret_is}}|set to))[: ]{{1,2}}{_FILLER}|[^.!?\n\[]{{0,60}}[?？]\s+(?:[^.!?\n\d\[]{{1,20}}[,.] )?(?:[\w'’]+ ){{0,4}}?)$"
 )
 # A word in place of a mixed token: "the password of the safe is sunflower".
 BEFORE_WORD: Final = (
