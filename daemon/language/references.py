@@ -100,8 +100,8 @@ _WHO: Final = re.compile(
     re.IGNORECASE,
 )
 _CAPITAL: Final = re.compile(
-    r"(?<=[\w,] )(?<!\b[Dd]er )(?<!\b[Dd]ie )(?<!\b[Dd]as )(?<!\b[Dd]en )(?<!\b[Dd]em )(?<!\bim )(?<!\bam )"
-    r"(?<!ein )(?<!eine )(?<!einen )(?<!\bzur )(?<!\bzum )[A-ZÀ-ÖØ-Þ][a-zß-ÿ]{2,}\b"
+    r"(?<=[\w,] )(?<!\b[Dd]er )(?<!\b[Dd]ie )(?<!\b[Dd]as )(?<!\b[Dd]en )(?<!\b[Dd]em )(?<!\bim )"
+    r"(?<!\bam )(?<!ein )(?<!eine )(?<!einen )(?<!\bzur )(?<!\bzum )[A-ZÀ-ÖØ-Þ][a-zß-ÿ]{2,}\b"
 )
 _PRONOUN: Final = (
     r"\A(?P<before>(?:[\w'’-]+,? ){0,3}?)(?P<pronoun>(?i:{he}|{she}|{it}|{they}))"
@@ -118,7 +118,7 @@ def with_referents(sentences: Iterable[SaidSentence], earlier: Iterable[str]) ->
     talk = _Talk()
     for text in list(earlier)[-_EARLIER:]:
         talk.read(text, "", _OBJECTS)
-    resolved = []
+    resolved: list[SaidSentence] = []
     asked_who = -1
     for sentence in sentences:
         asks = "question" in sentence.signals
@@ -289,7 +289,7 @@ class _Talk:
             known = (name for name, sex in self._people.items() if sex in {"", kind})
             name = next(known, thing if is_name else "")
             if name in self._people:
-                self._people[name] = kind
+                self._people[name] = "he" if kind == "he" else "she"
         if not name:
             return replace(sentence, worth=_WORTHLESS)
         # "They moved it": of these two, "it" is what it is about.
@@ -377,8 +377,7 @@ def _beings_in(text: str) -> Iterator[tuple[int, str, Sex]]:
         if any(thesaurus().field_of(code) == "animals" for code in codes):
             yield match.start(), match[0], ""
     for match in compiled(_KIN).finditer(text):
-        sex: Sex = "she" if says("kin_women", match[0]) else "he"
-        yield match.start(), match[0], sex
+        yield match.start(), match[0], "she" if says("kin_women", match[0]) else "he"
 
 
 def _sex_of(noun: str) -> Sex | None:

@@ -60,10 +60,11 @@ CANDIDATE: Final = re.compile(
 _NAMED: Final = r"(?:{secret_name}|{secret_login}|passcode|psk|\bpw)(?:['’]s)?(?![\w-])"
 _FILLER: Final = r"(?:[\w'’/]+,? ){0,3}?"
 # "The password", "his password lying around, it's", "Passwort fürs Archiv:", "I changed it to".
+_TOLD: Final = rf"\b(?:{{secret_is}}|set to|changed to|auf)[: ]{{1,2}}{_FILLER}"
+_QUESTION: Final = r"[?？]\s+(?:[^.!?\n\d\[]{1,20}[,.] )?(?:[\w'’]+ ){0,4}?"
 NAMED_BEFORE: Final = (
-    rf"(?i){_NAMED}(?: ?[:=(]? ?"
-    r"|[^.!?\n\[]{0,60}?(?:\b(?:{secret_is}|set to|changed to|auf)|[:=(,→]|['’]s)[: ]{1,2}"
-    rf"{_FILLER}|[^!?\n\[]{{0,60}}(?:\b(?:{{secret_is}}|set to))[: ]{{1,2}}{_FILLER}|[^.!?\n\[]{{0,60}}[?？]\s+(?:[^.!?\n\d\[]{{1,20}}[,.] )?(?:[\w'’]+ ){{0,4}}?)$"
+    rf"(?i){_NAMED}(?: ?[:=(]? ?|[^!?\n\[]{{0,60}}?{_TOLD}"
+    rf"|[^.!?\n\[]{{0,60}}(?:(?:[:=(,→]|['’]s)[: ]{{1,2}}{_FILLER}|{_QUESTION}))$"
 )
 # A word in place of a mixed token: "the password of the safe is sunflower".
 BEFORE_WORD: Final = (

@@ -144,6 +144,7 @@ class _Talk:
         if self._asked is not None and (old := self._retracted) is not None:
             # "84. Wait no, it's 76": the new value answers the question.
             is_value = (_counts if _counts(old.text) else _VALUE.search)(statement.said)
+            is_value = is_value or says("anew", statement.said)
             if not is_value and retracts(statement.said):
                 return
             self._retracted = None
