@@ -169,11 +169,18 @@ def _is_person(  # noqa: PLR0911 - one clue after the other
     ):
         return True
     after = found[at + length].group().casefold() if at + length < len(found) else ""
-    if text[end : end + 1] != " ":
+    if text[end : end + 1] != " " or _DETERMINER.fullmatch(before):
         return False
     return after in words("after_names") or (
         after in words("acts") and _within_sentence(text, start)
     )
+
+
+# Before a noun, which German writes large as well.
+_DETERMINER: Final = re.compile(
+    r"d(?:er|ie|as|en|em|es)|(?:k?ein|mein|dein|sein|ihr|unser|euer)\w{0,2}|welche\w"
+    r"|diese\w|jede\w|the|an?|i[nm]s?|a[nm]s?|zu[mr]|beim?|vom|aufs|fürs"
+)
 
 
 def _is_introduced(text: str, start: int, end: int) -> bool:
