@@ -100,7 +100,7 @@ class Desk:
             threads=self.threads,
             problems=self.problems,
             now=time.time,
-            publish=lambda *event: self.vectors.heard(*event),  # noqa: PLW0108 - made below
+            publish=lambda *event: self.vectors.on_event(*event),  # noqa: PLW0108 - made below
             outgoing=lambda _agent, _kinds: None,
             rules=Rules,
             importer=TakeOver(),
