@@ -7,6 +7,8 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from ..memory.records import is_outside
+
 T = TypeVar("T")
 # How long a connection waits for another one's lock.
 BUSY_MILLISECONDS: Final = 5_000
@@ -58,6 +60,7 @@ def connect(path: Path, options: str) -> ReadingConnection:
         factory=ReadingConnection,
     )
     try:
+        db.create_function("is_outside", 1, is_outside, deterministic=True)
         db.execute("SELECT 1 FROM sqlite_schema").fetchone()
     except UnicodeDecodeError:
         # SQLite's message quotes the damaged schema, which Python cannot decode.
