@@ -120,7 +120,7 @@ def _tinyclaw_episodes(db: sqlite3.Connection, message: str) -> list[str]:
         assert isinstance(episode, EpisodeLine)
         text = f"{episode.summary} {' '.join(episode.tags)}".lower()
         score = sum(word in text for word in words)
-        scored.append((score, f"- [{episode.outcome}] {episode.text}"))
+        scored.append((score, f"- <quote>[{episode.outcome}] {escaped(episode.text)}</quote>"))
     return _best(scored, _TINYCLAW_EPISODES)
 
 
