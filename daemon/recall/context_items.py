@@ -33,9 +33,10 @@ _IDLE: Final = re.compile(
 _BREAKS: Final = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029]")
 # The beginning of a further line: such a line is no item, and no heading.
 _FURTHER: Final = "\n  | "
-_ANGLES: Final = "<＜﹤‹〈\u2329⟨❬❮ᐸ˂⦑⧼«≪≺⪡⟪《⋖"
+_ANGLES: Final = "<＜﹤‹〈\u2329⟨❬❮ᐸ˂⦑⧼≺⪡⋖"
 _TAG: Final = re.compile(r"<(?=[A-Za-z/!?])")
-_OPENING: Final = re.compile(f"[{_ANGLES}]")
+# Double marks are quotation marks, unless they close something.
+_OPENING: Final = re.compile(rf"[{_ANGLES}]|[«≪⟪《](?=\s*[/⁄∕／\\])")
 # Letters of other scripts that look like those of our names.
 _ALIKE: Final = str.maketrans(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u04bb\u0501\u04cf\u051b\u0433\u0442"
