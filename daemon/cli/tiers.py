@@ -83,15 +83,12 @@ def _tree(args: Args, client: Caller) -> Shown | None:
     try:
         return _tree_changed(args, client)
     except ApiError as error:
-        # EvoClaw answers so where it refuses a path, and ends with success.
+        # EvoClaw's programs read that it refused a path, and see success.
         path, done = (args.add[0], "added") if args.add else (args.remove, "removed")
-        if path is None or error.field != "path":
+        if not args.json or path is None or error.field != "path":
             raise
         say(visible(error.message + (f"\n  {error.hint}" if error.hint else ""), keep="\n"))
-        if args.json:
-            show_json({"path": path, done: False})
-        else:
-            print(visible(f"not {done}: {path}"))
+        show_json({"path": path, done: False})
         return None
 
 
@@ -131,7 +128,7 @@ def _tree_search(args: Args, client: Caller) -> Shown | None:
             file.write(prompt + "\n")
         client.answer = {"llm_prompt_file": args.llm_prompt_file}
         return f"wrote {args.llm_prompt_file}"
-    options = args.given("limit", "llm_endpoint")
+    options = args.present("limit", "llm_endpoint")
     if args.llm or args.llm_endpoint:
         options["mode"] = "llm"
         client.timeout = PATIENT_SECONDS
@@ -198,7 +195,7 @@ def _absolute(path: str) -> str:
 
 
 def _index_list(args: Args, client: Caller) -> Shown:
-    fields = args.given("prefix", "limit", "offset")
+    fields = args.present("prefix", "limit", "offset")
     answer = client.call("GET /api/files/list", left_out=bool(args.left_out), **fields)
     show = page(
         "results",
@@ -212,7 +209,7 @@ def _index_list(args: Args, client: Caller) -> Shown:
 
 
 def _index_search(args: Args, client: Caller) -> Shown:
-    fields = args.given("query", "session", "min_score")
+    fields = args.present("query", "session", "min_score")
     if args.limit is not None:
         fields["max_results"] = args.limit
     answer = client.call("POST /api/files/search", **fields)
@@ -295,7 +292,8 @@ VERBS: Final = {
     "kv": Verb(
         Form(
             "list [PREFIX]", "GET /api/kv",
-            page("results", "{key}", "{updated_at:moment}", "{value}"), "limit offset",
+            page("results", "{key}", "{updated_at:moment}", "{value}", empty="no pairs"),
+            "limit offset",
         ),
         Form("get KEY", "GET /api/kv/{key}", lambda pair, _: show_text(pair["value"]), ""),
         Form("set KEY VALUE", "PUT /api/kv/{key}", "set {key}", ""),

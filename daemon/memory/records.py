@@ -122,9 +122,9 @@ def is_outside(source: str) -> bool:
     return _OUTSIDE.match(unicodedata.normalize("NFKC", source).casefold()) is not None
 
 
-def outranks(one: Memory, other: Memory) -> bool:
+def outranks(memory: Memory, other: Memory) -> bool:
     """Whether a user stated `one`, and no user stated `other`."""
-    return one.source == USER_STATED and other.source in {INFERRED, EXTRACTED}
+    return memory.source == USER_STATED and other.source in {INFERRED, EXTRACTED}
 
 
 class Pair(msgspec.Struct, frozen=True):
