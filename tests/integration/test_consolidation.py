@@ -462,8 +462,8 @@ async def test_a_model_says_how_the_tree_is_rebuilt_and_nonsense_is_refused(
         memory("b", category="y"),
         memory("c", f"{key} shed", category="y"),
         memory("d", f"{key} old shed", category="y"),
-        memory("e", "The museum of clocks opens at ten on Sunday", category="y", source="web:x"),
-        memory("f", "The museum of old clocks opens at ten on Sunday", category="y", source="web:x"),
+        memory("e", "The museum of clocks opens at ten on Sunday", category="y", source="web"),
+        memory("f", "The museum of old clocks opens at ten on Sunday", category="y", source="web"),
     )
     operations = [
         {"type": "merge", "path": "x", "new_path": "y", "reason": "the same"},
