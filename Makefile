@@ -146,7 +146,7 @@ $(CLIENTS): tests/requirements-clients.lock tests/fixtures/clients/package-lock.
 	@touch $@
 
 clients: $(CLIENTS)
-	$(BIN)/python -m pytest -q -m clients tests/clients --timeout 1800
+	$(BIN)/python -m pytest -q -m clients tests/clients tests/acceptance/week.py --timeout 1800
 
 # The libraries see what is in .venv, which does not see them.
 $(ADAPTERS): tests/requirements-adapters.lock $(READY)
