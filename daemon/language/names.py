@@ -133,7 +133,7 @@ def _may_name(word: str) -> bool:
     # In German nouns begin with capitals: "Meine Schwester Ada" is no name.
     if key in _no_names() or key in words("titles") or key in words("kin") or key in _mine():
         return False
-    if _CONTRACTED.fullmatch(key):
+    if _CONTRACTED.fullmatch(key) or (key in words("asks") and not is_given_name(key)):
         return False
     return word[1:].islower() or "-" in word or "'" in word or word[1:2] in "'’"
 
@@ -169,11 +169,18 @@ def _is_person(  # noqa: PLR0911 - one clue after the other
     ):
         return True
     after = found[at + length].group().casefold() if at + length < len(found) else ""
-    if text[end : end + 1] != " ":
+    if text[end : end + 1] != " " or _DETERMINER.fullmatch(before):
         return False
     return after in words("after_names") or (
         after in words("acts") and _within_sentence(text, start)
     )
+
+
+# Before a noun, which German writes large as well.
+_DETERMINER: Final = re.compile(
+    r"d(?:er|ie|as|en|em|es)|(?:k?ein|mein|dein|sein|ihr|unser|euer)\w{0,2}|welche\w"
+    r"|diese\w|jede\w|the|an?|i[nm]s?|a[nm]s?|zu[mr]|beim?|vom|aufs|fürs"
+)
 
 
 def _is_introduced(text: str, start: int, end: int) -> bool:

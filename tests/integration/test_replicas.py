@@ -334,10 +334,10 @@ async def test_an_account_that_cannot_be_read_is_reported_until_it_can(make_host
     await one.replicas.look_after(AGENT)
     status = one.replicas.status(AGENT)
     assert (status.replica, status.message) == ("unknown", "cannot read the token")
-    assert [each.code for each in one.problems.standing()] == ["replica_account"]
+    assert [each.code for each in one.problems.current()] == ["replica_account"]
     one.fault, one.settings = None, replace(one.settings)
     await one.replicas.look_after(AGENT)
-    assert one.problems.standing() == []
+    assert one.problems.current() == []
 
 
 async def test_a_network_that_is_gone_is_no_problem_and_a_sync_says_so(make_host: MakeHost):
@@ -352,7 +352,7 @@ async def test_a_network_that_is_gone_is_no_problem_and_a_sync_says_so(make_host
     assert (status.phase, status.error) == ("waiting", "offline")
     assert status.queued == sum(status.outbox.values()) > 0
     assert status.next_try is not None
-    assert one.problems.standing() == []
+    assert one.problems.current() == []
     one.network.online = True
     await one.replicas.sync(AGENT)
     assert (await one.status()).queued == 0
@@ -375,7 +375,7 @@ async def test_a_failure_that_nobody_thought_of_is_reported_by_its_kind_and_trie
     one.run(poll_seconds=NEVER)
     await until(lambda: not failures, "it fails")
     await until(lambda: one.replicas.status(AGENT).sent, "the change is sent")
-    assert "secret" not in str(one.problems.standing())
+    assert "secret" not in str(one.problems.current())
 
 
 async def test_a_token_that_everybody_can_read_is_a_problem(make_host: MakeHost):
@@ -383,7 +383,7 @@ async def test_a_token_that_everybody_can_read_is_a_problem(make_host: MakeHost)
     one.exposed = True
     await one.write(lambda _tx: None)
     await one.replicas.look_after(AGENT)
-    [problem] = one.problems.standing()
+    [problem] = one.problems.current()
     assert (problem.code, problem.hint) == ("token_exposed", "chmod 600 /a/token")
 
 
@@ -421,7 +421,7 @@ async def test_a_copied_folder_takes_another_id_and_both_keep_what_they_store(
     await two.put("second", "by the copy")
     await two.replicas.sync(AGENT)
     assert two.replicas.device.id == two.id.id != both
-    assert "device_copied" in {each.code for each in two.problems.standing()}
+    assert "device_copied" in {each.code for each in two.problems.current()}
     await one.replicas.sync(AGENT)
     expected = {"common": "value", "first": "by the first", "second": "by the copy"}
     assert await one.values() == await two.values() == expected

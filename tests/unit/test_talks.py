@@ -187,8 +187,8 @@ def test_what_was_kept_of_a_problem_before_is_corrected_by_its_solution():
         ),
         (
             "Who is doing the catering?",
-            "After four tries we then booked Fratelli Neri for 30 pounds a head",
-            ["After four tries we then booked Fratelli Neri for 30 pounds a head [catering]"],
+            "After four tries we then booked Neri for 30 a head",
+            ["Who is doing the catering? After four tries we then booked Neri for 30 a head"],
         ),
         ("And the venue?", "So I thought the mill was out because of the stairs", []),
     ],
@@ -205,6 +205,20 @@ def test_a_secret_given_in_the_next_turn_is_cleared_wherever_it_is_repeated():
         "Thanks",
         "so [password removed] it is",
     ]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "secret"),
+    [
+        ("What's the wifi password?", "Muehle2024! if you need it", "Muehle2024"),
+        ("Wie ist das WLAN-Passwort?", "Sonnenblume99, steht am Router", "Sonnenblume99"),
+        ("¿Cuál es la contraseña?", "Girasol88, creo", "Girasol88"),
+        ("Quel est le mot de passe ?", "Tournesol88", "Tournesol88"),
+        ("Have you got the passport?", "The number is XP4417093", "XP4417093"),
+    ],
+)
+def test_a_password_that_answers_a_question_is_cleared(question, answer, secret):
+    assert secret not in clear_turns([question, answer])[1]
 
 
 def test_whoever_answers_a_question_for_a_person_is_who_the_next_pronoun_means():
