@@ -171,7 +171,7 @@ def has(text: str, words: str) -> bool:
 
 def _mentions(text: str, secret: str) -> bool:
     """Whether a secret stands in a text; digits of a longer number are none."""
-    return bool(re.search(rf"(?<![\w.]){re.escape(secret)}(?!\w)", text))
+    return bool(re.search(rf"(?<![\w.]){re.escape(secret)}(?!\w)", text, re.ASCII))
 
 
 def _tokens(blocks: list[str]) -> str:
