@@ -74,7 +74,8 @@ class OverviewView(View):
         layout: grid; grid-size: 3; grid-gutter: 0 1; grid-rows: auto;
     }
     Screen.-wide.-tall OverviewView .panel { border: round $border; padding: 0 1; }
-    Screen.-wide.-tall OverviewView #numbers .panel { min-height: 6; }
+    Screen.-wide.-tall OverviewView #numbers .panel { height: 6; }
+    Screen.-wide.-tall OverviewView #numbers.-encoder .panel { height: 8; }
     Screen.-wide.-tall OverviewView #sparks {
         layout: grid; grid-size: 2; grid-gutter: 1 4; grid-rows: 5;
     }
@@ -176,6 +177,8 @@ class OverviewView(View):
         budget.set(*budget_of(status.llm))
         vectors = agent.vectors if agent is not None else None
         facts["encoder"] = self._encoder(status.encoder, vectors)
+        self.query_one("#encoder").display = status.encoder is not None
+        self.query_one("#numbers").set_class(status.encoder is not None, "-encoder")
         progress = self.query_one("#vectors", Gauge)
         progress.display = vectors is not None and vectors.left > 0
         if vectors is not None:
