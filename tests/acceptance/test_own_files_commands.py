@@ -78,6 +78,7 @@ def test_knowledge_is_shown_and_told_when_too_long(shell: Shell, shared_daemon: 
         (("reflect", "list", "--action", "x"), "list takes no --action"),
         (("episode", "add", "x", "--outcome", "won"), "expected one of"),
         (("skill", "add", "x"), "add needs --description"),
+        (("skill", "add", "x", "--description", "y"), "add needs --file"),
         (("skill", "show"), "show needs ID"),
         (("context", "x", "--query", "y"), "give the query once"),
         (("context", "--format", "xml"), "expected one of"),

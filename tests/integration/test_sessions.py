@@ -110,6 +110,8 @@ def test_an_isolated_session_learns_nothing_of_what_is_outside(call: Any) -> Non
     assert answer["searched"] == {"memory": 2}
     assert answer["understood"]["tree"] == []
     assert answer["understood"]["common_words"] == []
+    outside, nowhere = (recalled(call, word, key)["why"] for word in ("harbour", "zeppelin"))
+    assert outside.replace("harbour", "zeppelin") == nowhere
     call.store("the crane is idle", category="harbour", actor="Nadia Kern")
     call.store("the rope is wet", category="projects/winch", actor="Udo Frei")
     for name, people in (("Nadia", []), ("Udo", ["Udo Frei"])):

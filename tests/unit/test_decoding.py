@@ -48,7 +48,8 @@ def test_a_key_that_is_no_field_is_tried_in_snake_case(body: bytes, question: Qu
         (b'{"topK": 3, "top_k": 4}', "topK"),
         (b'{"nonSense": 3}', "nonSense"),
         (b'{"turns": [{"text": "a", "nonSense": 1}]}', "turns[0].nonSense"),
-        (b'{"topK": "x"}', "top_k"),
+        (b'{"topK": "x"}', "topK"),
+        (b'{"turns": [{"text": "a", "toolsUsed": [1]}]}', "turns[0].toolsUsed[0]"),
         (b'{"turns": [3]}', "turns[0]"),
         (b"", None),
         (b"[]", None),
@@ -58,6 +59,7 @@ def test_a_mistake_is_named(body: bytes, field: str | None) -> None:
     with pytest.raises(InvalidInput) as raised:
         body_as(body, Question)
     assert raised.value.field == field
+    assert field is None or f"'{field}'" in raised.value.message
 
 
 @pytest.mark.parametrize(
