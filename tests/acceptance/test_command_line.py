@@ -53,15 +53,6 @@ def test_store_gives_one_line_of_evoclaws_json(shell: Shell) -> None:
     assert "/srv/x" in stored["metadata"]["paths"]
 
 
-@pytest.mark.parametrize(("importance", "tier"), [
-    ("0.7", "hot"), ("0.3", "warm"), ("0.05", "cold"), ("0.01", "frozen"),
-])  # fmt: skip
-def test_the_tier_of_a_new_memory_follows_from_its_importance_alone(
-    shell: Shell, importance: str, tier: str
-) -> None:
-    assert shell.json("store", "x", "--importance", importance)["tier"] == tier
-
-
 def test_every_field_arrives(shell: Shell) -> None:
     memory_id = shell.json(
         *("store", "-", "--type", "procedural", "--event", "task_solution", "--subject", "disk"),
@@ -113,13 +104,6 @@ def test_retrieve_explains_each_relevance(shell: Shell) -> None:
     assert "  dates     in May 2023\n" in told
     assert "  excluded  windows\n" in told
     assert "root > technical > technical/server" in told
-
-
-def test_retrieve_explains_in_json_as_the_api_does(shell: Shell) -> None:
-    shell.run("store", "The server runs Debian")
-    (found,) = shell.json("retrieve", "debian", "--explain")
-    assert set(found) == RECORD | {"search_method", "relevance", "source", "sure", "parts"}
-    assert found["parts"]["words"] == ["debian"]
 
 
 def test_retrieve_shows_the_lenders_by_their_short_ids(shell: Shell) -> None:
@@ -361,13 +345,6 @@ def test_a_full_tree_says_what_could_make_room(shell: Shell) -> None:
     assert "c0 — made by hand" in shell.out("tree")
 
 
-def test_a_hot_value_that_is_too_long_is_refused(shell: Shell) -> None:
-    value = json.dumps({"bio": "owl " * 1_500})
-    refused = shell.run("hot", "--update", "owner_profile", value, code=1)
-    assert "shorten 'bio': it takes 6,0" in refused.stderr
-    assert "kv set" in refused.stderr
-
-
 def test_metrics_of_an_agent_without_a_memory_are_zeros_as_in_evoclaw(shell: Shell) -> None:
     metrics = Shell(shell.socket, "nobody-yet").json("metrics")
     assert (metrics["warm_memory_count"], metrics["retrieval_count"]) == (0, 0)
@@ -401,16 +378,6 @@ def test_an_edit_is_seen_in_the_history_and_undone(shell: Shell) -> None:
     assert done == f"memory {key[:8]}: deleted\n"
     assert shell.json("history", "--conflicts")["results"] == []
     shell.run("undo", code=2)
-
-
-def test_two_edits_of_importance_do_not_look_alike_in_the_history(shell: Shell) -> None:
-    key = shell.json("store", "Ana drinks coffee", "--importance", "0.3")["id"]
-    shell.run("update", key, "--importance", "0.5", "--tag", "a")
-    shell.run("update", key, "--importance", "0.9")
-    last, first = shell.out("history", key).splitlines()
-    assert last.endswith("  importance: default")
-    assert first.endswith("  importance: 0.3; tags: default")
-    assert shell.json("history", "--limit", "1")["results"][0]["replaced"] == ["importance"]
 
 
 def test_a_store_prints_which_memory_the_new_one_replaces(shell: Shell) -> None:
@@ -574,14 +541,6 @@ def test_what_the_daemon_refuses_exits_with_1_and_says_why(shell: Shell, words: 
     refused = shell.run("--json", *words, code=1)
     assert refused.stderr == ""
     assert json.loads(refused.stdout)["error"]["message"]
-
-
-def test_an_agent_sees_only_its_own_memories(shell: Shell) -> None:
-    one, other = shell, Shell(shell.socket, "sees-other")
-    one.run("store", "the secret of one")
-    other.run("store", "the secret of the other")
-    assert "of one" not in other.out("retrieve", "secret")
-    assert "of one" in one.out("retrieve", "secret")
 
 
 def test_commands_at_once_are_all_kept(shell: Shell) -> None:

@@ -87,11 +87,6 @@ def test_every_field_that_is_given_comes_back_and_stays(call: Any) -> None:
     assert call.ok("GET", "/api/memory")["results"] == [without_stored(stored)]
 
 
-def test_storing_is_answered_with_201(call: Any) -> None:
-    assert call("POST", "/api/memory", {"text": "x"}).status == 201
-    assert call("POST", "/api/memory/batch", {"memories": [{"text": "x"}]}).status == 201
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -110,47 +105,6 @@ def test_any_text_comes_back_as_it_was(anyone: Any, text: str) -> None:
     assert anyone.ok("GET", f"/api/memory/{stored['id']}")["text"] == text
 
 
-@pytest.mark.parametrize(
-    ("event", "importance"),
-    [
-        ("correction", 0.9),
-        ("preference_learned", 0.8),
-        ("user_preference", 0.8),
-        ("error_recovery", 0.75),
-        ("task_solution", 0.7),
-        ("fact_stored", 0.6),
-        ("task_completed", 0.5),
-        ("delegation_result", 0.5),
-        ("tool_chain", 0.5),
-        ("something_of_ones_own", 0.5),
-    ],
-)
-def test_importance_follows_from_the_event(anyone: Any, event: str, importance: float) -> None:
-    assert anyone.store("x", force=True, event=event)["importance"] == importance
-    assert anyone.store("x", force=True, event=event, importance=0.1)["importance"] == 0.1
-
-
-@pytest.mark.parametrize("importance", [0, 1, 0.0, 1.0, 0.5])
-def test_importance_reaches_from_0_to_1(anyone: Any, importance: float) -> None:
-    assert anyone.store("x", force=True, importance=importance)["importance"] == importance
-
-
-@pytest.mark.parametrize(
-    ("importance", "tier"),
-    [(0.7, "hot"), (0.69, "warm"), (0.3, "warm"), (0.1, "cold"), (0.01, "frozen")],
-)
-def test_the_score_decides_the_tier(anyone: Any, importance: float, tier: str) -> None:
-    stored = anyone.store("x", force=True, importance=importance, created_at=time.time() + 60)
-    assert stored["tier"] == tier
-    assert stored["score"] == importance
-
-
-def test_an_old_memory_has_faded(call: Any) -> None:
-    stored = call.store("x", importance=1.0, created_at=time.time() - 30 * 86_400)
-    assert stored["score"] == pytest.approx(0.367879, abs=1e-4)
-    assert stored["tier"] == "warm"
-
-
 def test_references_in_the_text_are_added_to_those_given(call: Any) -> None:
     stored = call.store(
         "see https://a.example.com and run `git pull` in ~/src/boat",
@@ -161,19 +115,6 @@ def test_references_in_the_text_are_added_to_those_given(call: Any) -> None:
         "commands": ["git pull"],
         "paths": ["~/src/boat"],
     }
-
-
-@pytest.mark.parametrize(
-    ("created_at", "seconds"),
-    [
-        (1_700_000_000, 1_700_000_000),
-        ("2023-11-14T22:13:20Z", 1_700_000_000),
-        ("2023-11-15T00:13:20+02:00", 1_700_000_000),
-        ("1700000000.5", 1_700_000_000.5),
-    ],
-)
-def test_times_are_seconds_or_iso_8601(anyone: Any, created_at: Any, seconds: float) -> None:
-    assert anyone.store("x", force=True, created_at=created_at)["created_at"] == seconds
 
 
 def test_a_batch_keeps_its_order_and_is_stored_whole(call: Any) -> None:
@@ -316,17 +257,6 @@ def test_a_merged_memory_leaves_lists_and_recall_but_can_be_read(call: Any) -> N
     assert listed(call) == ["Ana drinks coffee", "Ana drinks tea"]
 
 
-def test_a_merge_needs_another_memory_that_exists(call: Any) -> None:
-    stored = call.store("x")
-    target = f"/api/memory/{stored['id']}"
-    refused = call("PUT", target, {"merged_into": stored["id"]})
-    assert refused.refusal() == (400, "invalid", "merged_into")
-    for key in ("0123456789abcdef", "", "x"):
-        refused = call("PUT", target, {"merged_into": key})
-        assert refused.refusal()[:2] == (404, "not_found"), key
-    assert listed(call) == ["x"]
-
-
 def test_memories_cannot_be_merged_in_a_circle(call: Any) -> None:
     one, two, three = (call.store(text) for text in ("one", "two", "three"))
     call.ok("PUT", f"/api/memory/{one['id']}", {"merged_into": two["id"]})
@@ -341,20 +271,6 @@ def test_memories_cannot_be_merged_in_a_circle(call: Any) -> None:
 
 
 # Expiry
-
-
-@pytest.mark.parametrize(
-    ("given", "seconds"), [("7d", 604_800), ("1h", 3600), ("1d12h", 129_600), ("2w", 1_209_600)]
-)
-def test_expiry_is_a_span_from_now(anyone: Any, given: str, seconds: int) -> None:
-    for name in ("expires", "ttl"):
-        stored = anyone.store("x", force=True, **{name: given})
-        assert stored["expires_at"] == pytest.approx(time.time() + seconds, abs=60)
-
-
-@pytest.mark.parametrize("given", ["2999-01-01T00:00:00Z", 32_472_144_000])
-def test_expiry_is_a_moment(anyone: Any, given: Any) -> None:
-    assert anyone.store("x", force=True, expires=given)["expires_at"] == 32_472_144_000
 
 
 def test_no_expiry_and_an_expiry_taken_back(call: Any) -> None:

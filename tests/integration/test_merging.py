@@ -19,7 +19,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from thermocline.daemon.config.settings import Rules
-from thermocline.daemon.errors import Conflict, NotFound
 from thermocline.daemon.memory import tree as trees
 from thermocline.daemon.memory.records import Memory, Metadata
 from thermocline.daemon.memory.scoring import DAY, WarmLimits
@@ -158,53 +157,6 @@ async def test_undoing_keeps_the_edits_and_uses_that_came_after(
     assert (after[NEW].access_count, after[OLD].access_count) == (3, 8)
     assert after[NEW].importance == pytest.approx(0.8)
     assert after[NEW].metadata == Metadata()
-
-
-async def test_a_merge_is_told_and_goes_to_the_replica_as_both_memories(
-    open_store: OpenStore,
-    make_memory: MakeMemory,
-    published: list[tuple[str, Event]],
-) -> None:
-    store = await open_store()
-    await told(store, make_memory)
-    await store.write(lambda tx: memories.insert(tx, make_memory(3)))
-
-    def sent(tx: Transaction) -> None:
-        tx.db.execute("DELETE FROM outbox")
-
-    def waiting(db: sqlite3.Connection) -> set[str]:
-        return {i for (i,) in db.execute("SELECT id FROM outbox WHERE kind = 'memory'")}
-
-    published.clear()
-    for change in (merged, unmerged):
-        await store.write(sent)
-        await change(store)
-        assert await store.read(waiting) == {OLD, NEW}
-    events = [(event.type, event.data) for _, event in published]
-    assert events == [
-        ("memory.merged", {"id": OLD, "into": NEW, "category": "kitchen"}),
-        ("memory.unmerged", {"id": OLD, "kept": NEW, "category": "people/ana"}),
-    ]
-
-
-async def test_what_cannot_be_joined_or_parted_is_refused_and_changes_nothing(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
-    store = await open_store()
-    await told(store, make_memory)
-    await store.write(lambda tx: memories.insert(tx, make_memory(3)))
-    with pytest.raises(Conflict, match="not merged"):
-        await unmerged(store)
-    with pytest.raises(Conflict, match="give two"):
-        await merged(store, OLD, OLD)
-    await merged(store)
-    before = await store.read(everything)
-    for older, newer in ((OLD, "m00003"), ("m00003", OLD), (NEW, OLD)):
-        with pytest.raises(Conflict, match=f"'{OLD}': it is merged into '{NEW}'"):
-            await merged(store, older, newer)
-    with pytest.raises(NotFound):
-        await merged(store, "nobody", NEW)
-    assert await store.read(everything) == before
 
 
 # Many merges
@@ -513,28 +465,6 @@ async def test_a_new_text_on_either_side_opens_the_question_again(
     await store.write(lambda tx: edit(tx, importance=0.3, tags=("a",)))
     assert await links(store) == {OLD: NEW, NEW: None}
     await store.write(lambda tx: edit(tx, text="The garden is large"))
-    assert await links(store) == {OLD: None, NEW: None}
-
-
-async def test_forgetting_the_newer_one_lets_the_older_hold_again(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
-    store = await open_store()
-    await contradicting(store, make_memory)
-    assert await store.write(lambda tx: memories.delete(tx, get(tx, NEW))) == ()
-    assert await links(store) == {OLD: None}
-
-
-async def test_a_memory_is_superseded_only_by_what_contradicts_it_at_that_moment(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
-    store = await open_store()
-    await told(store, make_memory)
-    for older, newer in ((OLD, NEW), (OLD, OLD), ("nobody", NEW), (OLD, "nobody")):
-        assert await store.write(lambda tx, o=older, n=newer: merging.supersede(tx, o, n)) is None
-    for older, newer in ((OLD, OLD), ("nobody", NEW), (OLD, "nobody")):
-        joined = await store.write(lambda tx, o=older, n=newer: merging.merge_duplicate(tx, o, n))
-        assert joined is None
     assert await links(store) == {OLD: None, NEW: None}
 
 

@@ -141,16 +141,6 @@ def test_the_sealed_person_is_read_alone_and_never_shown(options: tuple[str, ...
     assert "there is no sealed" in printed(BENCHMARK, "--everyday", "sealed", code=2)
 
 
-def test_what_fails_is_listed_with_what_was_right(everyday: Path) -> None:
-    document = person()
-    document["questions"][0]["text"] = "Which colour has the umbrella?"
-    (everyday / "someone.json").write_text(json.dumps(document), encoding="utf-8")
-    options = ("--people", str(everyday), "--everyday", "--show", "--others=20")
-    lines = printed(BENCHMARK, *options).splitlines()
-    at = lines.index("not in five, same: Which colour has the umbrella?")
-    assert lines[at + 1] == '    = The dentist "Uhl" expects me on Friday'
-
-
 @pytest.fixture(scope="module")
 def own() -> Any:
     """The figures for the project's own facts and conversation."""
@@ -170,22 +160,6 @@ def test_numbers_commands_and_addresses_come_first(own: Any) -> None:
 
 def test_recall_finds_more_of_our_own_conversation_than_plain_fts5(own: Any) -> None:
     assert own["conversation"]["thermocline"]["R@10"] > own["conversation"]["fts5"]["R@10"]
-
-
-def test_evidence_in_odd_forms_is_resolved(tmp_path: Path) -> None:
-    talk = conversation(
-        "odd",
-        the_ferry_and_the_umbrella=(["D1:1; D1:2 "], 1),
-        purple=(["D:1:02"], 4),
-        ferry=(["D1:1", "D7:1", "D"], 4),
-        nobody_said_this=(["D"], 4),
-        nor_this=(["D1:1"], 5),
-    )
-    path = tmp_path / "talk.json"
-    path.write_text(json.dumps([talk]), encoding="utf-8")
-    ours = measured("--collection", str(path))["talk"]["thermocline"]
-    assert ours["questions"] == 3
-    assert ours["R@5"] == 1.0
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import sqlite3
-import threading
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -295,24 +294,6 @@ async def test_what_was_done_is_remembered_across_restarts(world: World) -> None
     assert len(await world.live(1.5)) == 1
 
 
-async def test_an_agent_that_comes_later_waits_for_its_first_time(world: World) -> None:
-    await world.live(2)
-    await world.store("late")
-    assert modes(await world.live(2)) == [("quick", 3.0)]
-
-
-async def test_a_removed_agent_is_left_alone(world: World) -> None:
-    await world.store("ana")
-    await world.live(1)
-    await world.agents.close()
-    for path in sorted((world.folder / "agents" / "ana").rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    (world.folder / "agents" / "ana").rmdir()
-    world.start()
-    assert await world.live(5) == []
-    assert not (world.folder / "agents" / "ana").exists()
-
-
 async def test_beginnings_are_spread(world: World) -> None:
     world.jitter = 3000.0
     for number in range(6):
@@ -497,19 +478,6 @@ async def test_what_an_unexpected_error_says_is_not_told(world: World) -> None:
     (problem,) = world.problems.standing()
     assert problem.message == "cannot run 'quick' for 'ana': ValueError"
     assert (await world.record("ana", "quick")).error == "ValueError"
-
-
-async def test_whose_upkeep_it_is_is_found_out_beside_the_event_loop(world: World) -> None:
-    asked, names = [], world.agents.names
-
-    def watched() -> list[str]:
-        asked.append(threading.current_thread())
-        return names()
-
-    world.agents.names = watched  # type: ignore[method-assign]
-    await world.live(1)
-    assert asked
-    assert threading.current_thread() not in asked
 
 
 async def test_there_are_never_two_runs_at_once_for_an_agent(world: World) -> None:

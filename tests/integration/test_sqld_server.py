@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import http.client
-import shutil
 import socket
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -50,13 +47,6 @@ def test_what_a_statement_costs_is_counted_soon(sqld: Sqld) -> None:
     wait_until(lambda: sqld.cost() == (read + 3, written), "the reads are counted")
 
 
-def test_two_servers_of_one_test_have_nothing_in_common(make_sqld: Callable[..., Sqld]) -> None:
-    one, other = make_sqld().start(), make_sqld().start()
-    one.query("CREATE TABLE t (a)")
-    assert one.query("SELECT name FROM sqlite_master") == [["t"]]
-    assert other.query("SELECT name FROM sqlite_master") == []
-
-
 def test_a_paused_server_takes_connections_and_answers_nothing_until_it_goes_on(
     sqld: Sqld,
 ) -> None:
@@ -83,30 +73,6 @@ def test_a_server_with_authentication_tells_tokens_apart(sqld_with_auth: Sqld) -
     assert server.query("SELECT name FROM sqlite_master") == [["t"]]
 
 
-def test_the_binary_is_fetched_once_by_two_who_want_it_at_once(
-    tmp_path: Path, sqld_binary: Path
-) -> None:
-    fetches: list[str] = []
-
-    def fetch(kind: str, folder: Path) -> Path:
-        fetches.append(kind)
-        return Path(shutil.copy(sqld_binary, folder))
-
-    with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda _: get_binary(tmp_path, fetch), range(2)))
-    assert len(fetches) == 1
-    assert found[0] == found[1]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", found[0].name]
-
-
-def test_a_damaged_binary_is_fetched_anew(tmp_path: Path, sqld_binary: Path) -> None:
-    damaged = tmp_path / sqld_binary.name
-    damaged.write_bytes(sqld_binary.read_bytes()[:-1])
-    found = get_binary(tmp_path, lambda _, folder: Path(shutil.copy(sqld_binary, folder)))
-    assert found == damaged
-    assert found.read_bytes() == sqld_binary.read_bytes()
-
-
 def test_a_binary_that_is_not_the_expected_one_never_gets_into_the_cache(tmp_path: Path) -> None:
     def fetch(_kind: str, folder: Path) -> Path:
         (folder / "sqld").write_bytes(b"#!/bin/sh\n")
@@ -115,11 +81,6 @@ def test_a_binary_that_is_not_the_expected_one_never_gets_into_the_cache(tmp_pat
     with pytest.raises(SqldMissing, match="not the binary that is expected"):
         get_binary(tmp_path, fetch)
     assert [path.name for path in tmp_path.iterdir()] == ["lock"]
-
-
-def test_a_machine_without_a_binary_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SqldMissing, match=r"there is none for .* on riscv64"):
-        get_binary(tmp_path, machine="riscv64")
 
 
 def test_without_npm_one_sentence_says_what_to_install(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
 import pytest
@@ -17,8 +16,7 @@ from thermocline.daemon.language.notes import NoteFact
 from thermocline.daemon.llm.model import read_prompts
 from thermocline.daemon.llm.replies import form_of
 from thermocline.daemon.maintenance import rebuilding
-from thermocline.daemon.memory.metadata import extract
-from thermocline.daemon.memory.records import CONSOLIDATED, USER_STATED, Memory
+from thermocline.daemon.memory.records import CONSOLIDATED, Memory
 from thermocline.daemon.memory.tree_nodes import Node
 from thermocline.daemon.memory.tree_rebuild import Kind, TreeChange
 from thermocline.daemon.recall.sources import MEMORIES
@@ -126,23 +124,6 @@ def memory(key: str, text: str, **fields: Any) -> Memory:
 # Reading
 
 
-async def test_without_a_model_the_rules_keep_what_was_stated(rig: Rig) -> None:
-    await rig.hear(*TALK)
-    extracted = await rig.read()
-    assert extracted is not None
-    assert (extracted.turns, extracted.method, extracted.why) == (3, "rule", "")
-    tea, testnet = extracted.kept.stored
-    assert (tea.event, tea.actor, tea.group, tea.position) == (
-        *("preference_learned", "Ada"),
-        *("c", None),
-    )
-    assert (testnet.event, testnet.importance) == ("decision", 0.7)
-    assert tea.metadata.urls == ("https://a.example/tea",)
-    assert (tea.source, tea.writer, tea.created_at) == (USER_STATED, "uid:7", NOW)
-    assert await rig.read() is None
-    assert (await rig.conversation()).unread == 0
-
-
 async def test_a_model_gets_all_of_it_at_once_and_what_is_known(rig: Rig) -> None:
     await rig.add(memory("k", "Ada drinks tea in the morning"))
     rig.says(
@@ -211,17 +192,6 @@ async def test_a_model_that_fails_leaves_it_to_the_rules(rig: Rig) -> None:
     )
 
 
-async def test_what_is_known_gets_in_no_second_time_and_counts_as_used(rig: Rig) -> None:
-    await rig.hear(*TALK)
-    await rig.read()
-    await rig.hear(*TALK)
-    extracted = await rig.read()
-    assert extracted is not None
-    assert extracted.kept.stored == ()
-    assert len(extracted.kept.known) == 2
-    assert [one.access_count for one in (await rig.all()).values()] == [1, 1]
-
-
 async def test_turns_that_somebody_else_has_read_are_not_read_again(rig: Rig) -> None:
     await rig.hear(*TALK)
     turns = await rig.store.read(lambda db: conversations.unread(db, "c", 10_000))
@@ -234,15 +204,6 @@ async def test_turns_that_somebody_else_has_read_are_not_read_again(rig: Rig) ->
     rig.model = Overtaken({"observe": [None]})
     assert await rig.read() is None
     assert await rig.all() == {}
-
-
-async def test_what_is_observed_later_supersedes_what_it_contradicts(rig: Rig) -> None:
-    await rig.hear(("user", "Ada", "The gate code of the harbour is 4711"))
-    await rig.read()
-    await rig.hear(("user", "Ada", "The gate code of the harbour is 4712"))
-    await rig.read()
-    links = {memory.text: memory.superseded_by for memory in (await rig.all()).values()}
-    assert [link is None for _, link in sorted(links.items())] == [False, True]
 
 
 # Summing up
@@ -603,8 +564,3 @@ async def test_upkeep_asks_a_model_only_where_one_is(rig: Rig) -> None:
     assert rig.mind.is_asked("rebuild", AskOptions(endpoint="http://localhost:1/v1"))
     with pytest.raises(ModelUnavailable):
         await rig.read_note(NOTE)
-
-
-def test_the_note_has_what_the_test_above_looks_for() -> None:
-    assert extract(NOTE).urls == ("https://a.example/pump",)
-    assert Path("/srv/harbour/plan.md").as_posix() in extract(NOTE).paths

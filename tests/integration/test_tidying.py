@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 import pytest
 
-from thermocline.daemon.language.comparison import find_duplicates
-from thermocline.daemon.maintenance.tidying import Survey, TidyReport, tidy
+from thermocline.daemon.maintenance.tidying import TidyReport, tidy
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.store import memories, merging
@@ -107,27 +106,6 @@ async def test_the_second_time_there_is_nothing_to_do_and_nothing_is_written(
     assert rows == await store.read(
         lambda db: db.execute("SELECT id, clocks FROM memories").fetchall()
     )
-
-
-async def test_a_dry_run_changes_nothing_and_tells_what_would_be_done(
-    open_store: OpenStore,
-) -> None:
-    store = await open_store(now=lambda: NOW)
-    await stored(store, dated(["Tea is fine", "The gate code is 1", "Tea is fine.", "x"]))
-    later = Memory(id="later", text="The gate code is 2", created_at=NOW, updated_at=NOW)
-    faded = Memory(id="faded", text="y", importance=0.2, created_at=NOW - 60 * DAY, updated_at=NOW)
-    await stored(store, [later, faded])
-    before = await seen(store)
-    dry = await tidy(store, dry_run=True)
-    assert await seen(store) == before
-    done = await tidy(store)
-    assert counts(dry) == counts(done) == (1, 1, 1, 6)
-    brief = [(f.older.id, f.newer.id, f.relation, f.reasons) for f in dry.findings]
-    assert brief == [(f.older.id, f.newer.id, f.relation, f.reasons) for f in done.findings]
-    assert brief == [
-        ("t00000", "t00002", "duplicate", ("the same words",)),
-        ("t00001", "later", "contradiction", ("'1' became '2'",)),
-    ]
 
 
 async def test_what_the_superseding_memory_is_merged_into_supersedes_in_its_place(
@@ -300,27 +278,6 @@ async def test_four_thousand_memories_are_tidied_while_stores_go_on(
     print(f"{answered} stores meanwhile, the slowest in {slowest * 1000:.0f} ms")
 
 
-def test_only_memories_that_share_a_key_are_looked_at_again() -> None:
-    texts = [f"nothing like number{n} at all{n}" for n in range(500)] + [a for a, _ in SAME]
-    new = dated([*texts, *(b for _, b in SAME)])
-    survey = Survey()
-    for start in range(0, len(new), 100):
-        survey.add(list(enumerate(new))[start : start + 100])
-    rows = survey.suspects()
-    assert survey.examined == len(new)
-    assert len(rows) == 2 * len(SAME)
-    assert find_duplicates([new[row] for row in rows]) == find_duplicates(new)
-
-
-async def test_a_stale_memory_is_superseded_by_its_next_successor(open_store: OpenStore) -> None:
-    store = await open_store(now=lambda: NOW)
-    codes = dated(["The gate code is 4711", "The gate code is 9902", "The gate code is 1234"])
-    await stored(store, codes[::-1])
-    report = await tidy(store)
-    pairs = [(finding.older.id, finding.newer.id) for finding in report.findings]
-    assert pairs == [("t00000", "t00001"), ("t00001", "t00002")]
-
-
 async def test_a_statement_that_comes_back_retires_the_old_one_and_what_was_between(
     open_store: OpenStore,
 ) -> None:
@@ -333,25 +290,6 @@ async def test_a_statement_that_comes_back_retires_the_old_one_and_what_was_betw
         ("t00000", "again", "duplicate"),
         ("t00001", "again", "contradiction"),
     ]
-
-
-async def test_what_was_inferred_later_gives_way_to_what_a_user_stated(
-    open_store: OpenStore,
-) -> None:
-    store = await open_store(now=lambda: NOW)
-    first = Memory(
-        id="stated", text="The gate code is 4711", source="user-stated", created_at=NOW - 9,
-        updated_at=NOW,
-    )  # fmt: skip
-    inferred = Memory(
-        id="inferred", text="The gate code is 9902", source="inferred", created_at=NOW - 5,
-        updated_at=NOW,
-    )  # fmt: skip
-    await stored(store, [first, inferred])
-    assert (await tidy(store)).superseded == 1
-    after = await seen(store)
-    assert (after["inferred"].superseded_by, after["stated"].superseded_by) == ("stated", None)
-    assert (await tidy(store)).findings == ()
 
 
 # Over the socket
@@ -395,12 +333,6 @@ def test_tidying_over_the_socket_tells_the_pairs_and_their_reasons(call: Any) ->
     assert shown[newer["id"]]["superseded_by"] is None
     nothing = {"merged": 0, "superseded": 0, "archived": 0, "examined": 3, "pairs": []}
     assert call.ok("POST", "/api/memory/tidy", {}) == nothing
-
-
-def test_tidying_takes_its_wish_strictly(call: Any) -> None:
-    call.store("x")
-    for body in ({"dry_run": 1}, {"dry": True}, [], "x"):
-        assert call("POST", "/api/memory/tidy", body).refusal()[:2] == (400, "invalid")
 
 
 def test_of_many_pairs_the_first_are_named_and_all_are_counted(call: Any) -> None:

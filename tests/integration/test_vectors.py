@@ -22,7 +22,7 @@ from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.llm.encoder import PROBE, Encoding
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.vectors import quantised
-from thermocline.daemon.recall.sources import MEMORIES, SOURCES
+from thermocline.daemon.recall.sources import SOURCES
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.schemas.status import VectorStatus
 from thermocline.daemon.store import key_values, memories, merging
@@ -235,21 +235,6 @@ async def test_a_restart_encodes_nothing_twice_and_answers_at_once(
     assert desk.encoder.passages == {make_memory(70).text: 1}
 
 
-async def test_an_interrupted_run_goes_on_where_it_was(desk: Desk, make_memory: Any) -> None:
-    async with desk.running() as store:
-        desk.encoder.open.clear()
-        await fill(store, make_memory, *range(200))
-        await until(lambda: desk.status().left == 200, "it has begun")
-        desk.encoder.open.set()
-        await until(lambda: desk.status().encoded >= 64, "a part is encoded")
-    desk.start()
-    async with desk.running():
-        await desk.settled(200)
-    assert len(desk.encoder.passages) == 200
-    # What was with the model when the run ended may be encoded again.
-    assert sum(desk.encoder.passages.values()) <= 200 + agent_vectors._BATCH
-
-
 async def test_the_newest_is_encoded_first(desk: Desk, make_memory: Any) -> None:
     async with desk.running() as store:
         desk.encoder.open.clear()
@@ -364,17 +349,6 @@ async def test_a_model_that_changes_under_the_same_name_encodes_all_again(
         assert (await desk.nearest(store, "word5"))[0].endswith("word5")
 
 
-async def test_a_model_that_changed_while_the_memory_was_closed_is_noticed_when_it_is_opened(
-    desk: Desk, make_memory: Any
-) -> None:
-    async with desk.running() as store:
-        await fill(store, make_memory, *range(70))
-        await desk.settled(70)
-    desk.encoder.weights["ollama/first"] = "other"
-    async with desk.running():
-        await until(lambda: sum(desk.encoder.passages.values()) == 140, "all encoded again")
-
-
 async def test_back_to_the_earlier_model_nothing_is_encoded(desk: Desk, make_memory: Any) -> None:
     async with desk.running() as store:
         await fill(store, make_memory, *range(130))
@@ -445,16 +419,6 @@ async def test_damage_in_use_is_noticed_by_a_question(desk: Desk, make_memory: A
         assert (await desk.nearest(store, "word2"))[0].endswith("word2")
 
 
-async def test_a_removed_file_is_made_again(desk: Desk, make_memory: Any) -> None:
-    async with desk.running() as store:
-        await fill(store, make_memory, *range(3))
-        await desk.settled(3)
-        await desk.nearest(store, "word1")
-    desk.file.unlink()
-    async with desk.running() as store:
-        await desk.settled(3)
-
-
 async def test_without_an_encoder_there_is_no_file(desk: Desk, make_memory: Any) -> None:
     desk.encoder.model = None
     async with desk.running() as store:
@@ -470,18 +434,6 @@ async def test_without_an_encoder_there_is_no_file(desk: Desk, make_memory: Any)
         assert (await desk.vectors.near(store, "word1")).nearness is None
         desk.encoder.model = "ollama/first"
         await desk.settled(1)
-
-
-async def test_a_closed_agent_is_near_nothing(desk: Desk, make_memory: Any) -> None:
-    async with desk.running() as store:
-        await fill(store, make_memory, 1)
-        await desk.settled(1)
-        nearness = (await desk.vectors.near(store, "word1")).nearness
-        assert nearness is not None
-        assert nearness.nearest(5)
-    assert (await desk.vectors.near(store, "word1")).nearness is None
-    key = MEMORIES.key(1)
-    assert desk.vectors.status("default") is None or nearness.cosines([key]).keys() <= {key}
 
 
 async def test_what_is_in_the_place_of_the_file_is_reported_and_left(

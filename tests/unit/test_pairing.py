@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.language.comparison import (
-    comparable,
     find_clusters,
     find_duplicates,
     judge,
@@ -50,12 +49,6 @@ def test_the_order_of_the_list_does_not_matter_only_the_time_of_saying_does():
         assert brief(find_duplicates(order)) == expected
 
 
-def test_many_equal_memories_all_find_the_newest():
-    pairs = find_duplicates(dated(*["User likes tea"] * 100))
-    assert {pair.newer.id for pair in pairs} == {"99"}
-    assert len(pairs) == 99
-
-
 @pytest.mark.parametrize(
     "fields",
     [
@@ -73,13 +66,6 @@ def test_memories_that_differ_in_what_matters_are_no_duplicates(fields):
     known = {"actor": "Anna", "subject": "Anna", "outcome": "done", "data": {"n": 1}}
     older = stored("a", "Likes tea", **known)
     assert find_duplicates([older, stored("b", "Likes tea", NOW + 1, **{**known, **fields})]) == []
-
-
-def test_an_empty_subject_outcome_or_data_hinders_nothing():
-    bare = stored("a", "Likes tea", NOW + 1)
-    full = stored("b", "Likes tea", subject="Anna", outcome="x", data=[1])
-    assert comparable(bare, full)
-    assert comparable(full, bare)
 
 
 def test_what_happened_on_two_days_happened_twice():

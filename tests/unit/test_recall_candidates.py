@@ -116,39 +116,11 @@ def test_phrases_alone_and_exclusions_are_demanded(
     assert set(rows(ask(few, query))) == all_of_them
 
 
-def test_a_phrase_beside_other_words_is_preferred_and_not_demanded(few: sqlite3.Connection) -> None:
-    assert set(rows(ask(few, '"red boat" island'))) >= {1, 2}
-
-
 def test_of_many_matches_the_heaviest_come_first_and_of_those_the_newest(
     rivers: sqlite3.Connection,
 ) -> None:
     stony = [row for row in range(NUMBER, 4, -1) if row % 4 == 0]
     assert rows(ask(rivers, "river stone", limit=30)) == stony[:30]
-
-
-@pytest.mark.parametrize("limit", [1, 3, 7])
-def test_what_passes_the_filters_is_found_however_light_it_is(
-    rivers: sqlite3.Connection, limit: int
-) -> None:
-    answer = ask(rivers, "river stone", Filters(tags=("deep",)), limit=limit)
-    assert rows(answer) == [3, 2, 1][:limit]
-
-
-def test_merged_and_expired_take_part_only_if_they_are_asked_for(
-    remembered: Callable[..., sqlite3.Connection],
-) -> None:
-    db = remembered(
-        [
-            memory(1, "river"),
-            memory(2, "river", merged_into="x"),
-            memory(3, "river", expires_at=NOW),
-            memory(4, "river", expires_at=NOW + 1),
-        ]
-    )
-    assert rows(ask(db, "river")) == [4, 1]
-    assert rows(ask(db, "river", Filters(merged=True))) == [4, 2, 1]
-    assert rows(ask(db, "river", Filters(expired=True))) == [4, 3, 1]
 
 
 def test_a_narrow_filter_takes_few_steps(rivers: sqlite3.Connection) -> None:
@@ -194,10 +166,3 @@ def test_the_neighbours_of_a_match_are_results_after_it(talk: sqlite3.Connection
 
 def test_neighbours_pass_the_filters_too(talk: sqlite3.Connection) -> None:
     assert sorted(rows(ask(talk, "otter", Filters(actor="Ann")))) == [26, 28, 30, 32, 34]
-
-
-def test_an_empty_memory_and_an_empty_query_have_no_results(
-    remembered: Callable[..., sqlite3.Connection], few: sqlite3.Connection
-) -> None:
-    assert ask(remembered([]), "boat").confidence == "none"
-    assert ask(few, "?!").confidence == "none"

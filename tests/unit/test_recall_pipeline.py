@@ -101,15 +101,6 @@ def test_a_common_word_visits_no_more_rows_in_a_larger_memory(
     assert steps(large, "river otter") <= 2 * rare
 
 
-def test_of_what_only_common_words_name_the_newest_come_first(
-    remembered: Callable[..., sqlite3.Connection],
-) -> None:
-    db = remembered(memory(n, f"river {n}") for n in range(600, 0, -1))
-    answer = ask(db, "river")
-    assert texts(answer) == ["river 1", "river 2", "river 3", "river 4", "river 5"]
-    assert answer.common_words == ("river",)
-
-
 def test_the_number_of_look_ups_does_not_depend_on_the_number_of_hits(
     remembered: Callable[..., sqlite3.Connection],
 ) -> None:
@@ -153,14 +144,6 @@ def test_the_reason_of_an_empty_answer_is_told_with_the_tuning_given(
     assert not [sql for sql in asked if sql.rstrip(")").endswith("LIMIT 120")]
 
 
-def test_a_phrase_alone_is_demanded_of_neighbours_and_categories_too(
-    db: sqlite3.Connection,
-) -> None:
-    assert texts(ask(db, '"see the otter"')) == ["Did you see the otter?"]
-    assert texts(ask(db, '"garden fence"')) == ["the garden fence is red"]
-    assert set(texts(ask(db, "garden"))) == {"the garden fence is red", "the garden has a hedge"}
-
-
 @pytest.mark.parametrize("mode", ["keyword", "tree"])
 def test_what_is_excluded_comes_back_by_no_way(db: sqlite3.Connection, mode: Mode) -> None:
     assert texts(ask(db, "garden -fence", mode=mode)) == ["the garden has a hedge"]
@@ -175,14 +158,6 @@ def test_what_is_excluded_does_not_come_back_as_a_newer_version(
     db = remembered([newer, older])
     assert texts(ask(db, "garden hedge"))[0] == newer.text
     assert texts(ask(db, "garden hedge -fence")) == [older.text]
-
-
-def test_the_neighbours_of_a_match_may_answer_and_say_who_lent(db: sqlite3.Connection) -> None:
-    answer = ask(db, "who saw the otter?", limit=10, explain=True)
-    [reply] = [hit for hit in answer.hits if hit.memory.position == 3]
-    assert reply.words == ()
-    assert reply.signals["neighbours"] > 0
-    assert f"{2:016x}" in reply.neighbours
 
 
 def test_a_narrow_filter_finds_what_stands_low_in_a_category(
@@ -207,21 +182,6 @@ def test_days_are_those_of_the_one_who_asks(
     east = dt.timezone(dt.timedelta(hours=9))
     assert texts(ask(db, "what was yesterday?", local=east))[0] == "the kiln was lit"
     assert texts(ask(db, "what was yesterday?"))[0] == "the roof was done"
-
-
-def test_a_date_in_the_question_makes_no_noise_of_what_has_its_words(
-    remembered: Callable[..., sqlite3.Connection],
-) -> None:
-    db = remembered([memory(1, "the server runs Debian"), memory(2, "backups run at night")])
-    assert texts(ask(db, "debian server on 7 May 2021"))[:1] == ["the server runs Debian"]
-
-
-def test_the_first_answer_is_whole_and_the_tokens_bound_the_rest(db: sqlite3.Connection) -> None:
-    assert len(ask(db, "garden otter", limit=9).hits) > 2
-    assert len(ask(db, "garden otter", limit=9, max_tokens=1).hits) == 1
-    some = ask(db, "garden otter", limit=9, max_tokens=12).hits
-    assert len(some) > 1
-    assert sum(-(-len(hit.memory.text) // 4) for hit in some) <= 12
 
 
 def test_what_a_person_declared_to_mean_the_same_finds_it_in_both_directions(

@@ -43,28 +43,6 @@ def found(answer: Answer) -> dict[str, str]:
     return {hit.memory.text: hit.method for hit in answer.hits}
 
 
-def test_memories_without_a_word_of_the_question_are_found_by_its_category(
-    db: sqlite3.Connection,
-) -> None:
-    question = "which gift would please that woman?"
-    assert not ask(db, question).hits
-    answer = ask(db, question, *MORNING, explain=True)
-    assert found(answer) == {
-        "Ana prefers oolong tea": "llm-tree",
-        "Her sister lives in Lisbon": "llm-tree",
-    }
-    assert answer.why == ""
-    (first, _) = answer.hits
-    assert (first.path, first.reason) == ("people/ana", MORNING[0].reason)
-    assert first.signals["reasoned"] == pytest.approx(0.9)
-
-
-def test_they_stand_beside_what_the_words_find(db: sqlite3.Connection) -> None:
-    answer = ask(db, "what does she drink in the morning?", *MORNING)
-    assert found(answer)["The hull is varnished in the morning"] == "keyword"
-    assert found(answer)["Ana prefers oolong tea"] == "llm-tree"
-
-
 def test_a_more_relevant_category_goes_first(db: sqlite3.Connection) -> None:
     both = (NamedCategory("people/bob", 0.4, ""), NamedCategory("people/ana", 0.9, ""))
     texts = [hit.memory.text for hit in ask(db, "who is it?", *both).hits]
@@ -74,12 +52,6 @@ def test_a_more_relevant_category_goes_first(db: sqlite3.Connection) -> None:
 def test_the_filters_and_what_is_excluded_hold_for_them_too(db: sqlite3.Connection) -> None:
     assert not ask(db, "her drink", *MORNING, filters=Filters(category="projects")).hits
     assert "Ana prefers oolong tea" not in found(ask(db, "her drink -oolong", *MORNING))
-
-
-def test_without_categories_the_modes_of_a_model_are_as_keyword(db: sqlite3.Connection) -> None:
-    by_words = recall(db, Request(text="varnished hull", now=NOW), Tuning())
-    by_model = ask(db, "varnished hull")
-    assert by_model.hits == by_words.hits
 
 
 def test_a_category_that_is_gone_meanwhile_does_no_harm(db: sqlite3.Connection) -> None:

@@ -39,25 +39,6 @@ def test_a_category_that_was_used_of_late_leads(days, factor):
     assert relevance(Node(desc="", last_access=NOW - days * DAY)) == factor
 
 
-def test_a_category_that_was_never_used_has_no_lead_even_where_the_clock_is_at_its_start():
-    (hit,) = search({"a": Node(desc="")}, "a", now=60.0)
-    assert hit.relevance == 1.0
-
-
-def test_all_factors_are_multiplied_and_rounded_to_three_places():
-    node = Node(desc="beds", warm_count=2, cold_count=3, last_access=NOW - 10 * DAY)
-    (hit,) = search({"home/garden": node}, "raised garden beds", NOW)
-    assert hit.relevance == round(2 / 3 * 1.23 * 1.2, 3) == 0.984
-    assert (hit.share, hit.weight, hit.recency) == (2 / 3, 1.23, 1.2)
-
-
-def test_a_hit_shows_its_words_and_the_way_to_it():
-    nodes = {"projects": Node(desc=""), "projects/garden_shed/roof": Node(desc="Tar paper")}
-    (hit,) = search(nodes, "Shed PAPER costs", NOW)
-    assert hit.words == ("shed", "paper")
-    assert hit.trace == ("root", "projects", "projects/garden_shed", "projects/garden_shed/roof")
-
-
 def test_a_word_is_found_in_any_form_and_beside_any_punctuation():
     nodes = {"ops/active-context": Node(desc="Releases and notes.")}
     for query in ("release?", "note", "active_context"):

@@ -58,17 +58,6 @@ def texts(answer: Answer) -> list[str]:
     return [hit.text for hit in answer.hits]
 
 
-def test_meaning_finds_what_has_no_word_of_the_question_and_is_not_sure_of_it(
-    db: sqlite3.Connection,
-) -> None:
-    assert not ask(db, "pottery oven temperature").hits
-    answer = ask(db, "pottery oven temperature", {KILN: 0.9, GLAZE: 0.6}, explain=True)
-    assert texts(answer)[:2] == [KILN, GLAZE]
-    first = answer.hits[0]
-    assert (first.method, first.words, answer.confidence) == ("meaning", (), "unsure")
-    assert list(first.signals) == ["meaning"]
-
-
 def test_words_and_meaning_add_up(db: sqlite3.Connection) -> None:
     words = ask(db, "which drawer has the permit")
     both = ask(db, "which drawer has the permit", {PERMIT: 0.8}, explain=True)

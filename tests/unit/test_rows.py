@@ -75,20 +75,6 @@ def first(**data: Any) -> Row:
     return changed(None, KEY, data, (1, "a"), SETS)
 
 
-def test_two_devices_that_change_different_fields_keep_both() -> None:
-    row = first(text="the gate is open", importance=0.5)
-    one = changed(row, KEY, row.data | {"text": "the gate is shut"}, (2, "a"), SETS)
-    two = changed(row, KEY, row.data | {"importance": 0.9}, (3, "b"), SETS)
-    assert merge(one, two, SETS).data == {"text": "the gate is shut", "importance": 0.9}
-
-
-def test_of_one_field_the_later_change_stays() -> None:
-    row = first(text="at 3")
-    one = changed(row, KEY, {"text": "at 4"}, (5, "a"), SETS)
-    two = changed(row, KEY, {"text": "at 5"}, (4, "b"), SETS)
-    assert merge(one, two, SETS).data == {"text": "at 4"}
-
-
 def test_tags_added_on_two_devices_are_all_there_and_a_removed_one_is_gone() -> None:
     row = first(text="t", tags=["kept", "removed"])
     one = changed(row, KEY, {"text": "t", "tags": ["kept", "one"]}, (2, "a"), SETS)

@@ -14,7 +14,7 @@ from thermocline.daemon.memory.checks import check_text
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import memories
 from thermocline.daemon.store.memory_rows import index_new
-from thermocline.daemon.store.similar import find_same, said_already
+from thermocline.daemon.store.similar import find_same
 from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import HybridClock
 
@@ -24,24 +24,6 @@ NOW = 1_800_000_000.0
 
 def memory(text: str, number: int = 1, **fields: object) -> Memory:
     return Memory(id=f"m{number}", text=text, created_at=1.0, updated_at=1.0, **fields)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("stored", "asked"),
-    [
-        ("Ana prefers tea", "  ana  PREFERS\ntea. "),
-        ("The gate code is 4711", "The gate code is 4711"),
-        ("東京に住んでいます", "東京に住んでいます。"),
-        ("!!!", "!!!"),
-        ("Ärger im Büro", "ärger im büro"),
-        ('say "hi" AND NOT^ (OR) *', 'Say "hi" AND NOT^ (OR) *'),
-        ("word " * 300 + "end", "Word " * 300 + "end"),
-    ],
-)
-def test_the_same_text_is_found(remembered: Remembered, stored: str, asked: str) -> None:
-    found = find_same(remembered([memory("something else", 2), memory(stored)]), asked, NOW)
-    assert found is not None
-    assert found.id == "m1"
 
 
 @pytest.mark.parametrize(
@@ -64,21 +46,6 @@ def test_one_of_thousands_that_begin_alike_is_found(remembered: Remembered) -> N
     found = find_same(db, "ok then", NOW)
     assert found is not None
     assert found.id == "m999"
-
-
-def test_an_expired_memory_says_nothing_and_an_archived_one_does(remembered: Remembered) -> None:
-    db = remembered([memory("Ana prefers tea", expires_at=5.0)])
-    assert find_same(db, "Ana prefers tea", NOW) is None
-    db = remembered([memory("Ana prefers tea", archived_at=5.0)])
-    assert find_same(db, "Ana prefers tea", NOW) is not None
-
-
-def test_what_would_be_merged_says_it_already_and_a_contradiction_does_not(
-    remembered: Remembered,
-) -> None:
-    db = remembered([memory("Remember that the gate code is 4711")])
-    assert said_already(db, memory("The gate code is 4711.", 2)) is not None
-    assert said_already(db, memory("The gate code is 4712.", 3)) is None
 
 
 def test_any_text_is_found_again(remembered: Remembered) -> None:

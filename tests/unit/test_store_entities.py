@@ -38,22 +38,6 @@ def named(number: int, *entities: Any) -> Memory:
     return memory(number, {"entities": list(entities)})
 
 
-def test_an_entity_is_found_in_any_case_with_its_type_its_mentions_and_its_relations(
-    remembered: Remembered,
-) -> None:
-    db = remembered([named(1, ADA), named(2, ADA, {"name": "Acme", "type": "Organization"})])
-    ada, acme = around(db, " aDA ", 2, NOW)
-    assert (ada.name, ada.type, ada.mention_count) == ("Ada", "person", 2)
-    assert (ada.first_seen, ada.last_seen) == (1.0, 2.0)
-    assert [(r.relation, r.target, r.strength) for r in ada.relations] == [("works at", "Acme", 2)]
-    assert (acme.name, acme.type, acme.mention_count) == ("Acme", "organization", 2)
-
-
-def test_a_target_that_nobody_describes_is_a_concept(remembered: Remembered) -> None:
-    _, acme = around(remembered([named(1, ADA)]), "ada", 1, NOW)
-    assert (acme.name, acme.type) == ("Acme", "concept")
-
-
 def test_the_depth_counts_relations_whichever_way_they_go(remembered: Remembered) -> None:
     chain = [
         {"name": f"n{n}", "relations": [{"relation": "next", "target": f"n{n + 1}"}]}
@@ -76,33 +60,6 @@ def test_what_a_memory_names_goes_and_changes_with_it(remembered: Remembered) ->
     db.execute("DELETE FROM memories")
     assert db.execute("SELECT count(*) FROM mentions").fetchone() == (0,)
     assert db.execute("SELECT count(*) FROM relations").fetchone() == (0,)
-
-
-def test_a_use_of_a_memory_leaves_them_as_they_are(remembered: Remembered) -> None:
-    db = remembered([named(1, ADA)])
-    before = db.execute("SELECT * FROM mentions").fetchall()
-    db.execute("UPDATE memories SET access_count = 9, data = data")
-    assert db.execute("SELECT * FROM mentions").fetchall() == before
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        None,
-        5,
-        "entities",
-        [1, {"entities": []}],
-        {"entities": {"name": "x"}},
-        {"entities": [None, 3, "x", ["name"], {"name": 3}, {"name": "  "}, {"name": "y" * 201}]},
-        {"entities": [{"name": {"name": "x"}}]},
-    ],
-)
-def test_other_data_names_nobody_and_is_stored_all_the_same(
-    remembered: Remembered, data: Any
-) -> None:
-    db = remembered([memory(1, data)])
-    assert db.execute("SELECT count(*) FROM memories").fetchone() == (1,)
-    assert db.execute("SELECT count(*) FROM mentions").fetchone() == (0,)
 
 
 json = st.recursive(

@@ -33,13 +33,6 @@ def spoil(db: sqlite3.Connection, key: str, content: bytes) -> None:
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, CAST(? AS TEXT))", (key, content))
 
 
-def test_what_was_noted_last_is_read(db: sqlite3.Connection) -> None:
-    assert meta.read(db, "count", Count) is None
-    note(db, count=Count(1))
-    note(db, count=Count(2))
-    assert meta.read(db, "count", Count) == Count(2)
-
-
 @pytest.mark.parametrize(
     "content", [b"", b"{not json", b"[]", b"5", b'{"number": "x"}', b"\xff", b"[" * 100_000]
 )
@@ -50,8 +43,3 @@ def test_damage_is_as_if_nothing_had_been_noted(db: sqlite3.Connection, content:
     assert meta.latest(db, "day", 9, Count) == {"1": Count(1), "3": Count(3)}
     note(db, day2=Count(2))
     assert meta.read(db, "day2", Count) == Count(2)
-
-
-def test_the_latest_of_many_come_in_order(db: sqlite3.Connection) -> None:
-    note(db, other=Count(0), day2=Count(2), day1=Count(1), day3=Count(3), zone=Count(9))
-    assert list(meta.latest(db, "day", 2, Count).items()) == [("2", Count(2)), ("3", Count(3))]
