@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +15,7 @@ def shell(call: Any) -> Shell:
     return Shell(call.path, call.agent)
 
 
-def test_what_a_conversation_names_is_shown_with_where_it_comes_from(
-    shell: Shell, tmp_path: Path
-) -> None:
+def test_what_a_conversation_names_is_shown_with_where_it_comes_from(shell, tmp_path):
     assert "no memory names anybody" in shell.run("graph").stderr
     talk = tmp_path / "talk.json"
     said = (
@@ -48,5 +45,5 @@ def test_what_a_conversation_names_is_shown_with_where_it_comes_from(
         (("Ada", "--type", "god"), "expected one of"),
     ],
 )
-def test_a_wrong_call_says_what_is_wrong(shell: Shell, words: tuple[str, ...], told: str) -> None:
+def test_a_wrong_call_says_what_is_wrong(shell, words, told):
     assert told in shell.run("graph", *words, code=2).stderr

@@ -11,7 +11,7 @@ import secrets
 
 import pytest
 from client_programs import Desk
-from daemon_process import Daemon, wait_until
+from daemon_process import wait_until
 
 KEY = os.environ.get("THERMOCLINE_LIVE_KEY", "")
 URL = os.environ.get("THERMOCLINE_LIVE_URL", "")
@@ -38,9 +38,7 @@ class Person:
         return self._desk.run("claude", "-p", prompt, "--dangerously-skip-permissions", env=env)
 
 
-def test_a_fact_is_remembered_recalled_in_a_new_session_and_forgotten(
-    desk: Desk, daemon: Daemon
-) -> None:
+def test_a_fact_is_remembered_recalled_in_a_new_session_and_forgotten(desk, daemon):
     person, name = Person(desk), f"Blitz{secrets.token_hex(2)}"
     with daemon.client() as client:
 

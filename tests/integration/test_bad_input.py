@@ -10,7 +10,7 @@ import itertools
 import json
 import select
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -90,9 +90,7 @@ FIELDS: list[tuple[dict[str, Any], int, str]] = [
 
 
 @pytest.mark.parametrize(("fields", "status", "field"), FIELDS, ids=lambda value: str(value)[:40])
-def test_a_field_that_is_wrong_is_named(
-    call: Any, fields: dict[str, Any], status: int, field: str
-) -> None:
+def test_a_field_that_is_wrong_is_named(call, fields, status, field):
     memory = {"text": "x", **fields}
     refused = call("POST", "/api/memory", memory).refusal()
     assert refused == (status, CODES[status], field)
@@ -101,7 +99,7 @@ def test_a_field_that_is_wrong_is_named(
     assert refused == (status, CODES[status], f"memories[1].{field}")
 
 
-def test_content_has_the_limits_of_a_text_and_another_scale_of_importance(call: Any) -> None:
+def test_content_has_the_limits_of_a_text_and_another_scale_of_importance(call):
     for content in ("", "a\0", "x" * 65_537):
         assert call("POST", "/api/memory", {"content": content}).refusal()[0] in CODES
     for importance in (0, 11, -1, 1.5, True, "5"):
@@ -109,7 +107,7 @@ def test_content_has_the_limits_of_a_text_and_another_scale_of_importance(call: 
         assert call("POST", "/api/memory", body).refusal() == (400, "invalid", "importance")
 
 
-def test_an_unknown_field_is_refused_in_every_body(call: Any) -> None:
+def test_an_unknown_field_is_refused_in_every_body(call):
     batch = "/api/memory/batch"
     for method, target, body, field in (
         ("POST", batch, {"memories": [{"text": "x"}], "more": 1}, "more"),
@@ -157,13 +155,11 @@ SURROGATES: list[tuple[str, str, bytes]] = [
 
 
 @pytest.mark.parametrize(("method", "target", "body"), SURROGATES)
-def test_half_of_a_surrogate_pair_is_refused_wherever_it_stands(
-    call: Any, method: str, target: str, body: bytes
-) -> None:
+def test_half_of_a_surrogate_pair_is_refused_wherever_it_stands(call, method, target, body):
     assert call(method, target, raw=body).refusal()[:2] == (400, "invalid")
 
 
-def test_the_field_with_half_of_a_surrogate_pair_is_named(call: Any) -> None:
+def test_the_field_with_half_of_a_surrogate_pair_is_named(call):
     def field(body: bytes) -> str | None:
         return call("POST", "/api/memory", raw=body).refusal()[2]
 
@@ -172,7 +168,7 @@ def test_the_field_with_half_of_a_surrogate_pair_is_named(call: Any) -> None:
     assert field(rb'{"text": "x", "data": {"a": [{"b": "\ud800"}]}}') == "data.a[0].b"
 
 
-def test_a_whole_surrogate_pair_is_one_character(call: Any) -> None:
+def test_a_whole_surrogate_pair_is_one_character(call):
     stored = call("POST", "/api/memory", raw=rb'{"text": "\ud83d\ude00"}').body
     assert stored["text"] == "\N{GRINNING FACE}"
     call.ok("DELETE", f"/api/memory/{stored['id']}")
@@ -185,7 +181,7 @@ def test_a_whole_surrogate_pair_is_one_character(call: Any) -> None:
         b"", b" ", b"{", b"nonsense", b"{'text': 1}", b'{"text": "x"} x', b"\0", b'{"text": "x",}',
     ],
 )  # fmt: skip
-def test_a_body_that_is_no_json_is_refused(call: Any, body: bytes) -> None:
+def test_a_body_that_is_no_json_is_refused(call, body):
     assert call("POST", "/api/memory", raw=body).refusal() == (400, "invalid", None)
 
 
@@ -193,7 +189,7 @@ def test_a_body_that_is_no_json_is_refused(call: Any, body: bytes) -> None:
 @pytest.mark.parametrize(
     "target", ["/api/memory", "/api/memory/batch", "/api/recall", "/api/metadata"]
 )
-def test_json_of_another_shape_is_refused(call: Any, target: str, body: bytes) -> None:
+def test_json_of_another_shape_is_refused(call, target, body):
     assert call("POST", target, raw=body).refusal()[:2] == (400, "invalid")
 
 
@@ -206,12 +202,12 @@ def test_json_of_another_shape_is_refused(call: Any, target: str, body: bytes) -
         b'{"text": "x", "data": ' + b"[" * DEEP + b"]" * DEEP + b"}",
     ],
 )
-def test_ten_thousand_levels_of_json_are_refused(call: Any, body: bytes) -> None:
+def test_ten_thousand_levels_of_json_are_refused(call, body):
     for method, target in (("POST", "/api/memory"), ("PUT", "/api/hot/identity")):
         assert call(method, target, raw=body).refusal()[:2] == (400, "invalid")
 
 
-def test_nested_data_is_either_refused_or_can_be_read_back(call: Any, eventually: Any) -> None:
+def test_nested_data_is_either_refused_or_can_be_read_back(call, eventually):
     edge = 0
     for levels in (1, 8, 31, 32, 33, 63, 64, 65, 100, 150, 200, 300, 400, 480, 500, 700, 900, 990):
         data = b"[" * levels + b"1" + b"]" * levels
@@ -239,7 +235,7 @@ def pending(call: Any) -> bool:
         b'{"memories": [], "memories": [{"text": "x"}]}',
     ],
 )
-def test_a_key_named_twice_is_refused(call: Any, body: bytes) -> None:
+def test_a_key_named_twice_is_refused(call, body):
     status, code, field = call("POST", "/api/memory", raw=body).refusal()
     assert (status, code) == (400, "invalid")
     assert field in {"text", "a", "memories"}
@@ -250,7 +246,7 @@ def test_a_key_named_twice_is_refused(call: Any, body: bytes) -> None:
     [b"NaN", b"Infinity", b"-Infinity", b"1e999", b"-1e999", b"9" * 30, b"9" * 400, b"9" * 5000],
     ids=lambda number: number[:9].decode(),
 )
-def test_numbers_that_nothing_can_hold_are_refused_everywhere(call: Any, number: bytes) -> None:
+def test_numbers_that_nothing_can_hold_are_refused_everywhere(call, number):
     for name in (b"importance", b"created_at", b"expires", b"position", b"data"):
         body = b'{"text": "x", "%s": %s}' % (name, number)
         assert call("POST", "/api/memory", raw=body).refusal()[:2] == (400, "invalid")
@@ -262,7 +258,7 @@ def test_numbers_that_nothing_can_hold_are_refused_everywhere(call: Any, number:
 
 
 @pytest.mark.parametrize("agent", ["../x", "a/b", "a b", "x" * 65, ".", "é", "a\tb", "*", "a,b"])
-def test_an_agent_id_that_names_no_folder_is_refused(call: Any, agent: str) -> None:
+def test_an_agent_id_that_names_no_folder_is_refused(call, agent):
     target = f"/api/memory?agent={quote(agent, safe='')}"
     refused = call("POST", target, {"text": "x"}, headers={"X-Agent": agent})
     assert refused.refusal() == (400, "invalid", "agent")
@@ -273,30 +269,26 @@ def test_an_agent_id_that_names_no_folder_is_refused(call: Any, agent: str) -> N
 
 
 @pytest.mark.parametrize("target", ["/api/memory?agent=", "/api/memory?agent"])
-def test_an_empty_agent_id_does_not_mean_the_default_agent(
-    call: Any, calls_of: Any, shared_daemon: Any, target: str
-) -> None:
+def test_an_empty_agent_id_does_not_mean_the_default_agent(call, calls_of, shared_daemon, target):
     before = calls_of(shared_daemon).total()
     refused = call("POST", target, {"text": "x"}, headers={"X-Agent": ""})
     assert refused.refusal() == (400, "invalid", "agent")
     assert calls_of(shared_daemon).total() == before
 
 
-def test_two_different_agents_in_one_call_are_refused(call: Any) -> None:
+def test_two_different_agents_in_one_call_are_refused(call):
     for target in (f"/api/memory?agent={call.agent}x", "/api/memory?agent=a&agent=b"):
         assert call("POST", target, {"text": "x"}).refusal() == (400, "invalid", "agent")
 
 
-def test_bytes_that_are_no_utf8_in_the_agents_header_are_refused(wire: Any) -> None:
+def test_bytes_that_are_no_utf8_in_the_agents_header_are_refused(wire):
     for query in (b"", b"?agent=x"):
         one = wire()
         one.send(b"GET /api/memory%s HTTP/1.1\r\nHost: x\r\nX-Agent: \xff\xfe\r\n\r\n" % query)
         assert one.answer().refusal() == (400, "invalid", "agent")
 
 
-def test_an_agent_that_was_never_stored_for_is_empty_and_not_made(
-    calls_of: Any, shared_daemon: Any
-) -> None:
+def test_an_agent_that_was_never_stored_for_is_empty_and_not_made(calls_of, shared_daemon):
     call = calls_of(shared_daemon, "nobody")
     for target in ("/api/memory", "/api/cold", "/api/cold?query=x", "/api/kv"):
         assert call.ok("GET", target) == {"results": [], "total": 0}
@@ -317,8 +309,8 @@ def test_an_agent_that_was_never_stored_for_is_empty_and_not_made(
 
 
 def test_what_changes_or_forgets_an_agent_that_was_never_stored_for_is_refused(
-    calls_of: Any, shared_daemon: Any
-) -> None:
+    calls_of, shared_daemon
+):
     call = calls_of(shared_daemon, "nobody")
     for method, target in (
         ("DELETE", "/api/kv/key"),
@@ -337,7 +329,7 @@ def test_what_changes_or_forgets_an_agent_that_was_never_stored_for_is_refused(
 @pytest.mark.parametrize(
     "key", ["0123456789abcdef", "abc", "%00", "a%2F..%2Fb", "'%20OR%201=1", "x" * 3000, "%25"]
 )
-def test_an_unknown_id_is_not_found(call: Any, method: str, key: str) -> None:
+def test_an_unknown_id_is_not_found(call, method, key):
     body = {"text": "x"} if method == "PUT" else None
     refused = call(method, f"/api/memory/{key}", body)
     assert refused.refusal() == (404, "not_found", "id")
@@ -346,7 +338,7 @@ def test_an_unknown_id_is_not_found(call: Any, method: str, key: str) -> None:
         assert refused.refusal() == (404, "not_found", "id")
 
 
-def test_unknown_keys_and_categories_are_not_found(call: Any) -> None:
+def test_unknown_keys_and_categories_are_not_found(call):
     assert call("GET", "/api/kv/other").refusal() == (404, "not_found", "key")
     assert call("DELETE", "/api/kv/other").refusal() == (404, "not_found", "key")
     assert call("DELETE", "/api/tree?path=none").refusal() == (404, "not_found", "path")
@@ -356,7 +348,7 @@ def test_unknown_keys_and_categories_are_not_found(call: Any) -> None:
 # Batches
 
 
-def test_a_batch_with_one_bad_memory_stores_none(call: Any) -> None:
+def test_a_batch_with_one_bad_memory_stores_none(call):
     for place in (0, 250, 499):
         memories = [{"text": f"m{n}"} for n in range(500)]
         memories[place] = {"text": "m", "importance": 20}
@@ -365,7 +357,7 @@ def test_a_batch_with_one_bad_memory_stores_none(call: Any) -> None:
         assert call.total() == 0
 
 
-def test_a_batch_holds_1_to_500_memories(call: Any) -> None:
+def test_a_batch_holds_1_to_500_memories(call):
     for count in (0, 501, 5000):
         memories = [{"text": f"m{number}"} for number in range(count)]
         refused = call("POST", "/api/memory/batch", {"memories": memories})
@@ -376,7 +368,7 @@ def test_a_batch_holds_1_to_500_memories(call: Any) -> None:
         call.ok("DELETE", f"/api/memory/{memory['id']}")
 
 
-def test_a_batch_that_is_no_list_is_refused(call: Any) -> None:
+def test_a_batch_that_is_no_list_is_refused(call):
     for memories in (None, {}, "x", [1], [None], [[]]):
         refused = call("POST", "/api/memory/batch", {"memories": memories})
         assert refused.refusal()[:2] == (400, "invalid")
@@ -424,7 +416,7 @@ QUERIES = [
 
 
 @pytest.mark.parametrize(("target", "field"), QUERIES, ids=lambda value: str(value)[:60])
-def test_a_parameter_that_is_wrong_is_named(call: Any, target: str, field: str | None) -> None:
+def test_a_parameter_that_is_wrong_is_named(call, target, field):
     assert call("GET", target).refusal() == (400, "invalid", field)
 
 
@@ -438,7 +430,7 @@ def test_a_parameter_that_is_wrong_is_named(call: Any, target: str, field: str |
         {"mode": "magic"}, {"since": "soon"}, {"until": True},
     ],
 )  # fmt: skip
-def test_a_recall_that_asks_for_the_impossible_is_refused(call: Any, more: Any) -> None:
+def test_a_recall_that_asks_for_the_impossible_is_refused(call, more):
     assert call("POST", "/api/recall", {"query": "x", **more}).refusal()[:2] == (400, "invalid")
 
 
@@ -450,7 +442,7 @@ def test_a_recall_that_asks_for_the_impossible_is_refused(call: Any, more: Any) 
         " ".join("abcdefghij"[n % 10] + str(n) for n in range(1500)), "世" * 2000, "\U0010ffff",
     ],
 )  # fmt: skip
-def test_no_query_breaks_recall(call: Any, query: str) -> None:
+def test_no_query_breaks_recall(call, query):
     found = call.ok("POST", "/api/recall", {"query": query})
     assert found["results"] == []
     assert found["why"]
@@ -486,35 +478,33 @@ def test_no_query_breaks_recall(call: Any, query: str) -> None:
         ("GET", "nonsense", 400, "invalid"),
     ],
 )
-def test_a_path_or_a_method_that_does_not_exist_is_refused(
-    call: Any, method: str, target: str, status: int, code: str
-) -> None:
+def test_a_path_or_a_method_that_does_not_exist_is_refused(call, method, target, status, code):
     refused = call(method, target).refusal()
     if status == 404 and refused[0] == 400:
         pytest.skip("refused by the parser")
     assert refused[:2] == (status, code)
 
 
-def test_what_a_path_takes_instead_is_told(call: Any) -> None:
+def test_what_a_path_takes_instead_is_told(call):
     refused = call("PATCH", "/api/memory")
     assert refused.headers["allow"] == "GET, HEAD, POST"
     assert "GET" in refused.body["error"]["message"]
 
 
 @pytest.mark.parametrize("part", ["%FF", "%ED%A0%80", "%C3%28", "%C0%AE%C0%AE"])
-def test_a_path_that_is_no_utf8_is_refused(call: Any, part: str) -> None:
+def test_a_path_that_is_no_utf8_is_refused(call, part):
     assert call("PUT", f"/api/kv/{part}", {"value": "v"}).refusal()[:2] == (400, "invalid")
     assert call("GET", f"/api/memory/{part}").refusal()[:2] == (400, "invalid")
 
 
 @pytest.mark.parametrize("query", ["%", "%%%", "%zz", "a=%", "%FF=%FF", "&&&", "limit=%31%"])
-def test_nonsense_in_a_query_is_refused_or_does_nothing(call: Any, query: str) -> None:
+def test_nonsense_in_a_query_is_refused_or_does_nothing(call, query):
     answered = call("GET", f"/api/memory?{query}")
     assert answered.status in {200, 400}
     assert query == "&&&" or answered.refusal()[1] == "invalid"
 
 
-def test_raw_bytes_in_a_path_get_an_error_in_json(wire: Any) -> None:
+def test_raw_bytes_in_a_path_get_an_error_in_json(wire):
     for target in (b"/api/kv/\xff", b"/\xff\xfe", b"/api/memory?category=\xff", b"/\xc3\xa9"):
         one = wire()
         one.send(b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -525,18 +515,18 @@ def test_raw_bytes_in_a_path_get_an_error_in_json(wire: Any) -> None:
     ("key", "status"),
     [("%00", 400), ("a%00b", 400), ("%20", 400), ("k" * 257, 413), ("%F0%9F%98%80" * 257, 413)],
 )
-def test_a_key_that_cannot_be_stored_is_refused(call: Any, key: str, status: int) -> None:
+def test_a_key_that_cannot_be_stored_is_refused(call, key, status):
     refused = call("PUT", f"/api/kv/{key}", {"value": "v"})
     assert refused.refusal() == (status, "too_large" if status == 413 else "invalid", "key")
 
 
 @pytest.mark.parametrize("value", [None, 1, True, ["x"], {"a": 1}, "x\0", "v" * 65_537])
-def test_a_value_that_is_no_text_is_refused(call: Any, value: Any) -> None:
+def test_a_value_that_is_no_text_is_refused(call, value):
     assert call("PUT", "/api/kv/k", {"value": value}).refusal()[2] == "value"
 
 
 @pytest.mark.parametrize("event_id", ["x", "-1", "1.5", "²", "٣", "9" * 40, ""])
-def test_a_last_event_id_that_is_no_number_is_refused(wire: Any, event_id: str) -> None:
+def test_a_last_event_id_that_is_no_number_is_refused(wire, event_id):
     one = wire()
     head = f"GET /api/events HTTP/1.1\r\nHost: x\r\nLast-Event-ID: {event_id}\r\n\r\n"
     one.send(head.encode())
@@ -568,7 +558,7 @@ def begin(call: Any) -> bytes:
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     ],
 )
-def test_what_is_no_http_gets_an_error_in_json(wire: Any, data: bytes) -> None:
+def test_what_is_no_http_gets_an_error_in_json(wire, data):
     one = wire()
     one.send(data)
     assert one.answer().refusal()[:2] == (400, "invalid")
@@ -588,7 +578,7 @@ def test_what_is_no_http_gets_an_error_in_json(wire: Any, data: bytes) -> None:
         b"Transfer-Encoding: chunked, nonsense\r\n",
     ],
 )
-def test_a_length_that_makes_no_sense_is_refused(call: Any, wire: Any, headers: bytes) -> None:
+def test_a_length_that_makes_no_sense_is_refused(call, wire, headers):
     one = wire()
     one.send(begin(call) + headers + b"\r\n" + b'{"text":"x"}')
     assert one.answer().refusal()[:2] == (400, "invalid")
@@ -604,13 +594,13 @@ def test_a_length_that_makes_no_sense_is_refused(call: Any, wire: Any, headers: 
         b"F" * 20 + b"\r\nx",
     ],
 )
-def test_chunks_that_make_no_sense_are_refused(call: Any, wire: Any, body: bytes) -> None:
+def test_chunks_that_make_no_sense_are_refused(call, wire, body):
     one = wire()
     one.send(begin(call) + b"Transfer-Encoding: chunked\r\n\r\n" + body)
     assert one.answer().refusal()[:2] == (400, "invalid")
 
 
-def test_a_chunked_body_is_a_body_like_any_other(call: Any, wire: Any) -> None:
+def test_a_chunked_body_is_a_body_like_any_other(call, wire):
     one = wire()
     one.send(begin(call) + b"Transfer-Encoding: chunked\r\n\r\n5\r\n")
     one.send(b'{"tex\r\n7;note=1\r\nt":"ok"\r\n1\r\n}\r\n0\r\nTrailer: x\r\n\r\n')
@@ -619,7 +609,7 @@ def test_a_chunked_body_is_a_body_like_any_other(call: Any, wire: Any) -> None:
     call.ok("DELETE", f"/api/memory/{stored.body['id']}")
 
 
-def test_a_chunked_body_beyond_the_limit_is_refused(call: Any, wire: Any) -> None:
+def test_a_chunked_body_beyond_the_limit_is_refused(call, wire):
     one = wire()
     one.send(begin(call) + b"Transfer-Encoding: chunked\r\n\r\n")
     one.send((b"10000\r\n" + b" " * 65_536 + b"\r\n") * 20)
@@ -627,29 +617,27 @@ def test_a_chunked_body_beyond_the_limit_is_refused(call: Any, wire: Any) -> Non
 
 
 @pytest.mark.parametrize("size", [1_048_577, 2_000_000, 40_000_000])
-def test_a_body_over_the_limit_is_refused(call: Any, wire: Any, size: int) -> None:
+def test_a_body_over_the_limit_is_refused(call, wire, size):
     one = wire()
     one.send(begin(call) + b"Content-Length: %d\r\n\r\n" % size)
     one.send(b" " * size)
     assert one.answer().refusal() == (413, "too_large", None)
 
 
-def test_a_body_at_the_limit_is_read(call: Any) -> None:
+def test_a_body_at_the_limit_is_read(call):
     data = json.dumps({"text": "x", "category": ".."}).encode()
     refused = call("POST", "/api/memory", raw=data + b" " * (1_048_576 - len(data)))
     assert refused.refusal() == (400, "invalid", "category")
 
 
 @pytest.mark.parametrize("encoding", [b"gzip", b"deflate", b"br", b"nonsense"])
-def test_a_body_that_is_not_compressed_as_it_says_is_refused(
-    call: Any, wire: Any, encoding: bytes
-) -> None:
+def test_a_body_that_is_not_compressed_as_it_says_is_refused(call, wire, encoding):
     one = wire()
     one.send(begin(call) + b"Content-Encoding: %s\r\nContent-Length: 4\r\n\r\nabcd" % encoding)
     assert one.answer().refusal()[:2] == (400, "invalid")
 
 
-def test_a_small_body_that_unpacks_beyond_the_limit_is_refused(call: Any, wire: Any) -> None:
+def test_a_small_body_that_unpacks_beyond_the_limit_is_refused(call, wire):
     packed = zlib.compress(b" " * 50_000_000)
     one = wire()
     length = b"Content-Encoding: deflate\r\nContent-Length: %d\r\n\r\n" % len(packed)
@@ -670,7 +658,7 @@ def test_a_small_body_that_unpacks_beyond_the_limit_is_refused(call: Any, wire: 
     ],
     ids=["field", "number", "line", "name", "no-line"],
 )
-def test_a_head_that_is_too_large_is_refused(wire: Any, head: bytes) -> None:
+def test_a_head_that_is_too_large_is_refused(wire, head):
     one = wire()
     one.send(head)
     refused = one.answer()
@@ -679,7 +667,7 @@ def test_a_head_that_is_too_large_is_refused(wire: Any, head: bytes) -> None:
         assert refused.refusal()[:2] == (431, "too_large")
 
 
-def test_a_body_cut_off_half_way_stores_nothing(call: Any, wire: Any, eventually: Any) -> None:
+def test_a_body_cut_off_half_way_stores_nothing(call, wire, eventually):
     for data in (b"", b'{"text": ', b'{"text": "x"}'):
         one = wire()
         one.send(begin(call) + b"Content-Length: 100\r\n\r\n" + data)
@@ -695,13 +683,13 @@ def connections(call: Any) -> int:
     return int(call.ok("GET", "/api/status")["connections"])
 
 
-def test_more_body_than_announced_is_no_second_memory(call: Any, wire: Any) -> None:
+def test_more_body_than_announced_is_no_second_memory(call, wire):
     one = wire()
     one.send(begin(call) + b"Content-Length: 3\r\n\r\n" + b'{"text": "x"}')
     assert one.answer().refusal()[:2] == (400, "invalid")
 
 
-def test_requests_in_one_go_are_answered_in_order(wire: Any) -> None:
+def test_requests_in_one_go_are_answered_in_order(wire):
     one = wire()
     kinds = [b"/api/health", b"/api/nothing", b"/api/kv/x", b"/api/health"] * 50
     for target in kinds:
@@ -710,9 +698,7 @@ def test_requests_in_one_go_are_answered_in_order(wire: Any) -> None:
     assert found == [200, 404, 404, 200] * 50
 
 
-def test_a_request_behind_one_that_is_refused_is_not_taken_for_its_body(
-    call: Any, wire: Any
-) -> None:
+def test_a_request_behind_one_that_is_refused_is_not_taken_for_its_body(call, wire):
     one = wire()
     second = begin(call) + b'Content-Length: 13\r\n\r\n{"text": "x"}'
     one.send(begin(call) + b"Content-Length: %d\r\n\r\n" % len(second) + second)
@@ -721,7 +707,7 @@ def test_a_request_behind_one_that_is_refused_is_not_taken_for_its_body(
     assert one.answer().body == {"status": "ok"}
 
 
-def test_head_answers_as_get_without_a_body(wire: Any) -> None:
+def test_head_answers_as_get_without_a_body(wire):
     for target, status in (("/api/health", 200), ("/api/nothing", 404), ("/api/events", 200)):
         one = wire()
         one.send(f"HEAD {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
@@ -730,7 +716,7 @@ def test_head_answers_as_get_without_a_body(wire: Any) -> None:
         assert one.closed()
 
 
-def test_expect_continue_is_answered_before_the_body_is_sent(call: Any, wire: Any) -> None:
+def test_expect_continue_is_answered_before_the_body_is_sent(call, wire):
     one = wire()
     one.send(begin(call) + b"Expect: 100-continue\r\nContent-Length: 14\r\n\r\n")
     assert one.socket.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -740,20 +726,20 @@ def test_expect_continue_is_answered_before_the_body_is_sent(call: Any, wire: An
     call.ok("DELETE", f"/api/memory/{stored.body['id']}")
 
 
-def test_expect_continue_is_refused_before_a_body_that_is_too_large(call: Any, wire: Any) -> None:
+def test_expect_continue_is_refused_before_a_body_that_is_too_large(call, wire):
     one = wire()
     one.send(begin(call) + b"Expect: 100-continue\r\nContent-Length: 99999999\r\n\r\n")
     assert one.answer().refusal() == (413, "too_large", None)
 
 
-def test_http_1_0_is_answered_and_closed(wire: Any) -> None:
+def test_http_1_0_is_answered_and_closed(wire):
     one = wire()
     one.send(b"GET /api/health HTTP/1.0\r\n\r\n")
     assert one.answer().body == {"status": "ok"}
     assert one.closed()
 
 
-def test_an_upgrade_is_ignored(wire: Any) -> None:
+def test_an_upgrade_is_ignored(wire):
     for headers in (
         b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",
         b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n",
@@ -788,21 +774,21 @@ def trickle(one: Any, data: bytes) -> None:
             return
 
 
-def test_a_head_that_trickles_in_is_cut_off(hasty: Any, wire: Any) -> None:
+def test_a_head_that_trickles_in_is_cut_off(hasty, wire):
     one = wire(hasty.socket)
     trickle(one, b"GET /api/status HTTP/1.1\r\nHost: x")
     assert one.answer().refusal() == (408, "timeout", None)
     assert one.closed()
 
 
-def test_a_body_that_trickles_in_is_cut_off(hasty: Any, wire: Any) -> None:
+def test_a_body_that_trickles_in_is_cut_off(hasty, wire):
     one = wire(hasty.socket)
     one.send(b"POST /api/memory HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n")
     trickle(one, b'{"text": "a memory th')
     assert one.answer().refusal() == (408, "timeout", None)
 
 
-def test_a_second_request_that_trickles_in_is_cut_off(hasty: Any, wire: Any) -> None:
+def test_a_second_request_that_trickles_in_is_cut_off(hasty, wire):
     one = wire(hasty.socket)
     one.send(b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\nGET /api/h")
     assert one.answer().status == 200
@@ -810,7 +796,7 @@ def test_a_second_request_that_trickles_in_is_cut_off(hasty: Any, wire: Any) -> 
     assert one.answer().status in {0, 408}
 
 
-def test_an_idle_connection_is_closed(hasty: Any, wire: Any) -> None:
+def test_an_idle_connection_is_closed(hasty, wire):
     fresh, used = wire(hasty.socket), wire(hasty.socket)
     used.send(b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n")
     assert used.answer().status == 200
@@ -818,9 +804,7 @@ def test_an_idle_connection_is_closed(hasty: Any, wire: Any) -> None:
     assert used.closed()
 
 
-def test_a_caller_that_does_not_read_its_answers_is_cut_off(
-    hasty: Any, wire: Any, calls_of: Any, eventually: Any
-) -> None:
+def test_a_caller_that_does_not_read_its_answers_is_cut_off(hasty, wire, calls_of, eventually):
     call = calls_of(hasty, "slow")
     for _ in range(8):
         call.ok("POST", "/api/memory/batch", {"memories": [{"text": "x" * 60_000}] * 16})
@@ -831,9 +815,7 @@ def test_a_caller_that_does_not_read_its_answers_is_cut_off(
 
 
 @pytest.mark.usefixtures("many_files")
-def test_a_thousand_idle_connections_leave_the_daemon_answering(
-    call: Any, wire: Callable[..., Any], eventually: Any
-) -> None:
+def test_a_thousand_idle_connections_leave_the_daemon_answering(call, wire, eventually):
     eventually(lambda: connections(call) == 1, "earlier connections are gone")
     first = wire()
     first.send(b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n")

@@ -11,7 +11,6 @@ from contextlib import closing
 import pytest
 from fault_proxy import FaultProxy
 from plain_server import BODY, PlainServer
-from sqld_server import Sqld
 
 
 @pytest.fixture
@@ -65,9 +64,7 @@ def fails_with(client: http.client.HTTPConnection, *kinds: type[Exception]) -> N
     client.close()
 
 
-def test_with_no_fault_everything_passes_both_ways_and_is_counted(
-    proxy: FaultProxy, client: http.client.HTTPConnection, server: PlainServer
-) -> None:
+def test_with_no_fault_everything_passes_both_ways_and_is_counted(proxy, client, server):
     assert get(client, len(BODY)) == BODY
     assert post(client, BODY) == b"2000000"
     counted = proxy.counted
@@ -77,9 +74,7 @@ def test_with_no_fault_everything_passes_both_ways_and_is_counted(
     assert server.seen == ["/2000000", "/up"]
 
 
-def test_latency_delays_each_way_and_a_new_connection_by_a_round_trip_more(
-    proxy: FaultProxy, client: http.client.HTTPConnection
-) -> None:
+def test_latency_delays_each_way_and_a_new_connection_by_a_round_trip_more(proxy, client):
     get(client)
     proxy.faults(latency_ms=40)
     assert seconds(lambda: get(client)) >= 0.080
@@ -87,9 +82,7 @@ def test_latency_delays_each_way_and_a_new_connection_by_a_round_trip_more(
     assert seconds(lambda: get(client)) >= 0.160
 
 
-def test_bandwidth_is_shared_and_holds_in_each_direction(
-    proxy: FaultProxy, client: http.client.HTTPConnection
-) -> None:
+def test_bandwidth_is_shared_and_holds_in_each_direction(proxy, client):
     proxy.faults(bytes_per_second=500_000)
     assert seconds(lambda: get(client, 50_000)) >= 0.1
     assert seconds(lambda: post(client, BODY[:50_000])) >= 0.1
@@ -103,9 +96,7 @@ def test_bandwidth_is_shared_and_holds_in_each_direction(
     assert time.monotonic() - start >= 0.1
 
 
-def test_refusing_ends_what_is_open_and_takes_nothing_new_until_healed(
-    proxy: FaultProxy, client: http.client.HTTPConnection
-) -> None:
+def test_refusing_ends_what_is_open_and_takes_nothing_new_until_healed(proxy, client):
     get(client)
     url = proxy.url
     proxy.faults(refuse=True)
@@ -116,9 +107,7 @@ def test_refusing_ends_what_is_open_and_takes_nothing_new_until_healed(
     assert get(client) == BODY[:10]
 
 
-def test_a_reset_within_a_request_keeps_the_server_from_seeing_it_whole(
-    proxy: FaultProxy, client: http.client.HTTPConnection, server: PlainServer
-) -> None:
+def test_a_reset_within_a_request_keeps_the_server_from_seeing_it_whole(proxy, client, server):
     proxy.faults(reset_after_sent=500)
     with pytest.raises((ConnectionResetError, BrokenPipeError)):
         post(client, BODY)
@@ -126,9 +115,7 @@ def test_a_reset_within_a_request_keeps_the_server_from_seeing_it_whole(
     assert server.seen == []
 
 
-def test_a_reset_instead_of_an_answer_comes_after_the_server_did_its_work(
-    proxy: FaultProxy, client: http.client.HTTPConnection, server: PlainServer
-) -> None:
+def test_a_reset_instead_of_an_answer_comes_after_the_server_did_its_work(proxy, client, server):
     proxy.faults(reset_after_answered=0, times=1)
     with pytest.raises(ConnectionResetError):
         post(client, b"x")
@@ -139,9 +126,7 @@ def test_a_reset_instead_of_an_answer_comes_after_the_server_did_its_work(
     assert proxy.counted.hits == 1
 
 
-def test_a_black_hole_takes_connections_and_swallows_what_comes(
-    proxy: FaultProxy, client: http.client.HTTPConnection, server: PlainServer
-) -> None:
+def test_a_black_hole_takes_connections_and_swallows_what_comes(proxy, client, server):
     get(client)
     proxy.faults(black_hole=True)
     with closing(http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=0.1)) as new:
@@ -155,9 +140,7 @@ def test_a_black_hole_takes_connections_and_swallows_what_comes(
     assert server.seen == ["/10"]
 
 
-def test_a_half_open_connection_looks_alive_and_is_not_while_new_ones_work(
-    proxy: FaultProxy, client: http.client.HTTPConnection
-) -> None:
+def test_a_half_open_connection_looks_alive_and_is_not_while_new_ones_work(proxy, client):
     get(client)
     proxy.faults(half_open=True)
     assert client.sock is not None
@@ -166,9 +149,7 @@ def test_a_half_open_connection_looks_alive_and_is_not_while_new_ones_work(
     assert get(client) == BODY[:10]
 
 
-def test_a_truncated_answer_ends_in_good_order_after_so_many_bytes_of_each(
-    proxy: FaultProxy, client: http.client.HTTPConnection
-) -> None:
+def test_a_truncated_answer_ends_in_good_order_after_so_many_bytes_of_each(proxy, client):
     proxy.faults(truncate_after=1000)
     assert len(get(client, 500)) == 500
     assert len(get(client, 500)) == 500
@@ -178,9 +159,7 @@ def test_a_truncated_answer_ends_in_good_order_after_so_many_bytes_of_each(
     assert proxy.counted.hits == 1
 
 
-def test_a_captive_portal_answers_all_with_a_page_that_asks_to_log_in(
-    proxy: FaultProxy, client: http.client.HTTPConnection, server: PlainServer
-) -> None:
+def test_a_captive_portal_answers_all_with_a_page_that_asks_to_log_in(proxy, client, server):
     proxy.faults(captive_portal=True, latency_ms=20)
     client.request("POST", "/up", BODY)
     answer = client.getresponse()
@@ -192,8 +171,8 @@ def test_a_captive_portal_answers_all_with_a_page_that_asks_to_log_in(
 
 @pytest.mark.parametrize("status", [500, 502, 503])
 def test_a_server_error_strikes_as_often_as_told_and_then_the_server_answers(
-    proxy: FaultProxy, client: http.client.HTTPConnection, server: PlainServer, status: int
-) -> None:
+    proxy, client, server, status
+):
     get(client)
     proxy.faults(status=status, times=2)
     found = []
@@ -206,9 +185,7 @@ def test_a_server_error_strikes_as_often_as_told_and_then_the_server_answers(
     assert server.seen == ["/10", "/up", "/up"]
 
 
-def test_before_a_real_server_it_loses_the_answer_to_a_write_that_was_made(
-    fault_proxy: FaultProxy, sqld: Sqld
-) -> None:
+def test_before_a_real_server_it_loses_the_answer_to_a_write_that_was_made(fault_proxy, sqld):
     fault_proxy.faults(reset_after_answered=0)
     with closing(http.client.HTTPConnection("127.0.0.1", fault_proxy.port, timeout=60)) as client:
         client.request("POST", "/v1/execute", '{"stmt": {"sql": "CREATE TABLE t (a)"}}')

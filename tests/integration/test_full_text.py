@@ -16,8 +16,8 @@ MakeMemory: TypeAlias = Callable[..., Memory]
 
 
 async def test_an_index_that_has_grown_is_merged_into_one_part_and_then_left_alone(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+    open_store, make_memory
+):
     store = await open_store()
     for first in range(0, 600, 150):
         await store.write(lambda tx, first=first: stored(tx, make_memory, first, first + 150))
@@ -30,7 +30,7 @@ async def test_an_index_that_has_grown_is_merged_into_one_part_and_then_left_alo
     assert await store.read(parts) == 2
 
 
-async def test_an_empty_index_needs_no_merging(open_store: OpenStore) -> None:
+async def test_an_empty_index_needs_no_merging(open_store):
     store = await open_store()
     assert not await store.read(full_text.needs_merge)
 
@@ -50,9 +50,7 @@ def found(db: sqlite3.Connection) -> int:
     return int(db.execute(query).fetchone()[0])
 
 
-async def test_an_index_that_was_merged_five_hundred_times_is_built_again(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+async def test_an_index_that_was_merged_five_hundred_times_is_built_again(open_store, make_memory):
     store = await open_store()
     await store.write(lambda tx: stored(tx, make_memory, 0, 20))
     for number in range(1000, 1510):

@@ -75,13 +75,11 @@ def shelf(shared_daemon: Any, calls_of: Any) -> Any:
         ({"actor": "Ann", "source": "mail"}, set()),
     ],
 )
-def test_each_filter_leaves_what_fits_it(
-    shelf: Any, filters: dict[str, Any], expected: set[str]
-) -> None:
+def test_each_filter_leaves_what_fits_it(shelf, filters, expected):
     assert names(shelf, **filters) == expected
 
 
-def test_a_span_of_time_is_a_filter(shelf: Any) -> None:
+def test_a_span_of_time_is_a_filter(shelf):
     edge = time.time() - 10 * DAY
     assert names(shelf, until=edge) == {"faded"}
     assert names(shelf, since=edge) == set(SHELF) - {"faded"}
@@ -96,13 +94,13 @@ def test_a_span_of_time_is_a_filter(shelf: Any) -> None:
         {"weights": {"match": 0, "recency": 0, "importance": 0}}, {"weights": {"luck": 1}},
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_refused(call: Any, wrong: dict[str, Any]) -> None:
+def test_what_makes_no_sense_is_refused(call, wrong):
     call.store("x")
     answered = call("POST", "/api/recall", {"query": "x"} | wrong)
     assert answered.refusal()[:2] == (400, "invalid")
 
 
-def test_merged_memories_answer_only_if_they_are_included(call: Any) -> None:
+def test_merged_memories_answer_only_if_they_are_included(call):
     old, new = call.store("the lantern is lit"), call.store("the lantern is lit at night")
     call.ok("POST", f"/api/memory/{old['id']}/merge", {"into": new["id"]})
     assert texts(asked(call, "lantern")) == ["the lantern is lit at night"]
@@ -113,7 +111,7 @@ def test_merged_memories_answer_only_if_they_are_included(call: Any) -> None:
     }
 
 
-def test_now_decides_what_has_expired_and_what_yesterday_is(call: Any) -> None:
+def test_now_decides_what_has_expired_and_what_yesterday_is(call):
     call.store("the lantern is lent", ttl="1h")
     later = time.time() + 7_200
     assert texts(asked(call, "lantern")) == ["the lantern is lent"]
@@ -126,7 +124,7 @@ def test_now_decides_what_has_expired_and_what_yesterday_is(call: Any) -> None:
     assert texts(asked(call, "what happened yesterday?", now="2024-03-07T12:00:00")) == []
 
 
-def test_now_decides_how_old_a_memory_is(call: Any) -> None:
+def test_now_decides_how_old_a_memory_is(call):
     call.store("the lantern", created_at=time.time() - DAY)
     young, old = (
         asked(call, "lantern", explain=True, fields="full", now=time.time() + later)["results"][0]
@@ -137,7 +135,7 @@ def test_now_decides_how_old_a_memory_is(call: Any) -> None:
     assert old["memory"]["score"] < young["memory"]["score"]
 
 
-def test_an_answer_keeps_to_its_limits(shelf: Any) -> None:
+def test_an_answer_keeps_to_its_limits(shelf):
     assert len(asked(shelf, "lantern")["results"]) == 5
     assert len(asked(shelf, "lantern", limit=3)["results"]) == 3
     within = texts(asked(shelf, "lantern", limit=20, max_tokens=9))
@@ -145,7 +143,7 @@ def test_an_answer_keeps_to_its_limits(shelf: Any) -> None:
     assert sum(-(-len(text) // 4) for text in within) <= 9
 
 
-def test_the_tree_answers_alone_with_evoclaws_scores(call: Any) -> None:
+def test_the_tree_answers_alone_with_evoclaws_scores(call):
     for number in range(3):
         call.store(f"beds {number}", category="home/garden", importance=0.3 * (number + 1))
     call.store("the garden gate", category="places")
@@ -170,7 +168,7 @@ def test_the_tree_answers_alone_with_evoclaws_scores(call: Any) -> None:
     }
 
 
-def test_a_category_that_the_question_names_adds_what_has_none_of_its_words(call: Any) -> None:
+def test_a_category_that_the_question_names_adds_what_has_none_of_its_words(call):
     call.store("beds are dug in March", category="home/garden")
     call.store("the shed is locked")
     named = asked(call, "garden shed")["tree"]
@@ -188,7 +186,7 @@ def _days(memory: Any, now: float) -> float:
     return max(0.0, now - (memory.get("last_accessed_at") or memory["created_at"])) / DAY
 
 
-def test_presets_give_the_numbers_of_their_formulas(shelf: Any) -> None:
+def test_presets_give_the_numbers_of_their_formulas(shelf):
     now = time.time() + DAY
     options = {"limit": 20, "now": now, "explain": True, "fields": "full"}
     for result in asked(shelf, "lantern", preset="tinyclaw", **options)["results"]:
@@ -207,7 +205,7 @@ def test_presets_give_the_numbers_of_their_formulas(shelf: Any) -> None:
         assert memory["relevance"] == pytest.approx(judged.relevance, abs=6e-4)
 
 
-def test_a_presets_order_is_that_of_its_numbers(shelf: Any) -> None:
+def test_a_presets_order_is_that_of_its_numbers(shelf):
     for preset in ("tinyclaw", "scalyclaw"):
         found = asked(shelf, "lantern", limit=20, preset=preset)["results"]
         relevances = [memory["relevance"] for memory in found]
@@ -230,7 +228,7 @@ def talk(call: Any) -> Any:
     return call
 
 
-def test_an_explanation_adds_up_to_what_ranks(talk: Any) -> None:
+def test_an_explanation_adds_up_to_what_ranks(talk):
     answer = asked(talk, "when did Bo see the otter?", limit=20, explain=True)
     only_match = {"match": 1, "recency": 0, "importance": 0}
     found = asked(talk, "when did Bo see the otter?", limit=20, explain=True, weights=only_match)[
@@ -246,7 +244,7 @@ def test_an_explanation_adds_up_to_what_ranks(talk: Any) -> None:
     assert {memory["id"] for memory in found} == {memory["id"] for memory in answer["results"]}
 
 
-def test_an_explanation_names_words_lenders_and_what_was_understood(talk: Any) -> None:
+def test_an_explanation_names_words_lenders_and_what_was_understood(talk):
     answer = asked(talk, 'Bo saw the otter in May 2023 -zebra "the otter"', limit=20, explain=True)
     by_text = {memory["text"]: memory for memory in answer["results"]}
     asking = by_text["Did you see the otter?"]
@@ -265,7 +263,7 @@ def test_an_explanation_names_words_lenders_and_what_was_understood(talk: Any) -
     assert "understood" not in asked(talk, "otter")
 
 
-def test_what_is_superseded_follows_its_successor_and_says_so(call: Any) -> None:
+def test_what_is_superseded_follows_its_successor_and_says_so(call):
     now = time.time()
     old = call.store("Ana lives in Berlin", subject="Ana", created_at=now - 40 * DAY)
     new = call.store("Ana no longer lives in Berlin", subject="Ana", created_at=now - DAY)
@@ -279,7 +277,7 @@ def test_what_is_superseded_follows_its_successor_and_says_so(call: Any) -> None
         assert found[1]["memory"]["superseded_by"] == new["id"]
 
 
-def test_key_values_answer_among_the_memories(call: Any) -> None:
+def test_key_values_answer_among_the_memories(call):
     call.ok("PUT", "/api/kv/wifi.password", {"value": "blue lantern 7"})
     call.ok("PUT", "/api/kv/door", {"value": "1234"})
     call.store("the lantern is green")
@@ -296,7 +294,7 @@ def test_key_values_answer_among_the_memories(call: Any) -> None:
     assert of(asked(call, "lantern", actor="Ann"), "pair") == []
 
 
-def test_a_pair_counts_half_of_a_memory_that_says_the_same(call: Any) -> None:
+def test_a_pair_counts_half_of_a_memory_that_says_the_same(call):
     call.store("station keypad code 4711", importance=0.5)
     call.ok("PUT", "/api/kv/station", {"value": "keypad code 4711"})
     answer = asked(call, "keypad code")
@@ -304,7 +302,7 @@ def test_a_pair_counts_half_of_a_memory_that_says_the_same(call: Any) -> None:
     assert (1 - pair["relevance"]) ** 2 == pytest.approx(1 - memory["relevance"], rel=0.01)
 
 
-def test_a_pair_is_found_by_its_value_of_now_in_any_form_of_the_word(call: Any) -> None:
+def test_a_pair_is_found_by_its_value_of_now_in_any_form_of_the_word(call):
     def keys(query: str) -> list[str]:
         return [pair["key"] for pair in of(asked(call, query), "pair")]
 
@@ -321,7 +319,7 @@ def test_a_pair_is_found_by_its_value_of_now_in_any_form_of_the_word(call: Any) 
     assert keys("boat") == ["boat.berth"]
 
 
-def test_a_word_of_every_memory_finds_them_and_hides_no_pair(call: Any) -> None:
+def test_a_word_of_every_memory_finds_them_and_hides_no_pair(call):
     memories = [{"text": f"river mile {number}"} for number in range(220)]
     call.ok("POST", "/api/memory/batch", {"memories": memories})
     call.ok("PUT", "/api/kv/river.gauge", {"value": "3.10 m"})
@@ -329,7 +327,7 @@ def test_a_word_of_every_memory_finds_them_and_hides_no_pair(call: Any) -> None:
     assert len(of(asked(call, "river"), "memory")) == 5
 
 
-def test_a_weight_of_recency_puts_the_young_first(call: Any) -> None:
+def test_a_weight_of_recency_puts_the_young_first(call):
     now = time.time()
     old = call.store("lantern lantern lantern", created_at=now - 300 * DAY)["id"]
     young = call.store("the young lantern", created_at=now - DAY)["id"]
@@ -354,9 +352,7 @@ def test_a_weight_of_recency_puts_the_young_first(call: Any) -> None:
         ({"query": "lantern", "mode": "tree"}, "no category of the tree"),
     ],
 )
-def test_an_empty_answer_says_why_in_a_sentence(
-    shelf: Any, options: dict[str, Any], reason: str
-) -> None:
+def test_an_empty_answer_says_why_in_a_sentence(shelf, options, reason):
     answer = asked(shelf, **options)
     assert answer["results"] == []
     assert reason in answer["why"]
@@ -375,7 +371,7 @@ def grown_up(call: Any) -> None:
         "lantern a1 b2 c3 d4 e5 f6 g7 h8 i9 j1 k2 l3",
     ],
 )
-def test_what_is_unlikely_to_answer_is_unsure_and_not_lost(call: Any, query: str) -> None:
+def test_what_is_unlikely_to_answer_is_unsure_and_not_lost(call, query):
     grown_up(call)
     for number in range(20):
         call.store(f"the lantern {number} hangs beside the door of the boat house")
@@ -390,7 +386,7 @@ def test_what_is_unlikely_to_answer_is_unsure_and_not_lost(call: Any, query: str
     assert (none["confidence"], none["results"]) == ("none", [])
 
 
-def test_what_the_call_holds_for_too_irrelevant_is_dropped_with_the_reason(shelf: Any) -> None:
+def test_what_the_call_holds_for_too_irrelevant_is_dropped_with_the_reason(shelf):
     every = asked(shelf, "lantern episode", limit=20)["results"]
     best = max(hit["relevance"] for hit in every)
     least = min(hit["relevance"] for hit in every)
@@ -402,14 +398,12 @@ def test_what_the_call_holds_for_too_irrelevant_is_dropped_with_the_reason(shelf
     assert "nothing is as relevant as required" in nothing["why"]
 
 
-def test_an_empty_memory_says_that_it_is_empty(call: Any) -> None:
+def test_an_empty_memory_says_that_it_is_empty(call):
     call.ok("PUT", "/api/kv/door", {"value": "1234"})
     assert asked(call, "lantern")["why"] == "nothing is stored yet"
 
 
-def test_a_call_counts_once_what_it_returned_and_nothing_if_told_so(
-    call: Any, eventually: Any
-) -> None:
+def test_a_call_counts_once_what_it_returned_and_nothing_if_told_so(call, eventually):
     talk = [{"text": f"the otter {n}", "group": "g", "position": n} for n in range(4)]
     stored = call.ok("POST", "/api/memory/batch", {"memories": talk})["results"]
 
@@ -427,7 +421,7 @@ def test_a_call_counts_once_what_it_returned_and_nothing_if_told_so(
     assert sum(expected) == 3
 
 
-def test_a_use_is_a_sure_result_once_an_hour(call: Any, eventually: Any) -> None:
+def test_a_use_is_a_sure_result_once_an_hour(call, eventually):
     grown_up(call)
     door, harbour = (
         call.store(text)["id"]
@@ -447,21 +441,21 @@ def test_a_use_is_a_sure_result_once_an_hour(call: Any, eventually: Any) -> None
     assert (uses(door), uses(harbour)) == (1, 0)
 
 
-def test_scalyclaws_search_takes_the_same_way(shelf: Any) -> None:
+def test_scalyclaws_search_takes_the_same_way(shelf):
     found = shelf.ok("GET", "/api/memory/search?q=lantern&topK=20&tags=red,tall")["results"]
     assert [memory["content"] for memory in found] == ["project lantern"]
     assert all(0 < memory["relevance"] <= 1 for memory in found)
     assert len(shelf.ok("GET", "/api/memory/search?q=lantern&topK=2")["results"]) == 2
 
 
-def test_the_url_takes_what_the_body_takes(shelf: Any) -> None:
+def test_the_url_takes_what_the_body_takes(shelf):
     options = "tier=frozen&mode=keyword&preset=tinyclaw&min_importance=0.1&include=merged"
     answer = shelf.ok("GET", f"/api/recall?query=lantern&{options}&max_tokens=50&reinforce=false")
     assert texts(answer) == ["faded lantern"]
 
 
 @pytest.mark.parametrize("others", [0, 2, 10])
-def test_a_young_memory_answers_though_it_knows_few_words(call: Any, others: int) -> None:
+def test_a_young_memory_answers_though_it_knows_few_words(call, others):
     for number in range(others):
         call.store(f"The {number}. of the meetings took place in Bergen")
     call.store("Decided to paint the hull green before the season begins")

@@ -112,7 +112,7 @@ def others(number: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("number", [40, 600])
-def test_a_time_or_a_person_alone_is_answered_by_what_is_of_it(call: Any, number: int) -> None:
+def test_a_time_or_a_person_alone_is_answered_by_what_is_of_it(call, number):
     store(call, [*others(number), *TOLD])
     assert not wrong(call, A_DAY, within(at(11, 21, 0), at(11, 22, 0)), 2)
     assert not wrong(call, YESTERDAY, within(at(11, 25, 0), at(11, 26, 0)), 2)
@@ -124,13 +124,13 @@ def test_a_time_or_a_person_alone_is_answered_by_what_is_of_it(call: Any, number
     )
 
 
-def test_a_day_is_answered_by_what_was_said_to_be_on_it(call: Any) -> None:
+def test_a_day_is_answered_by_what_was_said_to_be_on_it(call):
     store(call, TOLD)
     [concert] = asked(call, "what is on 12 December?")["results"]
     assert "choir" in concert["text"]
 
 
-def test_a_time_of_which_nothing_is_stored_is_said_to_be_empty(call: Any) -> None:
+def test_a_time_of_which_nothing_is_stored_is_said_to_be_empty(call):
     store(call, TOLD)
     answer = asked(call, "what happened on 3 November 2026?")
     assert answer["results"] == []
@@ -138,12 +138,12 @@ def test_a_time_of_which_nothing_is_stored_is_said_to_be_empty(call: Any) -> Non
     assert "'im September 2026'" in asked(call, "was war im September 2026?")["why"]
 
 
-def test_a_topic_beside_the_time_still_counts(call: Any) -> None:
+def test_a_topic_beside_the_time_still_counts(call):
     store(call, TOLD)
     assert "lease" in asked(call, "which lease was signed last week?")["results"][0]["text"]
 
 
-def test_what_was_true_before_is_not_held_back_for_what_is_true_now(call: Any) -> None:
+def test_what_was_true_before_is_not_held_back_for_what_is_true_now(call):
     for days, drink in ((200, "black coffee"), (2, "mint tea")):
         call.store(
             f"Noor drinks {drink} in the mornings", category="tastes", created_at=NOW - days * DAY
@@ -171,9 +171,7 @@ KEPT = (
         "Welche Farbe hat das neue Auto?", "¿Quién pintó el garaje?", "鲸鱼的寿命有多长？",
     ],
 )  # fmt: skip
-def test_what_nothing_answers_is_never_sure_in_any_language(
-    call: Any, number: int, query: str
-) -> None:
+def test_what_nothing_answers_is_never_sure_in_any_language(call, number, query):
     store(call, [*others(number), *({"text": text} for text in KEPT)])
     answer = asked(call, query)
     assert answer["confidence"] in {"unsure", "none"}
@@ -181,7 +179,7 @@ def test_what_nothing_answers_is_never_sure_in_any_language(
     assert ("why" in answer) == (answer["confidence"] == "none")
 
 
-def test_what_is_known_of_another_is_less_relevant(call: Any) -> None:
+def test_what_is_known_of_another_is_less_relevant(call):
     store(call, [*others(100), *({"text": text} for text in KEPT)])
     his = asked(call, "What is Bo's shoe size?")
     hers = asked(call, "What is Lena's shoe size?")
@@ -198,7 +196,7 @@ def test_what_is_known_of_another_is_less_relevant(call: Any) -> None:
         ("打印机的供应商是哪一家？", "晨星"),
     ],
 )
-def test_what_is_known_answers_in_any_language(call: Any, query: str, part: str) -> None:
+def test_what_is_known_answers_in_any_language(call, query, part):
     store(call, [*others(40), *({"text": text} for text in KEPT)])
     assert part in asked(call, query)["results"][0]["text"]
 
@@ -211,7 +209,7 @@ def test_what_is_known_answers_in_any_language(call: Any, query: str, part: str)
         "Wie heißt mein bicycle? Antworte nur mit dem Namen.",
     ],
 )
-def test_how_to_answer_is_nothing_that_is_asked_for(call: Any, question: str) -> None:
+def test_how_to_answer_is_nothing_that_is_asked_for(call, question):
     call.store("My bicycle is called Blitz")
     for text in OTHERS:
         call.store(text.format(3))

@@ -67,7 +67,7 @@ def one(shared: Configured, eventually: Any) -> Configured:
     return shared
 
 
-def test_a_changed_file_is_taken_over_by_itself(one: Configured, eventually: Any) -> None:
+def test_a_changed_file_is_taken_over_by_itself(one, eventually):
     assert one.warm_kb() == 20
     one.write({"warm": {"max_kb": 1}, "log": {"level": "debug"}})
     eventually(lambda: one.warm_kb() == 1, "the new value is in force")
@@ -83,7 +83,7 @@ def test_a_changed_file_is_taken_over_by_itself(one: Configured, eventually: Any
     assert one.problems() == {}
 
 
-def test_sighup_asks_for_it_at_once(tmp_path: Path, calls_of: Any, eventually: Any) -> None:
+def test_sighup_asks_for_it_at_once(tmp_path, calls_of, eventually):
     one = started(tmp_path, 3600, calls_of)
     one.write({"warm": {"max_kb": 30}})
     assert one.warm_kb() == 20
@@ -92,7 +92,7 @@ def test_sighup_asks_for_it_at_once(tmp_path: Path, calls_of: Any, eventually: A
     assert one.daemon.stop() == 0
 
 
-def test_a_bad_file_keeps_the_old_values_and_shows(one: Configured, eventually: Any) -> None:
+def test_a_bad_file_keeps_the_old_values_and_shows(one, eventually):
     for kb, (bad, named) in enumerate(BAD, 21):
         one.write(bad)
         eventually(lambda: "config_invalid" in one.problems(), "the fault shows")
@@ -110,9 +110,7 @@ def test_a_bad_file_keeps_the_old_values_and_shows(one: Configured, eventually: 
         assert one.call("GET", "/api/health").status == 200
 
 
-def test_what_needs_a_restart_is_named_and_the_rest_taken_over(
-    one: Configured, eventually: Any
-) -> None:
+def test_what_needs_a_restart_is_named_and_the_rest_taken_over(one, eventually):
     one.write(
         {
             "warm": {"max_kb": 21},
@@ -132,7 +130,7 @@ def test_what_needs_a_restart_is_named_and_the_rest_taken_over(
     eventually(lambda: one.problems() == {}, "nothing waits for a restart any more")
 
 
-def test_a_grant_is_taken_over_and_taken_back(one: Configured, eventually: Any) -> None:
+def test_a_grant_is_taken_over_and_taken_back(one, eventually):
     one.write({"access": {"users": {"54001": "read"}}})
     log = one.daemon.log
     eventually(lambda: "access.users.54001" in log.read_text(), "it is in force")
@@ -140,9 +138,7 @@ def test_a_grant_is_taken_over_and_taken_back(one: Configured, eventually: Any) 
     eventually(lambda: log.read_text().count("access.users.54001") == 2, "it is taken back")
 
 
-def test_a_file_that_goes_away_shows_and_its_return_mends_it(
-    one: Configured, eventually: Any
-) -> None:
+def test_a_file_that_goes_away_shows_and_its_return_mends_it(one, eventually):
     one.file.unlink()
     eventually(lambda: "config_invalid" in one.problems(), "the fault shows")
     assert one.warm_kb() == 20

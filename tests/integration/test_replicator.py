@@ -22,7 +22,6 @@ from thermocline.sync import (
     Replica,
     Replicator,
     State,
-    SyncError,
     TryLater,
     Waiting,
     poll_interval,
@@ -166,9 +165,7 @@ async def test_what_a_person_has_to_change_stops_it_until_then_and_loses_nothing
     ("error", "seconds"),
     [(TryLater("throttled", retry_after=120.0), 120.0), (QuotaSpent("quota"), 3600.0)],
 )
-async def test_a_pause_that_the_remote_asks_for_is_kept_unless_somebody_asks(
-    run, error: SyncError, seconds: float
-):
+async def test_a_pause_that_the_remote_asks_for_is_kept_unless_somebody_asks(run, error, seconds):
     one = run(plan=[Fault("before", error=lambda: error)], waiting=Waiting())
     await one.until(lambda state: state.phase == "waiting")
     assert one.state.next_try is not None

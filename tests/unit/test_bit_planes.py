@@ -21,9 +21,7 @@ def distances(numbers: list[int], places: list[int], question: int) -> list[int]
 @given(
     NUMBERS, NUMBERS, st.sets(st.integers(0, 119)), st.integers(0, 2**WIDTH - 1), st.integers(0, 70)
 )
-def test_the_nearest_are_those_with_the_fewest_differences(
-    first: list[int], more: list[int], gone: set[int], question: int, limit: int
-) -> None:
+def test_the_nearest_are_those_with_the_fewest_differences(first, more, gone, question, limit):
     numbers = first + more
     gone &= {*range(len(numbers))}
     planes = BitPlanes.of(first, WIDTH).with_added(BitPlanes.of(more, WIDTH)).without(gone)
@@ -36,7 +34,7 @@ def test_the_nearest_are_those_with_the_fewest_differences(
 
 
 @pytest.mark.parametrize("width", [1, 64, 384])
-def test_many_items_of_any_width(width: int) -> None:
+def test_many_items_of_any_width(width):
     random = Random(width)
     numbers = [random.getrandbits(width) for _ in range(9_000)]
     question = random.getrandbits(width)

@@ -17,7 +17,7 @@ def settings(*sets: str) -> Settings:
     return load({}, None, sets, NOWHERE).settings
 
 
-def test_the_same_settings_are_no_change() -> None:
+def test_the_same_settings_are_no_change():
     assert changed(settings(), settings()) == ((), ())
 
 
@@ -46,7 +46,7 @@ def test_the_same_settings_are_no_change() -> None:
         "access.users.bob=read",
     ],
 )
-def test_most_keys_take_effect_while_the_daemon_runs(text: str) -> None:
+def test_most_keys_take_effect_while_the_daemon_runs(text):
     old, new = settings(), settings(text)
     assert changed(old, new) == ((text.partition("=")[0],), ())
     assert running(old, new) == new
@@ -66,13 +66,13 @@ def test_most_keys_take_effect_while_the_daemon_runs(text: str) -> None:
         "sync.device_name=desk",
     ],
 )
-def test_what_is_bound_or_opened_at_the_start_needs_a_restart(text: str) -> None:
+def test_what_is_bound_or_opened_at_the_start_needs_a_restart(text):
     old, new = settings(), settings(text)
     assert changed(old, new) == ((), (text.partition("=")[0],))
     assert running(old, new) == old
 
 
-def test_both_kinds_in_one_change_are_kept_apart() -> None:
+def test_both_kinds_in_one_change_are_kept_apart():
     old, new = settings(), settings("socket.mode=0600", "socket.drain_seconds=1", "log.level=error")
     applied, needs_restart = changed(old, new)
     assert set(applied) == {"socket.drain_seconds", "log.level"}
@@ -83,18 +83,18 @@ def test_both_kinds_in_one_change_are_kept_apart() -> None:
     assert changed(now, new) == ((), ("socket.mode",))
 
 
-def test_a_grant_that_went_or_changed_is_named() -> None:
+def test_a_grant_that_went_or_changed_is_named():
     old = settings("access.users.bob=read", "access.users.eve=read")
     new = settings("access.users.bob=admin")
     assert changed(old, new) == (("access.users.bob", "access.users.eve"), ())
 
 
-def test_an_agent_that_lost_its_workspace_is_named() -> None:
+def test_an_agent_that_lost_its_workspace_is_named():
     change = changed(settings("agents.a.workspace=/w"), settings())
     assert change == ((), ("agents.a.workspace", "agents.a.paths"))
 
 
-def test_every_key_that_needs_a_restart_exists() -> None:
+def test_every_key_that_needs_a_restart_exists():
     tree = settings()
     for name, keys in AT_START.items():
         section = getattr(tree, name)

@@ -38,7 +38,7 @@ class Question(Struct, forbid_unknown_fields=True):
         (b'{"turns": [], "first": null}', Question()),
     ],
 )
-def test_a_key_that_is_no_field_is_tried_in_snake_case(body: bytes, question: Question) -> None:
+def test_a_key_that_is_no_field_is_tried_in_snake_case(body, question):
     assert body_as(body, Question | None) == question
 
 
@@ -54,7 +54,7 @@ def test_a_key_that_is_no_field_is_tried_in_snake_case(body: bytes, question: Qu
         (b"[]", None),
     ],
 )
-def test_a_mistake_is_named(body: bytes, field: str | None) -> None:
+def test_a_mistake_is_named(body, field):
     with pytest.raises(InvalidInput) as raised:
         body_as(body, Question)
     assert raised.value.field == field
@@ -68,13 +68,11 @@ def test_a_mistake_is_named(body: bytes, field: str | None) -> None:
         ({"agent": ["x", "y"]}, Question()),
     ],
 )
-def test_the_query_of_a_url_fills_the_same_struct(
-    query: dict[str, list[str]], question: Question
-) -> None:
+def test_the_query_of_a_url_fills_the_same_struct(query, question):
     assert query_as(query, Question) == question
 
 
 @pytest.mark.parametrize("query", [{"query": ["a", "b"]}, {"topK": ["x"]}, {"first": ["x"]}])
-def test_a_parameter_that_does_not_fit_is_refused(query: dict[str, list[str]]) -> None:
+def test_a_parameter_that_does_not_fit_is_refused(query):
     with pytest.raises(InvalidInput):
         query_as(query, Question)

@@ -35,7 +35,7 @@ CLIENTS = {"aiohttp", "libsql_client", "asyncio", "http", "email", "sqlite3"}
         ("memory.tree", {"asyncio", "sqlite3", "aiohttp", "socket", "threading"}),
     ],
 )
-def test_a_module_never_loads(module: str, heavy: set[str]) -> None:
+def test_a_module_never_loads(module, heavy):
     assert not heavy & loaded_by(f"thermocline.daemon.{module}")
 
 
@@ -49,13 +49,13 @@ def output_of(code: str) -> list[str]:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
 
 
-def test_a_daemon_without_a_remote_loads_no_client() -> None:
+def test_a_daemon_without_a_remote_loads_no_client():
     client = {"ssl", "_ssl", "_hashlib", "tenacity", "aiohttp", "libsql_client"}
     rest = {"argparse", "importlib.resources", "multiprocessing", "markdown_it"}
     assert not (client | rest) & {*output_of(f"{IDLE}print(*sys.modules)")}
 
 
-def test_openssl_loads_whole_even_after_it_could_not() -> None:
+def test_openssl_loads_whole_even_after_it_could_not():
     late = """
 import resource
 files = resource.RLIMIT_NOFILE
@@ -77,7 +77,7 @@ assert not others, others
     assert output_of(IDLE + late) == ["failed"]
 
 
-def test_replication_knows_nothing_of_the_daemon() -> None:
+def test_replication_knows_nothing_of_the_daemon():
     code = "import sys, thermocline.sync; print(*sys.modules)"
     output = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
@@ -85,7 +85,7 @@ def test_replication_knows_nothing_of_the_daemon() -> None:
     assert "thermocline.daemon" not in output.split()
 
 
-def test_the_table_names_every_folder_once() -> None:
+def test_the_table_names_every_folder_once():
     folders = {f"daemon/{path.parent.name}/" for path in ROOT.glob("daemon/*/__init__.py")}
     assert folders | {"sync/", "tui/"} == {*FOLDERS}
     assert len(TABLE) == len(MAY_IMPORT)
@@ -96,13 +96,13 @@ def test_the_table_names_every_folder_once() -> None:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_a_folder_imports_only_what_the_table_allows(folder: str) -> None:
+def test_a_folder_imports_only_what_the_table_allows(folder):
     for path in (ROOT / folder).rglob("*.py"):
         more = MAY_IMPORT.get(str(path.relative_to(ROOT)), set())
         assert reached(path) <= MAY_IMPORT[folder] | more, path
 
 
-def test_the_drawing_has_every_folder_and_an_arrow_or_a_way_for_each_import() -> None:
+def test_the_drawing_has_every_folder_and_an_arrow_or_a_way_for_each_import():
     edges, drawn = graph(), direct(graph())
     picture = (ROOT / "docs" / "architecture.svg").read_text(encoding="utf-8")
     assert picture == architecture.svg(), "docs/architecture.svg is out of date: make docs"
@@ -115,7 +115,7 @@ def test_the_drawing_has_every_folder_and_an_arrow_or_a_way_for_each_import() ->
     assert all(edges[name] <= reachable(name) for name in edges)
 
 
-def test_imports_inside_functions_and_of_the_other_package_are_found() -> None:
+def test_imports_inside_functions_and_of_the_other_package_are_found():
     assert reached(ROOT / "daemon/cli/local.py") == {
         *("app", "client", "config", "doctor", "runtime", "tui"),
     }
@@ -123,7 +123,7 @@ def test_imports_inside_functions_and_of_the_other_package_are_found() -> None:
     assert reached(ROOT / "tui/app.py") == {"client"}
 
 
-def test_the_terminal_view_knows_the_daemon_by_its_socket() -> None:
+def test_the_terminal_view_knows_the_daemon_by_its_socket():
     pytest.importorskip("textual")
     code = (
         "import sys; from thermocline.tui import run, views;"
@@ -137,7 +137,7 @@ def test_the_terminal_view_knows_the_daemon_by_its_socket() -> None:
     assert {*output.split()} <= {"client", "schemas", "runtime", "memory", "errors"}
 
 
-def test_no_two_classes_have_one_name() -> None:
+def test_no_two_classes_have_one_name():
     classes: dict[str, list[str]] = {}
     for package in ("daemon", "sync"):
         for path in (ROOT / package).rglob("*.py"):

@@ -32,7 +32,7 @@ def test_most_paraphrases_are_merged_and_nothing_else_is():
     assert [pair for pair in PAIRS["different"] if is_found(pair) or is_found(pair[::-1])] == []
 
 
-def test_what_tidying_would_merge_is_not_stored_a_second_time(remembered: Remembered):
+def test_what_tidying_would_merge_is_not_stored_a_second_time(remembered):
     for older, newer in filter(is_found, PAIRS["same"]):
         assert said_already(remembered([stored("a", older, 1.0)]), stored("b", newer, 2.0))
 

@@ -33,7 +33,7 @@ from thermocline.daemon.llm.access import (
         "javascript:alert(1)",
     ],
 )
-def test_what_is_no_address_of_a_server_is_refused_without_repeating_it(url: str) -> None:
+def test_what_is_no_address_of_a_server_is_refused_without_repeating_it(url):
     with pytest.raises(InvalidInput) as caught:
         parts_of(url)
     assert caught.value.field == "llm_endpoint"
@@ -41,13 +41,13 @@ def test_what_is_no_address_of_a_server_is_refused_without_repeating_it(url: str
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1"])
-def test_this_device_is_always_allowed(address: str) -> None:
+def test_this_device_is_always_allowed(address):
     assert is_allowed(address, anywhere=False)
     assert is_allowed(address, anywhere=True)
 
 
 @pytest.mark.parametrize("address", ["10.0.0.1", "192.168.1.7", "93.184.216.34", "2001:db9::1"])
-def test_another_host_is_allowed_only_by_the_configuration(address: str) -> None:
+def test_another_host_is_allowed_only_by_the_configuration(address):
     assert not is_allowed(address, anywhere=False)
     assert is_allowed(address, anywhere=True)
 
@@ -69,7 +69,7 @@ def test_another_host_is_allowed_only_by_the_configuration(address: str) -> None
         "not an address",
     ],
 )
-def test_where_clouds_keep_credentials_is_never_allowed(address: str) -> None:
+def test_where_clouds_keep_credentials_is_never_allowed(address):
     assert not is_allowed(address, anywhere=True)
     assert not is_allowed(address, anywhere=False)
 
@@ -87,7 +87,7 @@ def test_where_clouds_keep_credentials_is_never_allowed(address: str) -> None:
         ("http://model.lan/", [], False),
     ],
 )
-def test_a_host_is_named_as_a_whole(url: str, hosts: list[str], named: bool) -> None:
+def test_a_host_is_named_as_a_whole(url, hosts, named):
     assert is_named(url, hosts) is named
 
 
@@ -107,7 +107,7 @@ def test_a_host_is_named_as_a_whole(url: str, hosts: list[str], named: bool) -> 
         ("http://localhost/v10/x", "plain", "http://localhost/v10/x"),
     ],
 )
-def test_the_protocol_is_told_from_the_url(url: str, style: str, target: str) -> None:
+def test_the_protocol_is_told_from_the_url(url, style, target):
     assert style_of(url) == style
     assert target_of(url) == target
 
@@ -124,5 +124,5 @@ def test_the_protocol_is_told_from_the_url(url: str, style: str, target: str) ->
         ("http://localhost.evil.org/", True),
     ],
 )
-def test_plain_http_to_another_device_could_be_overheard(url: str, insecure: bool) -> None:
+def test_plain_http_to_another_device_could_be_overheard(url, insecure):
     assert is_insecure(url) is insecure

@@ -43,7 +43,7 @@ class AgentPaths(msgspec.Struct):
         '\ufeff {"fact": "f", "people": ["A"], "extra": null}',
     ],
 )
-def test_a_value_is_found_in_what_models_put_around_it(text: str) -> None:
+def test_a_value_is_found_in_what_models_put_around_it(text):
     assert read(text, Fact) == Fact("f", ["A"])
 
 
@@ -58,7 +58,7 @@ def test_a_value_is_found_in_what_models_put_around_it(text: str) -> None:
         ('The lists [1, 2] and [{"path": "a", "relevance": 1}]', ["a"]),
     ],
 )
-def test_a_list_is_found_alone_wrapped_or_as_its_only_item(text: str, paths: list[str]) -> None:
+def test_a_list_is_found_alone_wrapped_or_as_its_only_item(text, paths):
     assert [one.path for one in read(text, list[AgentPaths])] == paths
 
 
@@ -74,7 +74,7 @@ def test_a_list_is_found_alone_wrapped_or_as_its_only_item(text: str, paths: lis
         ("[[[[" * 30_000, "it contains no JSON"),
     ],
 )
-def test_what_cannot_be_read_says_why(text: str, why: str) -> None:
+def test_what_cannot_be_read_says_why(text, why):
     with pytest.raises(UnreadableReply) as caught:
         read(text, Fact)
     assert caught.value.why == why
@@ -104,11 +104,11 @@ def test_the_longest_reply_is_read_in_no_time_whatever_it_is(text: str) -> None:
         assert isinstance(found, Fact | list)
 
 
-def test_a_comma_too_many_is_read_behind_a_quotation_mark_that_is_left_alone() -> None:
+def test_a_comma_too_many_is_read_behind_a_quotation_mark_that_is_left_alone():
     assert read('The 5" hull: {"fact": "so, ]", "people": ["A",],}', Fact) == Fact("so, ]", ["A"])
 
 
-def test_a_value_beyond_its_bounds_is_no_value() -> None:
+def test_a_value_beyond_its_bounds_is_no_value():
     with pytest.raises(UnreadableReply, match=r"<= 1.0 - at `\$\[0\].relevance`"):
         read('[{"path": "a", "relevance": 7}]', list[AgentPaths])
 
@@ -125,25 +125,25 @@ def test_a_value_beyond_its_bounds_is_no_value() -> None:
         '{"fact": "", "people": ["I can\'t assist with that."]}',
     ],
 )
-def test_a_refusal_is_an_error_and_never_a_value(text: str) -> None:
+def test_a_refusal_is_an_error_and_never_a_value(text):
     with pytest.raises(UnreadableReply) as caught:
         read(text, Fact)
     assert caught.value.refused
 
 
-def test_words_of_the_text_itself_are_no_refusal() -> None:
+def test_words_of_the_text_itself_are_no_refusal():
     text = "I can't help with the move on Friday, said Ada"
     assert read(json.dumps({"fact": text}), Fact, question=f"Ada: {text}").fact == text
     said = "I will not deploy on Fridays"
     assert read(json.dumps({"fact": said}), Fact).fact == said
 
 
-def test_tags_within_a_value_are_part_of_it() -> None:
+def test_tags_within_a_value_are_part_of_it():
     said = 'the <think> tag and <|im_end|> are [tokens], {he} said, "so"'
     assert read(json.dumps({"fact": said}), Fact).fact == said
 
 
-def test_thoughts_are_cut_out_wherever_they_stand() -> None:
+def test_thoughts_are_cut_out_wherever_they_stand():
     assert without_thoughts("a<think>b</think>c<REASONING>d</REASONING>e<think>f") == "ace"
 
 
@@ -160,16 +160,14 @@ values = st.recursive(
     before=st.text("abc ,.:!\n", max_size=20),
     fenced=st.booleans(),
 )
-def test_any_value_survives_prose_and_fences(
-    fact: str, people: list[str], before: str, fenced: bool
-) -> None:
+def test_any_value_survives_prose_and_fences(fact, people, before, fenced):
     written = json.dumps({"fact": fact, "people": people})
     text = f"{before}```json\n{written}\n```" if fenced else f"{before}{written}"
     assert read(text, Fact, question=written) == Fact(fact, people)
 
 
 @given(st.text("{}[]\",:'<think/>| ae1\\\n", max_size=200) | values.map(json.dumps))
-def test_any_text_is_read_or_refused_and_nothing_else(text: str) -> None:
+def test_any_text_is_read_or_refused_and_nothing_else(text):
     for kind in (Fact, list[AgentPaths]):
         found: Any
         try:

@@ -549,7 +549,7 @@ def test_only_what_a_host_recalled_is_taken_out(text, left):
     assert without_recalled(text) == left
 
 
-def test_what_is_recalled_within_what_is_recalled_goes_with_it() -> None:
+def test_what_is_recalled_within_what_is_recalled_goes_with_it():
     inner = "<memories>\n- tea\n</memories>\n[MEMORY]\nx\n[/MEMORY]"
     block = f"<thermocline-context>\nI like\n{inner}\ncoffee\n</thermocline-context>"
     assert without_recalled(f"before\n{block}\nafter") == "before\n\nafter"

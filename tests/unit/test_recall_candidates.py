@@ -94,9 +94,7 @@ def rivers(remembered: Callable[..., sqlite3.Connection]) -> sqlite3.Connection:
         ('"boat" -island', {1}),
     ],
 )
-def test_a_word_in_any_form_a_phrase_and_an_exclusion_decide_what_comes_first(
-    few: sqlite3.Connection, query: str, first: set[int]
-) -> None:
+def test_a_word_in_any_form_a_phrase_and_an_exclusion_decide_what_comes_first(few, query, first):
     assert set(rows(ask(few, query))[: len(first)]) == first
 
 
@@ -110,29 +108,23 @@ def test_a_word_in_any_form_a_phrase_and_an_exclusion_decide_what_comes_first(
         ('"boat lies" -harbour', set()),
     ],
 )
-def test_phrases_alone_and_exclusions_are_demanded(
-    few: sqlite3.Connection, query: str, all_of_them: set[int]
-) -> None:
+def test_phrases_alone_and_exclusions_are_demanded(few, query, all_of_them):
     assert set(rows(ask(few, query))) == all_of_them
 
 
-def test_of_many_matches_the_heaviest_come_first_and_of_those_the_newest(
-    rivers: sqlite3.Connection,
-) -> None:
+def test_of_many_matches_the_heaviest_come_first_and_of_those_the_newest(rivers):
     stony = [row for row in range(NUMBER, 4, -1) if row % 4 == 0]
     assert rows(ask(rivers, "river stone", limit=30)) == stony[:30]
 
 
-def test_a_narrow_filter_takes_few_steps(rivers: sqlite3.Connection) -> None:
+def test_a_narrow_filter_takes_few_steps(rivers):
     wide = len(statements(rivers, "river stone"))
     # A multiple of rows is read at each step, and why nothing is left is asked once.
     assert len(statements(rivers, "river stone", Filters(actor="nobody"))) <= 2 * wide + 12
 
 
 @pytest.mark.parametrize("query", ["river", "river otter", '"river" otter', '"river"', "river -x"])
-def test_no_look_up_fetches_more_rows_than_make_a_word_common(
-    remembered: Callable[..., sqlite3.Connection], query: str
-) -> None:
+def test_no_look_up_fetches_more_rows_than_make_a_word_common(remembered, query):
     texts = (f"river {'otter' if number == 7 else 'stone'} {number}" for number in range(600))
     db = remembered(memory(number, text) for number, text in enumerate(texts, 1))
     fetched = limits(statements(db, query))
@@ -157,12 +149,12 @@ def talk(remembered: Callable[..., sqlite3.Connection]) -> sqlite3.Connection:
     return remembered([*turns, memory(121, "alone")])
 
 
-def test_the_neighbours_of_a_match_are_results_after_it(talk: sqlite3.Connection) -> None:
+def test_the_neighbours_of_a_match_are_results_after_it(talk):
     answer = rows(ask(talk, "otter"))
     assert answer[0] == 30
     assert sorted(answer) == list(range(30 - REACH, 30 + REACH + 1))
     assert rows(ask(talk, "alone")) == [121]
 
 
-def test_neighbours_pass_the_filters_too(talk: sqlite3.Connection) -> None:
+def test_neighbours_pass_the_filters_too(talk):
     assert sorted(rows(ask(talk, "otter", Filters(actor="Ann")))) == [26, 28, 30, 32, 34]

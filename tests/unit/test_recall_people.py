@@ -40,22 +40,18 @@ def db(remembered: Callable[..., sqlite3.Connection]) -> sqlite3.Connection:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(WORDS, max_size=7), st.sampled_from((" ", "")))
-def test_names_that_are_looked_up_say_the_same_as_all_names(
-    db: sqlite3.Connection, words: list[str], blank: str
-) -> None:
+def test_names_that_are_looked_up_say_the_same_as_all_names(db, words, blank):
     text = blank.join(words)
     found = names.named_in(db, text)
     assert parse(text, NOW, people=found) == parse(text, NOW, people=NAMES)
 
 
-def test_a_person_among_thousands_is_known(remembered: Callable[..., sqlite3.Connection]) -> None:
+def test_a_person_among_thousands_is_known(remembered):
     db = remembered(said(number, f"Guest{number:04}") for number in range(2000))
     assert names.named_in(db, "what did guest1999 say?") == ["Guest1999"]
 
 
-def test_of_many_with_one_first_name_few_are_looked_at(
-    remembered: Callable[..., sqlite3.Connection],
-) -> None:
+def test_of_many_with_one_first_name_few_are_looked_at(remembered):
     db = remembered(said(number, f"user {number}") for number in range(2000))
     assert set(names.named_in(db, "did user 77 call?")) == {"user 0", "user 999", "user 77"}
     assert parse("did user 77 call?", NOW, people=names.named_in(db, "user 77")).people == (
@@ -63,9 +59,7 @@ def test_of_many_with_one_first_name_few_are_looked_at(
     )
 
 
-def test_a_name_goes_with_the_last_that_its_person_said(
-    remembered: Callable[..., sqlite3.Connection],
-) -> None:
+def test_a_name_goes_with_the_last_that_its_person_said(remembered):
     db = remembered([said(1, "Ann"), said(2, "Ann"), said(3, "Bo")])
     tx = Transaction(db, now=NOW, device="d", rules=Rules(), clock=HybridClock(lambda: NOW))
     memories.forget(tx, "m1")

@@ -43,17 +43,17 @@ def found(answer: Answer) -> dict[str, str]:
     return {hit.memory.text: hit.method for hit in answer.hits}
 
 
-def test_a_more_relevant_category_goes_first(db: sqlite3.Connection) -> None:
+def test_a_more_relevant_category_goes_first(db):
     both = (NamedCategory("people/bob", 0.4, ""), NamedCategory("people/ana", 0.9, ""))
     texts = [hit.memory.text for hit in ask(db, "who is it?", *both).hits]
     assert texts.index("Ana prefers oolong tea") < texts.index("Bob plays the cello")
 
 
-def test_the_filters_and_what_is_excluded_hold_for_them_too(db: sqlite3.Connection) -> None:
+def test_the_filters_and_what_is_excluded_hold_for_them_too(db):
     assert not ask(db, "her drink", *MORNING, filters=Filters(category="projects")).hits
     assert "Ana prefers oolong tea" not in found(ask(db, "her drink -oolong", *MORNING))
 
 
-def test_a_category_that_is_gone_meanwhile_does_no_harm(db: sqlite3.Connection) -> None:
+def test_a_category_that_is_gone_meanwhile_does_no_harm(db):
     answer = ask(db, "cello", NamedCategory("people/carl", 1.0, ""))
     assert found(answer) == {"Bob plays the cello": "keyword"}

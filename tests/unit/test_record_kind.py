@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -54,9 +53,7 @@ def projected(db: sqlite3.Connection) -> tuple[Any, ...]:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 @given(WRITES)
-def test_the_projection_is_what_a_rebuild_makes_of_the_rows(
-    remembered: Callable[[Iterable[Any]], sqlite3.Connection], writes: list[Any]
-) -> None:
+def test_the_projection_is_what_a_rebuild_makes_of_the_rows(remembered, writes):
     db = remembered([])
     db.execute("BEGIN")
     tx, expected = transaction(db), dict[str, Experience]()
@@ -75,9 +72,7 @@ def test_the_projection_is_what_a_rebuild_makes_of_the_rows(
     db.execute("ROLLBACK")
 
 
-def test_a_record_that_is_missing_is_named(
-    remembered: Callable[[Iterable[Any]], sqlite3.Connection],
-) -> None:
+def test_a_record_that_is_missing_is_named(remembered):
     tx = transaction(remembered([]))
     for missing in (lambda: PAIRS.get(tx.db, "k"), lambda: PAIRS.delete(tx, "k")):
         with pytest.raises(NotFound, match="no value is stored under 'k'") as refused:
@@ -89,7 +84,7 @@ def test_a_record_that_is_missing_is_named(
     ("fields", "field"),
     [({"intent": " "}, "intent"), ({"last_used_at": -1}, "last_used_at"), ({"user": "\0"}, "user")],
 )
-def test_a_row_from_elsewhere_is_checked_by_its_fields(fields: Any, field: str) -> None:
+def test_a_row_from_elsewhere_is_checked_by_its_fields(fields, field):
     data = {"type": "task_solution", "intent": "x", "created_at": NOW, "last_used_at": NOW}
     row = changed(None, ("experience", "k"), data | fields, (1, "d"), frozenset())
     assert EXPERIENCES.kind.check is not None

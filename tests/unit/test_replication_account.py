@@ -68,19 +68,17 @@ def found(token: Path) -> Account:
         (Account("file:/a", None, "sync.url"), "forbidden", None),
     ],
 )
-def test_the_way_out_names_the_place_of_the_token(
-    account: Account, code: str, way_out: str | None
-) -> None:
+def test_the_way_out_names_the_place_of_the_token(account, code, way_out):
     assert account.way_out(code) == way_out
 
 
-def test_a_token_that_only_its_owner_reads_is_not_exposed(token: Path) -> None:
+def test_a_token_that_only_its_owner_reads_is_not_exposed(token):
     account = found(token)
     assert (account.token_file, account.exposed) == (str(token), False)
     assert account.token == Secret("s3cret")
 
 
-def test_a_token_is_exposed_where_nothing_on_the_way_keeps_others_out() -> None:
+def test_a_token_is_exposed_where_nothing_on_the_way_keeps_others_out():
     with tempfile.TemporaryDirectory() as folder:
         open_token = Path(folder) / "token"
         open_token.write_text("s3cret")
@@ -104,7 +102,7 @@ def test_a_place_of_the_token_that_cannot_be_looked_at_is_told_with_the_way_out(
         account_of(settings, env, "default", tmp_path)
 
 
-def test_a_token_that_is_not_there_is_told_with_the_way_out(tmp_path: Path) -> None:
+def test_a_token_that_is_not_there_is_told_with_the_way_out(tmp_path):
     with pytest.raises(ConfigInvalid, match="No such file") as missing:
         read_token(tmp_path / "none")
     assert missing.value.hint == "put the token into it, or name another file in sync.token_file"

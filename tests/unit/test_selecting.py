@@ -77,7 +77,5 @@ def ids(
         ({"expired": True}, SEEN | {"expired"}),
     ],
 )
-def test_a_filter_leaves_exactly_those_that_it_means(
-    db: sqlite3.Connection, filters: dict[str, Any], expected: set[str]
-) -> None:
+def test_a_filter_leaves_exactly_those_that_it_means(db, filters, expected):
     assert set(ids(db, **filters)) == expected

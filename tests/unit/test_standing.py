@@ -20,7 +20,7 @@ HALVES = {
 
 
 @pytest.mark.parametrize("half", HALVES)
-def test_statements_that_hold_are_told_from_those_that_do_not(half: str) -> None:
+def test_statements_that_hold_are_told_from_those_that_do_not(half):
     entries = HALVES[half]
     wrong = [
         entry for entry in entries if is_standing_statement(entry["text"]) != entry["standing"]

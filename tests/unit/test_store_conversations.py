@@ -53,15 +53,13 @@ def buffer(remembered: Remembered) -> Buffer:
     return Buffer(remembered([]))
 
 
-def test_as_many_turns_are_read_as_fit_but_one_at_least(buffer: Buffer) -> None:
+def test_as_many_turns_are_read_as_fit_but_one_at_least(buffer):
     buffer.hear("a" * 50, "b" * 50, "c" * 50)
     assert [text[0] for text in buffer.unread(100)] == ["a", "b"]
     assert [text[0] for text in buffer.unread(10)] == ["a"]
 
 
-def test_of_a_long_conversation_its_ends_are_kept_and_of_a_long_turn_its_beginning(
-    buffer: Buffer,
-) -> None:
+def test_of_a_long_conversation_its_ends_are_kept_and_of_a_long_turn_its_beginning(buffer):
     for number in range(30):
         buffer.hear(*(f"{number}.{n} {'x' * 3_000}" for n in range(10)))
         buffer.read(1_000_000)
@@ -72,9 +70,7 @@ def test_of_a_long_conversation_its_ends_are_kept_and_of_a_long_turn_its_beginni
     assert max(map(len, kept)) == 1_000
 
 
-def test_an_entry_is_kept_until_it_is_written_and_what_came_meanwhile_begins_another(
-    buffer: Buffer,
-) -> None:
+def test_an_entry_is_kept_until_it_is_written_and_what_came_meanwhile_begins_another(buffer):
     heard = buffer.hear("one", ended=True)
     seen_to = heard.next_position
     assert not conversations.keep_entry(buffer.tx, "c", "{}", seen_to=seen_to), "it is not read"

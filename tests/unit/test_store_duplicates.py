@@ -36,11 +36,11 @@ def memory(text: str, number: int = 1, **fields: object) -> Memory:
         ("The key is Ab12", "The key is aB12"),
     ],
 )
-def test_another_text_is_not(remembered: Remembered, stored: str, asked: str) -> None:
+def test_another_text_is_not(remembered, stored, asked):
     assert find_same(remembered([memory(stored)]), asked, NOW) is None
 
 
-def test_one_of_thousands_that_begin_alike_is_found(remembered: Remembered) -> None:
+def test_one_of_thousands_that_begin_alike_is_found(remembered):
     many = [memory(f"ok then {n}", n) for n in range(500)]
     db = remembered([*many, memory("Ok then", 999)])
     found = find_same(db, "ok then", NOW)
@@ -48,7 +48,7 @@ def test_one_of_thousands_that_begin_alike_is_found(remembered: Remembered) -> N
     assert found.id == "m999"
 
 
-def test_any_text_is_found_again(remembered: Remembered) -> None:
+def test_any_text_is_found_again(remembered):
     db = remembered([memory("something else", 2)])
     clock = HybridClock(lambda: NOW)
     tx = Transaction(db, now=NOW, device="d", rules=Rules(), clock=clock)

@@ -38,7 +38,7 @@ def named(number: int, *entities: Any) -> Memory:
     return memory(number, {"entities": list(entities)})
 
 
-def test_the_depth_counts_relations_whichever_way_they_go(remembered: Remembered) -> None:
+def test_the_depth_counts_relations_whichever_way_they_go(remembered):
     chain = [
         {"name": f"n{n}", "relations": [{"relation": "next", "target": f"n{n + 1}"}]}
         for n in range(5)
@@ -51,7 +51,7 @@ def test_the_depth_counts_relations_whichever_way_they_go(remembered: Remembered
     assert named_like(db, "N3", NOW) == ["n3"]
 
 
-def test_what_a_memory_names_goes_and_changes_with_it(remembered: Remembered) -> None:
+def test_what_a_memory_names_goes_and_changes_with_it(remembered):
     db = remembered([named(1, ADA), named(2, {"name": "Ada"})])
     db.execute("""UPDATE memories SET data = '{"entities":[{"name":"Bo"}]}' WHERE id = 'm1'""")
     (ada,) = around(db, "ada", 1, NOW)
@@ -76,7 +76,7 @@ json = st.recursive(
 )
 
 
-def test_no_data_keeps_a_memory_from_being_stored(remembered: Remembered) -> None:
+def test_no_data_keeps_a_memory_from_being_stored(remembered):
     db = remembered([])
     tx = Transaction(db, now=1.0, device="d", rules=Rules(), clock=HybridClock(lambda: 1.0))
 
@@ -96,8 +96,8 @@ def transaction(db: sqlite3.Connection, now: float = NOW) -> Transaction:
 
 
 def test_after_a_merge_a_mention_counts_for_the_memory_that_stays_and_after_an_undo_for_both(
-    remembered: Remembered,
-) -> None:
+    remembered,
+):
     db = remembered([named(1, ADA), named(2, ADA), memory(3, None)])
     tx = transaction(db)
     first, second, third = (memories.fetch(db, f"m{number}") for number in (1, 2, 3))
@@ -118,16 +118,14 @@ def test_after_a_merge_a_mention_counts_for_the_memory_that_stays_and_after_an_u
     assert (ada.mention_count, ada.relations[0].strength) == (2, 2.0)
 
 
-def test_the_strength_of_a_relation_halves_every_90_days(remembered: Remembered) -> None:
+def test_the_strength_of_a_relation_halves_every_90_days(remembered):
     db = remembered([named(1, ADA), named(2, ADA)])
     (ada,) = around(db, "ada", 0, 90 * 86_400.0)
     assert ada.relations[0].strength == pytest.approx(1.0, abs=0.01)
     assert ada.relations[0].since == 1.0
 
 
-def test_what_was_mentioned_once_and_not_for_90_days_is_no_longer_shown(
-    remembered: Remembered,
-) -> None:
+def test_what_was_mentioned_once_and_not_for_90_days_is_no_longer_shown(remembered):
     db = remembered([named(1, {"name": "Bo"}), named(2, ADA), named(3, ADA)])
     later = 3 + 91 * 86_400.0
     assert around(db, "bo", 0, later) == []
@@ -136,7 +134,7 @@ def test_what_was_mentioned_once_and_not_for_90_days_is_no_longer_shown(
     assert named_like(db, "b", later) == []
 
 
-def test_a_name_and_its_aliases_are_one_entity(remembered: Remembered) -> None:
+def test_a_name_and_its_aliases_are_one_entity(remembered):
     lovelace = {"name": "Ada Lovelace", "relations": [{"relation": "knows", "target": "Bo"}]}
     bo = {"name": "Bo", "relations": [{"relation": "knows", "target": "Countess"}]}
     db = remembered([named(1, ADA), named(2, lovelace), named(3, {"name": "Countess"}, bo)])
@@ -155,7 +153,7 @@ def test_a_name_and_its_aliases_are_one_entity(remembered: Remembered) -> None:
     assert around(db, "ada", 0, NOW)[0].mention_count == 1
 
 
-def test_the_index_of_entities_is_the_same_when_it_is_built_again(remembered: Remembered) -> None:
+def test_the_index_of_entities_is_the_same_when_it_is_built_again(remembered):
     db = remembered([named(1, ADA), named(2, {"name": "Bo", "type": "person"})])
     tx = transaction(db)
     entity_rows.state(tx, "Bo", {"aliases": ["Robert"]})

@@ -27,7 +27,7 @@ def commit(db: sqlite3.Connection, *counted: str, now: float = NOW) -> None:
     metrics.move_note(tx)
 
 
-def test_counting_one_thing_leaves_what_else_was_counted_today(remembered: Remembered) -> None:
+def test_counting_one_thing_leaves_what_else_was_counted_today(remembered):
     db = remembered([])
     commit(db, "evictions_today")
     commit(db, "reinforcements_today", "total_stored")
@@ -37,7 +37,7 @@ def test_counting_one_thing_leaves_what_else_was_counted_today(remembered: Remem
     assert shown["total_stored"] == 1
 
 
-def test_counters_of_a_day_begin_anew_the_next_and_are_not_kept(remembered: Remembered) -> None:
+def test_counters_of_a_day_begin_anew_the_next_and_are_not_kept(remembered):
     db = remembered([])
     commit(db, "evictions_today", "total_evicted")
     commit(db, "reinforcements_today", now=NOW + DAY)

@@ -36,7 +36,7 @@ def spoil(db: sqlite3.Connection, key: str, content: bytes) -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"{not json", b"[]", b"5", b'{"number": "x"}', b"\xff", b"[" * 100_000]
 )
-def test_damage_is_as_if_nothing_had_been_noted(db: sqlite3.Connection, content: bytes) -> None:
+def test_damage_is_as_if_nothing_had_been_noted(db, content):
     note(db, day1=Count(1), day3=Count(3))
     spoil(db, "day2", content)
     assert meta.read(db, "day2", Count) is None

@@ -234,6 +234,6 @@ def test_no_client_is_loaded_to_tell_errors_apart():
     assert not {"aiohttp", "libsql_client"} & set(loaded)
 
 
-def test_a_short_secret_does_not_garble_the_message() -> None:
+def test_a_short_secret_does_not_garble_the_message():
     error = classify(LibsqlError("Cannot connect to t", "SERVER_ERROR"), "t")
     assert "Cannot connect to [hidden]" in error.message

@@ -30,7 +30,7 @@ def rules() -> str:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_every_name_in_a_file_is_one_that_a_rule_reads(file: Path) -> None:
+def test_every_name_in_a_file_is_one_that_a_rule_reads(file):
     text = file.read_text(encoding="utf-8")
     language = vocabulary.read(text)
     within = set(re.findall(r"\{([a-z_]+)\}", text))
@@ -39,7 +39,7 @@ def test_every_name_in_a_file_is_one_that_a_rule_reads(file: Path) -> None:
     assert {*language.words, *language.cues} - within - read == set()
 
 
-def test_every_expression_compiles_and_every_cue_that_is_asked_for_is_there() -> None:
+def test_every_expression_compiles_and_every_cue_that_is_asked_for_is_there():
     known = {name for language in vocabulary.languages() for name in language.cues}
     assert {"decision", "question", "health", "positive"} <= known
     for name in known - {"place", "employer", "replaced"}:
@@ -53,12 +53,12 @@ def test_every_expression_compiles_and_every_cue_that_is_asked_for_is_there() ->
 
 
 @pytest.mark.parametrize("text", ["[word]\na = 'b'", "spaced = 1", "[cues]\na = 'b'"])
-def test_a_file_with_something_else_in_it_is_refused(text: str) -> None:
+def test_a_file_with_something_else_in_it_is_refused(text):
     with pytest.raises(msgspec.ValidationError):
         vocabulary.read(text)
 
 
-def test_a_language_is_added_without_code(tmp_path: Path) -> None:
+def test_a_language_is_added_without_code(tmp_path):
     shutil.copytree(FOLDER / "lexicon", tmp_path / "lexicon")
     (tmp_path / "lexicon" / "xx.toml").write_text(SPANISH_IN_SMALL, encoding="utf-8")
     code = (

@@ -17,7 +17,7 @@ from thermocline.daemon.memory.agent_files import belongs, copy_path
         "memory/x.txt",
     ],
 )
-def test_a_text_below_the_folder_belongs_to_the_memory(path: str) -> None:
+def test_a_text_below_the_folder_belongs_to_the_memory(path):
     assert belongs(path)
 
 
@@ -45,11 +45,11 @@ def test_a_text_below_the_folder_belongs_to_the_memory(path: str) -> None:
         "memory/\udcff.md",
     ],
 )
-def test_what_is_none_of_the_memorys_does_not(path: str) -> None:
+def test_what_is_none_of_the_memorys_does_not(path):
     assert not belongs(path)
 
 
-def test_the_name_of_a_copy_tells_whose_it_is_and_is_always_usable() -> None:
+def test_the_name_of_a_copy_tells_whose_it_is_and_is_always_usable():
     assert copy_path("memory/a/note.md", "pi-1", "0a1b") == "memory/a/note.conflict-pi-1-0a1b.md"
     assert belongs(copy_path("memory/" + "ü" * 126 + ".md", "../evil\0" * 9, "0a1b"))
     assert belongs(copy_path("memory/" + "d/" * 490 + "note.md", "0123456789abcdef", "0a1b"))
