@@ -91,7 +91,7 @@ def agent(call: Any, tmp_path: Path) -> Agent:
     return Agent(call.path, folder, call.agent)
 
 
-def heard(call: Any, conversation: str) -> list[str]:
+def unread_turns(call: Any, conversation: str) -> list[str]:
     """The turns of a conversation that are heard and not read yet."""
     told = call("POST", "/api/files/get", {"path": f"chat://{conversation}"})
     return [] if told.status == 404 else str(told.body["text"]).splitlines()
@@ -187,7 +187,7 @@ def test_a_block_has_at_most_9000_characters(call, agent):
 def test_what_is_said_becomes_a_memory(call, agent):
     agent.event("UserPromptSubmit", prompt="I always drink green tea, never coffee.")
     agent.event("Stop", last_assistant_message="We decided to use port 8080 for the tests.")
-    assert len(heard(call, "harbour/s1")) == 2
+    assert len(unread_turns(call, "harbour/s1")) == 2
     texts = read(call, "harbour/s1")
     assert any("green tea" in text for text in texts)
 
@@ -203,9 +203,9 @@ def test_geminis_events_have_the_prompt_twice_and_it_is_heard_once(call, agent):
     call.store("Ana lives in Kiel")
     prompt = "Where does Ana live?"
     assert "Kiel" in agent.event("BeforeAgent", prompt=prompt)
-    assert heard(call, "harbour/s1") == []
+    assert unread_turns(call, "harbour/s1") == []
     agent.event("AfterAgent", prompt=prompt, prompt_response="In Kiel.")
-    assert len(heard(call, "harbour/s1")) == 2
+    assert len(unread_turns(call, "harbour/s1")) == 2
 
 
 def test_what_was_injected_is_never_observed(call, agent):
@@ -241,7 +241,7 @@ def test_what_a_subagent_is_told_is_not_heard(call, agent):
     prompt = "I always drink green tea."
     agent.event("UserPromptSubmit", prompt=prompt, agent_id="a1")
     assert call.total() == 0
-    assert heard(call, "harbour/s1") == []
+    assert unread_turns(call, "harbour/s1") == []
 
 
 @pytest.mark.parametrize(

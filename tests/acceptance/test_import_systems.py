@@ -252,7 +252,7 @@ def listed(shell: Shell) -> list[dict[str, Any]]:
     return found
 
 
-def stand(path: Path) -> dict[str, tuple[int, int]]:
+def snapshot(path: Path) -> dict[str, tuple[int, int]]:
     """What is there, with sizes and times."""
     paths = [path, *path.parent.rglob("*")]
     return {str(one): (one.stat().st_size, one.stat().st_mtime_ns) for one in paths}
@@ -267,7 +267,7 @@ def test_a_memory_is_detected_previewed_imported_once_and_found(
     shell, tmp_path, name, make, number, question, answer
 ):
     path = make(tmp_path)
-    before = stand(path)
+    before = snapshot(path)
     if name == "evoclaw":
         shell = Shell(shell.socket, "evo")
     preview = shell.json("import", str(path), "--dry-run")
@@ -282,7 +282,7 @@ def test_a_memory_is_detected_previewed_imported_once_and_found(
     again = shell.json("import", str(path), "--format", name)
     assert again["stored"] == {}, again
     assert sum(again["skipped"].values()) == sum(first["stored"].values())
-    assert stand(path) == before
+    assert snapshot(path) == before
 
 
 def test_aiders_output_and_commands_are_no_turns(shell, tmp_path):

@@ -29,11 +29,11 @@ def connect(desk: Desk, client: str, *options: str) -> str:
 def learned(daemon: Daemon, words: str) -> Callable[[], bool]:
     """Whether what was said in a session has become a memory."""
 
-    def found() -> bool:
+    def is_stored() -> bool:
         with daemon.client() as client:
             return any(words in one.text for one in client.list(limit=50).results)
 
-    return found
+    return is_stored
 
 
 def calls(*tools: UseTool) -> Any:

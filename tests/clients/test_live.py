@@ -42,11 +42,11 @@ def test_a_fact_is_remembered_recalled_in_a_new_session_and_forgotten(desk, daem
     person, name = Person(desk), f"Blitz{secrets.token_hex(2)}"
     with daemon.client() as client:
 
-        def kept() -> bool:
+        def is_stored() -> bool:
             return any(name in one.text for one in client.list(limit=100).results)
 
         person.says(f"Please remember that my bicycle is called {name}.")
-        wait_until(kept, "the name is kept")
+        wait_until(is_stored, "the name is kept")
         assert name in person.says("What is my bicycle called? Answer with the name alone.")
         person.says(
             "Add a reflection to your memory: the tests failed, because the database was not"
@@ -54,4 +54,4 @@ def test_a_fact_is_remembered_recalled_in_a_new_session_and_forgotten(desk, daem
         )
         assert any("migrat" in one.text for one in client.reflections().results)
         person.says("Forget what my bicycle is called: take it out of your memory.")
-        wait_until(lambda: not kept(), "the name is forgotten")
+        wait_until(lambda: not is_stored(), "the name is forgotten")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_files import broken_files, litter
+from agent_files import SET_ASIDE, UNFINISHED, broken_files, litter
 from daemon_process import wait_until
 from device import Device, ending
 
@@ -80,9 +80,15 @@ def test_what_was_acknowledged_survives_kill_9_under_load(kills, device, make_lo
 
 @pytest.mark.parametrize(
     ("fault", "patterns"),
-    [("forgetful", ["*.changed-*"]), ("doubting", ["*.corrupt-*", "before-rebuild-*"])],
+    [
+        ("forgetful", ["*.changed-*"]),
+        ("doubting", ["*.corrupt-*", "before-rebuild-*"]),
+        ("narrow", ["*.too-large-*"]),
+        ("littering", [".*.tmp"]),
+    ],
 )
 def test_a_daemon_that_mistrusts_its_own_writing_is_noticed(fault, patterns, device):
+    assert {*patterns} <= {*SET_ASIDE, *UNFINISHED}
     device.store("the heron nests at pier 7")
     device.files_written()
     assert litter(device.state) == []

@@ -52,7 +52,7 @@ class Story:
         self.states: list[list[Things]] = []
         self.refused: list[ApiError] = []
 
-    def tell(self, device: Device, steps: int) -> None:
+    def make_calls(self, device: Device, steps: int) -> None:
         """Make so many calls."""
         clients = {agent: device.client(agent) for agent in AGENTS}
         self.states.append([dict(self._now)])
@@ -146,7 +146,7 @@ class Recorded:
         with ending(device):
             for trace in self.traces:
                 device.start(prefix=recorded_disk.recording(trace, errors))
-                self.story.tell(device, STEPS if runs > 1 else FEW_STEPS)
+                self.story.make_calls(device, STEPS if runs > 1 else FEW_STEPS)
                 device.files_written()
                 assert device.stop() == 0
                 assert device.process is not None

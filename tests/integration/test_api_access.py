@@ -305,16 +305,18 @@ def test_status_and_health_show_the_problems_of_agents_that_may_be_read(
     for folder in folders:
         folder.rename(folder.with_suffix(".away"))
 
-    def told(uid: int, target: str) -> str:
+    def problems_shown(uid: int, target: str) -> str:
         return str(ask(uid, "notes", "GET", target).body["problems"])
 
     try:
         for agent in WITH_WORKSPACE:
             # Its MEMORY.md, which is in the workspace, shows it.
             calls_of(open_daemon, agent).ok("PUT", "/api/hot/lesson", {"text": "Ask first"})
-            eventually(lambda a=agent: f"'{a}'" in told(ADMIN, "/api/status"), "it is reported")
-        assert "'notes'" in told(READER, "/api/status")
-        assert "'diary'" not in told(READER, "/api/status")
+            eventually(
+                lambda a=agent: f"'{a}'" in problems_shown(ADMIN, "/api/status"), "it is reported"
+            )
+        assert "'notes'" in problems_shown(READER, "/api/status")
+        assert "'diary'" not in problems_shown(READER, "/api/status")
         assert ask(ADMIN, "notes", "GET", "/api/health").status == 503
         assert "'diary'" not in str(ask(READER, "notes", "GET", "/api/health").body)
         both = ask(ADMIN, "notes", "GET", "/api/metrics").body["daemon"]["problems"]
@@ -323,7 +325,7 @@ def test_status_and_health_show_the_problems_of_agents_that_may_be_read(
     finally:
         for folder in folders:
             folder.with_suffix(".away").rename(folder)
-    eventually(lambda: told(ADMIN, "/api/status") == "[]", "it is over")
+    eventually(lambda: problems_shown(ADMIN, "/api/status") == "[]", "it is over")
 
 
 @as_root

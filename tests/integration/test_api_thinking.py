@@ -175,12 +175,12 @@ def test_profclaws_names_are_understood(call):
 
 
 def test_the_same_from_many_callers_at_once_gets_in_once(call):
-    def tell(number: int) -> list[str]:
+    def observe(number: int) -> list[str]:
         body = {"conversation": f"c{number}", "turns": [turn(TEA)], "wait": True}
         return [one["text"] for one in call.ok("POST", "/api/observe", body)["stored"]]
 
     with ThreadPoolExecutor(12) as pool:
-        stored = list(pool.map(tell, range(24)))
+        stored = list(pool.map(observe, range(24)))
     assert sorted(stored) == [[]] * 23 + [[KEPT]]
     assert call.total() == 1
 

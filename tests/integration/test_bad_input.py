@@ -283,9 +283,11 @@ def test_two_different_agents_in_one_call_are_refused(call):
 
 def test_bytes_that_are_no_utf8_in_the_agents_header_are_refused(wire):
     for query in (b"", b"?agent=x"):
-        one = wire()
-        one.send(b"GET /api/memory%s HTTP/1.1\r\nHost: x\r\nX-Agent: \xff\xfe\r\n\r\n" % query)
-        assert one.answer().refusal() == (400, "invalid", "agent")
+        connection = wire()
+        connection.send(
+            b"GET /api/memory%s HTTP/1.1\r\nHost: x\r\nX-Agent: \xff\xfe\r\n\r\n" % query
+        )
+        assert connection.answer().refusal() == (400, "invalid", "agent")
 
 
 def test_an_agent_that_was_never_stored_for_is_empty_and_not_made(calls_of, shared_daemon):
@@ -506,9 +508,9 @@ def test_nonsense_in_a_query_is_refused_or_does_nothing(call, query):
 
 def test_raw_bytes_in_a_path_get_an_error_in_json(wire):
     for target in (b"/api/kv/\xff", b"/\xff\xfe", b"/api/memory?category=\xff", b"/\xc3\xa9"):
-        one = wire()
-        one.send(b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert one.answer().refusal()[0] in {400, 404}
+        connection = wire()
+        connection.send(b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert connection.answer().refusal()[0] in {400, 404}
 
 
 @pytest.mark.parametrize(
@@ -527,10 +529,10 @@ def test_a_value_that_is_no_text_is_refused(call, value):
 
 @pytest.mark.parametrize("event_id", ["x", "-1", "1.5", "²", "٣", "9" * 40, ""])
 def test_a_last_event_id_that_is_no_number_is_refused(wire, event_id):
-    one = wire()
+    connection = wire()
     head = f"GET /api/events HTTP/1.1\r\nHost: x\r\nLast-Event-ID: {event_id}\r\n\r\n"
-    one.send(head.encode())
-    assert one.answer().refusal()[:2] == (400, "invalid")
+    connection.send(head.encode())
+    assert connection.answer().refusal()[:2] == (400, "invalid")
 
 
 # The wire
@@ -559,10 +561,10 @@ def begin(call: Any) -> bytes:
     ],
 )
 def test_what_is_no_http_gets_an_error_in_json(wire, data):
-    one = wire()
-    one.send(data)
-    assert one.answer().refusal()[:2] == (400, "invalid")
-    assert one.closed()
+    connection = wire()
+    connection.send(data)
+    assert connection.answer().refusal()[:2] == (400, "invalid")
+    assert connection.closed()
 
 
 @pytest.mark.parametrize(
@@ -579,10 +581,10 @@ def test_what_is_no_http_gets_an_error_in_json(wire, data):
     ],
 )
 def test_a_length_that_makes_no_sense_is_refused(call, wire, headers):
-    one = wire()
-    one.send(begin(call) + headers + b"\r\n" + b'{"text":"x"}')
-    assert one.answer().refusal()[:2] == (400, "invalid")
-    assert one.closed()
+    connection = wire()
+    connection.send(begin(call) + headers + b"\r\n" + b'{"text":"x"}')
+    assert connection.answer().refusal()[:2] == (400, "invalid")
+    assert connection.closed()
 
 
 @pytest.mark.parametrize(
@@ -595,33 +597,33 @@ def test_a_length_that_makes_no_sense_is_refused(call, wire, headers):
     ],
 )
 def test_chunks_that_make_no_sense_are_refused(call, wire, body):
-    one = wire()
-    one.send(begin(call) + b"Transfer-Encoding: chunked\r\n\r\n" + body)
-    assert one.answer().refusal()[:2] == (400, "invalid")
+    connection = wire()
+    connection.send(begin(call) + b"Transfer-Encoding: chunked\r\n\r\n" + body)
+    assert connection.answer().refusal()[:2] == (400, "invalid")
 
 
 def test_a_chunked_body_is_a_body_like_any_other(call, wire):
-    one = wire()
-    one.send(begin(call) + b"Transfer-Encoding: chunked\r\n\r\n5\r\n")
-    one.send(b'{"tex\r\n7;note=1\r\nt":"ok"\r\n1\r\n}\r\n0\r\nTrailer: x\r\n\r\n')
-    stored = one.answer()
+    connection = wire()
+    connection.send(begin(call) + b"Transfer-Encoding: chunked\r\n\r\n5\r\n")
+    connection.send(b'{"tex\r\n7;note=1\r\nt":"ok"\r\n1\r\n}\r\n0\r\nTrailer: x\r\n\r\n')
+    stored = connection.answer()
     assert stored.status == 201
     call.ok("DELETE", f"/api/memory/{stored.body['id']}")
 
 
 def test_a_chunked_body_beyond_the_limit_is_refused(call, wire):
-    one = wire()
-    one.send(begin(call) + b"Transfer-Encoding: chunked\r\n\r\n")
-    one.send((b"10000\r\n" + b" " * 65_536 + b"\r\n") * 20)
-    assert one.answer().refusal() == (413, "too_large", None)
+    connection = wire()
+    connection.send(begin(call) + b"Transfer-Encoding: chunked\r\n\r\n")
+    connection.send((b"10000\r\n" + b" " * 65_536 + b"\r\n") * 20)
+    assert connection.answer().refusal() == (413, "too_large", None)
 
 
 @pytest.mark.parametrize("size", [1_048_577, 2_000_000, 40_000_000])
 def test_a_body_over_the_limit_is_refused(call, wire, size):
-    one = wire()
-    one.send(begin(call) + b"Content-Length: %d\r\n\r\n" % size)
-    one.send(b" " * size)
-    assert one.answer().refusal() == (413, "too_large", None)
+    connection = wire()
+    connection.send(begin(call) + b"Content-Length: %d\r\n\r\n" % size)
+    connection.send(b" " * size)
+    assert connection.answer().refusal() == (413, "too_large", None)
 
 
 def test_a_body_at_the_limit_is_read(call):
@@ -632,17 +634,19 @@ def test_a_body_at_the_limit_is_read(call):
 
 @pytest.mark.parametrize("encoding", [b"gzip", b"deflate", b"br", b"nonsense"])
 def test_a_body_that_is_not_compressed_as_it_says_is_refused(call, wire, encoding):
-    one = wire()
-    one.send(begin(call) + b"Content-Encoding: %s\r\nContent-Length: 4\r\n\r\nabcd" % encoding)
-    assert one.answer().refusal()[:2] == (400, "invalid")
+    connection = wire()
+    connection.send(
+        begin(call) + b"Content-Encoding: %s\r\nContent-Length: 4\r\n\r\nabcd" % encoding
+    )
+    assert connection.answer().refusal()[:2] == (400, "invalid")
 
 
 def test_a_small_body_that_unpacks_beyond_the_limit_is_refused(call, wire):
     packed = zlib.compress(b" " * 50_000_000)
-    one = wire()
+    connection = wire()
     length = b"Content-Encoding: deflate\r\nContent-Length: %d\r\n\r\n" % len(packed)
-    one.send(begin(call) + length + packed)
-    assert one.answer().refusal()[:2] in {(413, "too_large"), (400, "invalid")}
+    connection.send(begin(call) + length + packed)
+    assert connection.answer().refusal()[:2] in {(413, "too_large"), (400, "invalid")}
 
 
 @pytest.mark.parametrize(
@@ -659,9 +663,9 @@ def test_a_small_body_that_unpacks_beyond_the_limit_is_refused(call, wire):
     ids=["field", "number", "line", "name", "no-line"],
 )
 def test_a_head_that_is_too_large_is_refused(wire, head):
-    one = wire()
-    one.send(head)
-    refused = one.answer()
+    connection = wire()
+    connection.send(head)
+    refused = connection.answer()
     assert refused.refusal()[:2] in {(431, "too_large"), (400, "invalid")}
     if b"HTTP" in head:
         assert refused.refusal()[:2] == (431, "too_large")
@@ -669,13 +673,13 @@ def test_a_head_that_is_too_large_is_refused(wire, head):
 
 def test_a_body_cut_off_half_way_stores_nothing(call, wire, eventually):
     for data in (b"", b'{"text": ', b'{"text": "x"}'):
-        one = wire()
-        one.send(begin(call) + b"Content-Length: 100\r\n\r\n" + data)
-        one.close()
+        connection = wire()
+        connection.send(begin(call) + b"Content-Length: 100\r\n\r\n" + data)
+        connection.close()
     for data in (b"5\r\n{", b"d\r\n" + b'{"text": "x"}' + b"\r\n"):
-        one = wire()
-        one.send(begin(call) + b"Transfer-Encoding: chunked\r\n\r\n" + data)
-        one.close()
+        connection = wire()
+        connection.send(begin(call) + b"Transfer-Encoding: chunked\r\n\r\n" + data)
+        connection.close()
     eventually(lambda: connections(call) <= 1, "the daemon lets go of them")
 
 
@@ -684,59 +688,59 @@ def connections(call: Any) -> int:
 
 
 def test_more_body_than_announced_is_no_second_memory(call, wire):
-    one = wire()
-    one.send(begin(call) + b"Content-Length: 3\r\n\r\n" + b'{"text": "x"}')
-    assert one.answer().refusal()[:2] == (400, "invalid")
+    connection = wire()
+    connection.send(begin(call) + b"Content-Length: 3\r\n\r\n" + b'{"text": "x"}')
+    assert connection.answer().refusal()[:2] == (400, "invalid")
 
 
 def test_requests_in_one_go_are_answered_in_order(wire):
-    one = wire()
+    connection = wire()
     kinds = [b"/api/health", b"/api/nothing", b"/api/kv/x", b"/api/health"] * 50
     for target in kinds:
-        one.send(b"GET %s HTTP/1.1\r\nHost: x\r\nX-Agent: none\r\n\r\n" % target)
-    found = [one.answer().status for _ in kinds]
+        connection.send(b"GET %s HTTP/1.1\r\nHost: x\r\nX-Agent: none\r\n\r\n" % target)
+    found = [connection.answer().status for _ in kinds]
     assert found == [200, 404, 404, 200] * 50
 
 
 def test_a_request_behind_one_that_is_refused_is_not_taken_for_its_body(call, wire):
-    one = wire()
+    connection = wire()
     second = begin(call) + b'Content-Length: 13\r\n\r\n{"text": "x"}'
-    one.send(begin(call) + b"Content-Length: %d\r\n\r\n" % len(second) + second)
-    assert one.answer().refusal()[:2] == (400, "invalid")
-    one.send(b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n")
-    assert one.answer().body == {"status": "ok"}
+    connection.send(begin(call) + b"Content-Length: %d\r\n\r\n" % len(second) + second)
+    assert connection.answer().refusal()[:2] == (400, "invalid")
+    connection.send(b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert connection.answer().body == {"status": "ok"}
 
 
 def test_head_answers_as_get_without_a_body(wire):
     for target, status in (("/api/health", 200), ("/api/nothing", 404), ("/api/events", 200)):
-        one = wire()
-        one.send(f"HEAD {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
-        found = one.answer("HEAD")
+        connection = wire()
+        connection.send(f"HEAD {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        found = connection.answer("HEAD")
         assert (found.status, found.text) == (status, "")
-        assert one.closed()
+        assert connection.closed()
 
 
 def test_expect_continue_is_answered_before_the_body_is_sent(call, wire):
-    one = wire()
-    one.send(begin(call) + b"Expect: 100-continue\r\nContent-Length: 14\r\n\r\n")
-    assert one.socket.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
-    one.send(b'{"text": "ok"}')
-    stored = one.answer()
+    connection = wire()
+    connection.send(begin(call) + b"Expect: 100-continue\r\nContent-Length: 14\r\n\r\n")
+    assert connection.socket.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
+    connection.send(b'{"text": "ok"}')
+    stored = connection.answer()
     assert stored.status == 201
     call.ok("DELETE", f"/api/memory/{stored.body['id']}")
 
 
 def test_expect_continue_is_refused_before_a_body_that_is_too_large(call, wire):
-    one = wire()
-    one.send(begin(call) + b"Expect: 100-continue\r\nContent-Length: 99999999\r\n\r\n")
-    assert one.answer().refusal() == (413, "too_large", None)
+    connection = wire()
+    connection.send(begin(call) + b"Expect: 100-continue\r\nContent-Length: 99999999\r\n\r\n")
+    assert connection.answer().refusal() == (413, "too_large", None)
 
 
 def test_http_1_0_is_answered_and_closed(wire):
-    one = wire()
-    one.send(b"GET /api/health HTTP/1.0\r\n\r\n")
-    assert one.answer().body == {"status": "ok"}
-    assert one.closed()
+    connection = wire()
+    connection.send(b"GET /api/health HTTP/1.0\r\n\r\n")
+    assert connection.answer().body == {"status": "ok"}
+    assert connection.closed()
 
 
 def test_an_upgrade_is_ignored(wire):
@@ -744,9 +748,9 @@ def test_an_upgrade_is_ignored(wire):
         b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",
         b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n",
     ):
-        one = wire()
-        one.send(b"GET /api/health HTTP/1.1\r\nHost: x\r\n" + headers + b"\r\n")
-        assert one.answer().status == 200
+        connection = wire()
+        connection.send(b"GET /api/health HTTP/1.1\r\nHost: x\r\n" + headers + b"\r\n")
+        assert connection.answer().status == 200
 
 
 # Slow and idle callers
@@ -766,34 +770,34 @@ def hasty(tmp_path_factory: Any, shared_daemon: Any) -> Iterator[Any]:
     assert daemon.stop() == 0
 
 
-def trickle(one: Any, data: bytes) -> None:
+def trickle(connection: Any, data: bytes) -> None:
     """A byte at a time, until the other side has given up."""
     for byte in itertools.cycle(data):
-        one.send(bytes([byte]))
-        if select.select([one.socket], [], [], 0.03)[0]:
+        connection.send(bytes([byte]))
+        if select.select([connection.socket], [], [], 0.03)[0]:
             return
 
 
 def test_a_head_that_trickles_in_is_cut_off(hasty, wire):
-    one = wire(hasty.socket)
-    trickle(one, b"GET /api/status HTTP/1.1\r\nHost: x")
-    assert one.answer().refusal() == (408, "timeout", None)
-    assert one.closed()
+    connection = wire(hasty.socket)
+    trickle(connection, b"GET /api/status HTTP/1.1\r\nHost: x")
+    assert connection.answer().refusal() == (408, "timeout", None)
+    assert connection.closed()
 
 
 def test_a_body_that_trickles_in_is_cut_off(hasty, wire):
-    one = wire(hasty.socket)
-    one.send(b"POST /api/memory HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n")
-    trickle(one, b'{"text": "a memory th')
-    assert one.answer().refusal() == (408, "timeout", None)
+    connection = wire(hasty.socket)
+    connection.send(b"POST /api/memory HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n")
+    trickle(connection, b'{"text": "a memory th')
+    assert connection.answer().refusal() == (408, "timeout", None)
 
 
 def test_a_second_request_that_trickles_in_is_cut_off(hasty, wire):
-    one = wire(hasty.socket)
-    one.send(b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\nGET /api/h")
-    assert one.answer().status == 200
-    trickle(one, b"ealth HTTP/1.1\r\nHost: x")
-    assert one.answer().status in {0, 408}
+    connection = wire(hasty.socket)
+    connection.send(b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\nGET /api/h")
+    assert connection.answer().status == 200
+    trickle(connection, b"ealth HTTP/1.1\r\nHost: x")
+    assert connection.answer().status in {0, 408}
 
 
 def test_an_idle_connection_is_closed(hasty, wire):
@@ -808,9 +812,9 @@ def test_a_caller_that_does_not_read_its_answers_is_cut_off(hasty, wire, calls_o
     call = calls_of(hasty, "slow")
     for _ in range(8):
         call.ok("POST", "/api/memory/batch", {"memories": [{"text": "x" * 60_000}] * 16})
-    one = wire(hasty.socket)
+    connection = wire(hasty.socket)
     for _ in range(4):
-        one.send(b"GET /api/memory?limit=500 HTTP/1.1\r\nHost: x\r\nX-Agent: slow\r\n\r\n")
+        connection.send(b"GET /api/memory?limit=500 HTTP/1.1\r\nHost: x\r\nX-Agent: slow\r\n\r\n")
     eventually(lambda: connections(call) <= 1, "the connection is gone")
 
 
@@ -826,9 +830,9 @@ def test_a_thousand_idle_connections_leave_the_daemon_answering(call, wire, even
         assert found.refusal() == (503, "unavailable", None)
         assert "256" in found.body["error"]["message"]
         assert refused.closed()
-    for one in (first, *others[:255]):
-        one.send(b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert one.answer().status == 200
-    for one in others:
-        one.close()
+    for connection in (first, *others[:255]):
+        connection.send(b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert connection.answer().status == 200
+    for connection in others:
+        connection.close()
     eventually(lambda: call("GET", "/api/health").status == 200, "there is room again")

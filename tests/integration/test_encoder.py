@@ -106,12 +106,12 @@ async def build(tmp_path: Path, process: ModelProcess) -> AsyncIterator[Callable
     """`build(**llm)` makes an encoder; all are closed after the test."""
     rigs: list[Rig] = []
 
-    def one(name: str, **llm: Any) -> Rig:
+    def make(name: str, **llm: Any) -> Rig:
         models: Any = {"embed": (name,)}
         rigs.append(Rig(tmp_path, process, models=models, **llm))
         return rigs[-1]
 
-    yield one
+    yield make
     for rig in rigs:
         await rig.encoder.close()
 

@@ -254,8 +254,8 @@ def test_the_half_life_of_the_settings_decides_what_is_found(make_daemon, calls_
     assert one["weight"] == pytest.approx(0.5 ** (200 / 365), rel=0.01)
     query = {"query": "the deploy hangs on the queue"}
 
-    def found() -> list[str]:
+    def sources() -> list[str]:
         return [hit["source"] for hit in call.ok("POST", "/api/recall", query)["results"]]
 
-    wait_until(lambda: "experience" in found(), "it is found after 200 days")
+    wait_until(lambda: "experience" in sources(), "it is found after 200 days")
     assert call.ok("GET", "/api/experiences/stats")["faded"] == 0

@@ -24,7 +24,7 @@ async def test_an_index_that_has_grown_is_merged_into_one_part_and_then_left_alo
     assert await store.read(parts) > 1
     await store.run_maintenance()
     assert await store.read(parts) == 1
-    assert await store.read(found) == 600
+    assert await store.read(number_of_matches) == 600
     await store.write(lambda tx: stored(tx, make_memory, 600, 700))
     await store.run_maintenance()
     assert await store.read(parts) == 2
@@ -45,7 +45,7 @@ def parts(db: sqlite3.Connection) -> int:
     return int(db.execute(query).fetchone()[0])
 
 
-def found(db: sqlite3.Connection) -> int:
+def number_of_matches(db: sqlite3.Connection) -> int:
     query = "SELECT count(*) FROM memory_fts WHERE memory_fts MATCH 'memory'"
     return int(db.execute(query).fetchone()[0])
 
@@ -61,4 +61,4 @@ async def test_an_index_that_was_merged_five_hundred_times_is_built_again(open_s
     assert was_deep or sqlite3.sqlite_version_info >= (3, 41)
     await store.run_maintenance()
     assert not await store.read(full_text.needs_rebuild)
-    assert await store.read(found) == 530
+    assert await store.read(number_of_matches) == 530

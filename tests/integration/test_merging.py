@@ -95,7 +95,7 @@ def coffee(make_memory: MakeMemory) -> tuple[Memory, Memory]:
     return older, newer
 
 
-async def told(store: AgentStore, make_memory: MakeMemory) -> None:
+async def store_both(store: AgentStore, make_memory: MakeMemory) -> None:
     """Store both, oldest first."""
     for memory in coffee(make_memory):
         await store.write(lambda tx, memory=memory: memories.insert(tx, memory))
@@ -118,7 +118,7 @@ async def test_a_merge_shows_at_once_everywhere_and_undoing_it_gives_everything_
     open_store, make_memory
 ):
     store = await open_store(now=lambda: NOW)
-    await told(store, make_memory)
+    await store_both(store, make_memory)
     before = await store.read(everything)
     assert before["tree"]["people/ana"] == before["tree"]["kitchen"] == (1, 0)
 
@@ -140,7 +140,7 @@ async def test_a_merge_shows_at_once_everywhere_and_undoing_it_gives_everything_
 
 async def test_undoing_keeps_the_edits_and_uses_that_came_after(open_store, make_memory):
     store = await open_store(now=lambda: NOW)
-    await told(store, make_memory)
+    await store_both(store, make_memory)
     kept = await merged(store)
     edits = {"text": "Ana drinks tea", "tags": ("beans", "green"), "outcome": "calm"}
     edited = msgspec.structs.replace(kept, **edits)
@@ -356,7 +356,7 @@ async def test_a_retired_memory_expires_by_itself_and_what_it_gave_stays(open_st
 async def test_a_kept_memory_that_expires_hides_none_for_ever(open_store, make_memory):
     clock = [NOW]
     store = await open_store(now=lambda: clock[0])
-    await told(store, make_memory)
+    await store_both(store, make_memory)
     kept = await merged(store)
     expiring = msgspec.structs.replace(kept, expires_at=NOW + 10)
     await store.write(lambda tx: memories.replace(tx, kept, expiring))
@@ -370,7 +370,7 @@ async def test_a_kept_memory_that_expires_hides_none_for_ever(open_store, make_m
 
 async def test_what_comes_back_is_filed_again_where_its_category_has_gone(open_store, make_memory):
     store = await open_store(now=lambda: NOW)
-    await told(store, make_memory)
+    await store_both(store, make_memory)
     await merged(store)
 
     def prune(tx: Transaction) -> None:
@@ -388,7 +388,7 @@ async def test_what_comes_back_into_a_full_warm_memory_leaves_it_within_its_cap(
     open_store, make_memory
 ):
     store = await open_store(now=lambda: NOW, rules=CROWDED)
-    await told(store, make_memory)
+    await store_both(store, make_memory)
     await merged(store)
     await store.write(
         lambda tx: [memories.insert(tx, make_memory(n)) for n in range(3, 60)] and None
@@ -463,7 +463,7 @@ async def linked(
 ) -> dict[str, Any]:
     """A closed memory with two merges in a chain and a contradiction; what can be seen of it."""
     store = await open_store(place, now=lambda: NOW, rules=CROWDED)
-    await told(store, make_memory)
+    await store_both(store, make_memory)
     for number in range(3, 30):
         text = f"The code of door {number // 2} is {number}"
         memory = make_memory(number, text=text, created_at=NOW - 60 + number)

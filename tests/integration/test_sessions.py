@@ -226,14 +226,14 @@ def test_replay_tells_chunks_that_moved_changed_or_went(call: Any, shared_daemon
     asked = {"query": "what does the crane lift", "session": key}
     call.ok("POST", "/api/files/search", asked)
 
-    def told() -> set[str]:
+    def changes_shown() -> set[str]:
         call.ok("POST", "/api/files/sync")
         return set(changes(call, key).values())
 
-    assert told() == {"same"}
+    assert changes_shown() == {"same"}
     _written(call, shared_daemon, "crane.md", f"\n\n{text}")
-    assert told() == {"moved"}
+    assert changes_shown() == {"moved"}
     _written(call, shared_daemon, "crane.md", text.replace("five", "six"))
-    assert told() == {"changed"}
+    assert changes_shown() == {"changed"}
     (Path(shared_daemon.state) / "agents" / call.agent / "memory" / "crane.md").unlink()
-    assert told() == {"gone"}
+    assert changes_shown() == {"gone"}

@@ -61,14 +61,14 @@ def test_the_preset_of_the_configuration_ranks_unless_a_call_gives_weights(tuned
     call.store("old lantern", created_at=time.time() - 30 * DAY, importance=0.9)
     call.store("new lantern", importance=0.9)
 
-    def asked(**options: Any) -> list[float]:
+    def relevances(**options: Any) -> list[float]:
         body = {"query": "lantern", "reinforce": False} | options
         return [hit["relevance"] for hit in call.ok("POST", "/api/recall", body)["results"]]
 
-    assert asked() == asked(preset="scalyclaw")
-    assert asked(preset="tinyclaw") != asked()
+    assert relevances() == relevances(preset="scalyclaw")
+    assert relevances(preset="tinyclaw") != relevances()
     weights = {"match": 0.6, "recency": 0.2, "importance": 0.2}
-    assert asked(weights=weights) not in (asked(), asked(preset="tinyclaw"))
+    assert relevances(weights=weights) not in (relevances(), relevances(preset="tinyclaw"))
 
 
 @pytest.mark.parametrize("preset", [None, "scalyclaw", "tinyclaw"])

@@ -100,7 +100,7 @@ async def test_an_entry_of_each_section_is_removed_and_undone(daemon, client):
             await term.press("d")
             await term.confirm("remove")
             await term.until(lambda: name not in str(state(client)), f"{name} is gone")  # noqa: B023
-            await term.settled()
+            await term.wait_until_drawn()
             await term.undo()
             await term.until(lambda: state(client) == before, f"{name} is as before")
 

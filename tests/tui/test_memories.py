@@ -305,6 +305,6 @@ async def test_the_text_has_most_of_its_row_at_every_width(daemon, client, width
         assert (table.size.width if table.lines == 2 else room) > width / 2
         await term.press("/")
         await term.pilot.press(*"barge", "enter")
-        await term.settled()
+        await term.wait_until_drawn()
         [room] = [room for column, room in table._laid_out() if column.label == "Text"]
         assert (table.size.width if table.lines == 2 else room) > width / 2

@@ -28,7 +28,7 @@ def paths(client: Client) -> set[str]:
 async def choose(term: Terminal, path: str) -> None:
     """Put the cursor on a category."""
     await term.until(lambda: term.view.table.select(path), f"{path} is there")
-    await term.settled()
+    await term.wait_until_drawn()
 
 
 async def test_categories_are_shown_with_counts_and_limits(daemon, client):

@@ -21,12 +21,12 @@ from thermocline.daemon.llm.model import (
 RULE = "the rule"
 
 
-def asked(*parts: Part) -> ModelQuestion:
+def model_question(*parts: Part) -> ModelQuestion:
     return ModelQuestion("distil", "the instructions", parts, 100, 0.0)
 
 
 def lines(quoting: Quoting, *parts: Part) -> list[str]:
-    return quoting.messages(asked(*parts), RULE)[1].content.split("\n")
+    return quoting.messages(model_question(*parts), RULE)[1].content.split("\n")
 
 
 def test_data_stands_between_two_lines_with_the_same_marker():
@@ -52,8 +52,8 @@ def test_a_marker_that_stands_in_the_text_is_not_used():
 def test_what_stays_the_same_comes_first_and_in_the_same_words():
     quoting = Quoting()
     tree, question = Part("tree", "a\nb", stable=True), Part("question", "where?")
-    first = quoting.messages(asked(question, tree), RULE)[1].content
-    second = quoting.messages(asked(Part("question", "when?"), tree), RULE)[1].content
+    first = quoting.messages(model_question(question, tree), RULE)[1].content
+    second = quoting.messages(model_question(Part("question", "when?"), tree), RULE)[1].content
     head = first.partition("[question")[0]
     assert head.startswith("[tree ")
     assert second.startswith(head)
@@ -71,7 +71,7 @@ def test_words_of_our_own_go_without_a_marker():
 
 
 def test_the_instructions_end_with_the_rule_and_hold_no_marker():
-    system, given_ = Quoting().messages(asked(Part("note", "x")), RULE)
+    system, given_ = Quoting().messages(model_question(Part("note", "x")), RULE)
     assert system.role == "system"
     assert system.content == "the instructions\n\nthe rule"
     assert given_.role == "user"
@@ -92,7 +92,7 @@ def test_ordinary_brackets_stay_as_they_are():
 @given(st.lists(st.tuples(st.text(), st.booleans()), min_size=1, max_size=4))
 def test_no_text_ends_its_own_quotation(texts):
     parts = [Part("note", text, stable=stable) for text, stable in texts]
-    written = Quoting().messages(asked(*parts), RULE)[1].content
+    written = Quoting().messages(model_question(*parts), RULE)[1].content
     ends = re.findall(r"(?m)^\[end of note ([0-9a-f]{16})\]$", written)
     assert len(ends) >= len(parts)
     for marker in set(ends):

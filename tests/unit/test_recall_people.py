@@ -29,13 +29,13 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 
 
-def said(number: int, actor: str) -> Memory:
+def turn_of(number: int, actor: str) -> Memory:
     return Memory(id=f"m{number}", text="hello", actor=actor, created_at=NOW, updated_at=NOW)
 
 
 @pytest.fixture
 def db(remembered: Callable[..., sqlite3.Connection]) -> sqlite3.Connection:
-    return remembered(said(number, name) for number, name in enumerate(NAMES))
+    return remembered(turn_of(number, name) for number, name in enumerate(NAMES))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -47,12 +47,12 @@ def test_names_that_are_looked_up_say_the_same_as_all_names(db, words, blank):
 
 
 def test_a_person_among_thousands_is_known(remembered):
-    db = remembered(said(number, f"Guest{number:04}") for number in range(2000))
+    db = remembered(turn_of(number, f"Guest{number:04}") for number in range(2000))
     assert names.named_in(db, "what did guest1999 say?") == ["Guest1999"]
 
 
 def test_of_many_with_one_first_name_few_are_looked_at(remembered):
-    db = remembered(said(number, f"user {number}") for number in range(2000))
+    db = remembered(turn_of(number, f"user {number}") for number in range(2000))
     assert set(names.named_in(db, "did user 77 call?")) == {"user 0", "user 999", "user 77"}
     assert parse("did user 77 call?", NOW, people=names.named_in(db, "user 77")).people == (
         "user 77",
@@ -60,7 +60,7 @@ def test_of_many_with_one_first_name_few_are_looked_at(remembered):
 
 
 def test_a_name_goes_with_the_last_that_its_person_said(remembered):
-    db = remembered([said(1, "Ann"), said(2, "Ann"), said(3, "Bo")])
+    db = remembered([turn_of(1, "Ann"), turn_of(2, "Ann"), turn_of(3, "Bo")])
     tx = Transaction(db, now=NOW, device="d", rules=Rules(), clock=HybridClock(lambda: NOW))
     memories.forget(tx, "m1")
     assert names.named_in(db, "Ann and Bo") == ["Ann", "Bo"]

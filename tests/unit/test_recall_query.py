@@ -50,7 +50,7 @@ def index():
 
 
 @pytest.fixture(scope="module")
-def found(index):
+def finds(index):
     """Whether a query finds a text that alone is in the index."""
 
     def matches(query: Query, text: str) -> bool:
@@ -182,8 +182,8 @@ def test_no_text_breaks_the_index(index, text):
     ways = [match_expression(texts(query), query.phrases)]
     ways += [match_expression((), (phrase,)) for phrase in (*query.phrases, *query.excluded)]
     for expression in filter(None, ways):
-        found = "SELECT rowid, bm25(memory_fts) FROM memory_fts WHERE memory_fts MATCH ?"
-        index.execute(found, (expression,)).fetchall()
+        ranked = "SELECT rowid, bm25(memory_fts) FROM memory_fts WHERE memory_fts MATCH ?"
+        index.execute(ranked, (expression,)).fetchall()
 
 
 LETTERS = st.characters(categories=["Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "No", "Mn", "Mc"])
@@ -193,12 +193,12 @@ LETTERS = st.characters(categories=["Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "N
 @example("İstanbul ǅ ß ﬁ Ǆ")
 @example("ΣΑΣ σας Ა ᎠᏵ Ⅷ")
 @example("हिन्दी ภาษาไทยก่อน ไทย")
-def test_every_word_of_a_text_finds_it_again(index, found, text):
+def test_every_word_of_a_text_finds_it_again(index, finds, text):
     words = [word for word in parse(text).words if word.term]
     assume(not any(unknown(index, word.text) for word in words))
     for word in words:
-        assert found(Query((word,)), text)
-        assert found(Query((word,), phrases=((word.text,),)), text)
+        assert finds(Query((word,)), text)
+        assert finds(Query((word,), phrases=((word.text,),)), text)
 
 
 def unknown(index, word: str) -> bool:

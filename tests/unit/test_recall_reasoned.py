@@ -39,7 +39,7 @@ def ask(db: sqlite3.Connection, text: str, *reasoned: NamedCategory, **fields: o
     return recall(db, request, Tuning())
 
 
-def found(answer: Answer) -> dict[str, str]:
+def methods_by_text(answer: Answer) -> dict[str, str]:
     return {hit.memory.text: hit.method for hit in answer.hits}
 
 
@@ -51,9 +51,9 @@ def test_a_more_relevant_category_goes_first(db):
 
 def test_the_filters_and_what_is_excluded_hold_for_them_too(db):
     assert not ask(db, "her drink", *MORNING, filters=Filters(category="projects")).hits
-    assert "Ana prefers oolong tea" not in found(ask(db, "her drink -oolong", *MORNING))
+    assert "Ana prefers oolong tea" not in methods_by_text(ask(db, "her drink -oolong", *MORNING))
 
 
 def test_a_category_that_is_gone_meanwhile_does_no_harm(db):
     answer = ask(db, "cello", NamedCategory("people/carl", 1.0, ""))
-    assert found(answer) == {"Bob plays the cello": "keyword"}
+    assert methods_by_text(answer) == {"Bob plays the cello": "keyword"}

@@ -28,7 +28,7 @@ def token(tmp_path: Path) -> Path:
     return path
 
 
-def found(token: Path) -> Account:
+def account_with(token: Path) -> Account:
     sets = ("sync.url=https://a", f"sync.token_file={token}")
     settings = load({}, sets=sets, system_file=NOWHERE).settings
     account = account_of(settings, {}, "default", token.parent)
@@ -73,7 +73,7 @@ def test_the_way_out_names_the_place_of_the_token(account, code, way_out):
 
 
 def test_a_token_that_only_its_owner_reads_is_not_exposed(token):
-    account = found(token)
+    account = account_with(token)
     assert (account.token_file, account.exposed) == (str(token), False)
     assert account.token == Secret("s3cret")
 
@@ -83,13 +83,13 @@ def test_a_token_is_exposed_where_nothing_on_the_way_keeps_others_out():
         open_token = Path(folder) / "token"
         open_token.write_text("s3cret")
         open_token.chmod(0o644)
-        assert not found(open_token).exposed
+        assert not account_with(open_token).exposed
         Path(folder).chmod(0o755)
-        assert found(open_token).exposed == all(
+        assert account_with(open_token).exposed == all(
             path.stat().st_mode & 0o001 for path in Path(folder).parents
         )
         open_token.chmod(0o640)
-        assert not found(open_token).exposed
+        assert not account_with(open_token).exposed
 
 
 def test_a_place_of_the_token_that_cannot_be_looked_at_is_told_with_the_way_out(

@@ -41,7 +41,7 @@ class Buffer:
     def read(self, most: int = 10_000) -> bool:
         return conversations.mark_processed(self.tx, "c", conversations.unread(self.db, "c", most))
 
-    def kept(self) -> list[str]:
+    def buffered(self) -> list[str]:
         return [turn.text for turn in conversations.buffered(self.db, "c")]
 
     def state(self) -> Conversation | None:
@@ -63,7 +63,7 @@ def test_of_a_long_conversation_its_ends_are_kept_and_of_a_long_turn_its_beginni
     for number in range(30):
         buffer.hear(*(f"{number}.{n} {'x' * 3_000}" for n in range(10)))
         buffer.read(1_000_000)
-    kept = buffer.kept()
+    kept = buffer.buffered()
     assert len(kept) == 120
     assert kept[0].startswith("0.0 ")
     assert kept[-1].startswith("29.9 ")
@@ -79,7 +79,7 @@ def test_an_entry_is_kept_until_it_is_written_and_what_came_meanwhile_begins_ano
     assert not conversations.keep_entry(buffer.tx, "c", "{}", seen_to=seen_to), "it goes on"
     buffer.read()
     assert conversations.keep_entry(buffer.tx, "c", "{}", seen_to=seen_to + 1)
-    assert buffer.kept() == []
+    assert buffer.buffered() == []
     buffer.hear("three")
     conversations.entry_written(buffer.tx, "c")
     state = buffer.state()
