@@ -46,57 +46,35 @@ def deep(levels: int) -> Any:
 # Fields: those of a memory beside its text, the status, and the field that the error names.
 
 FIELDS: list[tuple[dict[str, Any], int, str]] = [
-    *(({"text": text}, 400, "text") for text in ("", "\n\t", "\u2003", "a\0b", 7, None, ["x"])),
-    *(({"text": text}, 413, "text") for text in ("x" * 65_537, "é" * 32_769)),
-    *(
-        ({"importance": given}, 400, "importance")
-        for given in (-1, -0.001, 11, 1.001, True, "0.5", None, [])
-    ),
-    *(
-        ({"category": given}, 400, "category")
-        for given in ("../..", "./a", "", "/", "a//b", "a\0b", "a\\b", "_schema", 7, None)
-    ),
-    *(({"category": given}, 413, "category") for given in ("c" * 65, "/".join(["c" * 60] * 4))),
-    *(({"event": given}, 400, "event") for given in (" ", 1)),
-    *(({"type": given}, 400, "type") for given in ("vague", "")),
-    ({"subject": "a\0"}, 400, "subject"),
+    *(({"text": text}, 400, "text") for text in ("", "a\0b", 7, None)),
+    ({"text": "é" * 32_769}, 413, "text"),
+    *(({"importance": given}, 400, "importance") for given in (-1, True, "0.5", None)),
+    *(({"category": given}, 400, "category") for given in ("../..", "", 7)),
+    ({"category": "/".join(["c" * 60] * 4)}, 413, "category"),
+    ({"type": "vague"}, 400, "type"),
     ({"tags": "a,b"}, 400, "tags"),
     ({"tags": ["t" * 65]}, 413, "tags[0]"),
-    ({"tags": ["a", "b\0"]}, 400, "tags[1]"),
-    ({"tags": [str(n) for n in range(33)]}, 400, "tags"),
     ({"tags": ["a", 1]}, 400, "tags[1]"),
-    *(({"position": given}, 400, "position") for given in (-1, 1.5, "1", 2**53 + 1)),
-    ({"metadata": {"urls": "x"}}, 400, "metadata.urls"),
+    *(({"position": given}, 400, "position") for given in (-1, 2**53 + 1)),
     ({"metadata": {"urls": ["u" * 2049]}}, 413, "metadata.urls[0]"),
-    ({"metadata": {"paths": [str(n) for n in range(65)]}}, 400, "metadata.paths"),
     ({"data": "d" * 65_600}, 413, "data"),
-    *(
-        ({"expires": given}, 400, "expires")
-        for given in ("yesterday", "0s", -5, 1_000_000_000, "2001-01-01", True, "9" * 15 + "y")
-    ),
-    ({"ttl": "7 fortnights"}, 400, "ttl"),
+    *(({"expires": given}, 400, "expires") for given in ("yesterday", -5, True)),
     ({"expires": "7d", "ttl": "7d"}, 400, "ttl"),
-    *(
-        ({"created_at": given}, 400, "created_at")
-        for given in ("no time", -1, 1_700_000_000_000, None)
-    ),
-    ({"subject": "s" * 501}, 413, "subject"),
-    ({"outcome": "s" * 4001}, 413, "outcome"),
-    ({"event": "s" * 65}, 413, "event"),
-    *(({name: "s" * 201}, 413, name) for name in ("source", "actor", "group")),
+    ({"created_at": 1_700_000_000_000}, 400, "created_at"),
+    *(({name: "s" * 4001}, 413, name) for name in ("subject", "outcome", "event", "source")),
     # Fields that a caller cannot give, or gives twice.
-    *(({name: "x"}, 400, name) for name in ("id", "score", "clock", "writer", "Text", "content")),
+    *(({name: "x"}, 400, name) for name in ("id", "score", "writer", "Text", "content")),
 ]
 
 
-@pytest.mark.parametrize(("fields", "status", "field"), FIELDS, ids=lambda value: str(value)[:40])
-def test_a_field_that_is_wrong_is_named(call, fields, status, field):
-    memory = {"text": "x", **fields}
-    refused = call("POST", "/api/memory", memory).refusal()
-    assert refused == (status, CODES[status], field)
-    batch = {"memories": [{"text": "good"}, memory]}
-    refused = call("POST", "/api/memory/batch", batch).refusal()
-    assert refused == (status, CODES[status], f"memories[1].{field}")
+def test_a_field_that_is_wrong_is_named(call):
+    for fields, status, field in FIELDS:
+        memory = {"text": "x", **fields}
+        refused = call("POST", "/api/memory", memory).refusal()
+        assert refused == (status, CODES[status], field)
+        batch = {"memories": [{"text": "good"}, memory]}
+        refused = call("POST", "/api/memory/batch", batch).refusal()
+        assert refused == (status, CODES[status], f"memories[1].{field}")
 
 
 def test_content_has_the_limits_of_a_text_and_another_scale_of_importance(call):
@@ -126,37 +104,20 @@ def test_an_unknown_field_is_refused_in_every_body(call):
 
 
 SURROGATES: list[tuple[str, str, bytes]] = [
-    *(
-        ("POST", "/api/memory", body)
-        for body in (
-            rb'{"text": "half \ud800 of a pair"}',
-            rb'{"text": "the wrong way \udc00\ud800 round"}',
-            rb'{"content": "\udfff"}',
-            rb'{"text": "x", "tags": ["\ud800"]}',
-            rb'{"text": "x", "source": "\uDBFF"}',
-            rb'{"text": "x", "expires": "\ud800"}',
-            rb'{"text": "x", "data": {"\ud800": 1}}',
-            rb'{"text": "x", "metadata": {"urls": ["\ud800"]}}',
-            rb'{"text": "x", "\ud800": 1}',
-            rb'{"\ud800": 1, "\ud800": 2}',
-            rb'"\ud800"',
-        )
-    ),
+    ("POST", "/api/memory", rb'{"text": "the wrong way \udc00\ud800 round"}'),
+    ("POST", "/api/memory", rb'{"text": "x", "data": {"\ud800": 1}}'),
+    ("POST", "/api/memory", rb'{"text": "x", "\ud800": 1}'),
+    ("POST", "/api/memory", rb'"\ud800"'),
     ("POST", "/api/memory/batch", rb'{"memories": [{"text": "good"}, {"text": "\ud800"}]}'),
     ("POST", "/api/recall", rb'{"query": "\ud800"}'),
-    ("POST", "/api/recall", rb'{"query": "x", "category": "\ud800"}'),
-    ("POST", "/api/recall", rb'{"query": "x", "since": "\ud800"}'),
-    ("POST", "/api/metadata", rb'{"text": "https://a.example.com/\ud800"}'),
     ("PUT", "/api/kv/k", rb'{"value": "\ud800"}'),
-    ("PUT", "/api/tree", rb'{"path": "a", "desc": "\ud800"}'),
     ("PUT", "/api/hot/identity", rb'{"\ud800": "x"}'),
-    ("PUT", "/api/memory/abcd", rb'{"merged_into": "\ud800"}'),
 ]
 
 
-@pytest.mark.parametrize(("method", "target", "body"), SURROGATES)
-def test_half_of_a_surrogate_pair_is_refused_wherever_it_stands(call, method, target, body):
-    assert call(method, target, raw=body).refusal()[:2] == (400, "invalid")
+def test_half_of_a_surrogate_pair_is_refused_wherever_it_stands(call):
+    for method, target, body in SURROGATES:
+        assert call(method, target, raw=body).refusal()[:2] == (400, "invalid")
 
 
 def test_the_field_with_half_of_a_surrogate_pair_is_named(call):
@@ -174,15 +135,12 @@ def test_a_whole_surrogate_pair_is_one_character(call):
     call.ok("DELETE", f"/api/memory/{stored['id']}")
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_a_body_that_is_no_json_is_refused(call):
+    for body in [
         b"\xff", b'{"text": "\xed\xa0\x80"}', b'{"text": "\xc3"}',
         b"", b" ", b"{", b"nonsense", b"{'text': 1}", b'{"text": "x"} x', b"\0", b'{"text": "x",}',
-    ],
-)  # fmt: skip
-def test_a_body_that_is_no_json_is_refused(call, body):
-    assert call("POST", "/api/memory", raw=body).refusal() == (400, "invalid", None)
+    ]:  # fmt: skip
+        assert call("POST", "/api/memory", raw=body).refusal() == (400, "invalid", None)
 
 
 @pytest.mark.parametrize("body", [b"null", b"[]", b'"x"', b"1", b"true", b"[[]]"])
@@ -193,18 +151,15 @@ def test_json_of_another_shape_is_refused(call, target, body):
     assert call("POST", target, raw=body).refusal()[:2] == (400, "invalid")
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_ten_thousand_levels_of_json_are_refused(call):
+    for body in [
         b"[" * DEEP,
         b"[" * DEEP + b"]" * DEEP,
         b'{"a":' * DEEP + b"1" + b"}" * DEEP,
         b'{"text": "x", "data": ' + b"[" * DEEP + b"]" * DEEP + b"}",
-    ],
-)
-def test_ten_thousand_levels_of_json_are_refused(call, body):
-    for method, target in (("POST", "/api/memory"), ("PUT", "/api/hot/identity")):
-        assert call(method, target, raw=body).refusal()[:2] == (400, "invalid")
+    ]:
+        for method, target in (("POST", "/api/memory"), ("PUT", "/api/hot/identity")):
+            assert call(method, target, raw=body).refusal()[:2] == (400, "invalid")
 
 
 def test_nested_data_is_either_refused_or_can_be_read_back(call, eventually):
@@ -226,46 +181,48 @@ def pending(call: Any) -> bool:
     return bool(call.ok("GET", "/api/status")["agents"][call.agent]["state_files_pending"])
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_a_key_named_twice_is_refused(call):
+    for body in [
         b'{"text": "one", "text": "two"}',
         b'{"text": "one", "te\\u0078t": "two"}',
         b'{"text": "x", "data": {"a": 1, "a": 2}}',
         b'{"memories": [], "memories": [{"text": "x"}]}',
-    ],
-)
-def test_a_key_named_twice_is_refused(call, body):
-    status, code, field = call("POST", "/api/memory", raw=body).refusal()
-    assert (status, code) == (400, "invalid")
-    assert field in {"text", "a", "memories"}
+    ]:
+        status, code, field = call("POST", "/api/memory", raw=body).refusal()
+        assert (status, code) == (400, "invalid")
+        assert field in {"text", "a", "memories"}
 
 
-@pytest.mark.parametrize(
-    "number",
-    [b"NaN", b"Infinity", b"-Infinity", b"1e999", b"-1e999", b"9" * 30, b"9" * 400, b"9" * 5000],
-    ids=lambda number: number[:9].decode(),
-)
-def test_numbers_that_nothing_can_hold_are_refused_everywhere(call, number):
-    for name in (b"importance", b"created_at", b"expires", b"position", b"data"):
-        body = b'{"text": "x", "%s": %s}' % (name, number)
-        assert call("POST", "/api/memory", raw=body).refusal()[:2] == (400, "invalid")
-    weights = b'{"query": "x", "weights": {"match": %s}}' % number
-    assert call("POST", "/api/recall", raw=weights).refusal()[:2] == (400, "invalid")
+def test_numbers_that_nothing_can_hold_are_refused_everywhere(call):
+    for number in [
+        b"NaN",
+        b"Infinity",
+        b"-Infinity",
+        b"1e999",
+        b"-1e999",
+        b"9" * 30,
+        b"9" * 400,
+        b"9" * 5000,
+    ]:
+        for name in (b"importance", b"created_at", b"expires", b"position", b"data"):
+            body = b'{"text": "x", "%s": %s}' % (name, number)
+            assert call("POST", "/api/memory", raw=body).refusal()[:2] == (400, "invalid")
+        weights = b'{"query": "x", "weights": {"match": %s}}' % number
+        assert call("POST", "/api/recall", raw=weights).refusal()[:2] == (400, "invalid")
 
 
 # Agents and ids
 
 
-@pytest.mark.parametrize("agent", ["../x", "a/b", "a b", "x" * 65, ".", "é", "a\tb", "*", "a,b"])
-def test_an_agent_id_that_names_no_folder_is_refused(call, agent):
-    target = f"/api/memory?agent={quote(agent, safe='')}"
-    refused = call("POST", target, {"text": "x"}, headers={"X-Agent": agent})
-    assert refused.refusal() == (400, "invalid", "agent")
-    refused = call("POST", "/api/memory", {"text": "x"}, headers={"X-Agent": agent})
-    assert refused.refusal() == (400, "invalid", "agent")
-    alone = f"{target}&agent={quote(agent, safe='')}"
-    assert call("POST", alone, {"text": "x"}).refusal()[1:] == ("invalid", "agent")
+def test_an_agent_id_that_names_no_folder_is_refused(call):
+    for agent in ["../x", "a/b", "a b", "x" * 65, ".", "é", "a\tb", "*", "a,b"]:
+        target = f"/api/memory?agent={quote(agent, safe='')}"
+        refused = call("POST", target, {"text": "x"}, headers={"X-Agent": agent})
+        assert refused.refusal() == (400, "invalid", "agent")
+        refused = call("POST", "/api/memory", {"text": "x"}, headers={"X-Agent": agent})
+        assert refused.refusal() == (400, "invalid", "agent")
+        alone = f"{target}&agent={quote(agent, safe='')}"
+        assert call("POST", alone, {"text": "x"}).refusal()[1:] == ("invalid", "agent")
 
 
 @pytest.mark.parametrize("target", ["/api/memory?agent=", "/api/memory?agent"])
@@ -384,70 +341,49 @@ QUERIES = [
     *(
         (f"/api/memory?{query}", query.partition("=")[0] or None)
         for query in (
-            "limit=0", "limit=-1", "limit=abc", "limit=", "limit=501", "limit=1.5", "limit=1e3",
-            f"limit={'9' * 30}", "limit=5&limit=6", "offset=-1", "offset=x", "offset=10000001",
-            "order=sideways", "order=", "tier=boiling", "archived=maybe", "since=whenever",
-            "until=-1", "min_importance=x", "min_importance=nan", "min_importance=inf",
-            "min_importance=-1", "min_importance=11", "category=", "category=..", "category=%00",
-            "unknown=1", "Limit=1", "=",
+            "limit=0", "limit=abc", "limit=501", f"limit={'9' * 30}", "limit=5&limit=6",
+            "offset=10000001", "order=sideways", "tier=boiling", "archived=maybe", "until=-1",
+            "min_importance=nan", "category=..", "category=%00", "unknown=1", "Limit=1", "=",
         )
     ),
     ("/api/memory?type=vague", "type[0]"),
-    ("/api/memory?include=everything", "include[0]"),
     ("/api/recall", "query"),
-    ("/api/recall?query=x&limit=0", "limit"),
     ("/api/recall?query=x&limit=101", "limit"),
-    ("/api/recall?query=x&mode=dream", "mode"),
-    ("/api/recall?query=x&explain=perhaps", "explain"),
     ("/api/recall?query=x&weights=1", "weights"),
     ("/api/recall?query=" + "x" * 8000 + "&query=y", "query"),
-    ("/api/memory/search", "q"),
-    ("/api/memory/search?q=x&topK=0", "top_k"),
     ("/api/memory/search?q=x&topK=101", "top_k"),
     ("/api/memory/search?q=x&topk=1", "topk"),
-    ("/api/memory/search?q=x&type=fact", "type[0]"),
-    ("/api/cold?limit=501", "limit"),
-    ("/api/cold?offset=-1", "offset"),
     ("/api/kv?limit=0", "limit"),
     ("/api/events?kinds=x", "kinds"),
-    *(
-        (f"/api/{path}?x=1", "x")
-        for path in ("hot", "status", "openapi.json", "tree/text", "memory/abcd")
-    ),
+    *((f"/api/{path}?x=1", "x") for path in ("hot", "openapi.json", "tree/text", "memory/abcd")),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("target", "field"), QUERIES, ids=lambda value: str(value)[:60])
-def test_a_parameter_that_is_wrong_is_named(call, target, field):
-    assert call("GET", target).refusal() == (400, "invalid", field)
+def test_a_parameter_that_is_wrong_is_named(call):
+    for target, field in QUERIES:
+        assert call("GET", target).refusal() == (400, "invalid", field)
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
+def test_a_recall_that_asks_for_the_impossible_is_refused(call):
+    for more in [
         {"query": None}, {"query": 1}, {"query": "x" * 8193}, {"limit": 0}, {"limit": 101},
         {"limit": "5"}, {"limit": True}, {"types": ["fact"]}, {"types": "semantic"},
         {"category": "../.."}, {"weights": {"match": -1}}, {"weights": {"match": 101}},
         {"weights": {"match": 0, "recency": 0, "importance": 0}}, {"weights": {"match": "1"}},
         {"mode": "magic"}, {"since": "soon"}, {"until": True},
-    ],
-)  # fmt: skip
-def test_a_recall_that_asks_for_the_impossible_is_refused(call, more):
-    assert call("POST", "/api/recall", {"query": "x", **more}).refusal()[:2] == (400, "invalid")
+    ]:  # fmt: skip
+        assert call("POST", "/api/recall", {"query": "x", **more}).refusal()[:2] == (400, "invalid")
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
+def test_no_query_breaks_recall(call):
+    for query in [
         "", " ", '"', '""', "'; DROP TABLE memories; --", "a AND", "NEAR(a b, 1)",
         "* ^ - + : ( ) { }", "text:x", "\0", "x\0y", "%", "\u202e\u200b", "a" * 8192,
         " ".join("abcdefghij"[n % 10] + str(n) for n in range(1500)), "世" * 2000, "\U0010ffff",
-    ],
-)  # fmt: skip
-def test_no_query_breaks_recall(call, query):
-    found = call.ok("POST", "/api/recall", {"query": query})
-    assert found["results"] == []
-    assert found["why"]
+    ]:  # fmt: skip
+        found = call.ok("POST", "/api/recall", {"query": query})
+        assert found["results"] == []
+        assert found["why"]
 
 
 # Paths and methods
@@ -493,17 +429,17 @@ def test_what_a_path_takes_instead_is_told(call):
     assert "GET" in refused.body["error"]["message"]
 
 
-@pytest.mark.parametrize("part", ["%FF", "%ED%A0%80", "%C3%28", "%C0%AE%C0%AE"])
-def test_a_path_that_is_no_utf8_is_refused(call, part):
-    assert call("PUT", f"/api/kv/{part}", {"value": "v"}).refusal()[:2] == (400, "invalid")
-    assert call("GET", f"/api/memory/{part}").refusal()[:2] == (400, "invalid")
+def test_a_path_that_is_no_utf8_is_refused(call):
+    for part in ["%FF", "%ED%A0%80", "%C3%28", "%C0%AE%C0%AE"]:
+        assert call("PUT", f"/api/kv/{part}", {"value": "v"}).refusal()[:2] == (400, "invalid")
+        assert call("GET", f"/api/memory/{part}").refusal()[:2] == (400, "invalid")
 
 
-@pytest.mark.parametrize("query", ["%", "%%%", "%zz", "a=%", "%FF=%FF", "&&&", "limit=%31%"])
-def test_nonsense_in_a_query_is_refused_or_does_nothing(call, query):
-    answered = call("GET", f"/api/memory?{query}")
-    assert answered.status in {200, 400}
-    assert query == "&&&" or answered.refusal()[1] == "invalid"
+def test_nonsense_in_a_query_is_refused_or_does_nothing(call):
+    for query in ["%", "%%%", "%zz", "a=%", "%FF=%FF", "&&&", "limit=%31%"]:
+        answered = call("GET", f"/api/memory?{query}")
+        assert answered.status in {200, 400}
+        assert query == "&&&" or answered.refusal()[1] == "invalid"
 
 
 def test_raw_bytes_in_a_path_get_an_error_in_json(wire):
@@ -513,26 +449,29 @@ def test_raw_bytes_in_a_path_get_an_error_in_json(wire):
         assert connection.answer().refusal()[0] in {400, 404}
 
 
-@pytest.mark.parametrize(
-    ("key", "status"),
-    [("%00", 400), ("a%00b", 400), ("%20", 400), ("k" * 257, 413), ("%F0%9F%98%80" * 257, 413)],
-)
-def test_a_key_that_cannot_be_stored_is_refused(call, key, status):
-    refused = call("PUT", f"/api/kv/{key}", {"value": "v"})
-    assert refused.refusal() == (status, "too_large" if status == 413 else "invalid", "key")
+def test_a_key_that_cannot_be_stored_is_refused(call):
+    for key, status in [
+        ("%00", 400),
+        ("a%00b", 400),
+        ("%20", 400),
+        ("k" * 257, 413),
+        ("%F0%9F%98%80" * 257, 413),
+    ]:
+        refused = call("PUT", f"/api/kv/{key}", {"value": "v"})
+        assert refused.refusal() == (status, "too_large" if status == 413 else "invalid", "key")
 
 
-@pytest.mark.parametrize("value", [None, 1, True, ["x"], {"a": 1}, "x\0", "v" * 65_537])
-def test_a_value_that_is_no_text_is_refused(call, value):
-    assert call("PUT", "/api/kv/k", {"value": value}).refusal()[2] == "value"
+def test_a_value_that_is_no_text_is_refused(call):
+    for value in [None, 1, True, ["x"], {"a": 1}, "x\0", "v" * 65_537]:
+        assert call("PUT", "/api/kv/k", {"value": value}).refusal()[2] == "value"
 
 
-@pytest.mark.parametrize("event_id", ["x", "-1", "1.5", "²", "٣", "9" * 40, ""])
-def test_a_last_event_id_that_is_no_number_is_refused(wire, event_id):
-    connection = wire()
-    head = f"GET /api/events HTTP/1.1\r\nHost: x\r\nLast-Event-ID: {event_id}\r\n\r\n"
-    connection.send(head.encode())
-    assert connection.answer().refusal()[:2] == (400, "invalid")
+def test_a_last_event_id_that_is_no_number_is_refused(wire):
+    for event_id in ["x", "-1", "1.5", "²", "٣", "9" * 40, ""]:
+        connection = wire()
+        head = f"GET /api/events HTTP/1.1\r\nHost: x\r\nLast-Event-ID: {event_id}\r\n\r\n"
+        connection.send(head.encode())
+        assert connection.answer().refusal()[:2] == (400, "invalid")
 
 
 # The wire
@@ -545,9 +484,8 @@ def begin(call: Any) -> bytes:
     return REQUEST % call.agent.encode()
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
+def test_what_is_no_http_gets_an_error_in_json(wire):
+    for data in [
         b"\r\n\r\nnonsense\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 32 + b"\r\n\r\n",
         b"GET\r\n\r\n",
@@ -558,18 +496,15 @@ def begin(call: Any) -> bytes:
         b'{"text": "just JSON"}\n',
         b"\0" * 100,
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    ],
-)
-def test_what_is_no_http_gets_an_error_in_json(wire, data):
-    connection = wire()
-    connection.send(data)
-    assert connection.answer().refusal()[:2] == (400, "invalid")
-    assert connection.closed()
+    ]:
+        connection = wire()
+        connection.send(data)
+        assert connection.answer().refusal()[:2] == (400, "invalid")
+        assert connection.closed()
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
+def test_a_length_that_makes_no_sense_is_refused(call, wire):
+    for headers in [
         b"Content-Length: nonsense\r\n",
         b"Content-Length: -1\r\n",
         b"Content-Length: 5\r\nContent-Length: 6\r\n",
@@ -578,28 +513,23 @@ def test_what_is_no_http_gets_an_error_in_json(wire, data):
         b"Transfer-Encoding: nonsense\r\n",
         b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
         b"Transfer-Encoding: chunked, nonsense\r\n",
-    ],
-)
-def test_a_length_that_makes_no_sense_is_refused(call, wire, headers):
-    connection = wire()
-    connection.send(begin(call) + headers + b"\r\n" + b'{"text":"x"}')
-    assert connection.answer().refusal()[:2] == (400, "invalid")
-    assert connection.closed()
+    ]:
+        connection = wire()
+        connection.send(begin(call) + headers + b"\r\n" + b'{"text":"x"}')
+        assert connection.answer().refusal()[:2] == (400, "invalid")
+        assert connection.closed()
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_chunks_that_make_no_sense_are_refused(call, wire):
+    for body in [
         b"zz\r\nx",
         b"-5\r\nhello\r\n0\r\n\r\n",
         b"5\r\nhelloworld\r\n0\r\n\r\n",
         b"F" * 20 + b"\r\nx",
-    ],
-)
-def test_chunks_that_make_no_sense_are_refused(call, wire, body):
-    connection = wire()
-    connection.send(begin(call) + b"Transfer-Encoding: chunked\r\n\r\n" + body)
-    assert connection.answer().refusal()[:2] == (400, "invalid")
+    ]:
+        connection = wire()
+        connection.send(begin(call) + b"Transfer-Encoding: chunked\r\n\r\n" + body)
+        assert connection.answer().refusal()[:2] == (400, "invalid")
 
 
 def test_a_chunked_body_is_a_body_like_any_other(call, wire):
@@ -618,12 +548,12 @@ def test_a_chunked_body_beyond_the_limit_is_refused(call, wire):
     assert connection.answer().refusal() == (413, "too_large", None)
 
 
-@pytest.mark.parametrize("size", [1_048_577, 2_000_000, 40_000_000])
-def test_a_body_over_the_limit_is_refused(call, wire, size):
-    connection = wire()
-    connection.send(begin(call) + b"Content-Length: %d\r\n\r\n" % size)
-    connection.send(b" " * size)
-    assert connection.answer().refusal() == (413, "too_large", None)
+def test_a_body_over_the_limit_is_refused(call, wire):
+    for size in [1_048_577, 2_000_000, 40_000_000]:
+        connection = wire()
+        connection.send(begin(call) + b"Content-Length: %d\r\n\r\n" % size)
+        connection.send(b" " * size)
+        assert connection.answer().refusal() == (413, "too_large", None)
 
 
 def test_a_body_at_the_limit_is_read(call):
@@ -632,13 +562,13 @@ def test_a_body_at_the_limit_is_read(call):
     assert refused.refusal() == (400, "invalid", "category")
 
 
-@pytest.mark.parametrize("encoding", [b"gzip", b"deflate", b"br", b"nonsense"])
-def test_a_body_that_is_not_compressed_as_it_says_is_refused(call, wire, encoding):
-    connection = wire()
-    connection.send(
-        begin(call) + b"Content-Encoding: %s\r\nContent-Length: 4\r\n\r\nabcd" % encoding
-    )
-    assert connection.answer().refusal()[:2] == (400, "invalid")
+def test_a_body_that_is_not_compressed_as_it_says_is_refused(call, wire):
+    for encoding in [b"gzip", b"deflate", b"br", b"nonsense"]:
+        connection = wire()
+        connection.send(
+            begin(call) + b"Content-Encoding: %s\r\nContent-Length: 4\r\n\r\nabcd" % encoding
+        )
+        assert connection.answer().refusal()[:2] == (400, "invalid")
 
 
 def test_a_small_body_that_unpacks_beyond_the_limit_is_refused(call, wire):
@@ -649,9 +579,8 @@ def test_a_small_body_that_unpacks_beyond_the_limit_is_refused(call, wire):
     assert connection.answer().refusal()[:2] in {(413, "too_large"), (400, "invalid")}
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
+def test_a_head_that_is_too_large_is_refused(wire):
+    for head in [
         b"GET /api/status HTTP/1.1\r\nX: " + b"a" * 9000 + b"\r\n\r\n",
         b"GET /api/status HTTP/1.1\r\n"
         + b"".join(b"X%d: a\r\n" % n for n in range(2000))
@@ -659,16 +588,13 @@ def test_a_small_body_that_unpacks_beyond_the_limit_is_refused(call, wire):
         b"GET /api/memory?url=" + b"a" * 9000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
         b"GET /api/status HTTP/1.1\r\n" + b"a" * 100_000,
         b"a" * 1_000_000,
-    ],
-    ids=["field", "number", "line", "name", "no-line"],
-)
-def test_a_head_that_is_too_large_is_refused(wire, head):
-    connection = wire()
-    connection.send(head)
-    refused = connection.answer()
-    assert refused.refusal()[:2] in {(431, "too_large"), (400, "invalid")}
-    if b"HTTP" in head:
-        assert refused.refusal()[:2] == (431, "too_large")
+    ]:
+        connection = wire()
+        connection.send(head)
+        refused = connection.answer()
+        assert refused.refusal()[:2] in {(431, "too_large"), (400, "invalid")}
+        if b"HTTP" in head:
+            assert refused.refusal()[:2] == (431, "too_large")
 
 
 def test_a_body_cut_off_half_way_stores_nothing(call, wire, eventually):

@@ -86,20 +86,6 @@ def test_a_span_of_time_is_a_filter(shelf):
     assert names(shelf, since=edge, until=edge) == set()
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"tier": "tepid"}, {"preset": "other"}, {"mode": "magic"}, {"include": ["dead"]},
-        {"min_importance": 2}, {"max_tokens": 0}, {"limit": 0}, {"limit": 101}, {"now": "soon"},
-        {"weights": {"match": 0, "recency": 0, "importance": 0}}, {"weights": {"luck": 1}},
-    ],
-)  # fmt: skip
-def test_what_makes_no_sense_is_refused(call, wrong):
-    call.store("x")
-    answered = call("POST", "/api/recall", {"query": "x"} | wrong)
-    assert answered.refusal()[:2] == (400, "invalid")
-
-
 def test_merged_memories_answer_only_if_they_are_included(call):
     old, new = call.store("the lantern is lit"), call.store("the lantern is lit at night")
     call.ok("POST", f"/api/memory/{old['id']}/merge", {"into": new["id"]})

@@ -12,9 +12,8 @@ from thermocline.tui.text import masked, part_of, plain, span
 from thermocline.tui.views.settings import fault, value_of
 
 
-@pytest.mark.parametrize(
-    ("stored", "shown"),
-    [
+def test_nothing_stored_acts_on_the_terminal():
+    for stored, shown in [
         ("plain text, é 漢 🙂", "plain text, é 漢 🙂"),
         ("\x1b[31mred\x07", "\\x1b[31mred\\x07"),
         ("\x9b31m", "\\x9b31m"),
@@ -23,30 +22,25 @@ from thermocline.tui.views.settings import fault, value_of
         ("zero\u200bwidth\ufeff", "zero\\u200bwidth\\ufeff"),
         ("tag\U000e0041", "tag\\U000e0041"),
         ("half \ud83d", "half \\ud83d"),
-    ],
-)
-def test_nothing_stored_acts_on_the_terminal(stored, shown):
-    assert plain(stored) == shown
+    ]:
+        assert plain(stored) == shown
 
 
 def test_a_line_feed_is_kept_where_there_are_lines():
     assert plain("a\nb\x1b", keep="\n") == "a\nb\\x1b"
 
 
-@pytest.mark.parametrize(
-    "secret",
-    [
+def test_secrets_are_masked():
+    for secret in [
         "sk-proj-abcdefghijklmnop0123456789",
         "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
         "AKIAIOSFODNN7EXAMPLE",
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcdefgh",
         "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----",
-    ],
-)
-def test_secrets_are_masked(secret):
-    shown = masked(f"the key {secret} is new")
-    assert secret not in shown
-    assert shown.startswith("the key ••••••••")
+    ]:
+        shown = masked(f"the key {secret} is new")
+        assert secret not in shown
+        assert shown.startswith("the key ••••••••")
 
 
 def test_passwords_in_addresses_and_after_their_name_are_masked():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import string
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,18 +64,18 @@ def test_headings_in_code_cut_nothing():
     assert len(chunks_of("- item\n\n  ```\n  # not\n  ```\n")) == 1
 
 
-@pytest.mark.parametrize("kind", ["fence", "table", "nested"])
-def test_code_and_tables_that_fit_stay_whole(kind):
-    rows = [f"| row {number} | value |" for number in range(40)]
-    block = {
-        "fence": "```\n" + "\n".join(f"line {number}" for number in range(100)) + "\n```",
-        "table": "\n".join(["| a | b |", "|---|---|", *rows]),
-        "nested": "- an item\n\n  ```\n" + "\n".join("  run it" for _ in range(80)) + "\n  ```",
-    }[kind]
-    before = " ".join(f"Sentence {number} is about the weather." for number in range(60))
-    text = f"# A\n\n{before}\n\n{block}\n\nAfter it. {before}\n"
-    whole = block.split("\n\n", 1)[-1].strip() if kind == "nested" else block
-    assert any(whole in one.text for one in chunks_of(text))
+def test_code_and_tables_that_fit_stay_whole():
+    for kind in ["fence", "table", "nested"]:
+        rows = [f"| row {number} | value |" for number in range(40)]
+        block = {
+            "fence": "```\n" + "\n".join(f"line {number}" for number in range(100)) + "\n```",
+            "table": "\n".join(["| a | b |", "|---|---|", *rows]),
+            "nested": "- an item\n\n  ```\n" + "\n".join("  run it" for _ in range(80)) + "\n  ```",
+        }[kind]
+        before = " ".join(f"Sentence {number} is about the weather." for number in range(60))
+        text = f"# A\n\n{before}\n\n{block}\n\nAfter it. {before}\n"
+        whole = block.split("\n\n", 1)[-1].strip() if kind == "nested" else block
+        assert any(whole in one.text for one in chunks_of(text))
 
 
 def test_code_that_does_not_fit_is_cut_at_lines():
@@ -115,9 +114,9 @@ def test_a_plain_text_has_no_headings():
     assert [(one.heading, one.first, one.last) for one in found.chunks] == [("", 1, 4)]
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "   ", "\ufeff", "---\n---\n"])
-def test_a_text_that_says_nothing_has_no_chunks(text):
-    assert chunks_of(text) == []
+def test_a_text_that_says_nothing_has_no_chunks():
+    for text in ["", "\n\n", "   ", "\ufeff", "---\n---\n"]:
+        assert chunks_of(text) == []
 
 
 _PIECES = st.lists(

@@ -41,17 +41,17 @@ def run(*words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize(("words", "verb", "rest"), [
-    (["store", "x"], "store", ["x"]),
-    (["--json", "store", "--text", "x"], "store", ["--json", "--text", "x"]),
-    (["--agent-id", "list", "get", "id"], "get", ["--agent-id", "list", "id"]),
-    (["--socket=/a", "--agent", "b", "hot"], "hot", ["--socket=/a", "--agent", "b"]),
-    (["--help"], None, ["--help"]),
-    (["--socket"], None, ["--socket"]),
-    ([], None, []),
-])  # fmt: skip
-def test_the_verb_is_found_among_the_options(words, verb, rest):
-    assert split(words) == (verb, rest)
+def test_the_verb_is_found_among_the_options():
+    for words, verb, rest in [
+        (["store", "x"], "store", ["x"]),
+        (["--json", "store", "--text", "x"], "store", ["--json", "--text", "x"]),
+        (["--agent-id", "list", "get", "id"], "get", ["--agent-id", "list", "id"]),
+        (["--socket=/a", "--agent", "b", "hot"], "hot", ["--socket=/a", "--agent", "b"]),
+        (["--help"], None, ["--help"]),
+        (["--socket"], None, ["--socket"]),
+        ([], None, []),
+    ]:  # fmt: skip
+        assert split(words) == (verb, rest)
 
 
 @pytest.mark.parametrize("verb", ASKING)
@@ -238,9 +238,9 @@ def test_a_result_that_cannot_be_written_is_an_error():
     assert b"cannot write the result" in done.stderr
 
 
-@pytest.mark.parametrize("text", ["0.5", "1", "-3", "1e-3"])
-def test_numbers_are_read(text):
-    assert number("--x", text) == float(text)
+def test_numbers_are_read():
+    for text in ["0.5", "1", "-3", "1e-3"]:
+        assert number("--x", text) == float(text)
 
 
 def test_json_keeps_its_value():

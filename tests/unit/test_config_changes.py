@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from thermocline.daemon.config import Settings, load
 from thermocline.daemon.config.live import changed, running
 from thermocline.daemon.config.settings import AT_START
@@ -21,9 +19,8 @@ def test_the_same_settings_are_no_change():
     assert changed(settings(), settings()) == ((), ())
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_most_keys_take_effect_while_the_daemon_runs():
+    for text in [
         "hot.max_bytes=1000",
         "warm.max_kb=9",
         "scoring.half_life_days=9",
@@ -44,17 +41,14 @@ def test_the_same_settings_are_no_change():
         "llm.timeouts.tree=9",
         "llm.daily_cost=0.5",
         "access.users.bob=read",
-    ],
-)
-def test_most_keys_take_effect_while_the_daemon_runs(text):
-    old, new = settings(), settings(text)
-    assert changed(old, new) == ((text.partition("=")[0],), ())
-    assert running(old, new) == new
+    ]:
+        old, new = settings(), settings(text)
+        assert changed(old, new) == ((text.partition("=")[0],), ())
+        assert running(old, new) == new
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_is_bound_or_opened_at_the_start_needs_a_restart():
+    for text in [
         "agent_id=other",
         "socket.path=/run/x.sock",
         "socket.mode=0600",
@@ -64,12 +58,10 @@ def test_most_keys_take_effect_while_the_daemon_runs(text):
         "store.readers_per_agent=9",
         "store.cache_kb=99",
         "sync.device_name=desk",
-    ],
-)
-def test_what_is_bound_or_opened_at_the_start_needs_a_restart(text):
-    old, new = settings(), settings(text)
-    assert changed(old, new) == ((), (text.partition("=")[0],))
-    assert running(old, new) == old
+    ]:
+        old, new = settings(), settings(text)
+        assert changed(old, new) == ((), (text.partition("=")[0],))
+        assert running(old, new) == old
 
 
 def test_both_kinds_in_one_change_are_kept_apart():

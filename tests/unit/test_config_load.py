@@ -204,9 +204,8 @@ def test_each_layer_wins_over_those_below_it_key_by_key(env, tmp_path):
     assert loaded.origins["warm.max_kb"] == "default"
 
 
-@pytest.mark.parametrize(
-    ("env", "expected"),
-    [
+def test_the_environment_says_where_the_layers_are():
+    for env, expected in [
         ({}, ["/etc/sys.json"]),
         ({"HOME": "/h"}, ["/etc/sys.json", "/h/.config/thermocline/config.json"]),
         ({"HOME": "/h", "XDG_CONFIG_HOME": "/x"}, ["/etc/sys.json", "/x/thermocline/config.json"]),
@@ -216,10 +215,8 @@ def test_each_layer_wins_over_those_below_it_key_by_key(env, tmp_path):
         ),
         ({"CONFIGURATION_DIRECTORY": "/a:/b"}, ["/a/config.json"]),
         ({"CONFIGURATION_DIRECTORY": ""}, ["/etc/sys.json"]),
-    ],
-)
-def test_the_environment_says_where_the_layers_are(env, expected):
-    assert [str(file) for file in layer_files(env, None, Path("/etc/sys.json"))] == expected
+    ]:
+        assert [str(file) for file in layer_files(env, None, Path("/etc/sys.json"))] == expected
 
 
 def test_a_given_file_is_remembered_by_its_absolute_path():

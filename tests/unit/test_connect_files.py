@@ -37,25 +37,22 @@ def test_a_member_is_set_and_removed_among_comments():
     assert all(comment in removed for comment in ("// mine", "// nice", "// keep", "/* servers */"))
 
 
-@pytest.mark.parametrize(
-    ("text", "path"),
-    [
+def test_what_was_set_is_found_and_what_is_removed_again_is_gone():
+    for text, path in [
         ("", ("a", "b")),
         ("{}", ("a",)),
         ("{ }\n", ("a", "b")),
         ('{"a": 1}', ("b",)),
         ('{\n\t"a": {\n\t\t"x": 1\n\t}\n}\n', ("a", "b")),
         ('{"a": {"x": "}, // no comment"}} // end', ("a", "b")),
-    ],
-)
-def test_what_was_set_is_found_and_what_is_removed_again_is_gone(text, path):
-    changed = jsonc.put(text, path, ENTRY)
-    found = jsonc.load(changed)
-    for key in path:
-        found = found[key]
-    assert found == ENTRY
-    assert jsonc.put(changed, path, ENTRY) == changed
-    assert jsonc.load(jsonc.remove(changed, path)) == jsonc.load(text)
+    ]:
+        changed = jsonc.put(text, path, ENTRY)
+        found = jsonc.load(changed)
+        for key in path:
+            found = found[key]
+        assert found == ENTRY
+        assert jsonc.put(changed, path, ENTRY) == changed
+        assert jsonc.load(jsonc.remove(changed, path)) == jsonc.load(text)
 
 
 def test_a_file_keeps_its_indentation():
@@ -88,12 +85,10 @@ def test_any_document_takes_a_member_and_gives_it_back(document, key, value, ste
     }
 
 
-@pytest.mark.parametrize(
-    "text", ["{", "[1", '{"a" 1}', '{"a": }', "{'a': 1}", "{} {}", '{"a": 1 2}']
-)
-def test_what_is_not_json_is_refused_with_its_line(text):
-    with pytest.raises(jsonc.Malformed, match="line 1 is not valid JSON"):
-        jsonc.load(text)
+def test_what_is_not_json_is_refused_with_its_line():
+    for text in ["{", "[1", '{"a" 1}', '{"a": }', "{'a': 1}", "{} {}", '{"a": 1 2}']:
+        with pytest.raises(jsonc.Malformed, match="line 1 is not valid JSON"):
+            jsonc.load(text)
 
 
 def test_a_path_through_a_value_that_is_no_object_is_refused():
@@ -101,13 +96,10 @@ def test_a_path_through_a_value_that_is_no_object_is_refused():
         jsonc.put('{"a": 1}', ("a", "b"), 2)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ['{ // see {\n  "a": 1\n}\n', '{ // c\n "a": 1}', '{\n  "b": [1], // {\n  "a": 1}'],
-)
-def test_a_removal_beside_a_comment_does_not_leave_a_broken_file(text):
-    kept = {key: value for key, value in jsonc.load(text).items() if key != "a"}
-    assert jsonc.load(jsonc.remove(text, ("a",))) == kept
+def test_a_removal_beside_a_comment_does_not_leave_a_broken_file():
+    for text in ['{ // see {\n  "a": 1\n}\n', '{ // c\n "a": 1}', '{\n  "b": [1], // {\n  "a": 1}']:
+        kept = {key: value for key, value in jsonc.load(text).items() if key != "a"}
+        assert jsonc.load(jsonc.remove(text, ("a",))) == kept
 
 
 def test_a_key_with_an_invalid_escape_is_named_with_its_line():
@@ -140,17 +132,14 @@ def test_a_table_is_set_and_removed_and_the_rest_keeps_every_byte():
     assert toml.remove('[a]\nb = "c"\n\n[a.d]\ne = 1\n', "a") == ""
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_form_that_cannot_take_a_table_is_refused():
+    for text in [
         'mcp_servers = { other = { command = "x" } }\n',
         "mcp_servers = []\n",
         '[[mcp_servers]]\ncommand = "x"\n',
-    ],
-)
-def test_a_form_that_cannot_take_a_table_is_refused(text):
-    with pytest.raises(toml.CannotEdit, match="by hand"):
-        toml.put(text, "mcp_servers.thermocline", ENTRY)
+    ]:
+        with pytest.raises(toml.CannotEdit, match="by hand"):
+            toml.put(text, "mcp_servers.thermocline", ENTRY)
 
 
 def test_a_table_whose_name_is_quoted_is_the_same_table():

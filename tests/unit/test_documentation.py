@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-import pytest
 import reference
 import site_pages
 
@@ -193,38 +192,35 @@ WITHOUT_OPTION = {
 }
 
 
-@pytest.mark.parametrize(
-    ("verb", "request_type"),
-    [
+def test_every_field_of_a_request_has_an_option():
+    for verb, request_type in [
         ("store", schemas.memory.NewMemory),
         ("list", schemas.memory.ListQuery),
         ("retrieve", schemas.recall.RecallBody),
-    ],
-)
-def test_every_field_of_a_request_has_an_option(verb, request_type):
-    options = {option.field for option in load(verb).options()}
-    assert {*request_type.__struct_fields__} - options == WITHOUT_OPTION[verb]
+    ]:
+        options = {option.field for option in load(verb).options()}
+        assert {*request_type.__struct_fields__} - options == WITHOUT_OPTION[verb]
 
 
 FORMS = [(verb, form) for verb in VERBS for form in load(verb).forms if isinstance(form.call, str)]
 
 
-@pytest.mark.parametrize(("verb", "form"), FORMS, ids=lambda value: getattr(value, "usage", value))
-def test_the_options_of_a_form_are_fields_of_its_request(verb, form):
-    method, path = str(form.call).split()
-    (operation,) = [each for each in OPERATIONS if (each.method, each.path) == (method, path)]
-    request = operation.body if method in ("POST", "PUT") else operation.query
-    types = get_type_hints(request) if request else {}
-    for option in load(verb).options():
-        word = not option.flags and any(option.values[-1] in each for each in form.words)
-        chosen = option.flags and (form.options is None or option.field in form.options)
-        if not (word or chosen) or option.field in {"socket", "agent", "json", "help"}:
-            continue
-        if option.field in operation.parts:
-            continue
-        assert option.field in types, option.declared
-        if option.choices and (names := {*_literals(types[option.field])}):
-            assert {*option.choices} == names
+def test_the_options_of_a_form_are_fields_of_its_request():
+    for verb, form in FORMS:
+        method, path = str(form.call).split()
+        (operation,) = [each for each in OPERATIONS if (each.method, each.path) == (method, path)]
+        request = operation.body if method in ("POST", "PUT") else operation.query
+        types = get_type_hints(request) if request else {}
+        for option in load(verb).options():
+            word = not option.flags and any(option.values[-1] in each for each in form.words)
+            chosen = option.flags and (form.options is None or option.field in form.options)
+            if not (word or chosen) or option.field in {"socket", "agent", "json", "help"}:
+                continue
+            if option.field in operation.parts:
+                continue
+            assert option.field in types, option.declared
+            if option.choices and (names := {*_literals(types[option.field])}):
+                assert {*option.choices} == names
 
 
 def _literals(hint: Any) -> Iterator[Any]:

@@ -7,8 +7,6 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-import pytest
-
 from thermocline.daemon.language.comparison import find_duplicates, repeats
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store.similar import said_already
@@ -37,9 +35,8 @@ def test_what_tidying_would_merge_is_not_stored_a_second_time(remembered):
         assert said_already(remembered([stored("a", older, 1.0)]), stored("b", newer, 2.0))
 
 
-@pytest.mark.parametrize(
-    "pair",
-    [
+def test_words_that_change_places_change_what_is_said():
+    for pair in [
         "Tom does not smoke | Tom did not smoke",
         "Rooms 5 and 6 cost 50 and 60 | Rooms 6 and 5 cost 50 and 60",
         "Ben and Zoe got red and blue | Zoe and Ben got red and blue",
@@ -82,11 +79,9 @@ def test_what_tidying_would_merge_is_not_stored_a_second_time(remembered):
         "Under 5 kg it is free | 5 kg under it is free",
         "for Anna Tom cooks | for Tom Anna cooks",
         "Tom cooks for Anna | For Tom Anna cooks",
-    ],
-)
-def test_words_that_change_places_change_what_is_said(pair):
-    one, other = pair.split(" | ")
-    assert repeats(one, other).relation == repeats(other, one).relation == "unrelated"
+    ]:
+        one, other = pair.split(" | ")
+        assert repeats(one, other).relation == repeats(other, one).relation == "unrelated"
 
 
 def test_equal_words_of_two_events_are_two_memories():

@@ -137,42 +137,39 @@ def test_a_value_larger_than_the_state_takes_nothing_else_with_it():
     )
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "whose", "most"),
-    [
+def test_a_value_beyond_its_share_is_refused():
+    for key, value, whose, most in [
         ("identity", {"n": "x" * 1_400, "tz": "UTC"}, "'n'", "1,280"),
         ("owner_profile", {"bio": {"towns": ["x" * 700, "y" * 700]}}, "'bio'", "1,280"),
         ("project", {"name": "boat", "description": "d" * 1_300}, "the project", "1,280"),
         ("lesson", {"text": "x" * 600}, "the lesson", "512"),
         ("event", {"text": "x" * 600}, "the event", "512"),
         ("task", {"text": "x" * 600}, "the task", "512"),
-    ],
-)
-def test_a_value_beyond_its_share_is_refused(key, value, whose, most):
-    message = rf"shorten {whose}: it takes [\d,]+ bytes, and may take {most}"
-    with pytest.raises(TooLarge, match=message):
-        check_share(key, value, LIMITS)
-    check_share(key, value, limited(100_000))
+    ]:
+        message = rf"shorten {whose}: it takes [\d,]+ bytes, and may take {most}"
+        with pytest.raises(TooLarge, match=message):
+            check_share(key, value, LIMITS)
+        check_share(key, value, limited(100_000))
 
 
 def part(text):
     return re.sub(r"^\(part \d+ of \d+\) ", "", text)
 
 
-@pytest.mark.parametrize("section", ["owner_profile", "identity", "extra", "context"])
-def test_thousands_of_tiny_values_fit_and_all_are_told(section):
-    values = {f"key{i}": i for i in range(30_000)}
-    fitted = fit(HotState(**{section: values}), HotLimits())
-    kept = getattr(fitted.state, section)
-    told = {
-        pair.split(": ")[0]
-        for displaced in fitted.displaced
-        for pair in displaced.text.split(", ", 1)[1].split("; ")
-    }
-    assert size(fitted.state) <= 5120
-    assert len(kept) > 100
-    assert told | set(kept) == set(values)
-    assert len(fitted.displaced) < 2_000
+def test_thousands_of_tiny_values_fit_and_all_are_told():
+    for section in ["owner_profile", "identity", "extra", "context"]:
+        values = {f"key{i}": i for i in range(30_000)}
+        fitted = fit(HotState(**{section: values}), HotLimits())
+        kept = getattr(fitted.state, section)
+        told = {
+            pair.split(": ")[0]
+            for displaced in fitted.displaced
+            for pair in displaced.text.split(", ", 1)[1].split("; ")
+        }
+        assert size(fitted.state) <= 5120
+        assert len(kept) > 100
+        assert told | set(kept) == set(values)
+        assert len(fitted.displaced) < 2_000
 
 
 def test_thousands_of_entries_are_weighed_once_each_not_once_per_step():
@@ -184,15 +181,13 @@ def test_thousands_of_entries_are_weighed_once_each_not_once_per_step():
     assert len(fitted.displaced) + left == 20_000
 
 
-@pytest.mark.parametrize(
-    "text", ["x" * 100_000, "🙂" * 50_000, "\n\x01\x1f" * 30_000, '"' * 99_999]
-)
-def test_a_huge_text_comes_back_in_parts_that_each_fit_a_memory(text):
-    for state in (HotState(lessons=(lesson(text),)), HotState(owner_profile={"bio": text})):
-        fitted = fit(state, HotLimits())
-        assert size(fitted.state) <= 5120
-        assert all(len(displaced.text.encode()) <= 65_536 for displaced in fitted.displaced)
-        assert "".join(part(displaced.text) for displaced in fitted.displaced).endswith(text)
+def test_a_huge_text_comes_back_in_parts_that_each_fit_a_memory():
+    for text in ["x" * 100_000, "🙂" * 50_000, "\n\x01\x1f" * 30_000, '"' * 99_999]:
+        for state in (HotState(lessons=(lesson(text),)), HotState(owner_profile={"bio": text})):
+            fitted = fit(state, HotLimits())
+            assert size(fitted.state) <= 5120
+            assert all(len(displaced.text.encode()) <= 65_536 for displaced in fitted.displaced)
+            assert "".join(part(displaced.text) for displaced in fitted.displaced).endswith(text)
 
 
 def test_a_displaced_entry_tells_everything_it_held():

@@ -183,9 +183,8 @@ async def test_an_answer_makes_good_for_what_was_before(world):
     assert world.failover.paused("a") is None
 
 
-@pytest.mark.parametrize(
-    ("status", "said", "code"),
-    [
+def test_every_status_has_its_meaning():
+    for status, said, code in [
         (400, "bad", "bad_request"),
         (401, "", "unauthorized"),
         (402, "", "payment"),
@@ -199,15 +198,12 @@ async def test_an_answer_makes_good_for_what_was_before(world):
         (500, "", "server"),
         (503, "", "server"),
         (529, "overloaded", "server"),
-    ],
-)
-def test_every_status_has_its_meaning(status, said, code):
-    assert of_status("m", status, said, None).code == code
+    ]:
+        assert of_status("m", status, said, None).code == code
 
 
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [
+def test_a_pause_is_read_from_seconds_or_a_date():
+    for header, seconds in [
         (None, None),
         ("7", 7.0),
         ("0.5", 0.5),
@@ -216,10 +212,8 @@ def test_every_status_has_its_meaning(status, said, code):
         ("nan", None),
         ("soon", None),
         ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0),
-    ],
-)
-def test_a_pause_is_read_from_seconds_or_a_date(header, seconds):
-    assert pause_of(header) == seconds
+    ]:
+        assert pause_of(header) == seconds
 
 
 def test_no_key_is_part_of_a_message():

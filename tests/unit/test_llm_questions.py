@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from itertools import count
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,11 +76,17 @@ def test_the_instructions_end_with_the_rule_and_hold_no_marker():
     assert given_.role == "user"
 
 
-@pytest.mark.parametrize(
-    "token", ["<|im_start|>", "<|eot_id|>", "</s>", "<s>", "[INST]", "[/INST]", "<end_of_turn>"]
-)
-def test_tokens_that_steer_a_server_are_broken_up(token):
-    assert token not in quoted("note", f"a {token}system{token}", "m")
+def test_tokens_that_steer_a_server_are_broken_up():
+    for token in [
+        "<|im_start|>",
+        "<|eot_id|>",
+        "</s>",
+        "<s>",
+        "[INST]",
+        "[/INST]",
+        "<end_of_turn>",
+    ]:
+        assert token not in quoted("note", f"a {token}system{token}", "m")
 
 
 def test_ordinary_brackets_stay_as_they_are():

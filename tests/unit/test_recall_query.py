@@ -77,9 +77,8 @@ def ask(text: str) -> Query:
     return parse(text, NOW, dt.UTC, PEOPLE)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_the_words_of_a_query_are_those_that_tell():
+    for text, words in [
         ("What is the name of the boat?", ("boat",)),
         ("What is the Garden like? A garden!", ("garden", "like")),
         ("boat Boat BOAT", ("boat",)),
@@ -93,35 +92,31 @@ def ask(text: str) -> Query:
         ("Straße", ("straße",)),
         ("boat AND mast OR NOT sail*", ("boat", "mast", "sail")),
         ('"quoted" text:x', ("quoted", "text", "x")),
-    ],
-)
-def test_the_words_of_a_query_are_those_that_tell(text, words):
-    assert parse(text).telling == words
-    assert parse(text).empty == (not words)
+    ]:
+        assert parse(text).telling == words
+        assert parse(text).empty == (not words)
 
 
 def test_a_lone_character_of_a_script_in_pairs_stands_for_the_pairs_that_begin_with_it():
     assert match_expression(("山", "x", "ab")) == '"山"* OR "x" OR "ab"'
 
 
-@pytest.mark.parametrize(
-    "text",
-    ['"dark mode"', "“dark mode”", "«dark mode»", "»dark mode«", "„dark mode“", "„dark mode”",
-     "「dark mode」", "『dark mode』", "＂dark mode＂"],
-)  # fmt: skip
-def test_a_phrase_may_stand_in_any_quotation_marks(text):
-    query = parse(f"editor {text}")
-    assert query.phrases == (("dark", "mode"),)
-    assert set(query.telling) == {"editor", "dark", "mode"}
+def test_a_phrase_may_stand_in_any_quotation_marks():
+    for text in [
+        '"dark mode"', "“dark mode”", "«dark mode»", "»dark mode«", "„dark mode“", "„dark mode”",
+        "「dark mode」", "『dark mode』", "＂dark mode＂",
+    ]:  # fmt: skip
+        query = parse(f"editor {text}")
+        assert query.phrases == (("dark", "mode"),)
+        assert set(query.telling) == {"editor", "dark", "mode"}
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["state-of-the-art", "-5 degrees", "--force", "ls -l", "ls -la", "tea - green", "tea -", "-",
-     "a–b", "2020-2023", "x=-y1z"],
-)  # fmt: skip
-def test_a_dash_that_excludes_nothing_is_no_exclusion(text):
-    assert parse(text).excluded == ()
+def test_a_dash_that_excludes_nothing_is_no_exclusion():
+    for text in [
+        "state-of-the-art", "-5 degrees", "--force", "ls -l", "ls -la", "tea - green", "tea -", "-",
+        "a–b", "2020-2023", "x=-y1z",
+    ]:  # fmt: skip
+        assert parse(text).excluded == ()
 
 
 def test_a_dash_before_a_compound_excludes_it_whole():
@@ -130,9 +125,8 @@ def test_a_dash_before_a_compound_excludes_it_whole():
     assert parse("чай -зелёный").excluded == (("зелёный",),)
 
 
-@pytest.mark.parametrize(
-    ("text", "people"),
-    [
+def test_people_are_known_by_their_full_name_or_a_first_name_that_is_theirs_alone():
+    for text, people in [
         ("john smith and John Doe", ("John Smith", "John Doe")),
         ("what did John buy", ()),
         ("josé called, jose came", ("José",)),
@@ -144,10 +138,8 @@ def test_a_dash_before_a_compound_excludes_it_whole():
         ("田中さんはどこ", ("田中さん",)),
         ("bot 7 broke", ("bot-7",)),
         ("a bot broke", ()),
-    ],
-)
-def test_people_are_known_by_their_full_name_or_a_first_name_that_is_theirs_alone(text, people):
-    assert ask(text).people == people
+    ]:
+        assert ask(text).people == people
 
 
 def test_no_date_reaches_across_what_was_taken_out():

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,20 +22,29 @@ def test_the_share_of_the_words_that_stand_in_the_path_or_the_description_counts
     assert relevance(Node(desc=""), "one two garden") == 0.333
 
 
-@pytest.mark.parametrize(
-    ("warm", "cold", "weight"),
-    [(0, 0, 1.0), (3, 0, 1.3), (0, 7, 1.07), (2, 5, 1.25), (10, 0, 2.0), (40, 900, 2.0)],
-)
-def test_memories_add_weight_up_to_double(warm, cold, weight):
-    assert relevance(Node(desc="", warm_count=warm, cold_count=cold)) == weight
+def test_memories_add_weight_up_to_double():
+    for warm, cold, weight in [
+        (0, 0, 1.0),
+        (3, 0, 1.3),
+        (0, 7, 1.07),
+        (2, 5, 1.25),
+        (10, 0, 2.0),
+        (40, 900, 2.0),
+    ]:
+        assert relevance(Node(desc="", warm_count=warm, cold_count=cold)) == weight
 
 
-@pytest.mark.parametrize(
-    ("days", "factor"),
-    [(-3, 1.5), (0, 1.5), (6.99, 1.5), (7, 1.2), (29.99, 1.2), (30, 1.0), (900, 1.0)],
-)
-def test_a_category_that_was_used_of_late_leads(days, factor):
-    assert relevance(Node(desc="", last_access=NOW - days * DAY)) == factor
+def test_a_category_that_was_used_of_late_leads():
+    for days, factor in [
+        (-3, 1.5),
+        (0, 1.5),
+        (6.99, 1.5),
+        (7, 1.2),
+        (29.99, 1.2),
+        (30, 1.0),
+        (900, 1.0),
+    ]:
+        assert relevance(Node(desc="", last_access=NOW - days * DAY)) == factor
 
 
 def test_a_word_is_found_in_any_form_and_beside_any_punctuation():

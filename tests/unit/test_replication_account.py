@@ -36,9 +36,8 @@ def account_with(token: Path) -> Account:
     return account
 
 
-@pytest.mark.parametrize(
-    ("account", "code", "way_out"),
-    [
+def test_the_way_out_names_the_place_of_the_token():
+    for account, code, way_out in [
         (
             Account("https://a", Secret("t"), "sync.url", "/etc/token"),
             "unauthorized",
@@ -66,10 +65,8 @@ def account_with(token: Path) -> Account:
         ),
         (Account("https://a", Secret("t"), "sync.url"), "offline", None),
         (Account("file:/a", None, "sync.url"), "forbidden", None),
-    ],
-)
-def test_the_way_out_names_the_place_of_the_token(account, code, way_out):
-    assert account.way_out(code) == way_out
+    ]:
+        assert account.way_out(code) == way_out
 
 
 def test_a_token_that_only_its_owner_reads_is_not_exposed(token):

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import pytest
-
 from thermocline.daemon.memory.agent_files import belongs, copy_path
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_a_text_below_the_folder_belongs_to_the_memory():
+    for path in [
         "memory/2026-03-01.md",
         "memory/skills/tea/SKILL.MD",
         "memory/episodes.jsonl",
         "memory/ça et là/Tagebuch.markdown",
         "memory/x.txt",
-    ],
-)
-def test_a_text_below_the_folder_belongs_to_the_memory(path):
-    assert belongs(path)
+    ]:
+        assert belongs(path)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_what_is_none_of_the_memorys_does_not():
+    for path in [
         "memory",
         "memory/",
         "note.md",
@@ -43,10 +37,8 @@ def test_a_text_below_the_folder_belongs_to_the_memory(path):
         "memory/" + "x" * 260 + ".md",
         "memory/" + "x/" * 600 + "y.md",
         "memory/\udcff.md",
-    ],
-)
-def test_what_is_none_of_the_memorys_does_not(path):
-    assert not belongs(path)
+    ]:
+        assert not belongs(path)
 
 
 def test_the_name_of_a_copy_tells_whose_it_is_and_is_always_usable():
