@@ -41,15 +41,6 @@ def test_the_size_is_that_of_compact_json_and_within_the_cap(call):
     assert "lesson 0 " not in compact
 
 
-def test_a_lesson_that_gave_way_is_still_recalled(call):
-    for number in range(30):
-        text = f"lesson about topic{number}"
-        call.ok("PUT", "/api/hot/lesson", {"text": text, "importance": number / 30})
-    assert "topic0" not in json.dumps(state(call)["critical_lessons"])
-    texts = [hit["text"] for hit in call.ok("POST", "/api/recall", {"query": "topic0"})["results"]]
-    assert any("topic0" in text for text in texts)
-
-
 def test_a_full_state_loses_entries_of_the_largest_list(call):
     for number in range(8):
         call.ok("PUT", "/api/hot/lesson", {"text": f"lesson {number} {'l' * 60}"})
@@ -125,20 +116,13 @@ def test_entries_are_removed_by_name_or_text(call):
     [
         ("nothing", {"text": "x"}, "key"),
         ("identity", "Alex", "identity"),
-        ("identity", ["Alex"], "identity"),
         ("identity", {"": "x"}, "identity"),
-        ("identity", {"n" * 1000: "x"}, "identity"),
         ("lesson", {"category": "x"}, "text"),
-        ("lesson", {"text": " "}, "text"),
-        ("lesson", {"text": 7}, "text"),
         ("lesson", {"text": "x", "importance": 2}, "importance"),
-        ("lesson", {"text": "x", "importance": "high"}, "importance"),
-        ("lesson", {"text": "x", "category": "../.."}, "category"),
         ("event", {"text": "x", "timestamp": "soon"}, "timestamp"),
-        ("task", {"text": "x", "status": 1}, "status"),
         ("project", {"status": "active"}, "name"),
-        ("project", {"name": ""}, "name"),
         ("identity", {"big": "x" * 20_000}, "identity"),
+        ("lesson", {"text": "owl " * 1500, "importance": 0.9}, "lesson"),
     ],
 )
 def test_a_value_of_the_wrong_shape_changes_nothing(call, key, value, field):
@@ -172,31 +156,6 @@ def test_the_markdown_is_what_memory_md_holds(call, shared_daemon):
     assert rebuilt["output"] == str(file)
     assert 0 < rebuilt["size_bytes"] <= rebuilt["max_bytes"]
     assert "save often – immer" in file.read_text()
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("identity", {"agent_name": "Ada", "creature": "owl " * 1500}),
-        ("owner_profile", {"bio": {"towns": ["Kiel", "owl " * 1500]}}),
-        ("owner_profile", {"numbers": list(range(1500))}),
-        ("project", {"name": "Boat", "description": "owl " * 1500}),
-        ("task", {"text": "owl " * 1500}),
-        ("event", {"text": "owl " * 1500}),
-        ("lesson", {"text": "owl " * 1500, "importance": 0.9}),
-    ],
-)
-def test_a_value_of_6_kb_is_refused_and_changes_nothing(call, key, value):
-    call.ok("PUT", "/api/hot/lesson", {"text": "save often"})
-    before = state(call)
-    refused = call("PUT", f"/api/hot/{key}", value)
-    assert refused.refusal() == (413, "too_large", key)
-    assert "kv set" in refused.text
-    assert state(call) == before
-
-
-def test_an_ordinary_update_has_no_warning(call):
-    assert call.ok("PUT", "/api/hot/task", {"text": "buy tea"}) == {"updated": "task"}
 
 
 def test_lessons_come_in_evoclaws_order_the_most_important_first(call):

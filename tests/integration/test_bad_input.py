@@ -736,7 +736,7 @@ def test_an_idle_connection_is_closed(hasty, wire):
 
 def test_a_caller_that_does_not_read_its_answers_is_cut_off(hasty, wire, calls_of, eventually):
     call = calls_of(hasty, "slow")
-    for _ in range(8):
+    for _ in range(2):
         call.ok("POST", "/api/memory/batch", {"memories": [{"text": "x" * 60_000}] * 16})
     connection = wire(hasty.socket)
     for _ in range(4):

@@ -157,7 +157,7 @@ def test_no_block_is_larger_than_its_budget(project):
 
 
 def test_the_budget_is_used_and_kept_whatever_the_size_of_the_memory(project):
-    for begin in range(0, 2_000, 500):
+    for begin in range(0, 1_000, 500):
         some = [{"text": f"heron deploy {begin + n} went well"} for n in range(500)]
         project.ok("POST", "/api/memory/batch", {"memories": some})
     for tokens in (500, 2_000, 8_000):

@@ -143,7 +143,7 @@ class Notes(RuleBasedStateMachine):
 
 
 QUICK = settings(
-    max_examples=30,
+    max_examples=12,
     stateful_step_count=40,
     deadline=None,
     derandomize=True,

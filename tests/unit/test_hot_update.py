@@ -11,13 +11,6 @@ LESSON = {"text": "measure twice", "category": "craft/wood", "importance": 0.9, 
 TASK = {"text": "water plants", "status": "pending", "timestamp": 5.0, "room": "kitchen"}
 
 
-def test_named_values_are_merged_one_by_one():
-    for key, field in [("identity", "identity"), ("owner_profile",) * 2]:
-        state = update(HotState(), key, {"a": 1, "b": [2]}, NOW)
-        state = update(state, key, {"b": None, "c": {"d": True}}, NOW)
-        assert getattr(state, field) == {"a": 1, "b": None, "c": {"d": True}}
-
-
 def test_a_lesson_gets_the_defaults_of_the_format():
     state = update(HotState(), "lesson", {"text": "  rest on Sundays "}, NOW)
     assert state.lessons == (
@@ -48,23 +41,6 @@ def test_a_task_keeps_what_a_repetition_does_not_mention_but_is_open_again():
     done = {**TASK, "status": "done"}
     state = update(HotState(tasks=(done,)), "task", {"text": "water plants"}, NOW)
     assert state.tasks == ({**TASK, "timestamp": NOW},)
-
-
-def test_events_are_always_appended_even_the_same_one():
-    state = HotState()
-    for _ in range(3):
-        state = update(state, "event", {"text": "rain"}, NOW)
-    assert len(state.events) == 3
-
-
-def test_a_project_is_merged_into_the_one_of_its_name_and_is_the_newest():
-    before = HotState(projects=({"name": "boat", "status": "active"}, {"name": "house"}))
-    state = update(before, "project", {"name": "boat", "status": "done", "port": "Kiel"}, NOW)
-    assert state.projects == (
-        {"name": "house"},
-        {"name": "boat", "status": "done", "port": "Kiel"},
-    )
-    assert update(state, "project", {"name": "car"}, NOW).projects[-1] == {"name": "car"}
 
 
 def test_a_time_may_be_iso_text():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.errors import Conflict, InvalidInput, NotFound
+from thermocline.daemon.errors import Conflict, InvalidInput
 from thermocline.daemon.memory import tree as trees
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.memory.tree import Node, TreeLimits
@@ -70,17 +70,6 @@ def test_a_description_becomes_one_line_of_at_most_100_characters():
     assert tree["a"].desc == ("two lines [31m " + "x" * 85)
 
 
-def test_adding_the_root_changes_nothing():
-    assert trees.add({"a": node()}, "root", "mine", NOW, LIMITS) == {"a": node()}
-
-
-def test_a_path_that_no_tree_can_hold_is_refused():
-    for path in ["a/b/c/d/e", "", "../x", "_schema_version", "a//b"]:
-        with pytest.raises(InvalidInput) as caught:
-            trees.add({}, path, "", NOW, LIMITS)
-        assert caught.value.field == "path"
-
-
 # Removing
 
 
@@ -92,17 +81,6 @@ def test_removing_takes_what_is_below_and_leaves_namesakes():
     )
     assert set(trees.remove(tree, "/a")) == {"ab", "x", "x/a"}
     assert set(tree) == {"a", "a/b", "a/c", "ab", "x", "x/a"}
-
-
-def test_the_root_cannot_be_removed():
-    for path in ["root", "", "/", "/root/"]:
-        with pytest.raises(InvalidInput, match="root"):
-            trees.remove({"a": node()}, path)
-
-
-def test_an_unknown_category_is_not_found():
-    with pytest.raises(NotFound, match="'b'"):
-        trees.remove({"a": node()}, "b")
 
 
 def test_a_category_with_a_memory_anywhere_below_stays():
@@ -128,11 +106,6 @@ def test_a_branch_with_memories_anywhere_below_is_never_pruned():
     assert removed == ("z",)
 
 
-def test_a_category_in_use_shelters_its_idle_parents():
-    tree = {"a": Node("idle"), "a/b": node(idle_days=59)}
-    assert trees.prune(tree, NOW) == (tree, ())
-
-
 def test_idle_begins_after_60_days():
     for days, gone in [(59, False), (60, False), (60.01, True)]:
         kept, _ = trees.prune({"a": node(idle_days=days)}, NOW)
@@ -145,13 +118,6 @@ def test_the_idle_time_can_be_changed_and_a_future_access_is_not_idle():
 
 
 # Fitting
-
-
-def test_a_tree_within_its_limits_stays_as_it_is():
-    tree = grown("a/b", "c")
-    fitted = trees.fit(tree, LIMITS, NOW)
-    assert fitted.tree == tree
-    assert fitted.merges == ()
 
 
 def test_the_least_used_leaf_is_merged_and_its_counts_move_to_the_parent():
