@@ -253,77 +253,6 @@ def test_the_three_stages_shrink_and_report_their_sizes():
     assert stages("").compression_ratio == 0
 
 
-def test_the_core_summary_is_a_few_whole_words():
-    for fact, outcome, summary in [
-        ("We decided to use Postgres", "ongoing", "We decided to use Postgres"),
-        ("The build is green", "positive", "The build is green (positive)"),
-        ("The deployment to the production failed", "negative", "deployment to production"),
-        ("我们决定使用数据库和缓存系统来部署", "ongoing", "我们决定使用数据库和"),
-        ("", "ongoing", ""),
-        # Not "not on Wednesdays", nor "the new team lead started": they only explain.
-        ("the cleaner comes on Thursdays at 9 now, not on Wednesdays", "ongoing",
-         "cleaner comes on Thursdays"),
-        ("9:45 since the new team lead started", "ongoing", "9:45 since new team lead"),
-        ("Decision: split the monorepo build by package, owner Ines, until May 9", "ongoing",
-         "Decision: split monorepo build"),
-        ("On a décidé de passer à PostgreSQL 16", "ongoing", "On a décidé de passer"),
-        ("Ada moved to Los Angeles with her two dogs", "ongoing", "Ada moved to Los Angeles"),
-        ("I ran `journalctl --vacuum-size=200M` on the box", "ongoing", "I ran journalctl"),
-    ]:  # fmt: skip
-        assert core_summary(Distilled(fact=fact, outcome=outcome)) == summary
-
-
-def test_the_outcome_is_found_in_the_wording_and_its_denials():
-    for text, outcome in [
-        ("not fixed yet", "pending"),
-        ("The bug is fixed", "positive"),
-        ("The bug is not fixed", "pending"),
-        ("It doesn't work", "negative"),
-        ("It still doesn't work", "negative"),
-        ("It has never worked", "negative"),
-        ("no errors anymore", "positive"),
-        ("The server no longer crashes", "positive"),
-        ("It will be fixed tomorrow", "pending"),
-        ("I will deploy it tomorrow", "pending"),
-        ("If it is fixed we can go", "ongoing"),
-        ("Ada works at a bank", "ongoing"),
-        ("Fixed the login error", "positive"),
-        ("We got a timeout error", "negative"),
-        ("Error handling is in place", "ongoing"),
-        ("The migration failed, but we restored the backup", "positive"),
-        ("It is deployed. Now the page is down", "negative"),
-        ("Working on it", "ongoing"),
-        ("Waiting for review", "pending"),
-        ("We are not blocked any more", "positive"),
-        ("Almost done", "pending"),
-        ("The test didn't pass", "negative"),
-        ("The first try failed, so we chose another library", "ongoing"),
-        ("I like green tea", "ongoing"),
-        ("✅ all done", "positive"),
-        ("Das Problem ist noch nicht gelöst", "pending"),
-        ("Le bug est corrigé", "positive"),
-        ("no funciona", "negative"),
-        ("修复了这个错误", "positive"),
-        ("部署失败了", "negative"),
-        ("まだ直っていません", "pending"),
-        ("Это не работает", "negative"),
-        ("raised the timeout to 60 s and it works", "positive"),
-        ("If it is fixed and the tests pass we ship", "ongoing"),
-        ("The idle timeout is 60 s", "ongoing"),
-        ("p99 went down to 95 ms", "ongoing"),
-        ("All 23 devices are back", "positive"),
-        ("The headaches are back", "ongoing"),
-        ("Omar is back on Thursday", "ongoing"),
-        ("yep that was it", "positive"),
-        ("Builds now", "positive"),
-        ("I'll keep that in mind", "ongoing"),
-        ("Will do", "ongoing"),
-        ("Jetzt geht es wieder", "positive"),
-        ("改了，现在正常了", "positive"),
-    ]:
-        assert outcome_of([text]) == outcome
-
-
 def test_the_last_statement_that_tells_an_outcome_decides_and_promises_count_least():
     assert outcome_of(["It failed", "I fixed it", "It is nice"]) == "positive"
     assert outcome_of(["I fixed it", "We need to tell Ada"]) == "positive"
@@ -376,28 +305,6 @@ def test_emotions_are_those_that_somebody_feels():
 
 def test_what_agents_are_glad_of_is_nobodys_emotion():
     assert distil("User: The port is 80.\nAgent: I am thrilled and grateful!").emotion == "neutral"
-
-
-def test_people_are_told_from_other_words_with_a_capital_letter():
-    for text, names in [
-        ("my sister Zuleika said hi to Bob Marley", ("Zuleika", "Bob Marley")),
-        ("Dr. Strange met O'Brien in Paris", ("Strange", "O'Brien")),
-        ("ComfyUI works. Tried Flux today. Postgres said no", ()),
-        ("Will you go? Will said yes", ("Will",)),
-        ("I told Grace, in May, about Berlin", ("Grace",)),
-        ("Anna's phone and Jean-Luc's keys", ("Anna", "Jean-Luc")),
-        ("Deploy it on Friday. Decided in March. Linux and Windows", ()),
-        ("田中さんは東京に住んでいます", ("田中",)),
-        ("Anna and Anna Karenina", ("Anna Karenina",)),
-        ("Анна сказала, что Борис дома", ("Анна", "Борис")),
-        ("I've moved it and I'll tell them", ()),
-        ("The meeting room is called Kepler", ()),
-        ("The new hire is called Wanjiru Kamau, she starts in May", ("Wanjiru Kamau",)),
-        ("My name is Xylo Quux", ("Xylo Quux",)),
-        ("On Tuesday Alba presents it", ("Alba",)),
-        ("mein Bruder heißt Detlev", ("Detlev",)),
-    ]:
-        assert people(text) == names
 
 
 def test_a_known_person_is_found_whatever_the_name():

@@ -34,21 +34,6 @@ def test_texts_that_differ_only_in_how_they_are_written_share_their_key():
         assert exact_key(one) == exact_key(other)
 
 
-def test_texts_that_may_mean_different_things_do_not_share_their_key():
-    for one, other in [
-        ("The shop is open", "The shop is open?"),
-        ("It is 5 degrees", "It is -5 degrees"),
-        ("area 10²", "area 102"),
-        ("Uses C", "Uses C#"),
-        ("password Hunter2", "password hunter2"),
-        ("https://example.org/AbC", "https://example.org/abc"),
-        ("~/Notes", "~/notes"),
-        ("!", "..."),
-        ("1.5", "15"),
-    ]:
-        assert exact_key(one) != exact_key(other)
-
-
 @given(st.text())
 def test_the_key_of_a_key_is_the_key(text):
     assert exact_key(exact_key(text)) == exact_key(text)
