@@ -192,8 +192,8 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
         base.bus.publish(agent, event)
         if event.type == "memory.stored":
             base.minutes.count_store(agent)
-        indexes.heard(agent, event)
-        vectors.heard(agent, event)
+        indexes.on_event(agent, event)
+        vectors.on_event(agent, event)
 
     # They need one another, and are not called before all are there.
     agents = _agents(base, publish, lambda agent, kinds: replicas.changed(agent, kinds))  # noqa: PLW0108

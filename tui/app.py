@@ -142,10 +142,10 @@ class ThermoclineApp(Session):
         return next((view for view in self.query(View) if view.id == self.tab.name), None)
 
     @property
-    def settled(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether the screen shows the last snapshot."""
         view = self.view
-        return self.snapshot.status is not None and view is not None and view.settled
+        return self.snapshot.status is not None and view is not None and view.is_idle
 
     async def action_tab(self, name: str) -> None:
         """Show a tab."""

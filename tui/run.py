@@ -58,12 +58,12 @@ def screenshot(
     async def shoot(pilot: Pilot[object]) -> None:
         nonlocal answered, picture
         waited = 0.0
-        while waited < _SETTLE_SECONDS and not app.settled and not app.snapshot.trouble:
+        while waited < _SETTLE_SECONDS and not app.is_idle and not app.snapshot.trouble:
             await pilot.pause(0.05)
             waited += 0.05
         # Events come a moment after the first status.
         await pilot.pause(0.4)
-        while app.snapshot.connected and not app.settled:
+        while app.snapshot.connected and not app.is_idle:
             await pilot.pause(0.05)
         await pilot.pause()
         answered = app.snapshot.connected

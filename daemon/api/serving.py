@@ -121,7 +121,7 @@ def _inode(path: Path) -> int | None:
 
 
 def _status(start: Start, services: Services) -> str:
-    agents, problems = len(services.agents.open_stores()), len(services.problems.standing())
+    agents, problems = len(services.agents.open_stores()), len(services.problems.current())
     text = f"serving {agents} open {'agent' if agents == 1 else 'agents'} on {start.socket}"
     if problems:
         text += f"; {problems} {'problem' if problems == 1 else 'problems'}: thermocline status"

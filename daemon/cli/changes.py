@@ -28,7 +28,7 @@ _KIND: Final = (
 
 def _forget(args: Args, client: Caller) -> int:
     """Delete what is named; 1 if an id is unknown, after the others are deleted."""
-    filters = args.given("category", "query", "secrets")
+    filters = args.present("category", "query", "secrets")
     refuse(args.ids and filters, "give either IDs, or --category, --query and --secrets")
     if args.ids:
         return _forget_each(args, client)
@@ -133,7 +133,7 @@ def _unmerged(answer: Mapping[str, Any], _: Mapping[str, Any]) -> None:
 
 def _history(args: Args, client: Caller) -> Shown:
     """List versions; conflicts that a person reads here are no longer counted."""
-    answer = client.call("GET /api/history", **args.given("id", "kind", "conflicts", "limit"))
+    answer = client.call("GET /api/history", **args.present("id", "kind", "conflicts", "limit"))
     empty = "no earlier version"
     if args.conflicts:
         empty = "there are no conflicts: no two devices have changed the same field"
@@ -185,7 +185,7 @@ def _undo(args: Args, client: Caller) -> Shown:
     """Restore versions; that is an ordinary change, which can be undone."""
     refuse((args.id is None) == (args.by is None), "name a memory, or an author with --by")
     refuse(args.by is not None and args.since is None, "--by needs --since, such as --since 2h")
-    request = args.given("id", "kind", "number", "by", "since", "dry_run")
+    request = args.present("id", "kind", "number", "by", "since", "dry_run")
     undone = client.call("POST /api/undo", **request)
     would = "" if undone["done"] else "would be "
     lines = [

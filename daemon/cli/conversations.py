@@ -36,8 +36,8 @@ def _distill(args: Args, client: Caller) -> None:
         refuse(getattr(args, option) is not None and not args.store, f"--{option} needs --store")
     names = args.files or ("",)
     texts = [text_in(name) for name in args.files] if args.files else [args.text]
-    body = args.given("core_summary", "facts", "store", "category", "source")
-    body |= args.given("llm_endpoint", "max_bytes")
+    body = args.present("core_summary", "facts", "store", "category", "source")
+    body |= args.present("llm_endpoint", "max_bytes")
     if args.llm or args.rules:
         body["llm"] = bool(args.llm)
     client.timeout = PATIENT_SECONDS
@@ -85,7 +85,7 @@ def _observe(args: Args, client: Caller) -> Shown:
     refuse(args.turns and (args.later or args.end or names_model), "--turns stands alone")
     refuse(args.later and names_model, "give either --later, or --llm, --llm-endpoint and --rules")
     refuse(args.rules and (args.llm or args.llm_endpoint), "give either --rules or a model")
-    body = args.given("conversation") | messages_in(text_in(args.file))
+    body = args.present("conversation") | messages_in(text_in(args.file))
     if args.turns:
         stored = client.call("POST /api/turns", **body)
         say_skipped(stored)

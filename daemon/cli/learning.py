@@ -92,7 +92,7 @@ def _show_counts(answer: Answer, _: Answer) -> None:
 
 
 def _observe_experiences(args: Args, client: Caller) -> Shown:
-    fields = args.given("conversation") | messages_in(text_in(args.file))
+    fields = args.present("conversation") | messages_in(text_in(args.file))
     if args.user is not None:
         fields["user"] = args.user
     answer = client.call("POST /api/experiences/observe", **fields)
@@ -119,7 +119,7 @@ def _graph(args: Args, client: Caller) -> Shown:
         )  # fmt: skip
         return lambda: show(best, {})
     if changing:
-        changes: dict[str, Any] = args.given("type")
+        changes: dict[str, Any] = args.present("type")
         if args.alias or args.no_alias:
             known = client.call("GET /api/graph", entity=args.name, depth=0).get("graph")
             without = {alias.casefold() for alias in args.no_alias}

@@ -101,7 +101,7 @@ def _first_tier(importance: float) -> str:
 
 
 def _update(args: Args, client: Caller) -> Shown:
-    changes = fields_of(args) | args.given("text")
+    changes = fields_of(args) | args.present("text")
     if args.merged_into is not None:
         changes["merged_into"] = args.merged_into or None
     if args.no_tags:
@@ -157,7 +157,7 @@ def _named(memory: Memory, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 def _review(args: Args, client: Caller) -> Shown | None:
     """List the memories that nobody's word stands for, or say what is to become of one."""
-    changes = args.given("text")
+    changes = args.present("text")
     wishes = bool(args.keep) + bool(args.forget) + bool(changes)
     if args.id is None:
         refuse(wishes > 0, "give the ID of the memory: see thermocline review")

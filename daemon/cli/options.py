@@ -72,8 +72,8 @@ def fields_of(args: Args) -> dict[str, Any]:
         *("category", "importance", "pinned", "standing", "type", "event", "subject", "outcome"),
         *("tags", "source", "actor", "group", "position", "expires", "data"),
     )
-    fields = args.given(*names)
-    if metadata := args.given(*_METADATA):
+    fields = args.present(*names)
+    if metadata := args.present(*_METADATA):
         fields["metadata"] = metadata
     if fields.get("expires") == "never":
         fields["expires"] = None

@@ -37,8 +37,8 @@ def _retrieve(args: Args, client: Caller) -> None:
     """Search, and show the best matches."""
     refuse(args.query is None, "a query is missing: give it as a word, or with --query")
     database = database_of(args)
-    options = args.given(*_OPTIONS) | _model_of(args)
-    options |= {_PLURAL[name]: value for name, value in args.given(*_PLURAL).items()}
+    options = args.present(*_OPTIONS) | _model_of(args)
+    options |= {_PLURAL[name]: value for name, value in args.present(*_PLURAL).items()}
     options |= {"fields": "full", "explain": bool(args.explain)}
     options |= {"reinforce": not args.no_reinforce}
     # The model's process may have to start first.
@@ -79,7 +79,7 @@ def _model_of(args: Args) -> dict[str, str]:
         return {}
     if args.mode in {"keyword", "tree"}:
         raise WrongUsage(f"--mode {args.mode} uses no model; leave out --llm and --llm-endpoint")
-    return {"mode": args.mode or "llm", **args.given("llm_endpoint")}
+    return {"mode": args.mode or "llm", **args.present("llm_endpoint")}
 
 
 def _cells(result: Answer) -> tuple[str, ...]:
@@ -167,7 +167,7 @@ def _print(line: str) -> None:
 
 def _context(args: Args, client: Caller) -> None:
     """Print what the agent reads before its turn, if there is anything."""
-    fields = args.given("query", "max_tokens", "format", "session")
+    fields = args.present("query", "max_tokens", "format", "session")
     block = client.call("POST /api/context", **{"format": "thermocline", **fields})
     for warning in block.get("warnings") or ():
         say(visible(warning))

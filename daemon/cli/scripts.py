@@ -82,7 +82,7 @@ def _search(args: Args, client: Caller) -> dict[str, Any] | None:
             file.write(prompt + "\n")
         return None
     mode = args.mode or "keyword"
-    body = args.given("llm_endpoint") if mode == "llm" and args.llm_endpoint else {}
+    body = args.present("llm_endpoint") if mode == "llm" and args.llm_endpoint else {}
     limit = _TOP if args.top_k is None else args.top_k
     answer: dict[str, Any] = client.call(
         "POST /api/tree/search", query=args.query, mode=mode, limit=limit, **body

@@ -131,7 +131,7 @@ def _tree_search(args: Args, client: Caller) -> Shown | None:
             file.write(prompt + "\n")
         client.answer = {"llm_prompt_file": args.llm_prompt_file}
         return f"wrote {args.llm_prompt_file}"
-    options = args.given("limit", "llm_endpoint")
+    options = args.present("limit", "llm_endpoint")
     if args.llm or args.llm_endpoint:
         options["mode"] = "llm"
         client.timeout = PATIENT_SECONDS
@@ -198,7 +198,7 @@ def _absolute(path: str) -> str:
 
 
 def _index_list(args: Args, client: Caller) -> Shown:
-    fields = args.given("prefix", "limit", "offset")
+    fields = args.present("prefix", "limit", "offset")
     answer = client.call("GET /api/files/list", left_out=bool(args.left_out), **fields)
     show = page(
         "results",
@@ -212,7 +212,7 @@ def _index_list(args: Args, client: Caller) -> Shown:
 
 
 def _index_search(args: Args, client: Caller) -> Shown:
-    fields = args.given("query", "session", "min_score")
+    fields = args.present("query", "session", "min_score")
     if args.limit is not None:
         fields["max_results"] = args.limit
     answer = client.call("POST /api/files/search", **fields)

@@ -45,7 +45,7 @@ def _consolidate(args: Args, client: Caller) -> Shown:
     database = database_of(args)
     done = client.call(
         "POST /api/consolidate",
-        **{"mode": "quick", **args.given("mode", "dry_run", "llm_endpoint")},
+        **{"mode": "quick", **args.present("mode", "dry_run", "llm_endpoint")},
     )
     if not args.dry_run:
         synced(client, database)
@@ -78,7 +78,7 @@ def _ingest_daily(args: Args, client: Caller) -> Shown:
     """Store the facts of the notes, and print the new ones."""
     refuse(args.days is not None and args.days < 1, "--days: expected 1 or more")
     database = database_of(args)
-    request = args.given("days", "llm_endpoint")
+    request = args.present("days", "llm_endpoint")
     done = client.call("POST /api/ingest", **request, dry_run=bool(args.dry_run))
     if not args.dry_run:
         synced(client, database, memories=[fact["id"] for fact in done["facts"] if fact.get("id")])

@@ -61,7 +61,7 @@ class Args:
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"no verb has an option '{name}' here")
 
-    def given(self, *names: str) -> dict[str, Any]:
+    def present(self, *names: str) -> dict[str, Any]:
         """Those of `names` that are present, by field."""
         values = self.__dict__
         return {name: values[name] for name in names if values.get(name) not in (None, ())}

@@ -285,12 +285,12 @@ class Replicas:
         """The last rounds of an agent since the daemon started, latest first."""
         return [*reversed(self._rounds.get(agent, ()))]
 
-    def _note(self, agent: str, one: Round) -> None:
+    def _note(self, agent: str, round_: Round) -> None:
         rounds = self._rounds.setdefault(agent, deque(maxlen=_ROUNDS))
-        if rounds and one.alike(rounds[-1]):
-            one = msgspec.structs.replace(one, times=rounds.pop().times + 1)
-        rounds.append(one)
-        self._done(agent, one.ms)
+        if rounds and round_.alike(rounds[-1]):
+            round_ = msgspec.structs.replace(round_, times=rounds.pop().times + 1)
+        rounds.append(round_)
+        self._done(agent, round_.ms)
 
     async def status_of(self, agent: str, store: AgentStore) -> ReplicationStatus:
         """The state of an open agent's replication, with its outbox.

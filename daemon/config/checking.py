@@ -61,7 +61,7 @@ def dotted(path: KeyPath) -> str:
     )
 
 
-def found(value: Json) -> str:
+def shown(value: Json) -> str:
     """A value as a message shows it: short, without secrets, with its type if not obvious."""
     match value:
         case str():
@@ -149,7 +149,7 @@ def unknown(name: str, path: KeyPath) -> str:
     kind = type_at(path)
     siblings = tuple(_fields(kind)) if is_section(kind) else ()
     near = [(*path, match) for match in difflib.get_close_matches(name, siblings, n=1)]
-    sections = [(one, kind) for one, kind in _fields(Settings).items() if is_section(kind)]
+    sections = [(default, kind) for default, kind in _fields(Settings).items() if is_section(kind)]
     near += [(section, name) for section, kind in sections if name in _fields(kind)]
     if near:
         return f"unknown key; did you mean {either([dotted(key) for key in near[:3]])}?"
@@ -200,7 +200,7 @@ class _Checker:
             return self.grant(value, path)
         converted = convert(value, kind)
         if converted is UNSET:
-            self.fault(path, f"expected {allowed(kind)}, got {found(value)}")
+            self.fault(path, f"expected {allowed(kind)}, got {shown(value)}")
         return converted
 
     def section(
@@ -211,7 +211,9 @@ class _Checker:
         values: dict[str, Json] = {}
         if whole and isinstance(value, Pairs):
             present = {name for name, _ in value}
-            values |= {name: one for name, one in _defaults(struct).items() if name not in present}
+            values |= {
+                name: default for name, default in _defaults(struct).items() if name not in present
+            }
             for name in (name for name in fields if name not in present | values.keys()):
                 self.fault((*path, name), f"missing; expected {allowed(fields[name])}")
         for name, inner in self.pairs(value, path):
@@ -243,13 +245,13 @@ class _Checker:
             return Grant(**fields) if len(fields) == len(_fields(Grant)) else UNSET
         if value in ROLES:
             return Grant(role=value, agents=(EVERY_AGENT,))
-        self.fault(path, f"expected {allowed(Grant)}, got {found(value)}")
+        self.fault(path, f"expected {allowed(Grant)}, got {shown(value)}")
         return UNSET
 
     def pairs(self, value: Json, path: KeyPath) -> Iterator[tuple[str, Json]]:
         """The pairs of an object without comments and duplicate keys."""
         if not isinstance(value, Pairs):
-            self.fault(path, f"expected an object, got {found(value)}")
+            self.fault(path, f"expected an object, got {shown(value)}")
             return
         seen = set()
         for name, inner in value:

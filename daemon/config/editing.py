@@ -15,7 +15,7 @@ import msgspec
 from ..errors import ConfigInvalid
 from ..runtime import atomic
 from ..schemas.status import ConfigChange, ConfigKey
-from .checking import Fault, Pairs, allowed, dotted, found, is_section, type_at, unknown
+from .checking import Fault, Pairs, allowed, dotted, is_section, shown, type_at, unknown
 from .layers import SET, SYSTEM_FILE, Layer, layer_files, parse, read, split, value_of
 from .loading import Loaded, load
 from .settings import Settings, at_start, for_owners, leaves
@@ -58,7 +58,7 @@ def change_of(sets: Sequence[str], unset: Sequence[str]) -> ConfigChange:
     for text in sets:
         path, rest = split(text)
         if not path or rest is None:
-            faults.append(Fault(SET, "", f"expected key.path=value, got {found(text)}"))
+            faults.append(Fault(SET, "", f"expected key.path=value, got {shown(text)}"))
         else:
             values[dotted(path)] = _plain(value_of(rest))
     if faults:
@@ -125,17 +125,17 @@ def _changed(layer: Layer, change: ConfigChange) -> tuple[Layer, list[Fault]]:
     for key, value in change.set.items():
         path, rest = split(key)
         if not path or rest is not None:
-            faults.append(Fault(layer.name, "", f"expected a key, got {found(key)}"))
+            faults.append(Fault(layer.name, "", f"expected a key, got {shown(key)}"))
         elif any(name.startswith("_") for name in path):
             faults.append(Fault(layer.name, key, "a name with a leading underscore is a comment"))
         else:
-            for inner, one in _leaves_of(path, value):
-                document = _put(document, inner, one)
+            for inner, leaf in _leaves_of(path, value):
+                document = _put(document, inner, leaf)
     for key in change.unset:
         path, rest = split(key)
         known = next((end for end in range(len(path)) if type_at(path[: end + 1]) is None), None)
         if not path or rest is not None:
-            faults.append(Fault(layer.name, "", f"expected a key, got {found(key)}"))
+            faults.append(Fault(layer.name, "", f"expected a key, got {shown(key)}"))
         elif known is not None:
             faults.append(Fault(layer.name, key, unknown(path[known], path[:known])))
         else:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from .checking import Fault, Pairs, dotted, found
+from .checking import Fault, Pairs, dotted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,7 +85,7 @@ def read(file: Path, *, required: bool) -> Layer | Fault | None:
     except ValueError as error:
         return Fault(name, "", str(error))
     if not isinstance(document, Pairs):
-        return Fault(name, "", f"expected an object, got {found(document)}")
+        return Fault(name, "", f"expected an object, got {shown(document)}")
     return Layer(name, *translated(document, name))
 
 
@@ -97,7 +97,7 @@ def assignment(text: str) -> Layer | Fault:
     """
     path, rest = split(text)
     if not path or rest is None:
-        return Fault(SET, "", f"expected key.path=value, got {found(text)}")
+        return Fault(SET, "", f"expected key.path=value, got {shown(text)}")
     if any(name.startswith("_") for name in path):
         return Fault(SET, dotted(path), "a name with a leading underscore is a comment")
     document = value_of(rest)

@@ -12,7 +12,7 @@ import msgspec
 from cronsim import CronSim, CronSimError
 
 from ..errors import ConfigInvalid
-from .checking import Fault, check, dotted, found
+from .checking import Fault, check, dotted, shown
 from .layers import DEFAULT, SET, SYSTEM_FILE, Layer, assignment, layer_files, read
 from .settings import EMBED, STATIC, Settings, leaves
 
@@ -170,14 +170,14 @@ def _encoder(values: Values, home: str) -> Iterator[Finding]:
             names[place] = STATIC + home.rstrip("/") + folder[1:]
             models[EMBED] = names
         elif name.startswith(STATIC) and not folder.startswith("/"):
-            yield (key,), f"expected {STATIC} and the absolute path of a folder, got {found(name)}"
+            yield (key,), f"expected {STATIC} and the absolute path of a folder, got {shown(name)}"
 
 
 def _crons(values: Values) -> Iterator[Finding]:
     """The cron expressions that never match."""
     for name, text in values["upkeep"].items():
         if isinstance(text, str) and (fault := _cron_fault(text)):
-            yield (f"upkeep.{name}",), f"{fault}, got {found(text)}"
+            yield (f"upkeep.{name}",), f"{fault}, got {shown(text)}"
 
 
 def _cron_fault(expression: str) -> str | None:

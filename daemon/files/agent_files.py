@@ -197,7 +197,7 @@ def _load(
     for name, path in _PARTS.items():
         folder = f"{Path(path).parent}/" if name == "skills" else path
         paths = {path, *(item for item in known if item.startswith(folder))}
-        if any(_stand(workspace / one) != known.get(one, "") for one in paths):
+        if any(_stand(workspace / path) != known.get(path, "") for path in paths):
             read.append(_part(name, path, workspace, left[name], now))
     return read, left
 
@@ -313,7 +313,7 @@ def _without_skills(text: str, gone: AbstractSet[str]) -> str:
     index = agent_files.whole_index(text)
     if index is None or not gone & index.keys():
         return text
-    return agent_files.index_text({key: one for key, one in index.items() if key not in gone})
+    return agent_files.index_text({key: path for key, path in index.items() if key not in gone})
 
 
 def _write_skill(workspace: Path, skill: agent_files.Skill, now: float, *, replace: bool) -> bool:

@@ -115,7 +115,7 @@ class Indexes:
             self._soon.set()
         return index
 
-    def heard(self, agent: str, event: Event) -> None:
+    def on_event(self, agent: str, event: Event) -> None:
         """Handle an event of an agent: its paths may have changed."""
         if event.type == watched.EVENT and agent in self._indexes:
             self._indexes[agent].mark_dirty()

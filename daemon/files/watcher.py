@@ -47,13 +47,13 @@ class Watcher:
                 watching has ended.
         """
         try:
-            changed = self._watch.told() if self._watch is not None else set()
+            changed = self._watch.drain() if self._watch is not None else set()
             if folders != self._watched:
                 changed |= {path for path, at in folders.items() if self._watched.get(path) != at}
                 # The old watch ends after the new one starts, so that no change is missed.
                 new = _Watch(_begin(list(folders)), self._changed) if folders else None
                 if self._watch is not None:
-                    changed |= self._watch.told()
+                    changed |= self._watch.drain()
                     self._watch.stop.set()
                 self._watch, self._watched = new, dict(folders)
         except WatchLostError:
@@ -80,7 +80,7 @@ class _Watch:
         self._lost: RuntimeError | None = None
         threading.Thread(target=self._wait, name="file changes", daemon=True).start()
 
-    def told(self) -> set[str]:
+    def drain(self) -> set[str]:
         """The paths that have changed since the last call.
 
         Raises:

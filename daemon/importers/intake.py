@@ -29,7 +29,7 @@ from ..store import (
     tree_rows,
     uses,
 )
-from ..store.memory_rows import index_new, said
+from ..store.memory_rows import index_new, to_row
 from ..store.rows import Kind
 from ..store.similar import find_same
 from ..store.transaction import Transaction
@@ -207,7 +207,7 @@ class Intake:
             merged_into=self._link(memory.merged_into, ids),
             superseded_by=self._link(memory.superseded_by, ids),
         )
-        data = said(memory)
+        data = to_row(memory)
         if memory.tags:
             data["tags"].sort()
         missing = memory.access_count - self._uses(memory.id)
@@ -315,9 +315,9 @@ def _count(counts: dict[str, int], name: str, number: int) -> None:
         counts[name] = counts.get(name, 0) + number
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(value: Any, other: Any) -> bool:
     # Encoded, because True equals 1 in Python.
-    return one == other and msgspec.json.encode(one) == msgspec.json.encode(other)
+    return value == other and msgspec.json.encode(value) == msgspec.json.encode(other)
 
 
 def _parts(items: Iterable[T]) -> Iterator[list[T]]:

@@ -225,7 +225,9 @@ def _by_content(content: bytes) -> Format:
         if document.keys() & set(STORED_METRICS):
             return "metrics"
         values = [value for name, value in document.items() if not name.startswith("_")]
-        if values and all(isinstance(one, dict) and one.keys() & _WARM_KEYS for one in values):
+        if values and all(
+            isinstance(entry, dict) and entry.keys() & _WARM_KEYS for entry in values
+        ):
             return "warm"
     raise _untold("")
 

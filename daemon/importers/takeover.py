@@ -23,7 +23,7 @@ from ..store.connection import uri
 from ..store.engine import LARGEST, TOO_LARGE
 from ..store.kinds import KINDS
 from ..store.limits import archive_faded
-from ..store.memory_rows import FIELDS, KIND, from_row, said
+from ..store.memory_rows import FIELDS, KIND, from_row, to_row
 from ..store.meta import read_clock
 from ..store.transaction import Transaction
 from . import state_files
@@ -140,7 +140,7 @@ def _memories(
             continue
         if memory.archived_at is not None:
             archived.append((memory.archived_at, memory.id))
-        data = said(memory) | _decoded(extra, dict[str, Any], {})
+        data = to_row(memory) | _decoded(extra, dict[str, Any], {})
         stamps = _decoded(clocks, Clocks, _LOST_CLOCKS)
         stamps = stamps if stamps.latest[0] < TOO_HIGH else _LOST_CLOCKS
         yield Row(kind=KIND.name, id=memory.id, data=data, clocks=stamps)

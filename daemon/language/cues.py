@@ -255,6 +255,12 @@ def _number_words() -> frozenset[str]:
     return words("numbers") - not_topics()
 
 
+@cache
+def _days() -> frozenset[str]:
+    """Names of days and months."""
+    return (words("days") | words("weekdays")) - {"today", "heute", "tomorrow", "morgen"}
+
+
 def _extras(text: str, content: int) -> float:
     metadata = extract(text)
     folded = fold(text)
@@ -262,7 +268,8 @@ def _extras(text: str, content: int) -> float:
     counted = any(map(str.isdigit, text)) or _number_words() & frozenset(folded.split())
     value += 0.7 if counted else 0.0
     value += 0.5 if people(text) else 0.0
-    value += 0.5 if cue("dated").search(folded) else 0.0
+    dated = cue("dated").search(folded) or not _days().isdisjoint(WORD.findall(folded))
+    value += 0.5 if dated else 0.0
     value += 1.0 if metadata.urls or metadata.commands or metadata.paths else 0.0
     value -= 1.0 if text.endswith((":", "：")) else 0.0
     if cue("vague").match(folded):

@@ -62,6 +62,7 @@ _LEAD_IN: Final = re.compile(
 )
 # A name that was put in; see `references`.
 _PUT_IN: Final = re.compile(r"\A[^\[]{1,40}\[((?:(?! removed\])[^\]])+)\]")
+_SECRETS: Final = ("secret_name", "secret_code", "secret_number", "secret_phrase")
 _PARTS: Final = re.compile(r"[,;]| and | und | y ")
 # "That was it" alone confirms what the agent said; with more it is a solution.
 _CONFIRMING_WORDS: Final = 7
@@ -378,7 +379,11 @@ def _is_mere_yes(statement: SaidSentence) -> bool:
 def _is_mere_secret(statement: SaidSentence) -> bool:
     if " removed]" not in statement.said or _kind(statement.signals) != "fact":
         return False
-    beside = (part for part in _PARTS.split(statement.said) if " removed]" not in part)
+    beside = (
+        part
+        for part in _PARTS.split(statement.said)
+        if " removed]" not in part and not any(cues.says(name, part) for name in _SECRETS)
+    )
     return not any(worth(part, signals_of(part)) >= _SAYS_MORE for part in beside)
 
 

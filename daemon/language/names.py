@@ -133,7 +133,7 @@ def _may_name(word: str) -> bool:
     # In German nouns begin with capitals: "Meine Schwester Ada" is no name.
     if key in _no_names() or key in words("titles") or key in words("kin") or key in _mine():
         return False
-    if _CONTRACTED.fullmatch(key):
+    if _CONTRACTED.fullmatch(key) or (key in words("asks") and not is_given_name(key)):
         return False
     return word[1:].islower() or "-" in word or "'" in word or word[1:2] in "'’"
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ..memory.indexing import index_words
 from ..memory.similarity import fold
-from .cues import is_bare_answer, names_told, says, worth
+from .cues import Signal, is_bare_answer, names_told, says, worth
 from .names import people
 from .statements import SaidSentence, confirms
 from .thesaurus import language_of, thesaurus
@@ -28,6 +28,8 @@ _WORTHLESS: Final = -9.0
 _REMEMBERED: Final = 4
 _LONGEST_PHRASE: Final = 4
 _LITTLE: Final = 2
+_MOST_OF_CIRCUMSTANCE: Final = 7
+_NO_STATEMENT: Final[frozenset[Signal]] = frozenset({"question", "greeting", "request", "offer"})
 _EARLIER: Final = 3
 # Names of concepts.
 _SEXES: Final[dict[str, Sex]] = {
@@ -45,13 +47,13 @@ _OWN: Final = re.compile(
 )
 _KIN: Final = r"\b(?<![\w'’-] )(?i:{kin_names})\b|(?<=[,;] )(?i:{kin_names})\b"
 _TITLED: Final = re.compile(
-    r"\b(?P<title>Mrs|Ms|Mr|Frau|Herr|Señora|Señor|Madame|Monsieur|Dr|Prof)\.?\s+"
+    r"\b(?P<title>Mrs|Ms|Mr|Frau|Herr|Señora|Señor|Madame|Monsieur|Dr|Prof|Father|Pater|Sister)\.?\s+"
     rf"(?:(?:Dr|Prof)\.?\s+)*(?P<name>{_NAME})"
 )
 _ANIMAL: Final = re.compile(r"\b(?:[Tt]he|[Dd]er|[Dd]ie|[Dd]en|[Ee]l|[Ll][ea]) (?P<noun>\w{3,})\b")
 _TITLES: Final[dict[str, Sex]] = {
-    **dict.fromkeys(("mrs", "ms", "frau", "señora", "madame"), "she"),
-    **dict.fromkeys(("mr", "herr", "señor", "monsieur"), "he"),
+    **dict.fromkeys(("mrs", "ms", "frau", "señora", "madame", "sister"), "she"),
+    **dict.fromkeys(("mr", "herr", "señor", "monsieur", "father", "pater"), "he"),
 }
 # In English a name within a sentence, but for that of a place.
 _WITHIN: Final = re.compile(
@@ -91,6 +93,16 @@ _WHICH_ONE: Final = (
     r"|(?P<single>(?i:when|where|what|how much|wann|wo|was) (?:is|was|ist) (?i:it|that|es|das)))"
     r"(?P<pronoun>)\b"
 )
+# "That's my daughter": whoever the sentence before named, without an article.
+_WHO: Final = re.compile(
+    r"\A(?P<pronoun>(?:that|this|das|dies)(?:['’]s)?)"
+    r"(?=(?: (?:is|was|ist|war))? (?:my|our|meine?|unsere?) (?P<kin>\w+))",
+    re.IGNORECASE,
+)
+_CAPITAL: Final = re.compile(
+    r"(?<=[\w,] )(?<!\b[Dd]er )(?<!\b[Dd]ie )(?<!\b[Dd]as )(?<!\b[Dd]en )(?<!\b[Dd]em )(?<!\bim )"
+    r"(?<!\bam )(?<!ein )(?<!eine )(?<!einen )(?<!\bzur )(?<!\bzum )[A-ZÀ-ÖØ-Þ][a-zß-ÿ]{2,}\b"
+)
 _PRONOUN: Final = (
     r"\A(?P<before>(?:[\w'’-]+,? ){0,3}?)(?P<pronoun>(?i:{he}|{she}|{it}|{they}))"
     r"(?:['’]\w+)?(?= (?P<next>[^\W\d]+))"
@@ -106,12 +118,18 @@ def with_referents(sentences: Iterable[SaidSentence], earlier: Iterable[str]) ->
     talk = _Talk()
     for text in list(earlier)[-_EARLIER:]:
         talk.read(text, "", _OBJECTS)
-    resolved = []
+    resolved: list[SaidSentence] = []
     asked_who = -1
     for sentence in sentences:
         asks = "question" in sentence.signals
         is_statement = sentence.role == "user" and not asks
-        resolved.append(talk.resolved(sentence) if is_statement else sentence)
+        goes_on = is_statement and bool(resolved) and _continues(resolved[-1], sentence)
+        alone = goes_on and bool(_named_alone(resolved[-1].text))
+        whole = talk.resolved(sentence) if is_statement and not alone else sentence
+        if goes_on and whole is sentence:
+            resolved[-1] = _continued(resolved[-1], sentence)
+        else:
+            resolved.append(whole)
         answer = re.split(r"[?？] *", sentence.said)[-1] if sentence.answers else ""
         answer = "" if is_bare_answer(answer) else answer
         if asks and sentence.role == "agent":
@@ -125,6 +143,35 @@ def with_referents(sentences: Iterable[SaidSentence], earlier: Iterable[str]) ->
         patterns = () if says("momentary", sentence.said) else patterns
         talk.read(sentence.said, answer, patterns, who=who)
     return resolved
+
+
+def _continues(before: SaidSentence, sentence: SaidSentence) -> bool:
+    """Whether a sentence means little without the one that the user said right before it.
+
+    It is about "it", or a circumstance alone: "Between 2 and 8 degrees".
+    """
+    if before.role != "user" or before.place != sentence.place or sentence.answers:
+        return False
+    if before.signals & _NO_STATEMENT or sentence.signals & _NO_STATEMENT or confirms(sentence):
+        return False
+    if says("momentary", before.said) or says("momentary", sentence.said):
+        return False
+    folded = fold(sentence.text)
+    first, *others = folded.split()
+    if first in words("movable") | words("movable_alone") | words("dayparts"):
+        return len(others) < _MOST_OF_CIRCUMSTANCE and not says("clause", folded)
+    match = compiled(_PRONOUN).match(sentence.text)
+    return match is not None and match.start("pronoun") == 0 and _kind(match) == "it"
+
+
+def _continued(before: SaidSentence, sentence: SaidSentence) -> SaidSentence:
+    end = before.said[len(before.said.rstrip(".!…")) :] or "."
+    text = f"{before.text}{end} {sentence.text}"
+    signals = before.signals | sentence.signals
+    value = max(before.worth, sentence.worth)
+    return replace(
+        before, text=text, said=f"{before.said} {sentence.said}", signals=signals, worth=value
+    )
 
 
 def asked_about(question: str) -> str:
@@ -142,7 +189,14 @@ def noun_phrase(text: str) -> str:
     return bare if any(word not in not_topics() for word in parts) else ""
 
 
-_SUBJECT: Final = r"\A(?P<phrase>(?:[^\W_][\w.'’/-]*\s){0,6}?[^\W_][\w.'’/-]*)\s(?i:{is_or_has})\b"
+_SUBJECT: Final = (
+    r"\A(?!\w*ge\w+(?:t|en) (?:wird|werden|wurden?) )"
+    r"(?P<phrase>(?:[^\W_](?:[\w.'’/-]*[^\W_])?\s){0,6}?[^\W_][\w.'’/-]*)\s(?i:{is_or_has})\b"
+)
+_FURTHER: Final = r" (?:from|of|for|in|at|on|with|von|vom|für|aus|im|bei|mit|de|del|du) "
+_ALONE: Final = re.compile(
+    r"(?P<phrase>(?:[Tt]he|[Aa]n?|[Dd]er|[Dd]ie|[Dd]as|[Ee]in[e]?) [^,.;]{3,40}?)[,.]"
+)
 _JOINING: Final = frozenset(("of", "for", "the", "von", "für", "der", "des", "de", "del", "du"))
 
 
@@ -158,6 +212,15 @@ def _no_people() -> frozenset[str]:
     return frozenset().union(*map(words, kinds))
 
 
+def _named_alone(text: str) -> str:
+    """What a text without a verb names: "The botafumeiro, the big censer"; else ""."""
+    match = _ALONE.match(text)
+    if match is None or cue("is_or_has").search(fold(text)):
+        return ""
+    bare = _bare(match["phrase"])
+    return "" if not _grammar().isdisjoint(fold(bare).split()) else bare
+
+
 def _bare(phrase: str) -> str:
     return _ARTICLE.sub("", phrase, count=1)
 
@@ -169,12 +232,14 @@ class _Talk:
         self._people: dict[str, Sex] = {}
         self._thing = ""
         self._age = 0
+        self._last = ""
 
     def read(self, text: str, answer: str, objects: Iterable[str], *, who: bool = False) -> None:
         """Note who and what a sentence names, or the short answer at its end.
 
         Without patterns of `objects` it names people only; `who`: the answer names somebody.
         """
+        self._last = text
         # Who speaks is no "he" or "she" of theirs.
         own = names_told(text).values()
         among = _people_in(text, weak=not self._people)
@@ -192,7 +257,9 @@ class _Talk:
         if objects:
             about = _bare(answer.rstrip(" .!"))
             if not answer or not _grammar().isdisjoint(fold(about).split()):
-                about = noun_phrase(text)
+                about = noun_phrase(text) or _named_alone(text)
+            if about.count(" ") >= _LONGEST_PHRASE:
+                about = compiled(_FURTHER).split(about, maxsplit=1)[0]
             others = (name for name in _objects(text, objects) if name not in named)
             about = about or next(others, "")
         if about and about not in named and about.count(" ") < _LONGEST_PHRASE:
@@ -205,6 +272,10 @@ class _Talk:
         if asked := compiled(_WHICH_ONE).match(text):
             name = singular if asked["single"] else thing
             return _with_name(sentence, asked, name) if name else sentence
+        told = _WHO.match(text)
+        names = _CAPITAL.findall(self._last) if told and _sex_of(told["kin"]) is not None else ()
+        if told and names:
+            return _with_name(sentence, told, names[-1])
         match = None if confirms(sentence) else compiled(_PRONOUN).match(text)
         kind = _kind(match) if match else ""
         if singular and not kind and (other := _IT.search(text)) and _is_short(text):
@@ -217,6 +288,8 @@ class _Talk:
             is_name = thing.isalpha() and thing[0].isupper() and not any(_codes(thing))
             known = (name for name, sex in self._people.items() if sex in {"", kind})
             name = next(known, thing if is_name else "")
+            if name in self._people:
+                self._people[name] = "he" if kind == "he" else "she"
         if not name:
             return replace(sentence, worth=_WORTHLESS)
         # "They moved it": of these two, "it" is what it is about.
@@ -256,6 +329,8 @@ def _objects(text: str, patterns: Iterable[str]) -> Iterator[str]:
     for pattern in patterns:
         for match in reversed(list(compiled(pattern).finditer(text))):
             name = next(filter(None, match.groups())).strip()
+            if name.split()[-1].lower() in not_topics():
+                continue
             if _sex_of(name.split()[-1 if pattern is _OBJECT else 0]) is None:
                 yield name
 
@@ -302,7 +377,7 @@ def _beings_in(text: str) -> Iterator[tuple[int, str, Sex]]:
         if any(thesaurus().field_of(code) == "animals" for code in codes):
             yield match.start(), match[0], ""
     for match in compiled(_KIN).finditer(text):
-        yield match.start(), match[0], _sex_of(match[0]) or ""
+        yield match.start(), match[0], "she" if says("kin_women", match[0]) else "he"
 
 
 def _sex_of(noun: str) -> Sex | None:

@@ -51,14 +51,33 @@ _SEPARATOR: Final = r"[ \t]{0,4}(?::=|=>|->|→|=(?!=)|[:：])[ \t]{0,4}"
 VALUE: Final = (
     r"(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{3,1024})(?P=quote)|(?P<bare>[^\s\"'`,;<>|]{4,1024})"
 )
-# "Passwort Wattwurm!88": without a separator only the mix of characters identifies it.
-SPOKEN: Final = re.compile(
-    r"(?P<before>\b(?i:(?:password|passwort|kennwort|passphrase|contraseña|mot de passe|wachtwoord"
-    # "My login for the portal is now …"
-    r"|senha)|(?:log-?in|zugang|credentials?|zugangsdaten|acceso|identifiant)(?: [\w'-]{1,20}){0,6}"
-    r"(?: (?:is|are|ist|sind|lautet|es|est)| ?[:=])(?: (?:now|jetzt|ahora))?)[ ])"
-    r"(?!(?i:base64|sha|md5|utf|iso|pbkdf2|argon2)|removed\])(?P<value>(?=\S{0,64}[0-9])"
-    r"(?=\S{0,64}[a-z])(?=\S{0,64}[A-Z!@#$%^&*?+=~])[^\s\"'`,;<>]{6,128}(?<![.!?:)]))"
+# A password that only the words before it identify. This finds candidates: quoted phrases, tokens
+# of mixed characters, and words that a clause ends with.
+CANDIDATE: Final = re.compile(
+    r"(?P<before>(?<!\w)[\"'`“„«])(?P<quoted>[^\"'`“”„\n\[]{4,160})(?=[\"'`”“»])"
+    r"|(?<![\w@/.:+#\\-])(?P<bare>[^\W_](?:[^\s\"'`,;<>|()\[\]“”„/\\]{3,63})(?<![.!?:]))"
+)
+_NAMED: Final = r"(?:{secret_name}|{secret_login}|passcode|psk|\bpw)(?:['’]s)?(?![\w-])"
+_FILLER: Final = r"(?:[\w'’/]+,? ){0,3}?"
+# "The password", "his password lying around, it's", "Passwort fürs Archiv:", "I changed it to".
+_TOLD: Final = rf"\b(?:{{secret_is}}|set to|changed to|auf)[: ]{{1,2}}{_FILLER}"
+_QUESTION: Final = r"[?？]\s+(?:[^.!?\n\d\[]{1,20}[,.] )?(?:[\w'’]+ ){0,4}?"
+NAMED_BEFORE: Final = (
+    rf"(?i){_NAMED}(?: ?[:=(]? ?|[^!?\n\[]{{0,60}}?{_TOLD}"
+    rf"|[^.!?\n\[]{{0,60}}(?:(?:[:=(,→]|['’]s)[: ]{{1,2}}{_FILLER}|{_QUESTION}))$"
+)
+# A word in place of a mixed token: "the password of the safe is sunflower".
+BEFORE_WORD: Final = (
+    r"(?i)(?:{secret_name})(?: (?:{secret_of}|at|on|in|im|beim|zum|zur)(?: [\w'’-]{1,20}){1,4}?)?"
+    r",? (?:{secret_is})(?: (?:{secret_now}))?:? $"
+)
+NAMED_AFTER: Final = r"(?i)[^\n.!?]{0,12}\((?:the |my |our )?(?:\w+ )?(?:{secret_name})\)"
+# Names of programs and standards, times, amounts and versions.
+COMMON: Final = re.compile(
+    r"(?i)(?:utf|sha|aes|iso|md|wpa|rsa|ed|base|pbkdf|argon|bcrypt|oauth|x|tls|http|ssh)-?\d\S*"
+    r"|\d+(?:st|nd|rd|th|am|pm|[kmgt]b|h|min|x|ms|s|px|%|-?[a-z]{3,})|\d?[a-z]?password\w*|v?\d+(?:\.\d+)+\S*"
+    r"|\S+\.(?:com|net|org|io|de|es|fr|dev|app|html|py|ts|js|json|toml|txt|pdf|md)|[\W\d]+|\d+\S{0,2}"
+    r"|(?-i:ge[a-zß-ÿ]+t|[a-zß-ÿ]+(?:ed|[ai]ble|ly|lich|bar|[ai]d[ao]|ing))"
 )
 IN_XML: Final = re.compile(
     r"(?P<before><[\w:.-]{0,30}(?:passw(?:or)?d|passphrase|secret|token|api-?key)>)"
@@ -77,7 +96,7 @@ PLACEHOLDER: Final = re.compile(
     r"[<\[{(*$%@#_.…•]|![a-z]+\W*$|[xX]{3,}|[/~]|\.{1,2}/|[A-Z]:\\|[A-Za-z]+\[|(?:none|null|nil"
     r"|true|false|yes|no|str|string"
     r"|int|bool|bytes|object|any|optional|required|missing|invalid|expired|unknown|empty|unset|set"
-    r"|changed|hidden|redacted|removed|cleared|wrong|incorrect|correct|weak|strong|valid|secure"
+    r"|changed|hidden|redacted|removed|cleared|wrong|incorrecta?|correct|weak|strong|valid|secure"
     r"|not|the|a|an|my|your|our|in|on|at|for|to|from|with|and|or|of|is|was|must|should|can|may|will"
     r"|use|see|stored|saved|kept|needed|protected|encrypted|reset|default|changeme|undefined|wpa[0-9]?"
     r"|authentication|based|count|limit|basic|bearer|still|now|too|very|old|new)\W*$"
@@ -170,8 +189,14 @@ WORDS_IN_A_ROW: Final = re.compile(
     r"(?<![\w'’/.-])(?:(?!(?:the|and|for|are|was|were|with|your|our|his|her|its|has|had|not|but|from|been"
     r"|which|would|could|should|than|der|die|das|den|dem|und|ist|sind|war|ein|eine|einen|mit|von|für"
     r"|auf|nicht|auch|aber|los|las|del|que|por|para|con|una|les|des|est|pour|avec|dans|removed)\b)"
-    r"[^\W\d_][a-zß-ÿ]{2,7}(?:\s?[,;/|·–-]\s?|\s)(?:\d{1,2}[.:)]?\s)?){11,23}"
+    r"[^\W\d_][a-zß-ÿ]{2,7}(?:\s?[,;/|·–-]\s?|\s)(?:\d{1,2}[.:)]?\s)?){2,23}"
     r"[a-zß-ÿ]{3,8}(?![\w'’-])"
+)
+# That many words are a wallet's; fewer need their name right before them.
+SEED_WORDS: Final = 12
+BEFORE_SEED: Final = (
+    r"(?i)\b(?:{secret_phrase}|{secret_name})\b[^.!?\n\[]{0,50}?"
+    r"(?:\b(?:{secret_is})|[:=,])[: ] ?$"
 )
 SEED: Final = r"\b(?i:{secret_phrase})\b|{~secret_phrase}"
 RESCUE: Final = re.compile(
@@ -183,7 +208,7 @@ _END: Final = r"(?![\w-]|[.,:/][0-9])"
 CODE: Final = re.compile(rf"(?<![A-Za-z0-9.,/-])[0-9](?:[ -]?[0-9]){{2,7}}{_END}")
 NUMBER: Final = re.compile(
     r"(?<![A-Za-z0-9.,/-])(?![A-Z]{3,} )(?=(?:[A-Z .-]{0,9}[0-9]){4})"
-    rf"[A-Z0-9](?:[ .-]?[A-Z0-9]){{5,24}}{_END}"
+    rf"[A-Z0-9](?:[ ./-]?[A-Z0-9]){{5,24}}{_END}"
 )
 SOCIAL_SECURITY: Final = re.compile(r"[0-9]{3}-[0-9]{2}-[0-9]{4}")
 # What stands before and after such a code or number.
@@ -228,10 +253,12 @@ DATED: Final = re.compile(
     r"|\b(?:in|since|until|by|of|from|around|seit|im|jahr|bis|von|en|desde|depuis|january|february"
     r"|march|april|may|june|july|august|september|october|november|december),? (?:19|20)\d\d$"
 )
+_APART: Final = r"[^.!?\n\d\[]{0,60}?[?]?(?:['’]s)?[:=→,(]?\s+(?:(?:it['’]?s|is) )?"
 BEFORE_NUMBER: Final = (
-    rf"(?i)(?:\b(?:(?:{{secret_number}}){_GAP}|(?:{{secret_document}}){_GAP} "
-    rf"(?:{{secret_numbered}}))(?:{_SAYS}|\s)|(?:{{~secret_number}}){_SAYS_UNSPACED})$"
+    rf"(?i)(?:\b(?:(?:{{secret_number}}){_APART}|(?:{{secret_document}})\b(?:[^!\d\[]{{0,50}}?"
+    rf"\b(?:{{secret_numbered}}){_APART}))|(?:{{~secret_number}}){_SAYS_UNSPACED})$"
 )
+BEFORE_LETTERS: Final = r"(?i)\b(?:{secret_document}):? $"
 
 
 def is_card(written: str) -> bool:

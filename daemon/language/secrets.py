@@ -24,10 +24,17 @@ _KINDS: Final = {
     "prefixed": "api_key",
 }
 _LEAST_REPEATED: Final = 4
+# A word in small letters that may be a password; shorter ones describe it.
+_LEAST_WORD: Final = 10
 # Candidates of these have a digit, which most texts have not.
 _WITH_DIGITS: Final = frozenset({forms.CARD, forms.CODE, forms.IBAN, forms.NUMBER, forms.RESCUE})
 _DIGIT: Final = re.compile("[0-9]")
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
+# Letters beside digits or signs, and several words of which one is large.
+_MIXED: Final = re.compile(
+    r"[^\W\d_].*\d|\d.*[^\W\d_]|\w[!@#$%^&*?+=~_]+\w|[a-zß-ÿ]-[A-ZÀ-Þ]|[a-z][!#$%&*]"
+)
+_CLAUSE_END: Final = re.compile(r"[,.;!?)]?(?:\s*$|[,.;!?)])|\s(?:and|und|lol|haha)\b")
 _SENTENCE: Final = re.compile(r"[^.!?\n]+[.!?\n]*")
 
 
@@ -265,6 +272,8 @@ def _is_unlike_prose(value: str, match: re.Match[str]) -> bool:
 def _number(match: re.Match[str]) -> str:
     before = match.string[max(0, match.start() - forms.BEFORE) : match.start()]
     named = compiled(forms.BEFORE_NUMBER).search(before)
+    if not named and not match.group().isdigit():
+        named = compiled(forms.BEFORE_LETTERS).search(before)
     return "identity_number" * bool(named or forms.SOCIAL_SECURITY.fullmatch(match.group()))
 
 
@@ -284,9 +293,30 @@ def _code(match: re.Match[str]) -> str:
     return "password" * bool(named or after)
 
 
+def _token(match: re.Match[str]) -> str:
+    """A password in the words of a talk: "his password is still around, it's kestrel-Moped-81"."""
+    before = match.string[max(0, match.start() - forms.BEFORE) : match.start()]
+    value = match["quoted"] or match["bare"]
+    if forms.PLACEHOLDER.match(value) or forms.COMMON.fullmatch(value):
+        return ""
+    near = compiled(forms.NAMED_BEFORE).search(before)
+    if match["quoted"]:
+        named = near or compiled(forms.BEFORE_SEED).search(before)
+    elif _MIXED.search(value):
+        named = near or compiled(forms.NAMED_AFTER).match(match.string, match.end())
+    else:
+        ends = _CLAUSE_END.match(match.string, match.end())
+        is_name = value[0].isupper() or (value.islower() and len(value) >= _LEAST_WORD)
+        named = compiled(forms.BEFORE_WORD).search(before) if ends and is_name else None
+    return "password" * bool(named)
+
+
 def _seed(match: re.Match[str]) -> str:
     """A phrase of words in a row, such as a wallet's, that is named: terse notes have such rows."""
-    around = match.string[max(0, match.start() - forms.BEFORE) : match.end() + forms.BEFORE]
+    before = match.string[max(0, match.start() - forms.BEFORE) : match.start()]
+    if len(_WORD.findall(match.group())) < forms.SEED_WORDS:
+        return "password" * (compiled(forms.BEFORE_SEED).search(before) is not None)
+    around = before + match.string[match.start() : match.end() + forms.BEFORE]
     return "password" * (compiled(forms.SEED).search(around) is not None)
 
 
@@ -298,8 +328,11 @@ def _flag(match: re.Match[str]) -> str:
 
 
 # Words in every match of some rules, in lower case; most texts can skip these rules.
+_PHRASES: Final = (
+    *("phrase", "frase", "seed", "wallet", "words", "wörter", "wiederherstellung", "sicherung"),
+    *("mnemonic", "mnémonique", "ledger", "trezor", "metamask", "助记词"),
+)
 _NAMING: Final = ("pass", "token", "secret", "key")
-_SIGNING_IN: Final = ("login", "log-in", "zugang", "credential", "acceso", "identifiant")
 
 
 @cache
@@ -315,9 +348,9 @@ def _rules() -> tuple[tuple[re.Pattern[str], _Judge, tuple[str, ...]], ...]:
         (forms.HEADER, _header, (*_NAMING, "bearer", "basic", "authorization")),
         (forms.assigned(), _assigned, named),
         (compiled(forms.ASSIGNED_UNSPACED), lambda _: "password", ()),
-        (forms.SPOKEN, _in_xml, (*named, *_SIGNING_IN)),
+        (forms.CANDIDATE, _token, (*named, *each("secret_login"), *_PHRASES)),
         (forms.IN_XML, _in_xml, ()),
-        (forms.WORDS_IN_A_ROW, _seed, ()),
+        (forms.WORDS_IN_A_ROW, _seed, (*named, *_PHRASES)),
         (forms.RESCUE, lambda _: "password", ()),
         (forms.NUMBER, _number, ()),
         (forms.CODE, _code, ()),

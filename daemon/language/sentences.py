@@ -148,7 +148,11 @@ def _is_abbreviated(token: re.Match[str], start: int, following: str) -> bool:
         # "1. First", "am 20. Juni", "am 14. um elf".
         month = following.split(" ", 1)[0].strip(",.;").casefold()
         day = len(word) <= 2 and following[:1].islower()
-        return day or token.start() == start or month in words("ordinal_months")
+        return (
+            day
+            or token.start() == start
+            or month in words("ordinal_months") | words("ordinal_nouns")
+        )
     if word.casefold() == "no":
         return following[:1].isdigit()
     initial = len(word) == 1 and word.isupper() and word != "I"

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from ..memory.similarity import exact_key, fold, words
 from .comparison import judge
-from .cues import WORD, Signal, is_bare_answer, is_of_self, outcome_of, signals_of, worth
+from .cues import WORD, Signal, is_bare_answer, is_of_self, outcome_of, says, signals_of, worth
+from .names import people
 from .normal_form import negations
 from .sentences import UNALTERED, plain, printable, sentences
 from .speech import Role, Utterance, utterances
@@ -47,6 +48,8 @@ _DATE: Final = re.compile(
     r"\b[^\W\d_]{3,10} \d{1,2}(?:st|nd|rd|th)?\b(?![.:]\d)"
     r"|\b\d{1,2}(?:st|nd|rd|th)?\.? (?:de |of )?[^\W\d_]{3,10}\b"
 )
+# Where a further clause begins.
+_CLAUSE: Final = re.compile(r"[,;]\s+(?:(?:and|but|und|aber|y|et|pero|mais) )?|\s[-–—]\s")
 # "The 3rd" of April.
 _ORDINAL: Final = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
 
@@ -129,16 +132,19 @@ class _Talk:
         if last is None:
             self.statements.append(statement)
             return
+        if "question" in last.signals and _says_nothing(statement.said):
+            return
         if last.answers and last.place == statement.place:
             if cue("continues").match(fold(statement.said)):
                 text, said = f"{last.text}. {statement.text}", f"{last.said} {statement.said}"
                 self.statements[-1] = replace(last, text=text, said=said)
                 return
-            if self._asked is not None and retracts(statement.said):
+            if self._asked is not None and _takes_back(statement.said):
                 self._retracted = self.statements.pop()
         if self._asked is not None and (old := self._retracted) is not None:
             # "84. Wait no, it's 76": the new value answers the question.
-            is_value = (_NUMBER if _NUMBER.search(old.text) else _VALUE).search(statement.said)
+            is_value = (_counts if _counts(old.text) else _VALUE.search)(statement.said)
+            is_value = is_value or says("anew", statement.said)
             if not is_value and retracts(statement.said):
                 return
             self._retracted = None
@@ -160,6 +166,9 @@ class _Talk:
         rest = signals_of(statement.said[no.end() :].lstrip(" ,.!")) if no else {"correction"}
         signals = statement.signals - {"correction"} | statement.signals & rest
         statement = replace(statement, signals=signals)
+        if says("offers", asked.said) and is_taken_up(statement.said):
+            # How something shall be done this once: "Yes please, but one page only".
+            return replace(statement, signals=statement.signals | {"request"})
         if cue("agenda").search(fold(asked.said)):
             # "What is still open? The flowers."
             self._topic = statement.text if _is_short(statement, _TOPIC_WORDS) else ""
@@ -185,6 +194,31 @@ class _Talk:
             value = advice.worth + _CONFIRMED_WORTH
             known[confirmed] = replace(advice, signals=signals, worth=value, confirmed=True)
         return statement
+
+
+def is_taken_up(said: str) -> bool:
+    """Whether an answer accepts an offer, and only says how it is to be done."""
+    if says("standing", said) or people(said):
+        return False
+    return cue("accepts").match(fold(said)) is not None and not _DATE.search(said)
+
+
+def _takes_back(said: str) -> bool:
+    """Whether a sentence gives another value for the one just given: "hm no, 32"."""
+    no = cue("denies").match(fold(said))
+    denied = no is not None and fold(said)[no.end() :].startswith((",", ".", "!", ":"))
+    return retracts(said) or (denied and (_counts(said) or says("anew", said)))
+
+
+def _says_nothing(said: str) -> bool:
+    """Whether the answer to a question is yet to come: "let me look", "I thought it was free"."""
+    return says("stalls", said) or says("supposed", said)
+
+
+def _counts(text: str) -> bool:
+    """Whether a text has a number, in digits or words."""
+    numbers = language_words("numbers")
+    return bool(_NUMBER.search(text)) or not numbers.isdisjoint(words(text))
 
 
 def _is_yes_or_no(answer: SaidSentence, place: int) -> bool:
@@ -297,7 +331,17 @@ def _months() -> frozenset[str]:
     return language_words("months") - {"am", "pm"}
 
 
+def _without_aside(sentence: str) -> str:
+    """The sentence without the clauses at its end that are a joke."""
+    ends = [match.start() for match in _CLAUSE.finditer(sentence)]
+    while ends and says("joking", _CLAUSE.sub("", sentence[ends[-1] :], count=1)):
+        sentence = sentence[: ends.pop()]
+    return sentence
+
+
 def _statement(sentence: str, utterance: Utterance, aggression: float, place: int) -> SaidSentence:
+    if utterance.role == "user":
+        sentence = _without_aside(sentence)
     signals = signals_of(sentence)
     if utterance.role == "agent":
         # A request by an agent is advice.

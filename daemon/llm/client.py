@@ -310,12 +310,12 @@ class ModelClient:
         return setup
 
     async def _keys(self, settings: Llm) -> Keys:
-        def found() -> tuple[Keys, str]:
+        def read() -> tuple[Keys, str]:
             path = key_file(settings.key_file, self._env)
             return read_keys(path), str(path) if path is not None and readable_by_all(path) else ""
 
         try:
-            keys, exposed = await asyncio.to_thread(found)
+            keys, exposed = await asyncio.to_thread(read)
         except ConfigInvalid as error:
             failed = CallFailed("unauthorized", error.message)
             self._report("model_keys", failed.message, failed.hint)

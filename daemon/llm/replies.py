@@ -92,7 +92,7 @@ def _strict(node: Json, named: dict[str, Json]) -> Json:
     properties = fields.pop("properties", None)
     made = {key: _strict(value, named) for key, value in fields.items()}
     if properties is not None:
-        made["properties"] = {name: _strict(one, named) for name, one in properties.items()}
+        made["properties"] = {name: _strict(schema, named) for name, schema in properties.items()}
         made["required"] = list(properties)
         made["additionalProperties"] = False
     return made

@@ -240,7 +240,7 @@ async def _rebuild(work: Work) -> Facts:
     else:
         rebuilt = await rebuilding.rebuild(work.store, operations, method)
     facts["tree_rebuilt"] = method if rebuilt.done else "counts-only"
-    facts["tree_changes"] = [rebuilding.told(operation) for operation in rebuilt.done]
+    facts["tree_changes"] = [rebuilding.describe(operation) for operation in rebuilt.done]
     return facts
 
 

@@ -89,7 +89,7 @@ def last(db: sqlite3.Connection) -> Undo | None:
     return meta.read(db, _KEY, Undo | None)  # type: ignore[arg-type]
 
 
-def told(operation: TreeChange) -> str:
+def describe(operation: TreeChange) -> str:
     """An operation as a line of text."""
     where = f"{operation.path} -> {operation.new_path}" if operation.new_path else operation.path
     return f"{operation.type} {where}" + (f": {operation.reason}" if operation.reason else "")
@@ -211,4 +211,6 @@ def _undo(tx: Transaction) -> RebuildUndone:
     tree_rows.save(tx, between, remaining)
     meta.write(tx, _KEY, None)
     tx.tell("tree.undone", operations=len(done.operations), memories=number)
-    return RebuildUndone(True, done.at, number, [told(operation) for operation in done.operations])
+    return RebuildUndone(
+        True, done.at, number, [describe(operation) for operation in done.operations]
+    )

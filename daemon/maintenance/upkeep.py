@@ -161,7 +161,7 @@ class Upkeep:
         today = datetime.fromtimestamp(self._now(), self._zone).date()
         return note_of(self._folders(agent), today, self._rules().ingest.max_note_kb)
 
-    def standing(self, agent: str, db: sqlite3.Connection) -> schemas.UpkeepStatus:
+    def status(self, agent: str, db: sqlite3.Connection) -> schemas.UpkeepStatus:
         """The state of an agent's upkeep, from the records in its database."""
         running = self._running.get(agent)
         schedules = self._schedules(agent, db)

@@ -66,22 +66,22 @@ def extract(text: str) -> Metadata:
     )
 
 
-def merge(metadata: Metadata, found: Metadata) -> Metadata:
+def merge(metadata: Metadata, other: Metadata) -> Metadata:
     """The given references, then the found ones; the caps apply to `found` only."""
     return Metadata(
-        urls=tuple(dict.fromkeys(metadata.urls + found.urls[:MAX_URLS])),
-        commands=tuple(dict.fromkeys(metadata.commands + found.commands[:MAX_COMMANDS])),
-        paths=tuple(dict.fromkeys(metadata.paths + found.paths[:MAX_PATHS])),
+        urls=tuple(dict.fromkeys(metadata.urls + other.urls[:MAX_URLS])),
+        commands=tuple(dict.fromkeys(metadata.commands + other.commands[:MAX_COMMANDS])),
+        paths=tuple(dict.fromkeys(metadata.paths + other.paths[:MAX_PATHS])),
     )
 
 
-def _first(found: Iterable[str], number: int) -> tuple[str, ...]:
-    kept: dict[str, None] = {}
-    for value in found:
-        kept[value] = None
-        if len(kept) == number:
+def _first(values: Iterable[str], number: int) -> tuple[str, ...]:
+    first: dict[str, None] = {}
+    for value in values:
+        first[value] = None
+        if len(first) == number:
             break
-    return tuple(kept)
+    return tuple(first)
 
 
 def _urls(text: str) -> Iterator[str]:

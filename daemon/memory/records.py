@@ -117,9 +117,9 @@ def is_outside(source: str) -> bool:
     return source.partition(":")[0] in OUTSIDE_KINDS
 
 
-def outranks(one: Memory, other: Memory) -> bool:
+def outranks(memory: Memory, other: Memory) -> bool:
     """Whether a user stated `one`, and no user stated `other`."""
-    return one.source == USER_STATED and other.source in {INFERRED, EXTRACTED}
+    return memory.source == USER_STATED and other.source in {INFERRED, EXTRACTED}
 
 
 class Pair(msgspec.Struct, frozen=True):

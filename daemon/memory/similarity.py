@@ -72,15 +72,15 @@ def words(text: str) -> list[str]:
     return _WORD.findall(index_text(fold(text)))
 
 
-def overlap(one: str, other: str) -> float:
+def overlap(first: str, second: str) -> float:
     """The share of all their words that both texts have, 0 to 1 (Jaccard)."""
-    return jaccard(frozenset(words(one)), frozenset(words(other)))
+    return jaccard(frozenset(words(first)), frozenset(words(second)))
 
 
-def jaccard(one: AbstractSet[str], other: AbstractSet[str]) -> float:
+def jaccard(first: AbstractSet[str], second: AbstractSet[str]) -> float:
     """The size of the intersection by that of the union; 0 where both are empty."""
-    both = len(one & other)
-    return both / (len(one) + len(other) - both) if both else 0.0
+    both = len(first & second)
+    return both / (len(first) + len(second) - both) if both else 0.0
 
 
 def _fold_case(chunk: str) -> str:

@@ -196,7 +196,7 @@ class _Work(msgspec.Struct):
 
     def _remove(self, path: str) -> None:
         gone = branch(self.nodes, path)
-        filed = sum(self.nodes[one].warm_count + self.nodes[one].cold_count for one in gone)
+        filed = sum(self.nodes[path].warm_count + self.nodes[path].cold_count for path in gone)
         if path == ROOT or filed:
             raise Conflict(f"cannot remove '{path}': {filed} memories are filed there")
         for item in gone:

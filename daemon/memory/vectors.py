@@ -77,9 +77,9 @@ def cosine_to(vector: bytes) -> Callable[[bytes], float]:
     numbers = _numbers(vector)
     length = math.hypot(*numbers)
 
-    def cosine(other: bytes) -> float:
+    def cosine(second: bytes) -> float:
         # By the law of cosines: distance and length need no loop of ours.
-        others = _numbers(other)
+        others = _numbers(second)
         its, apart = math.hypot(*others), math.dist(numbers, others)
         both = 2 * length * its
         return (length * length + its * its - apart * apart) / both if both else 0.0
@@ -87,9 +87,9 @@ def cosine_to(vector: bytes) -> Callable[[bytes], float]:
     return cosine
 
 
-def cosine(one: bytes, other: bytes) -> float:
+def cosine(first: bytes, second: bytes) -> float:
     """The cosine of the angle between two vectors with as many dimensions."""
-    return cosine_to(one)(other)
+    return cosine_to(first)(second)
 
 
 def _numbers(vector: bytes) -> tuple[int, ...]:

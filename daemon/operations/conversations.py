@@ -66,7 +66,7 @@ async def observe(scope: Scope, body: ObserveBody) -> Observed:
         if conversation is not None and body.wait:
             read, left = await _read_now(scope, store, conversation, body)
         elif conversation is not None:
-            scope.daemon.thinking.listener.heard(scope.agent, conversation)
+            scope.daemon.thinking.listener.on_turns(scope.agent, conversation)
         answer = Observed(
             conversation=name,
             turns=len(turns),
@@ -91,7 +91,7 @@ async def _read_now(
     finally:
         # Turns not read now are read later.
         if left is not None:
-            listener.heard(scope.agent, left)
+            listener.on_turns(scope.agent, left)
     return read, left
 
 

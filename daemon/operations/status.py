@@ -73,7 +73,7 @@ async def health(scope: Scope) -> Health:
 
 def problems_of(scope: Scope) -> list[Problem]:
     """The problems of the daemon, and of the agents that the caller may read."""
-    return scope.daemon.problems.standing(scope.may_read)
+    return scope.daemon.problems.current(scope.may_read)
 
 
 def resident_bytes() -> int:
@@ -110,7 +110,7 @@ async def _agent_status(scope: Scope, store: AgentStore) -> AgentStatus:
             size_bytes=size,
             state_files_pending=store.state_files_pending,
             sync=msgspec.structs.replace(standing, queued=queued),
-            upkeep=daemon.upkeep.standing(agent, db).brief,
+            upkeep=daemon.upkeep.status(agent, db).brief,
             index=index,
             vectors=daemon.vectors.status(agent),
         )

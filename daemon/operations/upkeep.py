@@ -15,7 +15,7 @@ from .scope import Scope
 @Operation("GET", "/api/upkeep")
 async def show(scope: Scope) -> schemas.UpkeepStatus:
     """Show the schedules: the last run, its result, and the next run."""
-    return await scope.read(lambda db: scope.daemon.upkeep.standing(scope.agent, db))
+    return await scope.read(lambda db: scope.daemon.upkeep.status(scope.agent, db))
 
 
 @Operation("POST", "/api/consolidate", role="write")

@@ -40,7 +40,7 @@ class Problems:
     """
 
     def __init__(self) -> None:
-        self._standing: dict[tuple[str, str], Problem] = {}
+        self._problems: dict[tuple[str, str], Problem] = {}
         self._lock = threading.Lock()
 
     def report(
@@ -48,18 +48,18 @@ class Problems:
     ) -> None:
         """Add a problem. Reported again, it keeps the time of the first report."""
         with self._lock:
-            before = self._standing.get((code, subject))
+            before = self._problems.get((code, subject))
             since = before.since if before else time.time()
-            self._standing[code, subject] = Problem(code, message, hint, since, lasting)
-            while len(self._standing) > _MOST:
-                self._standing.pop(next(iter(self._standing)))
+            self._problems[code, subject] = Problem(code, message, hint, since, lasting)
+            while len(self._problems) > _MOST:
+                self._problems.pop(next(iter(self._problems)))
         if before is None or before.message != message:
             _log.warning(message, extra={"action": code})
 
     def clear(self, code: str, subject: str) -> None:
         """Remove a problem."""
         with self._lock:
-            gone = self._standing.pop((code, subject), None)
+            gone = self._problems.pop((code, subject), None)
         if gone is not None:
             _log.info("problem is over: %s", gone.message, extra={"action": f"{code}_over"})
 
@@ -75,16 +75,16 @@ class Problems:
     def forget(self, agent: str) -> None:
         """Remove the problems of an agent that no longer exists."""
         with self._lock:
-            for code, subject in list(self._standing):
+            for code, subject in list(self._problems):
                 if subject.partition("/")[0] == agent:
-                    del self._standing[code, subject]
+                    del self._problems[code, subject]
 
-    def standing(self, may_read: Callable[[str], bool] = lambda _: True) -> list[Problem]:
+    def current(self, may_read: Callable[[str], bool] = lambda _: True) -> list[Problem]:
         """The daemon's own and those of the agents that `may_read` accepts, the oldest first."""
         with self._lock:
-            standing = list(self._standing.items())
+            problems = list(self._problems.items())
         shown = []
-        for (_, subject), problem in standing:
+        for (_, subject), problem in problems:
             agent = subject.partition("/")[0]
             if not agent or may_read(agent):
                 shown.append(problem)

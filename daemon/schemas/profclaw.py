@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from .common import Input
-from .tools import Tool, told
+from .tools import Tool, doc
 
 
 class ProfSearch(Input, rename={"max_results": "maxResults", "min_score": "minScore"}):
@@ -20,7 +20,7 @@ class ProfSearch(Input, rename={"max_results": "maxResults", "min_score": "minSc
     min_score: Annotated[float, Meta(ge=0, le=1)] = 0.0
     source: Annotated[
         Literal["all", "memory", "chat", "custom"],
-        told("memory: notes; chat: conversations; custom: other watched files"),
+        doc("memory: notes; chat: conversations; custom: other watched files"),
     ] = "all"
 
 
@@ -49,7 +49,7 @@ class ProfGet(Input, rename={"first": "from"}):
     """Read lines of a note, a watched file, or a conversation (chat://NAME)."""
 
     path: Annotated[str, Meta(min_length=1, max_length=4_096)]
-    first: Annotated[int, told("The first line", ge=1)] = 1
+    first: Annotated[int, doc("The first line", ge=1)] = 1
     lines: Annotated[int, Meta(ge=1, le=100)] = 20
 
 

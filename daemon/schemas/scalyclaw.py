@@ -7,10 +7,10 @@ from typing import Annotated, Final, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from .common import Input
-from .tools import Tool, told
+from .tools import Tool, doc
 from .tree import EntityKind
 
-Importance = Annotated[int, told("1 to 10", ge=1, le=10)]
+Importance = Annotated[int, doc("1 to 10", ge=1, le=10)]
 # Including the older types that its clients send.
 ScalyType = Literal[
     "semantic", "episodic", "procedural", "fact", "analysis", "research", "conversation"
@@ -43,7 +43,7 @@ class ScalyStore(Input):
     tags: tuple[str, ...] = ()
     importance: Importance = 5
     source: str | UnsetType = UNSET
-    ttl: Annotated[str, told("Such as 7d, or ISO 8601")] | UnsetType = UNSET
+    ttl: Annotated[str, doc("Such as 7d, or ISO 8601")] | UnsetType = UNSET
     entities: list[ScalyEntity] | UnsetType = UNSET
 
 
@@ -141,7 +141,7 @@ class ScalyDeleted(Struct):
 class ScalyReflect(Input):
     """Merge memories that say the same or belong together."""
 
-    force: Annotated[bool, told("Even if it was done within the last hour")] = False
+    force: Annotated[bool, doc("Even if it was done within the last hour")] = False
 
 
 class ScalyReflected(Struct, kw_only=True, rename="camel"):
@@ -157,7 +157,7 @@ class ScalyGraph(Input):
     """What is known about a person, a project, a place, and how they are related."""
 
     entity: Annotated[str, Meta(min_length=1)]
-    depth: Annotated[int, told("Relations away from it", ge=0, le=5)] = 2
+    depth: Annotated[int, doc("Relations away from it", ge=0, le=5)] = 2
 
 
 class ScalyEdge(Struct):

@@ -27,7 +27,7 @@ ToolFormat: TypeAlias = Literal["openai", "anthropic", "mcp"]
 Kind = Literal["semantic", "episodic", "procedural"]
 
 
-def told(text: str, **limits: Any) -> Meta:
+def doc(text: str, **limits: Any) -> Meta:
     """The description of an argument for a model, and its limits."""
     return Meta(description=text, **limits)
 
@@ -58,9 +58,9 @@ class Tool(Struct, frozen=True):
 
 # Ours.
 
-Query = Annotated[str, told("A question, or words, names and dates", max_length=8192)]
-Category = Annotated[str, told("A path such as people/ana")]
-When = Annotated[str, told("ISO 8601")]
+Query = Annotated[str, doc("A question, or words, names and dates", max_length=8192)]
+Category = Annotated[str, doc("A path such as people/ana")]
+When = Annotated[str, doc("ISO 8601")]
 
 
 class RecallArguments(Input):
@@ -72,9 +72,9 @@ class RecallArguments(Input):
     """  # noqa: D205 - a model reads it as one text
 
     query: Query
-    limit: Annotated[int, told("Most results", ge=1, le=50)] = 8
+    limit: Annotated[int, doc("Most results", ge=1, le=50)] = 8
     category: Category | UnsetType = UNSET
-    actor: Annotated[str, told("Only what this person said")] | UnsetType = UNSET
+    actor: Annotated[str, doc("Only what this person said")] | UnsetType = UNSET
     type: Kind | UnsetType = UNSET
     since: When | UnsetType = UNSET
     until: When | UnsetType = UNSET
@@ -115,15 +115,15 @@ class RememberArguments(Input):
     may be a mistake.
     """  # noqa: D205 - a model reads it as one text
 
-    text: Annotated[str, told("One statement that is clear without the conversation")]
+    text: Annotated[str, doc("One statement that is clear without the conversation")]
     category: Category | UnsetType = UNSET
-    importance: Annotated[float, told("0 to 1", ge=0, le=1)] | UnsetType = UNSET
+    importance: Annotated[float, doc("0 to 1", ge=0, le=1)] | UnsetType = UNSET
     event: (
-        Annotated[str, told("Such as preference_learned, correction, decision, task_completed")]
+        Annotated[str, doc("Such as preference_learned, correction, decision, task_completed")]
         | UnsetType
     ) = UNSET
     source: (
-        Annotated[str, told("Unless the user said it: web:URL, tool:NAME, file:PATH, mail:FROM")]
+        Annotated[str, doc("Unless the user said it: web:URL, tool:NAME, file:PATH, mail:FROM")]
         | UnsetType
     ) = UNSET
 
@@ -153,7 +153,7 @@ class ContextArguments(Input):
     instruction.
     """  # noqa: D205 - a model reads it as one text
 
-    query: Annotated[str, told("The turn it is for", max_length=8192)] = ""
+    query: Annotated[str, doc("The turn it is for", max_length=8192)] = ""
     max_tokens: Annotated[int, Meta(ge=200, le=8_000)] = 2_000
 
 
@@ -168,7 +168,7 @@ class ForgetArguments(Input):
     never true. To correct one, remember the new statement instead.
     """  # noqa: D205 - a model reads it as one text
 
-    id: Annotated[str, told("As recall gives it")]
+    id: Annotated[str, doc("As recall gives it")]
 
 
 class ForgottenMemory(Struct, omit_defaults=True):

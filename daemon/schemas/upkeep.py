@@ -212,8 +212,8 @@ class UpkeepStatus(Struct, frozen=True):
         # Larger runs come later in the list, and record the smaller ones that they contain.
         ran = [schedule for schedule in reversed(self.schedules) if schedule.last is not None]
         last = max(ran, key=lambda item: item.last or 0.0, default=None)
-        due = [one for one in self.schedules if one.next is not None]
-        first = min(due, key=lambda one: one.next or 0.0, default=None)
+        due = [schedule for schedule in self.schedules if schedule.next is not None]
+        first = min(due, key=lambda schedule: schedule.next or 0.0, default=None)
         return UpkeepBrief(
             running=None if self.running is None else self.running.mode,
             last=None if last is None else last.name,

@@ -60,13 +60,13 @@ def apply(tx: Transaction, came: Sequence[Received | Row], *, why: str = "") -> 
             with tx.undone_on_failure():
                 done += [_apply(tx, item, why) for item in some]
         except _INVALID_ROW_ERRORS:
-            done += [_apply_alone(tx, one, why) for one in some]
+            done += [_apply_alone(tx, item, why) for item in some]
     for some in _batched(fresh):
         try:
             with tx.undone_on_failure():
                 done += _add(tx, some)
         except _INVALID_ROW_ERRORS:
-            done += [_apply_alone(tx, one, why) for one in some]
+            done += [_apply_alone(tx, item, why) for item in some]
     tx.warm_floor = None
     result = sum(done, Applied())
     if result.changed:
@@ -105,7 +105,7 @@ def _parted(
         row = _row(item)
         keys.setdefault(row.kind, []).append(row.id)
     known = {name: kind_of(name).table.known(tx.db, name, ids) for name, ids in keys.items()}
-    twice = Counter(_row(one).key for one in came)
+    twice = Counter(_row(item).key for item in came)
     fresh: list[Received | Row] = []
     others: list[Received | Row] = []
     for item in came:
@@ -146,8 +146,8 @@ def _batched(came: Sequence[Received | Row]) -> Iterator[Sequence[Received | Row
     return (came[start : start + _AT_ONCE] for start in range(0, len(came), _AT_ONCE))
 
 
-def _row(one: Received | Row) -> Row:
-    return one.row if isinstance(one, Received) else one
+def _row(received: Received | Row) -> Row:
+    return received.row if isinstance(received, Received) else received
 
 
 def _checked(tx: Transaction, row: Row) -> tuple[str, ...]:
@@ -162,16 +162,16 @@ def _checked(tx: Transaction, row: Row) -> tuple[str, ...]:
     return () if tx.observe(youngest) else (by,)
 
 
-def _apply_alone(tx: Transaction, one: Received | Row, why: str) -> Applied:
+def _apply_alone(tx: Transaction, received: Received | Row, why: str) -> Applied:
     try:
         with tx.undone_on_failure():
-            return _apply(tx, one, why)
+            return _apply(tx, received, why)
     except _INVALID_ROW_ERRORS:
         return Applied(refused=1)
 
 
-def _apply(tx: Transaction, one: Received | Row, why: str) -> Applied:
-    theirs = _row(one)
+def _apply(tx: Transaction, received: Received | Row, why: str) -> Applied:
+    theirs = _row(received)
     kind = kind_of(theirs.kind)
     ahead = _checked(tx, theirs)
     ours = kind.load(tx.db, theirs.id)
@@ -193,8 +193,8 @@ def _apply(tx: Transaction, one: Received | Row, why: str) -> Applied:
     if changed:
         number = rows.save_version(tx, kind, ours, why=why, device=theirs.clocks.latest[1])
         rows.put(tx, kind, ours, merged)
-    if isinstance(one, Received):
-        _agree(tx, kind, one, merged)
+    if isinstance(received, Received):
+        _agree(tx, kind, received, merged)
     elif changed:
         rows.mark(tx, kind, theirs.id, ours, number)
     if settled.data is not None:
@@ -211,18 +211,18 @@ def _given(row: Row | None, device: str) -> set[int]:
     return {stamp[0] for stamp in result if stamp is not None and stamp[1] == device}
 
 
-def _agree(tx: Transaction, kind: Kind, one: Received, merged: Row) -> None:
+def _agree(tx: Transaction, kind: Kind, received: Received, merged: Row) -> None:
     """Record the replica's version of a row, and whether to send ours."""
-    if merged == one.row:
+    if merged == received.row:
         tx.db.execute("DELETE FROM outbox WHERE kind = ? AND id = ?", merged.key)
         return
     tx.outgoing.add(merged.kind)
     # The next version there will be based on this one.
-    base = rows.kept(tx, kind, one.row) if kind.join is not None else None
+    base = rows.version_number(tx, kind, received.row) if kind.join is not None else None
     tx.db.execute(
         "INSERT INTO outbox VALUES (?, ?, ?, ?, NULL)"
         " ON CONFLICT DO UPDATE SET seen = excluded.seen, base = excluded.base, refused = NULL",
-        (*merged.key, one.version, base),
+        (*merged.key, received.version, base),
     )
 
 

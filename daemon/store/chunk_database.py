@@ -130,15 +130,15 @@ def _opened(path: Path, cache_kb: int) -> sqlite3.Connection:
     raise sqlite3.OperationalError(f"cannot replace {path}")
 
 
-def _prepare(db: sqlite3.Connection, found: int) -> None:
-    if not found:
+def _prepare(db: sqlite3.Connection, version: int) -> None:
+    if not version:
         db.execute("PRAGMA journal_mode = WAL").fetchone()
     # A lost commit only costs reading the file again; the log keeps the database consistent.
-    db.execute("PRAGMA synchronous = NORMAL" if found else "PRAGMA synchronous = OFF")
+    db.execute("PRAGMA synchronous = NORMAL" if version else "PRAGMA synchronous = OFF")
     db.execute("PRAGMA secure_delete = FAST").fetchone()
     db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}").fetchone()
     db.execute("PRAGMA journal_size_limit = 4194304").fetchone()
-    if not found:
+    if not version:
         with transaction(db):
             for statement in _TABLES:
                 db.execute(statement)

@@ -24,8 +24,8 @@ from .memory_rows import (
     from_row,
     recount,
     rewrite,
-    said,
     there,
+    to_row,
     unlink,
 )
 from .transaction import Transaction
@@ -80,7 +80,7 @@ def insert(tx: Transaction, memory: Memory) -> Memory:
     if KIND.lives(before):
         raise Conflict(f"cannot store '{memory.id}': the id is taken", field="id")
     if before is not None:
-        rows.write(tx, KIND, memory.id, said(memory, with_uses=True))
+        rows.write(tx, KIND, memory.id, to_row(memory, with_uses=True))
         tx.count("total_stored")
         return _told(tx, memory.id, "memory.stored")
     add(tx, memory)
@@ -94,7 +94,9 @@ def add(tx: Transaction, memory: Memory) -> Memory:
     No row, use or merge knows the id: nothing is looked up for it, and nothing read back.
     """
     memory = msgspec.structs.replace(_filed(tx, memory), tags=tuple(sorted({*memory.tags})))
-    row = changed(None, (KIND.name, memory.id), said(memory, with_uses=True), tx.stamp(), KIND.sets)
+    row = changed(
+        None, (KIND.name, memory.id), to_row(memory, with_uses=True), tx.stamp(), KIND.sets
+    )
     memory_rows.insert(tx, memory, row)
     if memory.actor:
         names.add_person(tx, memory.actor)

@@ -91,7 +91,7 @@ def from_row(row: Sequence[Any]) -> Memory:
     return Memory(**dict(zip(Memory.__struct_fields__, values, strict=True)))
 
 
-def said(memory: Memory, *, with_uses: bool = False) -> Fields:
+def to_row(memory: Memory, *, with_uses: bool = False) -> Fields:
     """A memory as the data of its row, without defaults and derived fields.
 
     `with_uses`: with the uses that the memory brings from elsewhere.
@@ -243,8 +243,8 @@ def _index(tx: Transaction, entries: Iterable[IndexEntry]) -> None:
                 names.add_introduced(tx, entry.row, entry.columns[0])
 
 
-def _row(found: Sequence[Any]) -> Row:
-    clocks, extra, *columns = found
+def _row(values: Sequence[Any]) -> Row:
+    clocks, extra, *columns = values
     try:
         others = {} if extra is None else msgspec.json.decode(extra)
         stamps = msgspec.json.decode(clocks, type=Clocks)
@@ -254,7 +254,7 @@ def _row(found: Sequence[Any]) -> Row:
 
 
 def _normal(memory: Memory, extra: Fields, clocks: Clocks) -> Row:
-    data = said(memory) | extra
+    data = to_row(memory) | extra
     if memory.tags:
         # As the merge of rows normalizes them.
         data["tags"].sort()
@@ -336,7 +336,7 @@ def there(tx: Transaction, key: str) -> Memory:
 
 def rewrite(tx: Transaction, memory: Memory, *, why: str = "", stamp: Stamp | None = None) -> None:
     """Write the content of a memory, without an event."""
-    rows.write(tx, KIND, memory.id, said(memory), why=why, stamp=stamp)
+    rows.write(tx, KIND, memory.id, to_row(memory), why=why, stamp=stamp)
 
 
 def unlink(tx: Transaction, key: str) -> None:
@@ -362,7 +362,7 @@ def restore_merged(tx: Transaction, retired: Memory, *, repairs: bool = False) -
     """
     back = msgspec.structs.replace(retired, merged_into=None)
     stamp = _just_after(tx, retired.id, "merged_into") if repairs else None
-    rows.write(tx, KIND, back.id, said(back), why="unmerged", stamp=stamp, without=GAVE)
+    rows.write(tx, KIND, back.id, to_row(back), why="unmerged", stamp=stamp, without=GAVE)
     tree_rows.touch(tx, retired.category)
     return there(tx, retired.id)
 

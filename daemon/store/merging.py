@@ -19,7 +19,7 @@ from ..language.comparison import is_duplicate, judge_pair
 from ..memory import merging
 from ..memory.records import CONSOLIDATED, Memory
 from . import rows
-from .memory_rows import GAVE, KIND, fetch, restore_merged, rewrite, said, there, unlink
+from .memory_rows import GAVE, KIND, fetch, restore_merged, rewrite, there, to_row, unlink
 from .transaction import Transaction
 
 _NEVER: Final[Stamp] = (0, "")
@@ -51,7 +51,7 @@ def merge(
     before = rows.load(tx.db, KIND, newer.id)
     assert before is not None
     stamp = max(tx.stamp(before), tx.stamp(rows.load(tx.db, KIND, older.id)))
-    after = rows.write(tx, KIND, newer.id, said(memory), why=f"merge:{older.id}", stamp=stamp)
+    after = rows.write(tx, KIND, newer.id, to_row(memory), why=f"merge:{older.id}", stamp=stamp)
     was, now = _values(before), {} if after is None else _values(after)
     changes = {
         name: (was.get(name), now.get(name))
@@ -59,7 +59,7 @@ def merge(
         if was.get(name) != now.get(name)
     }
     merge_contribution = MergeContribution(changes, memory.importance - newer.importance)
-    retired = said(msgspec.structs.replace(older, merged_into=newer.id))
+    retired = to_row(msgspec.structs.replace(older, merged_into=newer.id))
     retired[GAVE] = msgspec.to_builtins(merge_contribution)
     rows.write(tx, KIND, older.id, retired, why="merged", stamp=stamp)
     tx.tell("memory.merged", id=older.id, into=memory.id, category=memory.category)

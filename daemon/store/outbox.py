@@ -71,7 +71,7 @@ def taken(tx: Transaction, rows: Sequence[Pending], link: Cursor) -> None:
         else:
             tx.db.execute(
                 "UPDATE outbox SET seen = ?, base = ? WHERE kind = ? AND id = ?",
-                (row.version, stored.kept(tx, kind, row.row), *row.row.key),
+                (row.version, stored.version_number(tx, kind, row.row), *row.row.key),
             )
     follow(tx, link)
 

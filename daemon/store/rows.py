@@ -324,7 +324,7 @@ def save_version(
     ).lastrowid
 
 
-def kept(tx: Transaction, kind: Kind, row: Row) -> int | None:
+def version_number(tx: Transaction, kind: Kind, row: Row) -> int | None:
     """The number of a version in the history, to which it is added if missing."""
     result = tx.db.execute(
         "SELECT max(number) FROM history WHERE kind = ? AND id = ? AND data IS ? AND clocks = ?",

@@ -376,8 +376,8 @@ def _discard(changes: Iterable[_Change]) -> None:
         change.new.discard()
 
 
-def _owner(found: os.stat_result) -> tuple[int, int]:
-    return found.st_uid, found.st_gid
+def _owner(status: os.stat_result) -> tuple[int, int]:
+    return status.st_uid, status.st_gid
 
 
 def _stamp(path: Path) -> _Stamp | None:
@@ -387,5 +387,5 @@ def _stamp(path: Path) -> _Stamp | None:
         return None
 
 
-def _stamp_of(found: os.stat_result) -> _Stamp:
-    return found.st_mtime_ns, found.st_size, found.st_ino
+def _stamp_of(status: os.stat_result) -> _Stamp:
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -108,9 +108,12 @@ def _others(
             best[place] = SaidSentence(text, text, role, "", frozenset(), 0.0, place)
     known = {statement.text for statement in statements}
     new = {item.text: item for item in reversed(best.values()) if item.text not in known}
-    telling = [one for one in new.values() if len(one.text.split()) >= _TELLING_WORDS]
+    telling = [message for message in new.values() if len(message.text.split()) >= _TELLING_WORDS]
     few = [] if statements or telling else new.values()
-    return sorted((*telling, *few), key=lambda one: (one.role != "user", -one.worth, one.place))
+    return sorted(
+        (*telling, *few),
+        key=lambda message: (message.role != "user", -message.worth, message.place),
+    )
 
 
 def _earlier(said: Sequence[tuple[str, str]]) -> tuple[list[str], int]:
@@ -234,7 +237,7 @@ def compact(
     if not needs_compaction(messages, window, limits):
         return _result(messages, messages, range(len(messages)), None, 0)
     cut = [with_cut_result(message, limits.tool_tokens) for message in messages]
-    truncated = sum(one != other for one, other in zip(cut, messages, strict=True))
+    truncated = sum(message != other for message, other in zip(cut, messages, strict=True))
     target = int(limits.target * window)
     if conversation_tokens(cut) <= target:
         return _result(messages, cut, range(len(cut)), None, truncated)
@@ -280,7 +283,9 @@ def _result(
     origins: list[int | None] = list(places)
     messages = [after[place] for place in places]
     if summary is not None:
-        at = next((i for i, one in enumerate(messages) if one.role != "system"), len(messages))
+        at = next(
+            (i for i, message in enumerate(messages) if message.role != "system"), len(messages)
+        )
         origins.insert(at, None)
         messages.insert(at, Message("system", summary))
     reduced = conversation_tokens(before) - conversation_tokens(messages)

@@ -102,7 +102,7 @@ class ConversationWorker:
         self._woken = asyncio.Event()
         self._room = asyncio.Semaphore(_AT_ONCE)
 
-    def heard(self, agent: str, conversation: Conversation) -> None:
+    def on_turns(self, agent: str, conversation: Conversation) -> None:
         """Schedule turns that were just buffered."""
         observe, now = self._observe(), time.monotonic()
         known = self._due.get((agent, conversation.id))

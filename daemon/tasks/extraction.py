@@ -55,8 +55,8 @@ async def observed(
 ) -> list[Experience]:
     """The experiences in turns, by the rules for memories; weighted as in profClaw."""
     turns = [
-        Turn(role=one.role, text=one.text, actor=one.actor, position=place, at=one.at)
-        for place, one in enumerate(buffered)
+        Turn(role=turn.role, text=turn.text, actor=turn.actor, position=place, at=turn.at)
+        for place, turn in enumerate(buffered)
     ]
     chars = sum(len(turn.text) for turn in turns)
     observations = await rules.run(chars, extract_turns, turns, [])
@@ -187,9 +187,9 @@ async def _keep(
         for memory, category in zip(made, categories, strict=True)
     ]
     corrected = {
-        memory.id: known[one.corrects]
-        for memory, one in zip(made, observations, strict=True)
-        if one.corrects in known
+        memory.id: known[turn.corrects]
+        for memory, turn in zip(made, observations, strict=True)
+        if turn.corrects in known
     }
     profiles = [item.profile for item in observations if item.profile]
     return await store.write(

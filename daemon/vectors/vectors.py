@@ -107,7 +107,7 @@ class Vectors:
         vectors = self._followed.get(agent)
         return None if self._encoder.model is None or vectors is None else vectors.status
 
-    def heard(self, agent: str, event: Event) -> None:
+    def on_event(self, agent: str, event: Event) -> None:
         """Handle an event of an agent: its texts may have changed."""
         vectors = self._followed.get(agent)
         if vectors is not None:

@@ -66,7 +66,7 @@ async def test_a_task_that_fails_is_told_of_and_begins_anew(
         background.begin("failing", failing.run)
         background.begin("sound", sound.run)
         await asyncio.gather(failing.goes_on.wait(), sound.goes_on.wait())
-    [problem] = problems.standing()
+    [problem] = problems.current()
     assert problem.code == "task_failed"
     assert "'failing' failed with UnicodeError" in problem.message
     assert not problem.lasting

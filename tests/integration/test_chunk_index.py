@@ -532,7 +532,7 @@ async def test_a_memory_that_closes_before_its_files_are_read_is_no_problem(
     await store.close()
     index.begin()
     await ended.wait()
-    assert problems.standing() == []
+    assert problems.current() == []
 
 
 def test_random_changes_end_as_a_full_rescan(desk: Desk) -> None:

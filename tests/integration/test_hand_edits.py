@@ -77,7 +77,7 @@ def asides(path: Path) -> list[Path]:
 
 
 def codes(problems: Problems) -> list[str]:
-    return [problem.code for problem in problems.standing()]
+    return [problem.code for problem in problems.current()]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -102,7 +102,7 @@ async def test_a_changed_file_is_set_aside_reported_and_written_again(
     assert aside.read_bytes() == edited
     if name != WARM_FILE:  # Its scores fade.
         assert json.loads(path.read_text()) == shown
-    [problem] = problems.standing()
+    [problem] = problems.current()
     assert (problem.code, problem.lasting) == ("state_file_set_aside", False)
     assert f"thermocline import {aside}" in problem.hint
 
@@ -128,7 +128,7 @@ async def test_a_removed_file_comes_back(store: AgentStore, problems: Problems, 
     (store.place.folder / name).unlink()
     await store.check_files()
     assert (store.place.folder / name).stat().st_size > 2
-    assert problems.standing() == []
+    assert problems.current() == []
 
 
 async def test_a_file_that_is_still_being_written_keeps_all_its_writer_writes(
@@ -233,7 +233,7 @@ async def test_a_memory_md_that_is_no_plain_file_is_left_alone_and_reported(
     path.rmdir() if path.is_dir() else path.unlink()
     await store.check_files()
     assert "Grace" in path.read_text()
-    assert problems.standing() == []
+    assert problems.current() == []
 
 
 def test_no_warm_file_of_another_agent_is_taken_over_through_a_link(make_daemon: Any) -> None:
@@ -292,7 +292,7 @@ async def test_a_hand_written_memory_md_keeps_every_byte_and_its_mode(
     assert "- **Name:** Edith" in text
     assert "Grace" not in text
     assert asides(path) == []
-    assert problems.standing() == []
+    assert problems.current() == []
 
 
 async def test_an_edit_inside_of_the_section_is_kept_as_a_copy(
@@ -325,13 +325,13 @@ async def test_damaged_markers_are_reported_and_the_file_left_alone(
     await store.write(name_agent("Grace"))
     assert await store.flush_state_files()
     assert path.read_text() == damaged
-    [problem] = problems.standing()
+    [problem] = problems.current()
     assert problem.code == "memory_md_left"
     assert memory_md.BEGIN in problem.hint
     path.write_text(whole)
     await store.check_files()
     assert "Grace" in path.read_text()
-    assert problems.standing() == []
+    assert problems.current() == []
 
 
 async def test_agents_of_one_workspace_have_a_file_each(
@@ -365,7 +365,7 @@ async def test_a_workspace_that_cannot_be_written_keeps_no_other_file_from_it(
     assert codes(problems) == ["state_files_behind"]
     (tmp_path / "away").mkdir()
     assert await store.flush_state_files()
-    assert problems.standing() == []
+    assert problems.current() == []
 
 
 # Kills and power cuts
@@ -399,7 +399,7 @@ async def test_after_a_power_cut_between_two_writes_no_file_counts_as_changed(
     assert await store.flush_state_files()
     assert "Edith" in (folder / HOT_FILE).read_text()
     assert [*folder.glob("*.changed-*"), *folder.glob(".*.tmp")] == []
-    assert problems.standing() == []
+    assert problems.current() == []
 
 
 async def test_closing_in_the_midst_of_writing_leaves_the_newest_state_in_the_files(
@@ -414,4 +414,4 @@ async def test_closing_in_the_midst_of_writing_leaves_the_newest_state_in_the_fi
         await store.close()
         assert f"n{attempt}-2" in (place.folder / HOT_FILE).read_text()
         assert f"n{attempt}-2" in (place.folder / MARKDOWN_FILE).read_text()
-    assert problems.standing() == []
+    assert problems.current() == []

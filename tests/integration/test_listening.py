@@ -222,11 +222,11 @@ async def test_an_entry_that_was_not_written_is_written_by_the_next_daemon(house
 
 
 async def told(house: House) -> bool:
-    return [one.code for one in house.problems.standing()] == ["observe_trouble"]
+    return [one.code for one in house.problems.current()] == ["observe_trouble"]
 
 
 async def untroubled(house: House) -> bool:
-    return house.problems.standing() == []
+    return house.problems.current() == []
 
 
 async def test_a_trouble_is_over_when_the_file_takes_it(house: House) -> None:
@@ -314,4 +314,4 @@ async def test_an_agent_that_is_removed_is_let_go(house: House) -> None:
             return not house.listener._due
 
         await until(forgotten, "it was let go")
-    assert house.problems.standing() == []
+    assert house.problems.current() == []

@@ -413,7 +413,7 @@ async def test_a_key_is_in_no_error_no_problem_and_no_log(
     error = await rig.refused()
     assert "status 401: wrong key [key]" in error.message
     assert error.hint is not None
-    (problem,) = rig.problems.standing()
+    (problem,) = rig.problems.current()
     assert problem.code == "model_failing"
     assert not problem.lasting
     told = f"{error!r} {problem} {rig.model.status()} {caplog.text} {error.__cause__!r}"
@@ -443,7 +443,7 @@ async def test_a_new_key_is_used_at_once(rig: Rig, model_server: ModelServer) ->
     (rig.folder / "key").write_text("sk-another")
     assert (await rig.ask()).value.fact
     assert model_server.heard[-1].headers["authorization"] == "Bearer sk-another"
-    assert rig.problems.standing() == []
+    assert rig.problems.current() == []
 
 
 async def test_a_key_file_that_cannot_be_used_is_told_and_mended(
@@ -452,29 +452,29 @@ async def test_a_key_file_that_cannot_be_used_is_told_and_mended(
     file = rig.folder / "key"
     file.write_text("two words")
     assert "expected a key and nothing else" in (await rig.refused()).message
-    assert [problem.code for problem in rig.problems.standing()] == ["model_keys"]
+    assert [problem.code for problem in rig.problems.current()] == ["model_keys"]
     file.write_text(KEY)
     model_server.says(FACT)
     await rig.ask()
-    assert rig.problems.standing() == []
+    assert rig.problems.current() == []
 
 
 async def test_a_place_of_keys_that_cannot_be_looked_at_leaves_it_to_the_rules(rig: Rig) -> None:
     rig.plan = msgspec.structs.replace(rig.plan, key_file="~no-such-user/key")
     error = await rig.refused()
     assert error.message == "cannot find ~no-such-user/key: no user has this home folder"
-    assert [problem.code for problem in rig.problems.standing()] == ["model_keys"]
+    assert [problem.code for problem in rig.problems.current()] == ["model_keys"]
 
 
 async def test_a_provider_that_wants_a_key_and_has_none_is_not_asked(rig: Rig) -> None:
     rig.plan = Llm(model="openai/gpt-4o-mini")
     error = await rig.refused()
     assert error.in_full == ("no key for openai; put a valid key into the file of llm.key_file")
-    assert [problem.code for problem in rig.problems.standing()] == ["model_failing"]
+    assert [problem.code for problem in rig.problems.current()] == ["model_failing"]
     # What was wrong with a configuration is over with it, though nobody asks again.
     rig.plan = Llm()
     assert rig.model.status().state == "off"
-    assert rig.problems.standing() == []
+    assert rig.problems.current() == []
 
 
 async def test_a_key_file_that_everybody_can_read_is_told(
@@ -482,16 +482,16 @@ async def test_a_key_file_that_everybody_can_read_is_told(
 ) -> None:
     model_server.usually = Saying(FACT)
     await rig.ask("a")
-    assert rig.problems.standing() == []
+    assert rig.problems.current() == []
     # The device's own, which holds no key, and which all users can read.
     rig.plan = msgspec.structs.replace(rig.plan, key_file="/proc/sys/kernel/ostype")
     await rig.ask("b")
-    (problem,) = rig.problems.standing()
+    (problem,) = rig.problems.current()
     assert problem.code == "model_keys_open"
     assert problem.hint == "chmod o= /proc/sys/kernel/ostype"
     rig.plan = msgspec.structs.replace(rig.plan, key_file=str(rig.folder / "key"))
     await rig.ask("c")
-    assert rig.problems.standing() == []
+    assert rig.problems.current() == []
 
 
 async def test_a_key_goes_to_its_provider_alone(rig: Rig, model_server: ModelServer) -> None:
@@ -597,11 +597,11 @@ async def test_when_the_day_is_spent_it_goes_by_rules_until_tomorrow(
     error = await rig.refused("b")
     assert "is spent: 160 of 150 tokens" in error.message
     assert (await rig.ask("a")).cached
-    assert [problem.code for problem in rig.problems.standing()] == ["model_budget_spent"]
+    assert [problem.code for problem in rig.problems.current()] == ["model_budget_spent"]
     assert rig.made().status().state == "spent"
     rig.now += 86_400
     assert rig.model.status().state == "ready"
-    assert rig.problems.standing() == []
+    assert rig.problems.current() == []
     assert rig.model.available("distil")
     await rig.ask("c")
     assert len(model_server.heard) == 2
@@ -613,10 +613,10 @@ async def test_a_disk_that_refuses_costs_the_count_but_not_the_answer(
     (rig.folder / "usage.json").mkdir()
     model_server.usually = Saying(FACT)
     assert (await rig.ask()).value.fact
-    assert [problem.code for problem in rig.problems.standing()] == ["model_budget_unsaved"]
+    assert [problem.code for problem in rig.problems.current()] == ["model_budget_unsaved"]
     (rig.folder / "usage.json").rmdir()
     assert (await rig.ask("b")).value.fact
-    assert rig.problems.standing() == []
+    assert rig.problems.current() == []
     assert rig.made().status().today.tokens == 36
 
 
@@ -624,14 +624,14 @@ async def test_counts_that_are_damaged_are_told_of(tmp_path: Path, build: Any) -
     (tmp_path / "llm-usage.json").write_text("{")
     problems = Problems()
     build(Llm(), problems=problems)
-    (problem,) = problems.standing()
+    (problem,) = problems.current()
     assert (problem.code, problem.lasting) == ("model_usage_lost", False)
     assert "llm-usage.json was damaged; it was set aside as llm-usage.json.corr" in problem.message
     (tmp_path / "llm-usage.json").unlink()
     (tmp_path / "llm-usage.json").mkdir()
     problems = Problems()
     build(Llm(), problems=problems)
-    assert "llm-usage.json: [Errno 21] Is a directory" in problems.standing()[0].message
+    assert "llm-usage.json: [Errno 21] Is a directory" in problems.current()[0].message
 
 
 async def test_without_a_model_nothing_is_started(rig: Rig, build: Any) -> None:

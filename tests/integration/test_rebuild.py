@@ -187,7 +187,7 @@ async def test_a_ruined_database_is_set_aside_and_everything_is_still_there(
     assert asides
     # Of an empty file SQLite makes an empty database; everything else is kept as it was found.
     assert not ruined or ruined in asides
-    [problem] = [p for p in problems.standing() if p.code == "database_rebuilt"]
+    [problem] = [p for p in problems.current() if p.code == "database_rebuilt"]
     assert "default" in problem.message
     assert not problem.lasting
 
@@ -250,7 +250,7 @@ async def test_damage_under_way_is_mended_and_the_calls_that_meet_it_are_answere
     before = expected(make_memory, 60)
     assert (texts, identity) == (before[0], before[2])
     assert pairs.items() <= (before[1] | {f"n{n}": "new" for n in range(20)}).items()
-    assert "database_rebuilt" in {problem.code for problem in problems.standing()}
+    assert "database_rebuilt" in {problem.code for problem in problems.current()}
 
 
 async def test_a_fault_of_the_program_inside_a_call_repairs_nothing(
@@ -272,7 +272,7 @@ async def test_a_fault_of_the_program_inside_a_call_repairs_nothing(
     version = "SELECT value FROM meta WHERE key = 'index_version'"
     assert await store.read(lambda db: db.execute(version).fetchone()) == ("marked",)
     assert await held(store) == before
-    assert problems.standing() == []
+    assert problems.current() == []
     assert set_aside(store.place.folder) == []
 
 
@@ -288,7 +288,7 @@ async def test_damage_that_only_the_state_files_writer_meets_is_mended(
         file.seek(PAGE)
         file.write(bytes(place.database.stat().st_size - PAGE))
     deadline = time.monotonic() + 60
-    while "database_rebuilt" not in {problem.code for problem in problems.standing()}:
+    while "database_rebuilt" not in {problem.code for problem in problems.current()}:
         assert time.monotonic() < deadline
         # Pages that a connection has read before would be read no more.
         await store.read(lambda db: db.execute("PRAGMA shrink_memory").fetchall())
@@ -488,7 +488,7 @@ async def test_a_database_removed_under_way_is_written_anew_with_all_that_was_ac
     await store.close()
     store = await open_store(place)
     assert len((await held(store))[0]) == 39
-    assert "database_removed" in {problem.code for problem in problems.standing()}
+    assert "database_removed" in {problem.code for problem in problems.current()}
 
 
 async def test_a_folder_removed_under_way_stays_removed(
@@ -523,7 +523,7 @@ async def test_a_rebuild_that_the_disk_refuses_is_tried_again_by_the_next_call(
         await held(store)
     obstacle.rmdir()
     assert without_pairs(await held(store)) == without_pairs(expected(make_memory, 60))
-    assert "rebuild_failed" not in {problem.code for problem in problems.standing()}
+    assert "rebuild_failed" not in {problem.code for problem in problems.current()}
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.crash)])

@@ -289,10 +289,10 @@ async def test_an_account_that_cannot_be_read_is_reported_until_it_can(make_host
     await one.replicas.look_after(AGENT)
     status = one.replicas.status(AGENT)
     assert (status.replica, status.message) == ("unknown", "cannot read the token")
-    assert [each.code for each in one.problems.standing()] == ["replica_account"]
+    assert [each.code for each in one.problems.current()] == ["replica_account"]
     one.fault, one.settings = None, replace(one.settings)
     await one.replicas.look_after(AGENT)
-    assert one.problems.standing() == []
+    assert one.problems.current() == []
 
 
 async def test_a_failure_that_nobody_thought_of_is_reported_by_its_kind_and_tried_again(
@@ -312,7 +312,7 @@ async def test_a_failure_that_nobody_thought_of_is_reported_by_its_kind_and_trie
     one.run(poll_seconds=NEVER)
     await until(lambda: not failures, "it fails")
     await until(lambda: one.replicas.status(AGENT).sent, "the change is sent")
-    assert "secret" not in str(one.problems.standing())
+    assert "secret" not in str(one.problems.current())
 
 
 async def test_a_field_that_a_clock_years_ahead_has_changed_can_be_changed_again(

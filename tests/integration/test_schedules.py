@@ -259,12 +259,12 @@ async def test_a_note_that_is_not_read_stands_in_status_until_it_is(world: World
     note.parent.mkdir()
     note.write_bytes(b"\xff\xfe\x00")
     await world.live(12.5)
-    (problem,) = world.problems.standing()
+    (problem,) = world.problems.current()
     assert (problem.code, problem.lasting) == ("notes_unread", False)
     assert "'ana': did not read 2026-11-21.md: it is not UTF-8 text" in problem.message
     note.write_bytes(b"- [x] wrote the weekly letter\n")
     assert (await world.upkeep.ingest("ana")).facts_stored == 1
-    assert world.problems.standing() == []
+    assert world.problems.current() == []
 
 
 async def test_a_month_begins_with_the_largest_run_and_no_smaller_one_beside_it(
@@ -345,14 +345,14 @@ async def test_a_run_that_failed_is_told_and_tried_again_at_growing_distances(
 
     broken.flush_state_files = refuse  # type: ignore[method-assign]
     await world.live(4.9)
-    (problem,) = world.problems.standing()
+    (problem,) = world.problems.current()
     assert problem.code == "upkeep_failed"
     assert problem.message == "cannot run 'quick' for 'ana': the disk is full"
     assert tried == [180, 185, 195, 215, 255, 315]
     assert (await world.record("ana", "quick")).error == "the disk is full"
     broken.flush_state_files = real  # type: ignore[method-assign]
     assert [mode for _, mode, _ in await world.live(1)] == ["quick"]
-    assert world.problems.standing() == []
+    assert world.problems.current() == []
     assert (await world.record("ana", "quick")).error == ""
 
 
@@ -388,7 +388,7 @@ async def test_a_larger_run_that_fails_does_not_keep_smaller_ones_from_their_tim
     assert (await world.record("ana", "full")).error == "no room for a tree"
     monkeypatch.undo()
     assert ("full", 13.5) not in modes(await world.live(1.1))
-    assert world.problems.standing() == []
+    assert world.problems.current() == []
 
 
 async def test_a_slow_job_of_one_agent_delays_no_other(world: World) -> None:
@@ -436,7 +436,7 @@ async def test_a_job_for_open_agents_that_fails_is_told_and_stops_no_other(world
     for agent in ("ana", "ben"):
         await world.store(agent)
     await world.live(1)
-    [problem] = world.problems.standing()
+    [problem] = world.problems.current()
     assert (problem.code, problem.message) == (
         "agent_trouble",
         "cannot run 'look' for 'ana': no room",
@@ -446,7 +446,7 @@ async def test_a_job_for_open_agents_that_fails_is_told_and_stops_no_other(world
     assert ran.count("ana") == 8
     broken = False
     await world.live(0.3)
-    assert world.problems.standing() == []
+    assert world.problems.current() == []
 
 
 async def test_a_job_that_is_postponed_is_no_failure_and_keeps_its_record(world: World) -> None:
@@ -462,7 +462,7 @@ async def test_a_job_that_is_postponed_is_no_failure_and_keeps_its_record(world:
     await world.store("ana")
     await world.live(9)
     assert tried == [6.0, 7.0, 8.0]
-    assert world.problems.standing() == []
+    assert world.problems.current() == []
     assert (await world.record("ana", "verify2")).at == world.begun + 8 * 3600
 
 
@@ -475,7 +475,7 @@ async def test_what_an_unexpected_error_says_is_not_told(world: World) -> None:
 
     world.agents.open_stores()["ana"].flush_state_files = fail  # type: ignore[method-assign]
     await world.live(2.1)
-    (problem,) = world.problems.standing()
+    (problem,) = world.problems.current()
     assert problem.message == "cannot run 'quick' for 'ana': ValueError"
     assert (await world.record("ana", "quick")).error == "ValueError"
 
@@ -534,7 +534,7 @@ async def test_status_tells_what_ran_and_what_comes(world: World) -> None:
     await world.live(3.5)
 
     def standing(db: sqlite3.Connection) -> Any:
-        return world.upkeep.standing("ana", db)
+        return world.upkeep.status("ana", db)
 
     async with world.agents.use("ana", create=False) as store:
         found = await store.read(standing)
@@ -566,10 +566,10 @@ async def test_a_memory_that_could_not_be_opened_is_no_problem_once_it_can(world
 
     world.agents.use = refuse  # type: ignore[method-assign, assignment]
     await world.live(0.05)
-    codes = {problem.code for problem in world.problems.standing()}
+    codes = {problem.code for problem in world.problems.current()}
     assert codes == {"upkeep_failed", "verify_failed"}
     await world.live(1)
-    assert world.problems.standing() == []
+    assert world.problems.current() == []
     assert modes(await world.live(2)) == [("quick", 3.0)]
 
 
@@ -579,7 +579,7 @@ async def test_a_next_run_is_never_in_the_past(world: World) -> None:
     # The device slept, and the scheduler has not looked since.
     world.now += 40 * 3600
     async with world.agents.use("ana", create=False, quietly=True) as store:
-        standing = await store.read(lambda db: world.upkeep.standing("ana", db))
+        standing = await store.read(lambda db: world.upkeep.status("ana", db))
     times = [schedule.next for schedule in standing.schedules if schedule.next is not None]
     assert times
     assert min(times) >= world.now

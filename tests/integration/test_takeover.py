@@ -182,7 +182,7 @@ async def test_a_folder_dropped_in_as_an_agents_is_taken_over(
     store = await open_store(place)
     await assert_taken_over(store)
     await store.flush_state_files()
-    assert problems.standing() == []
+    assert problems.current() == []
     assert set_aside(place.folder) == []
 
 
@@ -211,7 +211,7 @@ async def test_a_configured_workspace_is_taken_over_and_left_as_it_is(
     markdown = "MEMORY.md" if agent == "default" else f"MEMORY-{agent}.md"
     assert "measure twice" in after.pop(markdown).decode()
     assert after == before
-    assert problems.standing() == []
+    assert problems.current() == []
 
 
 async def test_another_agents_memory_in_the_workspace_is_not_taken_over(

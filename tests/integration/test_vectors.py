@@ -242,7 +242,7 @@ async def test_the_newest_is_encoded_first(desk: Desk, make_memory: Any) -> None
         await until(lambda: desk.status().left == 200, "all are missing")
         desk.encoder.failure = "it is away"
         desk.encoder.open.set()
-        await until(lambda: bool(desk.problems.standing()), "it failed")
+        await until(lambda: bool(desk.problems.current()), "it failed")
         assert not desk.encoder.passages
         desk.encoder.failure = None
         await desk.settled(200)
@@ -369,13 +369,13 @@ async def test_an_encoder_that_is_away_is_reported_and_tried_again(
     async with desk.running() as store:
         desk.encoder.failure = "cannot reach it"
         await fill(store, make_memory, 1)
-        await until(lambda: bool(desk.problems.standing()), "it is reported")
-        (problem,) = desk.problems.standing()
+        await until(lambda: bool(desk.problems.current()), "it is reported")
+        (problem,) = desk.problems.current()
         assert problem.message == "cannot encode the memories: cannot reach it"
         assert (await desk.vectors.near(store, "word1")).nearness is None
         desk.encoder.failure = None
         await desk.settled(1)
-        await until(lambda: not desk.problems.standing(), "the problem is over")
+        await until(lambda: not desk.problems.current(), "the problem is over")
 
 
 async def test_words_answer_alone_while_a_question_is_late(desk: Desk, make_memory: Any) -> None:
@@ -442,13 +442,13 @@ async def test_what_is_in_the_place_of_the_file_is_reported_and_left(
     desk.file.mkdir(parents=True)
     async with desk.running() as store:
         await fill(store, make_memory, 1)
-        await until(lambda: bool(desk.problems.standing()), "it is reported")
-        (problem,) = desk.problems.standing()
+        await until(lambda: bool(desk.problems.current()), "it is reported")
+        (problem,) = desk.problems.current()
         assert problem.code == "vectors_not_written"
         assert (await desk.vectors.near(store, "word1")).note
         desk.file.rmdir()
         await desk.settled(1)
-        await until(lambda: not desk.problems.standing(), "it is over")
+        await until(lambda: not desk.problems.current(), "it is over")
 
 
 @pytest.mark.soak

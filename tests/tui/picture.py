@@ -28,7 +28,7 @@ async def take() -> str:
     )
     async with app.run_test(size=SIZE) as pilot:
         await until(
-            lambda: app.events_seen == len(answers["events"]) and app.settled, "the tab is drawn"
+            lambda: app.events_seen == len(answers["events"]) and app.is_idle, "the tab is drawn"
         )
         await pilot.pause(1.0)
         return picture_of(app)

@@ -125,9 +125,9 @@ async def visit(daemon: Daemon) -> list[Any]:
         async with app.run_test(size=size) as pilot:
             for name in TABS:
                 await app.action_tab(name)
-                await until(lambda app=app: app.settled and app.events, "the tab is drawn")
+                await until(lambda app=app: app.is_idle and app.events, "the tab is drawn")
                 await pilot.pause(0.7)
-                await until(lambda app=app: app.settled, "the tab is drawn")
+                await until(lambda app=app: app.is_idle, "the tab is drawn")
             events = [
                 {
                     "id": event.id,

@@ -36,7 +36,7 @@ def flashed(app: ThermoclineApp) -> str:
 
 
 async def ready(app: ThermoclineApp) -> None:
-    await until(lambda: app.settled, "the tab is drawn")
+    await until(lambda: app.is_idle, "the tab is drawn")
 
 
 @asynccontextmanager
@@ -75,7 +75,7 @@ async def test_a_daemon_killed_and_restarted_is_followed_again(make_daemon):
         assert app.snapshot.status is not None, "what was known is still shown"
         assert app.screen.has_class("-stale"), "and dim"
         await pilot.press("2", "9")
-        await until(lambda: app.settled, "the tabs are drawn")
+        await until(lambda: app.is_idle, "the tabs are drawn")
         assert flashed(app) == "", "the head says it, once"
         killed.start()
         await until(lambda: app.snapshot.connected, "it is there again")

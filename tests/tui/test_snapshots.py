@@ -44,13 +44,13 @@ def test_a_tab_looks_as_before(tab, size, snap_compare):
 
     async def drawn(pilot: Pilot[None]) -> None:
         await until(
-            lambda: app.events_seen == len(found["events"]) and app.settled, "the tab is drawn"
+            lambda: app.events_seen == len(found["events"]) and app.is_idle, "the tab is drawn"
         )
         # Columns and the place of the cursor follow from what was drawn, a moment later.
         same, last = 0, ""
         while same < 5:
             await pilot.pause(0.05)
             picture = app.export_screenshot(simplify=True)
-            same, last = (same + 1 if app.settled and picture == last else 0), picture
+            same, last = (same + 1 if app.is_idle and picture == last else 0), picture
 
     assert snap_compare(app, terminal_size=size, run_before=drawn)

@@ -207,6 +207,20 @@ def test_a_secret_given_in_the_next_turn_is_cleared_wherever_it_is_repeated():
     ]
 
 
+@pytest.mark.parametrize(
+    ("question", "answer", "secret"),
+    [
+        ("What's the wifi password?", "Muehle2024! if you need it", "Muehle2024"),
+        ("Wie ist das WLAN-Passwort?", "Sonnenblume99, steht am Router", "Sonnenblume99"),
+        ("¿Cuál es la contraseña?", "Girasol88, creo", "Girasol88"),
+        ("Quel est le mot de passe ?", "Tournesol88", "Tournesol88"),
+        ("Have you got the passport?", "The number is XP4417093", "XP4417093"),
+    ],
+)
+def test_a_password_that_answers_a_question_is_cleared(question, answer, secret):
+    assert secret not in clear_turns([question, answer])[1]
+
+
 def test_whoever_answers_a_question_for_a_person_is_who_the_next_pronoun_means():
     said = observed(
         agent("Who else may merge?"),

@@ -173,7 +173,7 @@ class View(Widget):
             self.run_worker(work, group="update", exit_on_error=True)
 
     @property
-    def settled(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether everything that was read is drawn."""
         return self.updates > 0 and not self._updating
 

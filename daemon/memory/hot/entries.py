@@ -50,7 +50,7 @@ def entries(state: HotState) -> dict[EntryKey, Entry]:
     return entries
 
 
-def from_entries(found: Mapping[tuple[str, str], Entry]) -> HotState:
+def from_entries(entries: Mapping[tuple[str, str], Entry]) -> HotState:
     """The state that consists of the entries `found`.
 
     Entries at equal positions, which come from two devices, are ordered by time, then by key:
@@ -58,7 +58,7 @@ def from_entries(found: Mapping[tuple[str, str], Entry]) -> HotState:
     section that are not objects.
     """
     sections: dict[str, list[tuple[str, Json]]] = {section: [] for section in _SECTIONS}
-    for (section, key), entry in sorted(found.items(), key=_rank):
+    for (section, key), entry in sorted(entries.items(), key=_rank):
         if section in sections:
             sections[section].append((key, entry.value))
     fields: dict[str, Json] = {section: dict(sections[section]) for section in OBJECTS}
@@ -148,8 +148,8 @@ def _rank(pair: tuple[tuple[str, str], Entry]) -> _Rank:
     return entry.position, time or 0.0, key
 
 
-def _same(one: Entry, other: Entry) -> bool:
+def _same(entry: Entry, other: Entry) -> bool:
     # Encoded, since Python takes True for 1 and 1 for 1.0.
-    return one.position == other.position and msgspec.json.encode(one.value) == msgspec.json.encode(
-        other.value
-    )
+    return entry.position == other.position and msgspec.json.encode(
+        entry.value
+    ) == msgspec.json.encode(other.value)

@@ -155,8 +155,10 @@ def _work_on(state: HotState, item: Item, _now: float) -> HotState:
     _status(item)
     if item.get("description") is not None:
         _as_text(item["description"], "description")
-    older = next((one for one in state.projects if _stripped(one.get("name")) == name), {})
-    others = tuple(one for one in state.projects if _stripped(one.get("name")) != name)
+    older = next(
+        (project for project in state.projects if _stripped(project.get("name")) == name), {}
+    )
+    others = tuple(project for project in state.projects if _stripped(project.get("name")) != name)
     project = {**older, **item, "name": name}
     return msgspec.structs.replace(state, projects=(*others, project))
 
