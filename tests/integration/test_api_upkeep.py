@@ -237,7 +237,7 @@ def test_what_a_kill_has_broken_off_goes_on_after_the_restart(
     workspace = f"agents.default.workspace={folder.parent}"
     daemon = make_daemon("--set", "upkeep.jitter_seconds=0", "--set", workspace).start()
     call = calls_of(daemon)
-    facts = "".join(f"- [x] Task {n:04d} of the very long list is done\n" for n in range(400))
+    facts = "".join(f"- [x] Task {n:04d} of the very long list is done\n" for n in range(200))
     (folder / f"{datetime.now().astimezone().date()}.md").write_text(facts)
     running = threading.Thread(target=call, args=("POST", "/api/consolidate", {"mode": "daily"}))
     running.start()
@@ -251,7 +251,7 @@ def test_what_a_kill_has_broken_off_goes_on_after_the_restart(
 
     eventually(lambda: daily()["seconds"] is not None, "the run begins again, and ends")
     texts = [one["text"] for one in every_memory(call)]
-    assert sorted(texts) == [f"Task {n:04d} of the very long list is done" for n in range(400)]
+    assert sorted(texts) == [f"Task {n:04d} of the very long list is done" for n in range(200)]
 
 
 def every_memory(call: Any) -> list[Any]:

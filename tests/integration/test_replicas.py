@@ -181,7 +181,7 @@ MakeHost = Callable[..., Host]
 
 
 async def test_the_description_of_a_category_survives_a_device_that_hears_of_its_memories_first(
-    make_host: MakeHost, monkeypatch: pytest.MonkeyPatch
+    make_host, monkeypatch
 ):
     monkeypatch.setattr(exchange, "PAGE_ROWS", 1)
     one, two = make_host("one"), make_host("two")
@@ -201,7 +201,7 @@ async def test_the_description_of_a_category_survives_a_device_that_hears_of_its
         assert await host.read("SELECT path, desc FROM tree") == [("work", "What pays the rent")]
 
 
-async def test_changes_leave_and_arrive_by_themselves(make_host: MakeHost):
+async def test_changes_leave_and_arrive_by_themselves(make_host):
     one, two = make_host("one"), make_host("two")
     one.run(change_seconds=0.05, poll_seconds=NEVER)
     two.run(poll_seconds=0.05)
@@ -213,7 +213,7 @@ async def test_changes_leave_and_arrive_by_themselves(make_host: MakeHost):
     assert await two.values() == {"key": "value"}
 
 
-async def test_an_agent_that_another_device_has_begun_appears_by_itself(make_host: MakeHost):
+async def test_an_agent_that_another_device_has_begun_appears_by_itself(make_host):
     one, two = make_host("one"), make_host("two")
     await one.put("key", "value", "reader")
     await one.replicas.sync("reader")
@@ -223,7 +223,7 @@ async def test_an_agent_that_another_device_has_begun_appears_by_itself(make_hos
     assert await two.values("reader") == {"key": "value"}
 
 
-async def test_what_a_closed_agent_has_not_sent_is_sent_after_a_start(make_host: MakeHost):
+async def test_what_a_closed_agent_has_not_sent_is_sent_after_a_start(make_host):
     one, two = make_host("one"), make_host("two")
     await one.put("key", "value", "other")
     one.url = None
@@ -236,7 +236,7 @@ async def test_what_a_closed_agent_has_not_sent_is_sent_after_a_start(make_host:
     await until(lambda: two.replicas.status("other").received, "it is received")
 
 
-async def test_leaving_sends_what_is_left(make_host: MakeHost):
+async def test_leaving_sends_what_is_left(make_host):
     one, two = make_host("one"), make_host("two")
     await one.put("key", "value")
     await one.stop()
@@ -245,7 +245,7 @@ async def test_leaving_sends_what_is_left(make_host: MakeHost):
     assert await two.values() == {"key": "value"}
 
 
-async def test_leaving_does_not_wait_for_a_replica_that_hangs(make_host: MakeHost):
+async def test_leaving_does_not_wait_for_a_replica_that_hangs(make_host):
     one = make_host("one")
     one.plan = [Fault(delay=3600.0)]
     await one.put("key", "value")
@@ -253,9 +253,7 @@ async def test_leaving_does_not_wait_for_a_replica_that_hangs(make_host: MakeHos
         await one.stop()
 
 
-async def test_without_a_url_nothing_is_replicated_and_status_says_so(
-    make_host: MakeHost, tmp_path: Path
-):
+async def test_without_a_url_nothing_is_replicated_and_status_says_so(make_host, tmp_path):
     one = make_host("one", url=None)
     one.run()
     await one.put("key", "value")
@@ -266,9 +264,7 @@ async def test_without_a_url_nothing_is_replicated_and_status_says_so(
     assert not (tmp_path / "disk").exists()
 
 
-async def test_another_database_is_used_once_the_configuration_names_it(
-    make_host: MakeHost, tmp_path: Path
-):
+async def test_another_database_is_used_once_the_configuration_names_it(make_host, tmp_path):
     one = make_host("one")
     await one.put("key", "value")
     await one.replicas.sync(AGENT)
@@ -282,7 +278,7 @@ async def test_another_database_is_used_once_the_configuration_names_it(
     assert (tmp_path / "other" / "replica.db").exists()
 
 
-async def test_an_account_that_cannot_be_read_is_reported_until_it_can(make_host: MakeHost):
+async def test_an_account_that_cannot_be_read_is_reported_until_it_can(make_host):
     one = make_host("one")
     await one.write(lambda _tx: None)
     one.fault = ConfigInvalid("cannot read the token")
@@ -296,7 +292,7 @@ async def test_an_account_that_cannot_be_read_is_reported_until_it_can(make_host
 
 
 async def test_a_failure_that_nobody_thought_of_is_reported_by_its_kind_and_tried_again(
-    make_host: MakeHost, monkeypatch: pytest.MonkeyPatch
+    make_host, monkeypatch
 ):
     one = make_host("one")
     await one.put("key", "value")
@@ -315,9 +311,7 @@ async def test_a_failure_that_nobody_thought_of_is_reported_by_its_kind_and_trie
     assert "secret" not in str(one.problems.current())
 
 
-async def test_a_field_that_a_clock_years_ahead_has_changed_can_be_changed_again(
-    make_host: MakeHost,
-):
+async def test_a_field_that_a_clock_years_ahead_has_changed_can_be_changed_again(make_host):
     one, two = make_host("one"), make_host("two")
     one.ahead = 50 * 365 * 86_400.0
     await one.put("key", "from the future")

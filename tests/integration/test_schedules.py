@@ -200,7 +200,7 @@ def modes(ran: list[tuple[str, str, float]]) -> list[tuple[str, float]]:
     return [(mode, hours) for _, mode, hours in ran]
 
 
-async def test_every_agent_that_there_is_has_its_upkeep_and_no_other(world: World) -> None:
+async def test_every_agent_that_there_is_has_its_upkeep_and_no_other(world):
     await world.store("ana")
     await world.store("ben")
     await world.restart()
@@ -216,7 +216,7 @@ async def test_every_agent_that_there_is_has_its_upkeep_and_no_other(world: Worl
     assert not (world.folder / "agents" / "default").exists()
 
 
-async def test_a_closed_agent_that_nobody_uses_is_spared_the_small_runs(world: World) -> None:
+async def test_a_closed_agent_that_nobody_uses_is_spared_the_small_runs(world):
     def of(agent: str, ran: list[tuple[str, str, float]]) -> list[tuple[str, float]]:
         return modes([run for run in ran if run[0] == agent])
 
@@ -240,7 +240,7 @@ async def test_a_closed_agent_that_nobody_uses_is_spared_the_small_runs(world: W
     assert 19.0 <= hours <= 19.2
 
 
-async def test_a_closed_agent_is_looked_at_once_a_day_whatever_is_planned(world: World) -> None:
+async def test_a_closed_agent_is_looked_at_once_a_day_whatever_is_planned(world):
     world.settings = settings_of({"quick": "0 */3 * * *"})
     world.most_open = 1
     await world.store("ana")
@@ -253,7 +253,7 @@ async def test_a_closed_agent_is_looked_at_once_a_day_whatever_is_planned(world:
         assert all(after - before <= 24 for before, after in pairwise([0.0, *hours, 30.0]))
 
 
-async def test_a_note_that_is_not_read_stands_in_status_until_it_is(world: World) -> None:
+async def test_a_note_that_is_not_read_stands_in_status_until_it_is(world):
     await world.store("ana")
     note = world.folder / "agents" / "ana" / "memory" / "2026-11-21.md"
     note.parent.mkdir()
@@ -267,9 +267,7 @@ async def test_a_note_that_is_not_read_stands_in_status_until_it_is(world: World
     assert world.problems.current() == []
 
 
-async def test_a_month_begins_with_the_largest_run_and_no_smaller_one_beside_it(
-    world: World,
-) -> None:
+async def test_a_month_begins_with_the_largest_run_and_no_smaller_one_beside_it(world):
     await world.store("ana")
     world.now = world.begun = NOON + 9 * DAY
     await world.live(1)
@@ -278,14 +276,14 @@ async def test_a_month_begins_with_the_largest_run_and_no_smaller_one_beside_it(
     ]  # fmt: skip
 
 
-async def test_what_was_missed_for_weeks_is_done_once(world: World) -> None:
+async def test_what_was_missed_for_weeks_is_done_once(world):
     await world.store("ana")
     await world.live(1)
     await world.restart(off_hours=24 * 40)
     assert modes(await world.live(1.5)) == [("monthly", 961.0)]
 
 
-async def test_what_was_done_is_remembered_across_restarts(world: World) -> None:
+async def test_what_was_done_is_remembered_across_restarts(world):
     await world.store("ana")
     assert len(await world.live(3.5)) == 1
     for _ in range(3):
@@ -294,7 +292,7 @@ async def test_what_was_done_is_remembered_across_restarts(world: World) -> None
     assert len(await world.live(1.5)) == 1
 
 
-async def test_beginnings_are_spread(world: World) -> None:
+async def test_beginnings_are_spread(world):
     world.jitter = 3000.0
     for number in range(6):
         await world.store(f"agent{number}")
@@ -305,7 +303,7 @@ async def test_beginnings_are_spread(world: World) -> None:
     assert len(set(times)) == 6
 
 
-async def test_a_clock_that_jumps_makes_no_busy_loop_and_starves_nobody(world: World) -> None:
+async def test_a_clock_that_jumps_makes_no_busy_loop_and_starves_nobody(world):
     await world.store("ana")
     await world.live(1)
     world.now += 400 * DAY
@@ -323,7 +321,7 @@ async def test_a_clock_that_jumps_makes_no_busy_loop_and_starves_nobody(world: W
     assert world.rounds - rounds <= 40 * 6
 
 
-async def test_a_plan_that_changes_holds_at_once(world: World) -> None:
+async def test_a_plan_that_changes_holds_at_once(world):
     await world.store("ana")
     world.settings = settings_of({"quick": None, "daily": None, "monthly": None, "merging": None})
     assert await world.live(13) == []
@@ -331,9 +329,7 @@ async def test_a_plan_that_changes_holds_at_once(world: World) -> None:
     assert modes(await world.live(2)) == [("quick", 13.5), ("quick", 14.5)]
 
 
-async def test_a_run_that_failed_is_told_and_tried_again_at_growing_distances(
-    world: World,
-) -> None:
+async def test_a_run_that_failed_is_told_and_tried_again_at_growing_distances(world):
     await world.store("ana")
     await world.live(1)
     broken = world.agents.open_stores()["ana"]
@@ -356,7 +352,7 @@ async def test_a_run_that_failed_is_told_and_tried_again_at_growing_distances(
     assert (await world.record("ana", "quick")).error == ""
 
 
-async def test_a_run_that_was_interrupted_runs_once_after_the_restart(world: World) -> None:
+async def test_a_run_that_was_interrupted_runs_once_after_the_restart(world):
     await world.store("ana")
     await world.live(1)
     begun = Run(world.now - 60, world.now, error=INTERRUPTED)
@@ -368,8 +364,8 @@ async def test_a_run_that_was_interrupted_runs_once_after_the_restart(world: Wor
 
 
 async def test_a_larger_run_that_fails_does_not_keep_smaller_ones_from_their_times(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    world, monkeypatch
+):
     await world.store("ana")
     await world.live(1)
 
@@ -391,7 +387,7 @@ async def test_a_larger_run_that_fails_does_not_keep_smaller_ones_from_their_tim
     assert world.problems.current() == []
 
 
-async def test_a_slow_job_of_one_agent_delays_no_other(world: World) -> None:
+async def test_a_slow_job_of_one_agent_delays_no_other(world):
     over = asyncio.Event()
     ran: list[str] = []
 
@@ -421,7 +417,7 @@ async def test_a_slow_job_of_one_agent_delays_no_other(world: World) -> None:
     assert ran.count("agent0") == 2
 
 
-async def test_a_job_for_open_agents_that_fails_is_told_and_stops_no_other(world: World) -> None:
+async def test_a_job_for_open_agents_that_fails_is_told_and_stops_no_other(world):
     ran: list[str] = []
     broken = True
 
@@ -449,7 +445,7 @@ async def test_a_job_for_open_agents_that_fails_is_told_and_stops_no_other(world
     assert world.problems.current() == []
 
 
-async def test_a_job_that_is_postponed_is_no_failure_and_keeps_its_record(world: World) -> None:
+async def test_a_job_that_is_postponed_is_no_failure_and_keeps_its_record(world):
     tried: list[float] = []
 
     async def run(_store: AgentStore) -> None:
@@ -466,7 +462,7 @@ async def test_a_job_that_is_postponed_is_no_failure_and_keeps_its_record(world:
     assert (await world.record("ana", "verify2")).at == world.begun + 8 * 3600
 
 
-async def test_what_an_unexpected_error_says_is_not_told(world: World) -> None:
+async def test_what_an_unexpected_error_says_is_not_told(world):
     await world.store("ana")
     await world.live(1)
 
@@ -480,7 +476,7 @@ async def test_what_an_unexpected_error_says_is_not_told(world: World) -> None:
     assert (await world.record("ana", "quick")).error == "ValueError"
 
 
-async def test_there_are_never_two_runs_at_once_for_an_agent(world: World) -> None:
+async def test_there_are_never_two_runs_at_once_for_an_agent(world):
     await world.store("ana", 30)
     await asyncio.gather(*(world.upkeep.consolidate("ana", "daily") for _ in range(4)))
     order = [event.type for agent, event in world.told if agent == "ana"]
@@ -491,7 +487,7 @@ async def test_there_are_never_two_runs_at_once_for_an_agent(world: World) -> No
     assert order.count("upkeep.started") == 4
 
 
-async def test_what_a_person_has_run_is_not_run_again_at_its_time(world: World) -> None:
+async def test_what_a_person_has_run_is_not_run_again_at_its_time(world):
     await world.store("ana")
     await world.live(11.5)
     await world.upkeep.consolidate("ana", "daily")
@@ -503,7 +499,7 @@ async def test_what_a_person_has_run_is_not_run_again_at_its_time(world: World) 
     assert await world.live(0.4) == []
 
 
-async def test_a_caller_who_leaves_does_not_break_the_run_off(world: World) -> None:
+async def test_a_caller_who_leaves_does_not_break_the_run_off(world):
     await world.store("ana")
     task = asyncio.create_task(world.upkeep.consolidate("ana", "full"))
     await world.started.wait()
@@ -514,7 +510,7 @@ async def test_a_caller_who_leaves_does_not_break_the_run_off(world: World) -> N
     assert (await world.record("ana", "full")).error == ""
 
 
-async def test_only_agents_that_there_are_can_be_looked_after(world: World) -> None:
+async def test_only_agents_that_there_are_can_be_looked_after(world):
     with pytest.raises(NotFound, match="no agent is called 'nobody'"):
         await world.upkeep.consolidate("nobody", "quick")
     with pytest.raises(NotFound):
@@ -529,7 +525,7 @@ async def test_only_agents_that_there_are_can_be_looked_after(world: World) -> N
     assert number_of(asyncio.Lock) <= locks
 
 
-async def test_status_tells_what_ran_and_what_comes(world: World) -> None:
+async def test_status_tells_what_ran_and_what_comes(world):
     await world.store("ana")
     await world.live(3.5)
 
@@ -549,7 +545,7 @@ async def test_status_tells_what_ran_and_what_comes(world: World) -> None:
     assert (found.brief.next, found.brief.next_at) == ("quick", NOON + 6 * 3600)
 
 
-async def test_a_memory_that_could_not_be_opened_is_no_problem_once_it_can(world: World) -> None:
+async def test_a_memory_that_could_not_be_opened_is_no_problem_once_it_can(world):
     await world.store("ana")
     await world.restart()
     real = world.agents.use
@@ -573,7 +569,7 @@ async def test_a_memory_that_could_not_be_opened_is_no_problem_once_it_can(world
     assert modes(await world.live(2)) == [("quick", 3.0)]
 
 
-async def test_a_next_run_is_never_in_the_past(world: World) -> None:
+async def test_a_next_run_is_never_in_the_past(world):
     await world.store("ana")
     await world.live(hours=1)
     # The device slept, and the scheduler has not looked since.

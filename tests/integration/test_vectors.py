@@ -208,7 +208,7 @@ async def fill(store: AgentStore, make_memory: Callable[..., Memory], *numbers: 
         await store.write(lambda tx, memory=memory: memories.insert(tx, memory))
 
 
-async def test_what_is_stored_is_encoded_and_near(desk: Desk, make_memory: Any) -> None:
+async def test_what_is_stored_is_encoded_and_near(desk, make_memory):
     async with desk.running() as store:
         await fill(store, make_memory, *range(100))
         await store.write(lambda tx: key_values.put(tx, "boiler", "word777 in the cellar"))
@@ -221,9 +221,7 @@ async def test_what_is_stored_is_encoded_and_near(desk: Desk, make_memory: Any) 
     assert set(desk.encoder.passages.values()) == {1}
 
 
-async def test_a_restart_encodes_nothing_twice_and_answers_at_once(
-    desk: Desk, make_memory: Any
-) -> None:
+async def test_a_restart_encodes_nothing_twice_and_answers_at_once(desk, make_memory):
     async with desk.running() as store:
         await fill(store, make_memory, *range(70))
         await desk.settled(70)
@@ -235,7 +233,7 @@ async def test_a_restart_encodes_nothing_twice_and_answers_at_once(
     assert desk.encoder.passages == {make_memory(70).text: 1}
 
 
-async def test_the_newest_is_encoded_first(desk: Desk, make_memory: Any) -> None:
+async def test_the_newest_is_encoded_first(desk, make_memory):
     async with desk.running() as store:
         desk.encoder.open.clear()
         await fill(store, make_memory, *range(200))
@@ -250,7 +248,7 @@ async def test_the_newest_is_encoded_first(desk: Desk, make_memory: Any) -> None
     assert first == [make_memory(number).text for number in range(199, 135, -1)]
 
 
-async def test_a_forgotten_memory_leaves_no_vector(desk: Desk, make_memory: Any) -> None:
+async def test_a_forgotten_memory_leaves_no_vector(desk, make_memory):
     async with desk.running() as store:
         await fill(store, make_memory, 1, 2, 3)
         await desk.settled(3)
@@ -272,7 +270,7 @@ async def test_a_forgotten_memory_leaves_no_vector(desk: Desk, make_memory: Any)
         await until(lambda: not traces(), "no file has the vector")
 
 
-async def test_what_changed_while_nobody_looked_is_noticed(desk: Desk, make_memory: Any) -> None:
+async def test_what_changed_while_nobody_looked_is_noticed(desk, make_memory):
     async with desk.running() as store:
         await fill(store, make_memory, *range(5))
         await desk.settled(5)
@@ -292,7 +290,7 @@ async def test_what_changed_while_nobody_looked_is_noticed(desk: Desk, make_memo
     assert desk.encoder.passages == {new.text: 1}
 
 
-async def test_a_merged_memory_needs_no_vector(desk: Desk, make_memory: Any) -> None:
+async def test_a_merged_memory_needs_no_vector(desk, make_memory):
     async with desk.running() as store:
         await fill(store, make_memory, 1, 2)
         await desk.settled(2)
@@ -304,9 +302,7 @@ async def test_a_merged_memory_needs_no_vector(desk: Desk, make_memory: Any) -> 
         await desk.settled(1)
 
 
-async def test_an_earlier_model_answers_until_the_last_is_encoded(
-    desk: Desk, make_memory: Any
-) -> None:
+async def test_an_earlier_model_answers_until_the_last_is_encoded(desk, make_memory):
     async with desk.running() as store:
         await fill(store, make_memory, *range(130))
         await desk.settled(130)
@@ -333,9 +329,7 @@ async def test_an_earlier_model_answers_until_the_last_is_encoded(
         await desk.settled(129)
 
 
-async def test_a_model_that_changes_under_the_same_name_encodes_all_again(
-    desk: Desk, make_memory: Any
-) -> None:
+async def test_a_model_that_changes_under_the_same_name_encodes_all_again(desk, make_memory):
     async with desk.running() as store:
         await fill(store, make_memory, *range(70))
         await desk.settled(70)
@@ -349,7 +343,7 @@ async def test_a_model_that_changes_under_the_same_name_encodes_all_again(
         assert (await desk.nearest(store, "word5"))[0].endswith("word5")
 
 
-async def test_back_to_the_earlier_model_nothing_is_encoded(desk: Desk, make_memory: Any) -> None:
+async def test_back_to_the_earlier_model_nothing_is_encoded(desk, make_memory):
     async with desk.running() as store:
         await fill(store, make_memory, *range(130))
         await desk.settled(130)
@@ -363,9 +357,7 @@ async def test_back_to_the_earlier_model_nothing_is_encoded(desk: Desk, make_mem
     assert sum(desk.encoder.passages.values()) <= agent_vectors._BATCH
 
 
-async def test_an_encoder_that_is_away_is_reported_and_tried_again(
-    desk: Desk, make_memory: Any
-) -> None:
+async def test_an_encoder_that_is_away_is_reported_and_tried_again(desk, make_memory):
     async with desk.running() as store:
         desk.encoder.failure = "cannot reach it"
         await fill(store, make_memory, 1)
@@ -378,7 +370,7 @@ async def test_an_encoder_that_is_away_is_reported_and_tried_again(
         await until(lambda: not desk.problems.current(), "the problem is over")
 
 
-async def test_words_answer_alone_while_a_question_is_late(desk: Desk, make_memory: Any) -> None:
+async def test_words_answer_alone_while_a_question_is_late(desk, make_memory):
     async with desk.running() as store:
         await fill(store, make_memory, 1)
         await desk.settled(1)
@@ -391,7 +383,7 @@ async def test_words_answer_alone_while_a_question_is_late(desk: Desk, make_memo
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense" * 1000])
-async def test_a_damaged_file_is_replaced(desk: Desk, make_memory: Any, content: bytes) -> None:
+async def test_a_damaged_file_is_replaced(desk, make_memory, content):
     async with desk.running() as store:
         await fill(store, make_memory, *range(3))
         await desk.settled(3)
@@ -402,7 +394,7 @@ async def test_a_damaged_file_is_replaced(desk: Desk, make_memory: Any, content:
     assert sum(desk.encoder.passages.values()) == 6
 
 
-async def test_damage_in_use_is_noticed_by_a_question(desk: Desk, make_memory: Any) -> None:
+async def test_damage_in_use_is_noticed_by_a_question(desk, make_memory):
     async with desk.running() as store:
         await fill(store, make_memory, *range(300))
         await desk.settled(300)
@@ -419,7 +411,7 @@ async def test_damage_in_use_is_noticed_by_a_question(desk: Desk, make_memory: A
         assert (await desk.nearest(store, "word2"))[0].endswith("word2")
 
 
-async def test_without_an_encoder_there_is_no_file(desk: Desk, make_memory: Any) -> None:
+async def test_without_an_encoder_there_is_no_file(desk, make_memory):
     desk.encoder.model = None
     async with desk.running() as store:
         await fill(store, make_memory, 1)
@@ -436,9 +428,7 @@ async def test_without_an_encoder_there_is_no_file(desk: Desk, make_memory: Any)
         await desk.settled(1)
 
 
-async def test_what_is_in_the_place_of_the_file_is_reported_and_left(
-    desk: Desk, make_memory: Any
-) -> None:
+async def test_what_is_in_the_place_of_the_file_is_reported_and_left(desk, make_memory):
     desk.file.mkdir(parents=True)
     async with desk.running() as store:
         await fill(store, make_memory, 1)
@@ -452,9 +442,7 @@ async def test_what_is_in_the_place_of_the_file_is_reported_and_left(
 
 
 @pytest.mark.soak
-async def test_ten_thousand_are_encoded_by_one_model_and_then_by_another(
-    desk: Desk, make_memory: Any, figure: Callable[[str, object], None]
-) -> None:
+async def test_ten_thousand_are_encoded_by_one_model_and_then_by_another(desk, make_memory, figure):
     def insert(tx: Any) -> None:
         for number in range(10_000):
             memories.insert(tx, make_memory(number))
