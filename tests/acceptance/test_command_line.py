@@ -512,28 +512,28 @@ def test_a_stored_escape_sequence_is_shown_not_obeyed(shell):
         assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(out)
 
 
-@pytest.mark.parametrize("words", [
-    ["get", "ffffffffffff"],
-    ["store", ""],
-    ["store", "  \n "],
-    ["store", "x" * 70_000],
-    ["store", "x", "--importance", "-1"],
-    ["store", "x", "--importance", "11"],
-    ["store", "x", "--category", "../.."],
-    ["store", "x", "--expires", "soon"],
-    ["store", "lone \udcff byte"],
-    ["list", "--limit", "0"],
-    ["list", "--since", "yesterday-ish"],
-    ["hot", "--update", "nonsense", "{}"],
-    ["--agent", "../x", "store", "x"],
-])  # fmt: skip
-def test_what_the_daemon_refuses_exits_with_1_and_says_why(shell, words):
-    done = shell.run(*words, code=1)
-    assert done.stdout == ""
-    assert done.stderr.startswith("thermocline: ")
-    refused = shell.run("--json", *words, code=1)
-    assert refused.stderr == ""
-    assert json.loads(refused.stdout)["error"]["message"]
+def test_what_the_daemon_refuses_exits_with_1_and_says_why(shell):
+    for words in [
+        ["get", "ffffffffffff"],
+        ["store", ""],
+        ["store", "  \n "],
+        ["store", "x" * 70_000],
+        ["store", "x", "--importance", "-1"],
+        ["store", "x", "--importance", "11"],
+        ["store", "x", "--category", "../.."],
+        ["store", "x", "--expires", "soon"],
+        ["store", "lone \udcff byte"],
+        ["list", "--limit", "0"],
+        ["list", "--since", "yesterday-ish"],
+        ["hot", "--update", "nonsense", "{}"],
+        ["--agent", "../x", "store", "x"],
+    ]:  # fmt: skip
+        done = shell.run(*words, code=1)
+        assert done.stdout == ""
+        assert done.stderr.startswith("thermocline: ")
+        refused = shell.run("--json", *words, code=1)
+        assert refused.stderr == ""
+        assert json.loads(refused.stdout)["error"]["message"]
 
 
 def test_commands_at_once_are_all_kept(shell):

@@ -311,9 +311,8 @@ def test_the_folder_of_a_plug_in_is_printed(home):
     assert hooks.keys() == written.keys()
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
+def test_a_wrong_call_says_what_is_wrong(home):
+    for words, told in [
         (("cursor", "--plugin"), "no plug-in for Cursor"),
         (("emacs",), "expected one of"),
         (("--yes",), "which client?"),
@@ -322,11 +321,9 @@ def test_the_folder_of_a_plug_in_is_printed(home):
         (("cursor", "--print", "--undo"), "exclude each other"),
         (("cursor",), "give --yes"),
         (("cursor", "--project", "/nowhere/at/all"), "not a folder"),
-    ],
-)
-def test_a_wrong_call_says_what_is_wrong(home, words, told):
-    assert told in shells.run("connect", *words, code=2).stderr
-    assert not tree(home)
+    ]:
+        assert told in shells.run("connect", *words, code=2).stderr
+        assert not tree(home)
 
 
 def test_the_instructions_are_printed(home):

@@ -42,9 +42,8 @@ def test_a_conversation_and_preferences(shell, tmp_path):
     assert shell.json("experiences", "stats")["total"] == 2
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
+def test_wrong_words_say_what_is_missing(shell):
+    for words, told in [
         (("add", "x"), "add needs --type"),
         (("use",), "use needs ID"),
         (("prefer", "editor"), "prefer needs CATEGORY and VALUE"),
@@ -53,8 +52,6 @@ def test_a_conversation_and_preferences(shell, tmp_path):
         (("observe", "x"), "observe needs --conversation"),
         (("add", "x", "--type", "tool_chain", "--solution", '{"a":'), "expected JSON"),
         (("show", "nosuch"), "no experience has the id"),
-    ],
-)
-def test_wrong_words_say_what_is_missing(shell, words, told):
-    code = 1 if words[0] == "show" else 2
-    assert told in shell.run("experiences", *words, code=code).stderr
+    ]:
+        code = 1 if words[0] == "show" else 2
+        assert told in shell.run("experiences", *words, code=code).stderr

@@ -36,14 +36,11 @@ def test_what_a_conversation_names_is_shown_with_where_it_comes_from(shell, tmp_
     assert shell.out("graph", "marta", "--no-alias", "Marta").startswith("Marta (person)")
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
+def test_a_wrong_call_says_what_is_wrong(shell):
+    for words, told in [
         (("--alias", "x"), "need a NAME"),
         (("--depth", "1"), "--depth needs a NAME"),
         (("Ada", "--limit", "3"), "--limit takes no NAME"),
         (("Ada", "--type", "god"), "expected one of"),
-    ],
-)
-def test_a_wrong_call_says_what_is_wrong(shell, words, told):
-    assert told in shell.run("graph", *words, code=2).stderr
+    ]:
+        assert told in shell.run("graph", *words, code=2).stderr

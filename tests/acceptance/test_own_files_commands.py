@@ -68,9 +68,8 @@ def test_knowledge_is_shown_and_told_when_too_long(shell, shared_daemon):
     assert "202 lines" in shell.run("context").stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
+def test_a_wrong_command_says_what_is_wrong(shell):
+    for words, told in [
         (("reflect", "add"), "add needs TEXT"),
         (("reflect", "add", "x"), "add needs --type"),
         (("reflect", "add", "x", "--type", "joy"), "expected one of"),
@@ -81,7 +80,5 @@ def test_knowledge_is_shown_and_told_when_too_long(shell, shared_daemon):
         (("skill", "show"), "show needs ID"),
         (("context", "x", "--query", "y"), "give the query once"),
         (("context", "--format", "xml"), "expected one of"),
-    ],
-)
-def test_a_wrong_command_says_what_is_wrong(shell, words, told):
-    assert told in shell.run(*words, code=2).stderr
+    ]:
+        assert told in shell.run(*words, code=2).stderr

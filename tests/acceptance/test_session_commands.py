@@ -37,15 +37,12 @@ def test_a_session_from_its_start_to_its_replay(shell):
     assert shell.json("sessions", "show", key)["status"] == "active"
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
+def test_wrong_words_say_what_is_missing(shell):
+    for words, told in [
         (("show",), "show needs ID"),
         (("list", "x"), "list takes no word 'x'"),
         (("start", "x", "--status", "active"), "start takes no --status"),
         (("archive", "x", "--category", "a"), "archive takes no --category"),
         (("list", "--answer", "x"), "list takes no --answer"),
-    ],
-)
-def test_wrong_words_say_what_is_missing(shell, words, told):
-    assert told in shell.run("sessions", *words, code=2).stderr
+    ]:
+        assert told in shell.run("sessions", *words, code=2).stderr

@@ -115,9 +115,8 @@ def test_what_could_not_be_read_is_said(shell, note):
     assert f"did not read {path.name}: it is not UTF-8 text" in err
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_wrong_arguments_are_refused(shell):
+    for words in [
         ("consolidate", "--mode", "weekly"),
         ("consolidate", "extra"),
         ("consolidate", "--auth-token", "secret"),
@@ -126,12 +125,10 @@ def test_what_could_not_be_read_is_said(shell, note):
         ("validate", "one", "two"),
         ("metrics", "--report", "--trend"),
         ("tree", "--undo", "--prune"),
-    ],
-)
-def test_wrong_arguments_are_refused(shell, words):
-    out, err = shell.run(*words, code=2)
-    assert out == ""
-    assert err.startswith("thermocline: ")
+    ]:
+        out, err = shell.run(*words, code=2)
+        assert out == ""
+        assert err.startswith("thermocline: ")
 
 
 # ingest-daily

@@ -87,9 +87,8 @@ def test_every_field_that_is_given_comes_back_and_stays(call):
     assert call.ok("GET", "/api/memory")["results"] == [without_stored(stored)]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_any_text_comes_back_as_it_was(anyone):
+    for text in [
         "  kept as it is \n",
         "日本語のメモ",
         "👩‍👩‍👧",
@@ -97,12 +96,9 @@ def test_every_field_that_is_given_comes_back_and_stays(call):
         "'\"\\\u2028",
         "x" * 65_536,
         "a\tb\rc",
-    ],
-    ids=["blanks", "japanese", "joined", "arabic", "quotes", "long", "controls"],
-)
-def test_any_text_comes_back_as_it_was(anyone, text):
-    stored = anyone.store(text)
-    assert anyone.ok("GET", f"/api/memory/{stored['id']}")["text"] == text
+    ]:
+        stored = anyone.store(text)
+        assert anyone.ok("GET", f"/api/memory/{stored['id']}")["text"] == text
 
 
 def test_references_in_the_text_are_added_to_those_given(call):
@@ -164,10 +160,10 @@ def test_a_beginning_of_several_ids_is_a_conflict(call: Any) -> None:
     assert call.total() == 1500
 
 
-@pytest.mark.parametrize("key", ["%25%25%25%25", "____", "****", "0000%25", "[0-9]"])
-def test_an_id_is_no_pattern(anyone, key):
-    anyone.store("x")
-    assert anyone("GET", f"/api/memory/{key}").refusal() == (404, "not_found", "id")
+def test_an_id_is_no_pattern(anyone):
+    for key in ["%25%25%25%25", "____", "****", "0000%25", "[0-9]"]:
+        anyone.store("x")
+        assert anyone("GET", f"/api/memory/{key}").refusal() == (404, "not_found", "id")
 
 
 # Changing
@@ -185,9 +181,8 @@ def test_what_is_left_out_of_a_change_stays(call):
     assert call.ok("GET", f"/api/memory/{stored['id']}")["importance"] == 0.9
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+def test_each_field_can_be_changed(anyone):
+    for name, value in [
         ("text", "new words"),
         ("subject", ""),
         ("type", "procedural"),
@@ -203,14 +198,12 @@ def test_what_is_left_out_of_a_change_stays(call):
         ("data", None),
         ("metadata", {"urls": ["https://new.example.com"], "commands": [], "paths": []}),
         ("created_at", 1_600_000_000.0),
-    ],
-)
-def test_each_field_can_be_changed(anyone, name, value):
-    fields = {key: given for key, given in EVERYTHING.items() if key != "text"}
-    stored = anyone.store("no references here", **fields)
-    changed = anyone.ok("PUT", f"/api/memory/{stored['id']}", {name: value})
-    assert changed[name] == value
-    assert anyone.ok("GET", f"/api/memory/{stored['id']}")[name] == value
+    ]:
+        fields = {key: given for key, given in EVERYTHING.items() if key != "text"}
+        stored = anyone.store("no references here", **fields)
+        changed = anyone.ok("PUT", f"/api/memory/{stored['id']}", {name: value})
+        assert changed[name] == value
+        assert anyone.ok("GET", f"/api/memory/{stored['id']}")[name] == value
 
 
 def test_content_changes_the_text_and_the_text_can_be_found_at_once(call):
@@ -426,9 +419,8 @@ def shelf(shared_daemon: Any, calls_of: Any) -> Any:
 BETA = "beta https://Docs.Example.com/Guide"
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
+def test_filters_leave_what_fits_all_of_them(shelf):
+    for query, expected in [
         ("", ["alpha", BETA, "gamma"]),
         ("type=semantic", ["alpha"]),
         ("type=semantic,episodic", ["alpha", BETA]),
@@ -468,15 +460,12 @@ BETA = "beta https://Docs.Example.com/Guide"
         ("tier=hot", []),
         ("type=semantic&tag=blue", []),
         ("tag=%27%20OR%201=1--", []),
-    ],
-)
-def test_filters_leave_what_fits_all_of_them(shelf, query, expected):
-    assert listed(shelf, query) == expected
+    ]:
+        assert listed(shelf, query) == expected
 
 
-@pytest.mark.parametrize(
-    ("order", "expected"),
-    [
+def test_a_list_has_the_order_that_was_asked_for(shelf):
+    for order, expected in [
         ("newest", [BETA, "gamma", "alpha"]),
         ("oldest", ["alpha", "gamma", BETA]),
         ("importance", ["alpha", "gamma", BETA]),
@@ -490,13 +479,11 @@ def test_filters_leave_what_fits_all_of_them(shelf, query, expected):
         ("category&reverse=true", ["gamma", BETA, "alpha"]),
         ("subject", [BETA, "gamma", "alpha"]),
         ("subject&reverse=true", ["gamma", BETA, "alpha"]),
-    ],
-)
-def test_a_list_has_the_order_that_was_asked_for(shelf, order, expected):
-    assert texts(shelf.ok("GET", f"/api/memory?order={order}")) == expected
-    pages = [shelf.ok("GET", f"/api/memory?order={order}&limit=1&offset={n}") for n in range(4)]
-    assert [texts(page) for page in pages] == [[text] for text in expected] + [[]]
-    assert {page["total"] for page in pages} == {3}
+    ]:
+        assert texts(shelf.ok("GET", f"/api/memory?order={order}")) == expected
+        pages = [shelf.ok("GET", f"/api/memory?order={order}&limit=1&offset={n}") for n in range(4)]
+        assert [texts(page) for page in pages] == [[text] for text in expected] + [[]]
+        assert {page["total"] for page in pages} == {3}
 
 
 def test_the_archive_can_be_listed_by_itself(calls_of, make_daemon):

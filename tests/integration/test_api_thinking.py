@@ -102,9 +102,8 @@ def test_every_fact_of_a_text_is_kept_at_once(call):
     assert [url for one in kept for url in one["metadata"]["urls"]] == ["https://a.example/pump"]
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
+def test_what_cannot_be_distilled_is_refused(call):
+    for body, field in [
         ({}, "text"),
         ({"text": "a", "texts": ["b"]}, "text"),
         ({"texts": []}, "texts"),
@@ -114,10 +113,8 @@ def test_every_fact_of_a_text_is_kept_at_once(call):
         ({"text": "a", "store": True, "category": "a//b"}, "category"),
         ({"text": "a", "max_bytes": 3}, "max_bytes"),
         ({"text": "a", "llm_endpoint": "ftp://x"}, "llm_endpoint"),
-    ],
-)
-def test_what_cannot_be_distilled_is_refused(call, body, field):
-    assert call("POST", "/api/distill", body).refusal() == (400, "invalid", field)
+    ]:
+        assert call("POST", "/api/distill", body).refusal() == (400, "invalid", field)
 
 
 def test_a_wish_for_a_model_that_is_not_there_is_answered_by_rules(call):
@@ -185,9 +182,8 @@ def test_the_same_from_many_callers_at_once_gets_in_once(call):
     assert call.total() == 1
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
+def test_what_is_no_conversation_is_refused(call):
+    for body, field in [
         ({"turns": [turn("x")]}, "conversation"),
         ({"conversation": "c", "conversationId": "c", "turns": []}, "conversationId"),
         ({"conversation": " ", "turns": [turn("x")]}, "conversation"),
@@ -200,10 +196,8 @@ def test_the_same_from_many_callers_at_once_gets_in_once(call):
         ({"conversation": "c", "turns": [turn("x", "")]}, "turns[0].role"),
         ({"conversation": "c", "turns": [turn("x", at="soon")]}, "turns[0].at"),
         ({"conversation": "c", "turns": [turn("x")], "llm": True}, "wait"),
-    ],
-)
-def test_what_is_no_conversation_is_refused(call, body, field):
-    assert call("POST", "/api/observe", body).refusal() == (400, "invalid", field)
+    ]:
+        assert call("POST", "/api/observe", body).refusal() == (400, "invalid", field)
 
 
 def test_what_was_buffered_outlives_a_kill_and_ends_in_an_entry(make_daemon, calls_of, eventually):

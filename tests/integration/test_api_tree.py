@@ -190,9 +190,9 @@ def test_only_a_category_without_memories_is_removed(call):
     assert call("DELETE", "/api/tree?path=a").refusal() == (404, "not_found", "path")
 
 
-@pytest.mark.parametrize("path", ["../..", "", "a/b/c/d/e", "a//b", "_x", "c" * 300, 7, None])
-def test_a_path_that_is_none_is_refused(call, path):
-    assert call("PUT", "/api/tree", {"path": path}).refusal()[2] == "path"
+def test_a_path_that_is_none_is_refused(call):
+    for path in ["../..", "", "a/b/c/d/e", "a//b", "_x", "c" * 300, 7, None]:
+        assert call("PUT", "/api/tree", {"path": path}).refusal()[2] == "path"
 
 
 def test_pruning_leaves_what_is_used_or_new(call):

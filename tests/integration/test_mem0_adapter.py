@@ -150,23 +150,23 @@ def test_an_expiration_date_is_the_last_day(memory):
         memory.update(added["id"], expiration_date="soon")
 
 
-@pytest.mark.parametrize("wrong", [
-    lambda memory: memory.add("x"),
-    lambda memory: memory.add("x", user_id="a b"),
-    lambda memory: memory.add("x", user_id="a", timestamp=1),
-    lambda memory: memory.add("x", user_id="a", memory_type="procedural_memory"),
-    lambda memory: memory.search("x"),
-    lambda memory: memory.search("x", filters={"n": 1}),
-    lambda memory: memory.search(" ", filters={"user_id": "a"}),
-    lambda memory: memory.search("x", filters={"user_id": "a"}, threshold=2),
-    lambda memory: memory.get_all(filters={"user_id": "a"}, top_k=-1),
-    lambda memory: memory.delete_all(),
-    lambda memory: memory.update("x"),
-])  # fmt: skip
-def test_what_mem0_refuses_is_refused(memory, wrong):
-    memory.add("x", user_id="a", infer=False)
-    with pytest.raises(ValueError):  # noqa: PT011 - each has its own words
-        wrong(memory)
+def test_what_mem0_refuses_is_refused(memory):
+    for wrong in [
+        lambda memory: memory.add("x"),
+        lambda memory: memory.add("x", user_id="a b"),
+        lambda memory: memory.add("x", user_id="a", timestamp=1),
+        lambda memory: memory.add("x", user_id="a", memory_type="procedural_memory"),
+        lambda memory: memory.search("x"),
+        lambda memory: memory.search("x", filters={"n": 1}),
+        lambda memory: memory.search(" ", filters={"user_id": "a"}),
+        lambda memory: memory.search("x", filters={"user_id": "a"}, threshold=2),
+        lambda memory: memory.get_all(filters={"user_id": "a"}, top_k=-1),
+        lambda memory: memory.delete_all(),
+        lambda memory: memory.update("x"),
+    ]:  # fmt: skip
+        memory.add("x", user_id="a", infer=False)
+        with pytest.raises(ValueError):  # noqa: PT011 - each has its own words
+            wrong(memory)
 
 
 def test_top_k_bounds_both_lists(memory):

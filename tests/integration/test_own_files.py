@@ -48,9 +48,8 @@ def test_missing_files_are_made_as_tinyclaw_makes_them(call, folder):
     assert (folder / "episodes.jsonl").read_text() == ""
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "field"),
-    [
+def test_what_makes_no_entry_is_refused(call):
+    for path, body, field in [
         ("reflections", {**LESSON, "type": "joy"}, "type"),
         ("reflections", {**LESSON, "lesson": " "}, "lesson"),
         ("reflections", {"type": "insight", "lesson": "x"}, "context"),
@@ -59,12 +58,10 @@ def test_missing_files_are_made_as_tinyclaw_makes_them(call, folder):
         ("skills", {"id": "../../x", "description": "y"}, "id"),
         ("skills", {"id": ".x", "description": "y"}, "id"),
         ("skills", {"id": "x"}, "description"),
-    ],
-)
-def test_what_makes_no_entry_is_refused(call, path, body, field):
-    status, code, named = call("POST", f"/api/{path}", body).refusal()
-    assert (status, code) == (400, "invalid")
-    assert named in {field, None}
+    ]:
+        status, code, named = call("POST", f"/api/{path}", body).refusal()
+        assert (status, code) == (400, "invalid")
+        assert named in {field, None}
 
 
 def test_a_skill_is_only_replaced_on_request(call, folder):

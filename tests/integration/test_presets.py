@@ -128,9 +128,8 @@ def test_a_user_that_is_no_agent_is_refused(call, user):
     assert call("POST", "/api/memory", body).refusal() == (400, "invalid", "user")
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "field", "values"),
-    [
+def test_a_value_that_is_not_among_those_allowed_names_them(call):
+    for path, body, field, values in [
         ("/api/memory", {"text": "x", "type": "planet"}, "type", "correction, delegation_result"),
         ("/api/memory", {"content": "x", "type": "planet"}, "type", "semantic, analysis"),
         ("/api/recall", {"query": "x", "preset": "x"}, "preset", "scalyclaw, tinyclaw"),
@@ -150,15 +149,13 @@ def test_a_user_that_is_no_agent_is_refused(call, user):
             "memories[1].type",
             "correction, delegation_result",
         ),
-    ],
-)
-def test_a_value_that_is_not_among_those_allowed_names_them(call, path, body, field, values):
-    call.store("so that the agent is there")
-    refused = call("POST", path, body)
-    assert refused.refusal() == (400, "invalid", field)
-    message = refused.body["error"]["message"]
-    assert "expected one of " in message
-    assert values in message
+    ]:
+        call.store("so that the agent is there")
+        refused = call("POST", path, body)
+        assert refused.refusal() == (400, "invalid", field)
+        message = refused.body["error"]["message"]
+        assert "expected one of " in message
+        assert values in message
 
 
 def test_a_parameter_that_is_not_among_those_allowed_names_them(call):

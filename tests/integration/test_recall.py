@@ -53,9 +53,8 @@ def shelf(shared_daemon: Any, calls_of: Any) -> Any:
     return call
 
 
-@pytest.mark.parametrize(
-    ("filters", "expected"),
-    [
+def test_each_filter_leaves_what_fits_it(shelf):
+    for filters, expected in [
         ({}, set(SHELF)),
         ({"types": ["episodic"]}, {"episode"}),
         ({"types": ["episodic", "semantic"]}, set(SHELF)),
@@ -73,10 +72,8 @@ def shelf(shared_daemon: Any, calls_of: Any) -> Any:
         ({"tier": "hot"}, {"worthy"}),
         ({"tags": ["red"], "category": "proj/x"}, {"below"}),
         ({"actor": "Ann", "source": "mail"}, set()),
-    ],
-)
-def test_each_filter_leaves_what_fits_it(shelf, filters, expected):
-    assert names(shelf, **filters) == expected
+    ]:
+        assert names(shelf, **filters) == expected
 
 
 def test_a_span_of_time_is_a_filter(shelf):
@@ -326,9 +323,8 @@ def test_a_weight_of_recency_puts_the_young_first(call):
     assert order(match=1, recency=50) == [young, old]
 
 
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
+def test_an_empty_answer_says_why_in_a_sentence(shelf):
+    for options, reason in [
         ({"query": "zebra"}, "nothing stored has a word of it, or one that means the same: zebra"),
         ({"query": "lantern", "actor": "Nobody"}, "the filters leave none"),
         ({"query": "zebra", "actor": "Ann"}, "nothing stored has a word of it"),
@@ -336,12 +332,10 @@ def test_a_weight_of_recency_puts_the_young_first(call):
         ({"query": "-lantern"}, "no words to look for"),
         ({"query": ""}, "no words to look for"),
         ({"query": "lantern", "mode": "tree"}, "no category of the tree"),
-    ],
-)
-def test_an_empty_answer_says_why_in_a_sentence(shelf, options, reason):
-    answer = recall(shelf, **options)
-    assert answer["results"] == []
-    assert reason in answer["why"]
+    ]:
+        answer = recall(shelf, **options)
+        assert answer["results"] == []
+        assert reason in answer["why"]
 
 
 def grown_up(call: Any) -> None:

@@ -165,33 +165,33 @@ def test_a_mistake_is_explained_and_exits_with_2(words, told, capsys):
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("words", [
-    ["kv", "list", "--limit", "3", "prefix"],
-    ["kv"],
-    ["retrieve", "-gate"],
-    ["retrieve", "-hello there", "--limit", "3"],
-    ["retrieve", "--query", "-gate"],
-    ["store", "-x"],
-    ["store", "--text", "-3 degrees", "--tag", "-t"],
-    ["kv", "set", "k", "-v"],
-    ["kv", "set", "--agent", "x", "key", "value"],
-    ["forget", "abcd", "--json", "ef01"],
-    ["forget", "--category", "x", "--query", "y", "--yes"],
-    ["forget", "--agent", "x", "--yes"],
-    ["store", "--category", "x", "text"],
-    ["store", "--", "--text"],
-    ["store", "--text=--text"],
-    ["store", "- a list item"],
-    ["store", "x", "--db-url", "", "--auth-token", ""],
-    ["store", "x", "--db-url", "libsql://x"],
-    ["devices", "--rejoin", "--json"],
-    ["store", "x", "--cmd", "make", "--command", "ls", "--url", "u", "--path", "/a/b"],
-    ["update", "abcd", "--expires", "never"],
-    ["update", "abcd", "--no-tags"],
-    ["get", "abcd", "--agent-id", "nova", "--json"],
-])  # fmt: skip
-def test_options_and_words_may_stand_in_any_order(words, tmp_path):
-    assert main(["--socket", str(tmp_path / "none.sock"), *words]) == 3
+def test_options_and_words_may_stand_in_any_order(tmp_path):
+    for words in [
+        ["kv", "list", "--limit", "3", "prefix"],
+        ["kv"],
+        ["retrieve", "-gate"],
+        ["retrieve", "-hello there", "--limit", "3"],
+        ["retrieve", "--query", "-gate"],
+        ["store", "-x"],
+        ["store", "--text", "-3 degrees", "--tag", "-t"],
+        ["kv", "set", "k", "-v"],
+        ["kv", "set", "--agent", "x", "key", "value"],
+        ["forget", "abcd", "--json", "ef01"],
+        ["forget", "--category", "x", "--query", "y", "--yes"],
+        ["forget", "--agent", "x", "--yes"],
+        ["store", "--category", "x", "text"],
+        ["store", "--", "--text"],
+        ["store", "--text=--text"],
+        ["store", "- a list item"],
+        ["store", "x", "--db-url", "", "--auth-token", ""],
+        ["store", "x", "--db-url", "libsql://x"],
+        ["devices", "--rejoin", "--json"],
+        ["store", "x", "--cmd", "make", "--command", "ls", "--url", "u", "--path", "/a/b"],
+        ["update", "abcd", "--expires", "never"],
+        ["update", "abcd", "--no-tags"],
+        ["get", "abcd", "--agent-id", "nova", "--json"],
+    ]:  # fmt: skip
+        assert main(["--socket", str(tmp_path / "none.sock"), *words]) == 3
 
 
 def test_a_file_that_is_not_there_is_refused_as_evoclaw_does(capsys):

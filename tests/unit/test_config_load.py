@@ -239,9 +239,8 @@ def test_comments_are_skipped_at_every_level(env, config_file):
 # Values
 
 
-@pytest.mark.parametrize(
-    ("text", "key", "value"),
-    [
+def test_set_takes_json_or_else_text(env):
+    for text, key, value in [
         ("log.level=debug", "log.level", "debug"),
         ('log.level="debug"', "log.level", "debug"),
         ("socket.mode=0600", "socket.mode", "0600"),
@@ -255,12 +254,10 @@ def test_comments_are_skipped_at_every_level(env, config_file):
             'access.users."jane.doe"',
             {"role": "read", "agents": ("*",)},
         ),
-    ],
-)
-def test_set_takes_json_or_else_text(env, text, key, value):
-    loaded = load(env, None, [text])
-    entries = {name: (found, origin) for name, found, origin in describe(loaded)}
-    assert entries[key] == (value, "--set")
+    ]:
+        loaded = load(env, None, [text])
+        entries = {name: (found, origin) for name, found, origin in describe(loaded)}
+        assert entries[key] == (value, "--set")
 
 
 def test_a_number_without_a_fraction_is_an_integer(env, config_file):

@@ -80,9 +80,8 @@ def rivers(remembered: Callable[..., sqlite3.Connection]) -> sqlite3.Connection:
     )
 
 
-@pytest.mark.parametrize(
-    ("query", "first"),
-    [
+def test_a_word_in_any_form_a_phrase_and_an_exclusion_decide_what_comes_first(few):
+    for query, first in [
         ("harbour", {1, 4}),
         ("walking", {4}),
         ("going to an island", {2}),
@@ -92,24 +91,19 @@ def rivers(remembered: Callable[..., sqlite3.Connection]) -> sqlite3.Connection:
         ("boat -island", {1}),
         ('red -"red bus"', {1}),
         ('"boat" -island', {1}),
-    ],
-)
-def test_a_word_in_any_form_a_phrase_and_an_exclusion_decide_what_comes_first(few, query, first):
-    assert set(rows(ask(few, query))[: len(first)]) == first
+    ]:
+        assert set(rows(ask(few, query))[: len(first)]) == first
 
 
-@pytest.mark.parametrize(
-    ("query", "all_of_them"),
-    [
+def test_phrases_alone_and_exclusions_are_demanded(few):
+    for query, all_of_them in [
         ('"red boat"', {1}),
         ('"the red" -bus', {1}),
         ("boat -red", {2}),
         ('"lies in" "harbour"', {1}),
         ('"boat lies" -harbour', set()),
-    ],
-)
-def test_phrases_alone_and_exclusions_are_demanded(few, query, all_of_them):
-    assert set(rows(ask(few, query))) == all_of_them
+    ]:
+        assert set(rows(ask(few, query))) == all_of_them
 
 
 def test_of_many_matches_the_heaviest_come_first_and_of_those_the_newest(rivers):

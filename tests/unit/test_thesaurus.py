@@ -38,9 +38,8 @@ def _finds(known: Thesaurus, question: str, text: str) -> bool:
     return not asked.isdisjoint(known.codes_of(text))
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
+def test_the_concepts_of_a_text(small):
+    for text, names in [
         ("Two puppies", {"dog", "pet*"}),
         ("unser Welpe schläft", {"dog", "pet*"}),
         ("el perro", {"dog", "pet*"}),
@@ -54,10 +53,8 @@ def _finds(known: Thesaurus, question: str, text: str) -> bool:
         ("a gift for my aunt", {"gift"}),
         ("das Gift ist für die Ratten", {"poison"}),
         ("Hundehaustier", {"dog", "pet", "pet*"}),
-    ],
-)
-def test_the_concepts_of_a_text(small, text, names):
-    assert _names(small, text) == names
+    ]:
+        assert _names(small, text) == names
 
 
 def test_a_class_finds_its_members_and_these_do_not_find_each_other(small):
@@ -91,9 +88,8 @@ def test_every_line_of_the_concepts_can_be_read():
     assert len(thesaurus().names) == len(names) > 1_200
 
 
-@pytest.mark.parametrize(
-    ("question", "text"),
-    [
+def test_questions_in_other_words_and_languages_meet_the_text():
+    for question, text in [
         ("who is our doctor?", "Unsere Hausärztin heißt Weber"),
         ("¿dónde está la llave?", "the key is under the flowerpot"),
         ("wie hoch ist die Miete?", "the lease costs 900 a month"),
@@ -101,10 +97,8 @@ def test_every_line_of_the_concepts_can_be_read():
         ("Wann ist der Termin?", "Der Zahnarzttermin ist am Montag"),
         ("wanneer is de afspraak?", "The appointment is on Monday"),
         ("où est la voiture ?", "The car is parked in the yard"),
-    ],
-)
-def test_questions_in_other_words_and_languages_meet_the_text(question, text):
-    assert _finds(thesaurus(), question, text)
+    ]:
+        assert _finds(thesaurus(), question, text)
 
 
 def test_any_text_is_read_in_linear_time():
