@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -106,6 +107,7 @@ def test_the_drawing_has_every_folder_and_an_arrow_or_a_way_for_each_import():
     assert picture.count('class="line"') == sum(map(len, drawn.values()))
     assert all(f">{architecture.label(name)}<" in picture for name in edges)
 
+    @functools.cache
     def reachable(name: str) -> set[str]:
         return drawn[name].union(*map(reachable, drawn[name]))
 
