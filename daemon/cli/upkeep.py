@@ -60,7 +60,7 @@ def _show_done(done: Answer) -> None:
     if rows:
         show_rows(rows)
     elif not done.get("tree_changes"):
-        print("nothing to do")
+        print("nothing to change")
     for change in done.get("tree_changes") or ():
         print("tree:", visible(change))
     for finding in done.get("report") or ():

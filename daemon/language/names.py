@@ -161,6 +161,8 @@ def _is_person(  # noqa: PLR0911 - one clue after the other
         return first not in words("also_words") or _within_sentence(text, start)
     if before in words("titles") or (_relates(before) and not _relates(first)):
         return True
+    if _place_before().search(text, max(0, start - 40), start):
+        return False
     if _is_introduced(text, start, end):
         return True
     # Things can have names, too: only a person counts.
@@ -169,17 +171,29 @@ def _is_person(  # noqa: PLR0911 - one clue after the other
     ):
         return True
     after = found[at + length].group().casefold() if at + length < len(found) else ""
-    if text[end : end + 1] != " ":
+    if text[end : end + 1] != " " or _DETERMINER.fullmatch(before):
         return False
     return after in words("after_names") or (
         after in words("acts") and _within_sentence(text, start)
     )
 
 
+# Before a noun, which German writes large as well.
+_DETERMINER: Final = re.compile(
+    r"d(?:er|ie|as|en|em|es)|(?:k?ein|mein|dein|sein|ihr|unser|euer)\w{0,2}|welche\w"
+    r"|diese\w|jede\w|the|an?|i[nm]s?|a[nm]s?|zu[mr]|beim?|vom|aufs|fürs"
+)
+
+
 def _is_introduced(text: str, start: int, end: int) -> bool:
     """Whether the words beside a name show that it is a person's."""
     own = compiled(_OWN).search(text, max(0, start - 20), start)
     return (own or compiled(_PERSONAL).match(text, end)) is not None
+
+
+@cache
+def _place_before() -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(relations()['place'].values())}) (?:the )?$")
 
 
 def _relates(word: str) -> bool:

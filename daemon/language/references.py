@@ -93,6 +93,15 @@ _WHICH_ONE: Final = (
     r"|(?P<single>(?i:when|where|what|how much|wann|wo|was) (?:is|was|ist) (?i:it|that|es|das)))"
     r"(?P<pronoun>)\b"
 )
+# In German the verb is before it: "Ins Heim kommt er nicht". "Sie" may be many, or be spoken to.
+_WITHIN_CLAUSE: Final = re.compile(
+    r"\A(?:[^\s,;.?]+ ){1,7}?(?P<pronoun>he|she|er|(?<=[a-zß-ÿ]t )sie)(?:['’]\w+)?(?= \w)"
+)
+# Who is there besides: "he lets only her in", "von ihr".
+_BESIDE: Final = re.compile(
+    r"\b(?:with|from|for|by|only|von|mit|bei|für|nur) (?P<pronoun>her|him|ihr|ihm|sie|ihn)"
+    r"(?=[,.;]|$)"
+)
 # "That's my daughter": whoever the sentence before named, without an article.
 _WHO: Final = re.compile(
     r"\A(?P<pronoun>(?:that|this|das|dies)(?:['’]s)?)"
@@ -255,7 +264,7 @@ class _Talk:
         self._age += 1
         about = ""
         if objects:
-            about = _bare(answer.rstrip(" .!"))
+            about = _bare(answer.partition(",")[0].rstrip(" .!"))
             if not answer or not _grammar().isdisjoint(fold(about).split()):
                 about = noun_phrase(text) or _named_alone(text)
             if about.count(" ") >= _LONGEST_PHRASE:
@@ -265,7 +274,9 @@ class _Talk:
         if about and about not in named and about.count(" ") < _LONGEST_PHRASE:
             self._thing, self._age = about, 0
 
-    def resolved(self, sentence: SaidSentence) -> SaidSentence:
+    def resolved(  # noqa: PLR0911 - one kind of reference after the other
+        self, sentence: SaidSentence
+    ) -> SaidSentence:
         """The sentence with a name behind its pronoun; worth nothing if nobody was named."""
         text, thing = sentence.text, self._thing if self._age <= _REMEMBERED else ""
         singular = "" if _PLURAL.search(thing) else thing
@@ -280,20 +291,37 @@ class _Talk:
         kind = _kind(match) if match else ""
         if singular and not kind and (other := _IT.search(text)) and _is_short(text):
             return sentence if confirms(sentence) else _with_name(sentence, other, singular)
+        if not kind and (match := self._later_person(text)):
+            kind = "he" if says("he", match["pronoun"]) else "she"
         if match is None or not kind or (kind == "it" and not singular):
             return sentence
         name = thing
         if kind in {"he", "she"}:
             # "Balu": a name that nobody knows.
             is_name = thing.isalpha() and thing[0].isupper() and not any(_codes(thing))
-            known = (name for name, sex in self._people.items() if sex in {"", kind})
-            name = next(known, thing if is_name else "")
+            fits = {name: sex for name, sex in self._people.items() if sex in {"", kind}}
+            sure = (name for name, sex in fits.items() if sex and sentence.role != "user")
+            name = next(sure, "") or next(iter(fits), thing if is_name else "")
             if name in self._people:
                 self._people[name] = "he" if kind == "he" else "she"
         if not name:
             return replace(sentence, worth=_WORTHLESS)
         # "They moved it": of these two, "it" is what it is about.
-        return _with_name(sentence, (kind == "they" and _IT.search(text)) or match, name)
+        named = _with_name(sentence, (kind == "they" and _IT.search(text)) or match, name)
+        other = _BESIDE.search(named.text, match.end())
+        if other is None or kind not in {"he", "she"}:
+            return named
+        beside = "he" if says("he", other["pronoun"]) or other["pronoun"] == "ihm" else "she"
+        others = (who for who, sex in self._people.items() if sex == beside and who != name)
+        return _with_name(named, other, who) if (who := next(others, "")) else named
+
+    def _later_person(self, text: str) -> re.Match[str] | None:
+        """A pronoun within a sentence that names nobody: "On Mondays she swims"."""
+        match = _WITHIN_CLAUSE.search(text)
+        if match is None or any(_people_in(text, weak=True)):
+            return None
+        other = "she" if says("he", match["pronoun"]) else "he"
+        return match if any(sex != other for sex in self._people.values()) else None
 
 
 def _is_short(text: str) -> bool:
@@ -349,9 +377,10 @@ def _people_in(text: str, *, weak: bool) -> Iterator[tuple[str, Sex]]:
     for at, name, sex in _beings_in(text):
         people_at.setdefault(at, (name, sex))
     for name in people(text):
-        # "ANA" is an airline.
-        if not name.isupper():
-            people_at.setdefault(text.find(name), (name, ""))
+        # "ANA" is an airline, and "in Santiago" is a place.
+        at = text.find(name)
+        if not name.isupper() and not text[:at].endswith((" in ", " nach ")):
+            people_at.setdefault(at, (name, ""))
     if weak and not people_at and language_of(frozenset(index_words(text.lower()))) == "en":
         for match in _WITHIN.finditer(text):
             if match["name"].casefold() not in _no_people():

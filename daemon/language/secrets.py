@@ -24,6 +24,8 @@ _KINDS: Final = {
     "prefixed": "api_key",
 }
 _LEAST_REPEATED: Final = 4
+# Where "(the database password)" may stand behind the value.
+_AFTER: Final = 40
 # A word in small letters that may be a password; shorter ones describe it.
 _LEAST_WORD: Final = 10
 # Candidates of these have a digit, which most texts have not.
@@ -299,6 +301,9 @@ def _token(match: re.Match[str]) -> str:
     value = match["quoted"] or match["bare"]
     if forms.PLACEHOLDER.match(value) or forms.COMMON.fullmatch(value):
         return ""
+    folded = match.string[max(0, match.start() - forms.BEFORE) : match.end() + _AFTER]
+    if not any(name in folded.casefold() for name in _names()):
+        return ""
     near = compiled(forms.NAMED_BEFORE).search(before)
     if match["quoted"]:
         named = near or compiled(forms.BEFORE_SEED).search(before)
@@ -315,6 +320,8 @@ def _seed(match: re.Match[str]) -> str:
     """A phrase of words in a row, such as a wallet's, that is named: terse notes have such rows."""
     before = match.string[max(0, match.start() - forms.BEFORE) : match.start()]
     if len(_WORD.findall(match.group())) < forms.SEED_WORDS:
+        if not any(name in before.casefold() for name in _names()):
+            return ""
         return "password" * (compiled(forms.BEFORE_SEED).search(before) is not None)
     around = before + match.string[match.start() : match.end() + forms.BEFORE]
     return "password" * (compiled(forms.SEED).search(around) is not None)
@@ -329,15 +336,35 @@ def _flag(match: re.Match[str]) -> str:
 
 # Words in every match of some rules, in lower case; most texts can skip these rules.
 _PHRASES: Final = (
-    *("phrase", "frase", "seed", "wallet", "words", "wörter", "wiederherstellung", "sicherung"),
+    *(
+        "phrase",
+        "frase",
+        "seed",
+        "wallet",
+        "words are",
+        "words:",
+        "wörter",
+        "wiederherstellung",
+        "sicherung",
+    ),
     *("mnemonic", "mnémonique", "ledger", "trezor", "metamask", "助记词"),
 )
 _NAMING: Final = ("pass", "token", "secret", "key")
 
 
 @cache
+def _names() -> tuple[str, ...]:
+    """What texts with a secret that is told by its name have in them, in lower case."""
+    names = (
+        each(name, spaced=spaced)
+        for name in ("secret_name", "secret_login")
+        for spaced in (True, False)
+    )
+    return (*_NAMING, "pw", "psk", *_PHRASES, *(name for listed in names for name in listed))
+
+
+@cache
 def _rules() -> tuple[tuple[re.Pattern[str], _Judge, tuple[str, ...]], ...]:
-    named = (*_NAMING, "pw", "psk", *each("secret_name"), *each("secret_name", spaced=False))
     return (
         (forms.PRIVATE_KEY, lambda _: "private_key", ()),
         (forms.SHAPES, _shape, ()),
@@ -346,11 +373,11 @@ def _rules() -> tuple[tuple[re.Pattern[str], _Judge, tuple[str, ...]], ...]:
         (forms.QUERY, lambda match: "token" * _is_varied(match["value"]), ()),
         (forms.COOKIE, lambda _: "token", ("cookie",)),
         (forms.HEADER, _header, (*_NAMING, "bearer", "basic", "authorization")),
-        (forms.assigned(), _assigned, named),
+        (forms.assigned(), _assigned, _names()),
         (compiled(forms.ASSIGNED_UNSPACED), lambda _: "password", ()),
-        (forms.CANDIDATE, _token, (*named, *each("secret_login"), *_PHRASES)),
+        (forms.CANDIDATE, _token, _names()),
         (forms.IN_XML, _in_xml, ()),
-        (forms.WORDS_IN_A_ROW, _seed, (*named, *_PHRASES)),
+        (forms.WORDS_IN_A_ROW, _seed, _names()),
         (forms.RESCUE, lambda _: "password", ()),
         (forms.NUMBER, _number, ()),
         (forms.CODE, _code, ()),

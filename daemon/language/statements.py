@@ -33,8 +33,9 @@ _CONFIRMED_WORTH: Final = 2.0
 _SELF_WORTH: Final = 0.5
 _ANSWER_WORDS: Final = 5
 # The answer to a question for a value may be a whole sentence.
-_MORE_WORDS: Final = 7
+_MORE_WORDS: Final = 15
 _TOPIC_WORDS: Final = 8
+_ECHO_WORDS: Final = 22
 # A name or a number within a sentence.
 _VALUE: Final = re.compile(r"(?<=[a-zß-ÿ,] )[A-ZÀ-ÖØ-Þ]|\d")
 # A longer confirmation is a statement by itself.
@@ -356,7 +357,9 @@ def _same_speaker(one: SaidSentence, other: SaidSentence) -> bool:
     return (one.role, one.speaker) == (other.role, other.speaker)
 
 
-def _answers(asked: SaidSentence, answer: SaidSentence) -> bool:
+def _answers(  # noqa: PLR0911 - one kind of answer after the other
+    asked: SaidSentence, answer: SaidSentence
+) -> bool:
     """Whether a statement means little without the question right before it."""
     if "question" not in asked.signals or answer.signals & {"question", "solution"}:
         return False
@@ -366,6 +369,9 @@ def _answers(asked: SaidSentence, answer: SaidSentence) -> bool:
     if cue("agenda").search(fold(asked.said)):
         return False
     same = _same_speaker(asked, answer)
+    if not same and says("echoes", answer.said) and not is_bare_answer(answer.said):
+        # "Do you have a cabin? We do, 7114".
+        return _is_short(answer, _ECHO_WORDS) and _is_short(asked, _ECHO_WORDS)
     short = _is_short(answer, _ANSWER_WORDS + is_value * (3 if same else _MORE_WORDS))
     if same:
         # "Which database? We took Turso."

@@ -121,7 +121,7 @@ async def entered(store: AgentStore, key: str | None) -> Session | None:
         raise Conflict(
             f"session '{key}' is archived",
             field="session",
-            hint=f"POST /api/sessions/{key}/reopen opens it again",
+            hint="reopen it first: `thermocline sessions reopen ID`",
         )
     return session
 

@@ -525,7 +525,9 @@ def _why(  # noqa: PLR0911 - a reason each
             return "there are matches, but the filters leave none of them"
     if query.of_time:
         return f"nothing is stored of '{query.dates[0].text}'"
-    if postings.newest or any(not posting.word.is_grammar for posting in postings.words):
+    met = postings.newest or any(not posting.word.is_grammar for posting in postings.words)
+    # The words are looked up everywhere: that one is met would tell of what is outside.
+    if met and not request.isolated:
         return "what has a word of the query was left out by the rest of it"
     words = ", ".join(query.telling)
     return f"nothing stored has a word of it, or one that means the same: {words}"

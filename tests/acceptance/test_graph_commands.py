@@ -16,7 +16,7 @@ def shell(call: Any) -> Shell:
 
 
 def test_what_a_conversation_names_is_shown_with_where_it_comes_from(shell, tmp_path):
-    assert "no memory names anybody" in shell.run("graph").stderr
+    assert "no names yet" in shell.run("graph").stderr
     talk = tmp_path / "talk.json"
     said = (
         "My sister Marta lives in Lisbon and works at Acme.",

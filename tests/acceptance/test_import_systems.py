@@ -357,7 +357,7 @@ def test_the_section_in_a_memory_folder_of_claude_code_is_not_imported(shell, tm
 
 def test_a_source_without_changes_says_so(shell, tmp_path):
     path = str(openclaw(tmp_path))
-    assert "stored: memory 3" in shell.out("import", path)
+    assert "stored 3 memories" in shell.out("import", path)
     again = shell.out("import", path)
     assert "nothing changed" in again
     assert "stored:" not in again
@@ -367,7 +367,7 @@ def test_a_folder_of_claude_code_without_conversations_has_nothing_to_import(she
     folder = tmp_path / ".claude"
     folder.mkdir()
     (folder / "settings.json").write_text("{}")
-    assert "nothing new" in shell.out("import", str(folder))
+    assert "nothing to import" in shell.out("import", str(folder))
 
 
 def test_turns_have_actor_conversation_and_place(shell, tmp_path):

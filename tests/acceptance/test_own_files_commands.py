@@ -77,6 +77,7 @@ def test_a_wrong_command_says_what_is_wrong(shell):
         (("reflect", "list", "--action", "x"), "list takes no --action"),
         (("episode", "add", "x", "--outcome", "won"), "expected one of"),
         (("skill", "add", "x"), "add needs --description"),
+        (("skill", "add", "x", "--description", "y"), "add needs --file"),
         (("skill", "show"), "show needs ID"),
         (("context", "x", "--query", "y"), "give the query once"),
         (("context", "--format", "xml"), "expected one of"),

@@ -351,7 +351,7 @@ QUERIES = [
     ("/api/recall?query=x&limit=101", "limit"),
     ("/api/recall?query=x&weights=1", "weights"),
     ("/api/recall?query=" + "x" * 8000 + "&query=y", "query"),
-    ("/api/memory/search?q=x&topK=101", "top_k"),
+    ("/api/memory/search?q=x&topK=101", "topK"),
     ("/api/memory/search?q=x&topk=1", "topk"),
     ("/api/kv?limit=0", "limit"),
     ("/api/events?kinds=x", "kinds"),

@@ -324,6 +324,31 @@ def test_what_cannot_be_undone_is_listed(call):
     assert call.ok("GET", f"/api/memory/{edited}")["text"] == "mine now"
 
 
+def test_what_was_made_by_somebody_else_and_is_gone_or_changed_again_is_listed(call):
+    def theirs(method: str, path: str, body: Any = None) -> Any:
+        return as_program(call, "Robot", method, path, body)
+
+    since = time.time()
+    gone, edited = (call.store(text)["id"] for text in ("mine, and gone", "mine, and edited"))
+    call.ok("PUT", "/api/kv/mine", {"value": "1"})
+    theirs("DELETE", f"/api/memory/{gone}")
+    theirs("DELETE", "/api/kv/mine")
+    theirs("PUT", f"/api/memory/{edited}", {"text": "theirs now"})
+    call.ok("PUT", f"/api/memory/{edited}", {"text": "mine again"})
+    own = theirs("POST", "/api/memory", {"text": "made and deleted by them"})["id"]
+    theirs("DELETE", f"/api/memory/{own}")
+    theirs("PUT", "/api/kv/theirs", {"value": "1"})
+    theirs("DELETE", "/api/kv/theirs")
+    expected = {
+        ("memory", gone, "cannot come back: forgotten"),
+        ("pair", "mine", "cannot come back: forgotten"),
+        ("memory", edited, "left: others have changed it since"),
+    }
+    for _ in range(2):
+        done = call.ok("POST", "/api/undo", {"by": "robot", "since": since})["results"]
+        assert {(row["kind"], row["id"], row["result"]) for row in done} == expected
+
+
 def test_what_was_stored_before_is_not_undone_though_its_date_is_later(call):
     key = call.store("the fair begins", created_at=time.time() + 1_000_000)["id"]
     since = time.time()

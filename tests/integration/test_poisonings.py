@@ -115,7 +115,7 @@ def client(make_daemon: Callable[..., Daemon]) -> Any:
         yield client, daemon
 
 
-def test_no_poisoning_reaches_a_later_session_unquoted(client: Any, tmp_path: Path) -> None:
+def test_no_poisoning_reaches_a_later_session_unquoted(client, tmp_path):
     client, daemon = client
     docs = tmp_path / "docs"
     docs.mkdir()
@@ -140,7 +140,7 @@ def test_no_poisoning_reaches_a_later_session_unquoted(client: Any, tmp_path: Pa
         ]
 
 
-def test_the_same_as_the_words_of_a_person_do_reach_it(client: Any, tmp_path: Path) -> None:
+def test_the_same_as_the_words_of_a_person_do_reach_it(client, tmp_path):
     """So that the test above can fail: nothing but the source protects."""
     client, daemon = client
     docs = tmp_path / "docs"
@@ -149,7 +149,7 @@ def test_the_same_as_the_words_of_a_person_do_reach_it(client: Any, tmp_path: Pa
     assert len(reached(client, daemon, ALL)) >= len(ALL) // 3
 
 
-def test_what_came_from_outside_waits_for_a_review(client: Any) -> None:
+def test_what_came_from_outside_waits_for_a_review(client):
     client, daemon = client
     right, wrong, odd = (
         client.store(text, source="web:https://wiki.example").id

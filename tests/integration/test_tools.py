@@ -271,9 +271,17 @@ def test_the_first_name_and_type_of_an_entity_stay(call):
 
 
 def test_what_a_statement_names_is_known_without_entities(call):
-    scaly(call, "I live in Rome")
+    for text in ("I live in Rome and I love it", "Ich wohne in Bonn", "Vivo en Sevilla"):
+        scaly(call, text)
+    for text in ("J'habite à Lyon", "Ik woon in Utrecht", "Undine lives in Kiel"):
+        scaly(call, text)
     [rome] = use(call, "memory_graph", entity="rome")["graph"]
     assert (rome["name"], rome["type"]) == ("Rome", "place")
+    places = {"Rome", "Bonn", "Sevilla", "Lyon", "Utrecht", "Kiel"}
+    listed = call.ok("GET", "/api/graph")["graph"]
+    assert {entity["name"] for entity in listed if entity["type"] == "place"} == places
+    results = call.ok("GET", "/api/recall?query=Utrecht")["results"]
+    assert "entity" in {result["source"] for result in results}
 
 
 def test_memory_graph_knows_the_entities_that_were_stored(call):

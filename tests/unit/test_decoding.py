@@ -44,7 +44,8 @@ def test_a_mistake_is_named():
         (b'{"topK": 3, "top_k": 4}', "topK"),
         (b'{"nonSense": 3}', "nonSense"),
         (b'{"turns": [{"text": "a", "nonSense": 1}]}', "turns[0].nonSense"),
-        (b'{"topK": "x"}', "top_k"),
+        (b'{"topK": "x"}', "topK"),
+        (b'{"turns": [{"text": "a", "toolsUsed": [1]}]}', "turns[0].toolsUsed[0]"),
         (b'{"turns": [3]}', "turns[0]"),
         (b"", None),
         (b"[]", None),
@@ -52,6 +53,7 @@ def test_a_mistake_is_named():
         with pytest.raises(InvalidInput) as raised:
             body_as(body, Question)
         assert raised.value.field == field
+        assert field is None or f"'{field}'" in raised.value.message
 
 
 def test_the_query_of_a_url_fills_the_same_struct():
