@@ -10,7 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from device import AGENT, Device
+from sealing import owner
 from world import World, disturb
+
+from thermocline.sync.ports import Received
+from thermocline.sync.row_format import PlainRows
+from thermocline.sync.sealing.sealed_rows import SealedRows
 
 # Read here: the variables of ours are taken away before a test begins.
 FLAPS = int(os.environ.get("THERMOCLINE_FLAPS", "1000"))
@@ -27,10 +33,13 @@ def world(sqld_binary: Path) -> Iterator[World]:
 
 def archived(world: World) -> tuple[int, int]:
     """How many memories the replica holds, and how many different texts."""
-    [[rows, texts]] = world.server.query(
-        "SELECT count(*), count(DISTINCT text) FROM cold_memories WHERE agent_id = 'default'"
-    )
-    return rows, texts
+    form = SealedRows(AGENT, owner) if Device.sealed else PlainRows(AGENT)
+    sql = "SELECT kind, id, version, data, clocks FROM rows WHERE agent_id = ? AND data IS NOT NULL"
+    received = [form.received(line) for line in world.server.query(sql, form.agent)]
+    rows = [each.row for each in received if isinstance(each, Received)]
+    assert len(rows) == len(received)
+    texts = [row.data["text"] for row in rows if row.kind == "memory"]
+    return len(texts), len({*texts})
 
 
 @pytest.mark.parametrize("hours", [1, pytest.param(24, marks=pytest.mark.crash)])

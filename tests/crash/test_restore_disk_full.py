@@ -27,6 +27,8 @@ def test_a_full_disk_stops_a_restore_that_then_goes_on(small_disk, tmp_path):
             )
         device.sync()
     words = ["restore", "--url", replica, "--to", str(small_disk.path / "state")]
+    if device.recovery_key is not None:
+        words += ["--recovery-key-file", str(device.recovery_key)]
     command = [*small_disk.prefix, sys.executable, *map(str, PROGRAM), *words]
 
     def restore() -> subprocess.CompletedProcess[str]:
