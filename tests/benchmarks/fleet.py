@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 
 sys.path.append(str(Path(__file__).parents[1] / "fixtures"))
 
+import cloud
 from memory_sides import MemoryLocal
 
-import cloud
 from thermocline.sync import (
     Cursor,
     Device,
