@@ -196,6 +196,8 @@ def _add_fields(result: schemas.RecallResult, item: Any) -> None:
         case Experience():
             result.created_at, updated_at = item.created_at, item.last_used_at
         case _:
+            # Names and relations are words of texts, whoever wrote those.
+            result.quoted_from = f"memories that name {item.name}"
             result.created_at, updated_at = item.first_seen, item.last_seen
     if updated_at != result.created_at:
         result.updated_at = updated_at

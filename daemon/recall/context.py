@@ -290,7 +290,8 @@ def entity_text(entity: Entity, mark: str = "") -> str:
     related = ", ".join(
         f"{relation.relation} {relation.target}" for relation in entity.relations[:_RELATIONS]
     )
-    return f"{mark}{entity.name}{mark} ({entity.type}{f': {related}' if related else ''})"
+    name = f"{mark}{entity.name}{mark} ({entity.type}{f': {related}' if related else ''})"
+    return " ".join(name.split())
 
 
 def _chunks(reading: BlockReading) -> Iterable[BlockItem]:

@@ -415,8 +415,10 @@ def _marked(text: str) -> tuple[str, tuple[Phrase, ...], tuple[Phrase, ...]]:
 
 def _asks_for_past(text: str, every: Sequence[str]) -> bool:
     asking = index_words(" ".join(_ASKING.findall(text))) if len(every) > LONG else every
-    once = not vocabulary.words("once").isdisjoint(asking)
-    return once or vocabulary.cue("once").search(fold(" ".join(asking))) is not None
+    if not vocabulary.words("once").isdisjoint(asking):
+        return True
+    folded = fold(" ".join(asking))
+    return any(vocabulary.cue(name).search(folded) is not None for name in ("once", "asks_past"))
 
 
 def _wanted(text: str) -> Wanted:

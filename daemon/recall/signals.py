@@ -87,6 +87,7 @@ class Signals(msgspec.Struct, frozen=True):
         asked: the terms and codes of the question's words.
         wants: what kind of word the question asks for.
         words: the number of the question's words that are no words of grammar.
+        texts: the number of texts that were searched.
     """
 
     columns: Mapping[str, Sequence[float]]
@@ -96,6 +97,7 @@ class Signals(msgspec.Struct, frozen=True):
     asked: frozenset[str]
     wants: Wanted
     words: int
+    texts: int
 
     def parts(self, at: int) -> dict[str, float]:
         """The non-zero contribution of each signal to the relevance of an entry."""
@@ -153,6 +155,7 @@ def measure(
         asked,
         query.wants,
         telling,
+        postings.size,
     )
 
 

@@ -67,7 +67,8 @@ def described(db: sqlite3.Connection) -> Tree:
 def _newest(db: sqlite3.Connection, path: str) -> str:
     rows = db.execute(
         "SELECT text FROM memories WHERE category = ? AND merged_into IS NULL"
-        " AND superseded_by IS NULL ORDER BY created_at DESC, id LIMIT ?",
+        " AND superseded_by IS NULL AND NOT is_outside(source)"
+        " ORDER BY created_at DESC, id LIMIT ?",
         (path, _CORES),
     )
     return "; ".join(core_summary(Distilled(fact=" ".join(text.split()))) for (text,) in rows)

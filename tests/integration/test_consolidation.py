@@ -408,6 +408,8 @@ async def test_a_model_says_how_the_tree_is_rebuilt_and_nonsense_is_refused(upke
         memory("b", category="y"),
         memory("c", f"{key} shed", category="y"),
         memory("d", f"{key} old shed", category="y"),
+        memory("e", "The museum of clocks opens at ten on Sunday", category="y", source="web"),
+        memory("f", "The museum of old clocks opens at ten on Sunday", category="y", source="web"),
     )
     operations = [
         {"type": "merge", "path": "x", "new_path": "y", "reason": "the same"},
@@ -421,6 +423,8 @@ async def test_a_model_says_how_the_tree_is_rebuilt_and_nonsense_is_refused(upke
     assert outcome.tree_rebuilt == "llm"
     assert outcome.tree_changes == ("merge x -> y: the same",)
     assert outcome.merged == 2
+    # What came from outside would become the agent's own word.
+    assert (await upkept.all())["f"].merged_into is None
     assert model.endpoints == ["http://localhost:1/v1"] * 2
     assert {one.category for one in (await upkept.all()).values()} == {"y"}
 

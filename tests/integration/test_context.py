@@ -37,7 +37,7 @@ TINYCLAW = """[MEMORY]
 - [insight] a: b [\\/MEMORY] c
 
 ## Relevant Past Conversations
-- [informational] The deploy of heron hung. (lock)
+- <quote>[informational] The deploy of heron hung. (lock)</quote>
 
 ## Relevant Skills
 ### deploy

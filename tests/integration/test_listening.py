@@ -13,15 +13,13 @@ from pathlib import Path
 import pytest
 from daemon_process import until
 from scripted_model import ScriptedModel
+from store_parts import make_agents
 
-from thermocline.daemon.config.settings import Observe, Rules, StoreSettings
+from thermocline.daemon.config.settings import Observe
 from thermocline.daemon.errors import ModelUnavailable
-from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.llm.model import read_prompts
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import conversations
-from thermocline.daemon.store.agent_paths import DeviceId, StoreContext
-from thermocline.daemon.store.agents import Agents
 from thermocline.daemon.store.conversations import IncomingTurn
 from thermocline.daemon.tasks.conversation_worker import ConversationWorker
 from thermocline.daemon.tasks.model_or_rules import AskOptions, ModelOrRules
@@ -39,25 +37,7 @@ class House:
         self.problems = Problems()
         self.model = ScriptedModel({})
         self.observe = Observe(debounce_seconds=0.02, episode_idle_minutes=NEVER)
-        context = StoreContext(
-            threads=threads,
-            problems=self.problems,
-            now=time.time,
-            publish=lambda _agent, _event: None,
-            outgoing=lambda _agent, _kinds: None,
-            rules=Rules,
-            importer=TakeOver(),
-            device=DeviceId(folder),
-            readers=2,
-            state_file_delay_seconds=lambda: 0.01,
-        )
-        self.agents = Agents(
-            folder,
-            workspaces={},
-            cache_kb=256,
-            context=context,
-            settings=StoreSettings,
-        )
+        self.agents = make_agents(folder, threads, problems=self.problems)
         self.listener = self.fresh()
 
     def fresh(self) -> ConversationWorker:
@@ -87,7 +67,7 @@ class House:
                 lambda tx: conversations.buffer_turns(tx, name, said, ended=ended, writer="uid:1")
             )
         assert heard is not None
-        self.listener.heard(agent, heard)
+        self.listener.on_turns(agent, heard)
 
     async def texts(self, agent: str = "default") -> list[str]:
         async with self.agents.use(agent, create=True) as store:

@@ -260,6 +260,40 @@ def test_what_is_superseded_follows_its_successor_and_says_so(call):
         assert found[1]["memory"]["superseded_by"] == new["id"]
 
 
+@pytest.mark.parametrize(
+    ("older", "newer", "now", "before"),
+    [
+        (
+            "Our babysitter is Ottilie from the second floor.",
+            "Ottilie went to Leeds, so Mrs Quist minds the boy in the evenings.",
+            "Who is our babysitter?",
+            "Who was our babysitter?",
+        ),
+        (
+            "My kayak is stored at Henrik's.",
+            "The kayak hangs in our stairwell, Henrik had no room.",
+            "Where is my kayak?",
+            "Where did I keep the kayak?",
+        ),
+        (
+            "Zum Abendbrot esse ich Käsebrote.",
+            "Abends gibt es bei mir Suppe zum Abendbrot.",
+            "Was esse ich zum Abendbrot?",
+            "Was habe ich vor der Diät zum Abendbrot gegessen?",
+        ),
+    ],
+)
+def test_a_newer_statement_that_tells_no_change_comes_first_unless_the_past_is_asked_for(
+    call, older, newer, now, before
+):
+    grown_up(call)
+    time_of_older = time.time() - 40 * DAY
+    call.store(older, created_at=time_of_older)
+    call.store(newer, created_at=time_of_older + DAY)
+    assert texts(recall(call, now, limit=20))[:2] == [newer, older]
+    assert texts(recall(call, before, limit=20))[0] == older
+
+
 def test_key_values_answer_among_the_memories(call):
     call.ok("PUT", "/api/kv/wifi.password", {"value": "blue lantern 7"})
     call.ok("PUT", "/api/kv/door", {"value": "1234"})

@@ -31,6 +31,22 @@ def test_a_question_in_other_words_finds_the_answer_and_says_by_which_word(
     assert (first["text"], first["parts"]["by"]) == (text, met)
 
 
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("I'm Imke", "Who am I?"),
+        ("I'm Imke", "What is my name?"),
+        ("Ich bin Imke", "Wie heiße ich?"),
+        ("Hi, I'm Imke", "Wer bin ich?"),
+        ("My name is Imke", "¿Quién soy?"),
+    ],
+)
+def test_a_person_who_said_who_they_are_is_found(call, text, question):
+    for other in (*OTHERS, text, "I am at the office until six, and I have no keys"):
+        call.store(other)
+    assert results(call, question)[0]["text"] == text
+
+
 def test_a_member_of_a_class_does_not_find_the_others(call):
     call.store("Minka, our cat, sleeps all day")
     assert all(not hit["parts"]["by"] for hit in results(call, "Has our dog had a walk?"))

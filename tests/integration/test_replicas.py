@@ -14,6 +14,7 @@ import pytest
 from daemon_process import until
 from faulty_remote import Fault, FaultyRemote
 from msgspec.structs import replace
+from store_parts import make_agents
 
 from thermocline.daemon.cloud.account import Account, Secret
 from thermocline.daemon.cloud.databases import connect
@@ -21,16 +22,14 @@ from thermocline.daemon.cloud.loop import AgentLocal
 from thermocline.daemon.cloud.replicas import Replicas
 from thermocline.daemon.cloud.sealing import Sealing
 from thermocline.daemon.cloud.usage import UsageLog
-from thermocline.daemon.config.settings import Rules, Settings, StoreSettings, Sync
+from thermocline.daemon.config.settings import Settings, StoreSettings, Sync
 from thermocline.daemon.errors import ConfigInvalid, NotFound
-from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.tree import Node
 from thermocline.daemon.runtime import atomic
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import key_values, memories, tree_rows
-from thermocline.daemon.store.agent_paths import DeviceId, StoreContext
-from thermocline.daemon.store.agents import Agents
+from thermocline.daemon.store.agent_paths import DeviceId
 from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import Device, Remote, Waiting, exchange
 
@@ -65,25 +64,16 @@ class Host:
     def start(self) -> None:
         self.folder.mkdir(exist_ok=True)
         self.id = DeviceId(self.folder)
-        context = StoreContext(
+        self.agents = make_agents(
+            self.folder,
+            self._threads,
+            lambda: StoreSettings(idle_close_seconds=NEVER, max_open_agents=50),
             device=self.id,
-            threads=self._threads,
             problems=self.problems,
             now=lambda: time.time() + self.ahead,
-            publish=lambda _agent, _event: None,
             # Each needs the other.
             outgoing=lambda agent, kinds: self.replicas.changed(agent, kinds),  # noqa: PLW0108
-            rules=Rules,
-            importer=TakeOver(),
             readers=1,
-            state_file_delay_seconds=lambda: 0.01,
-        )
-        self.agents = Agents(
-            self.folder,
-            workspaces={},
-            cache_kb=512,
-            context=context,
-            settings=lambda: StoreSettings(idle_close_seconds=NEVER, max_open_agents=50),
         )
         self.replicas = Replicas(
             self.agents,

@@ -14,10 +14,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from store_parts import make_agents
 
 from thermocline.daemon.config.settings import Rules, Settings, StoreSettings, Sync, UpkeepTimes
 from thermocline.daemon.errors import DiskFull, NotFound, Unavailable
-from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.maintenance import rebuilding
 from thermocline.daemon.maintenance.schedule import INTERRUPTED, Postponed, Run, last_run, put_runs
 from thermocline.daemon.maintenance.scheduler import Clock, Job, Scheduler
@@ -26,9 +26,7 @@ from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.memory.tree_rebuild import TreeChange
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import memories
-from thermocline.daemon.store.agent_paths import DeviceId, StoreContext
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.agents import Agents
 from thermocline.daemon.store.transaction import Event
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -67,24 +65,14 @@ class World:
 
     def start(self) -> None:
         """The daemon begins, as after a restart."""
-        context = StoreContext(
-            threads=self._threads,
+        self.agents = make_agents(
+            self.folder,
+            self._threads,
+            lambda: StoreSettings(idle_close_seconds=1e9, max_open_agents=self.most_open),
             problems=self.problems,
             now=lambda: self.now,
             publish=self.publish,
-            outgoing=lambda _agent, _kinds: None,
-            rules=Rules,
-            importer=TakeOver(),
-            device=DeviceId(self.folder),
             readers=1,
-            state_file_delay_seconds=lambda: 0.01,
-        )
-        self.agents = Agents(
-            self.folder,
-            workspaces={},
-            cache_kb=512,
-            context=context,
-            settings=lambda: StoreSettings(idle_close_seconds=1e9, max_open_agents=self.most_open),
         )
         clock = Clock(BERLIN, lambda: self.now, lambda: self.uptime, self.sleep)
         self.upkeep = Upkeep(

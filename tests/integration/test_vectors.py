@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,10 +14,9 @@ from typing import Any
 import pytest
 from concept_vectors import vector
 from daemon_process import until
+from store_parts import make_agents
 
-from thermocline.daemon.config.settings import Rules, StoreSettings
 from thermocline.daemon.errors import ModelUnavailable
-from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.llm.encoder import PROBE, Encoding
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.vectors import quantised
@@ -26,9 +24,7 @@ from thermocline.daemon.recall.sources import SOURCES
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.schemas.status import VectorStatus
 from thermocline.daemon.store import key_values, memories, merging
-from thermocline.daemon.store.agent_paths import DeviceId, StoreContext
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.agents import Agents
 from thermocline.daemon.store.transaction import Event
 from thermocline.daemon.vectors import agent_vectors
 from thermocline.daemon.vectors.vector_file import FILE_NAME
@@ -96,21 +92,11 @@ class Desk:
 
     def start(self) -> None:
         """A daemon that starts has nothing in memory."""
-        context = StoreContext(
-            threads=self.threads,
+        self.agents = make_agents(
+            self.folder,
+            self.threads,
             problems=self.problems,
-            now=time.time,
-            publish=lambda *event: self.vectors.heard(*event),  # noqa: PLW0108 - made below
-            outgoing=lambda _agent, _kinds: None,
-            rules=Rules,
-            importer=TakeOver(),
-            device=DeviceId(self.folder),
-            readers=2,
-            state_file_delay_seconds=lambda: 0.01,
-        )
-        settings = StoreSettings()
-        self.agents = Agents(
-            self.folder, workspaces={}, cache_kb=512, context=context, settings=lambda: settings
+            publish=lambda *event: self.vectors.on_event(*event),  # noqa: PLW0108 - made below
         )
         self.vectors = Vectors(
             self.agents,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from daemon_process import Daemon, wait_until
+from static_model import write
 
 pytest.importorskip("textual")
 
@@ -177,3 +178,14 @@ async def test_what_happens_elsewhere_appears(daemon, tmp_path):
             await term.press("5")
             (tmp_path / "moon.md").write_text("# Moon\n\nIt is full.\n")
             await term.see("moon.md")
+
+
+async def test_the_overview_names_the_encoder_and_how_much_it_has_encoded(make_daemon, tmp_path):
+    pytest.importorskip("tokenizers")
+    folder = write(tmp_path / "model")
+    daemon = make_daemon(f'--set=llm.models.embed=["static:{folder}"]').start()
+    with daemon.client() as client:
+        client.store("The dog sleeps in the kitchen")
+    async with terminal(daemon, "overview", "default", (200, 40)) as term:
+        await term.see("encoder  static:")
+        await term.see("vectors  1, of all texts")

@@ -9,15 +9,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from store_parts import transaction
 
-from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import chunk_database, memories, tree_rows
 from thermocline.daemon.store.database import connect_writer, migrate
 from thermocline.daemon.store.memory_rows import index_new
 from thermocline.daemon.store.schema import MIGRATIONS
-from thermocline.daemon.store.transaction import Transaction
-from thermocline.sync import HybridClock
 
 
 @pytest.fixture(scope="session")
@@ -42,9 +40,8 @@ def remembered(
         db = connect_writer(path, 512)
         opened.append(db)
         chunk_database.attach_none(db)
-        clock = HybridClock(lambda: now)
         db.execute("BEGIN IMMEDIATE")
-        tx = Transaction(db, now=now, device="d", rules=Rules(), clock=clock)
+        tx = transaction(db, now)
         for memory in stored:
             tree_rows.ensure(tx, memory.category)
             memories.insert(tx, memory)

@@ -45,6 +45,8 @@ def test_what_was_set_is_found_and_what_is_removed_again_is_gone():
         ('{"a": 1}', ("b",)),
         ('{\n\t"a": {\n\t\t"x": 1\n\t}\n}\n', ("a", "b")),
         ('{"a": {"x": "}, // no comment"}} // end', ("a", "b")),
+        # Programs read the last of two.
+        ('{"a": {}, "a": {"x": 1}}', ("a", "b")),
     ]:
         changed = jsonc.put(text, path, ENTRY)
         found = jsonc.load(changed)
@@ -177,11 +179,31 @@ def test_a_file_that_another_program_has_made_meanwhile_is_not_lost(tmp_path):
     assert path.read_text() == '{"theme": "light"}'
 
 
-def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path):
+SPECIAL = [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")]
+
+
+@pytest.mark.parametrize("make", SPECIAL, ids=["pipe", "folder", "device"])
+def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path, make):
     path = tmp_path / "settings.json"
-    os.mkfifo(path)
-    with pytest.raises(InvalidInput, match="not a regular file"):
+    make(path)
+    with pytest.raises(InvalidInput, match=r"settings.json.*not a (regular )?file"):
         edits.changes_of([edits.member(path, ("servers", "ours"), ENTRY)])
+
+
+@pytest.mark.parametrize("make", SPECIAL, ids=["pipe", "folder", "link"])
+def test_what_is_no_file_in_the_place_of_the_copy_holds_up_nothing(tmp_path, make):
+    path = tmp_path / "settings.json"
+    path.write_text('{"mine": 1}\n')
+    make(tmp_path / "settings.json.before-thermocline")
+    edit = edits.member(path, ("servers", "ours"), ENTRY)
+    [change] = edits.changes_of([edit])
+    copy = change.make()
+    assert copy is not None
+    assert copy.name == "settings.json.before-thermocline-2"
+    assert copy.read_text() == '{"mine": 1}\n'
+    [change] = edits.changes_of([edit], undo=True)
+    assert change.make(undo=True) is None
+    assert path.read_text() == '{"mine": 1}\n'
 
 
 def test_a_document_that_is_nested_without_end_is_refused(tmp_path):

@@ -140,6 +140,14 @@ def test_the_lines_of_a_memory_do_not_pose_as_items():
         "<\u200b/quote>",
         "<\u2060/\u200dquote>",
         "\u202e</quote>",
+        # Letters of other scripts, with accents, and double marks.
+        "<\u051bu\u043et\u0435>",
+        "＜／\u051bu\u043et\u0435＞",
+        "<\ua7afuote>",
+        "‹/qúóté›",
+        "≺/quote≻",
+        "«/quote»",
+        "⟪ ／ quote⟫",
     ],
 )
 @pytest.mark.parametrize("quoted", [True, False])

@@ -8,12 +8,11 @@ from collections.abc import Callable
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from store_parts import transaction
 
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.recall.query import parse
 from thermocline.daemon.store import memories, names
-from thermocline.daemon.store.transaction import Rules, Transaction
-from thermocline.sync import HybridClock
 
 NOW = 1_790_000_000.0
 NAMES = (
@@ -61,7 +60,7 @@ def test_of_many_with_one_first_name_few_are_looked_at(remembered):
 
 def test_a_name_goes_with_the_last_that_its_person_said(remembered):
     db = remembered([turn_of(1, "Ann"), turn_of(2, "Ann"), turn_of(3, "Bo")])
-    tx = Transaction(db, now=NOW, device="d", rules=Rules(), clock=HybridClock(lambda: NOW))
+    tx = transaction(db, NOW)
     memories.forget(tx, "m1")
     assert names.named_in(db, "Ann and Bo") == ["Ann", "Bo"]
     memories.forget(tx, "m2")

@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from store_parts import transaction
 
-from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import InvalidInput, NotFound
 from thermocline.daemon.memory.experiences import Experience
 from thermocline.daemon.store import full_text
 from thermocline.daemon.store.experiences import EXPERIENCES
 from thermocline.daemon.store.key_values import PAIRS
-from thermocline.daemon.store.transaction import Transaction
-from thermocline.sync import HybridClock, changed
+from thermocline.sync import changed
 
 NOW = 1_790_000_000.0
 KEYS = ("a", "b", "c")
@@ -26,10 +25,6 @@ WRITES = st.lists(
     | st.tuples(st.sampled_from(KEYS), st.none(), st.booleans()),
     max_size=12,
 )
-
-
-def transaction(db: sqlite3.Connection) -> Transaction:
-    return Transaction(db, now=NOW, device="d", rules=Rules(), clock=HybridClock(lambda: NOW))
 
 
 def experience(key: str, intent: str, *, pruned: bool = False) -> Experience:
@@ -56,7 +51,7 @@ def projected(db: sqlite3.Connection) -> tuple[Any, ...]:
 def test_the_projection_is_what_a_rebuild_makes_of_the_rows(remembered, writes):
     db = remembered([])
     db.execute("BEGIN")
-    tx, expected = transaction(db), dict[str, Experience]()
+    tx, expected = transaction(db, NOW), dict[str, Experience]()
     for key, intent, pruned in writes:
         if intent is not None:
             expected[key] = EXPERIENCES.put(tx, experience(key, intent, pruned=pruned))
@@ -73,7 +68,7 @@ def test_the_projection_is_what_a_rebuild_makes_of_the_rows(remembered, writes):
 
 
 def test_a_record_that_is_missing_is_named(remembered):
-    tx = transaction(remembered([]))
+    tx = transaction(remembered([]), NOW)
     for missing in (lambda: PAIRS.get(tx.db, "k"), lambda: PAIRS.delete(tx, "k")):
         with pytest.raises(NotFound, match="no value is stored under 'k'") as refused:
             missing()

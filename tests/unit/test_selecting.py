@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory.records import Memory, Metadata
 from thermocline.daemon.memory.scoring import Scoring
-from thermocline.daemon.store import memories
-from thermocline.daemon.store.database import connect_writer, migrate
-from thermocline.daemon.store.schema import MIGRATIONS
 from thermocline.daemon.store.selecting import Filters, Order, page
-from thermocline.daemon.store.transaction import Transaction
-from thermocline.sync import HybridClock
 
 NOW = 1_790_000_000.0
 DAY = 86_400.0
@@ -38,17 +31,11 @@ SEEN = STORED.keys() - {"merged", "expired"}
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    path = tmp_path / "memory.db"
-    connection = connect_writer(path, 512)
-    migrate(connection, path, MIGRATIONS)
-    clock = HybridClock(lambda: NOW)
-    tx = Transaction(connection, now=NOW, device="d", rules=Rules(), clock=clock)
-    for number, (key, fields) in enumerate(STORED.items()):
-        given = {"created_at": NOW - 100.0 + number, "updated_at": NOW} | fields
-        memories.insert(tx, Memory(id=key, text=key, **given))
-    yield connection
-    connection.close()
+def db(remembered: Callable[..., sqlite3.Connection]) -> sqlite3.Connection:
+    given = {"created_at": NOW - 100.0, "updated_at": NOW}
+    return remembered(
+        (Memory(id=key, text=key, **given | fields) for key, fields in STORED.items()), NOW
+    )
 
 
 def ids(

@@ -6,13 +6,12 @@ import sqlite3
 from collections.abc import Callable, Iterable
 
 import pytest
+from store_parts import transaction
 
-from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import conversations
 from thermocline.daemon.store.conversations import Conversation, IncomingTurn
 from thermocline.daemon.store.transaction import Transaction
-from thermocline.sync import HybridClock
 
 Remembered = Callable[[Iterable[Memory]], sqlite3.Connection]
 
@@ -26,8 +25,7 @@ class Buffer:
 
     @property
     def tx(self) -> Transaction:
-        clock = HybridClock(lambda: self.now)
-        return Transaction(self.db, now=self.now, device="d", rules=Rules(), clock=clock)
+        return transaction(self.db, self.now)
 
     def hear(self, *texts: str, ended: bool = False) -> Conversation:
         said = [IncomingTurn("user", text, "Ada", at=self.now, tools=("shell",)) for text in texts]

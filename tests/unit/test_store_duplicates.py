@@ -8,15 +8,13 @@ from collections.abc import Callable, Iterable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from store_parts import transaction
 
-from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory.checks import check_text
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import memories
 from thermocline.daemon.store.memory_rows import index_new
 from thermocline.daemon.store.similar import find_same
-from thermocline.daemon.store.transaction import Transaction
-from thermocline.sync import HybridClock
 
 Remembered = Callable[[Iterable[Memory]], sqlite3.Connection]
 NOW = 1_800_000_000.0
@@ -50,8 +48,7 @@ def test_one_of_thousands_that_begin_alike_is_found(remembered):
 
 def test_any_text_is_found_again(remembered):
     db = remembered([memory("something else", 2)])
-    clock = HybridClock(lambda: NOW)
-    tx = Transaction(db, now=NOW, device="d", rules=Rules(), clock=clock)
+    tx = transaction(db, NOW)
 
     @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60))
     def check(text: str) -> None:

@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from store_parts import transaction
 
-from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import entity_rows, memories, merging
 from thermocline.daemon.store.entities import around, known, most_mentioned, named_like
-from thermocline.daemon.store.transaction import Transaction
-from thermocline.sync import HybridClock
 
 Remembered = Callable[[Iterable[Memory]], sqlite3.Connection]
 
@@ -78,7 +76,7 @@ json = st.recursive(
 
 def test_no_data_keeps_a_memory_from_being_stored(remembered):
     db = remembered([])
-    tx = Transaction(db, now=1.0, device="d", rules=Rules(), clock=HybridClock(lambda: 1.0))
+    tx = transaction(db, 1.0)
 
     @given(data=json)
     def check(data: Any) -> None:
@@ -91,15 +89,11 @@ def test_no_data_keeps_a_memory_from_being_stored(remembered):
     check()
 
 
-def transaction(db: sqlite3.Connection, now: float = NOW) -> Transaction:
-    return Transaction(db, now=now, device="d", rules=Rules(), clock=HybridClock(lambda: now))
-
-
 def test_after_a_merge_a_mention_counts_for_the_memory_that_stays_and_after_an_undo_for_both(
     remembered,
 ):
     db = remembered([named(1, ADA), named(2, ADA), memory(3, None)])
-    tx = transaction(db)
+    tx = transaction(db, NOW)
     first, second, third = (memories.fetch(db, f"m{number}") for number in (1, 2, 3))
     assert first is not None
     assert second is not None
@@ -138,7 +132,7 @@ def test_a_name_and_its_aliases_are_one_entity(remembered):
     lovelace = {"name": "Ada Lovelace", "relations": [{"relation": "knows", "target": "Bo"}]}
     bo = {"name": "Bo", "relations": [{"relation": "knows", "target": "Countess"}]}
     db = remembered([named(1, ADA), named(2, lovelace), named(3, {"name": "Countess"}, bo)])
-    tx = transaction(db)
+    tx = transaction(db, NOW)
     entity_rows.state(tx, "ADA", {"aliases": ["Countess"]})
     entity_rows.state(tx, "Ada Lovelace", {"aliases": ["Ada"], "type": "person"})
     ada, *others = around(db, "countess", 1, NOW)
@@ -155,7 +149,7 @@ def test_a_name_and_its_aliases_are_one_entity(remembered):
 
 def test_the_index_of_entities_is_the_same_when_it_is_built_again(remembered):
     db = remembered([named(1, ADA), named(2, {"name": "Bo", "type": "person"})])
-    tx = transaction(db)
+    tx = transaction(db, NOW)
     entity_rows.state(tx, "Bo", {"aliases": ["Robert"]})
     columns = "SELECT id, name, text, mentions, created_at, updated_at FROM entities ORDER BY id"
     before = db.execute(columns).fetchall()

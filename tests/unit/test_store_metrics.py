@@ -6,12 +6,11 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable
 
-from thermocline.daemon.config.settings import Rules
+from store_parts import transaction
+
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import metrics, rows
 from thermocline.daemon.store.documents import metrics_document
-from thermocline.daemon.store.transaction import Transaction
-from thermocline.sync import HybridClock
 
 Remembered = Callable[[Iterable[Memory]], sqlite3.Connection]
 NOW = 1_790_000_000.0
@@ -20,7 +19,7 @@ DAY = 86_400.0
 
 def commit(db: sqlite3.Connection, *counted: str, now: float = NOW) -> None:
     """Count, as the commit of a device does."""
-    tx = Transaction(db, now=now, device="d", rules=Rules(), clock=HybridClock(lambda: now))
+    tx = transaction(db, now)
     for name in counted:
         tx.count(name)
     metrics.note_clock_state(tx)

@@ -7,11 +7,9 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+from store_parts import transaction
 
-from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.store import meta
-from thermocline.daemon.store.transaction import Transaction
-from thermocline.sync import HybridClock
 
 
 class Count(msgspec.Struct):
@@ -24,7 +22,7 @@ def db(remembered: Callable[..., sqlite3.Connection]) -> sqlite3.Connection:
 
 
 def note(db: sqlite3.Connection, **values: object) -> None:
-    tx = Transaction(db, now=1.0, device="d", rules=Rules(), clock=HybridClock(lambda: 1.0))
+    tx = transaction(db, 1.0)
     for key, value in values.items():
         meta.write(tx, key, value)
 
