@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
