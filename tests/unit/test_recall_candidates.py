@@ -10,8 +10,9 @@ import pytest
 
 from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.recall.answer import Answer
 from thermocline.daemon.recall.pool import REACH
-from thermocline.daemon.recall.recall import Answer, Request, recall
+from thermocline.daemon.recall.recall import Request, recall
 from thermocline.daemon.store.selecting import Filters
 
 NOW = 1_790_000_000.0

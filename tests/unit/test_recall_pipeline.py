@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.recall.recall import Answer, Request, recall
+from thermocline.daemon.recall.answer import Answer
+from thermocline.daemon.recall.recall import Request, recall
 from thermocline.daemon.store.selecting import Filters
 
 NOW = dt.datetime(2023, 8, 16, 12, tzinfo=dt.UTC).timestamp()

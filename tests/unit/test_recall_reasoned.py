@@ -10,7 +10,8 @@ import pytest
 from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.tree_nodes import NamedCategory
-from thermocline.daemon.recall.recall import Answer, Request, recall
+from thermocline.daemon.recall.answer import Answer
+from thermocline.daemon.recall.recall import Request, recall
 from thermocline.daemon.store.selecting import Filters
 
 NOW = 1_790_000_000.0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from thermocline.daemon.language.thesaurus import FIRST_CODE, FOLDER, Thesaurus, sought, thesaurus
+from thermocline.daemon.language.thesaurus import FIRST_CODE, FOLDER, Thesaurus, thesaurus
 from thermocline.daemon.store.schema import INDEX_VERSION
 
 _FILES = """
@@ -34,7 +34,7 @@ def _names(known: Thesaurus, text: str) -> set[str]:
 
 
 def _finds(known: Thesaurus, question: str, text: str) -> bool:
-    asked = {code for meaning in known.meanings(question) for code in sought(meaning.codes)}
+    asked = {code for meaning in known.meanings(question) for code in known.sought(meaning.codes)}
     return not asked.isdisjoint(known.codes_of(text))
 
 
