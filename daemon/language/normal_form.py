@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Final
@@ -15,7 +15,8 @@ import msgspec
 
 from ..memory.similarity import fold
 from ..memory.stemming import base_of
-from .vocabulary import pairs, words
+from .paraphrases import as_usual, may_be_reworded
+from .vocabulary import pairs, pairs_in_order, words
 
 # Longer texts say more than one thing.
 LONGEST: Final = 300
@@ -83,7 +84,7 @@ def _read(text: str) -> Statement:
     return Statement(
         text=folded,
         words=said,
-        gist=tuple(_gist(said, names, denies=bool(denials))),
+        gist=tuple(as_usual(_gist(said, names, denies=bool(denials)), names)),
         core=tuple(_stem(word) for word in said if word not in left_out),
         negations=denials,
         asks=bool(_QUESTION.search(folded)),
@@ -112,7 +113,7 @@ def _left_out(denies: bool) -> frozenset[str]:
 
 def is_interchangeable(word: str) -> bool:
     """Whether a word may be another one, or left out, in a statement that says the same."""
-    return word in _interchangeable()
+    return word in _interchangeable() or may_be_reworded(word)
 
 
 @cache
@@ -123,8 +124,8 @@ def _interchangeable() -> frozenset[str]:
 
 
 @cache
-def _synonyms() -> dict[str, str]:
-    return dict(pair.split("/") for pair in words("synonyms"))
+def _synonyms() -> Mapping[str, str]:
+    return pairs_in_order("synonyms")
 
 
 def _gist(said: tuple[str, ...], names: frozenset[str], *, denies: bool) -> Iterator[str]:
@@ -206,8 +207,8 @@ def _expanded(word: str) -> tuple[str, ...]:
 
 
 @cache
-def _spellings() -> dict[str, str]:
-    return dict(pair.split("/") for pair in words("spellings"))
+def _spellings() -> Mapping[str, str]:
+    return pairs_in_order("spellings")
 
 
 def _stem(word: str) -> str:
