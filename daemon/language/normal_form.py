@@ -44,8 +44,6 @@ class Statement(msgspec.Struct, frozen=True):
     Attributes:
         text: folded, with its punctuation.
         words: in order; without punctuation, "the" and prefaces; "isn't" as "is", "not".
-        gist: `words` in the form in which statements are compared for repetition: without
-            articles, with one word for each of two that mean the same.
         core: `words` without negations, articles and auxiliary verbs, roughly stemmed.
         negations: the negations in `words`.
         asks: whether it is a question.
@@ -55,7 +53,6 @@ class Statement(msgspec.Struct, frozen=True):
 
     text: str
     words: tuple[str, ...]
-    gist: tuple[str, ...]
     core: tuple[str, ...]
     negations: tuple[str, ...]
     asks: bool
@@ -84,13 +81,23 @@ def _read(text: str) -> Statement:
     return Statement(
         text=folded,
         words=said,
-        gist=tuple(as_usual(_gist(said, names, denies=bool(denials)), names)),
         core=tuple(_stem(word) for word in said if word not in left_out),
         negations=denials,
         asks=bool(_QUESTION.search(folded)),
         open=_leaves_open(said),
         names=names,
     )
+
+
+@lru_cache(256)
+def gist_of(statement: Statement) -> tuple[str, ...]:
+    """Its words in the form in which statements are compared for repetition.
+
+    Without articles, with one word for each of two that mean the same, in the usual wording.
+    """
+    said = _gist(statement.words, statement.names, denies=bool(statement.negations))
+    # A longer text is hardly reworded as a whole.
+    return tuple(as_usual(said, statement.names) if len(statement.text) <= LONGEST else said)
 
 
 @cache
@@ -144,7 +151,7 @@ def _is_unsaid(word: str, before: str, after: str, names: frozenset[str], *, den
     return (
         (word in words("unsaid") and word not in names)
         or (word == "any" and denies)
-        or (word in {"has", "have"} and _is_participle(after))
+        or (word in {"has", "have"} and _is_participle(after) and not may_be_reworded(after))
         or (word in words("naming_verbs") and before in words("copulas"))
         or (word in {"an", "am"} and _synonyms().get(after, after) == "jede")
     )
