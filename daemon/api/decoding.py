@@ -16,6 +16,7 @@ from ..schemas.common import convert
 
 _SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _CAPITAL: Final = re.compile(r"(?<=[a-z0-9])[A-Z]")
+_PART: Final = re.compile(r"[^.\[\]]+")
 # The agent is a parameter of every operation; see `dispatch.py`.
 _AGENT: Final = "agent"
 
@@ -31,7 +32,8 @@ def body_as(body: bytes, kind: Any) -> Any:
     """
     if not body:
         raise InvalidInput("cannot read the body: it is empty", hint="send JSON")
-    return convert(_respelled(decode(body), kind), kind)
+    spelled: dict[str, str] = {}
+    return _converted(_respelled(decode(body), kind, spelled), kind, spelled, strict=True)
 
 
 def query_as(query: Mapping[str, Sequence[str]], kind: Any) -> Any:
@@ -41,7 +43,8 @@ def query_as(query: Mapping[str, Sequence[str]], kind: Any) -> Any:
         InvalidInput: a parameter is unknown, or its value does not fit.
     """
     values = {name: value for name, value in query.items() if name != _AGENT}
-    lists, fields = _list_fields(kind), _respelled(values, kind)
+    spelled: dict[str, str] = {}
+    lists, fields = _list_fields(kind), _respelled(values, kind, spelled)
     for name, texts in fields.items():
         if name in lists:
             # A single tag may contain a comma; the other lists are of plain words.
@@ -51,7 +54,7 @@ def query_as(query: Mapping[str, Sequence[str]], kind: Any) -> Any:
             raise InvalidInput(f"'{name}' is given {len(texts)} times", field=name)
         else:
             fields[name] = texts[0]
-    return convert(fields, kind, strict=False)
+    return _converted(fields, kind, spelled, strict=False)
 
 
 @cache
@@ -71,8 +74,22 @@ def _origins(hint: Any) -> set[Any]:
 # Other systems' spellings
 
 
-def _respelled(value: Any, kind: Any) -> Any:
+def _converted(value: Any, kind: Any, spelled: Mapping[str, str], *, strict: bool) -> Any:
+    """`value` as a `kind`; errors name the fields as the caller has spelled them."""
+    try:
+        return convert(value, kind, strict=strict)
+    except InvalidInput as error:
+        if error.field and spelled:
+            ours = error.field
+            error.field = _PART.sub(lambda part: spelled.get(part[0], part[0]), ours)
+            error.message = error.message.replace(f"'{ours}'", f"'{error.field}'", 1)
+        raise
+
+
+def _respelled(value: Any, kind: Any, spelled: dict[str, str]) -> Any:
     """`value` with each key that is no field of `kind` in the spelling that is one.
+
+    `spelled` receives the caller's spelling of each.
 
     `topK` is `top_k`, and `userId` is `user_id`, or `user` where there is no such field. This is
     the only place that knows of other spellings, and holds for every struct in the request.
@@ -88,11 +105,12 @@ def _respelled(value: Any, kind: Any) -> Any:
                 raise InvalidInput(f"give either '{name}' or '{key}', not both", field=key)
             if name in fields:
                 value[name] = value.pop(key)
+                spelled[name] = key
         for name, inner in fields.items():
             if inner is not None and name in value:
-                value[name] = _respelled(value[name], inner)
+                value[name] = _respelled(value[name], inner, spelled)
     elif isinstance(value, list) and _fields(kind):
-        return [_respelled(item, kind) for item in value]
+        return [_respelled(item, kind, spelled) for item in value]
     return value
 
 

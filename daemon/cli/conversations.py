@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 from ..client.errors import ApiError
 from ..client.wording import number_of
@@ -147,7 +148,8 @@ def _validate(args: Args, client: Caller) -> int:
         if not args.json or getattr(error, "field", "file") != "file":
             raise
         # EvoClaw's answer if the note does not exist.
-        missing = f"Daily notes file not found: {args.file or 'the note of today'}"
+        note = args.file or time.strftime("memory/%Y-%m-%d.md")
+        missing = f"Daily notes file not found: {note}"
         advice = "name a file with --file, or write memory/YYYY-MM-DD.md"
         answer = {"status": "warning", "warnings_count": 1, "warnings": [missing]}
         show_json({**answer, "file": args.file, "suggestions": [advice]})

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from ..client.caller import Caller
 from ..client.errors import ApiError
+from ..client.wording import names_of, number_of
 from ..errors import InvalidInput
 from .options import token_of
 from .terminal import show_json, visible
@@ -96,9 +97,13 @@ def _reading(
             raise InvalidInput(f"cannot import {fault.place}: it {fault.why}")
         if not source.is_folder:
             state_files.format_of(source.head, source.path.name)
+        is_empty = source.is_folder and not any(source.path.iterdir())
+        why = ": the folder is empty" if is_empty else ""
         names = ", ".join(formats.NAMES)
         raise InvalidInput(
-            f"cannot tell what {source.path} is", field="format", hint=f"say so: --format {names}"
+            f"cannot tell what {source.path} is{why}",
+            field="format",
+            hint=f"say so: --format {names}",
         )
     if args.format:
         _agree(args, args.format, detected)
@@ -357,18 +362,22 @@ def _show(agent: str, answer: dict[str, Any]) -> None:
     of = f"{agent}: " if agent else ""
     for part in answer["read"][:_NAMED]:
         what = part.get("file") or part.get("table") or "text"
-        print(f"{of}read {visible(what)}: {part['entries']:,} entries")
+        print(f"{of}read {visible(what)}: {_entries(part['entries'])}")
     if more := answer["read"][_NAMED:]:
-        entries = sum(part["entries"] for part in more)
-        print(f"{of}read {len(more):,} more files: {entries:,} entries; --json shows them")
+        entries = _entries(sum(part["entries"] for part in more))
+        print(f"{of}read {len(more):,} more files: {entries}; --json shows them")
     would = "would store" if answer["dry_run"] else "stored"
-    if answer["read"] and not answer["stored"] and answer["skipped"].keys() <= {_THERE}:
+    if not any(part["entries"] for part in answer["read"]):
+        print(f"{of}nothing to import")
+    elif not answer["stored"] and answer["skipped"].keys() <= {_THERE}:
         print(f"{of}nothing changed: all of it is stored already")
         answer["skipped"] = {}
     else:
-        print(f"{of}{would}: {_counted(answer['stored']) or 'nothing new'}")
+        counts = (number_of(number, *names_of(kind)) for kind, number in answer["stored"].items())
+        print(f"{of}{would} {', '.join(counts) or 'nothing new'}")
     if answer["skipped"]:
-        print(f"{of}skipped: {_counted(answer['skipped'])}")
+        counts = (f"{number:,} {why}" for why, number in answer["skipped"].items())
+        print(f"{of}skipped: {', '.join(counts)}")
     for line in answer["left_out"][:_NAMED]:
         say(f"left out: {visible(line)}")
     if len(answer["left_out"]) > _NAMED:
@@ -377,8 +386,8 @@ def _show(agent: str, answer: dict[str, Any]) -> None:
         say(f"agent {other['agent']} is there too: give --agent-id {other['agent']}")
 
 
-def _counted(counts: dict[str, int]) -> str:
-    return ", ".join(f"{name} {number:,}" for name, number in counts.items())
+def _entries(number: int) -> str:
+    return number_of(number, "entry", "entries")
 
 
 VERBS: Final = {

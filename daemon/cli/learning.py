@@ -32,7 +32,7 @@ def _knowledge(args: Args, client: Caller) -> Shown:
     answer = client.call("GET /api/knowledge", fold=bool(args.fold))
 
     def show() -> None:
-        if not args.fold:
+        if not args.fold and answer["text"].strip():
             show_text(answer["text"].rstrip("\n"))
         for fold in answer.get("folds") or ():
             print(visible(worded("{path}:{line}: {text} ({why})", {**answer, **fold})))
@@ -42,6 +42,8 @@ def _knowledge(args: Args, client: Caller) -> Shown:
                 print(visible(f"- {line}"))
         if answer.get("warning"):
             warn(answer)
+        elif not answer["text"].strip():
+            say("no knowledge yet: memory/knowledge.md holds it")
         elif args.fold:
             say(worded("nothing to fold: {lines:line lines} of {max_lines}", answer))
 
@@ -63,14 +65,13 @@ def _reflected(answer: Answer, _: Answer) -> None:
 
 
 def _skill_add(args: Args, client: Caller) -> Shown:
-    text = "" if args.file is None else text_in(args.file)
     fields = {"id": args.id, "description": args.description, "force": bool(args.force)}
-    made = client.call("POST /api/skills", text=text, **fields)
+    made = client.call("POST /api/skills", text=text_in(args.file), **fields)
     return f"{'added' if made['added'] else 'replaced'} {made['path']}"
 
 
 _EXPERIENCE: Final = ("{id}", "{weight:share}", "{type}", "{last_used_at:ago}", "{intent}")
-_show_experiences = page("experiences", *_EXPERIENCE)
+_show_experiences = page("experiences", *_EXPERIENCE, empty="no experiences")
 
 
 def _show_similar(answer: Answer, _: Answer) -> None:
@@ -115,7 +116,7 @@ def _graph(args: Args, client: Caller) -> Shown:
         best = client.call("GET /api/graph", limit=args.limit or 20)
         show = page(
             "graph", "{name}", "{type}", "{mentionCount:memory memories}", _relations,
-            empty="no memory names anybody or anything yet",
+            empty="no names yet: they are found in conversations that thermocline observe reads",
         )  # fmt: skip
         return lambda: show(best, {})
     if changing:
@@ -192,7 +193,8 @@ VERBS: Final = {
     ),
     "reflect": Verb(
         Form(
-            "list", "GET /api/reflections", page("results", _day, "{type}", _lesson),
+            "list", "GET /api/reflections",
+            page("results", _day, "{type}", _lesson, empty="no reflections yet"),
             "type limit offset",
         ),
         Form("add TEXT", "POST /api/reflections", _reflected, "type! context! action"),
@@ -209,7 +211,8 @@ VERBS: Final = {
     ),
     "episode": Verb(
         Form(
-            "list", "GET /api/episodes", page("results", _day, "{outcome}", _summary),
+            "list", "GET /api/episodes",
+            page("results", _day, "{outcome}", _summary, empty="no episodes yet"),
             "outcome limit offset",
         ),
         Form("add TEXT", "POST /api/episodes", "added: {summary}", "outcome tags user"),
@@ -225,12 +228,15 @@ VERBS: Final = {
         ),
     ),
     "skill": Verb(
-        Form("list", "GET /api/skills", page("results", "{id}", "{description}"), "limit offset"),
+        Form(
+            "list", "GET /api/skills",
+            page("results", "{id}", "{description}", empty="no skills yet"), "limit offset",
+        ),
         Form(
             "show ID", "GET /api/skills/{id}",
             lambda skill, _: show_text((skill.get("text") or "").rstrip("\n")), "",
         ),
-        Form("add ID", _skill_add, options="description! file force"),
+        Form("add ID", _skill_add, options="description! file! force"),
         options=f"""
         ID                  the name of its file, without .md
         --description TEXT  when to use it
@@ -323,7 +329,7 @@ VERBS: Final = {
             "list", "GET /api/sessions",
             page(
                 "sessions", "{id}", "{status}", "{last_active_at:moment}",
-                "{answers:answer answers}", _session_name,
+                "{answers:answer answers}", _session_name, empty="no sessions",
             ),
             "status limit offset",
         ),

@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _abandon_output()
         return DONE
     except (ClientError, ThermoclineError, WrongUsage, OSError) as error:
-        return _failed(error, as_json=as_json)
+        return _failed(error, words, as_json=as_json)
     return code
 
 
@@ -148,16 +148,18 @@ def _unknown(verb: str) -> str:
     return f"unknown verb {verb!r}; {meant}"
 
 
-def _failed(error: Exception, *, as_json: bool) -> int:
+def _failed(error: Exception, words: Sequence[str], *, as_json: bool) -> int:
     lost_output = isinstance(error, OSError) and error.filename is None
     fields = explained(error)
     if as_json and not lost_output:
         show_json({"error": fields})
     else:
         field, message, hint = (fields.get(name, "") for name in ("field", "message", "hint"))
-        start = f"{field}: " if field and field not in message else ""
+        option = f"--{field.replace('_', '-')}"
+        if any(word.partition("=")[0] == option for word in words):
+            message = message.replace(f"'{field}': ", f"{option}: ", 1)
         gap = "; " if isinstance(error, DaemonUnreachable) else "\n  "
-        say(visible(start + message + (gap + hint if hint else ""), keep="\n"))
+        say(visible(message + (gap + hint if hint else ""), keep="\n"))
     if lost_output:
         _abandon_output()
     if isinstance(error, ApiError):

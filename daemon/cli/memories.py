@@ -54,7 +54,7 @@ LINE: Final = (
     "{category}",
     headline,
 )
-show_list = page("results", *LINE)
+show_list = page("results", *LINE, empty="no memories")
 
 
 def _store(args: Args, client: Caller) -> None:

@@ -83,15 +83,12 @@ def _tree(args: Args, client: Caller) -> Shown | None:
     try:
         return _tree_changed(args, client)
     except ApiError as error:
-        # EvoClaw answers so where it refuses a path, and ends with success.
+        # EvoClaw's programs read that it refused a path, and see success.
         path, done = (args.add[0], "added") if args.add else (args.remove, "removed")
-        if path is None or error.field != "path":
+        if not args.json or path is None or error.field != "path":
             raise
         say(visible(error.message + (f"\n  {error.hint}" if error.hint else ""), keep="\n"))
-        if args.json:
-            show_json({"path": path, done: False})
-        else:
-            print(visible(f"not {done}: {path}"))
+        show_json({"path": path, done: False})
         return None
 
 
@@ -295,7 +292,8 @@ VERBS: Final = {
     "kv": Verb(
         Form(
             "list [PREFIX]", "GET /api/kv",
-            page("results", "{key}", "{updated_at:moment}", "{value}"), "limit offset",
+            page("results", "{key}", "{updated_at:moment}", "{value}", empty="no pairs"),
+            "limit offset",
         ),
         Form("get KEY", "GET /api/kv/{key}", lambda pair, _: show_text(pair["value"]), ""),
         Form("set KEY VALUE", "PUT /api/kv/{key}", "set {key}", ""),

@@ -161,6 +161,8 @@ def _is_person(  # noqa: PLR0911 - one clue after the other
         return first not in words("also_words") or _within_sentence(text, start)
     if before in words("titles") or (_relates(before) and not _relates(first)):
         return True
+    if _place_before().search(text, max(0, start - 40), start):
+        return False
     if _is_introduced(text, start, end):
         return True
     # Things can have names, too: only a person counts.
@@ -187,6 +189,11 @@ def _is_introduced(text: str, start: int, end: int) -> bool:
     """Whether the words beside a name show that it is a person's."""
     own = compiled(_OWN).search(text, max(0, start - 20), start)
     return (own or compiled(_PERSONAL).match(text, end)) is not None
+
+
+@cache
+def _place_before() -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(relations()['place'].values())}) (?:the )?$")
 
 
 def _relates(word: str) -> bool:

@@ -39,6 +39,7 @@ _AGENT: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 # Eight digits are an ISO 8601 date and four a year, not a number of seconds.
 _EPOCH: Final = re.compile(r"(?:[0-9]{1,3}|[0-9]{9,20})(?:\.[0-9]{1,20})?")
 _TIME_HINT: Final = "seconds since 1970, or ISO 8601 such as '2026-02-11T08:00:00Z'"
+_SINCE_HINT: Final = f"how long ago, such as '2h' or '7d', or a time: {_TIME_HINT}"
 # Control characters, lone surrogates, and Unicode line and paragraph separators.
 _UNPRINTABLE: Final = frozenset(("Cc", "Cs", "Zl", "Zp"))
 
@@ -213,19 +214,19 @@ def filed_category(path: str, max_depth: int = 4, *, field: str = "category") ->
     return "/".join(segments[:max_depth])
 
 
-def check_time(value: float | str, *, field: str = "time") -> float:
+def check_time(value: float | str, *, field: str = "time", hint: str = _TIME_HINT) -> float:
     """A time in the years 1970 to 9999, as seconds since the epoch.
 
     A string is ISO 8601, in UTC unless it has a zone, or a number of seconds.
     """
-    moment = _parse_iso(value, field) if isinstance(value, str) else value
+    moment = _parse_iso(value, field, hint) if isinstance(value, str) else value
     # NaN, infinities and huge integers all fail the comparison.
     if isinstance(moment, bool) or not 0.0 <= moment < TIME_END:
-        hint = "times are seconds, not milliseconds" if moment >= TIME_END else None
+        hint = "times are seconds, not milliseconds" if moment >= TIME_END else hint
         raise InvalidInput(
             f"give '{field}' a time between the years 1970 and 9999 (got {shown(value)})",
             field=field,
-            hint=hint or _TIME_HINT,
+            hint=hint,
         )
     return float(moment)
 
@@ -305,7 +306,7 @@ def _check_segment(segment: str, path: str, field: str) -> None:
     _check_length(segment, field, SEGMENT_CHARS)
 
 
-def _parse_iso(value: str, field: str) -> float:
+def _parse_iso(value: str, field: str, hint: str = _TIME_HINT) -> float:
     text = value.strip()
     if _EPOCH.fullmatch(text):
         return float(text)
@@ -315,7 +316,7 @@ def _parse_iso(value: str, field: str) -> float:
         return aware.timestamp()
     except (ValueError, OverflowError) as error:
         raise InvalidInput(
-            f"cannot read '{field}' {shown(value)} as a time", field=field, hint=_TIME_HINT
+            f"cannot read '{field}' {shown(value)} as a time", field=field, hint=hint
         ) from error
 
 
@@ -361,7 +362,9 @@ def parse_since(value: float | str, now: float, *, field: str = "since") -> floa
         InvalidInput: it is malformed.
     """
     seconds = _duration(value) if isinstance(value, str) else None
-    return check_time(value, field=field) if seconds is None else max(0.0, now - seconds)
+    if seconds is not None:
+        return max(0.0, now - seconds)
+    return check_time(value, field=field, hint=_SINCE_HINT)
 
 
 def _duration(text: str) -> float | None:

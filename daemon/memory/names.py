@@ -26,14 +26,14 @@ def words_of(text: str) -> list[str]:
 def keys_named(entities: object) -> set[str]:
     """The keys of all names in the `data.entities` of a memory, including targets of relations.
 
-    Invalid entries are ignored.
+    Invalid entries are ignored. Lists of memories that are not read back yet may be tuples.
     """
     keys: set[str] = set()
-    for entity in entities if isinstance(entities, list) else ():
+    for entity in entities if isinstance(entities, (list, tuple)) else ():
         if isinstance(entity, Mapping):
             keys.update(_key(entity.get("name")))
             relations = entity.get("relations")
-            for link in relations if isinstance(relations, list) else ():
+            for link in relations if isinstance(relations, (list, tuple)) else ():
                 if isinstance(link, Mapping):
                     keys.update(_key(link.get("target")))
         if len(keys) > _MOST_NAMES:

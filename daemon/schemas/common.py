@@ -110,9 +110,41 @@ def convert(value: Any, kind: type[T], *, strict: bool = True) -> T:
                 message = f"expected {wanted}" + (f" (got {value})" if value else "")
         field = ".".join(filter(None, (place and place.group(1), _named(message))))
         where = f"'{field}': " if field else ""
-        raise InvalidInput(f"{where}{message}", field=field or None) from error
+        raise InvalidInput(where + _in_words(message), field=field or None) from error
     except RecursionError as error:
         raise InvalidInput("cannot read the body: it is nested too deeply") from error
+
+
+_TYPES: Final = {
+    "int": "an integer",
+    "float": "a number",
+    "str": "a text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+_IN_WORDS: Final = (
+    (r"object contains unknown field .*", r"unknown field"),
+    (r"object missing required field .*", r"is missing"),
+    (r" of length >= 1$", r" that is not empty"),
+    (r" of length >= (\S+)$", r" of length \1 at least"),
+    (r" of length <= (\S+)$", r" of length \1 at most"),
+    (r"(?<= )>= (\S+?)(?:\.0)?$", r"of at least \1"),
+    (r"(?<= )<= (\S+?)(?:\.0)?$", r"of at most \1"),
+    (r"(?<= )> (\S+?)(?:\.0)?$", r"above \1"),
+    (r"(?<= )< (\S+?)(?:\.0)?$", r"below \1"),
+)
+
+
+def _in_words(message: str) -> str:
+    """A message of msgspec without its notation: `int` >= 1 is "an integer of at least 1"."""
+    for pattern, words in _IN_WORDS:
+        message = re.sub(pattern, words, message)
+    return re.sub(
+        r"`([^`]*)`",
+        lambda match: " or ".join(_TYPES.get(name, name) for name in match[1].split(" | ")),
+        message,
+    )
 
 
 def _named(message: str) -> str:

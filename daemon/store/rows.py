@@ -177,7 +177,10 @@ DELETED: Final = "deleted"
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """A row that a writer made, or deleted; `born` is when a deleted row was made, if known."""
+    """A row that a writer made, or deleted.
+
+    `born` is when the one who deleted it had made it; 0 if somebody else had.
+    """
 
     number: int
     kind: str
@@ -264,22 +267,27 @@ def write(
         if before is not None and after == before:
             return before
     number = save_version(tx, kind, before, why=why) if data is not None else None
+    born = _own_birth(tx, before) if before is not None and data is None else 0.0
     put(tx, kind, before, after)
     mark(tx, kind, key, before, number)
-    if kind.history:
-        _mark_author(tx, before if kind.lives(before) else None, after, is_live=data is not None)
+    if kind.history and data is None:
+        note_mark(tx, *after.key, DELETED, born)
+    # The author of a memory is in its table. What only follows from something else, as a category
+    # from a memory, has the first stamp of all, and goes with it.
+    elif (
+        kind.history and not kind.lives(before) and after.kind != _MEMORY and after.clocks.latest[0]
+    ):
+        note_mark(tx, *after.key, CREATED)
     return after if data is not None else None
 
 
-def _mark_author(tx: Transaction, before: Row | None, after: Row, *, is_live: bool) -> None:
-    """Mark a row that is made or deleted, of which no version says by whom."""
-    if not is_live:
-        born = min(stamp for stamp, _ in stamps(before).values())[0] if before is not None else 0
-        note_mark(tx, *after.key, DELETED, moment_of(born))
-    # The author of a memory is in its table. What only follows from something else, as a category
-    # from a memory, has the first stamp of all, and goes with it.
-    elif not before and after.kind != _MEMORY and after.clocks.latest[0]:
-        note_mark(tx, *after.key, CREATED)
+def _own_birth(tx: Transaction, row: Row) -> float:
+    """When this writer made a row; 0 if another one did."""
+    made = "SELECT writer FROM history WHERE kind = ? AND id = ? AND why = ?"
+    (author,) = tx.db.execute(made, (*row.key, CREATED)).fetchone() or (row.data.get("writer"),)
+    if author is not None and author != tx.writer:
+        return 0.0
+    return moment_of(min(stamp for stamp, _ in stamps(row).values())[0])
 
 
 def put(tx: Transaction, kind: Kind, before: Row | None, after: Row) -> None:

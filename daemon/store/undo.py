@@ -100,8 +100,12 @@ def undo_by(tx: Transaction, by: str, since: float) -> list[tuple[str, str, Outc
         if (outcome := _unmake(tx, *name, number, by)) is not None:
             outcomes[name] = outcome
     for name, versions_ in changed.items():
-        if outcomes.get(name) != DELETED and _put_back(tx, versions_):
+        if outcomes.get(name) == DELETED:
+            continue
+        if _put_back(tx, versions_):
             outcomes[name] = PUT_BACK
+        elif _changed_since(tx, *name, versions_[-1].number, by):
+            outcomes[name] = CHANGED_SINCE
     for mark in marked:
         if mark.why == rows.DELETED and mark.born < since and (mark.kind, mark.id) not in outcomes:
             outcomes[mark.kind, mark.id] = FORGOTTEN
@@ -136,13 +140,7 @@ def _written_at(tx: Transaction, key: str, created_at: float) -> float:
 
 def _unmake(tx: Transaction, kind_name: str, key: str, number: int, by: str) -> Outcome | None:
     """Delete a row that an author made; None: it is gone already."""
-    theirs, author = written_by(by)
-    others = read(
-        tx.db,
-        f"NOT {theirs} AND writer <> '' AND why IN ('', 'undo') AND kind = ?"
-        " AND id = ? AND number > ? LIMIT 1",
-        *(*author, kind_name, key, number),
-    )
+    others = _changed_since(tx, kind_name, key, number, by, whys=("", "undo"))
     if kind_name in FILED:
         tx.db.execute("DELETE FROM history WHERE number = ?", (number,))
         return DELETED
@@ -158,6 +156,16 @@ def _unmake(tx: Transaction, kind_name: str, key: str, number: int, by: str) -> 
         return IN_USE
     rows.write(tx, kind, key, None)
     return DELETED
+
+
+def _changed_since(
+    tx: Transaction, kind: str, key: str, number: int, by: str, whys: Sequence[str] = ("",)
+) -> bool:
+    """Whether somebody else has changed a row after an entry of the history, for such a reason."""
+    theirs, author = written_by(by)
+    later = f"NOT {theirs} AND writer <> '' AND kind = ? AND id = ? AND number > ?"
+    versions = read(tx.db, later, *author, kind, key, number)
+    return any(version.why in whys for version in versions)
 
 
 def _put_back(tx: Transaction, replaced: Sequence[Version]) -> bool:
