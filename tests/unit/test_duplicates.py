@@ -11,7 +11,7 @@ from thermocline.daemon.store.similar import said_already
 
 FILE = Path(__file__).parents[1] / "benchmarks" / "data" / "duplicates.json"
 PAIRS = json.loads(FILE.read_text(encoding="utf-8"))
-LEAST = 26
+LEAST = 0.8
 
 
 def stored(key: str, text: str, at: float, event: str = "fact_stored") -> Memory:
@@ -23,7 +23,7 @@ def is_found(pair: list[str]) -> bool:
 
 
 def test_most_paraphrases_are_merged_and_nothing_else_is():
-    assert sum(map(is_found, PAIRS["same"])) >= LEAST
+    assert sum(map(is_found, PAIRS["same"])) >= LEAST * len(PAIRS["same"])
     assert [pair for pair in PAIRS["different"] if is_found(pair) or is_found(pair[::-1])] == []
 
 
