@@ -298,10 +298,10 @@ def test_the_tree_grows_shows_and_shrinks(shell: Shell) -> None:
     assert shell.json("tree", "--add", "projects/x", "The X") == {
         "path": "projects/x", "added": True,
     }  # fmt: skip
-    assert shell.out("tree", "--add", "projects/x", "The X") == "already there: projects/x\n"
+    assert shell.out("tree", "--add", "projects/x", "Ours") == "described projects/x\n"
     shown = shell.out("tree", "--show")
     assert shown.startswith("Memory Tree Index\n" + "=" * 50)
-    assert "projects/x — The X" in shown
+    assert "projects/x — Ours" in shown
     assert shell.out("tree") == shown
     assert shell.json("tree")["nodes"] == 3
     assert shell.json("tree", "--remove", "projects/x") == {"path": "projects/x", "removed": True}
