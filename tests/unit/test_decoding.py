@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET, Struct, UnsetType
 
-from thermocline.daemon.api.decoding import body_as, query_as
+from thermocline.daemon.api.decoding import body_as, name_as_called, query_as
 from thermocline.daemon.errors import InvalidInput
 
 
@@ -39,7 +39,7 @@ class Question(Struct, forbid_unknown_fields=True):
     ],
 )
 def test_a_key_that_is_no_field_is_tried_in_snake_case(body: bytes, question: Question) -> None:
-    assert body_as(body, Question | None) == question
+    assert body_as(body, Question | None, {}) == question
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,10 @@ def test_a_key_that_is_no_field_is_tried_in_snake_case(body: bytes, question: Qu
     ],
 )
 def test_a_mistake_is_named(body: bytes, field: str | None) -> None:
+    spelled: dict[str, str] = {}
     with pytest.raises(InvalidInput) as raised:
-        body_as(body, Question)
+        body_as(body, Question, spelled)
+    name_as_called(raised.value, spelled)
     assert raised.value.field == field
     assert field is None or f"'{field}'" in raised.value.message
 
@@ -73,10 +75,10 @@ def test_a_mistake_is_named(body: bytes, field: str | None) -> None:
 def test_the_query_of_a_url_fills_the_same_struct(
     query: dict[str, list[str]], question: Question
 ) -> None:
-    assert query_as(query, Question) == question
+    assert query_as(query, Question, {}) == question
 
 
 @pytest.mark.parametrize("query", [{"query": ["a", "b"]}, {"topK": ["x"]}, {"first": ["x"]}])
 def test_a_parameter_that_does_not_fit_is_refused(query: dict[str, list[str]]) -> None:
     with pytest.raises(InvalidInput):
-        query_as(query, Question)
+        query_as(query, Question, {})
