@@ -180,6 +180,14 @@ def test_list_narrows_orders_and_pages(shell: Shell) -> None:
     assert done.stderr == "thermocline: 2 of 6; more with --offset 2\n"
 
 
+def test_a_subject_that_the_text_names_is_not_shown_twice(shell: Shell) -> None:
+    shell.run("store", "I met Dora at the pier", "--subject", "dora")
+    shell.run("store", "it leaks at the bow", "--subject", "the boat")
+    listed = shell.out("list")
+    assert "general  the boat: it leaks at the bow\n" in listed
+    assert "general  I met Dora at the pier\n" in listed
+
+
 def test_update_changes_only_what_is_named(shell: Shell) -> None:
     memory_id = shell.json("store", "old", "--tag", "a", "--subject", "s")["id"]
     assert shell.out("update", memory_id[:8], "--text", "new") == f"updated {memory_id[:8]}\n"
