@@ -233,8 +233,9 @@ def _device(device: Answer) -> tuple[str, ...]:
     notes = ["this device"] if device.get("this") else []
     if device.get("retired_at") is not None:
         notes.append(f"retired {ago(device['retired_at'])}")
-    if device.get("can_read") is False:
-        notes.append("cannot read what is written now")
+    if (epoch := device.get("epoch")) is not None:
+        has = f"has key {epoch}" if epoch else "has no key"
+        notes.append(has if device["can_read"] else f"{has}: cannot read what is written now")
     times = (moment(device["first_at"]), ago(device["last_at"]))
     return (
         *(device["id"], device["name"], *times),

@@ -28,10 +28,13 @@ from ..cloud.databases import connect, our_errors
 from ..config import load
 from ..config.settings import RemoteUrl, Settings
 from ..errors import InvalidInput, NotFound, ReplicaRefused
+from ..runtime import atomic
 from .archive import is_sealed
 from .join import Measured, Outcome, Restorer, RestoreRequest, give_keys
 from .sealing import load_keychain
 from .unpack import Restored, restore_file
+from .usage import FILE as USAGE_FILE
+from .usage import UsageLog
 
 if TYPE_CHECKING:
     from thermocline.sync.sealing.keyring import RosterEntry
@@ -114,8 +117,9 @@ async def _with(
     settings: Settings,
     work: Callable[[Restorer], Awaitable[T]],
 ) -> T:
+    usage = UsageLog(request.state_dir / USAGE_FILE, atomic.write, time.time)
     with our_errors():
-        remote = await connect(account)
+        remote = await connect(account, count=usage.count)
     progress = Progress()
     progress.say(f"asking {account.url}")
 
@@ -138,6 +142,8 @@ async def _with(
     finally:
         progress.end()
         await remote.close()
+        if request.state_dir.is_dir():
+            await usage.save(at_once=True)
 
 
 async def _keychain(remote: Remote, request: RestoreRequest) -> Keychain:

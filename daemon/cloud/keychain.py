@@ -185,21 +185,24 @@ class Keychain:
         Raises:
             SyncError: it cannot be reached.
         """
-        return bool(await self.readers(remote))
+        present, known = await self.epochs(remote)
+        return present in known.values()
 
-    async def readers(self, remote: Remote) -> frozenset[str]:
-        """The devices that have the key of a remote's present epoch, as far as this one can tell.
+    async def epochs(self, remote: Remote) -> tuple[int, dict[str, int]]:
+        """The present epoch of a remote, and the last epoch whose key each device has.
+
+        Missing are devices of which this one cannot tell; 0: the remote has no keys.
 
         Raises:
             SyncError: it cannot be reached.
         """
-        kept, listed = self._kept, await roster.read(remote)
-        epoch = max((each.epoch for each in listed), default=0)
-        return frozenset(
-            each.device
-            for each in listed
-            if kept is not None and each.epoch == epoch and keyring.is_signed(kept.ring, each)
-        )
+        listed, ring = await roster.read(remote), self.ring
+        present = max((each.epoch for each in listed), default=0)
+        if ring is None:
+            return present, {}
+        known = {device: first - 1 for device, first in ring.retired.items()}
+        signed = (each for each in listed if keyring.is_signed(ring, each))
+        return present, known | {each.device: each.epoch for each in signed}
 
     async def recovery_entry(self, remote: Remote) -> RosterEntry | None:
         """The keys on a remote for the recovery key, whoever put them there.

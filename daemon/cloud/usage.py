@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -27,12 +27,15 @@ _FREE_SHARE: Final = 0.5
 _log = logging.getLogger(__name__)
 
 Write = Callable[[Path, bytes], object]
+# By database and day.
+Counts: TypeAlias = dict[str, dict[str, Usage]]
 
 
 class UsageLog:
     """Counts by database and day. Days and months are those of UTC, as providers count them.
 
-    After a crash the counts of the last ten minutes may be missing; `save` writes all of them.
+    After a crash the counts of the last ten minutes may be missing; `save` writes all of them, and
+    adds them to what another process has written there, such as a restore without a daemon.
 
     Args:
         path: the file of the counts.
@@ -44,28 +47,20 @@ class UsageLog:
         self._path = path
         self._write = write
         self._now = now
-        self._days: dict[str, dict[str, Usage]] = {}
-        self._is_changed = False
+        self._days: Counts = {}
+        # What the file lacks.
+        self._unsaved: Counts = {}
         self._saved_at = now()
 
     def load(self) -> None:
         """Read the counts; without a readable file they begin at zero. Blocking."""
-        try:
-            days = msgspec.json.decode(self._path.read_bytes(), type=dict[str, dict[str, Usage]])
-        except FileNotFoundError:
-            return
-        except (OSError, msgspec.MsgspecError, RecursionError) as error:
-            _log.warning("counting the use of the cloud from zero: %s", error)
-            return
-        self._days = days
+        self._days = self._read()
 
     def count(self, url: str, usage: Usage) -> None:
         """Add what a call to this database used."""
-        days, day = self._days.setdefault(url, {}), self._day()
-        days[day] = days.get(day, Usage()) + usage
-        for old in sorted(days)[:-_MOST_DAYS]:
-            del days[old]
-        self._is_changed = True
+        counted = {url: {self._day(): usage}}
+        _add(self._days, counted)
+        _add(self._unsaved, counted)
 
     def of(self, url: str, prices: Prices, budget: int) -> CloudUsage:
         """What a database was used for, today and this month."""
@@ -93,17 +88,46 @@ class UsageLog:
         After a failure they are written later.
         """
         is_due = at_once or not 0 <= self._now() - self._saved_at < _SAVE_SECONDS
-        if not (self._is_changed and is_due):
+        if not (self._unsaved and is_due):
             return
-        self._saved_at, self._is_changed = self._now(), False
+        self._saved_at, unsaved, self._unsaved = self._now(), self._unsaved, {}
+
+        def write() -> Counts:
+            days = self._read()
+            _add(days, unsaved)
+            self._write(self._path, msgspec.json.encode(days))
+            return days
+
         try:
-            await asyncio.to_thread(self._write, self._path, msgspec.json.encode(self._days))
+            self._days = await asyncio.to_thread(write)
         except (OSError, ThermoclineError) as error:
-            self._is_changed = True
+            _add(self._unsaved, unsaved)
             _log.warning("cannot save the use of the cloud: %s", error)
+        else:
+            # Counted while it was written.
+            _add(self._days, self._unsaved)
+
+    def _read(self) -> Counts:
+        try:
+            return msgspec.json.decode(self._path.read_bytes(), type=Counts)
+        except FileNotFoundError:
+            return {}
+        except (OSError, msgspec.MsgspecError, RecursionError) as error:
+            _log.warning("counting the use of the cloud from zero: %s", error)
+            return {}
 
     def _day(self) -> str:
         return time.strftime("%Y-%m-%d", time.gmtime(self._now()))
+
+
+def _add(counts: Counts, more: Counts) -> None:
+    """Add some counts to others, without days that are long over."""
+    for url, used in more.items():
+        days = counts.setdefault(url, {})
+        for day, usage in used.items():
+            days[day] = days.get(day, Usage()) + usage
+        for old in sorted(days)[:-_MOST_DAYS]:
+            del days[old]
 
 
 def _totals(used: Usage, prices: Prices) -> UsageTotals:

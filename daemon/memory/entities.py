@@ -75,4 +75,5 @@ class Entity(msgspec.Struct, frozen=True, rename="camel"):
         """What is known of it, in one line."""
         aliases = f", also {', '.join(self.aliases)}" if self.aliases else ""
         related = "; ".join(f"{relation.relation} {relation.target}" for relation in self.relations)
-        return f"{self.name} ({self.type}{aliases})" + (f": {related}" if related else "")
+        summary = f"{self.name} ({self.type}{aliases})" + (f": {related}" if related else "")
+        return " ".join(summary.split())

@@ -159,18 +159,21 @@ async def _devices(scope: Scope, seq: int) -> list[schemas.DeviceView]:
     replicas = scope.daemon.replicas
     this = replicas.device.id
     records = await replicas.ask(scope.agent, lambda replica: replica.devices(this, seq))
-    readers: frozenset[str] | None = None
-    if replicas.sealing.is_on:
-        keychain = await replicas.sealing.keychain()
-        readers = await replicas.ask(scope.agent, lambda replica: keychain.readers(replica.remote))
+    if not replicas.sealing.is_on:
+        return [view_of(schemas.DeviceView, each, this=each.id == this) for each in records]
+    keychain = await replicas.sealing.keychain()
+    present, epochs = await replicas.ask(
+        scope.agent, lambda replica: keychain.epochs(replica.remote)
+    )
     return [
         view_of(
             schemas.DeviceView,
-            record,
-            this=record.id == this,
-            can_read=None if readers is None else record.id in readers,
+            each,
+            this=each.id == this,
+            epoch=epochs.get(each.id, 0),
+            can_read=epochs.get(each.id) == present,
         )
-        for record in records
+        for each in records
     ]
 
 

@@ -254,8 +254,9 @@ class DeviceView(Struct):
 
     `last_at` is its last contact with the replica. `behind` counts the rows of other devices that
     it had not received by then; None: it is retired. `this`: it is the answering device. `release`
-    is what it ran then; None: one that does not say it. `can_read`: it has the key with which a
-    sealed replica is written now; None: the replica is not sealed.
+    is what it ran then; None: one that does not say it. In a sealed replica, and None in another:
+    `epoch` is the last key that it was given, 0 if none is known; `can_read`: it is that with which
+    rows are written now.
     """
 
     id: str
@@ -266,6 +267,7 @@ class DeviceView(Struct):
     this: bool
     behind: int | None
     release: str | None = None
+    epoch: int | None = None
     can_read: bool | None = None
 
 

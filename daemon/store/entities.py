@@ -104,6 +104,18 @@ def known(
     return list(entities.values())
 
 
+def from_outside(db: sqlite3.Connection, entity: Entity) -> bool:
+    """Whether any of the memories that name an entity came from outside."""
+    keys = [entity.key, *map(name_key, entity.aliases)]
+    return bool(
+        db.execute(
+            "SELECT 1 FROM mentions JOIN memories ON id = memory WHERE is_outside(source)"
+            " AND entity IN (SELECT value FROM json_each(?)) LIMIT 1",
+            (msgspec.json.encode(keys).decode(),),
+        ).fetchone()
+    )
+
+
 def most_mentioned(db: sqlite3.Connection, limit: int, now: float) -> list[Entity]:
     """The entities named by most memories."""
     rows = db.execute(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from ..memory.records import OUTSIDE_KINDS, Memory, Tier
+from ..memory.records import Memory, Tier
 from ..memory.scoring import COLD, HOT, WARM, Scoring, score
 from . import tree_rows
 from .memory_rows import FIELDS, SELECT, from_row
@@ -254,9 +253,7 @@ def _add_place(filters: Filters, add: Any) -> None:
     elif filters.place is not None:
         add("grp = ''")
     if filters.outside is not None:
-        is_in = "IN" if filters.outside else "NOT IN"
-        kind = "substr(source, 1, instr(source || ':', ':') - 1)"
-        add(f"{kind} {is_in} (SELECT value FROM json_each(?))", json.dumps(OUTSIDE_KINDS))
+        add("is_outside(source)" if filters.outside else "NOT is_outside(source)")
 
 
 def _add_numbers(filters: Filters, now: float, add: Any) -> None:

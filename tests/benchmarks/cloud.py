@@ -17,7 +17,8 @@ from running import Running
 _FIXTURES = Path(__file__).parents[1] / "fixtures"
 sys.path.append(str(_FIXTURES))
 
-from sqld_binary import sqld_binary  # noqa: E402 - found by the line above
+from sealing import give_keys  # noqa: E402 - found by the line above
+from sqld_binary import sqld_binary  # noqa: E402 - likewise
 from sqld_server import Sqld  # noqa: E402 - likewise
 
 __all__ = ["Sqld", "network", "replicating", "server", "store"]
@@ -49,10 +50,17 @@ def network(port: int, round_trip_ms: float) -> Iterator[str]:
             process.terminate()
 
 
-def replicating(folder: Path, url: str) -> Running:
-    """A daemon with a replica, which it looks at only when it is asked to."""
-    quiet = ("change_seconds", "poll_seconds", "critical_seconds")
-    return Running(folder, f"sync.url={url}", *(f"sync.{name}=3600" for name in quiet))
+def replicating(folder: Path, url: str, *, sealed: bool = False) -> Running:
+    """A daemon with a replica, which it looks at only when it is asked to.
+
+    Sealed, all of them have the keys of one owner.
+    """
+    settings = [f"sync.{name}=3600" for name in ("change_seconds", "poll_seconds")]
+    settings += [f"sync.url={url}", "sync.critical_seconds=3600"]
+    if sealed:
+        give_keys(folder / "state")
+        settings.append("sync.seal=on")
+    return Running(folder, *settings)
 
 
 def store(daemon: Running, number: int) -> None:

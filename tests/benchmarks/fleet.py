@@ -3,9 +3,9 @@
     python tests/benchmarks/fleet.py --devices 10000
 
 100 devices (`--real`) replicate against a real server, with the code and the intervals of the
-daemon, in a time that runs faster (`--speed`). A simulation of the same devices, from the costs of
-single requests, is compared with what the server counted; then it tells of the whole fleet: a day,
-an hour without the server, and a release that restarts every device within an hour.
+daemon; between two requests time passes at once. A simulation of the same devices, from the costs
+of single requests, is compared with what the server counted; then it tells of the whole fleet: a
+day, an hour without the server, and a release that restarts every device within an hour.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -29,10 +30,14 @@ import cloud
 from memory_sides import MemoryLocal
 
 from thermocline.sync import (
+    Cursor,
     Device,
     HybridClock,
+    Remote,
     Replica,
     Replicator,
+    Result,
+    SqlStatement,
     TryLater,
     Usage,
     Waiting,
@@ -84,28 +89,49 @@ class Plan(NamedTuple):
 # Real devices
 
 
-class _FastSelector(selectors.DefaultSelector):
-    speed = 1.0
+class _Selector(selectors.DefaultSelector):
+    """Time stands still while a request is on its way, and else passes at once.
+
+    Attributes:
+        now: the seconds that have passed.
+        requests: how many are on their way.
+    """
+
+    now = 0.0
+    requests = 0
 
     def select(self, timeout: float | None = None) -> Any:
-        return super().select(None if timeout is None else timeout / self.speed)
+        if timeout is None or (self.requests and timeout > 0):
+            return super().select(None)
+        ready = super().select(0)
+        if not ready:
+            self.now += max(0.0, timeout)
+        return ready
 
 
-class _FastLoop(asyncio.SelectorEventLoop):
-    """An event loop whose seconds pass faster than those of the world."""
-
-    def __init__(self, speed: float) -> None:
-        selector = _FastSelector()
-        selector.speed = self.speed = speed
-        super().__init__(selector)
+class _Loop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        self.selector = _Selector()
+        super().__init__(self.selector)
 
     def time(self) -> float:
-        return super().time() * getattr(self, "speed", 1.0)
+        return self.selector.now
 
 
-def _fast(speed: float, work: Any) -> Any:
-    with asyncio.Runner(loop_factory=lambda: _FastLoop(speed)) as runner:
-        return runner.run(work)
+class _Counting:
+    """A remote whose requests stop the time of the loop."""
+
+    def __init__(self, inner: Remote, selector: _Selector) -> None:
+        self._inner = inner
+        self._selector = selector
+        self.close = inner.close
+
+    async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
+        self._selector.requests += 1
+        try:
+            return await self._inner.batch(statements)
+        finally:
+            self._selector.requests -= 1
 
 
 def _row(number: int) -> dict[str, Any]:
@@ -116,7 +142,7 @@ async def measure(url: str) -> Costs:
     """The costs of single requests, on a database with two devices."""
     used: list[Usage] = []
     remote = await turso.connect(url, count=used.append)
-    replica = Replica(remote, "measured")
+    replica = Replica(remote, "owner10")
     await replica.prepare(START)
     device = Device("d" * 12, "a device", "0.1.0")
     local = MemoryLocal("d" * 12, HybridClock(lambda: START))
@@ -131,9 +157,10 @@ async def measure(url: str) -> Costs:
             local.write("memory", f"{len(local.rows):016x}", _row(len(local.rows)))
         rows = await local.pending(None, number, 1 << 20)
         link = await local.link()
-        cost_of_it = await cost(replica.push(rows, device, link.seq, START))
-        await local.taken(rows, link)
-        return cost_of_it
+        used.clear()
+        end = (await replica.push(rows, device, link.seq, START)).poll
+        await local.taken(rows, Cursor(end.epoch, end.seq))
+        return sum(used, start=Usage())
 
     await pushed(1)
     await replica.sign(Device("e" * 12, "another", "0.1.0"), 0, START)
@@ -160,9 +187,11 @@ class Begun(NamedTuple):
 async def replicate(url: str, plan: Plan) -> tuple[Usage, Begun]:
     """Let real devices replicate; what they used, and how they began."""
     loop = asyncio.get_running_loop()
+    assert isinstance(loop, _Loop)
     used: list[Usage] = []
     patient = turso.Limits(total=1e9, connect=1e9, read=1e9)
-    remote = await turso.connect(url, limits=patient, count=used.append)
+    connection = await turso.connect(url, limits=patient, count=used.append)
+    remote = _Counting(connection, loop.selector)
     zero = loop.time()
 
     def now() -> float:
@@ -223,9 +252,9 @@ class Simulated:
 
     __slots__ = ("active", "change", "failures", "link", "number", "pending", "poll", "signed")
 
-    def __init__(self, number: int, poll: float, signed: float) -> None:
+    def __init__(self, number: int, poll: float, signed: float, active: float) -> None:
         self.number = number
-        self.poll, self.signed, self.active = poll, signed, poll
+        self.poll, self.signed, self.active = poll, signed, active
         self.change = float("inf")
         self.pending = self.link = self.failures = 0
 
@@ -252,13 +281,20 @@ class Fleet:
         starts: list[float] | None = None,
         outage: tuple[float, float] = (-1.0, -1.0),
     ) -> Fleet:
-        """Simulate; `starts` are the moments of the first polls, by default the begin."""
+        """Simulate.
+
+        Args:
+            signed: when each device was seen last, if all run from the begin on.
+            starts: the moments of the first polls, by default the begin.
+        """
         plan = self._plan
+        first = starts or [0.0] * len(plan.changes)
         devices = [
             Simulated(
                 number,
-                starts[number] if starts else 0.0,
+                first[number],
                 signed[number] if signed else -self._chance.uniform(0.0, SIGN_SECONDS),
+                0.0 if signed else first[number],
             )
             for number in range(len(plan.changes))
         ]
@@ -303,7 +339,6 @@ class Fleet:
         if sent:
             self._ask("push", at)
             self.requests["push_more"] += sent - 1
-            device.signed = at
             heads[owner] += sent
             device.pending = 0
         device.link = heads[owner]
@@ -342,10 +377,11 @@ def _line(what: str, *cells: object) -> None:
     print(f"{what:<34}", *(f"{cell:>16}" for cell in cells))
 
 
-def calibrate(costs: Costs, plan: Plan, speed: float, url: str) -> None:
+def calibrate(costs: Costs, plan: Plan, url: str) -> None:
     """Compare the simulation with real devices."""
     begun = time.monotonic()
-    counted, before = _fast(speed, replicate(url, plan))
+    with asyncio.Runner(loop_factory=_Loop) as runner:
+        counted, before = runner.run(replicate(url, plan))
     fleet = Fleet(plan).run(signed=before.signed, starts=before.polls)
     predicted = fleet.used(costs)
     print(
@@ -364,7 +400,7 @@ def _bill(used: Usage) -> float:
     return used.rows_read * READ_PRICE + used.rows_written * WRITE_PRICE
 
 
-def tell(costs: Costs, plan: Plan) -> None:
+def print_figures(costs: Costs, plan: Plan) -> None:
     """The figures of a whole fleet."""
     number = len(plan.changes)
     chance = random.Random(5)
@@ -420,15 +456,14 @@ def main() -> int:
     parser.add_argument("--changes", type=float, default=50.0, help="of a device a day")
     parser.add_argument("--real", type=int, default=100)
     parser.add_argument("--real-hours", type=float, default=2.0)
-    parser.add_argument("--speed", type=float, default=60.0)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, cloud.server(Path(folder)) as server:
         costs = asyncio.run(measure(server.url))
         _show(costs)
         print()
         real = Plan.drawn(chosen.real, chosen.real_hours * HOUR, chosen.changes)
-        calibrate(costs, real, chosen.speed, server.url)
-    tell(costs, Plan.drawn(chosen.devices, chosen.hours * HOUR, chosen.changes))
+        calibrate(costs, real, server.url)
+    print_figures(costs, Plan.drawn(chosen.devices, chosen.hours * HOUR, chosen.changes))
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Restoring a whole memory from a server that is 50 ms away, beside one that is not."""
+"""Restoring a whole memory from a server that is 50 ms away, beside one that is not; sealed too."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from measuring import Row
 from running import environment
 
 _ROUND_TRIP_MS = 50.0
-_BUDGET_SECONDS = 10.0
+_BUDGET_SECONDS = {False: 5.0, True: 8.0}
 
 
 def restore(folder: Path, size: int) -> Iterator[Row]:
@@ -24,29 +24,33 @@ def restore(folder: Path, size: int) -> Iterator[Row]:
     Raises:
         SystemExit: what was restored is not what was sent.
     """
-    with cloud.server(folder / "server") as remote:
-        with cloud.replicating(folder / "device", remote.url) as daemon:
-            cloud.store(daemon, size)
-            wire = daemon.connect()
-            wire.post("/api/sync", {})
-            wire.close()
-        near = _restored(folder / "near", remote.url, size)
-        with cloud.network(remote.port, _ROUND_TRIP_MS) as url:
-            far = _restored(folder / "far", url, size)
-    yield Row(
-        what=f"restore, {_ROUND_TRIP_MS:.0f} ms round trip",
-        unit="s",
-        p50=far,
-        beside=("without the delay", near),
-        budget=_BUDGET_SECONDS,
-    )
+    for sealed, budget in _BUDGET_SECONDS.items():
+        place = folder / ("sealed" if sealed else "plain")
+        with cloud.server(place / "server") as remote:
+            with cloud.replicating(place / "device", remote.url, sealed=sealed) as daemon:
+                cloud.store(daemon, size)
+                wire = daemon.connect()
+                wire.post("/api/sync", {})
+                wire.close()
+            key = place / "device/recovery-key" if sealed else None
+            near = _restored(place / "near", remote.url, size, key)
+            with cloud.network(remote.port, _ROUND_TRIP_MS) as url:
+                far = _restored(place / "far", url, size, key)
+        yield Row(
+            what=f"restore {place.name}, {_ROUND_TRIP_MS:.0f} ms round trip",
+            unit="s",
+            p50=far,
+            beside=("without the delay", near),
+            budget=budget,
+        )
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     yield Row(what="restore: most memory of a process", unit="MB", p50=peak)
 
 
-def _restored(folder: Path, url: str, size: int) -> float:
+def _restored(folder: Path, url: str, size: int, key: Path | None) -> float:
     command = [sys.executable, "-m", "thermocline.daemon.cli.main", "restore", "--json"]
     command += ["--url", url, "--to", str(folder)]
+    command += ["--recovery-key-file", str(key)] if key is not None else []
     began = time.monotonic()
     done = subprocess.run(
         command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()

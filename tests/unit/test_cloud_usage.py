@@ -75,6 +75,17 @@ async def test_counts_survive_a_restart_and_are_seldom_written(device):
     assert device.begin().of(URL, FREE, 0).month.rows_read == 100
 
 
+async def test_what_another_process_has_counted_meanwhile_is_added(device):
+    restore = device.begin()
+    restore.count(URL, Usage(rows_read=100))
+    device.log.count(URL, Usage(rows_read=1))
+    await restore.save(at_once=True)
+    device.log.count(URL, Usage(rows_read=2))
+    await device.log.save(at_once=True)
+    for log in (device.log, device.begin()):
+        assert log.of(URL, FREE, 0).today.rows_read == 103
+
+
 async def test_a_disk_that_refuses_loses_no_count(device):
     device.path.mkdir()
     device.log.count(URL, Usage(rows_read=1))

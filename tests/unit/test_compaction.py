@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,9 +57,9 @@ def test_the_numbers_are_profclaws():
     assert frame_and_window == (OVERHEAD, WINDOW)
 
 
-@pytest.mark.parametrize("case", NUMBERS["token_estimate"])
-def test_tokens_are_a_quarter_of_the_characters(case):
-    assert estimated_tokens("x" * case["chars"]) == case["tokens"]
+def test_tokens_are_a_quarter_of_the_characters():
+    for case in NUMBERS["token_estimate"]:
+        assert estimated_tokens("x" * case["chars"]) == case["tokens"]
 
 
 def test_characters_of_unspaced_scripts_are_more_tokens():
@@ -69,14 +68,13 @@ def test_characters_of_unspaced_scripts_are_more_tokens():
     assert message_tokens(Message("user", "abcde")) == 2 + OVERHEAD
 
 
-@pytest.mark.parametrize("case", NUMBERS["retention_score"])
-def test_the_retention_score_is_profclaws(case):
-    assert retention_score(Message(case["role"], case["content"])) == case["score"]
+def test_the_retention_score_is_profclaws():
+    for case in NUMBERS["retention_score"]:
+        assert retention_score(Message(case["role"], case["content"])) == case["score"]
 
 
-@pytest.mark.parametrize(
-    ("message", "score"),
-    [
+def test_each_part_of_the_score_counts():
+    for message, score in [
         (Message("user", "is it?"), 30),
         (Message("user", "Fix the build?"), 20 + 10 + 15),
         (Message("user", "please fix the page"), 20),
@@ -87,10 +85,8 @@ def test_the_retention_score_is_profclaws(case):
         (Message("assistant", "it failed"), 20),
         (Message("user", "a" * 404), 25),
         (Message("user", "a" * 2_004), 35),
-    ],
-)
-def test_each_part_of_the_score_counts(message, score):
-    assert retention_score(message) == score
+    ]:
+        assert retention_score(message) == score
 
 
 def test_compaction_begins_above_the_threshold_with_enough_messages():
@@ -194,9 +190,8 @@ def test_no_conversation_grows_or_loses_its_system_messages_and_latest_ones(mess
         assert not compacted.was_compacted
 
 
-@pytest.mark.parametrize(
-    ("said", "part"),
-    [
+def test_a_summary_of_small_talk_has_something_to_read():
+    for said, part in [
         (
             [("user", "hi there, how are you"), ("assistant", "fine"), ("user", "just browsing")],
             "how are you",
@@ -204,11 +199,9 @@ def test_no_conversation_grows_or_loses_its_system_messages_and_latest_ones(mess
         ([("user", "wie wird das Wetter wohl morgen?"), ("user", "danke")], "Wetter wohl morgen"),
         ([("tool", '{"a": 1}'), ("user", "ok")], "ok"),
         ([("user", "```py\nx = compute(1)\nprint(x + 1)\n```")], "compute(1)"),
-    ],
-)
-def test_a_summary_of_small_talk_has_something_to_read(said, part):
-    _, *lines = summary_of(said, 200).splitlines()
-    assert part.casefold() in " ".join(lines).casefold()
+    ]:
+        _, *lines = summary_of(said, 200).splitlines()
+        assert part.casefold() in " ".join(lines).casefold()
 
 
 def test_what_no_rule_finds_worth_it_fills_only_the_room_that_is_left():

@@ -31,7 +31,7 @@ def phrases() -> list[str]:
 
 
 @pytest.mark.parametrize("phrase", phrases())
-def test_what_is_kept_of_the_turns_of_the_table(phrase: str) -> None:
+def test_what_is_kept_of_the_turns_of_the_table(phrase):
     told, kept = phrase.split(" =>")
     turns = [
         agent(turn[3:]) if turn.startswith("A: ") else Turn("user", turn)

@@ -345,7 +345,7 @@ def _state(row: DeviceView) -> str:
     if row.retired_at is not None:
         return "○ retired"
     if row.can_read is False:
-        return "! has no key"
+        return f"! has key {row.epoch} only" if row.epoch else "! has no key"
     return f"! {row.behind:,} behind" if row.behind else "✓ up to date"
 
 
