@@ -251,13 +251,15 @@ def test_a_code_that_is_said_to_be_that_of_something_secret_is_removed_before_it
 
 
 def test_what_is_kept_of_whole_talks_is_part_of_what_was_said():
-    """But for names in brackets, and for what a correction takes the place of."""
+    """But for names in brackets, quotations, and what a correction takes the place of."""
     for path in sorted(TALKS.glob("*.json")):
         turns = [Turn(*turn) for turn in json.loads(path.read_text(encoding="utf-8"))["turns"]]
         told = flat(" ".join(turn.text for turn in turns))
         for observation in extract_turns(turns):
             bare = re.sub(r" \[[^\]]*\]", "", observation.text)
-            parts = [part for item in bare.split(" → ") for part in re.split(r"(?<=[?]) ", item)]
+            parts = [
+                part for item in bare.split(" → ") for part in re.split(r"(?<=[?]) |“…”", item)
+            ]
             if observation.event != "correction":
                 assert [part for part in parts if flat(part) not in told] == [], observation.text
 
