@@ -6,6 +6,7 @@ A name is put in behind the pronoun, in brackets: "She [Dora] eats no pork".
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Final, Literal, TypeAlias
@@ -102,6 +103,9 @@ _BESIDE: Final = re.compile(
     r"\b(?:with|from|for|by|only|von|mit|bei|für|nur) (?P<pronoun>her|him|ihr|ihm|sie|ihn)"
     r"(?=[,.;]|$)"
 )
+_CLEFT: Final = re.compile(
+    r"[Ii]t['’]s (?:just |only )?(?:the \w+ of )?(?:us|me|the two|both of)\b"
+)
 # "That's my daughter": whoever the sentence before named, without an article.
 _WHO: Final = re.compile(
     r"\A(?P<pronoun>(?:that|this|das|dies)(?:['’]s)?)"
@@ -134,6 +138,7 @@ def with_referents(sentences: Iterable[SaidSentence], earlier: Iterable[str]) ->
         is_statement = sentence.role == "user" and not asks
         goes_on = is_statement and bool(resolved) and _continues(resolved[-1], sentence)
         alone = goes_on and bool(_named_alone(resolved[-1].text))
+        talk.begin(sentence.place)
         whole = talk.resolved(sentence) if is_statement and not alone else sentence
         if goes_on and whole is sentence:
             resolved[-1] = _continued(resolved[-1], sentence)
@@ -242,6 +247,15 @@ class _Talk:
         self._thing = ""
         self._age = 0
         self._last = ""
+        self._place = -1
+        # Who was named in this turn, and how often everybody was meant.
+        self._new: set[str] = set()
+        self._times: Counter[str] = Counter()
+
+    def begin(self, place: int) -> None:
+        """Note that what follows is of the turn with this index."""
+        if place != self._place:
+            self._place, self._new = place, set()
 
     def read(self, text: str, answer: str, objects: Iterable[str], *, who: bool = False) -> None:
         """Note who and what a sentence names, or the short answer at its end.
@@ -258,6 +272,8 @@ class _Talk:
             if first not in _grammar() | not_topics():
                 named = {str(match["name"]): "", **named}
         # The first of the last sentence comes first.
+        self._new.update(named)
+        self._times.update(named.keys())
         self._people = named | {
             name: sex for name, sex in self._people.items() if name not in named
         }
@@ -299,9 +315,8 @@ class _Talk:
         if kind in {"he", "she"}:
             # "Balu": a name that nobody knows.
             is_name = thing.isalpha() and thing[0].isupper() and not any(_codes(thing))
-            fits = {name: sex for name, sex in self._people.items() if sex in {"", kind}}
-            sure = (name for name, sex in fits.items() if sex and sentence.role != "user")
-            name = next(sure, "") or next(iter(fits), thing if is_name else "")
+            name = self._who(kind) or (thing if is_name else "")
+            self._times[name] += 1
             if name in self._people:
                 self._people[name] = "he" if kind == "he" else "she"
         if not name:
@@ -314,6 +329,13 @@ class _Talk:
         beside = "he" if says("he", other["pronoun"]) or other["pronoun"] == "ihm" else "she"
         others = (who for who, sex in self._people.items() if sex == beside and who != name)
         return _with_name(named, other, who) if (who := next(others, "")) else named
+
+    def _who(self, kind: str) -> str:
+        """Who was named last in this turn; of those before, whom the talk is most about."""
+        fits = [name for name, sex in self._people.items() if sex in {"", kind}]
+        new = next((name for name in fits if name in self._new), "")
+        # The first of equals is the last named.
+        return new or max(fits, key=self._times.__getitem__, default="")
 
     def _later_person(self, text: str) -> re.Match[str] | None:
         """A pronoun within a sentence that names nobody: "On Mondays she swims"."""
@@ -344,7 +366,7 @@ def _kind(match: re.Match[str]) -> str:
         plural = after == "sind" or (after.endswith("en") and folded == "sie")
         return "they" if plural else "she"
     # "It took ages", "that meeting"
-    if folded == "it" and after in words("about_nothing"):
+    if folded == "it" and (after in words("about_nothing") or _CLEFT.match(match.string)):
         return ""
     if folded in {"this", "that", "das", "dies"} and not cue("is_or_has").fullmatch(after):
         return ""
@@ -357,7 +379,8 @@ def _objects(text: str, patterns: Iterable[str]) -> Iterator[str]:
     for pattern in patterns:
         for match in reversed(list(compiled(pattern).finditer(text))):
             name = next(filter(None, match.groups())).strip()
-            if name.split()[-1].lower() in not_topics():
+            last = name.split()[-1].lower()
+            if last in words("vague_nouns") | words("numbers") | _grammar():
                 continue
             if _sex_of(name.split()[-1 if pattern is _OBJECT else 0]) is None:
                 yield name

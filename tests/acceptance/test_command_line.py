@@ -163,6 +163,14 @@ def test_list_narrows_orders_and_pages(shell):
     assert done.stderr == "thermocline: 2 of 6; more with --offset 2\n"
 
 
+def test_a_subject_that_the_text_names_is_not_shown_twice(shell):
+    shell.run("store", "I met Dora at the pier", "--subject", "dora")
+    shell.run("store", "it leaks at the bow", "--subject", "the boat")
+    listed = shell.out("list")
+    assert "general  the boat: it leaks at the bow\n" in listed
+    assert "general  I met Dora at the pier\n" in listed
+
+
 def test_update_changes_only_what_is_named(shell):
     memory_id = shell.json("store", "old", "--tag", "a", "--subject", "s")["id"]
     assert shell.out("update", memory_id[:8], "--text", "new") == f"updated {memory_id[:8]}\n"
@@ -281,10 +289,10 @@ def test_the_tree_grows_shows_and_shrinks(shell):
     assert shell.json("tree", "--add", "projects/x", "The X") == {
         "path": "projects/x", "added": True,
     }  # fmt: skip
-    assert shell.out("tree", "--add", "projects/x", "The X") == "already there: projects/x\n"
+    assert shell.out("tree", "--add", "projects/x", "Ours") == "described projects/x\n"
     shown = shell.out("tree", "--show")
     assert shown.startswith("Memory Tree Index\n" + "=" * 50)
-    assert "projects/x — The X" in shown
+    assert "projects/x — Ours" in shown
     assert shell.out("tree") == shown
     assert shell.json("tree")["nodes"] == 3
     assert shell.json("tree", "--remove", "projects/x") == {"path": "projects/x", "removed": True}

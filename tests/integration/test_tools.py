@@ -258,6 +258,13 @@ def test_the_type_of_an_entity_is_one_of_a_list(call):
     )
     assert wrong.status == 400
     assert "entities" in wrong.body["error"]["field"]
+    data = {"entities": [{"name": "Mars", "type": "planet"}]}
+    wrong = call("POST", "/api/memory", {"text": "Mars is red", "data": data})
+    assert (wrong.status, wrong.body["error"]["field"]) == (400, "data.entities[0].type")
+    data["entities"][0]["type"] = "Place"
+    call.store("Mars is far", data=data)
+    [mars] = call.ok("GET", "/api/graph")["graph"]
+    assert mars["type"] == "place"
 
 
 def test_the_first_name_and_type_of_an_entity_stay(call):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET, Struct, UnsetType
 
-from thermocline.daemon.api.decoding import body_as, query_as
+from thermocline.daemon.api.decoding import body_as, name_as_called, query_as
 from thermocline.daemon.errors import InvalidInput
 
 
@@ -36,7 +36,7 @@ def test_a_key_that_is_no_field_is_tried_in_snake_case():
         (b'{"data": {"topK": 1}}', Question(data={"topK": 1})),
         (b'{"turns": [], "first": null}', Question()),
     ]:
-        assert body_as(body, Question | None) == question
+        assert body_as(body, Question | None, {}) == question
 
 
 def test_a_mistake_is_named():
@@ -50,8 +50,10 @@ def test_a_mistake_is_named():
         (b"", None),
         (b"[]", None),
     ]:
+        spelled: dict[str, str] = {}
         with pytest.raises(InvalidInput) as raised:
-            body_as(body, Question)
+            body_as(body, Question, spelled)
+        name_as_called(raised.value, spelled)
         assert raised.value.field == field
         assert field is None or f"'{field}'" in raised.value.message
 
@@ -62,10 +64,10 @@ def test_the_query_of_a_url_fills_the_same_struct():
         ({"tags": ["a,b", "c", ""]}, Question(tags=("a", "b", "c"))),
         ({"agent": ["x", "y"]}, Question()),
     ]:
-        assert query_as(query, Question) == question
+        assert query_as(query, Question, {}) == question
 
 
 def test_a_parameter_that_does_not_fit_is_refused():
     for query in [{"query": ["a", "b"]}, {"topK": ["x"]}, {"first": ["x"]}]:
         with pytest.raises(InvalidInput):
-            query_as(query, Question)
+            query_as(query, Question, {})
