@@ -1,7 +1,5 @@
 """Adding lines to a file: whole, and once."""
 
-from __future__ import annotations
-
 import os
 
 import pytest
