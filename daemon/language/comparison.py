@@ -33,7 +33,7 @@ from ..memory.records import ENTITIES, NOTE, Json, Memory, is_outside
 from ..memory.scoring import DAY
 from ..memory.similarity import exact_key, jaccard
 from ..memory.similarity import words as words_of
-from .normal_form import Statement, read
+from .normal_form import Statement, gist_of, read
 from .replacing import are_two_beings, replaces
 from .vocabulary import compiled, each, either, pairs, words
 
@@ -45,6 +45,9 @@ _ENDINGS: Final = re.compile("[\u3041-\u309f]{0,10}|[\uac00-\ud7a3 ]{0,10}")
 _LONGEST_VALUE: Final = 4
 _LONGEST_CLAIM: Final = 24
 _LONGEST_MOVED: Final = 8
+# Letters of a word by which two statements are compared first, and how many words may differ.
+_BEGINNING: Final = 3
+_REWORDED: Final = 8
 # Words of a statement; its places are compared in time that grows with their square.
 _LONGEST_STATEMENT: Final = 200
 
@@ -90,18 +93,28 @@ def repeats(older: str, newer: str) -> Judgement:
     """Whether two texts say the same; the order does not matter."""
     if exact_key(older) == exact_key(newer):
         return Judgement("duplicate", ("the same words",))
-    one, other = read(older), read(newer)
-    if one.asks != other.asks or not one.gist:
+    statements = read(older), read(newer)
+    if statements[0].asks != statements[1].asks or not _may_repeat(*statements):
+        return UNRELATED
+    one, other = map(gist_of, statements)
+    if not one:
         return UNRELATED
     reason = ""
-    if one.gist == other.gist:
+    if one == other:
         reason = "the same words but for spelling and small words"
-    elif sorted(one.gist) == sorted(other.gist):
-        if _moved(one.gist, other.gist) or _moved(other.gist, one.gist):
+    elif sorted(one) == sorted(other):
+        moved = _moved(one, other) or _moved(other, one)
+        if moved or _swapped(one, other):
             reason = "the same words, with a circumstance moved"
-        elif _turned(one.gist) == other.gist or _paired(one.gist) == _paired(other.gist):
+        elif _turned(one) == other or _paired(one) == _paired(other):
             reason = "the same words, with equals in another order"
     return Judgement("duplicate", (reason,)) if reason else UNRELATED
+
+
+def _may_repeat(one: Statement, other: Statement) -> bool:
+    """Whether most words begin alike; without it the wordings need not be compared."""
+    begins = (frozenset(word[:_BEGINNING] for word in item.words) for item in (one, other))
+    return len(next(begins) ^ next(begins)) <= _REWORDED
 
 
 def difference(older: tuple[str, ...], newer: tuple[str, ...]) -> Difference:
@@ -122,7 +135,7 @@ def _moved(plain: tuple[str, ...], moved: tuple[str, ...]) -> bool:
 
     In German the verb is then followed by what it followed. False for long texts.
     """
-    alone = words("movable_alone")
+    alone = words("movable_alone") | words("relative_days")
     if not 0 < len(moved) <= _LONGEST_STATEMENT or moved[0] not in words("movable") | alone:
         return False
     for length in range(1, min(len(moved), _LONGEST_MOVED + 1)):
@@ -140,6 +153,19 @@ def _moved(plain: tuple[str, ...], moved: tuple[str, ...]) -> bool:
                 for cut in range(1, min(len(left), _LONGEST_VALUE + 1))
             ):
                 return True
+    return False
+
+
+def _swapped(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether two circumstances at the end changed places: "on 12 May at 8:45"."""
+    parts = difference(one, other)
+    circumstances = words("movable")
+    if len(parts.older) > _LONGEST_STATEMENT:
+        return False
+    for at in range(1, len(parts.older)):
+        first, second = parts.older[:at], parts.older[at:]
+        if not parts.after and parts.newer == second + first and second[0] in circumstances:
+            return first[0] in circumstances
     return False
 
 
@@ -432,7 +458,7 @@ def key_of(memory: Memory) -> int | None:
     """
     if not _eligible(memory):
         return None
-    return hash(tuple(sorted(read(memory.text).gist)) or exact_key(memory.text))
+    return hash(tuple(sorted(gist_of(read(memory.text)))) or exact_key(memory.text))
 
 
 def comparable(older: Memory, newer: Memory) -> bool:

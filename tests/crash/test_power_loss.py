@@ -56,7 +56,7 @@ class Story:
         self.states: list[list[Things]] = []
         self.refused: list[ApiError] = []
 
-    def tell(self, device: Device, steps: int) -> None:
+    def make_calls(self, device: Device, steps: int) -> None:
         """Make so many calls."""
         clients = {agent: device.client(agent) for agent in AGENTS}
         self.states.append([dict(self._now)])
@@ -150,7 +150,7 @@ class Recorded:
         with ending(device):
             for trace in self.traces:
                 device.start(prefix=recorded_disk.recording(trace, errors))
-                self.story.tell(device, STEPS if runs > 1 else FEW_STEPS)
+                self.story.make_calls(device, STEPS if runs > 1 else FEW_STEPS)
                 device.files_written()
                 assert device.stop() == 0
                 assert device.process is not None
@@ -276,9 +276,7 @@ def record(tmp_path: Path) -> Callable[..., Recorded]:
 
 @pytest.mark.parametrize("losses", FEW_AND_MANY)
 @pytest.mark.timeout(7200)
-def test_what_was_acknowledged_survives_power_loss_at_any_moment(
-    losses: int, record: Callable[..., Recorded], tmp_path: Path, figure: Any
-) -> None:
+def test_what_was_acknowledged_survives_power_loss_at_any_moment(losses, record, tmp_path, figure):
     recorded = record(runs=1 if losses < LOSSES else 2)
     assert recorded.story.refused == []
     found = recorded.power_losses(losses, tmp_path, random.Random(SEED))
@@ -295,13 +293,8 @@ def test_what_was_acknowledged_survives_power_loss_at_any_moment(
 @pytest.mark.parametrize("losses", [pytest.param(LOSSES // 5, marks=pytest.mark.crash)])
 @pytest.mark.timeout(7200)
 def test_what_was_acknowledged_survives_power_loss_after_syncs_that_failed(
-    call: str,
-    when: str,
-    losses: int,
-    record: Callable[..., Recorded],
-    tmp_path: Path,
-    figure: Any,
-) -> None:
+    call, when, losses, record, tmp_path, figure
+):
     """What a sync could not write the kernel takes for written: a later one says nothing of it."""
     recorded = record(errors=f"{call}:error=EIO:when={when}")
     found = recorded.power_losses(losses, tmp_path, random.Random(SEED))
@@ -384,8 +377,8 @@ def test_a_commit_after_a_sync_that_failed_holds_though_one_before_it_was_not_sy
 
 
 def test_the_judge_of_power_losses_notices_a_daemon_that_does_not_wait_for_the_disk(
-    record: Callable[..., Recorded], tmp_path: Path
-) -> None:
+    record, tmp_path
+):
     assert record(fault="unsynced", runs=1).worst_losses(3, tmp_path)["lost"]
 
 
@@ -393,6 +386,6 @@ def test_the_judge_of_power_losses_notices_a_daemon_that_does_not_wait_for_the_d
 @pytest.mark.crash
 @pytest.mark.timeout(1800)
 def test_the_judge_of_power_losses_notices_names_and_state_files_that_are_not_synced(
-    fault: str, what: str, record: Callable[..., Recorded], tmp_path: Path
-) -> None:
+    fault, what, record, tmp_path
+):
     assert record(fault=fault).power_losses(100, tmp_path, random.Random(SEED))[what]

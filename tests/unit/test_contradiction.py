@@ -1,9 +1,6 @@
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -128,11 +125,9 @@ def test_a_difference_holds_both_sequences(one, other):
     assert parts.before + parts.newer + parts.after == other
 
 
-@pytest.mark.parametrize(
-    "part", ["a ", "密码", "not ", "is 5 ", "on x ", "ない", "'", "moved to ", "지 않", "住在"]
-)
-def test_texts_of_the_largest_size_are_judged_at_once(part):
-    text = (part * 65_536)[:65_536]
-    assert judge("x " + text, text + " x").relation in RELATIONS
-    pairs = find_duplicates([stored(str(i), f"{text} {i}", float(i)) for i in range(2)])
-    assert pairs == []
+def test_texts_of_the_largest_size_are_judged_at_once():
+    for part in ["a ", "密码", "not ", "is 5 ", "on x ", "ない", "'", "moved to ", "지 않", "住在"]:
+        text = (part * 65_536)[:65_536]
+        assert judge("x " + text, text + " x").relation in RELATIONS
+        pairs = find_duplicates([stored(str(i), f"{text} {i}", float(i)) for i in range(2)])
+        assert pairs == []

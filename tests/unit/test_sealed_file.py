@@ -24,14 +24,14 @@ def content_of(file: bytes, ring: keyring.Keyring = RING) -> bytes:
 
 
 @given(st.lists(st.integers(0, 200_000), max_size=4))
-def test_what_was_sealed_in_any_pieces_opens_as_it_was(sizes: list[int]) -> None:
+def test_what_was_sealed_in_any_pieces_opens_as_it_was(sizes):
     pieces = [bytes([number % 251]) * size for number, size in enumerate(sizes)]
     file = b"".join(sealed(RING, pieces))
     assert file.startswith(FILE_MAGIC)
     assert content_of(file) == b"".join(pieces)
 
 
-def test_any_changed_moved_or_missing_piece_is_noticed() -> None:
+def test_any_changed_moved_or_missing_piece_is_noticed():
     file = b"".join(sealed(RING, [b"text " * 40_000]))
     start = file.index(b"\n", len(FILE_MAGIC)) + 1
     piece = 4 + 65_536 + 17
@@ -52,7 +52,7 @@ def test_any_changed_moved_or_missing_piece_is_noticed() -> None:
             content_of(file[:length])
 
 
-def test_another_owner_and_what_is_no_sealed_file_are_told_apart() -> None:
+def test_another_owner_and_what_is_no_sealed_file_are_told_apart():
     file = b"".join(sealed(RING, [b"x"]))
     with pytest.raises(zlib.error):
         content_of(file, keyring.new_keyring())
@@ -61,7 +61,7 @@ def test_another_owner_and_what_is_no_sealed_file_are_told_apart() -> None:
             content_of(other)
 
 
-def test_the_recovery_key_opens_it_without_anything_else() -> None:
+def test_the_recovery_key_opens_it_without_anything_else():
     later = RING.next()
     file = b"".join(sealed(later, [b"the harbour"]))
     header = header_of(io.BytesIO(file))
