@@ -127,7 +127,7 @@ def test_a_difference_holds_both_sequences(one, other):
 
 
 def test_texts_of_the_largest_size_are_judged_at_once():
-    for part in ["a ", "密码", "not ", "is 5 ", "on x ", "ない", "'", "moved to ", "지 않", "住在"]:
+    for part in ["a ", "密码", "not ", "is 5 ", "'", "moved to "]:
         text = (part * 65_536)[:65_536]
         assert judge("x " + text, text + " x").relation in RELATIONS
         pairs = find_duplicates([stored(str(i), f"{text} {i}", float(i)) for i in range(2)])
