@@ -4,8 +4,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.language.comparison import difference, find_duplicates, judge
+from thermocline.daemon.language.comparison import find_duplicates, judge
 from thermocline.daemon.language.normal_form import read
+from thermocline.daemon.language.word_order import difference
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.similarity import exact_key
 
