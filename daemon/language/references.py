@@ -52,6 +52,11 @@ _TITLED: Final = re.compile(
     rf"(?:(?:Dr|Prof)\.?\s+)*(?P<name>{_NAME})"
 )
 _ANIMAL: Final = re.compile(r"\b(?:[Tt]he|[Dd]er|[Dd]ie|[Dd]en|[Ee]l|[Ll][ea]) (?P<noun>\w{3,})\b")
+# "The electrician, Goran, says", "einer der Zwillinge, Mats, hat".
+_APPOSED: Final = re.compile(
+    r"\b(?i:the|my|our|of|der|die|dem|den|meine?|unsere?) [\w'-]+, "
+    rf"(?P<name>{_NAME}(?: {_NAME})?)(?=,)"
+)
 _TITLES: Final[dict[str, Sex]] = {
     **dict.fromkeys(("mrs", "ms", "frau", "señora", "madame", "sister"), "she"),
     **dict.fromkeys(("mr", "herr", "señor", "monsieur", "father", "pater"), "he"),
@@ -82,6 +87,10 @@ _ASKED: Final = (
     r"|\b(?i:when|where|how (?:much|long|big)|wann|wo|wie (?:lange|hoch|groß))"
     r" (?i:is|was|are|ist|war|sind) (?i:the|your|our|der|die|das|deine?|eure?)"
     r" (?P<of>(?:[\w-]+ ){0,2}?[^\W_][\w-]+)(?=\?)"
+    # "What about the inspection you mentioned?"
+    r"|\b(?i:(?:what|how|anything) about|was ist mit|wie steht es um)"
+    r" (?i:the |your |de[rmn] |die |das |deine\w? |eure\w? )"
+    r"(?P<about>(?:[\w'’-]+ ){0,2}?[^\W_][\w-]+)(?=\?| you\b)"
     # "Which database for the archive?"
     r"|\b(?i:which|what|welche[rsnm]?) (?P<open>(?:[\w-]+ ){1,2}(?:for|für)(?: [\w-]+){1,3})(?=\?)"
 )
@@ -342,6 +351,9 @@ class _Talk:
         match = _WITHIN_CLAUSE.search(text)
         if match is None or any(_people_in(text, weak=True)):
             return None
+        # "The landlord pays, but he wants receipts."
+        if not (words("kin") | words("relatives")).isdisjoint(fold(match.group()).split()):
+            return None
         other = "she" if says("he", match["pronoun"]) else "he"
         return match if any(sex != other for sex in self._people.values()) else None
 
@@ -422,6 +434,8 @@ def _beings_in(text: str) -> Iterator[tuple[int, str, Sex]]:
             yield at, name or match["phrase"], sex or ""
     for match in _TITLED.finditer(text):
         yield match.start("name"), match[0], _TITLES.get(match["title"].lower(), "")
+    for match in _APPOSED.finditer(text):
+        yield match.start("name"), match["name"], ""
     # In the language of the text: "big" is a piglet in Dutch.
     meant = {meaning.words: meaning.codes for meaning in thesaurus().meanings(text)}
     for match in _ANIMAL.finditer(text):
