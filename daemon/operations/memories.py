@@ -16,12 +16,15 @@ from ..language.distilling import without
 from ..language.secrets import secrets_of
 from ..memory import checks
 from ..memory.checks import parse_expiry
+from ..memory.entities import check_types
 from ..memory.metadata import extract, merge
 from ..memory.records import (
     DEFAULT_CATEGORY,
     DEFAULT_EVENT,
+    ENTITIES,
     TYPES,
     EventType,
+    Json,
     Memory,
     Metadata,
 )
@@ -307,11 +310,19 @@ _SHORT: Final = {
     "group": 200,
     "event": 64,
 }
+
+
+def _data(data: Json, field: str) -> Json:
+    if isinstance(data, dict):
+        check_types(data.get(ENTITIES), field=f"{field}.{ENTITIES}")
+    return checks.check_data(data, field=field)
+
+
 _CHECKS: Final[Mapping[str, Callable[..., Any]]] = {
     "type": lambda given, field: TYPES[given],  # noqa: ARG005 - called like the checks
     "tags": checks.check_tags,
     "metadata": checks.check_metadata,
-    "data": checks.check_data,
+    "data": _data,
     "created_at": checks.check_time,
 }
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from ..recall.answer import Hit
 from ..recall.context_reading import quoted
-from ..recall.recall import Hit
 from ..recall.sources import CHUNKS, MEMORIES
 from ..schemas import profclaw as schemas
 from ..schemas.files import LinesQuery

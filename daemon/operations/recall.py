@@ -21,8 +21,9 @@ from ..memory.indexed_files import IndexedChunk
 from ..memory.records import Memory, Pair, is_outside
 from ..memory.sessions import Session
 from ..memory.tree_nodes import is_within, trace_of
+from ..recall.answer import Answer, Hit
 from ..recall.ranking import PUBLISHED
-from ..recall.recall import UNSURE_LIMIT, Answer, Hit, Request
+from ..recall.recall import UNSURE_LIMIT, Request
 from ..recall.sources import CHUNKS, MEMORIES
 from ..recall.tree_search import described
 from ..schemas import recall as schemas

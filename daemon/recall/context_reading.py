@@ -23,8 +23,9 @@ from ..memory.vectors import Nearness
 from ..store.connection import derived
 from ..store.memory_rows import SELECT, fetch, from_row
 from ..store.selecting import Filters, at_rows, teach_score, where
+from .answer import Answer, Hit
 from .context_items import BlockItem, attribute, escaped
-from .recall import Answer, Hit, Request, recall
+from .recall import Request, recall
 from .sources import MEMORIES
 
 T = TypeVar("T")

@@ -21,10 +21,11 @@ from ..memory.messages import estimated_tokens
 from ..memory.records import Memory
 from ..schemas.recall import Preset
 from ..store import agent_entries, entities, hot_rows, key_values, selecting, tree_rows
+from .answer import Hit
 from .context import entity_text, knowledge
 from .context_items import BlockItem, continued, escaped, fill, plain, shares
 from .context_reading import BlockReading, quoted
-from .recall import Hit, Request, recall
+from .recall import Request, recall
 from .tree_search import described
 
 _MARK: Final = "[/MEMORY]"

@@ -19,7 +19,7 @@ import msgspec
 
 from ..language import vocabulary
 from ..language.dates import DateMention, find_dates, sought_codes
-from ..language.thesaurus import Meaning, language_of, sought, thesaurus
+from ..language.thesaurus import Meaning, language_of, thesaurus
 from ..language.vocabulary import grammar, grammar_by_language, not_topics
 from ..memory.indexing import fold as fold_word
 from ..memory.indexing import index_words, is_unspaced
@@ -335,7 +335,7 @@ def _by_meaning(words: list[Word], meanings: Iterable[Meaning]) -> list[Word]:
     at = {fold_word(word.text): place for place, word in enumerate(words) if not word.is_grammar}
     added: list[Word] = []
     for meaning in meanings:
-        codes = sought(meaning.codes)
+        codes = thesaurus().sought(meaning.codes)
         place = at.get(meaning.words[0]) if len(meaning.words) == 1 else None
         if place is not None:
             known = words[place]

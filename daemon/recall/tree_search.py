@@ -14,7 +14,7 @@ category used in the future counts as just used. The relevance can reach 3, unli
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -53,6 +53,26 @@ class TreeHit(msgspec.Struct, frozen=True):
     share: float
     weight: float
     recency: float
+
+
+class SearchedTree:
+    """A tree with the categories of each term; made once while the tree is unchanged.
+
+    Attributes:
+        nodes: the nodes by path, without the root.
+    """
+
+    def __init__(self, nodes: Mapping[str, Node]) -> None:
+        self.nodes = nodes
+        self._by_term: dict[str, list[str]] = {}
+        for path, node in nodes.items():
+            for term in label_terms(path) | label_terms(node.desc):
+                self._by_term.setdefault(term, []).append(path)
+
+    def with_any(self, terms: Iterable[str]) -> dict[str, Node]:
+        """The nodes with any of the terms in their path or description, in the tree's order."""
+        paths = {path for term in terms for path in self._by_term.get(term, ())}
+        return {path: node for path, node in self.nodes.items() if path in paths} if paths else {}
 
 
 def described(db: sqlite3.Connection) -> Tree:

@@ -282,7 +282,7 @@ async def test_a_program_that_knows_nothing_of_keys_can_add_nothing_plain(remote
 
 
 @pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
-async def test_switching_on_is_resumed_wherever_it_was_interrupted(*, is_done: bool) -> None:
+async def test_switching_on_is_resumed_wherever_it_was_interrupted(*, is_done):
     at = 0
     while True:
         at += 1
