@@ -18,7 +18,7 @@ from .failures import KeyMissing, Refused, RowTooLarge, SchemaMissing, TryLater
 from .ports import Cursor, Local, Pending, Received
 from .replica import MOST_BYTES, MOST_ROWS, Device, Head, Page, Replica
 from .row_format import Unreadable
-from .sealing.proofs import Proof
+from .sealing import proofs
 
 PAGE_ROWS: Final = 2000
 _PAGES_AHEAD: Final = 4
@@ -77,6 +77,7 @@ class Exchange:
     ) -> None:
         self._local = local
         self._replica = replica
+        self._keys = replica.keys
         self._device = device
         self._urgent = urgent
         self._now = now
@@ -101,7 +102,10 @@ class Exchange:
         except SchemaMissing:
             await self._replica.prepare(self._now())
         except KeyMissing:
-            await self._replica.learn_keys()
+            # Other devices have sealed rows with the key of a later epoch.
+            if self._keys is None:
+                raise
+            await self._keys.learn(self._replica.remote)
         return await self._run(urgent_only, sign, None)
 
     async def receive(self) -> RoundResult:
@@ -146,7 +150,7 @@ class Exchange:
             await self._switched()
             return
         # From here on no device adds to it.
-        await self._replica.publish_keys()
+        await self._publish_keys()
         if not (await unsealed.poll()).epoch:
             await self._switched()
             return
@@ -156,8 +160,14 @@ class Exchange:
             await plain.receive()
 
     async def _switched(self) -> None:
-        await self._replica.switched()
+        if self._keys is not None:
+            await self._keys.switched(self._replica.agent)
         self._unsealed = None
+
+    async def _publish_keys(self) -> None:
+        """Give the remote the keys that it lacks, if its rows are sealed."""
+        if self._keys is not None:
+            await self._keys.publish(self._replica.remote)
 
     async def _follow(
         self, poll: Head, link: Cursor, waiting: bool, tally: RoundResult
@@ -167,7 +177,7 @@ class Exchange:
             # The poll may be older than the link.
             poll = await self._replica.poll()
         if not self._has_keys or poll.epoch != link.epoch:
-            await self._replica.publish_keys()
+            await self._publish_keys()
             self._has_keys = True
         if not poll.epoch:
             if not (waiting or link.epoch):
@@ -365,5 +375,7 @@ class Exchange:
             if self._replica.form.epoch and (
                 held := await self._local.fingerprint(self._replica.form)
             ):
-                await self._replica.prove(self._device, Proof(int(self._now()), *held))
+                await proofs.prove(
+                    self._replica, self._device, proofs.Proof(int(self._now()), *held)
+                )
             self._pruned_at = self._now()

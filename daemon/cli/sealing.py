@@ -69,10 +69,20 @@ def _rows(status: Answer) -> list[tuple[str, str]]:
 
 
 def _confirm(group: str) -> None:
-    while True:
-        if input("Type the last group of it: ").strip().upper() == group:
+    while (typed := _typed("Type the last group of it: ")) is not None:
+        if typed.upper() == group:
             return
         print("That is not the last group.")
+    raise WrongUsage("the recovery key was not confirmed: nothing is sealed; run it again")
+
+
+def _typed(question: str) -> str | None:
+    """What a person answers; None: the input has ended."""
+    try:
+        return input(question).strip()
+    except EOFError:
+        print()
+        return None
 
 
 def _write_new(file: str, key: str) -> None:
@@ -104,7 +114,7 @@ def _pair(args: Args, client: Caller) -> Shown | None:
     accept = bool(args.yes)
     if not accept:
         print(f"{name} shows these words:\n\n    {' '.join(visitor['words'])}\n")
-        accept = input("Are they the same there? Type yes to give it the keys: ").strip() == "yes"
+        accept = _typed("Are they the same there? Type yes to give it the keys: ") == "yes"
     answer = client.call("POST /api/pair/answer", accept=accept)
     client.answer = {**answer, "words": visitor["words"]}
     return f"{name} has the keys now" if accept else f"{name} was refused"

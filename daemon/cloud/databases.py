@@ -227,7 +227,7 @@ class Discovery:
     async def _is_unsealed(self, agent: str, database: Database) -> bool:
         """Whether it is to be sealed by this device, and is not yet."""
         unsealed = await self._sealing.unsealed(agent, database.remote)
-        return unsealed is not None and bool(await unsealed.counts())
+        return unsealed is not None and await unsealed.has_rows()
 
     async def _name(self, database: Database, name: str) -> str:
         """The agent that a name in the database stands for; "": a sealed one of somebody else."""
@@ -247,7 +247,7 @@ class Discovery:
             if await self._accounts.read(agent) != database.account:
                 return
             there = await self._sealing.replica(agent, database.remote, database.polls)
-            if not await there.counts() and not await self._is_unsealed(agent, database):
+            if not await there.has_rows() and not await self._is_unsealed(agent, database):
                 # It was forgotten: only deletions are left.
                 self.known.add(agent)
                 return

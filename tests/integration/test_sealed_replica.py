@@ -130,7 +130,7 @@ async def test_a_retired_device_reads_nothing_that_is_written_later_and_the_othe
     with pytest.raises(KeyMissing):
         await lost.exchange.receive()
     with pytest.raises(KeyMissing):
-        await lost.replica.learn_keys()
+        await lost.keys.learn(remote)
     assert "later" not in lost.texts
     await two.sync()
     assert "later" in two.texts
