@@ -54,7 +54,7 @@ def _seal(args: Args, client: Caller) -> Shown | None:
         client.request("PUT", "/api/config", body={"set": {"sync.seal": "on"}, "unset": []})
     client.answer = {"epoch": made["epoch"], "on": True, "recovery_key_file": file}
     where = f"; the recovery key is in {file}: move it off this device" if file else ""
-    if status["on"]:
+    if status["on"] and status["keys"]:
         return f"the earlier recovery key opens nothing new{where}"
     return f"replicas are sealed from now on{where}"
 

@@ -298,7 +298,7 @@ def test_a_lost_device_reads_nothing_that_is_written_after_it_was_retired(
     lost_id = next(each.id for each in one.memory.devices().results if each.name[0] == "c")
     said = one.command("devices", "--retire", lost_id)
     assert "cannot read" in said
-    assert "make a new token" in said
+    assert "\n1. make a new token" in said, "the steps are lines of their own"
     one.store("The new berth is 14")
     one.sync()
     wait_until(lambda: epochs(url) == {2}, "the older rows are sealed with the new key")

@@ -11,6 +11,9 @@ import pytest
 from memory_sides import MemoryLocal, MemoryRemote
 from sealing import DeviceKeys
 
+from thermocline.daemon.cloud.keychain import Keychain
+from thermocline.daemon.cloud.pairing import Pairing
+from thermocline.daemon.errors import NotFound
 from thermocline.sync import (
     Device,
     Exchange,
@@ -23,7 +26,7 @@ from thermocline.sync import (
     SyncError,
     TryLater,
 )
-from thermocline.sync.sealing import roster
+from thermocline.sync.sealing import pairing, roster
 from thermocline.sync.sealing.keyring import Keyring, entry, new_keyring
 
 AGENT = "default"
@@ -276,6 +279,27 @@ async def test_a_program_that_knows_nothing_of_keys_can_add_nothing_plain(remote
     ):
         with pytest.raises(Exception, match="the replica is sealed"):
             remote.query(sql)
+
+
+async def test_a_code_that_nobody_confirms_is_over_after_ten_minutes_on_both_devices(
+    remote, tmp_path, monkeypatch
+):
+    host, guest = (
+        Pairing(Keychain(tmp_path / name, lambda name=name: name, {})) for name in ("one", "two")
+    )
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    await host.keychain.begin()
+    code, _ = await host.invite(remote, Device("one", "the one"))
+    await guest.knock(remote, code, Device("two", "the two"))
+    assert not await guest.admitted()
+    monkeypatch.setattr(pairing, "SECONDS", -1)
+    with pytest.raises(NotFound, match="nobody has confirmed it within ten minutes"):
+        await guest.admitted()
+    with pytest.raises(NotFound, match="it is ten minutes old"):
+        await host.visitor()
+    with pytest.raises(NotFound, match="no invitation is open"):
+        await host.decide(accept=True)
 
 
 # Switching on
