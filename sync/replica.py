@@ -15,7 +15,7 @@ import msgspec
 from . import schema
 from .clock import COUNTER_BITS
 from .failures import RowTooLarge, SchemaMissing
-from .ports import Pending, Received, Remote, SqlStatement, Value, rows_of, whole
+from .ports import Cursor, Pending, Received, Remote, SqlStatement, Value, rows_of, whole
 from .row_format import PlainRows, RowFormat, Unreadable
 
 # The most that one push carries, in rows and in bytes of JSON; one row alone may be larger.
@@ -113,13 +113,6 @@ class DeviceRecord(msgspec.Struct, frozen=True):
     release: str | None
 
 
-class Head(msgspec.Struct, frozen=True):
-    """The end of an agent's order. `epoch` is empty if the agent has no rows yet."""
-
-    seq: int = 0
-    epoch: str = ""
-
-
 class Page(msgspec.Struct, frozen=True):
     """The rows of a part of the order, up to and including `until`."""
 
@@ -146,7 +139,7 @@ class Pushed(msgspec.Struct, frozen=True):
         signed: False: the remote was set back, or is another one.
     """
 
-    poll: Head
+    poll: Cursor
     complete: bool
     signed: bool
 
@@ -200,21 +193,21 @@ class Replica:
         """Create the missing tables of the remote."""
         await schema.prepare(self.remote, now)
 
-    async def poll(self) -> Head:
+    async def poll(self) -> Cursor:
         """The end of the order: one row read. A token that allows reading is enough."""
         rows = await self._ask(_POLL_ONE)
-        return Head(whole(rows[0][1]), str(rows[0][2])) if rows else Head()
+        return Cursor(str(rows[0][2]), whole(rows[0][1])) if rows else Cursor()
 
-    async def shared_poll(self, max_age: float) -> tuple[Head, float]:
+    async def shared_poll(self, max_age: float) -> tuple[Cursor, float]:
         """The end of the order and its age, from one query for all agents that share `polls`."""
         return await self._polls.head(self.form.agent, max_age)
 
-    async def begin(self) -> Head:
+    async def begin(self) -> Cursor:
         """Create the agent's order, if it has none."""
         await self._ask(_ADVANCE, 0)
         return await self.poll()
 
-    async def renew(self, epoch: str) -> Head:
+    async def renew(self, epoch: str) -> Cursor:
         """Replace the epoch `epoch`, so that every device offers all its rows again."""
         await self._ask(
             "UPDATE replica_clock SET epoch = lower(hex(randomblob(8)))"
@@ -256,7 +249,7 @@ class Replica:
         )
         [(seq, epoch)] = advanced.rows
         return Pushed(
-            Head(whole(seq), str(epoch)), written.affected == len(rows), bool(signed.rows)
+            Cursor(str(epoch), whole(seq)), written.affected == len(rows), bool(signed.rows)
         )
 
     async def standing(
@@ -436,10 +429,10 @@ class Polls:
         self._remote = remote
         self._lock = asyncio.Lock()
         self._at = float("-inf")
-        self._heads: dict[str, Head] = {}
+        self._heads: dict[str, Cursor] = {}
         self._agents: set[str] = set()
 
-    async def head(self, agent: str, max_age: float) -> tuple[Head, float]:
+    async def head(self, agent: str, max_age: float) -> tuple[Cursor, float]:
         """An agent's end of the order, and its age, at most `max_age` seconds.
 
         The query includes every agent that was named here, until `leave`: each costs one row.
@@ -452,7 +445,7 @@ class Polls:
         async with self._lock:
             if agent not in self._heads or clock() - self._at >= max_age:
                 begun, agents = clock(), sorted(self._agents)
-                heads = dict.fromkeys(agents, Head())
+                heads = dict.fromkeys(agents, Cursor())
                 for start in range(0, len(agents), _MOST_TERMS):
                     part = agents[start : start + _MOST_TERMS]
                     # With IN (…) each agent would cost three rows.
@@ -464,7 +457,7 @@ class Polls:
         """Ask no longer for this agent."""
         self._agents.discard(agent)
 
-    async def all(self) -> Mapping[str, Head]:
+    async def all(self) -> Mapping[str, Cursor]:
         """The end of the order of every agent in the database: one row read for each.
 
         Raises:
@@ -472,12 +465,12 @@ class Polls:
         """
         return await self._ask(_POLL)
 
-    async def _ask(self, sql: str, *agents: str) -> dict[str, Head]:
+    async def _ask(self, sql: str, *agents: str) -> dict[str, Cursor]:
         try:
             rows = await rows_of(self._remote, sql, *agents)
         except SchemaMissing:
             return {}
-        return {str(name): Head(whole(seq), str(epoch)) for name, seq, epoch in rows}
+        return {str(name): Cursor(str(epoch), whole(seq)) for name, seq, epoch in rows}
 
 
 def _json(value: object) -> str:
