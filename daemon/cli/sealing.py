@@ -10,7 +10,7 @@ import time
 
 from ..client.caller import Caller
 from ..client.errors import ApiError
-from .terminal import show_json, show_rows, visible, worded
+from .terminal import ask, show_json, show_rows, visible, worded
 from .usage import PATIENT_SECONDS, Form, Verb
 from .values import WrongUsage, refuse, say
 
@@ -69,20 +69,11 @@ def _rows(status: Answer) -> list[tuple[str, str]]:
 
 
 def _confirm(group: str) -> None:
-    while (typed := _typed("Type the last group of it: ")) is not None:
-        if typed.upper() == group:
+    while (answer := ask("Type the last group of it: ")) is not None:
+        if answer.upper() == group:
             return
         print("That is not the last group.")
     raise WrongUsage("the recovery key was not confirmed: nothing is sealed; run it again")
-
-
-def _typed(question: str) -> str | None:
-    """What a person answers; None: the input has ended."""
-    try:
-        return input(question).strip()
-    except EOFError:
-        print()
-        return None
 
 
 def _write_new(file: str, key: str) -> None:
@@ -114,7 +105,7 @@ def _pair(args: Args, client: Caller) -> Shown | None:
     accept = bool(args.yes)
     if not accept:
         print(f"{name} shows these words:\n\n    {' '.join(visitor['words'])}\n")
-        accept = _typed("Are they the same there? Type yes to give it the keys: ") == "yes"
+        accept = ask("Are they the same there? Type yes to give it the keys: ") == "yes"
     answer = client.call("POST /api/pair/answer", accept=accept)
     client.answer = {**answer, "words": visitor["words"]}
     return f"{name} has the keys now" if accept else f"{name} was refused"

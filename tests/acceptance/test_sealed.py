@@ -251,6 +251,21 @@ def test_an_end_of_input_refuses_the_visitor_and_confirms_no_recovery_key(
     assert not three.memory.seal_status().on
 
 
+def test_sealing_is_switched_off_only_by_a_typed_word(
+    make: Callable[..., Device], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    one = make("desk", url=replica(tmp_path), keys=True)
+    one.command("config", "--set", "sync.seal=on")
+    words = (f"--socket={one.socket}", "config", "--set", "sync.seal=off")
+    for typed in ("", "yes\n"):
+        refused = shells.run(*words, stdin=typed, code=2)
+        assert "sync.seal was not changed" in refused.stderr
+        assert one.memory.seal_status().on
+    assert "can read what you store from then on" in shells.run(*words, stdin="readable\n").stdout
+    assert not one.memory.seal_status().on
+
+
 def test_five_wrong_codes_end_an_invitation_and_a_code_works_once(
     make: Callable[..., Device], tmp_path: Path
 ) -> None:
