@@ -222,10 +222,7 @@ def _change_config(args: Args, client: Caller, file: Path | None) -> None:
     from ..config import editing  # noqa: PLC0415 - only this verb needs it
 
     change = editing.change_of(args.sets, args.unset)
-    if change.set.get("sync.seal") == "off" or "sync.seal" in change.unset:
-        print("Who runs or reads the replica can read what you store from then on.")
-        if ask(f"Type {_UNSEALED} to go on: ") != _UNSEALED:
-            raise WrongUsage("sync.seal was not changed")
+    _confirm_unsealing({**change.set, **dict.fromkeys(change.unset, "off")})
     answer: dict[str, Any] | None = None
     is_named = any(word.startswith("sync.url=") for word in args.sets)
     if file is None:
@@ -253,6 +250,15 @@ def _change_config(args: Args, client: Caller, file: Path | None) -> None:
     for when, keys in (("in force", "applied"), ("in force after a restart", "needs_restart")):
         if answer[keys]:
             print(f"{when}: {visible(', '.join(answer[keys]))}")
+
+
+def _confirm_unsealing(changes: dict[str, Any]) -> None:
+    """Have a word typed if the changes switch sealing off."""
+    if changes.get("sync.seal") != "off":
+        return
+    print("Who runs or reads the replica can read what you store from then on.")
+    if ask(f"Type {_UNSEALED} to go on: ") != _UNSEALED:
+        raise WrongUsage("sync.seal was not changed")
 
 
 def _config_row(key: str, value: object, origin: str) -> tuple[str, str, str]:
