@@ -42,20 +42,21 @@ help:
 
 install: $(READY)
 
+# What is installed stays while only pyproject.toml changes; the marks of the others are in .venv too.
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "Python 3.11 or newer is needed (PYTHON=$(PYTHON)); try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	@$(PYTHON) -m venv --clear .venv || { \
-	  echo "cannot create .venv; on Debian and Raspberry Pi OS first: sudo apt install python3-venv" >&2; exit 1; }
-	@echo "installing into .venv (pinned by hash) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
+	@$(if $(filter requirements.lock,$?),$(PYTHON) -m venv --clear .venv || { \
+	  echo "cannot create .venv; on Debian and Raspberry Pi OS first: sudo apt install python3-venv" >&2; exit 1; })
+	@$(if $(filter requirements.lock,$?),echo "installing into .venv (pinned by hash) ..."; \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 llm: $(MODELS)
 
 # The daemon runs without: litellm and what it needs are larger than all the rest together.
-$(MODELS): requirements-llm.lock $(READY)
+$(MODELS): requirements-llm.lock | $(READY)
 	@echo "installing litellm into .venv (pinned by hash) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-llm.lock
 	@touch $@
@@ -63,7 +64,7 @@ $(MODELS): requirements-llm.lock $(READY)
 encoder: $(ENCODER)
 
 # Static models are read from a folder; those behind a server need litellm alone.
-$(ENCODER): requirements-encoder.lock $(READY)
+$(ENCODER): requirements-encoder.lock | $(READY)
 	@echo "installing numpy and tokenizers into .venv (pinned by hash) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-encoder.lock
 	@touch $@
@@ -71,7 +72,7 @@ $(ENCODER): requirements-encoder.lock $(READY)
 seal: $(SEAL)
 
 # Loaded only by a device whose replica is sealed.
-$(SEAL): requirements-seal.lock $(READY)
+$(SEAL): requirements-seal.lock | $(READY)
 	@echo "installing PyNaCl into .venv (pinned by hash) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-seal.lock
 	@touch $@
@@ -80,7 +81,7 @@ tui: $(TUI)
 	@exec $(BIN)/thermocline tui
 
 # In a lock of its own: a device without a screen needs none of it.
-$(TUI): requirements-tui.lock $(READY)
+$(TUI): requirements-tui.lock | $(READY)
 	@echo "installing textual into .venv (pinned by hash) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-tui.lock
 	@touch $@
@@ -132,7 +133,7 @@ soak: $(READY) $(MODELS) $(ENCODER) $(SEAL) $(SQLD)
 	$(BIN)/python -m pytest -q -m soak --timeout 7200
 
 # Apart from the other tests: what makes up the calls is larger than all that they need.
-$(FUZZ): tests/requirements-fuzz.lock $(READY)
+$(FUZZ): tests/requirements-fuzz.lock | $(READY)
 	@echo "installing schemathesis into .venv (pinned by hash) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r tests/requirements-fuzz.lock
 	@touch $@
@@ -140,16 +141,16 @@ $(FUZZ): tests/requirements-fuzz.lock $(READY)
 fuzz: $(FUZZ)
 	$(BIN)/python -m pytest -q -m fuzz tests/integration/test_description.py --timeout 1800
 
-$(CLIENTS): tests/requirements-clients.lock tests/fixtures/clients/package-lock.json $(READY)
+$(CLIENTS): tests/requirements-clients.lock tests/fixtures/clients/package-lock.json | $(READY)
 	@echo "installing Claude Code, Codex, Gemini CLI, OpenClaw and the MCP clients into .venv/clients (pinned by hash) ..."
 	@$(BIN)/python tests/fixtures/client_programs.py
 	@touch $@
 
 clients: $(CLIENTS)
-	$(BIN)/python -m pytest -q -m clients tests/clients --timeout 1800
+	$(BIN)/python -m pytest -q -m clients tests/clients tests/acceptance/week.py --timeout 1800
 
 # The libraries see what is in .venv, which does not see them.
-$(ADAPTERS): tests/requirements-adapters.lock $(READY)
+$(ADAPTERS): tests/requirements-adapters.lock | $(READY)
 	@echo "installing the libraries of the adapters into .venv/adapters (pinned by hash) ..."
 	@$(BIN)/python -m venv --clear .venv/adapters
 	@.venv/adapters/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r tests/requirements-adapters.lock
@@ -165,7 +166,7 @@ live: $(CLIENTS)
 	$(BIN)/python -m pytest -q -m live tests/clients --timeout 1800
 
 # Apart from the other tests: a screen changes with every release of Textual, which is pinned here.
-$(SNAPSHOTS): tests/requirements-snapshots.lock $(TUI)
+$(SNAPSHOTS): tests/requirements-snapshots.lock | $(TUI)
 	@echo "installing pytest-textual-snapshot into .venv (pinned by hash) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r tests/requirements-snapshots.lock
 	@touch $@
@@ -179,7 +180,7 @@ demo: $(READY)
 docs: $(READY)
 	@$(BIN)/python tests/fixtures/reference.py
 
-$(SITE): tests/requirements-site.lock $(READY)
+$(SITE): tests/requirements-site.lock | $(READY)
 	@echo "installing MkDocs into .venv (pinned by hash) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r tests/requirements-site.lock
 	@touch $@

@@ -138,7 +138,7 @@ class Gauge(Widget):
 
     def set_count(self, used: int, limit: int) -> None:
         """Show a number against its limit; 0: it is not known."""
-        self.set(used / limit if limit else None, f"{used} of {limit}")
+        self.set(used / limit if limit else None, f"{used:,} of {limit:,}")
 
     def render(self) -> Text:
         """The line."""

@@ -24,26 +24,24 @@ _AGENT: Final = "agent"
 # Structs
 
 
-def body_as(body: bytes, kind: Any) -> Any:
-    """The JSON of a body as a `kind`.
+def body_as(body: bytes, kind: Any, spelled: dict[str, str]) -> Any:
+    """The JSON of a body as a `kind`; `spelled` receives the caller's spelling of other fields.
 
     Raises:
         InvalidInput: it is empty, is not JSON, or does not fit.
     """
     if not body:
         raise InvalidInput("cannot read the body: it is empty", hint="send JSON")
-    spelled: dict[str, str] = {}
-    return _converted(_respelled(decode(body), kind, spelled), kind, spelled, strict=True)
+    return convert(_respelled(decode(body), kind, spelled), kind)
 
 
-def query_as(query: Mapping[str, Sequence[str]], kind: Any) -> Any:
+def query_as(query: Mapping[str, Sequence[str]], kind: Any, spelled: dict[str, str]) -> Any:
     """The parameters of a URL, each with its values, as a `kind`; lists are repeated or commas.
 
     Raises:
         InvalidInput: a parameter is unknown, or its value does not fit.
     """
     values = {name: value for name, value in query.items() if name != _AGENT}
-    spelled: dict[str, str] = {}
     lists, fields = _list_fields(kind), _respelled(values, kind, spelled)
     for name, texts in fields.items():
         if name in lists:
@@ -54,7 +52,7 @@ def query_as(query: Mapping[str, Sequence[str]], kind: Any) -> Any:
             raise InvalidInput(f"'{name}' is given {len(texts)} times", field=name)
         else:
             fields[name] = texts[0]
-    return _converted(fields, kind, spelled, strict=False)
+    return convert(fields, kind, strict=False)
 
 
 @cache
@@ -74,16 +72,12 @@ def _origins(hint: Any) -> set[Any]:
 # Other systems' spellings
 
 
-def _converted(value: Any, kind: Any, spelled: Mapping[str, str], *, strict: bool) -> Any:
-    """`value` as a `kind`; errors name the fields as the caller has spelled them."""
-    try:
-        return convert(value, kind, strict=strict)
-    except InvalidInput as error:
-        if error.field and spelled:
-            ours = error.field
-            error.field = _PART.sub(lambda part: spelled.get(part[0], part[0]), ours)
-            error.message = error.message.replace(f"'{ours}'", f"'{error.field}'", 1)
-        raise
+def name_as_called(error: InvalidInput, spelled: Mapping[str, str]) -> None:
+    """Have an error name its field as the caller has spelled it."""
+    if error.field and spelled:
+        ours = error.field
+        error.field = _PART.sub(lambda part: spelled.get(part[0], part[0]), ours)
+        error.message = error.message.replace(f"'{ours}'", f"'{error.field}'", 1)
 
 
 def _respelled(value: Any, kind: Any, spelled: dict[str, str]) -> Any:

@@ -33,7 +33,7 @@ from ..store.readers import process
 from ..store.transaction import acting
 from .calls import Call, Services, agent_of, read_body
 from .connections import PeerConnection
-from .decoding import body_as, query_as
+from .decoding import body_as, name_as_called, query_as
 from .fairness import RateLimit
 from .http import HttpRequest, HttpResponse, error_response
 from .streams import streamed
@@ -177,8 +177,17 @@ class Dispatcher:
 
 
 async def _run(call: Call) -> HttpResponse:
+    spelled: dict[str, str] = {}
+    try:
+        return await _respond(call, spelled)
+    except InvalidInput as error:
+        name_as_called(error, spelled)
+        raise
+
+
+async def _respond(call: Call, spelled: dict[str, str]) -> HttpResponse:
     operation, request = call.operation, call.request
-    arguments = {**call.parts, **await _decoded(call)}
+    arguments = {**call.parts, **await _decoded(call, spelled)}
     if operation.by_hand:
         response: HttpResponse = await operation.run(call, **arguments)
         return response
@@ -205,16 +214,16 @@ async def _run(call: Call) -> HttpResponse:
     return HttpResponse(body, status, {"Content-Type": kind})
 
 
-async def _decoded(call: Call) -> dict[str, Any]:
+async def _decoded(call: Call, spelled: dict[str, str]) -> dict[str, Any]:
     """The arguments `query` and `body` of the operation, as far as it has them."""
     operation, request = call.operation, call.request
     if operation.also_get and request.method in {"GET", "HEAD"}:
-        return {"body": query_as(request.query, operation.body)}
-    arguments = {"query": query_as(request.query, operation.query or NoParameters)}
+        return {"body": query_as(request.query, operation.body, spelled)}
+    arguments = {"query": query_as(request.query, operation.query or NoParameters, spelled)}
     if operation.query is None:
         del arguments["query"]
     if operation.needs_body or (operation.body is not None and request.has_body):
-        arguments["body"] = body_as(await read_body(call), operation.body)
+        arguments["body"] = body_as(await read_body(call), operation.body, spelled)
     return arguments
 
 

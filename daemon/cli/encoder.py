@@ -71,7 +71,7 @@ def _rows(trial: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if estimate is not None:
         yield "10,000 texts", f"{_time(estimate['seconds'])}, {_cost(estimate)}"
         count, seconds = number_of(trial["memories"], "memory", "memories"), estimate["all_seconds"]
-        yield "all", f"{count}: {_time(seconds)} of work, longer in the background"
+        yield "all", f"{count}: {_time(seconds)} in the background"
 
 
 def _cost(estimate: Mapping[str, Any]) -> str:

@@ -246,7 +246,7 @@ def _change_config(args: Args, client: Caller, file: Path | None) -> None:
         return
     print(f"wrote {visible(answer['file'])}")
     if is_named:
-        print("to let only your devices read the replica: thermocline seal")
+        print("to let only your devices read it: thermocline seal on one, join on the others")
     for when, keys in (("in force", "applied"), ("in force after a restart", "needs_restart")):
         if answer[keys]:
             print(f"{when}: {visible(', '.join(answer[keys]))}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ..client.wording import OWN_WORD, moment, number_of
+from ..client.wording import OWN_WORD, heading_of, moment, number_of
 from .options import DATABASE, FIELDS, FILTERS, PAGE, database_of, fields_of, patience, synced
 from .terminal import cut, one_line, page, short, show_json, show_rows, visible
 from .usage import PATIENT_SECONDS, Form, Verb
@@ -37,7 +37,8 @@ def record(memory: Memory, *more: str) -> dict[str, Any]:
 def headline(memory: Memory) -> str:
     """A memory on one line; replaced ones are marked."""
     text = str(memory["text"]).strip()
-    line = f"{memory['subject']}: {text}" if memory.get("subject") else text
+    subject = heading_of(memory.get("subject") or "", text)
+    line = f"{subject}: {text}" if subject else text
     line = f"{line} → {memory['outcome']}" if memory.get("outcome") else line
     if memory.get("merged_into"):
         return f"[merged into {short(memory['merged_into'])}] {line}"

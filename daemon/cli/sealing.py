@@ -10,7 +10,7 @@ import time
 
 from ..client.caller import Caller
 from ..client.errors import ApiError
-from .terminal import ask, show_json, show_rows, visible, worded
+from .terminal import ask, show_json, show_rows, visible
 from .usage import PATIENT_SECONDS, Form, Verb
 from .values import WrongUsage, refuse, say
 
@@ -140,7 +140,7 @@ def _join(args: Args, client: Caller) -> Shown | None:
         say(visible(str(error)))
         return "this device has the keys, and will replicate"
     client.answer = {"words": knocked["words"], **tally}
-    return worded("joined: sent {sent:count}, received {received:count}", tally)
+    return "joined: this device has the keys, and shares the memory"
 
 
 VERBS: Final = {

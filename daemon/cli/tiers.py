@@ -97,7 +97,7 @@ def _tree_changed(args: Args, client: Caller) -> Shown | None:
         path, desc = args.add
         added = client.call("PUT /api/tree", path=path, desc=desc)
         client.answer = {"path": added["path"], "added": added["added"]}
-        done = f"{'added' if added['made'] else 'already there:'} {added['path']}"
+        done = f"{'added' if added['made'] else 'described'} {added['path']}"
     elif args.remove is not None:
         done = worded("removed {path}", client.call("DELETE /api/tree", path=args.remove))
     elif args.rename is not None:
@@ -260,7 +260,7 @@ VERBS: Final = {
         Form("", _tree),
         options="""
         --show               show it, as without an option
-        --add PATH DESC      add a category
+        --add PATH DESC      add a category, or change its description
         --remove PATH        remove a category without memories
         --rename PATH TO     rename or move a category with its memories
         --prune              remove all empty and unused categories

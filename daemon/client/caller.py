@@ -70,7 +70,7 @@ def url_path(template: str, fields: dict[str, Any]) -> str:
             raise TypeError(f"{template} needs a value for '{name}'")
         value = str(fields.pop(name))
         if not value:
-            raise ApiError("invalid", f"{collection} needs an id or a key: got an empty text")
+            raise ApiError("invalid", "give an id or a key: it is empty")
         path += f"/{quoted(value)}{rest}"
     return path
 

@@ -46,6 +46,11 @@ def names_of(kind: str) -> tuple[str, str]:
     return _KINDS.get(kind, (f"{kind} row", f"{kind} rows"))
 
 
+def heading_of(subject: str, text: str) -> str:
+    """The subject to show before a text; "" if the text names it anyway."""
+    return "" if subject.casefold() in text.casefold() else subject
+
+
 def number_of(number: float, one: str, several: str) -> str:
     """A number with the word that goes with it."""
     return f"{number:,.0f} {one if number == 1 else several}"

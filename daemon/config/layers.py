@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from ..runtime.os_errors import reason_of
 from .checking import Fault, Pairs, dotted, shown
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def read(file: Path, *, required: bool) -> Layer | Fault | None:
     except (FileNotFoundError, NotADirectoryError):
         return Fault(name, "", "does not exist") if required else None
     except OSError as error:
-        return Fault(name, "", f"cannot be read: {(error.strerror or str(error)).lower()}")
+        return Fault(name, "", f"cannot be read: {reason_of(error)}")
     except ValueError as error:
         return Fault(name, "", str(error))
     if not isinstance(document, Pairs):

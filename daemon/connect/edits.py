@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ..errors import Conflict, InvalidInput
+from ..errors import Conflict, InvalidInput, TooLarge
 from ..runtime import atomic
 from . import jsonc, toml
 
@@ -168,12 +168,14 @@ def _refuse_outside(path: Path, project: Path) -> None:
 
 
 def _copy_of(path: Path) -> Path | None:
-    """The last copy of a file that is there."""
+    """The last copy of a file that is there; only regular files are copies."""
     copies = path.parent.glob(f"{glob.escape(path.name)}{_COPY}*")
     numbered = {
         int(rest.removeprefix("-") or 1): copy
         for copy in copies
-        if (rest := copy.name.removeprefix(path.name + _COPY)) == "" or rest[1:].isdecimal()
+        if ((rest := copy.name.removeprefix(path.name + _COPY)) == "" or rest[1:].isdecimal())
+        # Anybody may have put something of that name there.
+        and stat.S_ISREG(copy.lstat().st_mode)
     }
     return numbered[max(numbered)] if numbered else None
 
@@ -186,21 +188,15 @@ def _mode(path: Path) -> int:
 
 
 def _read(path: Path) -> str | None:
+    """The text of a file, whose links are followed; None: there is none."""
     try:
-        # A FIFO would be waited for.
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        return atomic.read(Path(os.path.realpath(path)), _MOST)[0].decode()
     except FileNotFoundError:
         return None
-    try:
-        with os.fdopen(handle, encoding="utf-8", newline="") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise InvalidInput(f"cannot change '{path}': it is not a regular file")
-            text = file.read(_MOST + 1)
     except UnicodeDecodeError as error:
         raise InvalidInput(f"cannot change '{path}': it is not UTF-8 text") from error
-    if len(text) > _MOST:
-        raise InvalidInput(f"cannot change '{path}': it is larger than 8 MiB")
-    return text
+    except (Conflict, TooLarge) as error:
+        raise InvalidInput(f"cannot change '{path}': {error}") from error
 
 
 def member(path: Path, keys: Sequence[str], value: Any, *, shared: bool = False) -> Edit:

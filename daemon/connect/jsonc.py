@@ -34,7 +34,8 @@ class _Node(msgspec.Struct, frozen=True):
     members: tuple[_Member, ...] = ()
 
     def member(self, key: str) -> _Member | None:
-        return next((member for member in self.members if member.key == key), None)
+        # Of two with one key, programs read the last.
+        return next((member for member in reversed(self.members) if member.key == key), None)
 
 
 class _Member(msgspec.Struct, frozen=True):

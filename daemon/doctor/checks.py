@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from ..runtime.os_errors import reason_of
 from . import device, remote, service
 from .context import CheckResult, DeviceContext, warning
 
@@ -40,8 +41,7 @@ def examine(context: DeviceContext) -> Iterator[CheckResult]:
         try:
             findings.extend(check(context))
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            text = f"cannot look at {error.filename}: {reason}"
+            text = f"cannot look at {error.filename}: {reason_of(error)}"
             findings.append(warning(text, "run it as the daemon's user, or with sudo"))
         except Exception as error:  # noqa: BLE001 - the other checks still run
             text = f"the check itself failed: {type(error).__name__}: {error}"

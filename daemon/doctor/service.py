@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from ..client import ApiError
+from ..runtime.os_errors import reason_of
 from ..runtime.places import socket_places
 from ..runtime.version import VERSION
 from .context import UNIT, CheckResult, DeviceContext, failure, ok, warning
@@ -173,7 +174,7 @@ def _connects(path: str) -> str:
         try:
             probe.connect(path)
         except OSError as error:
-            return (error.strerror or str(error)).lower()
+            return reason_of(error)
     return ""
 
 

@@ -274,57 +274,33 @@ def _seed(workspace: Path, now: float) -> None:
 
 
 def _remove(workspace: Path, entries: AbstractSet[tuple[str, str]], now: float) -> None:
-    logs = {"reflection": REFLECTIONS, "episode": EPISODES}
-    for kind, path in logs.items():
+    for kind, path in {"reflection": REFLECTIONS, "episode": EPISODES, "skill": SKILLS}.items():
         gone = {key for name, key in entries if name == kind}
+        change = partial(_without_skills if kind == "skill" else _without_lines, gone=gone)
         if gone:
-            _rewrite(workspace, path, partial(_without_lines, gone=gone), now)
-    skills = {key for name, key in entries if name == "skill"}
-    if skills:
-        _rewrite(workspace, SKILLS, partial(_without_skills, gone=skills), now)
+            _rewrite(workspace, path, change, now)
 
 
-def _rewrite(workspace: Path, path: str, change: Callable[[str], str], now: float) -> None:
-    """Change a file whose lock is held, unless another program writes it meanwhile."""
-    top = workspace / FOLDER
-    for _ in range(_TRIES):
-        stand = stand_at(top, path)
-        try:
-            text = atomic.read(workspace / path, _LARGEST, below=workspace)[0].decode()
-        except FileNotFoundError:
-            return
-        changed = change(text)
-        if changed == text:
-            return
-        done, barred = write_files(top, [WaitingNote(path, Note(changed, now), stand)])
-        if barred:
-            raise Conflict(f"cannot write {workspace / path}: {barred[0].why}")
-        if done:
-            return
-        time.sleep(0.01)
-    raise Conflict(f"cannot write {workspace / path}: something else keeps changing it")
+def _without_lines(text: str, gone: AbstractSet[str]) -> dict[str, str]:
+    lines = text.split("\n")
+    left = [line for line in lines if agent_files.digest(line) not in gone]
+    return {} if left == lines else {"": "\n".join(left)}
 
 
-def _without_lines(text: str, gone: AbstractSet[str]) -> str:
-    return "\n".join(line for line in text.split("\n") if agent_files.digest(line) not in gone)
-
-
-def _without_skills(text: str, gone: AbstractSet[str]) -> str:
+def _without_skills(text: str, gone: AbstractSet[str]) -> dict[str, str]:
     index = agent_files.whole_index(text)
     if index is None or not gone & index.keys():
-        return text
-    return agent_files.index_text({key: path for key, path in index.items() if key not in gone})
+        return {}
+    left = {key: path for key, path in index.items() if key not in gone}
+    return {"": agent_files.index_text(left)}
 
 
 def _write_skill(workspace: Path, skill: agent_files.Skill, now: float, *, replace: bool) -> bool:
-    top = workspace / FOLDER
-    for _ in range(_TRIES):
-        stand = stand_at(top, SKILLS)
-        try:
-            content = atomic.read(workspace / SKILLS, _LARGEST, below=workspace)[0]
-            index = agent_files.whole_index(content.decode(errors="replace"))
-        except FileNotFoundError:
-            index = {}
+    new = True
+
+    def change(text: str) -> dict[str, str]:
+        nonlocal new
+        index = agent_files.whole_index(text)
         if index is None:
             raise Conflict(
                 f"cannot add to {workspace / SKILLS}: it is not a JSON object",
@@ -337,15 +313,38 @@ def _write_skill(workspace: Path, skill: agent_files.Skill, now: float, *, repla
                 field="id",
                 hint="give `force` (`--force`) to replace it",
             )
-        text = agent_files.index_text({**index, skill.id: skill.description})
-        files = [WaitingNote(SKILLS, Note(text, now), stand)]
-        if skill.text or new:
-            body = WaitingNote(skill.path, Note(skill.text, now), stand_at(top, skill.path))
-            files.insert(0, body)
+        body = {skill.path: skill.text} if skill.text or new else {}
+        return body | {"": agent_files.index_text({**index, skill.id: skill.description})}
+
+    _rewrite(workspace, SKILLS, change, now)
+    return new
+
+
+def _rewrite(
+    workspace: Path, path: str, change: Callable[[str], Mapping[str, str]], now: float
+) -> None:
+    """Change a file whose lock is held, unless another program writes it meanwhile.
+
+    `change` gets its text, and returns the new texts of files by path, "" for this file; none if
+    nothing is to be written.
+    """
+    top = workspace / FOLDER
+    for _ in range(_TRIES):
+        stand = stand_at(top, path)
+        try:
+            text = atomic.read(workspace / path, _LARGEST, below=workspace)[0].decode()
+        except FileNotFoundError:
+            text = ""
+        except UnicodeDecodeError as error:
+            raise Conflict(f"cannot change {workspace / path}: it is not valid UTF-8") from error
+        files = [
+            WaitingNote(at or path, Note(new, now), stand_at(top, at) if at else stand)
+            for at, new in change(text).items()
+        ]
         done, barred = write_files(top, files)
         if barred:
             raise Conflict(f"cannot write {workspace / barred[0].path}: {barred[0].why}")
         if len(done) == len(files):
-            return new
+            return
         time.sleep(0.01)
-    raise Conflict(f"cannot write {workspace / SKILLS}: something else keeps changing it")
+    raise Conflict(f"cannot write {workspace / path}: something else keeps changing it")

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 from ..config.settings import IndexSettings
 from ..errors import ShuttingDown, StoreDamaged, ThermoclineError
 from ..memory.indexed_files import FilesBrought, IndexState, WatchedPath
-from ..runtime.os_errors import translate_os
+from ..runtime.os_errors import reason_of, translate_os
 from ..runtime.problems import Problems
 from ..store import chunk_database, chunk_tables, watched
 from ..store.agent_store import AgentStore
@@ -351,8 +351,7 @@ class ChunkIndex:
                     gone.add(path)
                 return ""
             except OSError as error:
-                reason = (error.strerror or "it cannot be read").lower()
-                file = ReadFile(path, stand, reason=reason)
+                file = ReadFile(path, stand, reason=reason_of(error))
         if file is None:
             self._paths.add(path)
             self._dirty()

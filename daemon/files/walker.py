@@ -12,6 +12,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from ..runtime.os_errors import reason_of
+
 Identity: TypeAlias = tuple[int, int]
 _FILES: Final = 200_000
 _PATH_BYTES: Final = 4_000
@@ -68,7 +70,7 @@ def walk(
     except FileNotFoundError:
         return
     except OSError as error:
-        yield Skipped(prefix, "a link" if top.is_symlink() else _reason(error))
+        yield Skipped(prefix, "a link" if top.is_symlink() else reason_of(error))
         return
     walking = _Walk(never, wanted, enters)
     # Closes all folders even if the caller stops early.
@@ -161,7 +163,7 @@ class _Walk:
         try:
             names = sorted(os.listdir(folder))
         except OSError as error:
-            yield Skipped(prefix, _reason(error))
+            yield Skipped(prefix, reason_of(error))
             return
         for name in names:
             path = f"{prefix}/{name}"
@@ -174,7 +176,7 @@ class _Walk:
             except FileNotFoundError:
                 continue  # Removed since the folder was listed.
             except OSError as error:
-                yield Skipped(path, _reason(error))
+                yield Skipped(path, reason_of(error))
 
     def _one(self, parent: int, name: str, path: str, depth: int) -> Generator[Found, None, None]:
         status = os.stat(name, dir_fd=parent, follow_symlinks=False)
@@ -212,7 +214,3 @@ def _closed(handle: int) -> Iterator[int]:
 def kind(mode: int) -> str:
     """What is neither a regular file nor a folder, in words."""
     return "a link" if stat.S_ISLNK(mode) else "neither a file nor a folder"
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or "it cannot be read").lower()

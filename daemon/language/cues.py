@@ -153,12 +153,18 @@ def names_told(text: str) -> dict[str, str]:
 
 def introduced_as(text: str, reply: str) -> str:
     """The name of "I'm Marek" if the reply uses it: "Hi Marek!"; else ""."""
+    name = own_name(text)
+    first = re.escape(name.partition(" ")[0])
+    return name if name and re.search(rf"(?:^|[,!] |\w ){first}[,.!?]", reply) else ""
+
+
+def own_name(text: str) -> str:
+    """What may be the speaker's name in "I'm Marek"; else ""."""
     met = _introduced("introduced").match(text[:_LONGEST])
     first = met["name"].split()[0] if met else ""
     if met is None or not first[0].isupper() or first.casefold() in not_topics() | words("days"):
         return ""
-    taken_up = re.search(rf"(?:^|[,!] |\w ){re.escape(first)}[,.!?]", reply)
-    return str(met["name"]) if taken_up else ""
+    return str(met["name"])
 
 
 def is_of_self(text: str) -> bool:

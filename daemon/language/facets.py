@@ -266,7 +266,9 @@ def _sorts() -> dict[str, str]:
 
 
 _CLAUSE: Final = re.compile(r"[,;:!?.](?:\s|$)|[,。;!?、]|\s-\s")
-_REASON: Final = re.compile(r"\s(?:because|since|weil|da|denn|porque|parce que)\s", re.IGNORECASE)
+_REASON: Final = re.compile(
+    r"\s(?:because|since|after|weil|da|denn|seit|wegen|porque|parce que)\s", re.IGNORECASE
+)
 # What somebody is without, or has, at one time; the cues of both are in the lexicon.
 _STATES: Final = {
     "meat": ("without_meat", "having_meat"),
@@ -301,6 +303,13 @@ class Facets(SortedWords):
         empty = STOP_WORDS.union(*map(words, _EMPTY))
         small = (word for word in self.statement.words if is_small(word))
         return {stem_of(word) for word in small if word not in empty}
+
+    @property
+    def without_reason(self) -> frozenset[str]:
+        """The words before a reason or an event since which it holds: "since the upgrade"."""
+        reason = _REASON.search(self.statement.text)
+        text = self.statement.text[: reason.start() if reason else None]
+        return frozenset(word.strip(".,;:!?") for word in text.split())
 
     @property
     def opening(self) -> str:

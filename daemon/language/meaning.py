@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 from ..memory.indexing import fold, index_words
+from .cues import own_name
 from .date_tokens import may_have_dates
 from .dates import date_codes
 from .facets import content_terms, single_stems, tells_change
@@ -113,6 +114,8 @@ def index_codes(text: str, told_at: float | None, *, is_turn: bool = False) -> s
         assert zone is not None
         codes += date_codes(text, told_at, zone)
     if not is_turn and len(text) <= _LONGEST_STATEMENT and not _SEVERAL.search(text):
+        if own_name(text.partition("\n")[0]):
+            codes += "".join(set(thesaurus().codes_of("name")) - set(codes))
         codes += CHANGE * tells_change(text) + NAME * _has_name(text) + BEING * _names_being(text)
     return codes
 

@@ -10,15 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 import msgspec
 
+from ..memory.entities import EntityType
 from .vocabulary import compiled, not_topics, relations, words
-
-EntityType: TypeAlias = Literal[
-    "person", "project", "technology", "place", "organization", "concept"
-]
 
 _WORD: Final = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]{2,})*")
 _CONTRACTED: Final = re.compile(r"\w+['’](?:ve|ll|re|nt)")

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Final
@@ -15,7 +15,8 @@ import msgspec
 
 from ..memory.similarity import fold
 from ..memory.stemming import base_of
-from .vocabulary import pairs, words
+from .paraphrases import as_usual, may_be_reworded
+from .vocabulary import pairs, pairs_in_order, words
 
 # Longer texts say more than one thing.
 LONGEST: Final = 300
@@ -43,8 +44,6 @@ class Statement(msgspec.Struct, frozen=True):
     Attributes:
         text: folded, with its punctuation.
         words: in order; without punctuation, "the" and prefaces; "isn't" as "is", "not".
-        gist: `words` in the form in which statements are compared for repetition: without
-            articles, with one word for each of two that mean the same.
         core: `words` without negations, articles and auxiliary verbs, roughly stemmed.
         negations: the negations in `words`.
         asks: whether it is a question.
@@ -54,7 +53,6 @@ class Statement(msgspec.Struct, frozen=True):
 
     text: str
     words: tuple[str, ...]
-    gist: tuple[str, ...]
     core: tuple[str, ...]
     negations: tuple[str, ...]
     asks: bool
@@ -83,13 +81,23 @@ def _read(text: str) -> Statement:
     return Statement(
         text=folded,
         words=said,
-        gist=tuple(_gist(said, names, denies=bool(denials))),
         core=tuple(_stem(word) for word in said if word not in left_out),
         negations=denials,
         asks=bool(_QUESTION.search(folded)),
         open=_leaves_open(said),
         names=names,
     )
+
+
+@lru_cache(256)
+def gist_of(statement: Statement) -> tuple[str, ...]:
+    """Its words in the form in which statements are compared for repetition.
+
+    Without articles, with one word for each of two that mean the same, in the usual wording.
+    """
+    said = _gist(statement.words, statement.names, denies=bool(statement.negations))
+    # A longer text is hardly reworded as a whole.
+    return tuple(as_usual(said, statement.names) if len(statement.text) <= LONGEST else said)
 
 
 @cache
@@ -112,7 +120,7 @@ def _left_out(denies: bool) -> frozenset[str]:
 
 def is_interchangeable(word: str) -> bool:
     """Whether a word may be another one, or left out, in a statement that says the same."""
-    return word in _interchangeable()
+    return word in _interchangeable() or may_be_reworded(word)
 
 
 @cache
@@ -123,8 +131,8 @@ def _interchangeable() -> frozenset[str]:
 
 
 @cache
-def _synonyms() -> dict[str, str]:
-    return dict(pair.split("/") for pair in words("synonyms"))
+def _synonyms() -> Mapping[str, str]:
+    return pairs_in_order("synonyms")
 
 
 def _gist(said: tuple[str, ...], names: frozenset[str], *, denies: bool) -> Iterator[str]:
@@ -143,7 +151,7 @@ def _is_unsaid(word: str, before: str, after: str, names: frozenset[str], *, den
     return (
         (word in words("unsaid") and word not in names)
         or (word == "any" and denies)
-        or (word in {"has", "have"} and _is_participle(after))
+        or (word in {"has", "have"} and _is_participle(after) and not may_be_reworded(after))
         or (word in words("naming_verbs") and before in words("copulas"))
         or (word in {"an", "am"} and _synonyms().get(after, after) == "jede")
     )
@@ -206,8 +214,8 @@ def _expanded(word: str) -> tuple[str, ...]:
 
 
 @cache
-def _spellings() -> dict[str, str]:
-    return dict(pair.split("/") for pair in words("spellings"))
+def _spellings() -> Mapping[str, str]:
+    return pairs_in_order("spellings")
 
 
 def _stem(word: str) -> str:

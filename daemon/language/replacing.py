@@ -12,7 +12,16 @@ from functools import cache
 from itertools import chain, pairwise
 from typing import Final
 
-from .facets import UNSPACED, Facets, claims_of, content_terms, facets_of, stem_of, tells_change
+from .facets import (
+    UNSPACED,
+    Facets,
+    claims_of,
+    content_terms,
+    facets_of,
+    is_small,
+    stem_of,
+    tells_change,
+)
 from .meaning import roles_in
 from .normal_form import LONGEST, negations, opposites, read
 from .vocabulary import compiled, cue, pairs, words
@@ -178,7 +187,7 @@ def _poles_apart(older: Facets, newer: Facets) -> bool:
 
 def _other_state(older: Facets, newer: Facets) -> str:
     """The reason if the statements name two states that exclude each other."""
-    if bool(older.owners) != bool(newer.owners):
+    if bool(older.owners) != bool(newer.owners) or (older.own and _is_of_another(older, newer)):
         return ""
     states = newer.states
     for name, without in older.states.items():
@@ -186,6 +195,18 @@ def _other_state(older: Facets, newer: Facets) -> str:
         if states.get(name, without) != without and (newer.changes or not without):
             return f"another state: {name}"
     return ""
+
+
+def _is_of_another(older: Facets, newer: Facets) -> bool:
+    """Whether the newer begins with somebody else who is something: "Henning is divorced"."""
+    words_of = newer.statement.words
+    return (
+        len(words_of) > 1
+        and words_of[1] in words("copulas")
+        and not newer.own
+        and not is_small(words_of[0])
+        and stem_of(words_of[0]) not in older.stems
+    )
 
 
 def _shared(older: Facets, newer: Facets) -> frozenset[str]:
@@ -248,6 +269,8 @@ def _changed(older: Facets, newer: Facets, shared: frozenset[str]) -> str:
         return ""
     covered = len(shared) >= _SHARE * min(len(older.content), len(newer.content))
     if differing := _differing(older, newer):
+        if _of_two_things(older, newer, shared):
+            return ""
         of_the_same = older.first in shared and not older.names - newer.content
         opens_alike = newer.first in shared or newer.first in newer.single
         alike = single or (covered and of_the_same)
@@ -260,6 +283,20 @@ def _changed(older: Facets, newer: Facets, shared: frozenset[str]) -> str:
     # Half of the words of one are too few where nothing else says that one value is meant.
     mostly = len(shared) > _SHARE * min(len(older.content), len(newer.content))
     return f"another value of '{topics[0]}'" if single or mostly else ""
+
+
+def _of_two_things(older: Facets, newer: Facets, shared: frozenset[str]) -> bool:
+    """Whether each gives a value to a thing of its own: "piano on Monday", "kafka-2 has 64 GB"."""
+    things = [
+        {stem for stem in _rest(facets, shared) if facets.topics[stem] in facets.without_reason}
+        for facets in (older, newer)
+    ]
+    labels = [
+        {value for value in facets.values.get("number", ()) if value[0].isalpha()}
+        for facets in (older, newer)
+    ]
+    is_labelled = all(labels) and min(len(older.values), len(newer.values)) > 1
+    return all(things) or (is_labelled and labels[0].isdisjoint(labels[1]))
 
 
 def _may_be_of_one_kind(older: Facets, newer: Facets, shared: frozenset[str]) -> bool:

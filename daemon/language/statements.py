@@ -36,6 +36,8 @@ _ANSWER_WORDS: Final = 5
 _MORE_WORDS: Final = 15
 _TOPIC_WORDS: Final = 8
 _ECHO_WORDS: Final = 22
+# More tell something besides.
+_ACCEPTING_WORDS: Final = 14
 # A name or a number within a sentence.
 _VALUE: Final = re.compile(r"(?<=[a-zß-ÿ,] )[A-ZÀ-ÖØ-Þ]|\d")
 # A longer confirmation is a statement by itself.
@@ -199,7 +201,9 @@ class _Talk:
 
 def is_taken_up(said: str) -> bool:
     """Whether an answer accepts an offer, and only says how it is to be done."""
-    if says("standing", said) or people(said):
+    if says("standing", said) or people(said) or says("is_or_has", said):
+        return False
+    if len(WORD.findall(said)) > _ACCEPTING_WORDS:
         return False
     return cue("accepts").match(fold(said)) is not None and not _DATE.search(said)
 

@@ -59,7 +59,7 @@ _SHORTEST_TAIL: Final = 4
 # The mean number of words of a table that are searched for a word.
 _IN_BUCKET: Final = 12
 # Raised whenever `_Compiled` or what it holds changes.
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 _DOUBLED: Final = re.compile(r"([bdfgklmnprt])\1$")
 
 
@@ -68,23 +68,6 @@ class Meaning(msgspec.Struct, frozen=True):
 
     words: tuple[str, ...]
     codes: str
-
-
-def sought(codes: str) -> dict[str, float]:
-    """The codes that answer a question for `codes`, with their worth as a share of the word's.
-
-    A class is answered by itself and by its members, a member by its class. The more concepts a
-    word has, the less each of them is worth.
-    """
-    share = len(codes) ** -0.5 if codes else 0.0
-    worth: dict[str, float] = {}
-    for code in codes:
-        name, members = chr(ord(code) & ~1), chr(ord(code) | 1)
-        if code == members:
-            worth[name] = max(worth.get(name, 0.0), share * _TO_CLASS)
-        else:
-            worth[name] = worth[members] = share
-    return worth
 
 
 class _Table(msgspec.Struct, frozen=True, array_like=True):
@@ -125,6 +108,7 @@ class _Compiled(msgspec.Struct, frozen=True, array_like=True):
 
     names: bytes
     fields: tuple[tuple[int, str], ...]
+    members: frozenset[str]
     tables: dict[str, _Table]
     classes: _Table
     phrases: _Table
@@ -175,6 +159,25 @@ class Thesaurus:
         codes = {code for meaning in self.meanings(word) for code in meaning.codes}
         others = {code for meaning in self.meanings(other) for code in meaning.codes}
         return any(not ord(code) & 1 for code in codes & others)
+
+    def sought(self, codes: str) -> dict[str, float]:
+        """The codes that answer a question for `codes`, with their worth as a share of the word's.
+
+        A class is answered by itself and by its members, a member by its class. The more concepts
+        a word has, the less each of them is worth.
+        """
+        share = len(codes) ** -0.5 if codes else 0.0
+        worth: dict[str, float] = {}
+        for code in codes:
+            name, members = chr(ord(code) & ~1), chr(ord(code) | 1)
+            if code == members:
+                worth[name] = max(worth.get(name, 0.0), share * _TO_CLASS)
+                continue
+            worth[name] = share
+            # Few concepts have members, and each code is looked up in every index.
+            if members in self._compiled.members:
+                worth[members] = share
+        return worth
 
     def codes_of(self, text: str) -> str:
         """The codes of all concepts in a text, each once: what the index holds of it."""
@@ -294,14 +297,17 @@ def _compile(contents: Mapping[str, bytes]) -> _Compiled:
     tables: dict[str, _Table] = {}
     classes: dict[str, str] = {}
     links: Counter[tuple[str, str]] = Counter()
+    members: set[str] = set()
     # One language at a time, as dictionaries take ten times the room of tables.
     for language in _LANGUAGES:
         words = _words_of(lines, language, phrases)
         links.update({link for codes in words.values() for link in _links(codes)})
+        members.update(code for codes in words.values() for code in codes if ord(code) & 1)
         tables[language] = _table(words)
-    for (concept, members), count in links.items():
+    for (concept, of_class), count in links.items():
         if count >= _LINKING:
-            classes[concept] = classes.get(concept, "") + members
+            classes[concept] = classes.get(concept, "") + of_class
+    members.update(code for codes in phrases.values() for code in codes if ord(code) & 1)
     seconds: dict[str, dict[str, None]] = {}
     for phrase in phrases:
         first, second, *_ = phrase.split(" ")
@@ -309,6 +315,7 @@ def _compile(contents: Mapping[str, bytes]) -> _Compiled:
     return _Compiled(
         names="\n".join(line.partition("|")[0].strip() for line in lines).encode(),
         fields=tuple(fields),
+        members=frozenset(members),
         tables=tables,
         classes=_table(classes),
         phrases=_table(phrases),

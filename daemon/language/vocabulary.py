@@ -36,6 +36,7 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         relations: expressions before a name, by type of the named entity and relation.
         about: cues for the category of a statement, by category.
         dates: the words of dates; `date_tokens.py` says what each key is.
+        same: wordings and the usual one for each; see `paraphrases`.
     """
 
     spaced: bool = True
@@ -46,6 +47,7 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     relations: dict[str, dict[str, str]] = {}
     about: dict[str, list[str]] = {}
     dates: dict[str, str] = {}
+    same: list[str] = []
 
 
 @cache
@@ -131,6 +133,12 @@ def not_topics() -> frozenset[str]:
 def pairs(name: str) -> frozenset[frozenset[str]]:
     """The pairs in a set of words such as "open/closed"."""
     return frozenset(frozenset(pair.split("/")) for pair in words(name))
+
+
+@cache
+def pairs_in_order(name: str) -> Mapping[str, str]:
+    """The words of a set such as "two/2", each with what stands behind it."""
+    return dict(pair.split("/") for pair in sorted(words(name)))
 
 
 @cache

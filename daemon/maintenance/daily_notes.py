@@ -31,6 +31,7 @@ from ..memory import checks
 from ..memory.records import DEFAULT_CATEGORY, EXTRACTED, NOTE, Memory
 from ..memory.similarity import exact_key
 from ..runtime import atomic
+from ..runtime.os_errors import reason_of
 from ..schemas.upkeep import Ingested, NoteReport, TakenIn
 from ..store import meta, similar
 from ..store.agent_store import AgentStore
@@ -114,7 +115,7 @@ def read_notes(
         except FileNotFoundError:
             continue
         except OSError as error:
-            yield Unread(folder.path.name, _reason(error))
+            yield Unread(folder.path.name, reason_of(error))
             continue
         for name in names:
             day = _day_of(name)
@@ -145,14 +146,10 @@ def _read_note(folder: Folder, name: str, day: date, max_kb: int) -> NoteResult:
     except UnicodeDecodeError:
         return Unread(name, "it is not UTF-8 text")
     except OSError as error:
-        return Unread(name, _reason(error))
+        return Unread(name, reason_of(error))
     if "\0" in text:
         return Unread(name, "it is not text")
     return DailyNote(f"{folder.label}/{name}", name, day, text, hashlib.sha256(content).hexdigest())
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or "it cannot be read").lower()
 
 
 _KEY: Final = "note/"

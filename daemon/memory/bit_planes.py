@@ -1,23 +1,31 @@
 """Bits of many items, searched by Hamming distance.
 
-Of each bit there is one number with a bit for each item, so that one operation on such numbers
-works on all items at once: 100,000 items of 256 bits are compared in milliseconds, without a
-package.
+The items are compared by every third bit first, then the nearest by all. Of each third bit there
+is one number with a bit for each item, so that one operation on such numbers works on all items at
+once: 100,000 items of 256 bits are searched in a millisecond, without a package.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from heapq import nsmallest
 from typing import Final
 
 import msgspec
 
+# One of so many bits has a plane.
+_STEP: Final = 3
+# The items that are compared by all bits, at least, and for each that is sought.
+_COMPARED: Final = 256
+_COMPARED_FOR_EACH: Final = 5
 # The items whose bits are turned at once, as one text.
 _TURNED: Final = 8_192
 _BYTE: Final = 8
 # A search in C: most bytes of a mask are empty.
 _NOT_EMPTY: Final = re.compile(rb"[^\0]")
+# The bits that each byte has.
+_BITS: Final = [[bit for bit in range(_BYTE) if byte >> bit & 1] for byte in range(256)]
 
 
 class BitPlanes(msgspec.Struct, frozen=True, gc=False):
@@ -25,25 +33,32 @@ class BitPlanes(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         size: the number of places.
-        planes: for each bit, the first first, its values by place.
+        width: the number of bits of each item.
+        planes: for every third bit, the first first, its values by place.
+        rows: all bits of the items by place, each in as many bytes.
         there: which places have an item.
     """
 
     size: int
+    width: int
     planes: tuple[int, ...]
+    rows: bytes
     there: int
 
     @classmethod
     def of(cls, numbers: Sequence[int], width: int) -> BitPlanes:
         """The items of some numbers with `width` bits each."""
-        planes = [0] * width
+        bits = range(0, width, _STEP)
+        planes = [0] * len(bits)
         for first in range(0, len(numbers), _TURNED):
             part = numbers[first : first + _TURNED]
             # The last item is written first, as the highest bit of each plane.
             text = "".join([format(number, f"0{width}b") for number in reversed(part)])
-            for bit in range(width):
-                planes[bit] |= int(text[bit::width], 2) << first
-        return cls(len(numbers), tuple(planes), (1 << len(numbers)) - 1)
+            for at, bit in enumerate(bits):
+                planes[at] |= int(text[bit::width], 2) << first
+        length = _bytes_of(width)
+        rows = b"".join([number.to_bytes(length, "big") for number in numbers])
+        return cls(len(numbers), width, tuple(planes), rows, (1 << len(numbers)) - 1)
 
     @property
     def count(self) -> int:
@@ -55,21 +70,37 @@ class BitPlanes(msgspec.Struct, frozen=True, gc=False):
         size = self.size
         pairs = zip(self.planes, other.planes, strict=True)
         planes = tuple(mine | its << size for mine, its in pairs)
-        return BitPlanes(size + other.size, planes, self.there | other.there << size)
+        there = self.there | other.there << size
+        return BitPlanes(size + other.size, self.width, planes, self.rows + other.rows, there)
 
     def without(self, places: Iterable[int]) -> BitPlanes:
         """The same without the items at some places, which are not used again."""
         gone = 0
         for place in places:
             gone |= 1 << place
-        return BitPlanes(self.size, self.planes, self.there & ~gone)
+        return msgspec.structs.replace(self, there=self.there & ~gone)
 
     def nearest(self, number: int, limit: int) -> list[int]:
-        """The places of the `limit` items whose bits differ least from those of `number`."""
-        everywhere, width = (1 << self.size) - 1, len(self.planes)
+        """The places of `limit` items whose bits differ little from those of `number`.
+
+        The nearest first. They are those that differ least, unless many differ as little in every
+        third bit.
+        """
+        length, rows = _bytes_of(self.width), self.rows
+
+        def distance(place: int) -> int:
+            row = rows[length * place : length * (place + 1)]
+            return (int.from_bytes(row, "big") ^ number).bit_count()
+
+        compared = self._nearest_by_planes(number, max(_COMPARED, _COMPARED_FOR_EACH * limit))
+        return nsmallest(limit, compared, key=distance)
+
+    def _nearest_by_planes(self, number: int, limit: int) -> list[int]:
+        everywhere = (1 << self.size) - 1
+        bits = format(number, f"0{self.width}b")[::_STEP]
         differences = [
             plane ^ everywhere if bit == "1" else plane
-            for plane, bit in zip(self.planes, format(number, f"0{width}b"), strict=True)
+            for plane, bit in zip(self.planes, bits, strict=True)
         ]
         near, tied = 0, self.there
         for digits in reversed(_added(differences)):
@@ -82,6 +113,10 @@ class BitPlanes(msgspec.Struct, frozen=True, gc=False):
                 tied = larger
         places = _places(near, limit)
         return places + _places(tied, limit - len(places))
+
+
+def _bytes_of(width: int) -> int:
+    return (width + _BYTE - 1) // _BYTE
 
 
 def _added(planes: list[int]) -> list[int]:
@@ -113,6 +148,6 @@ def _places(mask: int, limit: int) -> list[int]:
     for found in _NOT_EMPTY.finditer(data):
         if len(places) >= limit:
             break
-        first, byte = _BYTE * found.start(), found[0][0]
-        places += [first + bit for bit in range(_BYTE) if byte >> bit & 1]
+        first = _BYTE * found.start()
+        places += [first + bit for bit in _BITS[found[0][0]]]
     return places[:limit]

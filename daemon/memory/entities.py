@@ -2,7 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Any, Final, Literal, TypeAlias, get_args
+
 import msgspec
+
+from ..errors import InvalidInput
+
+EntityType: TypeAlias = Literal[
+    "person", "project", "technology", "place", "organization", "concept"
+]
+ENTITY_TYPES: Final[tuple[str, ...]] = get_args(EntityType)
+# Of what has none, or another one.
+UNKNOWN_TYPE: Final = "concept"
+
+
+def check_types(entities: Any, *, field: str) -> None:
+    """Check the types of the `data.entities` of a memory, as far as they are given.
+
+    Raises:
+        InvalidInput: a type is none of `ENTITY_TYPES`.
+    """
+    for at, entity in enumerate(entities if isinstance(entities, list) else ()):
+        kind = entity.get("type") if isinstance(entity, dict) else None
+        if kind and str(kind).lower() not in ENTITY_TYPES:
+            place = f"{field}[{at}].type"
+            known = ", ".join(sorted(ENTITY_TYPES))
+            raise InvalidInput(f"'{place}': expected one of {known} (got '{kind}')", field=place)
 
 
 class Relation(msgspec.Struct, frozen=True):
@@ -27,7 +52,7 @@ class Entity(msgspec.Struct, frozen=True, rename="camel"):
     Attributes:
         key: the normalized name, by which it is compared.
         name: as first written.
-        type: the first given type; `concept` by default.
+        type: the first given one of `ENTITY_TYPES`; `concept` by default.
         aliases: its other names, and other spellings of the name.
         mention_count: the number of memories that name it.
         first_seen, last_seen: when the oldest and the newest of them were made.
@@ -50,4 +75,5 @@ class Entity(msgspec.Struct, frozen=True, rename="camel"):
         """What is known of it, in one line."""
         aliases = f", also {', '.join(self.aliases)}" if self.aliases else ""
         related = "; ".join(f"{relation.relation} {relation.target}" for relation in self.relations)
-        return f"{self.name} ({self.type}{aliases})" + (f": {related}" if related else "")
+        summary = f"{self.name} ({self.type}{aliases})" + (f": {related}" if related else "")
+        return " ".join(summary.split())

@@ -75,6 +75,16 @@ def merge(metadata: Metadata, other: Metadata) -> Metadata:
     )
 
 
+def within(metadata: Metadata, text: str) -> Metadata:
+    """The references that stand in `text`, at most 16 of each kind: others are invented."""
+    return Metadata(
+        *(
+            _first((value for value in map(str.strip, values) if value and value in text), 16)
+            for values in (metadata.urls, metadata.commands, metadata.paths)
+        )
+    )
+
+
 def _first(values: Iterable[str], number: int) -> tuple[str, ...]:
     first: dict[str, None] = {}
     for value in values:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import msgspec
@@ -37,9 +40,12 @@ INFERRED: Final = "inferred"
 OBSERVED: Final = "observed"
 EXTRACTED: Final = "auto-extraction"
 CONSOLIDATED: Final = "consolidation"
-# The kinds of sources that are neither a person nor the agent itself, which a name may follow:
-# `web`, `web:https://…`, `tool:grep`. Their texts are quoted until somebody has reviewed them.
-OUTSIDE_KINDS: Final = ("web", "tool", "file", "mail", "agent")
+# The first words of sources that are neither a person nor the agent itself: `web`, `tool:grep`,
+# `https://…`, `Email from …`. Their texts are quoted until somebody has reviewed them.
+_OUTSIDE: Final = re.compile(
+    r"\s*(?:web|https?|ur[il]|(?:web)?(?:page|site|search)|browser|feed|rss|tools?|mcp|agents?"
+    r"|files?|documents?|docs?|pdf|e?mails?)(?![a-z])"
+)
 # The keys of `data` of automatic memories: the entities, and the daily note of origin.
 ENTITIES: Final = "entities"
 NOTE: Final = "note"
@@ -112,9 +118,10 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return is_outside(self.source)
 
 
+@lru_cache(maxsize=1_024)
 def is_outside(source: str) -> bool:
     """Whether a text with this source came from outside, so that nobody's word stands for it."""
-    return source.partition(":")[0] in OUTSIDE_KINDS
+    return _OUTSIDE.match(unicodedata.normalize("NFKC", source).casefold()) is not None
 
 
 def outranks(memory: Memory, other: Memory) -> bool:

@@ -10,12 +10,13 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from ..errors import InvalidInput
+from ..language.names import is_given_name
 from ..language.secrets import clear_turns
-from ..language.speech import utterances, without_recalled
+from ..language.speech import role_of, utterances, without_recalled
 from ..memory import checks
 from ..memory.messages import known_turns
 from ..memory.metadata import extract
-from ..memory.records import OBSERVED, USER_STATED, Memory
+from ..memory.records import OBSERVED, USER_STATED, Memory, is_outside
 from ..memory.scoring import default_importance
 from ..schemas.conversations import (
     ObserveBody,
@@ -40,9 +41,7 @@ _ROLE_CHARS: Final = 32
 _MOST_TURNS: Final = 500
 _MOST_TOOLS: Final = 64
 _EVENT: Final = "turn"
-# Names of the roles in other tools.
-_ROLES: Final = {"human": "user", "ai": "assistant", "agent": "assistant", "bot": "assistant"}
-_UNSAID: Final = frozenset({"system", "developer", "tool", "function"})
+_UNSAID: Final = frozenset({"system", "tool"})
 _SPOKEN: Final = frozenset({"text", "input_text", "output_text"})
 
 
@@ -282,11 +281,17 @@ def _turn(scope: Scope, turn: TurnBody, user: str, at: str) -> IncomingTurn:
         raise InvalidInput("give each turn a 'text' or a 'content'", field=f"{at}.text")
     text = turn.content if turn.text is UNSET else turn.text
     assert isinstance(text, str)
-    role = checks.check_short(turn.role, f"{at}.role", _ROLE_CHARS).lower()
-    if not role:
+    given = checks.check_short(turn.role, f"{at}.role", _ROLE_CHARS)
+    if not given:
         raise InvalidInput("give each turn a 'role'", field=f"{at}.role")
-    role = _ROLES.get(role, role)
+    role: str = role_of(given)
     actor = checks.check_short(turn.actor, f"{at}.actor", _NAME_CHARS)
+    if role == "person":
+        # A word that is no role may be a speaker's name; else no person is known to have said it.
+        actor = actor or (given if is_given_name(given) else "")
+        role = "user" if actor and not is_outside(given) else "tool"
+    elif role == "agent":
+        role = "assistant"
     text = checks.check_text(text, scope.settings.limits.max_text_bytes, field=f"{at}.text")
     text = without_recalled(text)
     if not actor and role == "user":

@@ -15,6 +15,7 @@ from ..memory.vectors import cosine
 from ..schemas.encoder import EncoderTrial, EncoderView, EncodingEstimate, NearTexts
 from ..store.selecting import Filters, newest
 from ..store.tree_rows import totals
+from ..vectors.agent_vectors import background_seconds
 from .operation import Operation
 from .scope import Scope
 
@@ -73,7 +74,7 @@ def _estimate(encoder: Encoder, memories: int) -> EncodingEstimate | None:
         round(seconds * _ESTIMATED, 1),
         round(measured.tokens_in / measured.texts * _ESTIMATED),
         None if measured.dollars is None else measured.dollars / measured.texts * _ESTIMATED,
-        round(seconds * memories, 1),
+        round(background_seconds(memories, seconds), 4),
     )
 
 

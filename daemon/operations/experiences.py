@@ -11,7 +11,8 @@ from ..language.secrets import secrets_in
 from ..memory import checks
 from ..memory.experiences import FADED, Experience, confidence, overlap
 from ..memory.scoring import DAY
-from ..recall.recall import Hit, Request, recall
+from ..recall.answer import Hit
+from ..recall.recall import Request, recall
 from ..recall.sources import EXPERIENCES
 from ..schemas import experiences as schemas
 from ..schemas.conversations import ExperiencesObserved, Talk

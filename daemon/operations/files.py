@@ -15,7 +15,8 @@ from msgspec import UNSET, UnsetType
 from ..errors import Forbidden, InvalidInput, NotFound
 from ..files import walker
 from ..memory.indexed_files import IndexState
-from ..recall.recall import Hit, Request
+from ..recall.answer import Hit
+from ..recall.recall import Request
 from ..recall.sources import CHUNKS
 from ..schemas import files as schemas
 from ..store import chunk_tables, conversations, watched

@@ -16,12 +16,15 @@ from ..language.distilling import without
 from ..language.secrets import secrets_of
 from ..memory import checks
 from ..memory.checks import parse_expiry
+from ..memory.entities import check_types
 from ..memory.metadata import extract, merge
 from ..memory.records import (
     DEFAULT_CATEGORY,
     DEFAULT_EVENT,
+    ENTITIES,
     TYPES,
     EventType,
+    Json,
     Memory,
     Metadata,
 )
@@ -307,11 +310,19 @@ _SHORT: Final = {
     "group": 200,
     "event": 64,
 }
+
+
+def _data(data: Json, field: str) -> Json:
+    if isinstance(data, dict):
+        check_types(data.get(ENTITIES), field=f"{field}.{ENTITIES}")
+    return checks.check_data(data, field=field)
+
+
 _CHECKS: Final[Mapping[str, Callable[..., Any]]] = {
     "type": lambda given, field: TYPES[given],  # noqa: ARG005 - called like the checks
     "tags": checks.check_tags,
     "metadata": checks.check_metadata,
-    "data": checks.check_data,
+    "data": _data,
     "created_at": checks.check_time,
 }
 
@@ -341,7 +352,9 @@ def remembered(scope: Scope, new: NewMemory, at: str = "") -> Memory:
         is_turn = fields.get("position") is not None
         source = fields.get("source", "")
         fields["standing"] = not is_turn and is_standing_statement(fields["text"], source)
-    return Memory(id=secrets.token_hex(8), updated_at=scope.now, writer=scope.peer.name, **fields)
+    return _trusted(
+        Memory(id=secrets.token_hex(8), updated_at=scope.now, writer=scope.peer.name, **fields), at
+    )
 
 
 def changed(scope: Scope, old: Memory, changes: MemoryChanges) -> Memory:
@@ -368,7 +381,19 @@ def changed(scope: Scope, old: Memory, changes: MemoryChanges) -> Memory:
     if "standing" not in fields and old.standing == is_standing_statement(old.text, old.source):
         text, source = fields.get("text", old.text), fields.get("source", old.source)
         fields["standing"] = old.position is None and is_standing_statement(text, source)
-    return msgspec.structs.replace(old, **fields, updated_at=scope.now)
+    return _trusted(msgspec.structs.replace(old, **fields, updated_at=scope.now), "")
+
+
+def _trusted(memory: Memory, at: str) -> Memory:
+    """The memory, unless it came from outside and is to hold always."""
+    for name in ("standing", "pinned") if memory.is_outside else ():
+        if getattr(memory, name):
+            raise InvalidInput(
+                f"what came from outside ('{memory.source}') cannot be {name}",
+                field=f"{at}{name}",
+                hint="`thermocline review ID --keep` makes it your own word first",
+            )
+    return memory
 
 
 def _checked(scope: Scope, new: NewMemory, at: str) -> dict[str, Any]:

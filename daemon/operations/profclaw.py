@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ..recall.recall import Hit
+from ..recall.answer import Hit
+from ..recall.context_reading import quoted
 from ..recall.sources import CHUNKS, MEMORIES
 from ..schemas import profclaw as schemas
 from ..schemas.files import LinesQuery
@@ -42,7 +43,8 @@ def _chunk(hit: Hit) -> schemas.ProfChunk:
         return view_of(schemas.ProfChunk, found_chunk(hit))
     memory = hit.memory
     path = f"{PATH}{memory.group}" if memory.group else _MEMORY + memory.id
-    return schemas.ProfChunk(memory.id, path, 1, 1, memory.text, round(hit.relevance, 3))
+    text, score = quoted(memory, memory.text), round(hit.relevance, 3)
+    return schemas.ProfChunk(memory.id, path, 1, 1, text, score)
 
 
 async def get(scope: Scope, arguments: schemas.ProfGet) -> schemas.ProfLines:
@@ -50,7 +52,7 @@ async def get(scope: Scope, arguments: schemas.ProfGet) -> schemas.ProfLines:
     if arguments.path.startswith(_MEMORY):
         memory = await memories.get(scope, arguments.path.removeprefix(_MEMORY))
         return schemas.ProfLines(
-            path=arguments.path, from_line=1, to_line=1, lines=1, text=memory.text
+            path=arguments.path, from_line=1, to_line=1, lines=1, text=quoted(memory, memory.text)
         )
     read = await files.get(
         scope, LinesQuery(path=arguments.path, from_line=arguments.first, lines=arguments.lines)

@@ -21,8 +21,9 @@ from ..memory.indexed_files import IndexedChunk
 from ..memory.records import Memory, Pair, is_outside
 from ..memory.sessions import Session
 from ..memory.tree_nodes import is_within, trace_of
+from ..recall.answer import Answer, Hit
 from ..recall.ranking import PUBLISHED
-from ..recall.recall import UNSURE_LIMIT, Answer, Hit, Request
+from ..recall.recall import UNSURE_LIMIT, Request
 from ..recall.sources import CHUNKS, MEMORIES
 from ..recall.tree_search import described
 from ..schemas import recall as schemas
@@ -196,6 +197,8 @@ def _add_fields(result: schemas.RecallResult, item: Any) -> None:
         case Experience():
             result.created_at, updated_at = item.created_at, item.last_used_at
         case _:
+            # Names and relations are words of texts, whoever wrote those.
+            result.quoted_from = f"memories that name {item.name}"
             result.created_at, updated_at = item.first_seen, item.last_seen
     if updated_at != result.created_at:
         result.updated_at = updated_at

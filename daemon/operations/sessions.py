@@ -16,7 +16,8 @@ from ..errors import Conflict, InvalidInput, NotFound
 from ..language.secrets import clear
 from ..memory import checks
 from ..memory.sessions import AnswerUsed, Fate, Session, SessionStatus, Used, Via
-from ..recall.recall import Answer, Request, recall
+from ..recall.answer import Answer
+from ..recall.recall import Request, recall
 from ..recall.sources import CHUNKS, MEMORIES, file_of, versions
 from ..schemas import sessions as schemas
 from ..store import sessions

@@ -7,14 +7,14 @@ between the two.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
 
 from ..errors import NotFound
 from ..language.secrets import secrets_of
-from ..recall.context_items import age_of
+from ..recall.context_items import age_of, plain
 from ..schemas import tools as schemas
 from ..schemas.common import Json, convert
 from ..schemas.memory import NewMemory
@@ -135,8 +135,19 @@ async def call_tool(
         scope = msgspec.structs.replace(scope, reads=False)
     arguments = {key: value for key, value in (body or {}).items() if value is not None}
     answer = await _RUN[preset][name](scope, convert(arguments, tool.takes, strict=False))
-    encoded: dict[str, Json] = msgspec.to_builtins(answer)
+    encoded: dict[str, Json] = _visible(msgspec.to_builtins(answer))
     return encoded
+
+
+def _visible(answer: Any) -> Any:
+    """An answer without characters that a model reads and nobody sees."""
+    if isinstance(answer, str):
+        return plain(answer)
+    if isinstance(answer, list):
+        return [_visible(item) for item in answer]
+    if isinstance(answer, dict):
+        return {name: _visible(item) for name, item in answer.items()}
+    return answer
 
 
 def _named(name: str, preset: Preset | None) -> tuple[Preset, Tool]:

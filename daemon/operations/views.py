@@ -14,7 +14,7 @@ from ..errors import InvalidInput
 from ..memory import checks
 from ..memory.records import Memory
 from ..memory.scoring import score_of, tier_of
-from ..recall.recall import Hit
+from ..recall.answer import Hit
 from ..schemas.memory import MemoryView
 from ..schemas.recall import Explanation, HitView
 from .scope import Scope

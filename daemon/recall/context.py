@@ -25,9 +25,9 @@ from ..memory.messages import estimated_tokens
 from ..store import agent_entries, entities, hot_rows, tree_rows
 from ..store.agent_entries import OwnEntry
 from ..store.selecting import Filters
+from .answer import Hit
 from .context_items import LEAST_TOKENS, BlockItem, FilledSection, fill, shares
 from .context_reading import MOST_MEMORIES, BlockReading, BlockRequest
-from .recall import Hit
 from .sources import CHUNKS, EXPERIENCES, MEMORIES
 from .tree_search import described
 
@@ -290,7 +290,8 @@ def entity_text(entity: Entity, mark: str = "") -> str:
     related = ", ".join(
         f"{relation.relation} {relation.target}" for relation in entity.relations[:_RELATIONS]
     )
-    return f"{mark}{entity.name}{mark} ({entity.type}{f': {related}' if related else ''})"
+    name = f"{mark}{entity.name}{mark} ({entity.type}{f': {related}' if related else ''})"
+    return " ".join(name.split())
 
 
 def _chunks(reading: BlockReading) -> Iterable[BlockItem]:

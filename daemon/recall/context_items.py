@@ -33,9 +33,16 @@ _IDLE: Final = re.compile(
 _BREAKS: Final = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029]")
 # The beginning of a further line: such a line is no item, and no heading.
 _FURTHER: Final = "\n  | "
-_ANGLES: Final = "<＜﹤‹〈\u2329⟨❬❮ᐸ˂⦑⧼"
+_ANGLES: Final = "<＜﹤‹〈\u2329⟨❬❮ᐸ˂⦑⧼≺⪡⋖"
 _TAG: Final = re.compile(r"<(?=[A-Za-z/!?])")
-_OPENING: Final = re.compile(f"[{_ANGLES}]")
+# Double marks are quotation marks, unless they close something.
+_OPENING: Final = re.compile(rf"[{_ANGLES}]|[«≪⟪《](?=\s*[/⁄∕／\\])")
+# Letters of other scripts that look like those of our names.
+_ALIKE: Final = str.maketrans(
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u04bb\u0501\u04cf\u051b\u0433\u0442"
+    "\u043a\u043c\u03b1\u03bf\u03c1\u03c5\u03b9\u03c4\u03ba\u03bd\u03b5\ua7af\u057d\u0578\u03f2\u0251\u0261",
+    "aeopcyxijshdlqrtkmaopuitkvequncag",
+)
 # What may stand between the mark and the name of an element that is not to be seen as one.
 _BETWEEN: Final = re.compile(r"[\s/⁄∕\\]+")
 _NAMES: Final = (
@@ -71,8 +78,9 @@ def attribute(text: str, chars: int) -> str:
 
 
 def _escaped(mark: re.Match[str]) -> str:
-    after = unicodedata.normalize("NFKC", mark.string[mark.end() : mark.end() + _LOOKED_AT])
-    name = _BETWEEN.sub("", after)[:_LONGEST_NAME].casefold()
+    after = unicodedata.normalize("NFKD", mark.string[mark.end() : mark.end() + _LOOKED_AT])
+    letters = _BETWEEN.sub("", after.casefold()).translate(_ALIKE)
+    name = "".join(char for char in letters if not unicodedata.combining(char))[:_LONGEST_NAME]
     return "&lt;" if name.startswith(_NAMES) else mark[0]
 
 

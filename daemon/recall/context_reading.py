@@ -16,14 +16,16 @@ from msgspec.structs import replace
 
 from ..config.settings import Rules
 from ..language.sentences import sentences
-from ..memory.records import DEFAULT_CATEGORY, Memory, is_outside
+from ..memory.checks import SOURCE_CHARS
+from ..memory.records import DEFAULT_CATEGORY, Memory
 from ..memory.scoring import HOT, score_of
 from ..memory.vectors import Nearness
 from ..store.connection import derived
 from ..store.memory_rows import SELECT, fetch, from_row
 from ..store.selecting import Filters, at_rows, teach_score, where
-from .context_items import BlockItem
-from .recall import Answer, Hit, Request, recall
+from .answer import Answer, Hit
+from .context_items import BlockItem, attribute, escaped
+from .recall import Request, recall
 from .sources import MEMORIES
 
 T = TypeVar("T")
@@ -54,6 +56,13 @@ _BY_SCORE: Final = {
     ),
     "archived_at IS NOT NULL": "created_at DESC, row DESC",
 }
+
+
+def quoted(memory: Memory, line: str) -> str:
+    """A line about a memory; quoted with its source if that came from outside."""
+    if not memory.is_outside:
+        return line
+    return f'<quote from="{attribute(memory.source, SOURCE_CHARS)}">{escaped(line)}</quote>'
 
 
 class BlockRequest(msgspec.Struct, frozen=True):
@@ -224,7 +233,8 @@ class BlockReading:
         request = self.request
         if not self._sees_memories:
             return ()
-        condition, arguments = where(replace(request.filters, standing=True), request.now)
+        wanted = replace(request.filters, standing=True, outside=False)
+        condition, arguments = where(wanted, request.now)
         rows = self.db.execute(
             f"{SELECT} WHERE {condition} AND superseded_by IS NULL"
             " ORDER BY pinned DESC, importance DESC, created_at DESC LIMIT ?",
@@ -234,14 +244,8 @@ class BlockReading:
         hot = [
             memory
             for memory in self.by_score[: 2 * _ALWAYS]
-            if memory.id not in standing
-            and (
-                memory.pinned
-                or (
-                    not is_outside(memory.source)
-                    and score_of(memory, request.now, request.rules.scoring) >= HOT
-                )
-            )
+            if not (memory.id in standing or memory.is_outside)
+            and (memory.pinned or score_of(memory, request.now, request.rules.scoring) >= HOT)
         ]
         pinned = sum(memory.pinned for memory in hot)
         return [*standing.values(), *hot[: max(_HOT, pinned)]]
@@ -256,7 +260,7 @@ class BlockReading:
             replaces, replaces_quoted = replaced.get(memory.id, ("", False))
             item = BlockItem(
                 f"(superseded) {text}" if memory.superseded_by is not None else text,
-                memory.actor or memory.source or category,
+                memory.source if memory.is_outside else memory.actor or memory.source or category,
                 memory.created_at,
                 memory.id,
                 quoted=self._is_quoted(memory.actor, memory.source),

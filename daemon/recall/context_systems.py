@@ -1,7 +1,7 @@
 """Writes a context block as TinyClaw, Tiny Claw, ScalyClaw or EvoClaw does, within a budget.
 
-Their closing mark is escaped in texts, further lines of a memory are marked as such, and what does
-not fit is left out.
+Their closing mark is escaped in texts, further lines of a memory are marked as such, what came from
+outside is quoted as in our block, and what does not fit is left out.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from msgspec.structs import replace
 from ..memory import hot, markdown
 from ..memory import tree as trees
 from ..memory.agent_files import EpisodeLine, Reflection, Skill
+from ..memory.entities import Entity
 from ..memory.messages import estimated_tokens
 from ..memory.records import Memory
 from ..schemas.recall import Preset
 from ..store import agent_entries, entities, hot_rows, key_values, selecting, tree_rows
+from .answer import Hit
 from .context import entity_text, knowledge
-from .context_items import BlockItem, continued, fill, plain, shares
-from .context_reading import BlockReading
-from .recall import Hit, Request, recall
+from .context_items import BlockItem, continued, escaped, fill, plain, shares
+from .context_reading import BlockReading, quoted
+from .recall import Request, recall
 from .tree_search import described
 
 _MARK: Final = "[/MEMORY]"
@@ -61,8 +63,14 @@ def block_of(name: str, reading: BlockReading) -> str:
     texts: list[str] = []
     for at, (heading, items) in enumerate(parts):
         if fitting := fill(heading, items, rooms[str(at)], _cost).items:
-            texts.append(heading + "\n".join(plain(item.whole) for item in fitting))
+            lines = (plain(item.whole) for item in fitting)
+            texts.append(heading + "\n".join(map(_closed, lines)))
     return f"{system.before}{_BETWEEN.join(texts)}{system.after}" if texts else ""
+
+
+def _closed(line: str) -> str:
+    """The line, whose quote may have been cut."""
+    return line + "</quote>" if "<quote" in line and "</quote>" not in line else line
 
 
 def _cost(item: BlockItem) -> int:
@@ -113,7 +121,7 @@ def _tinyclaw_episodes(db: sqlite3.Connection, message: str) -> list[str]:
         assert isinstance(episode, EpisodeLine)
         text = f"{episode.summary} {' '.join(episode.tags)}".lower()
         score = sum(word in text for word in words)
-        scored.append((score, f"- [{episode.outcome}] {episode.text}"))
+        scored.append((score, f"- <quote>[{episode.outcome}] {escaped(episode.text)}</quote>"))
     return _best(scored, _TINYCLAW_EPISODES)
 
 
@@ -146,7 +154,9 @@ def _tiny_claw(reading: BlockReading) -> Iterable[Part]:
     newest = selecting.newest(db, wanted, limit=_IMPORTANT, now=reading.request.now)
     pairs, _ = key_values.page(db, "", _FACTS, 0)
     hits = _hits(reading, "tinyclaw", _RELEVANT, "memory", "pair")
-    important = (f"{_LABELS.get(memory.event, '📌 Note')}: {memory.text}" for memory in newest)
+    important = (
+        f"{_LABELS.get(item.event, '📌 Note')}: {quoted(item, item.text)}" for item in newest
+    )
     return (
         _part("Relevant Memories", map(_tiny_claw_line, hits)),
         _part("Important Context", important),
@@ -158,7 +168,7 @@ def _tiny_claw_line(hit: Hit) -> str:
     if not isinstance(hit.item, Memory):
         return f"🔑 {hit.text}"
     outcome = f" → {hit.memory.outcome}" if hit.memory.outcome else ""
-    return f"📝 {hit.memory.text}{outcome}"
+    return f"📝 {quoted(hit.memory, hit.memory.text + outcome)}"
 
 
 def _hits(reading: BlockReading, preset: Preset, limit: int, *sources: str) -> Sequence[Hit]:
@@ -194,13 +204,19 @@ def _scalyclaw(reading: BlockReading) -> Iterable[Part]:
     yield _part("Relevant Memories", (_scalyclaw_line(hit.memory) for hit in hits))
     ids = [hit.id for hit in hits]
     known = entities.known(reading.db, query, ids, _SCALYCLAW_ENTITIES, now)
-    yield _part("Known Entities", (f"- {entity_text(entity, '**')}" for entity in known))
+    yield _part("Known Entities", (_scalyclaw_entity(reading.db, entity) for entity in known))
+
+
+def _scalyclaw_entity(db: sqlite3.Connection, entity: Entity) -> str:
+    text = entity_text(entity, "**")
+    return f"- <quote>{escaped(text)}</quote>" if entities.from_outside(db, entity) else f"- {text}"
 
 
 def _scalyclaw_line(memory: Memory) -> str:
     importance = max(1, min(10, round(memory.importance * 10)))
     subject = memory.subject or memory.category
-    return f"- [{memory.type}] **{subject}** (importance: {importance}): {memory.text}"
+    line = f"[{memory.type}] **{subject}** (importance: {importance}): {memory.text}"
+    return f"- {quoted(memory, line)}"
 
 
 _EVOCLAW_BYTES: Final = 3_072
@@ -214,11 +230,11 @@ def _evoclaw(reading: BlockReading) -> Iterable[Part]:
         yield "", [BlockItem(body, rest="`thermocline hot`")]
     if nodes := described(db):
         tree = trees.show(nodes, *tree_rows.totals(db), request.rules.tree)
-        yield "", [BlockItem(tree, rest="`thermocline tree`")]
+        yield "", [BlockItem(f"<quote>{escaped(tree)}</quote>", rest="`thermocline tree`")]
     lines: list[str] = []
     room = _EVOCLAW_BYTES
     for memory in reading.memories:
-        line = f"- [{memory.category}] {memory.text}"
+        line = f"- {quoted(memory, f'[{memory.category}] {memory.text}')}"
         size = len(line.encode()) + 1
         if size <= room:
             lines.append(line)

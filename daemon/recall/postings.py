@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -109,14 +110,22 @@ class _Index:
         self.texts, self.terms = counts
         self.most = max(_ALWAYS_RARE, int(self.texts * common_share))
 
-    def keys(self, expression: str, limit: int, *, latest: bool = False) -> list[int]:
-        """At most `limit` keys that match; with `latest` the newest."""
+    @cached_property
+    def _newest(self) -> int:
+        """The newest row, which an index without texts does not have."""
+        return int(self._db.execute(f"SELECT max(row) FROM {self.source.table}").fetchone()[0])
+
+    def keys(
+        self, expression: str, limit: int, *, latest: bool = False, after: int = 0
+    ) -> list[int]:
+        """At most `limit` keys that match, of rows beyond `after`; with `latest` the newest."""
         order = "ORDER BY rowid DESC " if latest else ""
         # As one value: fetching hundreds of rows takes more than half of the time.
         rows = self._db.execute(
             f"SELECT json_group_array(key) FROM (SELECT {self.source.key_of('rowid')} AS key"
-            f" FROM {self.source.index} WHERE {self.source.index} MATCH ? {order}LIMIT ?)",
-            (expression, limit),
+            f" FROM {self.source.index} WHERE {self.source.index} MATCH ? AND rowid > ?"
+            f" {order}LIMIT ?)",
+            (expression, after, limit),
         ).fetchone()
         return _KEYS.decode(rows[0])
 
@@ -126,8 +135,7 @@ class _Index:
         if len(keys) < _SAMPLE:
             return keys, len(keys)
         # Keys are in ascending order, so the last one gives the density.
-        newest = self._db.execute(f"SELECT max(row) FROM {self.source.table}").fetchone()[0]
-        dense = _SAMPLE * newest // max(1, self.source.rows(keys[-1:])[0])
+        dense = _SAMPLE * self._newest // max(1, *self.source.rows(keys[-1:]))
         return keys, min(self.texts, max(_SAMPLE, dense))
 
 
@@ -144,13 +152,14 @@ class _Matches(msgspec.Struct):
             return None
         named: list[int] = []
         for index, keys in self.samples:
-            if len(keys) < _SAMPLE:
-                named += keys
-                continue
-            more = index.keys(self.expression, index.most + 1)
-            if len(more) > index.most:
-                return None
-            named += more
+            named += keys
+            if len(keys) == _SAMPLE:
+                left = index.most - _SAMPLE
+                last = index.source.rows(keys[-1:])[0]
+                more = index.keys(self.expression, left + 1, after=last)
+                if len(more) > left:
+                    return None
+                named += more
         return named
 
 

@@ -19,7 +19,7 @@ import msgspec
 
 from ..language import vocabulary
 from ..language.dates import DateMention, find_dates, sought_codes
-from ..language.thesaurus import Meaning, language_of, sought, thesaurus
+from ..language.thesaurus import Meaning, language_of, thesaurus
 from ..language.vocabulary import grammar, grammar_by_language, not_topics
 from ..memory.indexing import fold as fold_word
 from ..memory.indexing import index_words, is_unspaced
@@ -335,7 +335,7 @@ def _by_meaning(words: list[Word], meanings: Iterable[Meaning]) -> list[Word]:
     at = {fold_word(word.text): place for place, word in enumerate(words) if not word.is_grammar}
     added: list[Word] = []
     for meaning in meanings:
-        codes = sought(meaning.codes)
+        codes = thesaurus().sought(meaning.codes)
         place = at.get(meaning.words[0]) if len(meaning.words) == 1 else None
         if place is not None:
             known = words[place]
@@ -415,8 +415,10 @@ def _marked(text: str) -> tuple[str, tuple[Phrase, ...], tuple[Phrase, ...]]:
 
 def _asks_for_past(text: str, every: Sequence[str]) -> bool:
     asking = index_words(" ".join(_ASKING.findall(text))) if len(every) > LONG else every
-    once = not vocabulary.words("once").isdisjoint(asking)
-    return once or vocabulary.cue("once").search(fold(" ".join(asking))) is not None
+    if not vocabulary.words("once").isdisjoint(asking):
+        return True
+    folded = fold(" ".join(asking))
+    return any(vocabulary.cue(name).search(folded) is not None for name in ("once", "asks_past"))
 
 
 def _wanted(text: str) -> Wanted:

@@ -11,11 +11,10 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from itertools import accumulate, chain
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -87,6 +86,7 @@ class Signals(msgspec.Struct, frozen=True):
         asked: the terms and codes of the question's words.
         wants: what kind of word the question asks for.
         words: the number of the question's words that are no words of grammar.
+        texts: the number of texts that were searched.
     """
 
     columns: Mapping[str, Sequence[float]]
@@ -96,6 +96,7 @@ class Signals(msgspec.Struct, frozen=True):
     asked: frozenset[str]
     wants: Wanted
     words: int
+    texts: int
 
     def parts(self, at: int) -> dict[str, float]:
         """The non-zero contribution of each signal to the relevance of an entry."""
@@ -153,6 +154,7 @@ def measure(
         asked,
         query.wants,
         telling,
+        postings.size,
     )
 
 
@@ -232,10 +234,11 @@ class _WordScores:
         self._words = [posting for posting in postings.words if posting.weight]
         has_neighbours = bool(pool.places)
         near: dict[int, list[tuple[int, float]]] = {}
-        places = self._places(postings.words)
+        self._beginnings: dict[int, str] = {}
         self.total = postings.total
         for posting in postings.words:
-            counts = places.get(posting.word.term, {})
+            term = posting.word.term
+            counts = self._counts(term, posting.weight) if term else {}
             if posting.word.is_grammar:
                 # How many texts have it is estimated from the candidates.
                 weight = posting.word.share * weight_of(len(counts), size)
@@ -249,37 +252,29 @@ class _WordScores:
         self.total = self.total or 1.0
         self._feedback = self._of_best() if len(self._words) >= _MANY_WORDS else None
 
-    def _places(self, words: Iterable[Posting]) -> dict[str, dict[int, int]]:
-        """How often each entry has each word; also sums the words at the beginning."""
-        # One search through all texts is faster than one in each.
-        whole = "".join(self.texts)
-        ends = [*accumulate(map(len, self.texts))]
-        beginnings: dict[int, int] = {}
-        places: dict[str, dict[int, int]] = {}
-        for posting in words:
-            if not posting.word.term:
-                continue
-            term = f" {posting.word.term} "
-            counts = places[posting.word.term] = {}
-            place = whole.find(term)
-            while place >= 0:
-                at = bisect_right(ends, place)
-                if at not in counts:
-                    counts[at] = 0
-                    if at not in beginnings:
-                        beginnings[at] = ends[at] - len(self.texts[at]) + self._beginning(at)
-                    if place < beginnings[at]:
-                        self._first[at] += posting.weight
-                counts[at] += 1
-                # The blank after it may be the one before it again.
-                place = whole.find(term, place + len(term) - 1)
-        return places
+    def _counts(self, term: str, weight: float) -> dict[int, int]:
+        """How often each entry that has a term has it.
 
-    def _beginning(self, at: int) -> int:
-        """The number of characters of the first words of a long text; of a short one none."""
-        if self._lengths[at] <= 2 * _FIRST:
-            return 0
-        return len(" ".join(self.texts[at].split(" ", _FIRST + 1)[:-1]))
+        Adds the weight to `_first` where a long text has it among its first words.
+        """
+        # Of two side by side, which share a blank, the first is counted alone.
+        word, twice = f" {term} ", f" {term} {term} "
+        counts = {
+            at: text.count(word) + text.count(twice)
+            for at, text in enumerate(self.texts)
+            if word in text
+        }
+        for at in counts if weight else ():
+            if self._lengths[at] > 2 * _FIRST and word in self._beginning(at):
+                self._first[at] += weight
+        return counts
+
+    def _beginning(self, at: int) -> str:
+        """The first words of a long text, with a blank around each."""
+        if at not in self._beginnings:
+            first = self.texts[at].split(maxsplit=_FIRST)[:_FIRST]
+            self._beginnings[at] = f" {' '.join(first)} "
+        return self._beginnings[at]
 
     def _scores(self, posting: Posting, counts: Mapping[int, int]) -> dict[int, float]:
         """What a word adds to each entry that has it, or else what means the same."""

@@ -1,53 +1,54 @@
 """Which statement among the candidates probably tells what became of another.
 
 "The thali is £14.95", told before "people pay £16.50 for a thali", is still likely the best match
-of "what do we charge for the thali?". Such a pair is ordered by a logistic model of five features,
+of "what do we charge for the thali?". Such a pair is ordered by a logistic model of a few features,
 fitted on corrections and on statements that only look like them. It changes nothing but the order
-of an answer; what surely replaces something is marked when it is stored (`store.supersession`).
+of an answer; what surely replaces something is marked when it is stored (`store.similar`).
 """
 
 from __future__ import annotations
 
 import math
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from heapq import nlargest
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
+
+import msgspec
 
 from ..language.dates import DAY_CODE
 from ..language.meaning import BEING, CHANGE
 from ..language.thesaurus import FIRST_CODE
 from .pool import Pool
-from .query import Query
+from .query import Query, Wanted
 from .signals import Signals, has_wanted, little_terms, number_terms
 from .sources import MEMORIES, Candidate
 
 # The best statements that something may have become of, and their least share of the best match.
-_BEST: Final = 2
-_LEAST_SHARE: Final = 0.7
+_BEST: Final = 3
+_LEAST_SHARE: Final = 0.5
 _MOST: Final = 3
-_SERIES: Final = 4
-# The share of statements that have a topic that says nothing.
-_COMMON: Final = 0.25
-# Statements of one being share at least a role and a name.
-_WITH_NAME: Final = 2
-# The maximum number of later memories that are looked up by the topics of the best.
+# In a memory of fewer texts any word is rare, so that one of the question must be shared.
+_FEW: Final = 30
+# The best statements by whose topics later memories are looked up, and the maximum number of these.
+_LOOKED_UP: Final = 2
 _LATER: Final = 12
 # Longer texts, in terms, say more than one thing.
 _LONGEST: Final = 22
 _FIRST: Final = chr(FIRST_CODE)
 _FIRST_DATE: Final = chr(DAY_CODE)
-# The logarithm of the odds by feature (`tests/benchmarks/fit_successors.py`): the weight of the
-# topics that both have, as a share of the older's; whether one beyond the question is in no
-# other statement ("Chloé moved to Halifax"); whether the newer tells of a change; the share of the
-# question's words that only the older has; the terms of the older.
+# The logarithm of the odds by feature (`tests/benchmarks/fit_successors.py`), see `features`.
 WEIGHTS: Final = {
-    "always": 1.7, "shared": 3.8, "rare": 2.3, "change": 1.3, "missing": -3.4, "length": -0.38,
+    "always": 0.4, "similar": 3.0, "most similar": 1.4, "topic": -2.0, "rarest": 2.8, "rare": 1.7,
+    "both": 2.2, "ratio": 1.6, "lacks": -1.1, "change": 0.4, "beings": -0.7, "length": -0.53,
 }  # fmt: skip
+# Matches count up to so many times the older one's.
+_HIGHEST: Final = 2.0
 # A question for what was true before says itself that something became of it.
-_ONCE: Final = 1.5
+_ONCE: Final = 0.5
 
 
 def later_rows(db: sqlite3.Connection, query: Query, pool: Pool) -> list[int]:
@@ -58,7 +59,7 @@ def later_rows(db: sqlite3.Connection, query: Query, pool: Pool) -> list[int]:
     """
     labels = {label for word in query.words for label in (word.term, *word.codes)}
     short = (entry for entry in pool.entries if _is_short(entry))
-    best = list(islice(short, _BEST))
+    best = list(islice(short, _LOOKED_UP))
     topics: dict[str, None] = {}
     for entry in best:
         topics |= dict.fromkeys(_topics(_labels(entry)) - labels)
@@ -79,7 +80,7 @@ def successors(
 
     One of each pair is among the best matches: the older, or with `once` the newer.
     """
-    statements = Statements(pool, signals)
+    statements = Statements(pool, signals, matches)
     best = nlargest(_BEST, statements.all, key=matches.__getitem__)
     pairs: list[tuple[int, int]] = []
     for at in best:
@@ -88,14 +89,14 @@ def successors(
         if once and (pool.entries[at].superseded_by or any(at == older for older, _ in pairs)):
             continue
         least = -_ONCE if once else 0.0
-        candidates = statements.before(at) if once else statements.after(at)
+        others = statements.before(at) if once else statements.after(at)
         odds = {
             pair: value
-            for pair in (((other, at) if once else (at, other)) for other in candidates)
-            if (value := statements.log_odds(*pair, least)) > least
+            for pair in (((other, at) if once else (at, other)) for other in others)
+            if (value := statements.log_odds(*pair)) > least
         }
         # More of them are a series, such as the entries of a diary.
-        if 0 < len(odds) <= _MOST:
+        if odds and (once or len(odds) <= _MOST):
             pairs.append(max(odds, key=odds.__getitem__))
     return pairs
 
@@ -107,14 +108,17 @@ class Statements:
         all: their indexes in the pool.
     """
 
-    def __init__(self, pool: Pool, signals: Signals) -> None:
+    def __init__(self, pool: Pool, signals: Signals, matches: Sequence[float]) -> None:
         self._entries = pool.entries
         self._signals = signals
+        self._matches = matches
         self.all = [at for at, entry in enumerate(pool.entries) if _is_short(entry)]
         self._bags = {at: frozenset(_labels(pool.entries[at])) for at in self.all}
-        # A topic of more statements says nothing, unless the question has another one of both.
-        self._least_weight = math.log1p(min(len(self.all) / _SERIES, 1 / _COMMON))
+        self._spread = Counter(chain.from_iterable(self._bags.values()))
+        # The weight of a topic that only two statements have.
+        self._rarest = math.log1p(len(self.all) / 2)
         self._topics: dict[int, dict[str, float]] = {}
+        self._followers: dict[int, _Followers] = {}
 
     def after(self, at: int) -> Iterator[int]:
         """The statements that their speaker told after another."""
@@ -127,105 +131,132 @@ class Statements:
                 yield other
 
     def before(self, at: int) -> Iterator[int]:
-        """The statements that their speaker told before another."""
+        """The statements with a topic of another that their speaker told before it."""
         entries, told = self._entries, self._entries[at]
         for other in self.all:
-            if entries[other].actor == told.actor and _place(entries[other]) < _place(told):
+            entry = entries[other]
+            if entry.actor != told.actor or _place(entry) >= _place(told):
+                continue
+            if self._shared(at, other):
                 yield other
 
-    def log_odds(self, older: int, newer: int, least: float) -> float:
+    def log_odds(self, older: int, newer: int) -> float:
         """The logarithm of the odds that the newer tells what became of the older.
 
-        -inf if it may not follow it, or if the odds cannot be more than `least`.
+        -inf if it may not follow it.
         """
         if not self.may_follow(older, newer):
             return -math.inf
-        odds = _weighted(self._features_of_each(older, newer))
-        if odds + WEIGHTS["shared"] + WEIGHTS["rare"] <= least:
-            return -math.inf
-        return odds + _weighted(self._features_of_both(older, newer))
-
-    def may_follow(self, older: int, newer: int) -> bool:
-        """Whether they share a topic: beyond the question, or two of it, or one of which few speak.
-
-        Of that one the newer must tell a change, or both a value.
-        """
-        topics = self._topics_of(older)
-        shared = topics.keys() & self._bags[newer]
-        # Most pairs end here.
-        if not shared or (rarest := max(map(topics.__getitem__, shared))) < self._least_weight:
-            return False
-        if self._are_two_beings(older, newer, shared) or not self._may_answer(older, newer):
-            return False
-        met = self._signals.met
-        if len(met[older].keys() & met[newer].keys()) > 1 or shared - self._signals.asked:
-            return True
-        if rarest < math.log1p(len(self.all) / _SERIES):
-            return False
-        return CHANGE in self._bags[newer] or all(
-            has_wanted(self._entries[at], "value") for at in (older, newer)
+        return sum(
+            WEIGHTS[name] * value for name, value in self.features(older, newer).items() if value
         )
 
-    def _may_answer(self, older: int, newer: int) -> bool:
-        """Whether the newer can answer the question as the older does.
+    def may_follow(self, older: int, newer: int) -> bool:
+        """Whether the newer has a topic of the older, or the best match of all that follow it.
 
-        It has the numbers of the question, a name or value if one is wanted, and unless it tells of
-        a change one of the question's words itself where the older has one.
+        And the numbers and dates of the question that the older has. A single topic that both have
+        from the question is shared by chance, unless the newer tells of a change or both have a
+        value or name.
         """
-        met, by_newer = (self._signals.met[at] for at in (older, newer))
-        if any(word[0].isdigit() for word in met.keys() - by_newer.keys()):
+        followers, met = self._followers_of(older), self._signals.met
+        shared = self._shared(older, newer)
+        if not shared and newer != followers.best:
             return False
-        # "The dentist's appointment moved to Friday" changes nothing of who the dentist is.
-        wants = self._signals.wants
-        if has_wanted(self._entries[older], wants) and not has_wanted(self._entries[newer], wants):
+        by_chance = len(shared) == 1 and shared <= self._signals.asked
+        if (
+            (by_chance or (shared and self._signals.words == 1))
+            and CHANGE not in self._bags[newer]
+            and not self._of_one_kind(older, newer)
+        ):
             return False
-        exact = [word for word, by in met.items() if not by]
-        changes = CHANGE in self._bags[newer]
-        return changes or not exact or any(by_newer.get(word) == "" for word in exact)
+        if self._signals.texts < _FEW:
+            exact = [word for word, by in met[older].items() if not by]
+            if exact and not any(met[newer].get(word) == "" for word in exact):
+                return False
+        return all(
+            word in met[newer]
+            for word, by in met[older].items()
+            if word[0].isdigit() or _FIRST_DATE <= by < CHANGE
+        )
 
-    def _are_two_beings(self, older: int, newer: int, shared: Iterable[str]) -> bool:
-        """Whether both name somebody of a role and share no more than the role: two sisters."""
-        if any(BEING not in self._bags[at] for at in (older, newer)):
-            return False
-        return sum(topic < _FIRST for topic in shared) < _WITH_NAME
+    def _of_one_kind(self, older: int, newer: int) -> bool:
+        """Whether both have a value or both a name."""
+        kinds: tuple[Wanted, ...] = ("value", "name")
+        entries = self._entries[older], self._entries[newer]
+        return any(all(has_wanted(entry, kind) for entry in entries) for kind in kinds)
+
+    def _shared(self, older: int, newer: int) -> frozenset[str]:
+        return self._bags[newer] & self._topics_of(older).keys()
 
     def features(self, older: int, newer: int) -> dict[str, float]:
-        """The features of a pair that may follow, by the names of `WEIGHTS`."""
-        return self._features_of_each(older, newer) | self._features_of_both(older, newer)
+        """The features of a pair that may follow, by the names of `WEIGHTS`.
 
-    def _features_of_each(self, older: int, newer: int) -> dict[str, float]:
-        missing = self._signals.met[older].keys() - self._signals.met[newer].keys()
+        How similar their topics are, and whether those of nothing else that follows are more so;
+        whether they share any, how rare the rarest is, and whether one beyond the question is in no
+        other statement ("Chloé moved to Halifax"); the share of the question's words that both
+        have; how well the newer matches beside the older; whether it lacks what the question wants,
+        tells of a change, or both name one of several beings; the terms of the older.
+        """
+        entries, signals = self._entries, self._signals
+        followers = self._followers_of(older)
+        similar = followers.similarities.get(newer, 0.0)
+        topics = self._topics_of(older)
+        shared = self._shared(older, newer)
+        beyond = (topic for topic in shared - signals.asked if topic < _FIRST)
+        both = signals.met[older].keys() & signals.met[newer].keys()
+        lacks = has_wanted(entries[older], signals.wants) and not has_wanted(
+            entries[newer], signals.wants
+        )
         return {
             "always": 1.0,
+            "similar": similar,
+            "most similar": float(0 < similar == followers.highest),
+            "topic": float(bool(shared)),
+            "rarest": max(map(topics.__getitem__, shared), default=0.0) / self._rarest,
+            "rare": float(any(topics[topic] == self._rarest for topic in beyond)),
+            "both": len(both) / max(1, signals.words),
+            "ratio": min(_HIGHEST, self._matches[newer] / (self._matches[older] or 1.0)),
+            "lacks": float(lacks),
             "change": float(CHANGE in self._bags[newer]),
-            "missing": len(missing) / max(1, self._signals.words),
-            "length": _length(self._entries[older]),
+            "beings": float(BEING in self._bags[older] and BEING in self._bags[newer]),
+            "length": _length(entries[older]),
         }
 
-    def _features_of_both(self, older: int, newer: int) -> dict[str, float]:
-        topics = self._topics_of(older)
-        shared = topics.keys() & self._bags[newer]
-        # The weight of a topic that only two statements have.
-        rarest = math.log1p(len(self.all) / 2)
-        rare = (topic for topic in shared - self._signals.asked if topic < _FIRST)
-        return {
-            "shared": sum(map(topics.__getitem__, shared)) / sum(topics.values()),
-            "rare": float(any(topics[topic] == rarest for topic in rare)),
-        }
+    def _followers_of(self, at: int) -> _Followers:
+        if at not in self._followers:
+            topics, after = self._topics_of(at), [*self.after(at)]
+            norm = sum(topics.values())
+            similarities: dict[int, float] = {}
+            for other in after:
+                if shared := topics.keys() & self._bags[other]:
+                    whole = norm * sum(self._topics_of(other).values())
+                    similarities[other] = sum(map(topics.__getitem__, shared)) / math.sqrt(whole)
+            best = max(after, key=self._matches.__getitem__, default=-1)
+            if best >= 0 and not self._matches[best]:
+                best = -1
+            self._followers[at] = _Followers(similarities, best)
+        return self._followers[at]
 
     def _topics_of(self, at: int) -> Mapping[str, float]:
         """Its topics, each with a weight by the number of the statements that have it."""
         if at not in self._topics:
-            bags = self._bags.values()
             self._topics[at] = {
-                topic: math.log1p(len(bags) / sum(topic in bag for bag in bags))
+                topic: math.log1p(len(self.all) / self._spread[topic])
                 for topic in _topics(self._bags[at])
             }
         return self._topics[at]
 
 
-def _weighted(features: Mapping[str, float]) -> float:
-    return sum(WEIGHTS[name] * value for name, value in features.items())
+class _Followers(msgspec.Struct, frozen=True):
+    """The statements after another: how similar those are that share a topic; the best match."""
+
+    similarities: Mapping[int, float]
+    best: int
+
+    @property
+    def highest(self) -> float:
+        """The highest similarity."""
+        return max(self.similarities.values(), default=0.0)
 
 
 def _is_short(entry: Candidate) -> bool:

@@ -14,7 +14,7 @@ category used in the future counts as just used. The relevance can reach 3, unli
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -55,6 +55,26 @@ class TreeHit(msgspec.Struct, frozen=True):
     recency: float
 
 
+class SearchedTree:
+    """A tree with the categories of each term; made once while the tree is unchanged.
+
+    Attributes:
+        nodes: the nodes by path, without the root.
+    """
+
+    def __init__(self, nodes: Mapping[str, Node]) -> None:
+        self.nodes = nodes
+        self._by_term: dict[str, list[str]] = {}
+        for path, node in nodes.items():
+            for term in label_terms(path) | label_terms(node.desc):
+                self._by_term.setdefault(term, []).append(path)
+
+    def with_any(self, terms: Iterable[str]) -> dict[str, Node]:
+        """The nodes with any of the terms in their path or description, in the tree's order."""
+        paths = {path for term in terms for path in self._by_term.get(term, ())}
+        return {path: node for path, node in self.nodes.items() if path in paths} if paths else {}
+
+
 def described(db: sqlite3.Connection) -> Tree:
     """The tree; a category without a real description has the core of its newest memories."""
     tree = tree_rows.load(db)
@@ -67,7 +87,8 @@ def described(db: sqlite3.Connection) -> Tree:
 def _newest(db: sqlite3.Connection, path: str) -> str:
     rows = db.execute(
         "SELECT text FROM memories WHERE category = ? AND merged_into IS NULL"
-        " AND superseded_by IS NULL ORDER BY created_at DESC, id LIMIT ?",
+        " AND superseded_by IS NULL AND NOT is_outside(source)"
+        " ORDER BY created_at DESC, id LIMIT ?",
         (path, _CORES),
     )
     return "; ".join(core_summary(Distilled(fact=" ".join(text.split()))) for (text,) in rows)

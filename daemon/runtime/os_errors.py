@@ -28,6 +28,11 @@ def translate_os(error: OSError, path: Path) -> Unavailable | Conflict:
     )
 
 
+def reason_of(error: OSError) -> str:
+    """What the operating system said, as a part of a sentence."""
+    return (error.strerror or str(error) or "it cannot be read").lower()
+
+
 def out_of_files(path: Path) -> Unavailable:
     """The error for a file that cannot be opened because too many are."""
     return Unavailable(

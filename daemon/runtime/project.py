@@ -131,7 +131,8 @@ def _key() -> bytes:
 
 
 def _read_key(path: str) -> bytes:
-    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with open(os.open(path, flags), "rb") as file:
         key = file.read(_KEY_BYTES + 1)
     if len(key) != _KEY_BYTES:
         raise OSError(f"cannot use {path}: it is not {_KEY_BYTES} bytes; remove it")

@@ -14,7 +14,7 @@ class EncodingEstimate(Struct, frozen=True):
         texts: the number of these texts.
         seconds, tokens, cost: of 10,000 texts, without the pauses in the background; the cost in
             US dollars, null if the price is unknown.
-        all_seconds: of all memories of the agent.
+        all_seconds: of all memories of the agent, with the pauses.
     """
 
     texts: int

@@ -136,7 +136,8 @@ class RecallResult(Struct, kw_only=True, omit_defaults=True):
         score: with a preset, that system's composite, which decides the order.
         sure: whether it most likely answers.
         outdated: whether a newer memory contradicts it.
-        quoted_from: the source of a memory that came from outside, for which nobody's word stands.
+        quoted_from: where a text came from for which no word stands: the source of a memory, or
+            for an entity that memories name it.
         path: of a file; of a turn, and of a memory made from one, `chat://` and its conversation.
         lines: the first and the last line in the file.
         search_method: `keyword`; without a word of the question `meaning` if it is near in

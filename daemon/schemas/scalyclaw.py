@@ -6,9 +6,9 @@ from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from ..memory.entities import EntityType
 from .common import Input
 from .tools import Tool, doc
-from .tree import EntityKind
 
 Importance = Annotated[int, doc("1 to 10", ge=1, le=10)]
 # Including the older types that its clients send.
@@ -28,7 +28,7 @@ class ScalyEntity(Input):
     """Something that a memory names."""
 
     name: str
-    type: EntityKind = "concept"
+    type: EntityType = "concept"
     relations: tuple[ScalyRelation, ...] = ()
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..memory.entities import Entity as Entity
+from ..memory.entities import EntityType
 from ..memory.tree_nodes import NamedCategory
 from .common import CategoryPath, Endpoint, Input, Json, RecallLimit, Words
 
@@ -128,7 +129,6 @@ class RebuildUndone(Struct):
 
 
 _Name = Annotated[str, Meta(min_length=1, max_length=200)]
-EntityKind = Literal["person", "project", "technology", "place", "organization", "concept"]
 
 
 class GraphQuery(Input):
@@ -148,7 +148,7 @@ class EntityChanges(Input):
     `aliases` replaces the list: an alias that is itself an entity is merged into this one.
     """
 
-    type: EntityKind | UnsetType = UNSET
+    type: EntityType | UnsetType = UNSET
     aliases: Annotated[list[_Name], Meta(max_length=50)] | UnsetType = UNSET
 
 

@@ -23,6 +23,7 @@ from ..runtime.os_errors import translate_os
 from . import chunk_database
 from .agent_paths import AgentPaths, StoreContext
 from .agent_store import AgentStore
+from .connection import register_functions
 from .database import FILE_NAME, migrate
 from .engine import has_database
 from .schema import MIGRATIONS
@@ -355,6 +356,7 @@ class EmptyStore(AgentStore):
 
 def _on_empty(read: Callable[[sqlite3.Connection], T]) -> T:
     db = sqlite3.connect(":memory:", isolation_level=None)
+    register_functions(db)
     try:
         migrate(db, Path(":memory:"), MIGRATIONS)
         chunk_database.attach_none(db)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from ..memory.records import is_outside
+
 T = TypeVar("T")
 # How long a connection waits for another one's lock.
 BUSY_MILLISECONDS: Final = 5_000
@@ -58,6 +60,7 @@ def connect(path: Path, options: str) -> ReadingConnection:
         factory=ReadingConnection,
     )
     try:
+        register_functions(db)
         db.execute("SELECT 1 FROM sqlite_schema").fetchone()
     except UnicodeDecodeError:
         # SQLite's message quotes the damaged schema, which Python cannot decode.
@@ -69,6 +72,11 @@ def connect(path: Path, options: str) -> ReadingConnection:
         db.close()
         raise
     return db
+
+
+def register_functions(db: sqlite3.Connection) -> None:
+    """Register the SQL functions that conditions on memories need."""
+    db.create_function("is_outside", 1, is_outside, deterministic=True)
 
 
 def uri(path: Path) -> str:

@@ -17,10 +17,9 @@ from typing import Final
 
 import msgspec
 
-from ..memory.entities import Entity, Relation
+from ..memory.entities import ENTITY_TYPES, UNKNOWN_TYPE, Entity, Relation
 from ..memory.names import LONGEST_NAME, name_key, words_of
 
-UNKNOWN_TYPE: Final = "concept"
 FADES_AFTER: Final = 90 * 86_400.0
 _MOST_NODES: Final = 200
 _MOST_RELATIONS: Final = 50
@@ -105,6 +104,18 @@ def known(
     return list(entities.values())
 
 
+def from_outside(db: sqlite3.Connection, entity: Entity) -> bool:
+    """Whether any of the memories that name an entity came from outside."""
+    keys = [entity.key, *map(name_key, entity.aliases)]
+    return bool(
+        db.execute(
+            "SELECT 1 FROM mentions JOIN memories ON id = memory WHERE is_outside(source)"
+            " AND entity IN (SELECT value FROM json_each(?)) LIMIT 1",
+            (msgspec.json.encode(keys).decode(),),
+        ).fetchone()
+    )
+
+
 def most_mentioned(db: sqlite3.Connection, limit: int, now: float) -> list[Entity]:
     """The entities named by most memories."""
     rows = db.execute(
@@ -169,7 +180,7 @@ def entity_at(db: sqlite3.Connection, key: str, now: float) -> Entity | None:
     names = db.execute(
         f"SELECT (SELECT name FROM mentions WHERE {_IN} AND entity = ?2"
         " ORDER BY type = '', seen_at, memory LIMIT 1),"
-        f" (SELECT type FROM mentions WHERE {_IN} AND type <> ''"
+        f" (SELECT type FROM mentions WHERE {_IN} AND type IN {ENTITY_TYPES}"
         f" ORDER BY type = '{UNKNOWN_TYPE}', seen_at, memory LIMIT 1)",
         (keys, key),
     ).fetchone()

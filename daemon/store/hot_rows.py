@@ -15,7 +15,7 @@ from ..errors import InvalidInput
 from ..memory import hot
 from ..memory.hot import Displaced, Entry, EntryKey, HotState
 from ..memory.metadata import extract
-from ..memory.records import Json, Memory, is_outside
+from ..memory.records import Json, Memory
 from ..memory.scoring import HOT, score_of
 from ..memory.similarity import exact_key
 from . import memories, memory_rows, rows
@@ -82,7 +82,7 @@ def save(tx: Transaction, state: HotState) -> HotState:
 def promoted(db: sqlite3.Connection, now: float, rules: Rules) -> list[Memory]:
     """The warm memories that are hot and not superseded: pinned ones, then by score.
 
-    What came from outside is among them only if somebody has pinned it.
+    Nothing that came from outside is among them, whatever its fields say.
     """
     # Age only lowers a score, so its value without age is an upper bound.
     result = db.execute(
@@ -94,7 +94,7 @@ def promoted(db: sqlite3.Connection, now: float, rules: Rules) -> list[Memory]:
     scored = [
         (score_of(memory, now, rules.scoring), memory)
         for memory in map(from_row, result)
-        if memory.pinned or not is_outside(memory.source)
+        if not memory.is_outside
     ]
     best = sorted(
         (pair for pair in scored if pair[0] >= HOT), key=lambda pair: (not pair[1].pinned, -pair[0])

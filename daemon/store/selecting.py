@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from ..memory.records import OUTSIDE_KINDS, Memory, Tier
+from ..memory.records import Memory, Tier
 from ..memory.scoring import COLD, HOT, WARM, Scoring, score
 from . import tree_rows
 from .memory_rows import FIELDS, SELECT, from_row
@@ -253,10 +252,6 @@ def _add_place(filters: Filters, add: Any) -> None:
         add("grp <> ''")  # Without this SQLite cannot tell that the partial index will do.
     elif filters.place is not None:
         add("grp = ''")
-    if filters.outside is not None:
-        is_in = "IN" if filters.outside else "NOT IN"
-        kind = "substr(source, 1, instr(source || ':', ':') - 1)"
-        add(f"{kind} {is_in} (SELECT value FROM json_each(?))", json.dumps(OUTSIDE_KINDS))
 
 
 def _add_numbers(filters: Filters, now: float, add: Any) -> None:
@@ -283,5 +278,8 @@ def _add_numbers(filters: Filters, now: float, add: Any) -> None:
         )
     elif not filters.merged:
         add("merged_into IS NULL")
+    if filters.outside is not None:
+        # Calls Python: for the rows that the other conditions leave.
+        add("is_outside(source)" if filters.outside else "NOT is_outside(source)")
     if not filters.expired:
         add("(expires_at IS NULL OR expires_at > ?)", now)

@@ -100,12 +100,14 @@ def _with_text(db: sqlite3.Connection, text: str, now: float, *, turns: bool) ->
 
 
 def _with_telling_words(db: sqlite3.Connection, text: str) -> Iterator[Memory]:
-    """Memories that have all the telling words of `text`, newest first."""
-    telling = sorted(set(_telling(text)), key=lambda word: (-len(word), word))[:_WORDS]
-    if not telling:
+    """Memories that have all the telling words of `text`, or if none is, any word; newest first."""
+    all_words = set(_words(text))
+    telling = {word for word in all_words if not is_interchangeable(word.strip(_MARKS).lower())}
+    longest = sorted(telling or all_words, key=lambda word: (-len(word), word))[:_WORDS]
+    if not longest:
         return iter(())
-    words = " ".join(f'"{word}"' for word in telling)
-    return _matching(db, words, f"ORDER BY rowid DESC LIMIT {_CANDIDATES}")
+    query = (" " if telling else " OR ").join(f'"{word}"' for word in longest)
+    return _matching(db, query, f"ORDER BY rowid DESC LIMIT {_CANDIDATES}")
 
 
 def _matching(db: sqlite3.Connection, query: str, order: str) -> Iterator[Memory]:
@@ -116,17 +118,12 @@ def _matching(db: sqlite3.Connection, query: str, order: str) -> Iterator[Memory
     return map(from_row, rows.fetchall())
 
 
-def _telling(text: str) -> Iterator[str]:
-    """The words of `text` as the index splits them.
-
-    Words that may change while the statement stays the same are left out.
-    """
+def _words(text: str) -> Iterator[str]:
+    """The words of `text` as the index splits them, without those of grammar."""
     for chunk in index_text(text).split():
         word = _QUOTES.sub(" ", chunk).strip()
         small = word.strip(_MARKS).lower()
-        if any(map(str.isalnum, word)) and not (
-            small in STOP_WORDS or small in negations() or is_interchangeable(small)
-        ):
+        if any(map(str.isalnum, word)) and not (small in STOP_WORDS or small in negations()):
             yield word
 
 

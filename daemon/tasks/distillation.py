@@ -13,7 +13,7 @@ from ..language.cues import NEUTRAL
 from ..language.speech import role_of
 from ..llm.model import Part
 from ..llm.replies import one_line, one_of, short_list
-from ..memory.metadata import extract, merge
+from ..memory.metadata import extract, merge, within
 from ..memory.records import Distilled, Metadata, Outcome
 from .model_or_rules import AskOptions, Derived, ModelOrRules
 
@@ -209,14 +209,7 @@ def _several(
     if not usable:
         # A reply without facts is valid, unless a reference would be lost.
         return [] if references == Metadata() else None
-    own = [_standing_in(references, fact_reply.fact) for fact_reply in usable]
+    own = [within(references, fact_reply.fact) for fact_reply in usable]
     own[0] = merge(own[0], rules.without(references, own))
     made = (_distilled(one, text, mine, measure) for one, mine in zip(usable, own, strict=True))
     return [distilled for distilled in made if distilled is not None]
-
-
-def _standing_in(references: Metadata, text: str) -> Metadata:
-    lists = msgspec.structs.asdict(references)
-    return Metadata(
-        **{name: tuple(v for v in values if v in text) for name, values in lists.items()}
-    )

@@ -10,8 +10,8 @@ import msgspec
 
 from ..language.notes import NoteFact, read_note
 from ..llm.model import Part
-from ..llm.replies import one_line, share_of, short_list
-from ..memory.metadata import extract, merge
+from ..llm.replies import one_line, share_of
+from ..memory.metadata import extract, merge, within
 from ..memory.records import DEFAULT_CATEGORY, Metadata
 from ..memory.similarity import words
 from ..store import tree_rows
@@ -26,8 +26,6 @@ _MOST_FACTS: Final = 60
 _LEAST_CHARS: Final = 10
 _LONGEST_FACT: Final = 500
 _CATEGORY_CHARS: Final = 200
-_REFERENCES: Final = 16
-_REFERENCE_CHARS: Final = 2_048
 _IMPORTANCE: Final = 0.5
 
 
@@ -115,18 +113,9 @@ def _fact(reply: NoteFactReply, chunk: str, first: int) -> NoteFact | None:
         text=text,
         category=one_line(reply.category, _CATEGORY_CHARS).strip("/") or DEFAULT_CATEGORY,
         importance=share_of(reply.importance, _IMPORTANCE),
-        # References that are not in the note are invented.
-        metadata=merge(_standing_in(reply.metadata, chunk), extract(text)),
+        metadata=merge(within(reply.metadata, chunk), extract(text)),
         line=first + _place(text, chunk.splitlines()),
     )
-
-
-def _standing_in(references: Metadata, chunk: str) -> Metadata:
-    def kept(values: Sequence[str]) -> tuple[str, ...]:
-        clean = short_list(values, _REFERENCES, _REFERENCE_CHARS)
-        return tuple(value for value in clean if value in chunk)
-
-    return Metadata(kept(references.urls), kept(references.commands), kept(references.paths))
 
 
 def _place(text: str, lines: Sequence[str]) -> int:

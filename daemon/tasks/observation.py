@@ -11,11 +11,12 @@ import msgspec
 
 from ..language.cues import category_of, is_health, is_injected, is_lasting
 from ..language.extraction import HEALTHY, NAMED, STANDS, Observation, extract_turns, profile_of
-from ..language.names import EntityType, Mention, MentionedRelation
+from ..language.names import Mention, MentionedRelation
 from ..language.sentences import sentences
 from ..language.speech import is_command, without_cited
 from ..llm.model import Part
 from ..llm.replies import one_line, one_of, share_of, short_list
+from ..memory.entities import UNKNOWN_TYPE, EntityType
 from ..memory.records import DEFAULT_EVENT, INFERRED, OBSERVED, USER_STATED, Type
 from ..memory.scoring import IMPORTANCE_BY_EVENT, default_importance
 from ..store.conversations import BufferedTurn, Conversation
@@ -276,6 +277,6 @@ def _mention(named: EntityReply) -> Mention:
     )
     return Mention(
         one_line(named.name, _SHORT),
-        one_of(named.type, get_args(EntityType), "concept"),
+        one_of(named.type, get_args(EntityType), UNKNOWN_TYPE),
         tuple(link for link in links if link.relation and link.target),
     )

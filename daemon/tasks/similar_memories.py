@@ -123,7 +123,7 @@ async def _clusters(store: AgentStore, nearest: AskNearest | None) -> list[list[
     left = {
         row: memory
         for row, memory in current
-        if memory.id not in apart and memory.type != "episodic"
+        if not (memory.id in apart or memory.type == "episodic" or memory.is_outside)
     }
     memories = [*left.values()]
     clusters = await asyncio.to_thread(

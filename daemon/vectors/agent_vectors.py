@@ -358,9 +358,18 @@ class AgentVectors:
             self._publish(self.store.place.agent, event)
 
 
+def background_seconds(texts: int, seconds: float) -> float:
+    """The time for texts that take so many seconds each, with the pauses in between."""
+    call = _BATCH * seconds
+    return texts / _BATCH * (call + _pause_after(call))
+
+
 async def _pause(began: float) -> None:
-    pause = _PAUSE_TIMES * (time.monotonic() - began)
-    await asyncio.sleep(min(pause, _LONGEST_PAUSE_SECONDS))
+    await asyncio.sleep(_pause_after(time.monotonic() - began))
+
+
+def _pause_after(seconds: float) -> float:
+    return min(_PAUSE_TIMES * seconds, _LONGEST_PAUSE_SECONDS)
 
 
 def _identity(generation: Generation) -> Encoding:

@@ -18,8 +18,8 @@ from ..memory.vectors import MOST_NEAR, bit_count, cosine_to, sign_bits
 from . import vector_file
 from .vector_file import EncodedText, Generation
 
-# The items by bits alone of which the cosines are computed.
-_COMPARED: Final = 64
+# The items nearest by their bits of which the cosines are computed.
+_COMPARED: Final = 48
 
 
 class _Loaded(msgspec.Struct, frozen=True):
@@ -101,7 +101,7 @@ class VectorIndex:
                 # They are there already if they were stored just before it was loaded.
                 loaded = _without(loaded, vectors.keys())
                 bits = [*map(sign_bits, vectors.values())]
-                added = BitPlanes.of(bits, len(loaded.bits.planes))
+                added = BitPlanes.of(bits, loaded.bits.width)
                 keys = loaded.keys + array("q", vectors)
                 self._loaded = _Loaded(generation, keys, loaded.bits.with_added(added))
 

@@ -174,11 +174,6 @@ def sealed_agent(root: bytes, name: str) -> str:
     return MARK + NameDigest(derive(root, "agents"))(name)
 
 
-def is_sealed_agent(name: str) -> bool:
-    """Whether it stands for a sealed agent."""
-    return name.startswith(MARK)
-
-
 def agent_of(keyring: Keyring, agent: str, line: Sequence[Value]) -> str | None:
     """The name of a sealed agent, from one of its rows: id, data, clocks. None: no row of ours."""
     key, data, clocks = line

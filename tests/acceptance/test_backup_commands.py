@@ -9,7 +9,6 @@ import pty
 import signal
 import subprocess
 import tarfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +26,7 @@ def shell(shared_daemon: Any, call: Any) -> Shell:
     return Shell(shared_daemon.socket, call.agent)
 
 
-def test_a_backup_says_what_is_in_it_and_is_for_its_owner_alone(
-    shell: Shell, call: Any, tmp_path: Path
-) -> None:
+def test_a_backup_says_what_is_in_it_and_is_for_its_owner_alone(shell, call, tmp_path):
     file = tmp_path / "a.tar.gz"
     out, err = shell.run("backup", str(file))
     first, second, third = out.splitlines()
@@ -44,7 +41,7 @@ def test_a_backup_says_what_is_in_it_and_is_for_its_owner_alone(
     assert done.manifest.agent == call.agent
 
 
-def test_a_program_learns_the_same_as_json(shell: Shell, call: Any, tmp_path: Path) -> None:
+def test_a_program_learns_the_same_as_json(shell, call, tmp_path):
     file = tmp_path / "a.tar.gz"
     told = shell.json("backup", str(file))
     assert told["file"] == str(file)
@@ -55,7 +52,7 @@ def test_a_program_learns_the_same_as_json(shell: Shell, call: Any, tmp_path: Pa
     assert {"made_at", "files", "unpacked_bytes"} < set(told)
 
 
-def test_a_file_that_is_there_is_replaced_only_by_force(shell: Shell, tmp_path: Path) -> None:
+def test_a_file_that_is_there_is_replaced_only_by_force(shell, tmp_path):
     file = tmp_path / "a.tar.gz"
     file.write_text("precious")
     _, err = shell.run("backup", str(file), code=1)
@@ -69,7 +66,7 @@ def test_a_file_that_is_there_is_replaced_only_by_force(shell: Shell, tmp_path: 
         assert "not a regular file" in err
 
 
-def test_what_an_earlier_try_left_is_written_over(shell: Shell, tmp_path: Path) -> None:
+def test_what_an_earlier_try_left_is_written_over(shell, tmp_path):
     part = tmp_path / "a.tar.gz.part"
     part.write_bytes(b"x" * 1_000_000)
     part.chmod(0o644)
@@ -78,7 +75,7 @@ def test_what_an_earlier_try_left_is_written_over(shell: Shell, tmp_path: Path) 
     assert not part.exists()
 
 
-def test_a_backup_goes_into_a_pipe(shell: Shell) -> None:
+def test_a_backup_goes_into_a_pipe(shell):
     done = subprocess.run(shell.words("backup", "-"), capture_output=True, timeout=120, check=True)
     with tarfile.open(fileobj=io.BytesIO(done.stdout), mode="r:gz") as tar:
         assert tar.getnames()[0] == "manifest.json"
@@ -86,9 +83,7 @@ def test_a_backup_goes_into_a_pipe(shell: Shell) -> None:
     assert done.stderr.endswith(b" B written\n")
 
 
-def test_a_pipe_that_nobody_reads_is_no_success(
-    shell: Shell, shared_daemon: Any, call: Any
-) -> None:
+def test_a_pipe_that_nobody_reads_is_no_success(shell, shared_daemon, call):
     notes = shared_daemon.folder(call.agent) / "memory"
     notes.mkdir()
     (notes / "big").write_bytes(os.urandom(2_000_000))
@@ -105,7 +100,7 @@ def test_a_pipe_that_nobody_reads_is_no_success(
         )
 
 
-def test_a_terminal_gets_no_archive(shell: Shell) -> None:
+def test_a_terminal_gets_no_archive(shell):
     terminal, other = pty.openpty()
     try:
         done = subprocess.run(
@@ -122,9 +117,7 @@ def test_a_terminal_gets_no_archive(shell: Shell) -> None:
     assert b"cannot print an archive on a terminal" in done.stderr
 
 
-def test_what_is_left_out_is_named(
-    shell: Shell, shared_daemon: Any, call: Any, tmp_path: Path
-) -> None:
+def test_what_is_left_out_is_named(shell, shared_daemon, call, tmp_path):
     notes = shared_daemon.folder(call.agent) / "memory"
     notes.mkdir()
     for number in range(12):
@@ -134,7 +127,7 @@ def test_what_is_left_out_is_named(
     assert err.endswith("left out: 2 more\n")
 
 
-def test_without_a_daemon_there_is_one_line_and_no_file(tmp_path: Path) -> None:
+def test_without_a_daemon_there_is_one_line_and_no_file(tmp_path):
     shell = Shell(tmp_path / "none.sock", "ana")
     for words in (("backup", str(tmp_path / "a")), ("backup", "-"), ("export",)):
         out, err = shell.run(*words, code=3)
@@ -144,21 +137,21 @@ def test_without_a_daemon_there_is_one_line_and_no_file(tmp_path: Path) -> None:
     assert not [*tmp_path.iterdir()]
 
 
-def test_an_agent_that_nobody_knows_is_refused(shell: Shell, tmp_path: Path) -> None:
+def test_an_agent_that_nobody_knows_is_refused(shell, tmp_path):
     for words in (("backup", str(tmp_path / "a")), ("export", str(tmp_path / "a"))):
         _, err = shell.run(*words, "--agent-id", "nobody", code=1)
         assert "no agent is called 'nobody'" in err
     assert not [*tmp_path.iterdir()]
 
 
-def test_a_place_that_cannot_be_written_is_named(shell: Shell, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_named(shell, tmp_path):
     _, err = shell.run("backup", str(tmp_path / "none" / "a"), code=1)
     assert f"cannot write {tmp_path}/none/a.part: no such file or directory" in err
     _, err = shell.run("export", "/dev/full", "--force", code=1)
     assert "not a regular file" in err
 
 
-def test_a_full_disk_is_a_matter_of_the_moment(shell: Shell) -> None:
+def test_a_full_disk_is_a_matter_of_the_moment(shell):
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             shell.words("export"), stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
@@ -167,9 +160,7 @@ def test_a_full_disk_is_a_matter_of_the_moment(shell: Shell) -> None:
     assert b"cannot write the result: no space left on device\n  make room" in done.stderr
 
 
-def test_a_daemon_that_dies_leaves_no_half_backup(
-    make_daemon: Callable[..., Any], tmp_path: Path, eventually: Any
-) -> None:
+def test_a_daemon_that_dies_leaves_no_half_backup(make_daemon, tmp_path, eventually):
     daemon = make_daemon().start()
     notes = daemon.folder() / "memory"
     notes.mkdir()
@@ -193,7 +184,7 @@ def test_a_daemon_that_dies_leaves_no_half_backup(
     assert not (tmp_path / "a").exists()
 
 
-def test_an_export_is_a_json_object_a_line(shell: Shell, tmp_path: Path) -> None:
+def test_an_export_is_a_json_object_a_line(shell, tmp_path):
     out, err = shell.run("export")
     lines = [json.loads(line) for line in out.splitlines()]
     assert {line["kind"] for line in lines} == {"memory", "category", "pair"}
@@ -209,7 +200,7 @@ def test_an_export_is_a_json_object_a_line(shell: Shell, tmp_path: Path) -> None
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_an_export_on_a_terminal_obeys_no_stored_text(shell: Shell, call: Any) -> None:
+def test_an_export_on_a_terminal_obeys_no_stored_text(shell, call):
     call.store("red \x9b31m alert \u202e reversed")
     terminal, other = pty.openpty()
     try:

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ def shell(call: Any) -> Shell:
     return Shell(call.path, call.agent)
 
 
-def test_what_is_stored_is_retrieved(shell: Shell) -> None:
+def test_what_is_stored_is_retrieved(shell):
     told = shell.out("store", "Ana prefers tea over coffee", "--category", "people/ana")
     assert told.startswith("stored ")
     assert told.endswith(" in people/ana\n")
@@ -36,7 +35,7 @@ def test_what_is_stored_is_retrieved(shell: Shell) -> None:
     assert told.split()[1] in found
 
 
-def test_store_gives_one_line_of_evoclaws_json(shell: Shell) -> None:
+def test_store_gives_one_line_of_evoclaws_json(shell):
     out = shell.out(
         *("store", "--text", "Deploy with the script", "--category", "projects/x"),
         *("--importance", "0.9", "--url", "https://example.org/a", "--command", "make deploy"),
@@ -53,16 +52,7 @@ def test_store_gives_one_line_of_evoclaws_json(shell: Shell) -> None:
     assert "/srv/x" in stored["metadata"]["paths"]
 
 
-@pytest.mark.parametrize(("importance", "tier"), [
-    ("0.7", "hot"), ("0.3", "warm"), ("0.05", "cold"), ("0.01", "frozen"),
-])  # fmt: skip
-def test_the_tier_of_a_new_memory_follows_from_its_importance_alone(
-    shell: Shell, importance: str, tier: str
-) -> None:
-    assert shell.json("store", "x", "--importance", importance)["tier"] == tier
-
-
-def test_every_field_arrives(shell: Shell) -> None:
+def test_every_field_arrives(shell):
     memory_id = shell.json(
         *("store", "-", "--type", "procedural", "--event", "task_solution", "--subject", "disk"),
         *("--outcome", "solved", "--tag", "a", "--tag", "b", "--source", "chat", "--actor", "ana"),
@@ -83,7 +73,7 @@ def test_every_field_arrives(shell: Shell) -> None:
     assert "task_solution" in shown
 
 
-def test_retrieve_gives_evoclaws_records(shell: Shell) -> None:
+def test_retrieve_gives_evoclaws_records(shell):
     shell.run("store", "The server runs Debian", "--category", "technical/server")
     shell.run("store", "Lunch is at noon")
     (found,) = shell.json("retrieve", "--query", "debian server", "--limit", "3")
@@ -91,14 +81,14 @@ def test_retrieve_gives_evoclaws_records(shell: Shell) -> None:
     assert found["text"] == "The server runs Debian"
 
 
-def test_retrieve_without_a_model_says_so_and_answers(shell: Shell) -> None:
+def test_retrieve_without_a_model_says_so_and_answers(shell):
     shell.run("store", "The server runs Debian")
     done = shell.run("--json", "retrieve", "--query", "debian", "--llm")
     assert "keywords" in done.stderr
     assert len(json.loads(done.stdout)) == 1
 
 
-def test_retrieve_explains_each_relevance(shell: Shell) -> None:
+def test_retrieve_explains_each_relevance(shell):
     shell.run("store", "The server runs Debian")
     shell.run("store", "Backups run at night", "--category", "technical/server")
     shell.run("kv", "set", "debian", "bookworm")
@@ -115,14 +105,7 @@ def test_retrieve_explains_each_relevance(shell: Shell) -> None:
     assert "root > technical > technical/server" in told
 
 
-def test_retrieve_explains_in_json_as_the_api_does(shell: Shell) -> None:
-    shell.run("store", "The server runs Debian")
-    (found,) = shell.json("retrieve", "debian", "--explain")
-    assert set(found) == RECORD | {"search_method", "relevance", "source", "sure", "parts"}
-    assert found["parts"]["words"] == ["debian"]
-
-
-def test_retrieve_shows_the_lenders_by_their_short_ids(shell: Shell) -> None:
+def test_retrieve_shows_the_lenders_by_their_short_ids(shell):
     for position, text in enumerate(("Did you see the otter?", "Yes, in Kiel")):
         memory = {"text": text, "group": "talk", "position": position}
         with Client(shell.socket, agent=shell.agent) as client:
@@ -132,7 +115,7 @@ def test_retrieve_shows_the_lenders_by_their_short_ids(shell: Shell) -> None:
     assert f"\n      neighbours  {first[:8]}\n" in out
 
 
-def test_retrieve_narrows_by_every_field(shell: Shell) -> None:
+def test_retrieve_narrows_by_every_field(shell):
     shell.run("store", "a lantern", "--actor", "Ann", "--source", "chat", "--group", "g")
     shell.run("store", "the old lantern", "--importance", "0.1", "--category", "lantern")
 
@@ -151,7 +134,7 @@ def test_retrieve_narrows_by_every_field(shell: Shell) -> None:
     assert texts("--preset", "tinyclaw", "--limit", "1") == ["a lantern"]
 
 
-def test_a_key_value_pair_is_an_answer(shell: Shell) -> None:
+def test_a_key_value_pair_is_an_answer(shell):
     shell.run("store", "The server runs Debian")
     shell.run("kv", "set", "wifi.password", "blue boat")
     done = shell.run("retrieve", "wifi password")
@@ -160,7 +143,7 @@ def test_a_key_value_pair_is_an_answer(shell: Shell) -> None:
     assert done.stderr == ""
 
 
-def test_an_empty_answer_says_why_on_standard_error(shell: Shell) -> None:
+def test_an_empty_answer_says_why_on_standard_error(shell):
     shell.run("store", "The server runs Debian")
     done = shell.run("retrieve", "zebra")
     assert done.stdout == ""
@@ -168,7 +151,7 @@ def test_an_empty_answer_says_why_on_standard_error(shell: Shell) -> None:
     assert shell.json("retrieve", "zebra") == []
 
 
-def test_list_narrows_orders_and_pages(shell: Shell) -> None:
+def test_list_narrows_orders_and_pages(shell):
     for number in range(5):
         shell.run("store", f"note {number}", "--tag", f"t{number % 2}", "--category", "notes")
     shell.run("store", "elsewhere", "--category", "other")
@@ -180,7 +163,15 @@ def test_list_narrows_orders_and_pages(shell: Shell) -> None:
     assert done.stderr == "thermocline: 2 of 6; more with --offset 2\n"
 
 
-def test_update_changes_only_what_is_named(shell: Shell) -> None:
+def test_a_subject_that_the_text_names_is_not_shown_twice(shell):
+    shell.run("store", "I met Dora at the pier", "--subject", "dora")
+    shell.run("store", "it leaks at the bow", "--subject", "the boat")
+    listed = shell.out("list")
+    assert "general  the boat: it leaks at the bow\n" in listed
+    assert "general  I met Dora at the pier\n" in listed
+
+
+def test_update_changes_only_what_is_named(shell):
     memory_id = shell.json("store", "old", "--tag", "a", "--subject", "s")["id"]
     assert shell.out("update", memory_id[:8], "--text", "new") == f"updated {memory_id[:8]}\n"
     got = shell.json("update", memory_id, "--no-tags", "--importance", "0.9")
@@ -189,7 +180,7 @@ def test_update_changes_only_what_is_named(shell: Shell) -> None:
     )  # fmt: skip
 
 
-def test_tidying_shows_what_it_would_do_then_does_it_and_can_be_undone(shell: Shell) -> None:
+def test_tidying_shows_what_it_would_do_then_does_it_and_can_be_undone(shell):
     stored = [
         shell.json("store", text)["id"]
         for text in ("Ana likes tea", "The gate code is 1", "Ana likes tea.", "The gate is shut")
@@ -211,7 +202,7 @@ def test_tidying_shows_what_it_would_do_then_does_it_and_can_be_undone(shell: Sh
     assert shell.json("tidy")["merged"] == 0
 
 
-def test_a_merge_by_hand_is_told_when_the_memory_that_stayed_is_forgotten(shell: Shell) -> None:
+def test_a_merge_by_hand_is_told_when_the_memory_that_stayed_is_forgotten(shell):
     older, newer = (shell.json("store", text)["id"] for text in ("one", "two"))
     told = shell.out("merge", older[:8], newer[:8])
     assert told == f"merged {older[:8]} into {newer[:8]}\n"
@@ -225,7 +216,7 @@ def test_a_merge_by_hand_is_told_when_the_memory_that_stayed_is_forgotten(shell:
     assert "not merged" in shell.run("unmerge", older, code=1).stderr
 
 
-def test_forget_deletes_all_that_are_there_and_names_the_others(shell: Shell) -> None:
+def test_forget_deletes_all_that_are_there_and_names_the_others(shell):
     one, two = (shell.json("store", text)["id"] for text in ("one", "two"))
     done = shell.run("forget", one, "ffffffffffff", two[:8], code=1)
     assert done.stdout == f"forgot {one[:8]}\nforgot {two[:8]}\n"
@@ -234,7 +225,7 @@ def test_forget_deletes_all_that_are_there_and_names_the_others(shell: Shell) ->
     assert shell.json("list")["total"] == 0
 
 
-def test_forget_by_category_or_words_shows_first_and_asks_for_yes(shell: Shell) -> None:
+def test_forget_by_category_or_words_shows_first_and_asks_for_yes(shell):
     for number in range(12):
         shell.json("store", f"old plan {number}", "--category", "projects/old")
     kept = shell.json("store", "a plan to keep", "--category", "projects/new")["id"]
@@ -255,7 +246,7 @@ def test_forget_by_category_or_words_shows_first_and_asks_for_yes(shell: Shell) 
     assert nothing.stderr == ""
 
 
-def test_forget_secrets_shows_first_and_store_warns(shell: Shell) -> None:
+def test_forget_secrets_shows_first_and_store_warns(shell):
     stored = shell.run("store", "the token is ghp_" + "Zk3vT9qLm2Xw8Rb5Nc7Yd1Hf6Js4Ga0Pe9Qi")
     assert "holds a secret (github token)" in stored.stderr
     assert shell.run("store", "the token is in the safe").stderr == ""
@@ -266,7 +257,7 @@ def test_forget_secrets_shows_first_and_store_warns(shell: Shell) -> None:
     assert shell.json("list")["total"] == 1
 
 
-def test_forget_a_whole_agent_shows_first_and_asks_for_yes(shell: Shell) -> None:
+def test_forget_a_whole_agent_shows_first_and_asks_for_yes(shell):
     shell.json("--agent", "old", "store", "one")
     shell.run("--agent", "old", "kv", "set", "k", "v")
     kept = shell.json("store", "of another agent")["id"]
@@ -281,7 +272,7 @@ def test_forget_a_whole_agent_shows_first_and_asks_for_yes(shell: Shell) -> None
     assert shell.json("get", kept)["id"] == kept
 
 
-def test_hot_is_changed_shown_and_rebuilt(shell: Shell) -> None:
+def test_hot_is_changed_shown_and_rebuilt(shell):
     told = shell.json("hot", "--update", "identity", '{"agent_name": "Nova"}')
     assert told == {"updated": "identity"}
     lesson = '{"text": "Ask before deploying", "importance": 0.9}'
@@ -294,14 +285,14 @@ def test_hot_is_changed_shown_and_rebuilt(shell: Shell) -> None:
     assert set(rebuilt) == {"output", "size_bytes", "max_bytes"}
 
 
-def test_the_tree_grows_shows_and_shrinks(shell: Shell) -> None:
+def test_the_tree_grows_shows_and_shrinks(shell):
     assert shell.json("tree", "--add", "projects/x", "The X") == {
         "path": "projects/x", "added": True,
     }  # fmt: skip
-    assert shell.out("tree", "--add", "projects/x", "The X") == "already there: projects/x\n"
+    assert shell.out("tree", "--add", "projects/x", "Ours") == "described projects/x\n"
     shown = shell.out("tree", "--show")
     assert shown.startswith("Memory Tree Index\n" + "=" * 50)
-    assert "projects/x — The X" in shown
+    assert "projects/x — Ours" in shown
     assert shell.out("tree") == shown
     assert shell.json("tree")["nodes"] == 3
     assert shell.json("tree", "--remove", "projects/x") == {"path": "projects/x", "removed": True}
@@ -317,9 +308,7 @@ def test_the_tree_grows_shows_and_shrinks(shell: Shell) -> None:
         (("--remove", "used"), {"path": "used", "removed": False}, "memories are filed in it"),
     ],
 )
-def test_what_the_tree_refuses_is_answered_as_evoclaw_does(
-    shell: Shell, words: tuple[str, ...], answer: dict[str, Any], why: str
-) -> None:
+def test_what_the_tree_refuses_is_answered_as_evoclaw_does(shell, words, answer, why):
     shell.run("store", "x", "--category", "used")
     assert shell.json("tree", *words) == answer
     done = shell.run("tree", *words, code=1)
@@ -327,15 +316,13 @@ def test_what_the_tree_refuses_is_answered_as_evoclaw_does(
     assert why in done.stderr
 
 
-def test_the_help_of_store_has_the_guide_to_importance(shell: Shell) -> None:
+def test_the_help_of_store_has_the_guide_to_importance(shell):
     told = shell.out("store", "--help")
     for line in ("0.9-1.0  critical", "0.7-0.8  decisions", "0.5-0.6  general", "0.3-0.4  casual"):
         assert line in told
 
 
-def test_categories_are_found_and_the_question_for_a_model_is_written(
-    shell: Shell, tmp_path: Path
-) -> None:
+def test_categories_are_found_and_the_question_for_a_model_is_written(shell, tmp_path):
     shell.run("store", "Ada likes oolong", "--category", "people/ada")
     found = shell.json("tree", "--search", "oolong")
     assert [one["path"] for one in found["results"]] == ["people/ada"]
@@ -351,7 +338,7 @@ def test_categories_are_found_and_the_question_for_a_model_is_written(
     shell.run("tree", "--llm", code=2)
 
 
-def test_a_full_tree_says_what_could_make_room(shell: Shell) -> None:
+def test_a_full_tree_says_what_could_make_room(shell):
     for number in range(10):
         shell.run("tree", "--add", f"c{number}", "made by hand")
     assert shell.json("tree", "--add", "c10", "x") == {"path": "c10", "added": False}
@@ -361,27 +348,20 @@ def test_a_full_tree_says_what_could_make_room(shell: Shell) -> None:
     assert "c0 — made by hand" in shell.out("tree")
 
 
-def test_a_hot_value_that_is_too_long_is_refused(shell: Shell) -> None:
-    value = json.dumps({"bio": "owl " * 1_500})
-    refused = shell.run("hot", "--update", "owner_profile", value, code=1)
-    assert "shorten 'bio': it takes 6,0" in refused.stderr
-    assert "kv set" in refused.stderr
-
-
-def test_metrics_of_an_agent_without_a_memory_are_zeros_as_in_evoclaw(shell: Shell) -> None:
+def test_metrics_of_an_agent_without_a_memory_are_zeros_as_in_evoclaw(shell):
     metrics = Shell(shell.socket, "nobody-yet").json("metrics")
     assert (metrics["warm_memory_count"], metrics["retrieval_count"]) == (0, 0)
     assert metrics["tree_node_count"] == 1
 
 
-def test_the_archive_is_searched(shell: Shell) -> None:
+def test_the_archive_is_searched(shell):
     refused = shell.run("cold", "--init", code=1)
     assert "is not replicated" in refused.stderr
     shell.run("store", "still warm")
     assert shell.json("cold", "--query", "anything", "--limit", "3") == []
 
 
-def test_an_edit_is_seen_in_the_history_and_undone(shell: Shell) -> None:
+def test_an_edit_is_seen_in_the_history_and_undone(shell):
     key = shell.json("store", "Ana drinks coffee")["id"]
     shell.run("update", key, "--text", "Ana drinks tea")
     told = shell.out("history", key[:8])
@@ -403,17 +383,7 @@ def test_an_edit_is_seen_in_the_history_and_undone(shell: Shell) -> None:
     shell.run("undo", code=2)
 
 
-def test_two_edits_of_importance_do_not_look_alike_in_the_history(shell: Shell) -> None:
-    key = shell.json("store", "Ana drinks coffee", "--importance", "0.3")["id"]
-    shell.run("update", key, "--importance", "0.5", "--tag", "a")
-    shell.run("update", key, "--importance", "0.9")
-    last, first = shell.out("history", key).splitlines()
-    assert last.endswith("  importance: default")
-    assert first.endswith("  importance: 0.3; tags: default")
-    assert shell.json("history", "--limit", "1")["results"][0]["replaced"] == ["importance"]
-
-
-def test_a_store_prints_which_memory_the_new_one_replaces(shell: Shell) -> None:
+def test_a_store_prints_which_memory_the_new_one_replaces(shell):
     old = shell.json("store", "Maya lives in Bonn")["id"]
     lines = shell.out("store", "Maya moved to Kiel").splitlines()
     assert lines[1:] == [f"replaces {old[:8]}: Maya lives in Bonn"]
@@ -421,7 +391,7 @@ def test_a_store_prints_which_memory_the_new_one_replaces(shell: Shell) -> None:
     assert shell.json("store", "Maya moved to Jena")["supersedes"] == [new]
 
 
-def test_what_is_superseded_or_merged_is_marked_in_plain_lists(shell: Shell) -> None:
+def test_what_is_superseded_or_merged_is_marked_in_plain_lists(shell):
     keys = [
         shell.json("store", text)["id"]
         for text in ("Ana likes tea", "The gate code is 1", "Ana likes tea.", "The gate code is 2")
@@ -434,7 +404,7 @@ def test_what_is_superseded_or_merged_is_marked_in_plain_lists(shell: Shell) -> 
     assert f"[superseded by {keys[3][:8]}] " in shell.out("retrieve", "gate code 1")
 
 
-def test_a_query_and_a_text_may_begin_with_a_dash(shell: Shell) -> None:
+def test_a_query_and_a_text_may_begin_with_a_dash(shell):
     shell.run("store", "-x is the switch of the gate")
     assert "-x is the switch" in shell.out("list")
     done = shell.run("retrieve", "-gate")
@@ -442,9 +412,7 @@ def test_a_query_and_a_text_may_begin_with_a_dash(shell: Shell) -> None:
     assert "-x is the switch" in shell.out("retrieve", "-x")
 
 
-def test_the_environment_chooses_json_once_for_every_verb(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_environment_chooses_json_once_for_every_verb(shell, monkeypatch, tmp_path):
     monkeypatch.setenv("THERMOCLINE_OUTPUT", "json")
     key = json.loads(shell.out("store", "Ana drinks tea"))["id"]
     refused = json.loads(shell.run("get", "ffffffffffff", code=1).stdout)["error"]
@@ -461,7 +429,7 @@ def test_the_environment_chooses_json_once_for_every_verb(
     assert json.loads(shell.out("kv", "set", "k", "v"))
 
 
-def test_pairs_are_set_read_listed_and_deleted(shell: Shell) -> None:
+def test_pairs_are_set_read_listed_and_deleted(shell):
     shell.run("kv", "set", "a/b c", "-", stdin="line one\n\x1b[1mline two\n")
     assert shell.out("kv", "get", "a/b c") == "line one\n\x1b[1mline two\n"
     shell.run("kv", "set", "other", "x")
@@ -471,14 +439,14 @@ def test_pairs_are_set_read_listed_and_deleted(shell: Shell) -> None:
     shell.run("kv", "get", "other", code=1)
 
 
-def test_a_url_is_found_by_any_part_in_any_case(shell: Shell) -> None:
+def test_a_url_is_found_by_any_part_in_any_case(shell):
     shell.run("store", "See https://Example.org/Guide for more")
     got = shell.json("search-url", "--url", "example.ORG/guide")
     assert (got["query"], got["results_count"]) == ("example.ORG/guide", 1)
     assert set(got["results"][0]) == RECORD
 
 
-def test_without_a_url_all_urls_are_listed_with_their_memories_best_first(shell: Shell) -> None:
+def test_without_a_url_all_urls_are_listed_with_their_memories_best_first(shell):
     assert "no memory mentions a URL" in shell.run("search-url").stderr
     shell.run("store", "See https://example.org/low", "--importance", "0.2")
     best = shell.json("store", "See https://example.org/high", "--importance", "0.9")["id"]
@@ -500,7 +468,7 @@ def test_without_a_url_all_urls_are_listed_with_their_memories_best_first(shell:
     assert "1 of 3 URLs" in done.stderr
 
 
-def test_metadata_is_extracted_without_storing(shell: Shell, tmp_path: Path) -> None:
+def test_metadata_is_extracted_without_storing(shell, tmp_path):
     note = tmp_path / "note.md"
     note.write_text("Run `make test` in /srv/app/src, see https://example.org/x.")
     got = shell.json("extract-metadata", "--file", str(note))
@@ -512,7 +480,7 @@ def test_metadata_is_extracted_without_storing(shell: Shell, tmp_path: Path) -> 
     )
 
 
-def test_numbers_agents_and_state_are_shown(shell: Shell) -> None:
+def test_numbers_agents_and_state_are_shown(shell):
     shell.run("store", "x")
     assert shell.json("metrics")["warm_memory_count"] == 1
     assert "warm_memory_count" in shell.out("metrics")
@@ -524,7 +492,7 @@ def test_numbers_agents_and_state_are_shown(shell: Shell) -> None:
     assert shell.agent in shown
 
 
-def test_events_are_followed_until_interrupted(shell: Shell) -> None:
+def test_events_are_followed_until_interrupted(shell):
     words = shell.words("--json", "events", "--type", "memory.stored")
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -544,7 +512,7 @@ def test_events_are_followed_until_interrupted(shell: Shell) -> None:
     assert event["type"] == "memory.stored"
 
 
-def test_a_stored_escape_sequence_is_shown_not_obeyed(shell: Shell) -> None:
+def test_a_stored_escape_sequence_is_shown_not_obeyed(shell):
     memory_id = shell.json("store", "danger \x1b]0;title\x07 \x9b31m \u202e")["id"]
     for words in (["list"], ["retrieve", "danger"], ["get", memory_id], ["list", "--json"]):
         out = shell.out(*words)
@@ -552,28 +520,28 @@ def test_a_stored_escape_sequence_is_shown_not_obeyed(shell: Shell) -> None:
         assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(out)
 
 
-@pytest.mark.parametrize("words", [
-    ["get", "ffffffffffff"],
-    ["store", ""],
-    ["store", "  \n "],
-    ["store", "x" * 70_000],
-    ["store", "x", "--importance", "-1"],
-    ["store", "x", "--importance", "11"],
-    ["store", "x", "--category", "../.."],
-    ["store", "x", "--expires", "soon"],
-    ["store", "lone \udcff byte"],
-    ["list", "--limit", "0"],
-    ["list", "--since", "yesterday-ish"],
-    ["hot", "--update", "nonsense", "{}"],
-    ["--agent", "../x", "store", "x"],
-])  # fmt: skip
-def test_what_the_daemon_refuses_exits_with_1_and_says_why(shell: Shell, words: list[str]) -> None:
-    done = shell.run(*words, code=1)
-    assert done.stdout == ""
-    assert done.stderr.startswith("thermocline: ")
-    refused = shell.run("--json", *words, code=1)
-    assert refused.stderr == ""
-    assert json.loads(refused.stdout)["error"]["message"]
+def test_what_the_daemon_refuses_exits_with_1_and_says_why(shell):
+    for words in [
+        ["get", "ffffffffffff"],
+        ["store", ""],
+        ["store", "  \n "],
+        ["store", "x" * 70_000],
+        ["store", "x", "--importance", "-1"],
+        ["store", "x", "--importance", "11"],
+        ["store", "x", "--category", "../.."],
+        ["store", "x", "--expires", "soon"],
+        ["store", "lone \udcff byte"],
+        ["list", "--limit", "0"],
+        ["list", "--since", "yesterday-ish"],
+        ["hot", "--update", "nonsense", "{}"],
+        ["--agent", "../x", "store", "x"],
+    ]:  # fmt: skip
+        done = shell.run(*words, code=1)
+        assert done.stdout == ""
+        assert done.stderr.startswith("thermocline: ")
+        refused = shell.run("--json", *words, code=1)
+        assert refused.stderr == ""
+        assert json.loads(refused.stdout)["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -585,22 +553,12 @@ def test_what_the_daemon_refuses_exits_with_1_and_says_why(shell: Shell, words: 
         (("index", "add", "/"), "thermocline: cannot watch the whole file system"),
     ],
 )
-def test_what_is_refused_is_named_as_it_was_typed(
-    shell: Shell, words: tuple[str, ...], message: str
-) -> None:
+def test_what_is_refused_is_named_as_it_was_typed(shell, words, message):
     shell.run("store", "x")
     assert message in shell.run(*words, code=1).stderr
 
 
-def test_an_agent_sees_only_its_own_memories(shell: Shell) -> None:
-    one, other = shell, Shell(shell.socket, "sees-other")
-    one.run("store", "the secret of one")
-    other.run("store", "the secret of the other")
-    assert "of one" not in other.out("retrieve", "secret")
-    assert "of one" in one.out("retrieve", "secret")
-
-
-def test_commands_at_once_are_all_kept(shell: Shell) -> None:
+def test_commands_at_once_are_all_kept(shell):
     words = [shell.words("store", f"at once {number}") for number in range(6)]
     running = [subprocess.Popen(one, stdout=subprocess.DEVNULL) for one in words]
     assert [process.wait(60) for process in running] == [0] * 6

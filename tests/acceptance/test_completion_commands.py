@@ -74,7 +74,7 @@ def complete(shell: str, scripts: Path, *words: str) -> set[str]:
 
 
 @pytest.mark.parametrize("shell", ASK)
-def test_a_shell_offers_verbs_options_and_values(shell: str, scripts: Path) -> None:
+def test_a_shell_offers_verbs_options_and_values(shell, scripts):
     verbs = complete(shell, scripts, "re")
     assert {"retrieve", "restore", "reflect"} <= verbs
     assert {"--type", "--category", "--json"} <= complete(shell, scripts, "store", "--")
@@ -83,18 +83,16 @@ def test_a_shell_offers_verbs_options_and_values(shell: str, scripts: Path) -> N
 
 
 @pytest.mark.parametrize("shell", ["bash", "fish"])
-def test_a_shell_offers_files_where_a_file_is_wanted_and_nowhere_else(
-    shell: str, scripts: Path
-) -> None:
+def test_a_shell_offers_files_where_a_file_is_wanted_and_nowhere_else(shell, scripts):
     assert "fish" in complete(shell, scripts, "import", "fi")
     assert complete(shell, scripts, "store", "--category", "fi") == set()
 
 
-def test_bash_finds_the_verb_behind_the_options_of_every_verb(scripts: Path) -> None:
+def test_bash_finds_the_verb_behind_the_options_of_every_verb(scripts):
     assert "retrieve" in complete("bash", scripts, "--agent-id", "x", "--json", "retr")
 
 
-def test_an_unknown_shell_is_refused_by_name() -> None:
+def test_an_unknown_shell_is_refused_by_name():
     refused = subprocess.run(
         [sys.executable, *PROGRAM, "completion", "tcsh"],
         check=False, capture_output=True, text=True,

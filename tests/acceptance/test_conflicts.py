@@ -55,9 +55,7 @@ def conflict(pair: Pair, *, wins: str) -> str:
 
 
 @pytest.mark.parametrize("wins", ["laptop", "desktop"])
-def test_both_devices_show_the_value_that_lost_until_somebody_has_looked(
-    pair: Pair, wins: str
-) -> None:
+def test_both_devices_show_the_value_that_lost_until_somebody_has_looked(pair, wins):
     key = conflict(pair, wins=wins)
     old, new = ("eleven", "ten") if wins == "laptop" else ("ten", "eleven")
     shells = [Shell(client.socket_path, "torn") for client in pair]
@@ -80,7 +78,7 @@ def test_both_devices_show_the_value_that_lost_until_somebody_has_looked(
     assert pair.there.get(key).text == f"the ferry leaves at {old}"
 
 
-def test_a_lost_value_that_was_put_back_is_no_longer_shown_anywhere(pair: Pair) -> None:
+def test_a_lost_value_that_was_put_back_is_no_longer_shown_anywhere(pair):
     key = conflict(pair, wins="desktop")
     [version] = pair.there.history(conflicts=True).results
     pair.there.undo(id=key, number=version.number)
@@ -88,7 +86,7 @@ def test_a_lost_value_that_was_put_back_is_no_longer_shown_anywhere(pair: Pair) 
     assert [client.status().agents["torn"].conflicts for client in pair] == [0, 0]
 
 
-def test_who_looks_at_the_same_time_on_both_devices_makes_no_new_conflict(pair: Pair) -> None:
+def test_who_looks_at_the_same_time_on_both_devices_makes_no_new_conflict(pair):
     conflict(pair, wins="desktop")
     for client in pair:
         numbers = [version.number for version in client.history(conflicts=True).results]
@@ -100,14 +98,14 @@ def test_who_looks_at_the_same_time_on_both_devices_makes_no_new_conflict(pair: 
         assert len(client.history(conflicts=True).results) == 1
 
 
-def test_without_conflicts_it_says_so(pair: Pair) -> None:
+def test_without_conflicts_it_says_so(pair):
     pair.here.store("the ferry leaves at nine")
     shell = Shell(pair.here.socket_path, "torn")
     assert shell.run("history", "--conflicts").stderr.startswith("thermocline: there are no")
     assert "no earlier version" in shell.run("history").stderr
 
 
-def test_a_conflict_is_forgotten_with_its_memory_on_both(pair: Pair) -> None:
+def test_a_conflict_is_forgotten_with_its_memory_on_both(pair):
     key = conflict(pair, wins="desktop")
     pair.there.forget(key)
     pair.sync()

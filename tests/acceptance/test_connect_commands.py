@@ -53,7 +53,7 @@ def tree(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_client_is_connected_once_and_taken_out_without_a_trace(home: Path, client: str) -> None:
+def test_a_client_is_connected_once_and_taken_out_without_a_trace(home, client):
     shown = out(client, "--print")
     assert not tree(home)
     assert "thermocline" in shown
@@ -69,7 +69,7 @@ def test_a_client_is_connected_once_and_taken_out_without_a_trace(home: Path, cl
     assert "not connected" in out(client, "--undo", "--yes")
 
 
-def test_what_others_wrote_stays_as_it_is(home: Path) -> None:
+def test_what_others_wrote_stays_as_it_is(home):
     settings = home / ".claude" / "settings.json"
     settings.parent.mkdir()
     own = {"hooks": [{"type": "command", "command": "notify done"}]}
@@ -88,7 +88,7 @@ def test_what_others_wrote_stays_as_it_is(home: Path) -> None:
     assert json.loads(settings.read_text()) == json.loads(before)
 
 
-def test_codex_gets_a_table_hooks_and_instructions(home: Path) -> None:
+def test_codex_gets_a_table_hooks_and_instructions(home):
     folder = home / ".codex"
     folder.mkdir()
     (folder / "config.toml").write_text('model = "o"  # mine\n')
@@ -106,14 +106,14 @@ def test_codex_gets_a_table_hooks_and_instructions(home: Path) -> None:
     assert (folder / "AGENTS.md").read_text() == "Be brief.\n"
 
 
-def test_a_project_alone_is_connected(home: Path) -> None:
+def test_a_project_alone_is_connected(home):
     project = home / "project"
     project.mkdir()
     out("claude-code", "--project", project, "--yes")
     assert sorted(tree(home)) == ["project/.claude/settings.json", "project/.mcp.json"]
 
 
-def test_the_command_runs_with_the_options_that_it_was_given(home: Path) -> None:
+def test_the_command_runs_with_the_options_that_it_was_given(home):
     words = ("--agent-id", "work", "--socket", home / "s.sock", "cursor", "--yes")
     out(*words)
     entry = json.loads((home / ".cursor" / "mcp.json").read_text())["mcpServers"]["thermocline"]
@@ -122,7 +122,7 @@ def test_the_command_runs_with_the_options_that_it_was_given(home: Path) -> None
     assert entry["args"] == ["mcp", "--start", *options]
 
 
-def test_a_link_stays_one_and_its_target_is_changed(home: Path) -> None:
+def test_a_link_stays_one_and_its_target_is_changed(home):
     (home / "dotfiles").mkdir()
     target = home / "dotfiles" / "mcp.json"
     target.write_text('{"mcpServers": {}}\n')
@@ -133,7 +133,7 @@ def test_a_link_stays_one_and_its_target_is_changed(home: Path) -> None:
     assert "thermocline" in target.read_text()
 
 
-def test_a_link_out_of_a_project_is_refused_with_the_file_that_it_means(home: Path) -> None:
+def test_a_link_out_of_a_project_is_refused_with_the_file_that_it_means(home):
     project = home / "somebody" / "elses"
     project.mkdir(parents=True)
     target = home / ".profile.json"
@@ -151,7 +151,7 @@ def test_a_link_out_of_a_project_is_refused_with_the_file_that_it_means(home: Pa
     assert not (project / ".mcp.json").exists()
 
 
-def test_what_changes_while_it_asks_is_shown_again(home: Path) -> None:
+def test_what_changes_while_it_asks_is_shown_again(home):
     config = home / ".claude.json"
     config.write_text('{"numStartups": 1}')
     ours, theirs = os.openpty()
@@ -180,7 +180,7 @@ def _read_until(terminal: int, text: str) -> str:
     return shown
 
 
-def test_a_file_that_is_not_json_is_left_alone(home: Path) -> None:
+def test_a_file_that_is_not_json_is_left_alone(home):
     (home / ".claude.json").write_text('{"a": oops')
     said = shells.run("connect", "claude-code", "--yes", code=1)
     assert "line 1 is not valid JSON" in said.stderr
@@ -204,7 +204,7 @@ def scripts(home: Path, call: Any) -> Path:
     return folder
 
 
-def test_evoclaws_script_is_replaced_by_one_that_answers_in_json(scripts: Path, call: Any) -> None:
+def test_evoclaws_script_is_replaced_by_one_that_answers_in_json(scripts, call):
     script = scripts / "memory_cli.py"
     stored = _script(script, "store", "--text", "Ana prefers tea", "--category", "people/ana")
     assert {"id", "category", "tier"} <= stored.keys()
@@ -226,9 +226,7 @@ def test_evoclaws_script_is_replaced_by_one_that_answers_in_json(scripts: Path, 
     assert script.read_text() == "print('the old one')\n"
 
 
-def test_evoclaws_other_scripts_answer_or_say_what_to_call(
-    scripts: Path, call: Any, tmp_path: Path
-) -> None:
+def test_evoclaws_other_scripts_answer_or_say_what_to_call(scripts, call, tmp_path):
     call.store("Ada likes oolong", category="people/ada")
     text = "User: Let's deploy to testnet first. Agent: Good idea, safer that way."
     note = tmp_path / "talk.txt"
@@ -253,7 +251,7 @@ def test_evoclaws_other_scripts_answer_or_say_what_to_call(
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace counts the processes")
-def test_a_script_of_evoclaw_starts_no_second_interpreter(scripts: Path, tmp_path: Path) -> None:
+def test_a_script_of_evoclaw_starts_no_second_interpreter(scripts, tmp_path):
     trace = tmp_path / "trace"
     words = ["strace", "-f", "-e", "trace=execve", "-o", str(trace), BASE_PYTHON]
     done = subprocess.run(
@@ -265,7 +263,7 @@ def test_a_script_of_evoclaw_starts_no_second_interpreter(scripts: Path, tmp_pat
     assert trace.read_text().count("execve(") == 1
 
 
-def test_a_script_of_evoclaw_runs_under_another_interpreter_too(scripts: Path) -> None:
+def test_a_script_of_evoclaw_runs_under_another_interpreter_too(scripts):
     script = scripts / "memory_cli.py"
     tag = repr(sys.implementation.cache_tag)
     assert tag in script.read_text()
@@ -285,7 +283,7 @@ def _said(script: Path, *words: str, code: int = 0) -> subprocess.CompletedProce
     return done
 
 
-def test_openclaw_gets_the_plug_in_in_the_place_of_its_memory(home: Path) -> None:
+def test_openclaw_gets_the_plug_in_in_the_place_of_its_memory(home):
     config = home / ".openclaw" / "openclaw.json"
     config.parent.mkdir()
     before = {"plugins": {"load": {"paths": ["/their/own"]}, "slots": {"memory": "other"}}}
@@ -303,7 +301,7 @@ def test_openclaw_gets_the_plug_in_in_the_place_of_its_memory(home: Path) -> Non
     assert json.loads(config.read_text()) == {"plugins": {"load": {"paths": ["/their/own"]}}}
 
 
-def test_the_folder_of_a_plug_in_is_printed(home: Path) -> None:
+def test_the_folder_of_a_plug_in_is_printed(home):
     folder = Path(out("claude-code", "--plugin").strip())
     manifest = json.loads((folder / ".claude-plugin" / "plugin.json").read_text())
     assert manifest["name"] == "thermocline"
@@ -313,9 +311,8 @@ def test_the_folder_of_a_plug_in_is_printed(home: Path) -> None:
     assert hooks.keys() == written.keys()
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
+def test_a_wrong_call_says_what_is_wrong(home):
+    for words, told in [
         (("cursor", "--plugin"), "no plug-in for Cursor"),
         (("emacs",), "expected one of"),
         (("--yes",), "which client?"),
@@ -324,13 +321,11 @@ def test_the_folder_of_a_plug_in_is_printed(home: Path) -> None:
         (("cursor", "--print", "--undo"), "exclude each other"),
         (("cursor",), "give --yes"),
         (("cursor", "--project", "/nowhere/at/all"), "not a folder"),
-    ],
-)
-def test_a_wrong_call_says_what_is_wrong(home: Path, words: tuple[str, ...], told: str) -> None:
-    assert told in shells.run("connect", *words, code=2).stderr
-    assert not tree(home)
+    ]:
+        assert told in shells.run("connect", *words, code=2).stderr
+        assert not tree(home)
 
 
-def test_the_instructions_are_printed(home: Path) -> None:
+def test_the_instructions_are_printed(home):
     assert out("--instructions").startswith("## Long-term memory")
     assert not tree(home)

@@ -69,9 +69,7 @@ def sealed_world(sqld_binary: Path) -> Iterator[World]:
 
 
 @pytest.mark.parametrize("disaster", SOME_AND_ALL)
-def test_nothing_is_lost_whatever_happens_to_devices_and_servers(
-    world: World, disaster: str
-) -> None:
+def test_nothing_is_lost_whatever_happens_to_devices_and_servers(world, disaster):
     History(world, FIRST, EVERYTHING, disaster).run()
 
 
@@ -83,7 +81,7 @@ def test_nothing_is_lost_whatever_happens_to_devices_and_servers(
         for disaster in DISASTERS
     ],
 )
-def test_nothing_is_lost_on_a_sealed_replica_either(sealed_world: World, disaster: str) -> None:
+def test_nothing_is_lost_on_a_sealed_replica_either(sealed_world, disaster):
     History(sealed_world, FIRST, EVERYTHING, disaster).run()
 
 
@@ -91,20 +89,18 @@ def test_nothing_is_lost_on_a_sealed_replica_either(sealed_world: World, disaste
 @pytest.mark.crash
 @pytest.mark.parametrize("disaster", ["", *DISASTERS])
 @pytest.mark.parametrize("steps", PARTS.values(), ids=PARTS)
-def test_no_part_is_lost_whatever_happens_to_devices_and_servers(
-    world: World, steps: dict[str, int], disaster: str
-) -> None:
+def test_no_part_is_lost_whatever_happens_to_devices_and_servers(world, steps, disaster):
     History(world, FIRST, steps, disaster).run()
 
 
-def test_a_kill_in_the_middle_of_replication_loses_nothing(world: World) -> None:
+def test_a_kill_in_the_middle_of_replication_loses_nothing(world):
     steps = {"store": 3, "sync": 2} | SMALL | KILLING
     History(world, FIRST, steps).run(20)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
-def test_nothing_is_lost_in_very_many_histories_of_everything(sqld_binary: Path) -> None:
+def test_nothing_is_lost_in_very_many_histories_of_everything(sqld_binary):
     failed: dict[str, str] = {}
     for first in range(FIRST, FIRST + HISTORIES, AT_ONCE):
         # Every other lot is sealed.

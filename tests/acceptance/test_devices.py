@@ -53,9 +53,7 @@ def alike(pair: tuple[Device, Device, str], world: World) -> tuple[Device, Devic
 # With a daemon's start or a new device: first, while the world has few agents
 
 
-def test_a_line_of_another_device_survives_one_that_was_set_back_and_writes_at_once(
-    world: World,
-) -> None:
+def test_a_line_of_another_device_survives_one_that_was_set_back_and_writes_at_once(world):
     here, there = world.devices
     here.write_note("plans.md", "one\n")
     for device in world.devices:
@@ -70,9 +68,7 @@ def test_a_line_of_another_device_survives_one_that_was_set_back_and_writes_at_o
     assert {"one", "two", "three"} <= {*lines}
 
 
-def test_a_copied_device_and_its_original_keep_the_changes_of_both(
-    pair: tuple[Device, Device, str], world: World
-) -> None:
+def test_a_copied_device_and_its_original_keep_the_changes_of_both(pair, world):
     here, _, key = pair
     twin = world.add_copy(world.copy_device(here))
     try:
@@ -101,9 +97,7 @@ def test_a_copied_device_and_its_original_keep_the_changes_of_both(
         pytest.param(b"no database" * 1000, id="overwritten", marks=pytest.mark.crash),
     ],
 )
-def test_a_database_that_is_lost_comes_back_from_the_replica_by_itself(
-    pair: tuple[Device, Device, str], world: World, left: bytes | None
-) -> None:
+def test_a_database_that_is_lost_comes_back_from_the_replica_by_itself(pair, world, left):
     here, _, key = pair
     here.put_pair("colour", "green")
     here.reinforce(key)
@@ -126,7 +120,7 @@ def test_a_database_that_is_lost_comes_back_from_the_replica_by_itself(
     assert (found["text"], found["access_count"]) == ("the ferry leaves at ten", 2)
 
 
-def test_an_agent_appears_by_itself_on_every_device(world: World) -> None:
+def test_an_agent_appears_by_itself_on_every_device(world):
     here, _ = world.devices
     here.store("only here so far")
     here.sync()
@@ -138,9 +132,7 @@ def test_an_agent_appears_by_itself_on_every_device(world: World) -> None:
     other.kill()
 
 
-def test_a_backup_of_one_device_restores_another(
-    pair: tuple[Device, Device, str], world: World, tmp_path: Path
-) -> None:
+def test_a_backup_of_one_device_restores_another(pair, world, tmp_path):
     here, _, key = pair
     here.put_pair("colour", "green")
     here.write_note("plans.md", "one\n")
@@ -157,9 +149,7 @@ def test_a_backup_of_one_device_restores_another(
     new.kill()
 
 
-def test_a_lost_device_is_restored_with_one_command(
-    pair: tuple[Device, Device, str], world: World
-) -> None:
+def test_a_lost_device_is_restored_with_one_command(pair, world):
     here, _, _ = pair
     here.put_pair("colour", "green")
     here.write_note("plans.md", "one\n")
@@ -175,9 +165,7 @@ def test_a_lost_device_is_restored_with_one_command(
 # One change here, another there
 
 
-def test_a_text_changed_here_and_something_else_there_are_both_kept(
-    pair: tuple[Device, Device, str], world: World
-) -> None:
+def test_a_text_changed_here_and_something_else_there_are_both_kept(pair, world):
     here, there, key = pair
     change = {"category": "people", "importance": 0.9, "tags": ["new"], "data": {"n": 1}}
     here.edit(key, text="the ferry leaves at ten")
@@ -188,18 +176,14 @@ def test_a_text_changed_here_and_something_else_there_are_both_kept(
     assert {name: found[name] for name in change} == change
 
 
-def test_of_one_field_changed_on_both_the_later_change_stays(
-    pair: tuple[Device, Device, str], world: World
-) -> None:
+def test_of_one_field_changed_on_both_the_later_change_stays(pair, world):
     here, there, key = pair
     here.edit(key, text="the ferry leaves at ten")
     there.edit(key, text="the ferry leaves at eleven")
     assert world.heal().memories[key]["text"] == "the ferry leaves at eleven"
 
 
-def test_the_value_that_lost_is_in_the_history_of_the_memory(
-    pair: tuple[Device, Device, str], world: World
-) -> None:
+def test_the_value_that_lost_is_in_the_history_of_the_memory(pair, world):
     here, there, key = pair
     here.edit(key, text="the ferry leaves at ten")
     there.edit(key, text="the ferry leaves at eleven")
@@ -207,9 +191,7 @@ def test_the_value_that_lost_is_in_the_history_of_the_memory(
     assert any("at ten" in str(device.history(key)) for device in world.devices)
 
 
-def test_what_is_undone_here_is_undone_there(
-    pair: tuple[Device, Device, str], world: World
-) -> None:
+def test_what_is_undone_here_is_undone_there(pair, world):
     here, _, key = pair
     here.edit(key, text="the ferry does not leave")
     world.heal()
@@ -217,9 +199,7 @@ def test_what_is_undone_here_is_undone_there(
     assert world.heal().memories[key]["text"] == "the ferry leaves at nine"
 
 
-def test_a_merge_that_is_undone_brings_both_back_on_both(
-    pair: tuple[Device, Device, str], world: World
-) -> None:
+def test_a_merge_that_is_undone_brings_both_back_on_both(pair, world):
     here, there, key = pair
     other = here.store("the ferry is blue", tags=["colour"])
     world.heal()
@@ -234,9 +214,7 @@ def test_a_merge_that_is_undone_brings_both_back_on_both(
             assert after[memory_id][field] == before[memory_id][field]
 
 
-def test_two_memories_that_were_merged_into_each_other_do_not_both_disappear(
-    alike: tuple[Device, Device, str, str], world: World
-) -> None:
+def test_two_memories_that_were_merged_into_each_other_do_not_both_disappear(alike, world):
     here, there, key, other = alike
     here.merge(key, other)
     there.merge(other, key)
@@ -244,9 +222,7 @@ def test_two_memories_that_were_merged_into_each_other_do_not_both_disappear(
     assert [found[one]["merged_into"] for one in (key, other)].count(None) == 1
 
 
-def test_what_was_merged_into_a_memory_that_is_forgotten_elsewhere_comes_back(
-    alike: tuple[Device, Device, str, str], world: World
-) -> None:
+def test_what_was_merged_into_a_memory_that_is_forgotten_elsewhere_comes_back(alike, world):
     here, there, key, other = alike
     here.merge(key, other)
     there.forget(other)
@@ -255,9 +231,7 @@ def test_what_was_merged_into_a_memory_that_is_forgotten_elsewhere_comes_back(
     assert found[key]["merged_into"] is None
 
 
-def test_a_merge_stays_when_what_another_device_had_merged_the_same_into_is_forgotten(
-    pair: tuple[Device, Device, str], world: World
-) -> None:
+def test_a_merge_stays_when_what_another_device_had_merged_the_same_into_is_forgotten(pair, world):
     here, there, key = pair
     others = [here.store(f"ferry {n} is blue") for n in range(6)]
     into = here.store("the ferries are blue")
@@ -270,9 +244,7 @@ def test_a_merge_stays_when_what_another_device_had_merged_the_same_into_is_forg
     assert {found[other]["merged_into"] for other in others} == {into}
 
 
-def test_uses_of_a_memory_that_was_merged_here_and_forgotten_there_count_for_nothing(
-    pair: tuple[Device, Device, str], world: World
-) -> None:
+def test_uses_of_a_memory_that_was_merged_here_and_forgotten_there_count_for_nothing(pair, world):
     here, there, key = pair
     other = here.store("the ferry is blue")
     here.reinforce(other)
@@ -282,9 +254,7 @@ def test_uses_of_a_memory_that_was_merged_here_and_forgotten_there_count_for_not
     assert world.heal().memories[key]["access_count"] == 0
 
 
-def test_a_category_that_went_elsewhere_is_there_for_what_is_filed_in_it(
-    pair: tuple[Device, Device, str], world: World
-) -> None:
+def test_a_category_that_went_elsewhere_is_there_for_what_is_filed_in_it(pair, world):
     here, there, _ = pair
     here.add_category("boats")
     world.heal()
@@ -293,9 +263,7 @@ def test_a_category_that_went_elsewhere_is_there_for_what_is_filed_in_it(
     assert "boats" in world.heal().categories
 
 
-def test_two_devices_with_a_past_of_their_own_begin_on_one_replica_and_keep_both(
-    world: World,
-) -> None:
+def test_two_devices_with_a_past_of_their_own_begin_on_one_replica_and_keep_both(world):
     here, there = world.devices
     for device, word in ((here, "harbour"), (there, "airport")):
         device.store(f"about the {word}", category=word)
@@ -308,9 +276,7 @@ def test_two_devices_with_a_past_of_their_own_begin_on_one_replica_and_keep_both
     assert {"to the harbour", "to the airport"} <= {*lines}
 
 
-def test_when_nothing_has_changed_only_the_device_notes_that_it_was_there(
-    pair: tuple[Device, Device, str],
-) -> None:
+def test_when_nothing_has_changed_only_the_device_notes_that_it_was_there(pair):
     here, _, _ = pair
     # What a wake-up of the loop still has to do is done with the first.
     here.sync()
@@ -328,9 +294,7 @@ def test_when_nothing_has_changed_only_the_device_notes_that_it_was_there(
 
 
 @pytest.mark.plain
-def test_rows_and_fields_of_a_later_release_are_kept_and_passed_on(
-    pair: tuple[Device, Device, str], world: World
-) -> None:
+def test_rows_and_fields_of_a_later_release_are_kept_and_passed_on(pair, world):
     here, _, key = pair
     later = [int(time.time() * 1000) << 16, "later"]
     put_row(world, here.agent, "dream", "d1", {"text": "of the sea"}, {"at": later})
@@ -369,9 +333,7 @@ def put_row(
     )
 
 
-def test_what_was_forgotten_while_a_device_was_away_stays_so_when_the_server_is_wiped(
-    pair: tuple[Device, Device, str], world: World
-) -> None:
+def test_what_was_forgotten_while_a_device_was_away_stays_so_when_the_server_is_wiped(pair, world):
     here, there, key = pair
     here.forget(key)
     here.sync()

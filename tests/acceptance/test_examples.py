@@ -48,7 +48,7 @@ def words(name: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("environment")
-def test_the_client_corrects_finds_and_undoes() -> None:
+def test_the_client_corrects_finds_and_undoes():
     printed = run("client.py")
     assert printed[0] == "supersedes the older: True"
     assert printed[1].endswith(": Maya moved to Rostock")
@@ -57,7 +57,7 @@ def test_the_client_corrects_finds_and_undoes() -> None:
 
 
 @pytest.mark.usefixtures("environment")
-def test_a_shell_stores_finds_and_forgets_over_http() -> None:
+def test_a_shell_stores_finds_and_forgets_over_http():
     stored, pair, recalled, forgotten = map(json.loads, run("http.sh"))
     assert stored["stored"]
     assert pair["value"] == "dark"
@@ -66,13 +66,13 @@ def test_a_shell_stores_finds_and_forgets_over_http() -> None:
 
 
 @pytest.mark.usefixtures("environment")
-def test_a_conversation_is_remembered_in_the_next() -> None:
+def test_a_conversation_is_remembered_in_the_next():
     first = run("observer.py", "My sister Ana lives in Kiel\n")
     assert first == ["I know nothing about that yet.", "stored: My sister Ana lives in Kiel"]
     assert "My sister Ana lives in Kiel" in run("observer.py", "Where does my sister live?\n")[0]
 
 
-def test_a_listener_hears_what_others_store(environment: Daemon, tmp_path: Path) -> None:
+def test_a_listener_hears_what_others_store(environment, tmp_path):
     heard = tmp_path / "heard"
     with heard.open("w") as out, environment.client("events-example") as client:
         listener = subprocess.Popen(words("events.py"), stdout=out)
@@ -94,8 +94,8 @@ def test_a_listener_hears_what_others_store(environment: Daemon, tmp_path: Path)
 
 
 def test_a_second_device_has_the_memory_and_so_has_the_one_after_a_loss(
-    environment: Daemon, short: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    environment, short, monkeypatch
+):
     environment.stop()
     monkeypatch.delenv("THERMOCLINE_SOCKET")
     monkeypatch.setenv("TMPDIR", short)

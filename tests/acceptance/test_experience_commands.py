@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ def shell(call: Any) -> Shell:
     return Shell(call.path, call.agent)
 
 
-def test_an_experience_is_added_found_used_and_pruned(shell: Shell) -> None:
+def test_an_experience_is_added_found_used_and_pruned(shell):
     given = ("--type", "error_recovery", "--solution", "restart the queue", "--tag", "deploy")
     made = shell.out("experiences", "add", "the deploy hangs", *given).split()[1]
     assert made in shell.out("experiences", "search", "deploy hangs", "--tag", "deploy")
@@ -29,7 +28,7 @@ def test_an_experience_is_added_found_used_and_pruned(shell: Shell) -> None:
     assert shell.out("experiences", "delete", made) == f"deleted {made}\n"
 
 
-def test_a_conversation_and_preferences(shell: Shell, tmp_path: Path) -> None:
+def test_a_conversation_and_preferences(shell, tmp_path):
     talk = tmp_path / "talk.json"
     text = "Decision: we use Postgres for the billing data."
     talk.write_text(json.dumps([{"role": "user", "content": text}]))
@@ -43,9 +42,8 @@ def test_a_conversation_and_preferences(shell: Shell, tmp_path: Path) -> None:
     assert shell.json("experiences", "stats")["total"] == 2
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
+def test_wrong_words_say_what_is_missing(shell):
+    for words, told in [
         (("add", "x"), "add needs --type"),
         (("use",), "use needs ID"),
         (("prefer", "editor"), "prefer needs CATEGORY and VALUE"),
@@ -54,8 +52,6 @@ def test_a_conversation_and_preferences(shell: Shell, tmp_path: Path) -> None:
         (("observe", "x"), "observe needs --conversation"),
         (("add", "x", "--type", "tool_chain", "--solution", '{"a":'), "expected JSON"),
         (("show", "nosuch"), "no experience has the id"),
-    ],
-)
-def test_wrong_words_say_what_is_missing(shell: Shell, words: tuple[str, ...], told: str) -> None:
-    code = 1 if words[0] == "show" else 2
-    assert told in shell.run("experiences", *words, code=code).stderr
+    ]:
+        code = 1 if words[0] == "show" else 2
+        assert told in shell.run("experiences", *words, code=code).stderr

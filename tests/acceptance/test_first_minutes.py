@@ -42,7 +42,7 @@ def shown_commands(welcome: str) -> list[list[str]]:
     return [shlex.split(line) for line in welcome.splitlines() if line.startswith("  ")]
 
 
-def test_starting_it_twice_ends_with_the_message_alone(welcome: str, tmp_path: Path) -> None:
+def test_starting_it_twice_ends_with_the_message_alone(welcome, tmp_path):
     assert welcome
     words = ["--state-dir", str(tmp_path / "state"), "--socket", str(tmp_path / "other.sock")]
     makefile = tmp_path / "Makefile"
@@ -69,9 +69,7 @@ def _run(words: list[str], **more: str) -> str:
     return done.stdout
 
 
-def test_the_question_that_the_welcome_suggests_is_answered(
-    shown_commands: list[list[str]],
-) -> None:
+def test_the_question_that_the_welcome_suggests_is_answered(shown_commands):
     store, question, _ = shown_commands
     assert ("store" in store, "retrieve" in question) == (True, True)
     assert re.fullmatch(r"stored [0-9a-f]{8} in general\n", _run(store))
@@ -80,9 +78,7 @@ def test_the_question_that_the_welcome_suggests_is_answered(
     assert re.fullmatch(r"already known: [0-9a-f]{8} \(used \d times?\)\n", again)
 
 
-def test_the_agent_that_the_welcome_suggests_is_connected(
-    shown_commands: list[list[str]], tmp_path: Path
-) -> None:
+def test_the_agent_that_the_welcome_suggests_is_connected(shown_commands, tmp_path):
     connect = shown_commands[-1]
     assert connect[-2:] == ["connect", "claude-code"]
     _run([*connect, "--yes"], HOME=str(tmp_path))

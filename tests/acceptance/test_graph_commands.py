@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +15,7 @@ def shell(call: Any) -> Shell:
     return Shell(call.path, call.agent)
 
 
-def test_what_a_conversation_names_is_shown_with_where_it_comes_from(
-    shell: Shell, tmp_path: Path
-) -> None:
+def test_what_a_conversation_names_is_shown_with_where_it_comes_from(shell, tmp_path):
     assert "no names yet" in shell.run("graph").stderr
     talk = tmp_path / "talk.json"
     said = (
@@ -39,14 +36,11 @@ def test_what_a_conversation_names_is_shown_with_where_it_comes_from(
     assert shell.out("graph", "marta", "--no-alias", "Marta").startswith("Marta (person)")
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
+def test_a_wrong_call_says_what_is_wrong(shell):
+    for words, told in [
         (("--alias", "x"), "need a NAME"),
         (("--depth", "1"), "--depth needs a NAME"),
         (("Ada", "--limit", "3"), "--limit takes no NAME"),
         (("Ada", "--type", "god"), "expected one of"),
-    ],
-)
-def test_a_wrong_call_says_what_is_wrong(shell: Shell, words: tuple[str, ...], told: str) -> None:
-    assert told in shell.run("graph", *words, code=2).stderr
+    ]:
+        assert told in shell.run("graph", *words, code=2).stderr

@@ -75,9 +75,7 @@ def shown(folder: Path, name: str, eventually: Callable[..., None], mark: str) -
         ("any.json", TREE, {"category": 1}),
     ],
 )
-def test_each_state_file_is_taken_in_once(
-    shell: Shell, tmp_path: Path, name: str, document: Any, stored: dict[str, int]
-) -> None:
+def test_each_state_file_is_taken_in_once(shell, tmp_path, name, document, stored):
     file = written(tmp_path / name, document)
     preview = shell.json("import", file, "--dry-run")
     assert (preview["stored"], preview["dry_run"]) == (stored, True)
@@ -89,9 +87,7 @@ def test_each_state_file_is_taken_in_once(
     assert sum(again["skipped"].values()) == sum(stored.values())
 
 
-def test_counters_are_taken_over_by_a_memory_that_has_counted_nothing(
-    make_daemon: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_counters_are_taken_over_by_a_memory_that_has_counted_nothing(make_daemon, tmp_path):
     daemon = make_daemon()
     written(daemon.state / "agents" / "ana" / "metrics.json", METRICS)
     shell = Shell(daemon.start().socket, "ana")
@@ -102,9 +98,7 @@ def test_counters_are_taken_over_by_a_memory_that_has_counted_nothing(
     assert shell.json("metrics")["retrieval_count"] == 7
 
 
-def test_a_file_as_the_daemon_wrote_it_holds_nothing_new(
-    folder: Path, shell: Shell, tmp_path: Path, eventually: Callable[..., None]
-) -> None:
+def test_a_file_as_the_daemon_wrote_it_holds_nothing_new(folder, shell, tmp_path, eventually):
     shell.run("store", "Ana builds a boat at https://boat.example", "--category", "work/boat")
     shell.run("store", "Ana drinks tea", "--tag", "tea", "--tag", "b", "--importance", "0.4")
     shell.run("hot", "--update", "lesson", '{"text": "measure twice"}')
@@ -118,9 +112,7 @@ def test_a_file_as_the_daemon_wrote_it_holds_nothing_new(
         assert taken["left_out"] == []
 
 
-def test_an_edit_by_hand_is_taken_in_from_the_file_that_was_set_aside(
-    folder: Path, shell: Shell, eventually: Callable[..., None]
-) -> None:
+def test_an_edit_by_hand_is_taken_in_from_the_file_that_was_set_aside(folder, shell, eventually):
     kept = shell.json("store", "Ana builds a boat", "--tag", "boat", "--tag", "old")["id"]
     gone = shell.json("store", "Ana drinks tea")["id"]
     path = shown(folder, "warm-memory.json", eventually, "tea")
@@ -142,9 +134,7 @@ def test_an_edit_by_hand_is_taken_in_from_the_file_that_was_set_aside(
     assert shell.json("import", str(aside))["stored"] == {}
 
 
-def test_an_old_copy_takes_no_change_back(
-    folder: Path, shell: Shell, tmp_path: Path, eventually: Callable[..., None]
-) -> None:
+def test_an_old_copy_takes_no_change_back(folder, shell, tmp_path, eventually):
     key = shell.json("store", "Ana builds a boat")["id"]
     path = shown(folder, "warm-memory.json", eventually, "boat")
     copy = tmp_path / "warm-memory.json"
@@ -171,7 +161,7 @@ def test_previews_at_the_same_time_count_each_entry_once(call: Any) -> None:
     assert [one.result()["stored"] for one in asked] == [{"memory": 200}] * 8
 
 
-def test_the_lines_of_memory_md_become_memories(shell: Shell, tmp_path: Path) -> None:
+def test_the_lines_of_memory_md_become_memories(shell, tmp_path):
     page = tmp_path / "MEMORY.md"
     page.write_text(
         "# Our memory\n\n*Generated: 2026-03-01 12:00*\n\n"
@@ -195,7 +185,7 @@ def test_the_lines_of_memory_md_become_memories(shell: Shell, tmp_path: Path) ->
     assert shell.json("import", str(page))["stored"] == {}
 
 
-def test_a_workspace_is_taken_in_with_every_agent_in_it(daemon: Any, tmp_path: Path) -> None:
+def test_a_workspace_is_taken_in_with_every_agent_in_it(daemon, tmp_path):
     written(tmp_path / "ws" / "memory" / "warm-memory.json", [FACT])
     written(tmp_path / "ws" / "memory" / "ada" / "warm-memory.json", [FACT | {"text": "of ada"}])
     secret = written(tmp_path / "secret.json", [FACT | {"text": "a secret"}])
@@ -211,7 +201,7 @@ def test_a_workspace_is_taken_in_with_every_agent_in_it(daemon: Any, tmp_path: P
     assert texts(Shell(daemon.socket, "bob")) == {}
 
 
-def test_rows_are_merged_by_their_stamps(shell: Shell, tmp_path: Path) -> None:
+def test_rows_are_merged_by_their_stamps(shell, tmp_path):
     def line(value: str, at: int) -> str:
         data = {"value": value, "created_at": 1.0, "updated_at": 1.0}
         row = {"kind": "pair", "id": "door", "data": data, "clocks": {"at": [at, "d"]}}
@@ -228,7 +218,7 @@ def test_rows_are_merged_by_their_stamps(shell: Shell, tmp_path: Path) -> None:
     assert shell.json("kv", "get", "door")["value"] == "green"
 
 
-def test_what_cannot_be_told_or_read_is_refused(shell: Shell, tmp_path: Path) -> None:
+def test_what_cannot_be_told_or_read_is_refused(shell, tmp_path):
     _, err = shell.run("import", written(tmp_path / "any.json", {"x": 1}), code=1)
     assert "--format" in err
     (tmp_path / "notes.txt").write_text("- the boat is red\n")
@@ -246,9 +236,7 @@ def test_what_cannot_be_told_or_read_is_refused(shell: Shell, tmp_path: Path) ->
     assert "more than" in err
 
 
-def test_a_database_that_evoclaw_filled_can_be_imported_again_and_again(
-    daemon: Any, sqld: Any
-) -> None:
+def test_a_database_that_evoclaw_filled_can_be_imported_again_and_again(daemon, sqld):
     shell = Shell(daemon.socket)
 
     async def fill(*statements: SqlStatement) -> None:
@@ -298,9 +286,7 @@ def test_a_database_that_evoclaw_filled_can_be_imported_again_and_again(
     assert texts(shell)["m0"] == "changed here"
 
 
-def test_a_backup_is_merged_into_a_memory_that_goes_on(
-    make_daemon: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_backup_is_merged_into_a_memory_that_goes_on(make_daemon, tmp_path):
     one = Shell(make_daemon(name="one").start().socket, "default")
     other = Shell(make_daemon(name="other").start().socket, "default")
     kept = one.json("store", "Ana builds a boat")["id"]

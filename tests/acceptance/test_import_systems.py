@@ -252,7 +252,7 @@ def listed(shell: Shell) -> list[dict[str, Any]]:
     return found
 
 
-def stand(path: Path) -> dict[str, tuple[int, int]]:
+def snapshot(path: Path) -> dict[str, tuple[int, int]]:
     """What is there, with sizes and times."""
     paths = [path, *path.parent.rglob("*")]
     return {str(one): (one.stat().st_size, one.stat().st_mtime_ns) for one in paths}
@@ -264,16 +264,10 @@ def stand(path: Path) -> dict[str, tuple[int, int]]:
     ids=[f"{name}-{at}" for at, (name, *_) in enumerate(CASES)],
 )
 def test_a_memory_is_detected_previewed_imported_once_and_found(
-    shell: Shell,
-    tmp_path: Path,
-    name: str,
-    make: Callable[[Path], Path],
-    number: int,
-    question: str,
-    answer: str,
-) -> None:
+    shell, tmp_path, name, make, number, question, answer
+):
     path = make(tmp_path)
-    before = stand(path)
+    before = snapshot(path)
     if name == "evoclaw":
         shell = Shell(shell.socket, "evo")
     preview = shell.json("import", str(path), "--dry-run")
@@ -288,10 +282,10 @@ def test_a_memory_is_detected_previewed_imported_once_and_found(
     again = shell.json("import", str(path), "--format", name)
     assert again["stored"] == {}, again
     assert sum(again["skipped"].values()) == sum(first["stored"].values())
-    assert stand(path) == before
+    assert snapshot(path) == before
 
 
-def test_aiders_output_and_commands_are_no_turns(shell: Shell, tmp_path: Path) -> None:
+def test_aiders_output_and_commands_are_no_turns(shell, tmp_path):
     shell.run("import", str(aider(tmp_path) / ".aider.chat.history.md"))
     turns = sorted(listed(shell), key=lambda turn: int(turn["position"]))
     assert [turn["actor"] for turn in turns] == ["user", "assistant"]
@@ -314,23 +308,21 @@ def test_aiders_output_and_commands_are_no_turns(shell: Shell, tmp_path: Path) -
     ],
 )
 def test_a_named_format_that_is_wrong_is_refused_with_what_it_is(
-    shell: Shell, tmp_path: Path, format_: str, make: Callable[[Path], Path], what: str
-) -> None:
+    shell, tmp_path, format_, make, what
+):
     path = make(tmp_path)
     refused = shell.run("import", str(path), "--format", format_, code=None)
     assert f"not {format_}: it is {what}" in refused.stderr
     assert listed(shell) == []
 
 
-def test_a_named_format_that_finds_nothing_fails(shell: Shell, tmp_path: Path) -> None:
+def test_a_named_format_that_finds_nothing_fails(shell, tmp_path):
     path = written(tmp_path / "notes" / "list.txt", "bread\n").parent
     refused = shell.run("import", str(path), "--format", "openclaw", code=None)
     assert "nothing that openclaw stores" in refused.stderr
 
 
-def test_a_workspace_that_the_daemon_wrote_into_is_still_openclaws(
-    shell: Shell, tmp_path: Path
-) -> None:
+def test_a_workspace_that_the_daemon_wrote_into_is_still_openclaws(shell, tmp_path):
     top = openclaw(tmp_path)
     for name, content in SEEDS.items():
         written(top / name, content)
@@ -352,9 +344,7 @@ def test_a_workspace_that_the_daemon_wrote_into_is_still_openclaws(
     assert shell.json("import", str(top), "--format", "tinyclaw")["stored"] == {"memory": 1}
 
 
-def test_the_section_in_a_memory_folder_of_claude_code_is_not_imported(
-    shell: Shell, tmp_path: Path
-) -> None:
+def test_the_section_in_a_memory_folder_of_claude_code_is_not_imported(shell, tmp_path):
     path = copied("claude-code")(tmp_path)
     [note] = [one for one in path.rglob("*.md") if one.parent.name == "memory"][:1]
     mine = section("# Hot\n\n- The daemon wrote this\n")
@@ -365,7 +355,7 @@ def test_the_section_in_a_memory_folder_of_claude_code_is_not_imported(
     assert "daemon wrote" not in texts
 
 
-def test_a_source_without_changes_says_so(shell: Shell, tmp_path: Path) -> None:
+def test_a_source_without_changes_says_so(shell, tmp_path):
     path = str(openclaw(tmp_path))
     assert "stored 3 memories" in shell.out("import", path)
     again = shell.out("import", path)
@@ -373,16 +363,14 @@ def test_a_source_without_changes_says_so(shell: Shell, tmp_path: Path) -> None:
     assert "stored:" not in again
 
 
-def test_a_folder_of_claude_code_without_conversations_has_nothing_to_import(
-    shell: Shell, tmp_path: Path
-) -> None:
+def test_a_folder_of_claude_code_without_conversations_has_nothing_to_import(shell, tmp_path):
     folder = tmp_path / ".claude"
     folder.mkdir()
     (folder / "settings.json").write_text("{}")
     assert "nothing to import" in shell.out("import", str(folder))
 
 
-def test_turns_have_actor_conversation_and_place(shell: Shell, tmp_path: Path) -> None:
+def test_turns_have_actor_conversation_and_place(shell, tmp_path):
     shell.run("import", str(copied("claude-code")(tmp_path)))
     turns = [one for one in listed(shell) if one["event"] == "turn"]
     turns.sort(key=lambda one: int(one["position"]))
@@ -394,9 +382,7 @@ def test_turns_have_actor_conversation_and_place(shell: Shell, tmp_path: Path) -
     assert note["data"]["imported"]["from"] == "claude-code"
 
 
-def test_a_turn_belongs_to_the_conversation_that_hooks_would_name(
-    shell: Shell, tmp_path: Path
-) -> None:
+def test_a_turn_belongs_to_the_conversation_that_hooks_would_name(shell, tmp_path):
     deep = tmp_path / "work" / "harbour" / "src" / "tides"
     deep.mkdir(parents=True)
     (tmp_path / "work" / "harbour" / ".git").mkdir()
@@ -409,7 +395,7 @@ def test_a_turn_belongs_to_the_conversation_that_hooks_would_name(
     assert group.startswith("harbour/")
 
 
-def test_what_scalyclaw_knew_of_people_is_in_the_graph(shell: Shell, tmp_path: Path) -> None:
+def test_what_scalyclaw_knew_of_people_is_in_the_graph(shell, tmp_path):
     taken = shell.json("import", str(database(tmp_path / "scaly.db", SCALYCLAW)))
     assert any("1 relations are not read" in line for line in taken["left_out"])
     petra = shell.json("graph", "petra")["graph"][0]
@@ -419,7 +405,7 @@ def test_what_scalyclaw_knew_of_people_is_in_the_graph(shell: Shell, tmp_path: P
     assert (link["relation"], link["target"]) == ("prunes", "Vineyard")
 
 
-def test_a_release_with_other_columns_reads_the_same(shell: Shell, tmp_path: Path) -> None:
+def test_a_release_with_other_columns_reads_the_same(shell, tmp_path):
     path = database(tmp_path / "claude-mem.db", sample("claude-mem.sql"))
     with closing(sqlite3.connect(path)) as db:
         db.execute("ALTER TABLE observations DROP COLUMN concepts")
@@ -431,7 +417,7 @@ def test_a_release_with_other_columns_reads_the_same(shell: Shell, tmp_path: Pat
     assert not {"trade-off", "odd"} & tags
 
 
-def test_odd_values_in_a_transcript_stop_nothing(shell: Shell, tmp_path: Path) -> None:
+def test_odd_values_in_a_transcript_stop_nothing(shell, tmp_path):
     path = copied("claude-code")(tmp_path)
     [transcript] = path.rglob("*.jsonl")
     odd = [{"type": {"a": 1}, "message": {}}, {"type": ["user"]}, {"type": None, "message": 3}]
@@ -444,15 +430,13 @@ def test_odd_values_in_a_transcript_stop_nothing(shell: Shell, tmp_path: Path) -
     assert shell.json("import", str(export))["stored"] == {"memory": 1}
 
 
-def test_prompts_that_transcripts_have_are_counted(shell: Shell, tmp_path: Path) -> None:
+def test_prompts_that_transcripts_have_are_counted(shell, tmp_path):
     path = database(tmp_path / "claude-mem.db", sample("claude-mem.sql"))
     left_out = shell.json("import", str(path))["left_out"]
     assert any("user_prompts" in line and "prompts are not read" in line for line in left_out)
 
 
-def test_a_huge_folder_is_read_in_part_and_the_report_says_up_to_where(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_huge_folder_is_read_in_part_and_the_report_says_up_to_where(tmp_path, monkeypatch):
     monkeypatch.setattr(source, "_MOST_FILES", 3)
     for number in range(5):
         written(tmp_path / f"{number}.md", f"- the shed has {number} windows\n")
@@ -462,7 +446,7 @@ def test_a_huge_folder_is_read_in_part_and_the_report_says_up_to_where(
     assert "3.md" in fault.why
 
 
-def test_a_conversation_that_went_on_adds_what_is_new(shell: Shell, tmp_path: Path) -> None:
+def test_a_conversation_that_went_on_adds_what_is_new(shell, tmp_path):
     path = copied("claude-code")(tmp_path)
     shell.run("import", str(path))
     [transcript] = path.rglob("*.jsonl")
@@ -479,7 +463,7 @@ def test_a_conversation_that_went_on_adds_what_is_new(shell: Shell, tmp_path: Pa
     assert max(one["position"] or 0 for one in listed(shell)) == 2
 
 
-def test_distilled_conversations_keep_statements_and_no_turns(shell: Shell, tmp_path: Path) -> None:
+def test_distilled_conversations_keep_statements_and_no_turns(shell, tmp_path):
     path = zipped(tmp_path / "d.zip", conversations_json=claude())
     taken = shell.json("import", str(path), "--distil")
     assert taken["stored"]["memory"] == 1
@@ -489,9 +473,7 @@ def test_distilled_conversations_keep_statements_and_no_turns(shell: Shell, tmp_
     assert shell.json("import", str(path), "--distil")["stored"] == {}
 
 
-def test_what_changed_in_the_source_changes_here_unless_it_was_changed_here_later(
-    shell: Shell, tmp_path: Path
-) -> None:
+def test_what_changed_in_the_source_changes_here_unless_it_was_changed_here_later(shell, tmp_path):
     path = copied("mem0.json")(tmp_path)
     document = json.loads(path.read_text())
     for one in document["results"]:
@@ -510,7 +492,7 @@ def test_what_changed_in_the_source_changes_here_unless_it_was_changed_here_late
     assert shell.json("import", str(path))["skipped"]["forgotten since"] == 1
 
 
-def test_secrets_are_left_out(shell: Shell, tmp_path: Path) -> None:
+def test_secrets_are_left_out(shell, tmp_path):
     key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     line = {"type": "entity", "name": "Repo", "entityType": "project",
             "observations": [f"its token is {key}"]}  # fmt: skip
@@ -521,9 +503,7 @@ def test_secrets_are_left_out(shell: Shell, tmp_path: Path) -> None:
     assert "removed" in kept["text"]
 
 
-def test_two_objects_on_a_line_are_read_and_nonsense_is_reported_by_its_line(
-    shell: Shell, tmp_path: Path
-) -> None:
+def test_two_objects_on_a_line_are_read_and_nonsense_is_reported_by_its_line(shell, tmp_path):
     one = {"type": "entity", "name": "A", "entityType": "x", "observations": ["a likes tea"]}
     other = one | {"name": "B", "observations": ["b likes cocoa", 7]}
     text = f"{json.dumps(one)}{json.dumps(other)}\n{{broken\n"
@@ -533,7 +513,7 @@ def test_two_objects_on_a_line_are_read_and_nonsense_is_reported_by_its_line(
     assert any("line 1: an observation is not text" in line for line in taken["left_out"])
 
 
-def test_a_circle_and_another_branch_of_messages_are_reported(shell: Shell, tmp_path: Path) -> None:
+def test_a_circle_and_another_branch_of_messages_are_reported(shell, tmp_path):
     whole, circle = chatgpt()[0], chatgpt()[0]
     circle["conversation_id"] = "cg-2"
     circle["mapping"]["root"]["parent"] = "a"
@@ -545,14 +525,14 @@ def test_a_circle_and_another_branch_of_messages_are_reported(shell: Shell, tmp_
     assert any("conversation 3 is not an object" in line for line in taken["left_out"])
 
 
-def test_an_export_that_is_cut_off_gives_what_is_whole(shell: Shell, tmp_path: Path) -> None:
+def test_an_export_that_is_cut_off_gives_what_is_whole(shell, tmp_path):
     text = json.dumps([*chatgpt(), *chatgpt()])
     taken = shell.json("import", str(written(tmp_path / "conversations.json", text[:-30])))
     assert taken["stored"] == {"memory": 2}
     assert any("cut off" in line and "after 1" in line for line in taken["left_out"])
 
 
-def test_members_of_a_zip_are_never_unpacked(shell: Shell, tmp_path: Path) -> None:
+def test_members_of_a_zip_are_never_unpacked(shell, tmp_path):
     path = tmp_path / "in" / "evil.zip"
     path.parent.mkdir()
     with zipfile.ZipFile(path, "w") as archive:
@@ -566,7 +546,7 @@ def test_members_of_a_zip_are_never_unpacked(shell: Shell, tmp_path: Path) -> No
     assert "damaged" in err
 
 
-def test_a_damaged_database_gives_what_can_be_read(shell: Shell, tmp_path: Path) -> None:
+def test_a_damaged_database_gives_what_can_be_read(shell, tmp_path):
     path = database(tmp_path / "tiny.db", TINYCLAW)
     db = sqlite3.connect(path)
     db.executemany(
@@ -585,9 +565,7 @@ def test_a_damaged_database_gives_what_can_be_read(shell: Shell, tmp_path: Path)
     assert "damaged" in err
 
 
-def test_a_locked_database_is_read_with_what_is_still_in_its_log(
-    shell: Shell, tmp_path: Path
-) -> None:
+def test_a_locked_database_is_read_with_what_is_still_in_its_log(shell, tmp_path):
     path = database(tmp_path / "tiny.db", TINYCLAW)
     db = sqlite3.connect(path, isolation_level=None)
     db.execute("PRAGMA journal_mode = WAL")
@@ -603,7 +581,7 @@ def test_a_locked_database_is_read_with_what_is_still_in_its_log(
     assert "mill: brick" in {one["text"] for one in listed(shell)}
 
 
-def test_links_in_a_folder_are_not_followed(shell: Shell, tmp_path: Path) -> None:
+def test_links_in_a_folder_are_not_followed(shell, tmp_path):
     secret = written(tmp_path / "private.md", "- the safe is behind the mirror\n")
     top = openclaw(tmp_path)
     (top / "memory" / "2026-02-04.md").symlink_to(secret)
@@ -614,7 +592,7 @@ def test_links_in_a_folder_are_not_followed(shell: Shell, tmp_path: Path) -> Non
     assert "mirror" not in json.dumps(listed(shell))
 
 
-def test_the_daemon_opens_no_file_for_anybody(call: Any, tmp_path: Path) -> None:
+def test_the_daemon_opens_no_file_for_anybody(call, tmp_path):
     file = written(tmp_path / "warm-memory.json", json.dumps([{"id": "x", "text": "of a file"}]))
     answer = call("POST", "/api/import", {"path": str(file)})
     assert answer.status == 400
@@ -627,9 +605,7 @@ def test_the_daemon_opens_no_file_for_anybody(call: Any, tmp_path: Path) -> None
     assert call("POST", "/api/import", both).status == 400
 
 
-def test_an_unknown_folder_is_refused_with_the_names_of_the_formats(
-    shell: Shell, tmp_path: Path
-) -> None:
+def test_an_unknown_folder_is_refused_with_the_names_of_the_formats(shell, tmp_path):
     (tmp_path / "empty").mkdir()
     _, err = shell.run("import", str(tmp_path / "empty"), code=1)
     assert "claude-mem" in err
@@ -637,14 +613,14 @@ def test_an_unknown_folder_is_refused_with_the_names_of_the_formats(
     shell.run("import", str(tmp_path / "blank.json"), code=2)
 
 
-def test_a_text_that_is_too_long_is_cut_and_reported(shell: Shell, tmp_path: Path) -> None:
+def test_a_text_that_is_too_long_is_cut_and_reported(shell, tmp_path):
     long = {"results": [{"id": "m", "memory": "word " * 20_000}]}
     taken = shell.json("import", str(written(tmp_path / "m.json", json.dumps(long))))
     assert taken["stored"] == {"memory": 1}
     assert any("cut to 60,000 bytes" in line for line in taken["left_out"])
 
 
-def test_a_long_state_file_is_sent_in_parts(shell: Shell, tmp_path: Path) -> None:
+def test_a_long_state_file_is_sent_in_parts(shell, tmp_path):
     facts = [{"id": f"f{n}", "text": f"brick {n} " + "x" * 600} for n in range(1_500)]
     path = written(tmp_path / "warm-memory.json", json.dumps(facts))
     assert path.stat().st_size > 900_000
@@ -654,7 +630,7 @@ def test_a_long_state_file_is_sent_in_parts(shell: Shell, tmp_path: Path) -> Non
     assert shell.json("import", str(path))["stored"] == {}
 
 
-def test_an_export_made_to_harm_is_refused(shell: Shell, tmp_path: Path) -> None:
+def test_an_export_made_to_harm_is_refused(shell, tmp_path):
     for name, text in (("deep", "[" * 100_000), ("odd", '[{"mapping": 7}, {"mapping": {"a": 3}}]')):
         file = written(tmp_path / name / "conversations.json", text)
         _, err = shell.run("import", str(file), "--format", "chatgpt", code=None)
@@ -699,24 +675,20 @@ def costs(shell: Shell, path: Path) -> tuple[str, float, int]:
 
 
 @pytest.mark.parametrize("begin", [b"[", b'[{"mapping": '], ids=["between", "within"])
-def test_a_zip_of_blanks_costs_little(shell: Shell, tmp_path: Path, begin: bytes) -> None:
-    said, seconds, megabytes = costs(shell, blanks(tmp_path / "small.zip", 200, begin))
-    assert seconds < 20, said
-    assert megabytes < 600, said
+def test_a_zip_of_blanks_costs_little(shell, tmp_path, begin):
+    said, seconds, megabytes = costs(shell, blanks(tmp_path / "small.zip", 100, begin))
+    assert seconds < 10, said
+    assert megabytes < 330, said
 
 
-def test_a_zip_that_unpacks_to_hundreds_of_times_its_size_is_refused(
-    shell: Shell, tmp_path: Path
-) -> None:
+def test_a_zip_that_unpacks_to_hundreds_of_times_its_size_is_refused(shell, tmp_path):
     said, seconds, megabytes = costs(shell, blanks(tmp_path / "bomb.zip", 400, b"["))
     assert "unpacks from" in said
     assert seconds < 5
     assert megabytes < 100
 
 
-def test_a_text_of_200_megabytes_in_a_database_is_left_out_and_reported(
-    shell: Shell, tmp_path: Path
-) -> None:
+def test_a_text_of_200_megabytes_in_a_database_is_left_out_and_reported(shell, tmp_path):
     path = tmp_path / "cold.db"
     with closing(sqlite3.connect(path)) as db:
         db.execute(
@@ -736,6 +708,6 @@ def test_a_text_of_200_megabytes_in_a_database_is_left_out_and_reported(
     assert {one["text"] for one in listed} == {"the boat is red", "a mast"}
 
 
-def test_the_command_names_every_format() -> None:
+def test_the_command_names_every_format():
     assert SYSTEMS == NAMES
     assert {name for name, *_ in CASES} | {"jsonl"} == {*NAMES}

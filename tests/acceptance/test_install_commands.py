@@ -47,7 +47,7 @@ def files(root: Path) -> set[str]:
     return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
 
 
-def test_install_shows_what_it_does_does_it_once_and_uninstall_takes_it_away(root: Path) -> None:
+def test_install_shows_what_it_does_does_it_once_and_uninstall_takes_it_away(root):
     shown = install(root, "--dry-run")
     assert shown.returncode == 0
     assert shown.stdout.count("write ") == 4
@@ -76,7 +76,7 @@ def test_install_shows_what_it_does_does_it_once_and_uninstall_takes_it_away(roo
     assert "nothing is installed" in run("uninstall", "--prefix", str(root), "--yes").stdout
 
 
-def test_a_moved_command_is_written_into_the_unit(root: Path) -> None:
+def test_a_moved_command_is_written_into_the_unit(root):
     install(root, "--yes")
     moved = run("install", "--prefix", str(root), "--command", "/usr/bin/a b%", "--yes", "--json")
     actions = {
@@ -88,7 +88,7 @@ def test_a_moved_command_is_written_into_the_unit(root: Path) -> None:
     assert 'ExecStart="/usr/bin/a b%%" daemon\n' in service
 
 
-def test_a_unit_that_a_person_wrote_is_neither_replaced_nor_removed(root: Path) -> None:
+def test_a_unit_that_a_person_wrote_is_neither_replaced_nor_removed(root):
     own = root / "etc/systemd/system/thermocline.service"
     own.parent.mkdir(parents=True)
     own.write_text("[Service]\nExecStart=/bin/true\n")
@@ -100,7 +100,7 @@ def test_a_unit_that_a_person_wrote_is_neither_replaced_nor_removed(root: Path) 
     assert own.read_text() == "[Service]\nExecStart=/bin/true\n"
 
 
-def test_a_user_gets_units_of_their_own(root: Path, tmp_path: Path) -> None:
+def test_a_user_gets_units_of_their_own(root, tmp_path):
     env = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
     words = ("--user", "--prefix", str(root), "--command", "/usr/bin/thermocline", "--yes")
     assert run("install", *words, env=env).returncode == 0
@@ -112,7 +112,7 @@ def test_a_user_gets_units_of_their_own(root: Path, tmp_path: Path) -> None:
     assert "User=" not in (folder / "thermocline.service").read_text()
 
 
-def test_without_a_person_to_ask_nothing_is_changed(root: Path) -> None:
+def test_without_a_person_to_ask_nothing_is_changed(root):
     refused = install(root)
     assert refused.returncode == 2
     assert "--yes" in refused.stderr
@@ -120,7 +120,7 @@ def test_without_a_person_to_ask_nothing_is_changed(root: Path) -> None:
 
 
 @pytest.mark.parametrize(("said", "code", "found"), [(b"\n", 1, set()), (b"y\n", 0, SYSTEM)])
-def test_a_person_is_asked(root: Path, said: bytes, code: int, found: set[str]) -> None:
+def test_a_person_is_asked(root, said, code, found):
     person, terminal = pty.openpty()
     os.write(person, said)
     words = ("install", "--prefix", str(root), "--command", "/usr/bin/thermocline")
@@ -141,13 +141,13 @@ def test_a_person_is_asked(root: Path, said: bytes, code: int, found: set[str]) 
         (("--for-all",), "--for-all"),
     ],
 )
-def test_a_command_that_no_unit_can_start_is_refused(words: tuple[str, ...], said: str) -> None:
+def test_a_command_that_no_unit_can_start_is_refused(words, said):
     refused = run("install", *words, "--dry-run")
     assert refused.returncode in (1, 2)
     assert said in refused.stderr
 
 
-def test_a_command_in_a_home_is_refused_for_the_system(tmp_path: Path) -> None:
+def test_a_command_in_a_home_is_refused_for_the_system(tmp_path):
     command = tmp_path / "thermocline"
     command.write_text("#!/bin/sh\n")
     command.chmod(0o755)

@@ -17,7 +17,7 @@ def shell(call: Any) -> Shell:
     return Shell(call.path, call.agent)
 
 
-def test_what_is_added_is_listed_and_in_the_context(shell: Shell, tmp_path: Path) -> None:
+def test_what_is_added_is_listed_and_in_the_context(shell, tmp_path):
     words = ("reflect", "add", "migrate first", "--type", "failure", "--context", "deploy")
     assert shell.out(*words) == "added: deploy: migrate first\n"
     assert "failure  deploy: migrate first" in shell.out("reflect")
@@ -44,7 +44,7 @@ def test_what_is_added_is_listed_and_in_the_context(shell: Shell, tmp_path: Path
     assert "memory/skills/deploy.md" in found
 
 
-def test_the_context_has_what_stands_with_its_date_and_keeps_the_budget(shell: Shell) -> None:
+def test_the_context_has_what_stands_with_its_date_and_keeps_the_budget(shell):
     shell.out("store", "Never push on Fridays")
     for number in range(40):
         shell.out("store", f"crate {number} went to the harbour store")
@@ -55,7 +55,7 @@ def test_the_context_has_what_stands_with_its_date_and_keeps_the_budget(shell: S
     assert len(other) <= 900
 
 
-def test_knowledge_is_shown_and_told_when_too_long(shell: Shell, shared_daemon: Any) -> None:
+def test_knowledge_is_shown_and_told_when_too_long(shell, shared_daemon):
     shell.out("store", "anything")
     shell.out("context")
     assert "_No entries yet" in shell.out("knowledge")
@@ -68,9 +68,8 @@ def test_knowledge_is_shown_and_told_when_too_long(shell: Shell, shared_daemon: 
     assert "202 lines" in shell.run("context").stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
+def test_a_wrong_command_says_what_is_wrong(shell):
+    for words, told in [
         (("reflect", "add"), "add needs TEXT"),
         (("reflect", "add", "x"), "add needs --type"),
         (("reflect", "add", "x", "--type", "joy"), "expected one of"),
@@ -82,7 +81,5 @@ def test_knowledge_is_shown_and_told_when_too_long(shell: Shell, shared_daemon: 
         (("skill", "show"), "show needs ID"),
         (("context", "x", "--query", "y"), "give the query once"),
         (("context", "--format", "xml"), "expected one of"),
-    ],
-)
-def test_a_wrong_command_says_what_is_wrong(shell: Shell, words: Any, told: str) -> None:
-    assert told in shell.run(*words, code=2).stderr
+    ]:
+        assert told in shell.run(*words, code=2).stderr

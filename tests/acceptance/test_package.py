@@ -69,7 +69,7 @@ def run(command: Path, *words: str) -> str:
     return ran.stdout
 
 
-def test_what_the_wheel_installs_runs_with_all_that_it_needs(command: Path, tmp_path: Path) -> None:
+def test_what_the_wheel_installs_runs_with_all_that_it_needs(command, tmp_path):
     daemon = Daemon(tmp_path)
     words = [command, "--socket", daemon.socket, "daemon", "--state-dir", daemon.state]
     with daemon.log.open("ab") as log:
@@ -98,7 +98,7 @@ def test_what_the_wheel_installs_runs_with_all_that_it_needs(command: Path, tmp_
         assert process.wait(60) == 0
 
 
-def test_what_the_wheel_installs_has_the_units(command: Path, tmp_path: Path) -> None:
+def test_what_the_wheel_installs_has_the_units(command, tmp_path):
     run(command, "install", "--prefix", str(tmp_path), "--yes")
     unit = (tmp_path / "etc/systemd/system/thermocline.service").read_text()
     assert f"ExecStart={command} daemon" in unit
@@ -106,9 +106,7 @@ def test_what_the_wheel_installs_has_the_units(command: Path, tmp_path: Path) ->
     assert "complete -o filenames" in run(command, "completion", "bash")
 
 
-def test_two_builds_have_the_same_hash_wherever_and_whenever_they_are_made(
-    source: Path, built: release.Built, tmp_path: Path
-) -> None:
+def test_two_builds_have_the_same_hash_wherever_and_whenever_they_are_made(source, built, tmp_path):
     other = shutil.copytree(source, tmp_path / "elsewhere" / "s", symlinks=True)
     for path in (each for each in other.rglob("*") if not each.is_symlink()):
         path.chmod(path.stat().st_mode & 0o700 | 0o060)
@@ -119,9 +117,7 @@ def test_two_builds_have_the_same_hash_wherever_and_whenever_they_are_made(
     assert later.differences(built) == [path.name for path in built]
 
 
-def test_a_release_has_every_module_and_valid_metadata(
-    source: Path, built: release.Built, tmp_path: Path
-) -> None:
+def test_a_release_has_every_module_and_valid_metadata(source, built, tmp_path):
     release.check(built, source)
     names = ("thermocline/daemon/store/schema.py", "thermocline-0.1.0.dist-info/METADATA")
     for name in names:
@@ -134,7 +130,7 @@ def test_a_release_has_every_module_and_valid_metadata(
             release.check(damaged, source)
 
 
-def test_the_sums_are_those_of_the_files(built: release.Built, tmp_path: Path) -> None:
+def test_the_sums_are_those_of_the_files(built, tmp_path):
     for path in built:
         shutil.copy(path, tmp_path)
     release.write_sums(tmp_path)
@@ -143,7 +139,7 @@ def test_the_sums_are_those_of_the_files(built: release.Built, tmp_path: Path) -
     assert len((tmp_path / "SHA256SUMS").read_text().splitlines()) == len(built)
 
 
-def test_the_bill_of_materials_names_all_that_the_locks_name(built: release.Built) -> None:
+def test_the_bill_of_materials_names_all_that_the_locks_name(built):
     text = sbom.bill(ROOT, built.wheel, EPOCH)
     assert text == sbom.bill(ROOT, built.wheel, EPOCH)
     bill = json.loads(text)

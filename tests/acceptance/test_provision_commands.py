@@ -36,8 +36,8 @@ def provision(provider: ProviderServer, tmp_path: Path) -> Provision:
 
 
 def test_an_owner_gets_a_database_a_token_and_the_configuration_of_a_device(
-    provider: ProviderServer, provision: Provision, tmp_path: Path
-) -> None:
+    provider, provision, tmp_path
+):
     folder = tmp_path / "ana"
     said = provision("ana", "--to", str(folder), "--expires", "26w")
     assert "made libsql://ana-acme.turso.io" in said.stdout
@@ -61,9 +61,7 @@ def test_an_owner_gets_a_database_a_token_and_the_configuration_of_a_device(
     assert not {"jwt-ana-1", API_TOKEN} & {*said.stdout.split(), *said.stderr.split()}
 
 
-def test_a_dry_run_prints_the_requests_and_sends_none(
-    provider: ProviderServer, tmp_path: Path
-) -> None:
+def test_a_dry_run_prints_the_requests_and_sends_none(provider, tmp_path):
     words = ("--org", ORGANIZATION, "--api", provider.url, "--dry-run")
     lines = run("provision", "ana", *words, "--to", str(tmp_path / "ana")).stdout.splitlines()
     create, mint = (line.split(maxsplit=2) for line in lines)
@@ -74,9 +72,7 @@ def test_a_dry_run_prints_the_requests_and_sends_none(
     assert not (tmp_path / "ana").exists()
 
 
-def test_an_interrupted_one_is_continued(
-    provider: ProviderServer, provision: Provision, tmp_path: Path
-) -> None:
+def test_an_interrupted_one_is_continued(provider, provision, tmp_path):
     to = ("--to", str(tmp_path / "ana"))
     provider.broken = 503
     assert "cannot do it now: not now" in provision("ana", *to, code=4).stderr
@@ -97,20 +93,11 @@ def test_an_interrupted_one_is_continued(
         (("ana",), {"api": f"http://127.0.0.1:{free_port()}"}, 4, "cannot reach the provider"),
     ],
 )
-def test_what_is_wrong_is_said(
-    provision: Provision,
-    tmp_path: Path,
-    words: tuple[str, ...],
-    options: dict[str, str],
-    code: int,
-    reason: str,
-) -> None:
+def test_what_is_wrong_is_said(provision, tmp_path, words, options, code, reason):
     assert reason in provision(*words, "--to", str(tmp_path / "x"), code=code, **options).stderr
 
 
-def test_an_api_token_that_is_refused_is_not_repeated(
-    provider: ProviderServer, tmp_path: Path
-) -> None:
+def test_an_api_token_that_is_refused_is_not_repeated(provider, tmp_path):
     token = tmp_path / "wrong"
     token.write_text("wrong-token")
     words = ("--org", ORGANIZATION, "--api", provider.url, "--api-token-file", str(token))

@@ -58,7 +58,7 @@ def reader(
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_code_of_a_page_runs(page: Path, reader: Path) -> None:
+def test_the_code_of_a_page_runs(page, reader):
     blocks = _code_of(page)
     for language, code in blocks:
         if language == "python":
@@ -69,13 +69,13 @@ def test_the_code_of_a_page_runs(page: Path, reader: Path) -> None:
     _run(reader, "bash", "-euxc", script)
 
 
-def test_the_first_example_of_readme_prints_the_flight_first(reader: Path) -> None:
+def test_the_first_example_of_readme_prints_the_flight_first(reader):
     [example] = [code for language, code in _code_of(ROOT / "README.md") if language == "python"]
     shown = _run(reader, sys.executable, "-c", example).splitlines()
     assert re.fullmatch(r"[01]\.\d\d Maya's flight lands on Friday at 18:40", shown[0])
 
 
-def test_readme_shows_what_its_first_commands_print(reader: Path) -> None:
+def test_readme_shows_what_its_first_commands_print(reader):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     first = re.findall(
         r"^    \.venv/bin/(thermocline (?:store|retrieve) .+)$", readme, re.MULTILINE

@@ -12,7 +12,6 @@ import signal
 import sqlite3
 import subprocess
 import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -76,7 +75,7 @@ def guarded(sqld_with_auth: Any) -> Any:
     return sqld_with_auth
 
 
-def test_what_there_is_can_be_seen_first(replica: str, tmp_path: Path) -> None:
+def test_what_there_is_can_be_seen_first(replica, tmp_path):
     state = tmp_path / "state"
     out, _ = run("restore", "--url", replica, "--to", state, "--dry-run")
     first, second = out.splitlines()
@@ -86,9 +85,7 @@ def test_what_there_is_can_be_seen_first(replica: str, tmp_path: Path) -> None:
     assert not state.exists()
 
 
-def test_a_bare_machine_gets_its_memories_back(
-    replica: str, make_daemon: Callable[..., Any]
-) -> None:
+def test_a_bare_machine_gets_its_memories_back(replica, make_daemon):
     daemon = make_daemon("--set", f"sync.url={replica}")
     out, err = run("restore", "--url", replica, "--to", daemon.state)
     assert "restored  default\n" in out
@@ -103,7 +100,7 @@ def test_a_bare_machine_gets_its_memories_back(
     assert "stop it, restore, and start it again" in refused[1]
 
 
-def test_a_program_gets_one_object_of_json(replica: str, tmp_path: Path) -> None:
+def test_a_program_gets_one_object_of_json(replica, tmp_path):
     words = ("restore", "--url", replica, "--to", tmp_path / "state", "--agent-id", "other")
     restored = json.loads(run(*words, "--json")[0])
     [other] = restored.pop("restored")
@@ -125,14 +122,12 @@ def test_a_program_gets_one_object_of_json(replica: str, tmp_path: Path) -> None
         (["--token-file", "/x", "--auth-token", "y"], "give the token once"),
     ],
 )
-def test_options_that_contradict_one_another_are_refused(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_that_contradict_one_another_are_refused(words, said, capsys):
     assert main(["restore", *words]) == 2
     assert said in capsys.readouterr().err
 
 
-def test_a_token_opens_the_database_and_is_not_shown(guarded: Any, tmp_path: Path) -> None:
+def test_a_token_opens_the_database_and_is_not_shown(guarded, tmp_path):
     (tmp_path / "token").write_text(guarded.token(read_only=True))
     words = ("restore", "--url", guarded.url, "--to", tmp_path / "state")
     _, err = run(*words, "--auth-token", "no.such.token", code=1)
@@ -147,7 +142,7 @@ def test_a_token_opens_the_database_and_is_not_shown(guarded: Any, tmp_path: Pat
     assert guarded.token(read_only=True) not in out + err
 
 
-def test_a_person_is_asked_for_the_token(guarded: Any, tmp_path: Path) -> None:
+def test_a_person_is_asked_for_the_token(guarded, tmp_path):
     words = [*COMMAND, "restore", "--url", guarded.url, "--to", str(tmp_path / "state")]
     ours, terminal = pty.openpty()
     with subprocess.Popen(
@@ -186,7 +181,7 @@ def read_until(handle: int, what: bytes, seconds: float = 60.0) -> bytes:
     return found
 
 
-def test_ctrl_c_leaves_a_restore_to_go_on_with(guarded: Any, tmp_path: Path) -> None:
+def test_ctrl_c_leaves_a_restore_to_go_on_with(guarded, tmp_path):
     (tmp_path / "token").write_text(guarded.token())
     words = ["restore", "--url", guarded.url, "--to", str(tmp_path / "state")]
     words += ["--token-file", str(tmp_path / "token")]
@@ -210,7 +205,7 @@ def unreachable() -> str:
     return f"http://127.0.0.1:{free_port()}"
 
 
-def test_a_restore_says_how_long_it_waits(tmp_path: Path) -> None:
+def test_a_restore_says_how_long_it_waits(tmp_path):
     words = ["restore", "--url", unreachable(), "--to", str(tmp_path), "--wait", "60"]
     with subprocess.Popen([*COMMAND, *words], stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
@@ -222,7 +217,7 @@ def test_a_restore_says_how_long_it_waits(tmp_path: Path) -> None:
     assert re.search(r"waiting for the replica, for up to \d\d s \(Ctrl-C ends it\): next", told)
 
 
-def test_a_person_waits_five_minutes_unless_told_otherwise(tmp_path: Path) -> None:
+def test_a_person_waits_five_minutes_unless_told_otherwise(tmp_path):
     words = ["restore", "--url", unreachable(), "--to", str(tmp_path), "--auth-token", "x"]
     ours, theirs = pty.openpty()
     with subprocess.Popen([*COMMAND, *words], stdin=theirs, stderr=theirs) as process:
@@ -234,12 +229,12 @@ def test_a_person_waits_five_minutes_unless_told_otherwise(tmp_path: Path) -> No
     assert re.search(r"for up to (2\d\d|300) s", told)
 
 
-def test_who_does_not_want_to_wait_says_so(tmp_path: Path) -> None:
+def test_who_does_not_want_to_wait_says_so(tmp_path):
     words = ("restore", "--url", unreachable(), "--to", tmp_path / "state", "--wait", "0")
     assert "the replica: cannot reach the remote" in run(*words, code=4)[1]
 
 
-def test_an_archive_is_restored_by_the_same_verb(daemon: Any, tmp_path: Path) -> None:
+def test_an_archive_is_restored_by_the_same_verb(daemon, tmp_path):
     with daemon.client() as client:
         client.store("Ana prefers tea")
     run("--socket", daemon.socket, "backup", tmp_path / "a.tar.gz")
@@ -251,9 +246,7 @@ def test_an_archive_is_restored_by_the_same_verb(daemon: Any, tmp_path: Path) ->
     assert "is not empty" in run(*words, code=1)[1]
 
 
-def test_a_daemon_proves_on_demand_that_a_restore_works(
-    make_daemon: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_daemon_proves_on_demand_that_a_restore_works(make_daemon, tmp_path):
     file = tmp_path / "replica.db"
     daemon = make_daemon("--set", f"sync.url=file:{file}").start()
     verify = ("--socket", daemon.socket, "restore", "--verify")
@@ -281,7 +274,7 @@ def test_a_daemon_proves_on_demand_that_a_restore_works(
         assert problem.code == "verification_failed"
 
 
-def test_rows_of_no_sense_are_left_out_alone(replica: str, tmp_path: Path) -> None:
+def test_rows_of_no_sense_are_left_out_alone(replica, tmp_path):
     nonsense = {
         "broken": "{",
         "typed": '{"text":5}',
@@ -309,7 +302,7 @@ def test_rows_of_no_sense_are_left_out_alone(replica: str, tmp_path: Path) -> No
     assert "NOT RESTORED  4 rows are damaged" in out
 
 
-def test_what_another_release_writes_otherwise_is_the_same(replica: str, tmp_path: Path) -> None:
+def test_what_another_release_writes_otherwise_is_the_same(replica, tmp_path):
     data = '{"created_at":1,"importance":1,"tags":["b","a"],"text":"x","updated_at":1,"new":[1]}'
     clocks = '{"at":[1,"d"]}'
     with closing(sqlite3.connect(replica.removeprefix("file:"), isolation_level=None)) as db:
@@ -322,7 +315,7 @@ def test_what_another_release_writes_otherwise_is_the_same(replica: str, tmp_pat
     assert "memories  4\n" in run(*words)[0]
 
 
-def test_a_restored_device_is_another_device(tmp_path: Path) -> None:
+def test_a_restored_device_is_another_device(tmp_path):
     replica = f"file:{tmp_path / 'replica.db'}"
     one = device.Device(tmp_path / "one", url=replica)
     two = device.Device(tmp_path / "two", url=replica)
@@ -354,9 +347,7 @@ def test_a_restored_device_is_another_device(tmp_path: Path) -> None:
         assert two.list_all().differences(before) == []
 
 
-def test_the_proof_opens_a_guarded_database(
-    sqld_with_auth: Any, make_daemon: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_the_proof_opens_a_guarded_database(sqld_with_auth, make_daemon, tmp_path):
     token = tmp_path / "token"
     token.write_text(sqld_with_auth.token())
     token.chmod(0o600)

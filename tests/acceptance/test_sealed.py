@@ -61,8 +61,8 @@ def in_files(folder: Path) -> bytes:
 
 
 def test_two_devices_share_what_the_server_cannot_read_and_a_key_on_paper_restores_it(
-    make: Callable[..., Device], sqld: Any, tmp_path: Path
-) -> None:
+    make, sqld, tmp_path
+):
     one = make("desk", "sync.seal=on", url=sqld.url, keys=True)
     for text in TEXTS:
         one.store(text, category="port/ferries", tags=["timetable"])
@@ -105,9 +105,7 @@ def test_two_devices_share_what_the_server_cannot_read_and_a_key_on_paper_restor
         assert text.encode() not in content, text
 
 
-def test_a_device_without_sealing_or_keys_sends_nothing(
-    make: Callable[..., Device], tmp_path: Path
-) -> None:
+def test_a_device_without_sealing_or_keys_sends_nothing(make, tmp_path):
     url = replica(tmp_path)
     one = make("desk", "sync.seal=on", url=url, keys=True)
     one.store("The pilot boards at six")
@@ -124,9 +122,7 @@ def test_a_device_without_sealing_or_keys_sends_nothing(
     assert "run `thermocline pair`" in plain.command("sync")
 
 
-def test_sealing_takes_in_a_replica_that_is_in_use_by_three_one_of_them_away(
-    make: Callable[..., Device], tmp_path: Path
-) -> None:
+def test_sealing_takes_in_a_replica_that_is_in_use_by_three_one_of_them_away(make, tmp_path):
     url = replica(tmp_path)
     one, two, away = (make(name, url=url) for name in ("desk", "phone", "boat"))
     for device in (one, two, away):
@@ -183,12 +179,7 @@ def spawn(device: Device, *words: str, stdin: int = subprocess.PIPE) -> subproce
     )  # fmt: skip
 
 
-def test_a_new_device_needs_nothing_but_an_invitation(
-    make: Callable[..., Device],
-    sqld_with_auth: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_new_device_needs_nothing_but_an_invitation(make, sqld_with_auth, tmp_path, monkeypatch):
     token = tmp_path / "token"
     token.write_text(sqld_with_auth.token())
     own = (f"sync.token_file={token}", "sync.seal=on")
@@ -266,9 +257,7 @@ def test_sealing_is_switched_off_only_by_a_typed_word(
     assert not one.memory.seal_status().on
 
 
-def test_five_wrong_codes_end_an_invitation_and_a_code_works_once(
-    make: Callable[..., Device], tmp_path: Path
-) -> None:
+def test_five_wrong_codes_end_an_invitation_and_a_code_works_once(make, tmp_path):
     url = replica(tmp_path)
     one, two = (make(name, "sync.seal=on", url=url, keys=name == "desk") for name in ("desk", "x"))
     one.store("The pilot boards at six")
@@ -301,9 +290,7 @@ def wait_for_visitor(device: Device) -> tuple[str, ...]:
     return tuple(device.memory.visitor().words)
 
 
-def test_a_lost_device_reads_nothing_that_is_written_after_it_was_retired(
-    make: Callable[..., Device], tmp_path: Path
-) -> None:
+def test_a_lost_device_reads_nothing_that_is_written_after_it_was_retired(make, tmp_path):
     url = replica(tmp_path)
     one, two, lost = (make(name, "sync.seal=on", url=url, keys=True) for name in "abc")
     for device in (one, two, lost, one, two, lost):
@@ -343,9 +330,7 @@ def epochs(url: str) -> set[int]:
     return {json.loads(clocks)["epoch"] for (clocks,) in query(url, "SELECT clocks FROM rows")}
 
 
-def test_another_recovery_key_takes_the_place_of_the_one_that_was_lost(
-    make: Callable[..., Device], tmp_path: Path
-) -> None:
+def test_another_recovery_key_takes_the_place_of_the_one_that_was_lost(make, tmp_path):
     url = replica(tmp_path)
     one = make("desk", "sync.seal=on", url=url, keys=True)
     one.store("The pilot boards at six")
@@ -362,9 +347,7 @@ def test_another_recovery_key_takes_the_place_of_the_one_that_was_lost(
     assert new.start().texts() == {"The pilot boards at six"}
 
 
-def test_a_sealed_archive_shows_nothing_and_a_key_on_paper_opens_it(
-    make: Callable[..., Device], tmp_path: Path
-) -> None:
+def test_a_sealed_archive_shows_nothing_and_a_key_on_paper_opens_it(make, tmp_path):
     one = make("desk", keys=True)
     for text in TEXTS:
         one.store(text, category="port/ferries")
@@ -402,8 +385,8 @@ def test_a_sealed_archive_shows_nothing_and_a_key_on_paper_opens_it(
 
 
 def test_a_wrong_recovery_key_and_a_replica_that_only_looks_like_ours_restore_nothing(
-    make: Callable[..., Device], tmp_path: Path
-) -> None:
+    make, tmp_path
+):
     sealed, plain = replica(tmp_path), f"file:{tmp_path / 'plain.db'}"
     one = make("desk", "sync.seal=on", url=sealed, keys=True)
     one.store("The pilot boards at six")
@@ -461,9 +444,7 @@ TAMPERING = {
 @pytest.mark.parametrize(
     "how", [pytest.param(n, marks=() if n == "swapped" else pytest.mark.crash) for n in TAMPERING]
 )
-def test_rows_that_were_tampered_with_are_named_and_not_restored(
-    make: Callable[..., Device], tmp_path: Path, how: str
-) -> None:
+def test_rows_that_were_tampered_with_are_named_and_not_restored(make, tmp_path, how):
     url = replica(tmp_path)
     one = make("desk", "sync.seal=on", url=url, keys=True)
     for text in TEXTS[:3]:
@@ -484,9 +465,7 @@ def test_rows_that_were_tampered_with_are_named_and_not_restored(
 
 
 @pytest.mark.parametrize("how", ["set back", "removed", "all of it set back"])
-def test_rows_that_are_withheld_from_an_empty_device_are_noticed(
-    make: Callable[..., Device], tmp_path: Path, how: str
-) -> None:
+def test_rows_that_are_withheld_from_an_empty_device_are_noticed(make, tmp_path, how):
     url = replica(tmp_path)
     one = make("desk", "sync.seal=on", url=url, keys=True)
     for text in TEXTS:
@@ -516,9 +495,7 @@ def test_rows_that_are_withheld_from_an_empty_device_are_noticed(
     new.restore("--recovery-key-file", key, "--keep-going", url=url)
 
 
-def test_what_other_devices_add_and_delete_later_is_no_reason_to_distrust_a_replica(
-    make: Callable[..., Device], tmp_path: Path
-) -> None:
+def test_what_other_devices_add_and_delete_later_is_no_reason_to_distrust_a_replica(make, tmp_path):
     url = replica(tmp_path)
     one = make("desk", "sync.seal=on", url=url, keys=True)
     for text in TEXTS:

@@ -14,7 +14,7 @@ def shell(call: Any) -> Shell:
     return Shell(call.path, call.agent)
 
 
-def test_a_session_from_its_start_to_its_replay(shell: Shell) -> None:
+def test_a_session_from_its_start_to_its_replay(shell):
     made = shell.json("store", "the site runs on pond-2", "--category", "projects/site")
     shell.out("store", "Ana keeps the keys of the site", "--category", "people/ana")
     key = shell.out("sessions", "start", "release", "--category", "projects").strip()
@@ -37,15 +37,12 @@ def test_a_session_from_its_start_to_its_replay(shell: Shell) -> None:
     assert shell.json("sessions", "show", key)["status"] == "active"
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
+def test_wrong_words_say_what_is_missing(shell):
+    for words, told in [
         (("show",), "show needs ID"),
         (("list", "x"), "list takes no word 'x'"),
         (("start", "x", "--status", "active"), "start takes no --status"),
         (("archive", "x", "--category", "a"), "archive takes no --category"),
         (("list", "--answer", "x"), "list takes no --answer"),
-    ],
-)
-def test_wrong_words_say_what_is_missing(shell: Shell, words: tuple[str, ...], told: str) -> None:
-    assert told in shell.run("sessions", *words, code=2).stderr
+    ]:
+        assert told in shell.run("sessions", *words, code=2).stderr

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +22,7 @@ def shell(sqld: Any, make_daemon: Callable[..., Any]) -> Shell:
     return Shell(make_daemon(*words).start().socket)
 
 
-def test_the_standing_is_told_in_words(shell: Shell, sqld: Any) -> None:
+def test_the_standing_is_told_in_words(shell, sqld):
     shell.run("store", "Ana prefers tea")
     shell.run("sync", "--now")
     told = shell.out("sync")
@@ -53,7 +52,7 @@ def test_the_standing_is_told_in_words(shell: Shell, sqld: Any) -> None:
     assert "waiting, next try " in shell.out("status")
 
 
-def test_devices_are_listed_retired_and_taken_in_again(shell: Shell) -> None:
+def test_devices_are_listed_retired_and_taken_in_again(shell):
     shell.run("store", "Ana prefers tea")
     shell.run("sync", "--now")
     head, line = shell.out("devices").splitlines()
@@ -76,9 +75,7 @@ def test_devices_are_listed_retired_and_taken_in_again(shell: Shell) -> None:
     assert shell.json("devices", "--rejoin")["rejoined"] is False
 
 
-def test_evoclaws_scripts_find_their_database_served(
-    shell: Shell, sqld_with_auth: Any, tmp_path: Path
-) -> None:
+def test_evoclaws_scripts_find_their_database_served(shell, sqld_with_auth, tmp_path):
     token = sqld_with_auth.token()
     file = tmp_path / "token"
     file.write_text(f"{token}\n")
@@ -110,7 +107,7 @@ def test_evoclaws_scripts_find_their_database_served(
     assert json.loads(data)["hot_state"]["identity"]["agent_name"] == "Nova"
 
 
-def test_the_archive_is_searched_in_the_database_that_is_named(shell: Shell, sqld: Any) -> None:
+def test_the_archive_is_searched_in_the_database_that_is_named(shell, sqld):
     replica = ("--db-url", sqld.url)
     stored = shell.json("store", "--text", "Bob drinks cocoa", "--category", "bob", *replica)
     assert stored["cold_synced"] is True
@@ -122,9 +119,7 @@ def test_the_archive_is_searched_in_the_database_that_is_named(shell: Shell, sql
     assert (found["id"], found["text"]) == (stored["id"], "Bob drinks cocoa")
 
 
-def test_without_flags_the_critical_sync_goes_to_the_configured_database(
-    shell: Shell, sqld: Any
-) -> None:
+def test_without_flags_the_critical_sync_goes_to_the_configured_database(shell, sqld):
     shell.run("hot", "--update", "identity", '{"agent_name": "Nova"}')
     assert json.loads(shell.out("sync-critical"))["synced"] is True
     [[data]] = sqld.query("SELECT data FROM critical_state")
@@ -135,8 +130,8 @@ def test_without_flags_the_critical_sync_goes_to_the_configured_database(
 
 
 def test_a_database_that_is_wrong_is_told_in_the_way_of_each_command(
-    shell: Shell, sqld_with_auth: Any, tmp_path: Path
-) -> None:
+    shell, sqld_with_auth, tmp_path
+):
     file = tmp_path / "token"
     file.write_text(sqld_with_auth.token(expires_in=-3600))
     wrong = ("--db-url", sqld_with_auth.url, "--token-file", str(file))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +35,7 @@ def critical(there: Any) -> Any:
     return json.loads(data)
 
 
-def test_the_critical_state_of_two_devices_is_joined_there_and_neither_is_lost(
-    world: World, make_sqld: Callable[..., Any]
-) -> None:
+def test_the_critical_state_of_two_devices_is_joined_there_and_neither_is_lost(world, make_sqld):
     there = make_sqld(auth=True).start()
     one, two = world.devices
     one.put_hot("lesson", {"text": "measure twice", "importance": 0.9})
@@ -53,9 +51,7 @@ def test_the_critical_state_of_two_devices_is_joined_there_and_neither_is_lost(
     assert "wood/oak" in found["tree_nodes"]
 
 
-def test_an_entry_that_was_removed_here_is_removed_there(
-    world: World, make_sqld: Callable[..., Any]
-) -> None:
+def test_an_entry_that_was_removed_here_is_removed_there(world, make_sqld):
     there = make_sqld(auth=True).start()
     one, two = world.devices
     one.put_hot("identity", {"agent_name": "Nova", "mood": "calm"})
@@ -68,9 +64,7 @@ def test_an_entry_that_was_removed_here_is_removed_there(
     assert critical(there)["hot_state"]["identity"] == {"agent_name": "Nova"}
 
 
-def test_a_lost_answer_is_an_error_and_asking_again_is_safe(
-    world: World, make_sqld: Callable[..., Any], make_fault_proxy: Callable[[int], Any]
-) -> None:
+def test_a_lost_answer_is_an_error_and_asking_again_is_safe(world, make_sqld, make_fault_proxy):
     there = make_sqld(auth=True).start()
     network = make_fault_proxy(there.port)
     one, _ = world.devices

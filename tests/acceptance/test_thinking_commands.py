@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from model_server import PATIENT, ModelServer
+from model_server import PATIENT
 from shells import Shell
 
 OPTIONS = PATIENT
@@ -20,7 +19,7 @@ def shell(shared_daemon: Any, call: Any) -> Shell:
     return Shell(shared_daemon.socket, call.agent)
 
 
-def test_a_text_is_distilled_as_evoclaw_does_it(shell: Shell) -> None:
+def test_a_text_is_distilled_as_evoclaw_does_it(shell):
     found = shell.json("distill", "--text", CHAT, "--core-summary")
     assert {"distilled", "mode", "original_size", "distilled_size", "core_summary"} <= set(found)
     assert found["distilled"]["urls"] == ["https://a.example/plan"]
@@ -29,7 +28,7 @@ def test_a_text_is_distilled_as_evoclaw_does_it(shell: Shell) -> None:
     assert "rule" in out
 
 
-def test_several_files_are_distilled_and_kept(shell: Shell, tmp_path: Path, call: Any) -> None:
+def test_several_files_are_distilled_and_kept(shell, tmp_path, call):
     files = [tmp_path / "one.md", tmp_path / "two.md"]
     files[0].write_text("Ada has a sister called Berta", encoding="utf-8")
     files[1].write_text("The ferry leaves at nine from the north pier", encoding="utf-8")
@@ -54,18 +53,16 @@ def test_several_files_are_distilled_and_kept(shell: Shell, tmp_path: Path, call
         ("a", "--rules", "--llm"),
     ],
 )
-def test_what_makes_no_sense_is_refused(shell: Shell, words: tuple[str, ...]) -> None:
+def test_what_makes_no_sense_is_refused(shell, words):
     shell.run("distill", *words, code=2)
 
 
-def test_a_wish_for_a_model_that_is_not_there_is_told(shell: Shell) -> None:
+def test_a_wish_for_a_model_that_is_not_there_is_told(shell):
     _, err = shell.run("distill", CHAT, "--llm")
     assert "by rules, without a model: no model is configured" in err
 
 
-def test_a_model_at_an_address_distils_and_searches(
-    shell: Shell, model_server: ModelServer
-) -> None:
+def test_a_model_at_an_address_distils_and_searches(shell, model_server):
     model_server.says('{"fact": "The testnet comes first"}')
     found = shell.json("distill", CHAT, "--llm-endpoint", model_server.plain)
     assert (found["mode"], found["distilled"]["fact"]) == ("llm", "The testnet comes first")
@@ -78,7 +75,7 @@ def test_a_model_at_an_address_distils_and_searches(
     assert "root > people > people/ada  0.80 (about her)" in out
 
 
-def test_a_mode_without_a_model_asks_none(shell: Shell) -> None:
+def test_a_mode_without_a_model_asks_none(shell):
     shell.run("retrieve", "x", "--llm", "--mode", "tree", code=2)
     out, err = shell.run("retrieve", "oolong", "--mode", "hybrid")
     assert "Ada likes oolong" in out
@@ -88,7 +85,7 @@ def test_a_mode_without_a_model_asks_none(shell: Shell) -> None:
 # Conversations
 
 
-def test_a_conversation_is_observed_from_a_file(shell: Shell, tmp_path: Path, call: Any) -> None:
+def test_a_conversation_is_observed_from_a_file(shell, tmp_path, call):
     talk = tmp_path / "talk.txt"
     talk.write_text("Maya: I moved to Berlin in March\nTom: We decided to visit in May.\n")
     out, _ = shell.run("observe", str(talk), "--conversation", "t")
@@ -106,7 +103,7 @@ def test_a_conversation_is_observed_from_a_file(shell: Shell, tmp_path: Path, ca
     assert (found["stored"], len(found["known"])) == ([], 2)
 
 
-def test_messages_are_observed_from_standard_input(shell: Shell) -> None:
+def test_messages_are_observed_from_standard_input(shell):
     messages = '[{"role": "user", "content": "I prefer tea over coffee"}, 7]'
     out, err = shell.run("observe", "-", "--conversation", "j", stdin=messages)
     assert "stored 1 fact of 1 turn" in out
@@ -125,13 +122,11 @@ def test_messages_are_observed_from_standard_input(shell: Shell) -> None:
         ("-", "--conversation", "c", "--later", "--rules"),
     ],
 )
-def test_an_observation_that_makes_no_sense_is_refused(
-    shell: Shell, words: tuple[str, ...]
-) -> None:
+def test_an_observation_that_makes_no_sense_is_refused(shell, words):
     shell.run("observe", *words, code=2)
 
 
-def test_a_pair_with_a_secret_is_set_with_a_warning(shell: Shell) -> None:
+def test_a_pair_with_a_secret_is_set_with_a_warning(shell):
     out, err = shell.run("kv", "set", "router.password", "hunter2-Blue-42")
     assert out == "set router.password\n"
     assert "forget --secrets" in err

@@ -43,22 +43,20 @@ def note(shared_daemon: Any, call: Any, shell: Shell) -> Callable[[str], Path]:
 # consolidate
 
 
-def test_without_options_it_is_the_quick_run(shell: Shell) -> None:
+def test_without_options_it_is_the_quick_run(shell):
     out, err = shell.run("consolidate")
     assert out.splitlines()[-1].startswith("quick: done in ")
     assert err == ""
 
 
-def test_a_full_run_takes_the_notes_in(shell: Shell, note: Callable[[str], Path]) -> None:
+def test_a_full_run_takes_the_notes_in(shell, note):
     note(NOTE)
     lines = shell.run("consolidate", "--mode", "full")[0].splitlines()
     assert "2  facts stored from notes" in lines
     assert lines[-1].startswith("full: done in ")
 
 
-def test_a_full_run_analyses_the_tree_and_writes_its_report(
-    shell: Shell, call: Any, shared_daemon: Any
-) -> None:
+def test_a_full_run_analyses_the_tree_and_writes_its_report(shell, call, shared_daemon):
     for number in range(10):
         call.ok("PUT", "/api/tree", {"path": f"boats/b{number}", "desc": "made by hand"})
     call.store("secret words", category="boats/b1/sails")
@@ -84,7 +82,7 @@ def test_a_full_run_analyses_the_tree_and_writes_its_report(
     assert "report" not in shell.json("consolidate", "--mode", "monthly")
 
 
-def test_evoclaws_options_and_fields_are_there(shell: Shell, note: Callable[[str], Path]) -> None:
+def test_evoclaws_options_and_fields_are_there(shell, note):
     note(NOTE)
     endpoint = ("--llm-endpoint", "http://localhost:1/v1/chat/completions")
     outcome = shell.json("consolidate", "--mode", "monthly", *endpoint)
@@ -95,14 +93,14 @@ def test_evoclaws_options_and_fields_are_there(shell: Shell, note: Callable[[str
     assert outcome["ingested_facts"] == 2
 
 
-def test_a_database_named_for_the_call_leaves_the_answer_in_json_as_it_is(shell: Shell) -> None:
+def test_a_database_named_for_the_call_leaves_the_answer_in_json_as_it_is(shell):
     named = ("--db-url", "https://db.example.org", "--token-file", "-")
     ran = shell.json("consolidate", *named, stdin=b"token")
     assert (ran["mode"], "devices" in ran) == ("quick", False)
     assert "facts_stored" in shell.json("ingest-daily", *named, stdin=b"token")
 
 
-def test_a_dry_run_says_what_would_be_done(shell: Shell, note: Callable[[str], Path]) -> None:
+def test_a_dry_run_says_what_would_be_done(shell, note):
     note(NOTE)
     out, _ = shell.run("consolidate", "--mode", "daily", "--dry-run")
     assert "2  facts stored from notes" in out
@@ -110,16 +108,15 @@ def test_a_dry_run_says_what_would_be_done(shell: Shell, note: Callable[[str], P
     assert shell.json("consolidate", "--mode", "daily")["ingested_facts"] == 2
 
 
-def test_what_could_not_be_read_is_said(shell: Shell, note: Callable[[str], Path]) -> None:
+def test_what_could_not_be_read_is_said(shell, note):
     path = note("")
     path.write_bytes(b"\xff\xfe\x00")
     _, err = shell.run("consolidate", "--mode", "daily")
     assert f"did not read {path.name}: it is not UTF-8 text" in err
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_wrong_arguments_are_refused(shell):
+    for words in [
         ("consolidate", "--mode", "weekly"),
         ("consolidate", "extra"),
         ("consolidate", "--auth-token", "secret"),
@@ -128,18 +125,16 @@ def test_what_could_not_be_read_is_said(shell: Shell, note: Callable[[str], Path
         ("validate", "one", "two"),
         ("metrics", "--report", "--trend"),
         ("tree", "--undo", "--prune"),
-    ],
-)
-def test_wrong_arguments_are_refused(shell: Shell, words: tuple[str, ...]) -> None:
-    out, err = shell.run(*words, code=2)
-    assert out == ""
-    assert err.startswith("thermocline: ")
+    ]:
+        out, err = shell.run(*words, code=2)
+        assert out == ""
+        assert err.startswith("thermocline: ")
 
 
 # ingest-daily
 
 
-def test_notes_are_taken_in_once(shell: Shell, note: Callable[[str], Path]) -> None:
+def test_notes_are_taken_in_once(shell, note):
     note(NOTE)
     dry, _ = shell.run("ingest-daily", "--dry-run")
     assert dry.splitlines()[-1] == "would store 2 of 2 facts in 1 note"
@@ -151,7 +146,7 @@ def test_notes_are_taken_in_once(shell: Shell, note: Callable[[str], Path]) -> N
     assert "green" in found
 
 
-def test_it_answers_as_evoclaw_does(shell: Shell, note: Callable[[str], Path]) -> None:
+def test_it_answers_as_evoclaw_does(shell, note):
     note(NOTE)
     answer = shell.json("ingest-daily", "--days", "2")
     assert (answer["files_scanned"], answer["mode"], answer["llm_fallbacks"]) == (1, "rule", 0)
@@ -161,7 +156,7 @@ def test_it_answers_as_evoclaw_does(shell: Shell, note: Callable[[str], Path]) -
     assert first["metadata"]["urls"] == ["https://sails.example.org/main"]
 
 
-def test_a_file_that_is_refused_is_named(shell: Shell, note: Callable[[str], Path]) -> None:
+def test_a_file_that_is_refused_is_named(shell, note):
     path = note("")
     path.unlink()
     path.symlink_to("/etc/passwd")
@@ -188,9 +183,7 @@ def test_a_file_that_is_refused_is_named(shell: Shell, note: Callable[[str], Pat
         ),
     ],
 )
-def test_the_exit_code_is_the_number_of_warnings(
-    shell: Shell, tmp_path: Path, text: str, warnings: list[str]
-) -> None:
+def test_the_exit_code_is_the_number_of_warnings(shell, tmp_path, text, warnings):
     file = tmp_path / "note.md"
     file.write_text(text)
     out, _ = shell.run("validate", "--file", str(file), "--json", code=len(warnings))
@@ -204,7 +197,7 @@ def test_the_exit_code_is_the_number_of_warnings(
     assert answer["suggestions"][0].startswith("line 1: ")
 
 
-def test_todays_note_is_meant_when_none_is_named(shell: Shell, note: Callable[[str], Path]) -> None:
+def test_todays_note_is_meant_when_none_is_named(shell, note):
     _, err = shell.run("validate", code=1)
     assert "today has no note yet" in err
     path = note("We install things later.\n\nWe decided to wait.")
@@ -215,7 +208,7 @@ def test_todays_note_is_meant_when_none_is_named(shell: Shell, note: Callable[[s
     assert third.startswith(f"{path}:3: Decision near")
 
 
-def test_a_note_may_come_from_a_pipe_and_must_be_text(shell: Shell, tmp_path: Path) -> None:
+def test_a_note_may_come_from_a_pipe_and_must_be_text(shell, tmp_path):
     assert shell.run("validate", "--file", "-", stdin="all fine")[0] == "-: nothing is left out\n"
     missing = str(tmp_path / "none.md")
     _, err = shell.run("validate", "--file", missing, code=1)
@@ -231,7 +224,7 @@ def test_a_note_may_come_from_a_pipe_and_must_be_text(shell: Shell, tmp_path: Pa
 # What is scheduled, and what it comes to
 
 
-def test_the_schedules_are_shown(shell: Shell) -> None:
+def test_the_schedules_are_shown(shell):
     lines = shell.run("upkeep")[0].splitlines()
     assert re.fullmatch(r"run +times \(\S+\) +last +next", lines[0])
     assert [line.split()[0] for line in lines[1:]] == ["merging", "quick", "daily", "monthly"]
@@ -248,7 +241,7 @@ def test_the_schedules_are_shown(shell: Shell) -> None:
     assert re.search(r"  by hand +took ", full)
 
 
-def test_metrics_are_shown_as_bars_and_as_a_trend(shell: Shell) -> None:
+def test_metrics_are_shown_as_bars_and_as_a_trend(shell):
     lines = shell.run("metrics", "--report")[0].splitlines()
     assert [line.split("  ")[0].strip() for line in lines[:3]] == ["hot state", "warm", "tree"]
     assert all(line.count("█") + line.count("░") == 10 for line in lines[:3])
@@ -261,7 +254,7 @@ def test_metrics_are_shown_as_bars_and_as_a_trend(shell: Shell) -> None:
     assert shell.json("metrics", "--report")["warm"]["count"] == 1
 
 
-def test_a_rebuild_of_the_tree_is_taken_back(shell: Shell, call: Any) -> None:
+def test_a_rebuild_of_the_tree_is_taken_back(shell, call):
     texts = [f"sailing lesson {n}" for n in range(25)] + [
         f"harvest of field {n}" for n in range(25)
     ]
@@ -279,8 +272,8 @@ def test_a_rebuild_of_the_tree_is_taken_back(shell: Shell, call: Any) -> None:
 
 
 def test_another_database_gets_the_facts_of_notes_and_nothing_else(
-    shell: Shell, note: Callable[[str], Path], sqld_with_auth: Any, tmp_path: Path
-) -> None:
+    shell, note, sqld_with_auth, tmp_path
+):
     note(NOTE)
     token = tmp_path / "token"
     token.write_text(sqld_with_auth.token())

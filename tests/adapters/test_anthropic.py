@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -55,9 +55,7 @@ def use(tool: Any, command: str, **fields: Any) -> str:
         return f"error: {error}"
 
 
-def test_a_file_is_a_pair_with_a_history_that_recall_finds(
-    tool: MemoryTool, client: Client
-) -> None:
+def test_a_file_is_a_pair_with_a_history_that_recall_finds(tool, client):
     use(tool, "create", path="/memories/ana.md", file_text="Ana drinks tea\nand plays the cello\n")
     use(tool, "str_replace", path="/memories/ana.md", old_str="tea", new_str="coffee")
     use(tool, "insert", path="/memories/ana.md", insert_line=1, insert_text="in the morning")
@@ -75,9 +73,7 @@ def test_a_file_is_a_pair_with_a_history_that_recall_finds(
     "/memories//x", "/memoriesx/y", "", "/", "/memories/a\nb", "/memories/a\0b",
     "/memories/" + "x" * 300,
 ])  # fmt: skip
-def test_a_path_outside_of_the_memories_is_refused_everywhere(
-    tool: MemoryTool, client: Client, path: str
-) -> None:
+def test_a_path_outside_of_the_memories_is_refused_everywhere(tool, client, path):
     use(tool, "create", path="/memories/known", file_text="x")
     for command, fields in {
         "view": {},
@@ -92,7 +88,7 @@ def test_a_path_outside_of_the_memories_is_refused_everywhere(
     assert [pair.key for pair in client.kv_list().results] == ["memories/known"]
 
 
-def test_other_pairs_of_the_agent_are_out_of_reach(tool: MemoryTool, client: Client) -> None:
+def test_other_pairs_of_the_agent_are_out_of_reach(tool, client):
     client.kv_set("theme", "dark")
     client.kv_set("memories", "a pair of that name")
     use(tool, "create", path="/memories/a", file_text="x")
@@ -102,7 +98,7 @@ def test_other_pairs_of_the_agent_are_out_of_reach(tool: MemoryTool, client: Cli
     assert [pair.key for pair in client.kv_list().results] == ["memories", "theme"]
 
 
-def test_what_the_daemon_refuses_the_model_is_told(tool: MemoryTool) -> None:
+def test_what_the_daemon_refuses_the_model_is_told(tool):
     large = use(tool, "create", path="/memories/a", file_text="x" * 70_000)
     assert "shorten" in large
     assert "warning: " in use(
@@ -110,7 +106,7 @@ def test_what_the_daemon_refuses_the_model_is_told(tool: MemoryTool) -> None:
     )
 
 
-def test_a_file_and_a_folder_do_not_share_a_name(tool: MemoryTool) -> None:
+def test_a_file_and_a_folder_do_not_share_a_name(tool):
     use(tool, "create", path="/memories/a/b", file_text="x")
     assert "already exists" in use(tool, "create", path="/memories/a", file_text="x")
     assert "is a file" in use(tool, "create", path="/memories/a/b/c", file_text="x")
@@ -118,7 +114,7 @@ def test_a_file_and_a_folder_do_not_share_a_name(tool: MemoryTool) -> None:
     assert "is not a file" in use(tool, "str_replace", path="/memories/a", old_str="x", new_str="y")
 
 
-def test_more_files_than_a_page_holds(tool: MemoryTool, client: Client) -> None:
+def test_more_files_than_a_page_holds(tool, client):
     for number in range(130):
         client.kv_set(f"memories/many/{number:03}", "x")
     assert len(use(tool, "view", path="/memories/many").splitlines()) == 132
@@ -163,8 +159,8 @@ def comparable(answer: str) -> Any:
 @settings(max_examples=40)
 @given(commands=COMMANDS)
 def test_any_commands_are_answered_as_the_tool_of_the_sdk_answers_them(
-    shared_daemon: Daemon, tmp_path_factory: pytest.TempPathFactory, commands: list[dict[str, Any]]
-) -> None:
+    shared_daemon, tmp_path_factory, commands
+):
     reference = BetaLocalFilesystemMemoryTool(str(tmp_path_factory.mktemp("files")))
     with closing(MemoryTool(uuid.uuid4().hex, shared_daemon.socket)) as tool:
         for command in commands:
@@ -187,7 +183,7 @@ def attempt(tool: Any, command: dict[str, Any]) -> str | None:
         return None
 
 
-async def test_the_asynchronous_tool_does_the_same(shared_daemon: Daemon, agent: str) -> None:
+async def test_the_asynchronous_tool_does_the_same(shared_daemon, agent):
     tool = AsyncMemoryTool(agent, shared_daemon.socket)
     text = "".join(f"line {n}\n" for n in range(20))
     await tool.call({"command": "create", "path": "/memories/a", "file_text": text})
@@ -204,7 +200,7 @@ async def test_the_asynchronous_tool_does_the_same(shared_daemon: Daemon, agent:
     await tool.aclose()
 
 
-def test_the_runner_of_the_sdk_offers_and_uses_it(tool: MemoryTool, client: Client) -> None:
+def test_the_runner_of_the_sdk_offers_and_uses_it(tool, client):
     def script(said: str, _tools: list[str]) -> str | UseTool:
         if "created successfully" in said:
             return "Noted."
@@ -223,7 +219,7 @@ def test_the_runner_of_the_sdk_offers_and_uses_it(tool: MemoryTool, client: Clie
     assert client.kv_get("memories/tea.md").value == "Ana: tea"
 
 
-def test_the_example_runs(run_example: Callable[..., list[str]], daemon: Daemon) -> None:
+def test_the_example_runs(run_example, daemon):
     def script(said: str, _tools: list[str]) -> str | UseTool:
         if "Ana drinks tea" in said:
             return "You drink tea."

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable
 
 import pytest
-from daemon_process import Daemon
 from fake_models import FakeModel, UseTool
 
 pytest.importorskip("pydantic_ai", reason="make adapters")
@@ -21,7 +19,7 @@ from thermocline.daemon.client.adapters.functions import tools
 pytestmark = pytest.mark.adapters
 
 
-async def test_pydantic_ai_offers_them_with_their_descriptions(shared_daemon: Daemon) -> None:
+async def test_pydantic_ai_offers_them_with_their_descriptions(shared_daemon):
     model = TestModel(call_tools=["recall", "context"])
     agent = Agent(model, tools=tools(uuid.uuid4().hex, shared_daemon.socket))
     assert "recall" in json.loads((await agent.run("x")).output)
@@ -37,14 +35,14 @@ async def test_pydantic_ai_offers_them_with_their_descriptions(shared_daemon: Da
     assert recall.parameters_json_schema["required"] == ["query"]
 
 
-def test_the_openai_agents_sdk_takes_them(shared_daemon: Daemon) -> None:
+def test_the_openai_agents_sdk_takes_them(shared_daemon):
     made = [function_tool(each, strict_mode=False) for each in tools("x", shared_daemon.socket)]
     assert [tool.name for tool in made] == ["recall", "remember", "context", "forget"]
     assert made[0].description.startswith("Search the long-term memory")
     assert "query" in made[0].params_json_schema["properties"]
 
 
-def test_the_example_runs(run_example: Callable[..., list[str]], daemon: Daemon) -> None:
+def test_the_example_runs(run_example, daemon):
     def script(said: str, _tools: list[str]) -> str | UseTool:
         if "drinks green tea" in said:
             return "Green tea."

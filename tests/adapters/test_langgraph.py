@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
@@ -53,7 +53,7 @@ def store(shared_daemon: Daemon, agent: str) -> Iterator[ThermoclineStore]:
         yield made
 
 
-def test_an_item_is_put_read_changed_and_deleted(store: ThermoclineStore) -> None:
+def test_an_item_is_put_read_changed_and_deleted(store):
     value = {"text": "Ana likes green tea", "deep": [{"a": None, "b": 1.5, "c": [True]}]}
     store.put(ANA, "tea", value)
     item = store.get(ANA, "tea")
@@ -71,9 +71,7 @@ def test_an_item_is_put_read_changed_and_deleted(store: ThermoclineStore) -> Non
     assert store.get(ANA, "tea") is None
 
 
-def test_an_item_is_a_memory_with_its_namespace_as_category_and_a_history(
-    store: ThermoclineStore, client: Client
-) -> None:
+def test_an_item_is_a_memory_with_its_namespace_as_category_and_a_history(store, client):
     store.put(ANA, "tea", {"text": "Ana likes green tea"})
     store.put(ANA, "tea", {"text": "Ana likes black tea"})
     (memory,) = client.list(category="users").results
@@ -88,7 +86,7 @@ def test_an_item_is_a_memory_with_its_namespace_as_category_and_a_history(
     ("a/b", "c"), ("_x",), ("root",), ("root", "x"), (" blank ",), ("x" * 300,), ("e\u0301",),
     ("a", "b", "c", "d", "e", "f"), ("Ünï", "日本"), ("y" * 64,) * 9, ("back\\slash", "new\nline"),
 ])  # fmt: skip
-def test_any_name_is_kept_exactly(store: ThermoclineStore, namespace: tuple[str, ...]) -> None:
+def test_any_name_is_kept_exactly(store, namespace):
     keys = ["k", "a/b?c#d", "x" * 300, " ", "é\n", "key:1"]
     store.batch([PutOp(namespace, key, {"n": n}) for n, key in enumerate(keys)])
     store.put((*namespace, "below"), "k", {"n": 9})
@@ -100,7 +98,7 @@ def test_any_name_is_kept_exactly(store: ThermoclineStore, namespace: tuple[str,
     assert store.list_namespaces() == [namespace, (*namespace, "below")]
 
 
-def test_names_that_make_one_category_stay_apart(store: ThermoclineStore) -> None:
+def test_names_that_make_one_category_stay_apart(store):
     for number, label in enumerate(["a/b", "a\\b", "a-b"]):
         store.put((label,), "k", {"n": number})
     for number, label in enumerate(["a/b", "a\\b", "a-b"]):
@@ -108,7 +106,7 @@ def test_names_that_make_one_category_stay_apart(store: ThermoclineStore) -> Non
     assert len(store.list_namespaces()) == 3
 
 
-def test_a_question_finds_the_best_item_with_its_score(store: ThermoclineStore) -> None:
+def test_a_question_finds_the_best_item_with_its_score(store):
     store.put(ANA, "1", {"text": "Ana's dentist is Dr. Weber"})
     store.put(ANA, "2", {"text": "Ana plays the cello on Mondays"})
     store.put(BEN, "3", {"text": "Ben plays the cello too"})
@@ -120,15 +118,13 @@ def test_a_question_finds_the_best_item_with_its_score(store: ThermoclineStore) 
     assert store.search(ANA, query="xylophone") == []
 
 
-def test_a_question_sees_other_memories_of_the_agent_neither_as_items_nor_in_lists(
-    store: ThermoclineStore, client: Client
-) -> None:
+def test_a_question_sees_other_memories_of_the_agent_neither_as_items_nor_in_lists(store, client):
     client.store("Ana plays the cello", category="users/ana")
     assert store.search(ANA) == store.search(ANA, query="cello") == []
     assert store.list_namespaces() == []
 
 
-def test_index_says_what_is_searched(shared_daemon: Daemon, agent: str) -> None:
+def test_index_says_what_is_searched(shared_daemon, agent):
     store = ThermoclineStore(agent, shared_daemon.socket, fields=["title", "tags[*]"])
     value = {"title": "harbour plan", "tags": ["quay", "crane"], "body": "secret lighthouse"}
     store.put(ANA, "default", value)
@@ -154,9 +150,7 @@ VALUES = [
     {"n": {"$ne": 1}}, {"n": {"$eq": 2.5}}, {"n": {"$lte": -3}}, {"deep": {"x": [1, 2]}},
     {"deep": {"x": {"$ne": []}}}, {"tag": ["a", "b"]}, {"tag": "a", "n": 2.5}, {"nothing": 1},
 ])  # fmt: skip
-def test_a_filter_selects_what_the_store_in_memory_selects(
-    store: ThermoclineStore, condition: dict[str, Any]
-) -> None:
+def test_a_filter_selects_what_the_store_in_memory_selects(store, condition):
     reference = InMemoryStore()
     numbers = any("$g" in str(part) or "$l" in str(part) for part in condition.values())
     for number, value in enumerate(VALUES[: 3 if numbers else 4]):
@@ -166,20 +160,20 @@ def test_a_filter_selects_what_the_store_in_memory_selects(
     assert {item.key for item in store.search(ANA, filter=condition)} == wanted
 
 
-def test_an_unknown_operator_is_refused(store: ThermoclineStore) -> None:
+def test_an_unknown_operator_is_refused(store):
     store.put(ANA, "1", {"n": 1})
     with pytest.raises(ValueError, match=r"\$near"):
         store.search(ANA, filter={"n": {"$near": 1}})
 
 
-def test_pages_of_a_search_are_complete_and_disjoint(store: ThermoclineStore) -> None:
+def test_pages_of_a_search_are_complete_and_disjoint(store):
     store.batch([PutOp(ANA, f"{n}", {"n": n}) for n in range(23)])
     pages = [store.search(ANA, limit=5, offset=at) for at in range(0, 30, 5)]
     assert [len(page) for page in pages] == [5, 5, 5, 5, 3, 0]
     assert {item.value["n"] for page in pages for item in page} == {*range(23)}
 
 
-def test_more_items_than_one_answer_of_the_daemon_holds(store: ThermoclineStore) -> None:
+def test_more_items_than_one_answer_of_the_daemon_holds(store):
     store.batch([PutOp((*ANA, f"{n % 3}"), f"{n}", {"n": n}) for n in range(1_203)])
     assert len(store.search(ANA, limit=2_000)) == 1_203
     assert len(store.search(ANA, filter={"n": {"$lt": 7}}, limit=2_000)) == 7
@@ -192,7 +186,7 @@ NAMESPACES = [
 ]  # fmt: skip
 
 
-def test_namespaces_are_listed_as_the_store_in_memory_lists_them(store: ThermoclineStore) -> None:
+def test_namespaces_are_listed_as_the_store_in_memory_lists_them(store):
     reference = InMemoryStore()
     for at, namespace in enumerate(NAMESPACES):
         store.put(namespace, f"{at}", {"n": at})
@@ -207,16 +201,12 @@ def test_namespaces_are_listed_as_the_store_in_memory_lists_them(store: Thermocl
 
 
 @pytest.mark.parametrize("namespace", [(), ("a.b",), ("a", ""), ("langgraph", "x")])
-def test_an_invalid_namespace_is_refused(
-    store: ThermoclineStore, namespace: tuple[str, ...]
-) -> None:
+def test_an_invalid_namespace_is_refused(store, namespace):
     with pytest.raises(InvalidNamespaceError):
         store.put(namespace, "k", {"n": 1})
 
 
-def test_a_batch_reads_what_was_there_before_it_and_the_last_write_counts(
-    store: ThermoclineStore,
-) -> None:
+def test_a_batch_reads_what_was_there_before_it_and_the_last_write_counts(store):
     store.put(ANA, "1", {"n": 1})
     results = store.batch([
         PutOp(ANA, "1", {"n": 2}),
@@ -234,9 +224,7 @@ def test_a_batch_reads_what_was_there_before_it_and_the_last_write_counts(
     assert sorted((i.key, i.value["n"]) for i in store.search(ANA)) == [("1", 2), ("2", 2)]
 
 
-def test_equal_values_are_items_of_their_own_even_after_the_upkeep_merged_them(
-    store: ThermoclineStore, client: Client
-) -> None:
+def test_equal_values_are_items_of_their_own_even_after_the_upkeep_merged_them(store, client):
     for user in ("ana", "ben", "cy"):
         store.put(("users", user), "theme", {"text": "Prefers the dark theme in every editor"})
     client.consolidate("daily")
@@ -252,9 +240,7 @@ def test_equal_values_are_items_of_their_own_even_after_the_upkeep_merged_them(
     assert changed.value == {"text": "Prefers the light theme"}
 
 
-def test_more_namespaces_than_the_tree_holds_and_a_renamed_category(
-    store: ThermoclineStore, client: Client
-) -> None:
+def test_more_namespaces_than_the_tree_holds_and_a_renamed_category(store, client):
     namespaces = [("users", f"u{n:03}", "facts") for n in range(90)]
     store.batch([PutOp(namespace, "k", {"n": n}) for n, namespace in enumerate(namespaces)])
     client.tree_rename("users", "people")
@@ -265,7 +251,7 @@ def test_more_namespaces_than_the_tree_holds_and_a_renamed_category(
         assert store.get(namespace, "k") == store.get(namespace, "k")
 
 
-def test_an_item_expires_unless_it_is_read(store: ThermoclineStore, client: Client) -> None:
+def test_an_item_expires_unless_it_is_read(store, client):
     store.put(ANA, "long", {"n": 1}, ttl=60)
     store.put(ANA, "short", {"n": 2}, ttl=0.5 / 60)
 
@@ -283,7 +269,7 @@ def test_an_item_expires_unless_it_is_read(store: ThermoclineStore, client: Clie
     assert client.list(category="users").results[0].expires_at is None
 
 
-async def test_the_asynchronous_twins_do_the_same(shared_daemon: Daemon, agent: str) -> None:
+async def test_the_asynchronous_twins_do_the_same(shared_daemon, agent):
     store = ThermoclineStore(agent, shared_daemon.socket)
     await asyncio.gather(*[store.aput(ANA, f"{n}", {"text": f"fact {n}"}) for n in range(30)])
     assert len(await store.asearch(ANA, limit=100)) == 30
@@ -297,7 +283,7 @@ async def test_the_asynchronous_twins_do_the_same(shared_daemon: Daemon, agent: 
     await store.aclose()
 
 
-def test_threads_share_a_store(store: ThermoclineStore) -> None:
+def test_threads_share_a_store(store):
     def write(first: int) -> None:
         for number in range(first, first + 10):
             store.put(ANA, f"{number}", {"n": number})
@@ -310,9 +296,7 @@ def test_threads_share_a_store(store: ThermoclineStore) -> None:
     assert {item.value["n"] for item in store.search(ANA, limit=100)} == {*range(40)}
 
 
-def test_an_item_that_two_programs_created_at_once_is_one_item(
-    store: ThermoclineStore, client: Client
-) -> None:
+def test_an_item_that_two_programs_created_at_once_is_one_item(store, client):
     store.put(ANA, "k", {"n": 1})
     (memory,) = client.list().results
     client.store(
@@ -350,9 +334,7 @@ def plain(result: Any) -> Any:
 
 @settings(max_examples=15)
 @given(OPERATIONS)
-def test_any_operations_have_the_results_of_the_store_in_memory(
-    shared_daemon: Daemon, operations: list[Any]
-) -> None:
+def test_any_operations_have_the_results_of_the_store_in_memory(shared_daemon, operations):
     reference = InMemoryStore()
     with closing(ThermoclineStore(uuid.uuid4().hex, shared_daemon.socket)) as store:
         for operation in operations:
@@ -360,5 +342,5 @@ def test_any_operations_have_the_results_of_the_store_in_memory(
             assert [*map(plain, ours)] == [*map(plain, theirs)]
 
 
-def test_the_example_runs(run_example: Callable[..., list[str]]) -> None:
+def test_the_example_runs(run_example):
     assert run_example("langgraph_store.py") == ["I will.", "I will.", "Ana drinks green tea"]

@@ -1,10 +1,7 @@
 """mem0's classes beside ours: whoever calls the one can call the other."""
 
-from __future__ import annotations
-
 import inspect
 import os
-from collections.abc import Callable
 
 import pytest
 
@@ -20,7 +17,7 @@ CALLS = ["add", "get", "get_all", "search", "update", "delete", "delete_all", "h
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_every_argument_of_mem0_is_an_argument_here(call: str) -> None:
+def test_every_argument_of_mem0_is_an_argument_here(call):
     for theirs, ours in ((mem0.Memory, Memory), (mem0.AsyncMemory, AsyncMemory)):
         wanted = inspect.signature(getattr(theirs, call)).parameters
         offered = inspect.signature(getattr(ours, call)).parameters
@@ -36,5 +33,5 @@ def test_every_argument_of_mem0_is_an_argument_here(call: str) -> None:
         ] == positions
 
 
-def test_the_example_runs(run_example: Callable[..., list[str]]) -> None:
+def test_the_example_runs(run_example):
     assert run_example("mem0_memory.py") == ["I'm allergic to peanuts"]

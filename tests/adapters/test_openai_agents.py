@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -58,13 +58,11 @@ def client(shared_daemon: Daemon, agent: str) -> Iterator[Client]:
         yield made
 
 
-async def test_it_is_a_session(session: ThermoclineSession) -> None:
+async def test_it_is_a_session(session):
     assert isinstance(session, Session)
 
 
-async def test_items_come_back_exactly(
-    session: ThermoclineSession, shared_daemon: Daemon, agent: str
-) -> None:
+async def test_items_come_back_exactly(session, shared_daemon, agent):
     await session.add_items(TALK)
     assert await session.get_items() == TALK
     assert await session.get_items(2) == TALK[-2:]
@@ -74,7 +72,7 @@ async def test_items_come_back_exactly(
         assert await other.get_items() == []
 
 
-async def test_any_item_fits(session: ThermoclineSession) -> None:
+async def test_any_item_fits(session):
     odd: list[Any] = [
         {"role": "user", "content": "x" * 200_000},
         {"role": "user", "content": '"\\' * 40_000},
@@ -90,9 +88,7 @@ async def test_any_item_fits(session: ThermoclineSession) -> None:
     assert await session.pop_item() is None
 
 
-async def test_what_was_said_is_found_and_what_tools_said_is_not(
-    session: ThermoclineSession, client: Client
-) -> None:
+async def test_what_was_said_is_found_and_what_tools_said_is_not(session, client):
     await session.add_items(TALK)
     assert TEA["content"] in [r.text for r in client.recall("which tea is my favourite?").results]
     assert client.recall("pineapple pizza").results == []
@@ -102,9 +98,7 @@ async def test_what_was_said_is_found_and_what_tools_said_is_not(
     assert sources["Assam it is."] == "observed"
 
 
-async def test_facts_are_learned_and_stay_when_the_items_are_cleared(
-    session: ThermoclineSession, client: Client
-) -> None:
+async def test_facts_are_learned_and_stay_when_the_items_are_cleared(session, client):
     await session.add_items(TALK)
     read = client.observe("chat", turns=[], end=True, wait=True)
     assert [(memory.text, memory.actor) for memory in read.stored] == [(TEA["content"], "Ana")]
@@ -115,14 +109,14 @@ async def test_facts_are_learned_and_stay_when_the_items_are_cleared(
     assert await session.get_items() == [TEA]
 
 
-async def test_observing_can_be_left_out(shared_daemon: Daemon, agent: str, client: Client) -> None:
+async def test_observing_can_be_left_out(shared_daemon, agent, client):
     quiet = ThermoclineSession("chat", agent, shared_daemon.socket, observe=False)
     await quiet.add_items(TALK)
     assert client.observe("chat", turns=[], end=True, wait=True).turns == 0
     await quiet.aclose()
 
 
-async def test_more_items_than_an_answer_holds(session: ThermoclineSession) -> None:
+async def test_more_items_than_an_answer_holds(session):
     items = [{"role": "user", "content": f"buoy {n}"} for n in range(603)]
     await session.add_items(items)
     assert await session.get_items() == items
@@ -131,7 +125,7 @@ async def test_more_items_than_an_answer_holds(session: ThermoclineSession) -> N
     assert await session.get_items() == []
 
 
-async def test_the_limit_of_the_settings_counts(shared_daemon: Daemon, agent: str) -> None:
+async def test_the_limit_of_the_settings_counts(shared_daemon, agent):
     settings = SessionSettings(limit=2)
     session = ThermoclineSession("c", agent, shared_daemon.socket, session_settings=settings)
     await session.add_items(TALK)
@@ -151,9 +145,7 @@ STEPS = st.lists(
 
 @settings(max_examples=20)
 @given(STEPS)
-def test_any_calls_do_what_the_session_of_the_sdk_does(
-    shared_daemon: Daemon, steps: list[tuple[Any, ...]]
-) -> None:
+def test_any_calls_do_what_the_session_of_the_sdk_does(shared_daemon, steps):
     async def both() -> None:
         reference = SQLiteSession("s")
         async with ThermoclineSession("s", uuid.uuid4().hex, shared_daemon.socket) as session:
@@ -166,7 +158,7 @@ def test_any_calls_do_what_the_session_of_the_sdk_does(
     asyncio.run(both())
 
 
-async def test_the_runner_continues_a_conversation(session: ThermoclineSession) -> None:
+async def test_the_runner_continues_a_conversation(session):
     with FakeModel(lambda said, _: "Assam." if "favourite tea" in said else "No idea.") as model:
         async with AsyncOpenAI(base_url=f"{model.url}/v1", api_key="x") as openai:
             agent = Agent(name="A", model=OpenAIChatCompletionsModel("m", openai))
@@ -177,7 +169,7 @@ async def test_the_runner_continues_a_conversation(session: ThermoclineSession) 
     assert [item["role"] for item in await session.get_items()] == ["user", "assistant"] * 2
 
 
-def test_the_example_runs(run_example: Callable[..., list[str]]) -> None:
+def test_the_example_runs(run_example):
     def script(said: str, _tools: list[str]) -> str:
         return "You asked that before." if said.count("What did we speak about?") > 1 else "Hello."
 

@@ -89,7 +89,11 @@ def load(wire: Wire, collection: Collection, *, apart: bool = False) -> dict[str
 def _wait_for_vectors(wire: Wire, agent: str, texts: int) -> None:
     """Wait until so many texts are encoded, if there is an encoder."""
     while texts and (status := wire.get("/api/status"))["encoder"] is not None:
-        vectors = status["agents"][agent]["vectors"]
+        if status["encoder"]["state"] == "failing":
+            raise SystemExit(f"cannot encode the memories: {status['encoder']['why']}")
+        # Opens the agent, should others have taken its place.
+        wire.get(with_query("/api/hot", {"agent": agent}))
+        vectors = status["agents"].get(agent, {}).get("vectors")
         if vectors is not None and vectors["encoded"] >= texts and not vectors["left"]:
             break
         time.sleep(0.05)

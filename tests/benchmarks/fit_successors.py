@@ -66,7 +66,7 @@ def _pairs(asked: comparing.InProcess, collection: Collection, worth: float) -> 
         looked = look(asked.db, asked.request(question), Tuning())
         entries = looked.pool.entries
         matches = matches_of(looked.pool, looked.signals)
-        compared = Statements(looked.pool, looked.signals)
+        compared = Statements(looked.pool, looked.signals, matches)
         keys = asked.keys_of(entry.row for entry in entries)
         best = sorted(compared.all, key=matches.__getitem__, reverse=True)[:_DEPTH]
         for older in compared.all:

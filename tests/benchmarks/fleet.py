@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 
 sys.path.append(str(Path(__file__).parents[1] / "fixtures"))
 
+import cloud
 from memory_sides import MemoryLocal
 
-import cloud
 from thermocline.sync import (
     Cursor,
     Device,
@@ -400,7 +400,7 @@ def _bill(used: Usage) -> float:
     return used.rows_read * READ_PRICE + used.rows_written * WRITE_PRICE
 
 
-def tell(costs: Costs, plan: Plan) -> None:
+def print_figures(costs: Costs, plan: Plan) -> None:
     """The figures of a whole fleet."""
     number = len(plan.changes)
     chance = random.Random(5)
@@ -463,7 +463,7 @@ def main() -> int:
         print()
         real = Plan.drawn(chosen.real, chosen.real_hours * HOUR, chosen.changes)
         calibrate(costs, real, server.url)
-    tell(costs, Plan.drawn(chosen.devices, chosen.hours * HOUR, chosen.changes))
+    print_figures(costs, Plan.drawn(chosen.devices, chosen.hours * HOUR, chosen.changes))
     return 0
 
 

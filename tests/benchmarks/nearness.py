@@ -21,8 +21,8 @@ _DIMENSIONS = 256
 _DIRECTIONS = 500
 _ASKED = 200
 _COMPARED = 20
-_NEAREST = 10
-_POOL = 80
+_NEAREST = 12
+_POOL = 48
 _BATCH = 64
 
 
@@ -56,7 +56,7 @@ def nearness(folder: Path, size: int) -> Iterator[Row]:
     times = milliseconds(lambda one=one: one.cosines(pool) for one in asked if one is not None)
     yield timed(f"vectors: cosines of {_POOL}", times)
     shares = [_share(index, items, one) for one in questions[:_COMPARED]]
-    what = f"vectors: of the {_NEAREST} nearest by all bits, found"
+    what = f"vectors: of the {_NEAREST} nearest by cosine, found"
     yield Row(what=what, unit="%", p50=100 * sum(shares) / len(shares))
     index.leave()
     file.leave()

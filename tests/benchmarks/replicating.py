@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import cloud
 from measuring import Row
 from running import Running
-
-import cloud
 
 _ROUND_TRIP_MS = 50.0
 _QUEUED = 10_000

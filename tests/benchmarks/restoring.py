@@ -10,10 +10,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import cloud
 from measuring import Row
 from running import environment
-
-import cloud
 
 _ROUND_TRIP_MS = 50.0
 _BUDGET_SECONDS = {False: 5.0, True: 8.0}

@@ -65,11 +65,11 @@ def main() -> None:
 def _answering(questions: Sequence[Mapping[str, Any]]) -> Any:
     """What the model says to a prompt: the answer to the question that ends it."""
 
-    def say(heard: Heard) -> Saying:
+    def answer(heard: Heard) -> Saying:
         said = [one["model"] for one in questions if one["question"] in heard.prompt]
         return Saying(said[0])
 
-    return say
+    return answer
 
 
 def _store(wire: Wire, categories: Sequence[Mapping[str, Any]]) -> None:

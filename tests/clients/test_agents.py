@@ -29,11 +29,11 @@ def connect(desk: Desk, client: str, *options: str) -> str:
 def learned(daemon: Daemon, words: str) -> Callable[[], bool]:
     """Whether what was said in a session has become a memory."""
 
-    def found() -> bool:
+    def is_stored() -> bool:
         with daemon.client() as client:
             return any(words in one.text for one in client.list(limit=50).results)
 
-    return found
+    return is_stored
 
 
 def calls(*tools: UseTool) -> Any:
@@ -79,9 +79,7 @@ def claude(desk: Desk, model: FakeModel, prompt: str, *more: str) -> str:
     return desk.run("claude", "-p", prompt, *options, env=env)
 
 
-def test_claude_code_uses_the_memory_once_it_is_connected(
-    desk: Desk, model: FakeModel, daemon: Daemon
-) -> None:
+def test_claude_code_uses_the_memory_once_it_is_connected(desk, model, daemon):
     connect(desk, "claude-code")
     first_and_second(lambda prompt: claude(desk, model, prompt), model, daemon)
     ours = [one for one in model.requests[0]["tools"] if "thermocline" in one["name"]]
@@ -95,9 +93,7 @@ def test_claude_code_uses_the_memory_once_it_is_connected(
     assert not (desk.home / ".claude" / "settings.json").exists()
 
 
-def test_the_plug_in_alone_makes_claude_code_recall(
-    desk: Desk, model: FakeModel, daemon: Daemon
-) -> None:
+def test_the_plug_in_alone_makes_claude_code_recall(desk, model, daemon):
     folder = desk.run("thermocline", "connect", "claude-code", "--plugin").strip()
     desk.run("claude", "plugin", "validate", folder, "--strict")
     with daemon.client() as client:
@@ -120,9 +116,7 @@ def codex(desk: Desk, prompt: str) -> str:
     return desk.run("codex", "exec", *options, prompt, env={"FAKE_KEY": "dummy"})
 
 
-def test_codex_uses_the_memory_once_it_is_connected(
-    desk: Desk, model: FakeModel, daemon: Daemon
-) -> None:
+def test_codex_uses_the_memory_once_it_is_connected(desk, model, daemon):
     config = desk.write(
         ".codex/config.toml",
         f"""
@@ -153,9 +147,7 @@ def gemini(desk: Desk, model: FakeModel, prompt: str) -> str:
     return desk.run("gemini", *options, "--prompt", prompt, env=env)
 
 
-def test_gemini_cli_uses_the_memory_once_it_is_connected(
-    desk: Desk, model: FakeModel, daemon: Daemon
-) -> None:
+def test_gemini_cli_uses_the_memory_once_it_is_connected(desk, model, daemon):
     mine = {
         "general": {"enableAutoUpdate": False},
         "privacy": {"usageStatisticsEnabled": False},
@@ -193,9 +185,7 @@ def openclaw_config(model: FakeModel) -> dict[str, Any]:
     }
 
 
-def test_openclaw_uses_the_memory_once_it_is_connected(
-    desk: Desk, model: FakeModel, daemon: Daemon
-) -> None:
+def test_openclaw_uses_the_memory_once_it_is_connected(desk, model, daemon):
     config = desk.write(".openclaw/openclaw.json", openclaw_config(model))
     before = json.loads(config.read_text())
     connect(desk, "openclaw")

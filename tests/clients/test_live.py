@@ -11,7 +11,7 @@ import secrets
 
 import pytest
 from client_programs import Desk
-from daemon_process import Daemon, wait_until
+from daemon_process import wait_until
 
 KEY = os.environ.get("THERMOCLINE_LIVE_KEY", "")
 URL = os.environ.get("THERMOCLINE_LIVE_URL", "")
@@ -38,17 +38,15 @@ class Person:
         return self._desk.run("claude", "-p", prompt, "--dangerously-skip-permissions", env=env)
 
 
-def test_a_fact_is_remembered_recalled_in_a_new_session_and_forgotten(
-    desk: Desk, daemon: Daemon
-) -> None:
+def test_a_fact_is_remembered_recalled_in_a_new_session_and_forgotten(desk, daemon):
     person, name = Person(desk), f"Blitz{secrets.token_hex(2)}"
     with daemon.client() as client:
 
-        def kept() -> bool:
+        def is_stored() -> bool:
             return any(name in one.text for one in client.list(limit=100).results)
 
         person.says(f"Please remember that my bicycle is called {name}.")
-        wait_until(kept, "the name is kept")
+        wait_until(is_stored, "the name is kept")
         assert name in person.says("What is my bicycle called? Answer with the name alone.")
         person.says(
             "Add a reflection to your memory: the tests failed, because the database was not"
@@ -56,4 +54,4 @@ def test_a_fact_is_remembered_recalled_in_a_new_session_and_forgotten(
         )
         assert any("migrat" in one.text for one in client.reflections().results)
         person.says("Forget what my bicycle is called: take it out of your memory.")
-        wait_until(lambda: not kept(), "the name is forgotten")
+        wait_until(lambda: not is_stored(), "the name is forgotten")

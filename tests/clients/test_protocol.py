@@ -6,7 +6,6 @@ import json
 
 import pytest
 from client_programs import THERMOCLINE, Desk, python
-from daemon_process import Daemon
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
@@ -43,7 +42,7 @@ def inspect(desk: Desk, era: str, *more: str) -> str:
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_the_inspector_lists_and_calls_the_tools(era: str, desk: Desk, daemon: Daemon) -> None:
+def test_the_inspector_lists_and_calls_the_tools(era, desk, daemon):
     with daemon.client() as client:
         client.store("The gate code is 4711")
     tools = json.loads(inspect(desk, era, "--strict", "--method", "tools/list"))["tools"]
@@ -55,7 +54,7 @@ def test_the_inspector_lists_and_calls_the_tools(era: str, desk: Desk, daemon: D
     assert [one["uri"] for one in resources] == ["memory://hot"]
 
 
-def test_the_official_python_client_accepts_every_answer(desk: Desk) -> None:
+def test_the_official_python_client_accepts_every_answer(desk):
     told = json.loads(desk.run(str(python()), "-c", PROGRAM, str(THERMOCLINE), str(desk.socket)))
     assert told["tools"] == ["recall", "remember", "context", "forget"]
     assert told["kept"]["stored"] is True

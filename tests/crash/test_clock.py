@@ -44,7 +44,7 @@ def world(shared: World) -> World:
 
 @pytest.mark.parametrize("steps", [35, pytest.param(2000, marks=pytest.mark.crash)])
 @pytest.mark.timeout(1800)
-def test_no_update_is_lost_by_a_clock_that_jumps(world: World, steps: int) -> None:
+def test_no_update_is_lost_by_a_clock_that_jumps(world, steps):
     """All changes are one device's, and the other learns of them at random moments."""
     chance = random.Random(25)
     here, there = world.devices
@@ -81,9 +81,7 @@ def test_no_update_is_lost_by_a_clock_that_jumps(world: World, steps: int) -> No
 
 
 @pytest.mark.parametrize("jump", [30 * YEAR, 200 * YEAR, -50 * YEAR])
-def test_a_later_change_stays_whatever_the_clock_of_the_earlier_one_showed(
-    world: World, jump: float
-) -> None:
+def test_a_later_change_stays_whatever_the_clock_of_the_earlier_one_showed(world, jump):
     here, there = world.devices
     there.store("a memory of its own")
     here.set_clock(jump)
@@ -101,7 +99,7 @@ def test_a_later_change_stays_whatever_the_clock_of_the_earlier_one_showed(
     assert contents.pairs == {"key": "second"}
 
 
-def test_a_jump_of_the_clock_makes_no_busy_loop(tmp_path: Path) -> None:
+def test_a_jump_of_the_clock_makes_no_busy_loop(tmp_path):
     device = Device(tmp_path / "device", url=f"file:{tmp_path / 'replica.db'}", clock=True)
     with ending(device):
         device.start()

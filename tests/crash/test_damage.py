@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from agent_files import broken_files
@@ -208,7 +207,7 @@ def database_pages(sweeper: Sweep) -> int:
     return (sweeper.template / "memory.db").stat().st_size // PAGE
 
 
-def test_one_damage_of_each_kind_loses_nothing(sweep: Any, sweeper: Sweep) -> None:
+def test_one_damage_of_each_kind_loses_nothing(sweep, sweeper):
     half = (sweeper.template / "memory.db").stat().st_size // 2
     sweep(
         "one of each kind",
@@ -226,14 +225,14 @@ def test_one_damage_of_each_kind_loses_nothing(sweep: Any, sweeper: Sweep) -> No
     assert [*kept], "the old database is kept"
 
 
-def test_the_sweep_notices_a_daemon_that_takes_no_notice_of_damage(sweeper: Sweep) -> None:
+def test_the_sweep_notices_a_daemon_that_takes_no_notice_of_damage(sweeper):
     zeros = partial(overwrite, name="memory.db", at=0, content=bytes(PAGE))
     assert sweeper({"trusted": zeros}, fault="trusting")
 
 
 @pytest.mark.crash
 @pytest.mark.timeout(1800)
-def test_no_flipped_bit_in_a_state_file_loses_anything(sweep: Any, sweeper: Sweep) -> None:
+def test_no_flipped_bit_in_a_state_file_loses_anything(sweep, sweeper):
     chance = random.Random(22)
     damages: dict[str, Damage] = {}
     for number, name in enumerate(STATE_FILES):
@@ -245,7 +244,7 @@ def test_no_flipped_bit_in_a_state_file_loses_anything(sweep: Any, sweeper: Swee
 
 @pytest.mark.crash
 @pytest.mark.timeout(1800)
-def test_no_state_file_that_was_cut_short_loses_anything(sweep: Any, sweeper: Sweep) -> None:
+def test_no_state_file_that_was_cut_short_loses_anything(sweep, sweeper):
     damages: dict[str, Damage] = {}
     for number, name in enumerate(STATE_FILES):
         for length in places((sweeper.template / name).stat().st_size, MANY):
@@ -255,7 +254,7 @@ def test_no_state_file_that_was_cut_short_loses_anything(sweep: Any, sweeper: Sw
 
 @pytest.mark.crash
 @pytest.mark.timeout(1800)
-def test_no_page_of_the_database_that_was_wiped_loses_anything(sweep: Any, sweeper: Sweep) -> None:
+def test_no_page_of_the_database_that_was_wiped_loses_anything(sweep, sweeper):
     noise = random.Random(23).randbytes(PAGE)
     damages: dict[str, Damage] = {}
     for page in range(database_pages(sweeper)):
@@ -267,7 +266,7 @@ def test_no_page_of_the_database_that_was_wiped_loses_anything(sweep: Any, sweep
 
 @pytest.mark.crash
 @pytest.mark.timeout(1800)
-def test_no_database_that_was_cut_short_loses_anything(sweep: Any, sweeper: Sweep) -> None:
+def test_no_database_that_was_cut_short_loses_anything(sweep, sweeper):
     lengths = places((sweeper.template / "memory.db").stat().st_size, MANY)
     damages: dict[str, Damage] = {
         f"cut-{at}": partial(cut, name="memory.db", length=at) for at in lengths
@@ -277,9 +276,7 @@ def test_no_database_that_was_cut_short_loses_anything(sweep: Any, sweeper: Swee
 
 @pytest.mark.crash
 @pytest.mark.timeout(1800)
-def test_no_flipped_bit_in_the_structure_of_the_database_loses_anything(
-    sweep: Any, sweeper: Sweep
-) -> None:
+def test_no_flipped_bit_in_the_structure_of_the_database_loses_anything(sweep, sweeper):
     """Bits in the head of each page: there the tables and indexes hang together."""
     chance = random.Random(24)
     damages: dict[str, Damage] = {}
@@ -292,9 +289,7 @@ def test_no_flipped_bit_in_the_structure_of_the_database_loses_anything(
 
 @pytest.mark.crash
 @pytest.mark.timeout(7200)
-def test_no_page_that_a_disk_has_lost_or_put_elsewhere_loses_anything(
-    sweep: Any, sweeper: Sweep
-) -> None:
+def test_no_page_that_a_disk_has_lost_or_put_elsewhere_loses_anything(sweep, sweeper):
     """Several pages at once: zeros, noise, another page of the file, or half of one."""
     chance = random.Random(25)
     pages = database_pages(sweeper)
@@ -348,9 +343,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Device, Pa
 
 @pytest.mark.parametrize("every", [101, pytest.param(1, marks=pytest.mark.crash)])
 @pytest.mark.timeout(3600)
-def test_each_byte_of_each_state_file_may_be_flipped_and_each_length_cut(
-    small: tuple[Device, Path, Contents], every: int, figure: Callable[[str, object], None]
-) -> None:
+def test_each_byte_of_each_state_file_may_be_flipped_and_each_length_cut(small, every, figure):
     device, template, expected = small
     chance = random.Random(27)
     damages: list[tuple[str, Damage]] = []
@@ -407,7 +400,7 @@ def differing(device: Device, expected: Contents, name: str, has_database: bool)
     return lost
 
 
-def test_each_byte_of_the_id_of_a_device_may_be_flipped_and_each_length_cut(tmp_path: Path) -> None:
+def test_each_byte_of_the_id_of_a_device_may_be_flipped_and_each_length_cut(tmp_path):
     file = tmp_path / "device.json"
     known = DeviceId(tmp_path).id
     whole = file.read_bytes()
@@ -434,9 +427,7 @@ def test_each_byte_of_the_id_of_a_device_may_be_flipped_and_each_length_cut(tmp_
     ],
     ids=["gone", "empty", "zeros"],
 )
-def test_what_the_state_files_show_survives_a_destroyed_database_without_a_replica(
-    tmp_path: Path, left: bytes | None
-) -> None:
+def test_what_the_state_files_show_survives_a_destroyed_database_without_a_replica(tmp_path, left):
     device = Device(tmp_path / "device", *CROWDED)
     with ending(device):
         before = furnish(device.start(), AGENT)

@@ -166,9 +166,7 @@ def daemons(make_daemon: Callable[..., Daemon]) -> tuple[Daemon, Daemon]:
 
 @pytest.mark.crash
 @pytest.mark.timeout(7200)
-def test_a_million_hostile_frames_leave_the_daemon_and_its_users_as_they_were(
-    daemons: tuple[Daemon, Daemon], figure: Any
-) -> None:
+def test_a_million_hostile_frames_leave_the_daemon_and_its_users_as_they_were(daemons, figure):
     daemon, quiet = (one.start() for one in daemons)
     first, second = (attack(daemon, quiet, FRAMES // 2, idle=1000, slow=50) for _ in range(2))
     figure("hostile frames", f"{(first.sent + second.sent).total():,}")
@@ -186,7 +184,7 @@ def test_a_million_hostile_frames_leave_the_daemon_and_its_users_as_they_were(
     assert daemon.stop() == 0
 
 
-def test_hostile_frames_leave_memory_and_log_as_they_were(daemons: tuple[Daemon, Daemon]) -> None:
+def test_hostile_frames_leave_memory_and_log_as_they_were(daemons):
     daemon, quiet = (one.start() for one in daemons)
     outcome = attack(daemon, quiet, 2000, idle=100, slow=10)
     # How long calls take says more about the machine when there are so few.
@@ -196,9 +194,7 @@ def test_hostile_frames_leave_memory_and_log_as_they_were(daemons: tuple[Daemon,
 
 
 @pytest.mark.crash
-def test_the_attack_notices_a_daemon_that_leaks_and_blocks_and_talks(
-    daemons: tuple[Daemon, Daemon],
-) -> None:
+def test_the_attack_notices_a_daemon_that_leaks_and_blocks_and_talks(daemons):
     daemon, quiet = daemons
     daemon.broken("harmed").start()
     outcome = attack(daemon, quiet.start(), 2000, idle=20, slow=5)

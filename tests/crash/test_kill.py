@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_files import broken_files, litter
+from agent_files import SET_ASIDE, UNFINISHED, broken_files, litter
 from daemon_process import wait_until
 from device import Device, ending
 
@@ -41,9 +41,7 @@ def wait_for_a_moment_of_chance(chance: random.Random, at_most: float) -> None:
 
 @pytest.mark.parametrize("kills", FEW_AND_MANY)
 @pytest.mark.timeout(7200)
-def test_what_was_acknowledged_survives_kill_9_under_load(
-    kills: int, device: Device, make_load: Any, tmp_path: Path
-) -> None:
+def test_what_was_acknowledged_survives_kill_9_under_load(kills, device, make_load, tmp_path):
     chance = random.Random(SEED)
     load = make_load(device.socket, workers=WORKERS, seed=SEED).start()
     slowest = 0.0
@@ -82,11 +80,15 @@ def test_what_was_acknowledged_survives_kill_9_under_load(
 
 @pytest.mark.parametrize(
     ("fault", "patterns"),
-    [("forgetful", ["*.changed-*"]), ("doubting", ["*.corrupt-*", "before-rebuild-*"])],
+    [
+        ("forgetful", ["*.changed-*"]),
+        ("doubting", ["*.corrupt-*", "before-rebuild-*"]),
+        ("narrow", ["*.too-large-*"]),
+        ("littering", [".*.tmp"]),
+    ],
 )
-def test_a_daemon_that_mistrusts_its_own_writing_is_noticed(
-    fault: str, patterns: list[str], device: Device
-) -> None:
+def test_a_daemon_that_mistrusts_its_own_writing_is_noticed(fault, patterns, device):
+    assert {*patterns} <= {*SET_ASIDE, *UNFINISHED}
     device.store("the heron nests at pier 7")
     device.files_written()
     assert litter(device.state) == []
@@ -116,9 +118,7 @@ def assert_replica_has_the_same(device: Device, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("memories", "kills"), [(1, 3), pytest.param(KILLS // 50, 8, marks=pytest.mark.crash)]
 )
-def test_a_kill_during_take_over_loses_and_doubles_nothing(
-    memories: int, kills: int, tmp_path: Path
-) -> None:
+def test_a_kill_during_take_over_loses_and_doubles_nothing(memories, kills, tmp_path):
     chance = random.Random(SEED + 2)
     for number in range(memories):
         device = Device(tmp_path / f"takeover{number}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,7 @@ def opened_files(daemon: Daemon) -> int:
 
 
 @pytest.mark.parametrize("count", [20, pytest.param(1_000, marks=pytest.mark.crash)])
-def test_many_agents_are_open_few_at_a_time_and_all_are_kept(
-    count: int, make_daemon: Callable[..., Daemon]
-) -> None:
+def test_many_agents_are_open_few_at_a_time_and_all_are_kept(count, make_daemon):
     daemon = make_daemon(f"--set=store.max_open_agents={MOST_OPEN}").start()
     agents = [f"agent{number}" for number in range(count)]
     failed: list[object] = []
@@ -54,9 +51,7 @@ def test_many_agents_are_open_few_at_a_time_and_all_are_kept(
 
 
 @pytest.mark.crash
-def test_a_disk_that_takes_seconds_to_sync_holds_up_no_reader(
-    make_daemon: Callable[..., Daemon], tmp_path: Path
-) -> None:
+def test_a_disk_that_takes_seconds_to_sync_holds_up_no_reader(make_daemon, tmp_path):
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed")
     daemon = make_daemon().start()

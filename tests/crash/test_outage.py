@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from device import AGENT, Device
@@ -45,9 +44,7 @@ def archived(world: World) -> tuple[int, int]:
 
 @pytest.mark.parametrize("hours", [1, pytest.param(24, marks=pytest.mark.crash)])
 @pytest.mark.timeout(1800)
-def test_all_that_was_changed_in_an_outage_of_many_hours_arrives_once(
-    world: World, hours: int
-) -> None:
+def test_all_that_was_changed_in_an_outage_of_many_hours_arrives_once(world, hours):
     here, there = world.devices
     there.store("a memory of its own")
     world.network(here).faults(refuse=True)
@@ -75,9 +72,7 @@ def test_all_that_was_changed_in_an_outage_of_many_hours_arrives_once(
 
 @pytest.mark.parametrize("flaps", FEW_AND_MANY)
 @pytest.mark.timeout(1800)
-def test_a_connection_that_comes_and_goes_loses_nothing_and_doubles_nothing(
-    world: World, flaps: int
-) -> None:
+def test_a_connection_that_comes_and_goes_loses_nothing_and_doubles_nothing(world, flaps):
     here, there = world.devices
     chance = random.Random(7)
     there.store("a memory of its own")
@@ -109,9 +104,7 @@ def test_a_connection_that_comes_and_goes_loses_nothing_and_doubles_nothing(
 
 @pytest.mark.parametrize("kills", [2, pytest.param(60, marks=pytest.mark.crash)])
 @pytest.mark.timeout(1800)
-def test_a_server_that_is_killed_in_the_middle_of_a_batch_loses_and_doubles_nothing(
-    world: World, kills: int
-) -> None:
+def test_a_server_that_is_killed_in_the_middle_of_a_batch_loses_and_doubles_nothing(world, kills):
     here, there = world.devices
     chance = random.Random(11)
     there.store("a memory of its own")
@@ -143,9 +136,7 @@ def test_a_server_that_is_killed_in_the_middle_of_a_batch_loses_and_doubles_noth
     assert contents.memories[used]["access_count"] == kills
 
 
-def test_a_daemon_whose_server_comes_back_sends_by_itself_what_has_waited(
-    sqld_binary: Path, eventually: Any
-) -> None:
+def test_a_daemon_whose_server_comes_back_sends_by_itself_what_has_waited(sqld_binary, eventually):
     soon = ("sync.change_seconds=0.1", "sync.critical_seconds=0.1", "sync.poll_seconds=0.5")
     with World(sqld_binary, 2, *soon) as world:
         here, there = world.devices

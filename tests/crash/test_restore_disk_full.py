@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from daemon_process import PROGRAM
 from device import Device, ending
-from small_disk import Disk
 
 MANY = 2400
 
 
 @pytest.mark.parametrize("small_disk", [2], indirect=True)
-def test_a_full_disk_stops_a_restore_that_then_goes_on(small_disk: Disk, tmp_path: Path) -> None:
+def test_a_full_disk_stops_a_restore_that_then_goes_on(small_disk, tmp_path):
     replica = f"file:{tmp_path / 'replica.db'}"
     device = Device(tmp_path / "device", url=replica)
     with ending(device):

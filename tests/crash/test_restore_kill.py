@@ -138,7 +138,7 @@ def assert_whole(device: Device, expected: Contents) -> None:
 
 @pytest.mark.parametrize("most", SOME_AND_ALL)
 @pytest.mark.timeout(3600)
-def test_after_a_kill_the_same_command_goes_on(most: int, life: Life, tmp_path: Path) -> None:
+def test_after_a_kill_the_same_command_goes_on(most, life, tmp_path):
     world, expected = life
     numbers = stages(life, tmp_path / "count", most)
     for number in numbers:
@@ -155,9 +155,7 @@ def test_after_a_kill_the_same_command_goes_on(most: int, life: Life, tmp_path: 
 
 @pytest.mark.crash
 @pytest.mark.timeout(3600)
-def test_what_was_there_before_is_kept_and_a_daemon_has_the_old_or_the_new(
-    life: Life, tmp_path: Path
-) -> None:
+def test_what_was_there_before_is_kept_and_a_daemon_has_the_old_or_the_new(life, tmp_path):
     world, expected = life
     old = world.make()
     old.start(*ALONE)
@@ -195,7 +193,7 @@ def shows(world: World, folder: Path, expected: Contents) -> bool:
 
 
 @pytest.mark.crash
-def test_what_has_come_before_a_kill_is_not_fetched_again(long_life: Life) -> None:
+def test_what_has_come_before_a_kill_is_not_fetched_again(long_life):
     world, expected = long_life
     new = world.make()
     network = world.network(new)
@@ -212,9 +210,7 @@ def test_what_has_come_before_a_kill_is_not_fetched_again(long_life: Life) -> No
 
 @pytest.mark.crash
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.8, 0.99])
-def test_what_a_power_cut_takes_of_the_log_is_asked_for_again(
-    share: float, long_life: Life
-) -> None:
+def test_what_a_power_cut_takes_of_the_log_is_asked_for_again(share, long_life):
     world, expected = long_life
     new = world.make()
     whole = restore_until(world, new, 1.0)
@@ -246,7 +242,7 @@ def restore_until(world: World, device: Device, share: float, whole: int = 0) ->
 
 @pytest.mark.crash
 @pytest.mark.timeout(3600)
-def test_kills_at_any_moment(life: Life) -> None:
+def test_kills_at_any_moment(life):
     world, expected = life
     chance = random.Random(SEED)
     finished = killed = 0

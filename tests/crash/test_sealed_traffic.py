@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from daemon_process import wait_until
@@ -84,13 +83,8 @@ def devices(
 )
 @pytest.mark.timeout(1800)
 def test_neither_the_server_nor_the_way_to_it_shows_any_known_text_unless_it_is_plain(
-    devices: list[Device],
-    number: int,
-    fault_proxy: FaultProxy,
-    sqld: Any,
-    request: pytest.FixtureRequest,
-    figure: Callable[[str, object], None],
-) -> None:
+    devices, number, fault_proxy, sqld, request, figure
+):
     known = Known(number)
     desk, sea = devices
     store(desk.start(), known)

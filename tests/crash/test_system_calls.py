@@ -10,7 +10,6 @@ import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import injecting
 import pytest
@@ -157,8 +156,8 @@ def live(device: Device, promises: Promises, injected: Injected) -> bool:
 @pytest.mark.parametrize("given", [FEW_KILLS, pytest.param(None, marks=pytest.mark.crash)], ids=IDS)
 @pytest.mark.timeout(7200)
 def test_nothing_is_lost_by_a_kill_at_any_call_that_writes(
-    given: Points | None, device: Device, promises: Promises, tmp_path: Path, figure: Any
-) -> None:
+    given, device, promises, tmp_path, figure
+):
     device.start()
     live(device, promises, counting := Injected(tmp_path / "trace", ALL))
     hit: Counter[str] = Counter()
@@ -178,9 +177,7 @@ def test_nothing_is_lost_by_a_kill_at_any_call_that_writes(
     assert hit.total() >= len(points) * 0.8
 
 
-def test_the_sweep_of_kills_notices_a_daemon_without_transactions(
-    device: Device, promises: Promises, tmp_path: Path
-) -> None:
+def test_the_sweep_of_kills_notices_a_daemon_without_transactions(device, promises, tmp_path):
     device.broken("untransacted").start()
     for number in range(60, 1000, 60):
         what = f"signal=KILL:when={number}"
@@ -205,8 +202,8 @@ SPOILED = bytes(PAGE)
 )
 @pytest.mark.timeout(7200)
 def test_nothing_is_lost_by_a_kill_at_any_call_of_the_start(
-    damaged: bool, given: Points | None, device: Device, tmp_path: Path, figure: Any
-) -> None:
+    damaged, given, device, tmp_path, figure
+):
     """With a database of which a page is gone: of the full-text index, so that nothing is lost."""
     device.start()
     texts = {f"fact {n} tells of herons" for n in range(30)}
@@ -316,12 +313,8 @@ class Trouble:
 )
 @pytest.mark.timeout(7200)
 def test_an_error_at_any_call_that_writes_is_told_and_over_when_the_disk_is_well(
-    given: list[tuple[str, str, str]] | None,
-    device: Device,
-    promises: Promises,
-    tmp_path: Path,
-    figure: Any,
-) -> None:
+    given, device, promises, tmp_path, figure
+):
     trouble = Trouble(device.start(), promises, tmp_path / "trace")
     assert device.process is not None
     counting = Injected(tmp_path / "trace", ALL, paths=trouble.paths)
@@ -349,9 +342,7 @@ def test_an_error_at_any_call_that_writes_is_told_and_over_when_the_disk_is_well
     assert "Traceback" not in device.log.read_text()
 
 
-def test_the_sweep_of_errors_notices_a_daemon_that_lies(
-    device: Device, promises: Promises, tmp_path: Path
-) -> None:
+def test_the_sweep_of_errors_notices_a_daemon_that_lies(device, promises, tmp_path):
     trouble = Trouble(device.broken("lying").start(), promises, tmp_path / "trace")
     trouble.meet("pwrite64", "ENOSPC", "3+")
     assert trouble.promises.faults

@@ -1,7 +1,5 @@
 """Wear of the disk: how often storing syncs it, and how much is written for one memory."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
@@ -15,7 +13,7 @@ STEADY_FSYNCS = 1.5
 def traced(daemon, tmp_path):
     """`traced(work)` runs `work` with a client, and waits until all files are written."""
 
-    def settled(client):
+    def wait_for_state_files(client):
         deadline = time.monotonic() + 60
         while any(agent.state_files_pending for agent in client.status().agents.values()):
             assert time.monotonic() < deadline
@@ -25,12 +23,12 @@ def traced(daemon, tmp_path):
         with daemon.client() as client:
             client.store("the first opens the memory")
             client.hot_update("identity", {"name": "Ada"})
-            settled(client)
+            wait_for_state_files(client)
             with Tracing(daemon.process.pid, tmp_path) as tracing:
                 if tracing.why_not:
                     pytest.skip(tracing.why_not)
                 work(client)
-                settled(client)
+                wait_for_state_files(client)
         return tracing
 
     return run

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from store_parts import store_context
 
 from thermocline.daemon.config.settings import Rules
-from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.runtime.problems import Problems
-from thermocline.daemon.store.agent_paths import AgentPaths, DeviceId, StoreContext
+from thermocline.daemon.store.agent_paths import AgentPaths
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.transaction import Event
 
@@ -78,15 +78,13 @@ async def open_store(
         delay_seconds: float = 0.01,
         readers: int = 2,
     ) -> AgentStore:
-        context = StoreContext(
-            threads=threads,
+        context = store_context(
+            tmp_path,
+            threads,
             problems=problems,
             now=now,
             publish=lambda agent, event: published.append((agent, event)),
-            outgoing=lambda _agent, _kinds: None,
             rules=lambda: rules or Rules(),
-            importer=TakeOver(),
-            device=DeviceId(tmp_path),
             readers=readers,
             state_file_delay_seconds=lambda: delay_seconds,
         )

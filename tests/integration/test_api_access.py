@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from model_server import ModelServer
 
 from thermocline.daemon.cli.local_models import with_local_model
 from thermocline.daemon.client import Client
@@ -94,7 +93,7 @@ def ask(open_daemon: Any, calls_of: Any) -> Any:
 
 
 @as_root
-def test_only_an_admin_sends_the_daemon_to_another_database_or_retires_a_device(ask: Any) -> None:
+def test_only_an_admin_sends_the_daemon_to_another_database_or_retires_a_device(ask):
     ask(WRITER, "notes", "POST", "/api/memory", {"text": "x"})
     assert ask(READER, "notes", "GET", "/api/sync").status == 200
     assert ask(READER, "notes", "POST", "/api/sync").status == 403
@@ -112,8 +111,8 @@ def test_only_an_admin_sends_the_daemon_to_another_database_or_retires_a_device(
 
 @as_root
 def test_a_path_outside_the_workspace_is_added_by_its_owner_alone(
-    ask: Any, open_daemon: Any, calls_of: Any, tmp_path: Path
-) -> None:
+    ask, open_daemon, calls_of, tmp_path
+):
     inside = open_daemon.state.parent / "workspace-notes" / "more"
     inside.mkdir(exist_ok=True)
     paths = "/api/files/paths"
@@ -135,7 +134,7 @@ def test_a_path_outside_the_workspace_is_added_by_its_owner_alone(
 
 
 @as_root
-def test_only_an_admin_of_every_agent_sees_and_changes_the_configuration(ask: Any) -> None:
+def test_only_an_admin_of_every_agent_sees_and_changes_the_configuration(ask):
     change = {"set": {"hot.max_tasks": 11}}
     for who in (READER, WRITER, OWNER, STRANGER):
         assert ask(who, "notes", "GET", "/api/config").status == 403
@@ -161,15 +160,15 @@ def test_only_an_admin_of_every_agent_sees_and_changes_the_configuration(ask: An
     ],
 )
 def test_an_admin_who_is_not_the_owner_cannot_turn_the_daemon_on_its_owner(
-    change: Any, ask: Any, open_daemon: Any
-) -> None:
+    change, ask, open_daemon
+):
     before = (open_daemon.socket.parent / "config.json").read_bytes()
     assert ask(ADMIN, "notes", "PUT", "/api/config", change).status == 403
     assert (open_daemon.socket.parent / "config.json").read_bytes() == before
 
 
 @as_root
-def test_importing_needs_the_role_for_what_is_imported(ask: Any) -> None:
+def test_importing_needs_the_role_for_what_is_imported(ask):
     entries = {"memories": [{"id": "e1", "text": "an entry of a writer", "writer": "uid:0"}]}
     assert ask(READER, "notes", "POST", "/api/import", entries).status == 403
     assert ask(WRITER, "notes", "POST", "/api/import", entries).body["stored"] == {"memory": 1}
@@ -189,7 +188,7 @@ def test_importing_needs_the_role_for_what_is_imported(ask: Any) -> None:
 
 
 @as_root
-def test_who_was_granted_nothing_is_refused_everything(ask: Any) -> None:
+def test_who_was_granted_nothing_is_refused_everything(ask):
     for method, target, body in (
         ("GET", "/api/memory", None),
         ("POST", "/api/memory", {"text": "x"}),
@@ -207,9 +206,7 @@ def test_who_was_granted_nothing_is_refused_everything(ask: Any) -> None:
 
 
 @as_root
-def test_a_reader_reads_and_a_writer_writes_what_they_were_granted(
-    ask: Any, calls_of: Any, open_daemon: Any
-) -> None:
+def test_a_reader_reads_and_a_writer_writes_what_they_were_granted(ask, calls_of, open_daemon):
     mine = calls_of(open_daemon, "notes").store("Ana prefers tea")
     stored = ask(WRITER, "notes", "POST", "/api/memory", {"text": "Bo prefers milk"})
     assert stored.status == 201
@@ -247,11 +244,8 @@ def test_a_reader_reads_and_a_writer_writes_what_they_were_granted(
 
 @as_root
 def test_a_reader_who_asks_for_a_model_where_none_is_configured_goes_by_keywords(
-    open_daemon: Any,
-    calls_of: Any,
-    model_server: ModelServer,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    open_daemon, calls_of, model_server, capsys
+):
     calls_of(open_daemon, "notes").store("Ana prefers oolong")
     env = {"THERMOCLINE_MODEL_PORTS": str(model_server.port)}
 
@@ -267,7 +261,7 @@ def test_a_reader_who_asks_for_a_model_where_none_is_configured_goes_by_keywords
 
 
 @as_root
-def test_a_grant_ends_with_its_agents(ask: Any, calls_of: Any, open_daemon: Any) -> None:
+def test_a_grant_ends_with_its_agents(ask, calls_of, open_daemon):
     for agent in ("notes", "plans", "diary"):
         calls_of(open_daemon, agent).store("x")
     assert ask(READER, "plans", "GET", "/api/memory").refusal()[:2] == (403, "forbidden")
@@ -279,9 +273,7 @@ def test_a_grant_ends_with_its_agents(ask: Any, calls_of: Any, open_daemon: Any)
 
 
 @as_root
-def test_status_agents_and_events_show_only_what_may_be_read(
-    ask: Any, calls_of: Any, open_daemon: Any, wire: Any
-) -> None:
+def test_status_agents_and_events_show_only_what_may_be_read(ask, calls_of, open_daemon, wire):
     for agent in ("notes", "plans", "diary"):
         calls_of(open_daemon, agent).store("x")
     assert set(ask(READER, "notes", "GET", "/api/status").body["agents"]) == {"notes"}
@@ -304,8 +296,8 @@ def test_status_agents_and_events_show_only_what_may_be_read(
 
 @as_root
 def test_status_and_health_show_the_problems_of_agents_that_may_be_read(
-    ask: Any, calls_of: Any, open_daemon: Any, eventually: Any
-) -> None:
+    ask, calls_of, open_daemon, eventually
+):
     folders = [open_daemon.state.parent / f"workspace-{name}" for name in WITH_WORKSPACE]
     for agent in WITH_WORKSPACE:
         # An agent that is opened makes its workspace: only one that is open can miss it.
@@ -313,16 +305,18 @@ def test_status_and_health_show_the_problems_of_agents_that_may_be_read(
     for folder in folders:
         folder.rename(folder.with_suffix(".away"))
 
-    def told(uid: int, target: str) -> str:
+    def problems_shown(uid: int, target: str) -> str:
         return str(ask(uid, "notes", "GET", target).body["problems"])
 
     try:
         for agent in WITH_WORKSPACE:
             # Its MEMORY.md, which is in the workspace, shows it.
             calls_of(open_daemon, agent).ok("PUT", "/api/hot/lesson", {"text": "Ask first"})
-            eventually(lambda a=agent: f"'{a}'" in told(ADMIN, "/api/status"), "it is reported")
-        assert "'notes'" in told(READER, "/api/status")
-        assert "'diary'" not in told(READER, "/api/status")
+            eventually(
+                lambda a=agent: f"'{a}'" in problems_shown(ADMIN, "/api/status"), "it is reported"
+            )
+        assert "'notes'" in problems_shown(READER, "/api/status")
+        assert "'diary'" not in problems_shown(READER, "/api/status")
         assert ask(ADMIN, "notes", "GET", "/api/health").status == 503
         assert "'diary'" not in str(ask(READER, "notes", "GET", "/api/health").body)
         both = ask(ADMIN, "notes", "GET", "/api/metrics").body["daemon"]["problems"]
@@ -331,13 +325,11 @@ def test_status_and_health_show_the_problems_of_agents_that_may_be_read(
     finally:
         for folder in folders:
             folder.with_suffix(".away").rename(folder)
-    eventually(lambda: told(ADMIN, "/api/status") == "[]", "it is over")
+    eventually(lambda: problems_shown(ADMIN, "/api/status") == "[]", "it is over")
 
 
 @as_root
-def test_a_writer_forgets_memories_and_only_an_admin_an_agent(
-    ask: Any, calls_of: Any, open_daemon: Any
-) -> None:
+def test_a_writer_forgets_memories_and_only_an_admin_an_agent(ask, calls_of, open_daemon):
     calls_of(open_daemon, "plans").store("Deploy on Friday")
     wish = {"query": "friday"}
     calls_of(open_daemon, "notes").store("Ana prefers tea on Friday")
@@ -353,9 +345,7 @@ def test_a_writer_forgets_memories_and_only_an_admin_an_agent(
 
 
 @as_root
-def test_forty_recalls_of_a_reader_change_nothing(
-    ask: Any, calls_of: Any, open_daemon: Any, eventually: Any
-) -> None:
+def test_forty_recalls_of_a_reader_change_nothing(ask, calls_of, open_daemon, eventually):
     mine = calls_of(open_daemon, "notes")
     stored = mine.store("Cleo prefers cocoa", importance=0.5)
     before = mine.ok("GET", "/api/metrics")
@@ -380,7 +370,7 @@ def test_forty_recalls_of_a_reader_change_nothing(
 
 
 @as_root
-def test_a_group_is_granted_like_a_user(ask: Any, calls_of: Any, open_daemon: Any) -> None:
+def test_a_group_is_granted_like_a_user(ask, calls_of, open_daemon):
     calls_of(open_daemon, "notes").store("x")
     assert ask(MEMBER, "notes", "GET", "/api/memory", gid=GROUP).status == 200
     assert ask(MEMBER, "notes", "POST", "/api/memory", {"text": "x"}, gid=GROUP).status == 403
@@ -388,9 +378,7 @@ def test_a_group_is_granted_like_a_user(ask: Any, calls_of: Any, open_daemon: An
 
 
 @as_root
-def test_nobody_else_can_connect_unless_the_socket_is_opened_to_them(
-    calls_of: Any, shared_daemon: Any
-) -> None:
+def test_nobody_else_can_connect_unless_the_socket_is_opened_to_them(calls_of, shared_daemon):
     folder = Path(tempfile.mkdtemp(prefix="thermocline-closed-"))
     folder.chmod(0o711)
     daemon = type(shared_daemon)(folder).start()
@@ -414,13 +402,13 @@ def peer(uid: int, gid: int = 54_999) -> Peer:
     return Peer(pid=1, uid=uid, gid=gid)
 
 
-def test_root_and_the_daemons_own_user_may_do_all() -> None:
+def test_root_and_the_daemons_own_user_may_do_all():
     assert gate().role(peer(0), "any") == "admin"
     assert gate().role(peer(1000), "any") == "admin"
     assert gate().role(peer(1001), "any") is None
 
 
-def test_the_highest_of_several_grants_holds() -> None:
+def test_the_highest_of_several_grants_holds():
     decided = gate(
         users={str(MEMBER): Grant("read", ("*",))},
         groups={str(GROUP): Grant("write", ("notes",))},
@@ -431,13 +419,13 @@ def test_the_highest_of_several_grants_holds() -> None:
     assert decided.role(peer(STRANGER, GROUP), "*") == "write"
 
 
-def test_a_name_stands_for_its_user() -> None:
+def test_a_name_stands_for_its_user():
     somebody = next(entry for entry in pwd.getpwall() if entry.pw_uid not in {0, 1000})
     decided = gate(users={somebody.pw_name: Grant("write", ("*",))})
     assert decided.role(peer(somebody.pw_uid), "notes") == "write"
 
 
-def test_a_role_includes_the_lower_ones() -> None:
+def test_a_role_includes_the_lower_ones():
     for held, allowed in (("read", 1), ("write", 2), ("admin", 3)):
         decided = gate(users={str(MEMBER): Grant(held, ("*",))})
         for number, role in enumerate(("read", "write", "admin"), 1):
@@ -448,7 +436,7 @@ def test_a_role_includes_the_lower_ones() -> None:
                     decided.require(peer(MEMBER), "notes", role)
 
 
-def test_a_changed_configuration_decides_anew() -> None:
+def test_a_changed_configuration_decides_anew():
     now = [Access(users={}, groups={})]
     decided = Gate(lambda: now[0], own_uid=1000)
     assert decided.role(peer(MEMBER), "notes") is None
@@ -458,7 +446,7 @@ def test_a_changed_configuration_decides_anew() -> None:
     assert decided.role(peer(MEMBER), "notes") is None
 
 
-def test_a_role_by_group_ends_with_the_membership(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_role_by_group_ends_with_the_membership(monkeypatch):
     member = next(entry for entry in pwd.getpwall() if entry.pw_uid not in {0, 1000})
     groups = [member.pw_gid, GROUP]
     monkeypatch.setattr(os, "getgrouplist", lambda _name, _gid: groups)
@@ -471,14 +459,14 @@ def test_a_role_by_group_ends_with_the_membership(monkeypatch: pytest.MonkeyPatc
     assert decided.role(peer(member.pw_uid), "notes") is None
 
 
-def test_asking_for_countless_agents_costs_no_memory() -> None:
+def test_asking_for_countless_agents_costs_no_memory():
     decided = gate(users={str(MEMBER): Grant("read", ("notes",))})
     for number in range(1500):
         assert decided.role(peer(MEMBER), f"agent{number}") is None
     assert len(decided._known) <= 1000
 
 
-def test_the_peer_is_whom_the_kernel_names() -> None:
+def test_the_peer_is_whom_the_kernel_names():
     ours, theirs = socket.socketpair()
     with ours, theirs:
         assert peer_of(ours) == Peer(os.getpid(), os.getuid(), os.getgid())

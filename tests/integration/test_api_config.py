@@ -43,9 +43,7 @@ def layered(make_daemon: Any, calls_of: Any) -> Callable[..., Layered]:
     return make
 
 
-def test_every_key_is_shown_with_where_it_is_from_and_what_it_may_be(
-    layered: Callable[..., Layered],
-) -> None:
+def test_every_key_is_shown_with_where_it_is_from_and_what_it_may_be(layered):
     one = layered('{"recall": {"limit": 7}}')
     answer = one.call.ok("GET", "/api/config")
     assert answer["writes"] == str(one.file)
@@ -60,9 +58,7 @@ def test_every_key_is_shown_with_where_it_is_from_and_what_it_may_be(
     assert one.keys()["config.check_seconds"]["origin"] == "--set"
 
 
-def test_a_change_is_in_the_file_in_force_at_once_and_survives_a_restart(
-    layered: Callable[..., Layered],
-) -> None:
+def test_a_change_is_in_the_file_in_force_at_once_and_survives_a_restart(layered):
     one = layered('{"_comment": "mine", "hot": {"_why": "small", "max_tasks": 3}}')
     for number in range(3):
         one.call.store(f"lantern {number}")
@@ -121,9 +117,7 @@ def refusing(tmp_path_factory: Any, calls_of: Any) -> Iterator[Layered]:
         ({"set": 5}, ["set"]),
     ],
 )
-def test_a_wrong_change_is_refused_as_a_whole(
-    body: Any, said: list[str], refusing: Layered
-) -> None:
+def test_a_wrong_change_is_refused_as_a_whole(body, said, refusing):
     one = refusing
     body = {"unset": ["hot.max_tasks"], **body} if "unset" not in body else body
     answer = one.call("PUT", "/api/config", body)
@@ -134,9 +128,7 @@ def test_a_wrong_change_is_refused_as_a_whole(
     assert one.keys()["hot.max_tasks"]["value"] == 3
 
 
-def test_a_file_that_is_broken_by_hand_is_shown_as_it_was_and_not_written(
-    layered: Callable[..., Layered],
-) -> None:
+def test_a_file_that_is_broken_by_hand_is_shown_as_it_was_and_not_written(layered):
     one = layered('{"recall": {"limit": 7}}')
     one.file.write_text("{")
     assert one.keys()["recall.limit"]["value"] == 7
@@ -145,9 +137,7 @@ def test_a_file_that_is_broken_by_hand_is_shown_as_it_was_and_not_written(
     assert one.file.read_text() == "{"
 
 
-def test_the_command_line_changes_the_daemons_layer(
-    layered: Callable[..., Layered], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_line_changes_the_daemons_layer(layered, capsys):
     one = layered()
     socket = f"--socket={one.daemon.socket}"
     assert main([socket, "config", "--set", "recall.limit=3", "--set", "socket.mode=0600"]) == 0
@@ -165,11 +155,8 @@ def test_the_command_line_changes_the_daemons_layer(
 
 
 def test_the_command_line_shows_the_configuration_of_the_daemon(
-    layered: Callable[..., Layered],
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    layered, capsys, tmp_path, monkeypatch
+):
     one = layered('{"recall": {"limit": 7, "synonyms": {"the shop": ["store.front"]}}}')
     # The caller has another configuration.
     mine = tmp_path / "mine" / "thermocline" / "config.json"
@@ -191,9 +178,7 @@ def test_the_command_line_shows_the_configuration_of_the_daemon(
     assert "= 3 " in capsys.readouterr().out
 
 
-def test_a_key_without_effect_is_a_problem_until_it_is_gone(
-    layered: Callable[..., Layered],
-) -> None:
+def test_a_key_without_effect_is_a_problem_until_it_is_gone(layered):
     one = layered('{"memory": {"topK": 4, "colour": "red"}}')
     [problem] = [
         problem
@@ -204,7 +189,7 @@ def test_a_key_without_effect_is_a_problem_until_it_is_gone(
     assert one.keys()["recall.limit"]["value"] == 4
 
 
-def test_synonyms_of_a_person_are_in_force_at_once(layered: Callable[..., Layered]) -> None:
+def test_synonyms_of_a_person_are_in_force_at_once(layered):
     one = layered()
     own = {"the shop": ["storefront-v2"]}
     one.call.store("storefront-v2 is deployed from main")
@@ -216,9 +201,7 @@ def test_synonyms_of_a_person_are_in_force_at_once(layered: Callable[..., Layere
     assert answer["results"][0]["text"] == "storefront-v2 is deployed from main"
 
 
-def test_an_agents_own_synonyms_are_those_of_no_other(
-    layered: Callable[..., Layered], calls_of: Any
-) -> None:
+def test_an_agents_own_synonyms_are_those_of_no_other(layered, calls_of):
     shop = json.dumps({"the shop": ["storefront-v2"]})
     one = layered(f'{{"agents": {{"ana": {{"synonyms": {shop}}}}}}}')
     for agent in ("ana", "bo"):

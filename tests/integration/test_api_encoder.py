@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from calls import Caller
 from daemon_process import Daemon
-from model_server import ModelServer, Saying
+from model_server import Saying
 from shells import Shell
 from static_model import write
 
@@ -44,8 +43,8 @@ def encoding(make_daemon: Callable[..., Daemon]) -> Callable[..., Shell]:
 
 
 def test_without_an_encoder_the_verb_says_how_to_have_one(
-    shared_daemon: Daemon, call: Any, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    shared_daemon, call, model_server, monkeypatch
+):
     shell = Shell(shared_daemon.socket, call.agent)
     assert call.ok("GET", "/api/status")["encoder"] is None
     assert call.ok("GET", "/api/encoder")["encoder"] is None
@@ -63,15 +62,15 @@ def test_without_an_encoder_the_verb_says_how_to_have_one(
     assert model_server.heard == []
 
 
-def test_a_static_encoder_is_tried_on_the_newest_memories(
-    encoding: Callable[..., Shell], model_folder: Path
-) -> None:
+def test_a_static_encoder_is_tried_on_the_newest_memories(encoding, model_folder):
     shell = encoding(f"static:{model_folder}")
     trial = shell.json("encoder")
     assert (trial["tried"], trial["memories"], trial["encoder"]["dimensions"]) == (3, 3, 64)
     assert set(trial["nearest"]["texts"]) == {TEXTS[0], TEXTS[2]}
     assert trial["nearest"]["cosine"] > 0.5
     assert trial["estimate"]["cost"] == 0
+    # In the background it rests after each call, so that all take longer than the work alone.
+    assert trial["estimate"]["all_seconds"] > 3 * trial["estimate"]["seconds"] / 10_000
     rows = dict(line.split(maxsplit=1) for line in shell.out("encoder").splitlines())
     assert rows["encoder"] == f"static:{model_folder}, ready"
     assert rows["texts"] == "stay on this device"
@@ -89,9 +88,7 @@ def test_a_static_encoder_is_tried_on_the_newest_memories(
     assert state.memory_bytes > 0
 
 
-def test_an_encoder_elsewhere_is_said_with_what_it_costs(
-    encoding: Callable[..., Shell], model_server: ModelServer
-) -> None:
+def test_an_encoder_elsewhere_is_said_with_what_it_costs(encoding, model_server):
     shell = encoding("openai/text-embedding-3-small", f"--set=llm.api_base={model_server.base}")
     # The probe beside the memories is free.
     model_server.usually = lambda heard: Saying(tokens=(100 * len(heard.body["input"][1:]), 0))
@@ -104,7 +101,7 @@ def test_an_encoder_elsewhere_is_said_with_what_it_costs(
     assert shell.json("status")["llm"]["purposes"]["embed"]["calls"] >= 6
 
 
-def test_an_encoder_that_fails_is_said(encoding: Callable[..., Shell], tmp_path: Path) -> None:
+def test_an_encoder_that_fails_is_said(encoding, tmp_path):
     folder = tmp_path / "nothing"
     shell = encoding(f"static:{folder}")
     error = shell.run("encoder", code=4).stderr
@@ -115,9 +112,7 @@ def test_an_encoder_that_fails_is_said(encoding: Callable[..., Shell], tmp_path:
     assert f"static:{folder}, failing: no static model in" in shell.out("status")
 
 
-def test_a_trial_of_an_empty_memory_is_one_of_the_encoder_alone(
-    encoding: Callable[..., Shell], model_folder: Path
-) -> None:
+def test_a_trial_of_an_empty_memory_is_one_of_the_encoder_alone(encoding, model_folder):
     shell = encoding(f"static:{model_folder}")
     trial = Shell(shell.socket, "empty").json("encoder")
     assert (trial["tried"], trial["nearest"], trial["encoder"]["dimensions"]) == (0, None, 64)
@@ -132,17 +127,13 @@ def test_a_trial_of_an_empty_memory_is_one_of_the_encoder_alone(
         ('"a/b"', "expected a list of models"),
     ],
 )
-def test_a_configuration_of_two_encoders_or_none_is_refused(
-    shared_daemon: Daemon, value: str, why: str
-) -> None:
+def test_a_configuration_of_two_encoders_or_none_is_refused(shared_daemon, value, why):
     shell = Shell(shared_daemon.socket)
     error = shell.run("config", "--check", "--set", f"{EMBED}={value}", code=2).stderr
     assert f"{EMBED}: " in error
     assert why in error
 
 
-def test_an_encoder_is_no_model_for_questions(
-    encoding: Callable[..., Shell], model_folder: Path
-) -> None:
+def test_an_encoder_is_no_model_for_questions(encoding, model_folder):
     shell = encoding(f"static:{model_folder}")
     assert shell.json("status")["llm"]["state"] == "off"

@@ -49,7 +49,7 @@ def listen(wire: Any) -> Callable[..., Stream]:
     return lambda target="/api/events", last=None: Stream(wire(), target, last)
 
 
-def test_every_change_is_told_in_order(call: Any, listen: Any) -> None:
+def test_every_change_is_told_in_order(call, listen):
     stream = listen()
     stored = call.store("x", category="a")
     call.ok("PUT", f"/api/memory/{stored['id']}", {"subject": "s"})
@@ -71,7 +71,7 @@ def test_every_change_is_told_in_order(call: Any, listen: Any) -> None:
     assert told[3][1]["key"] == "city"
 
 
-def test_events_never_tell_a_memorys_text(call: Any, listen: Any) -> None:
+def test_events_never_tell_a_memorys_text(call, listen):
     stream = listen()
     call.store("swordfish")
     call.ok("PUT", "/api/kv/k", {"value": "swordfish"})
@@ -81,7 +81,7 @@ def test_events_never_tell_a_memorys_text(call: Any, listen: Any) -> None:
     assert "swordfish" not in told
 
 
-def test_only_the_types_that_were_asked_for_are_told(call: Any, listen: Any) -> None:
+def test_only_the_types_that_were_asked_for_are_told(call, listen):
     kv, both, whole = (
         listen("/api/events?types=kv"),
         listen("/api/events?types=kv.deleted,memory.stored"),
@@ -97,16 +97,14 @@ def test_only_the_types_that_were_asked_for_are_told(call: Any, listen: Any) -> 
     assert [whole.next()[1] for _ in range(2)] == ["memory.stored", "memory.stored"]
 
 
-def test_a_call_that_names_an_agent_hears_of_that_one_alone(
-    call: Any, listen: Any, calls_of: Any, shared_daemon: Any
-) -> None:
+def test_a_call_that_names_an_agent_hears_of_that_one_alone(call, listen, calls_of, shared_daemon):
     stream = listen(f"/api/events?types=memory.stored&agent={call.agent}")
     calls_of(shared_daemon, f"{call.agent}-other").store("theirs")
     mine = call.store("mine")
     assert stream.next()[2]["id"] == mine["id"]
 
 
-def test_a_stream_goes_on_behind_the_last_event_seen(call: Any, listen: Any) -> None:
+def test_a_stream_goes_on_behind_the_last_event_seen(call, listen):
     first = listen("/api/events?types=memory.stored")
     for text in ("one", "two", "three"):
         call.store(text)
@@ -118,13 +116,13 @@ def test_a_stream_goes_on_behind_the_last_event_seen(call: Any, listen: Any) -> 
     assert again.next()[0] > numbers[2]
 
 
-def test_all_that_is_known_follows_a_number_from_before_a_restart(call: Any, listen: Any) -> None:
+def test_all_that_is_known_follows_a_number_from_before_a_restart(call, listen):
     call.store("x")
     stream = listen("/api/events?types=memory.stored", last="999999999")
     assert stream.next_of(call.agent)[0] == "memory.stored"
 
 
-def test_of_a_long_history_the_last_thousand_events_are_kept(call: Any, listen: Any) -> None:
+def test_of_a_long_history_the_last_thousand_events_are_kept(call, listen):
     for _ in range(3):
         call.ok("POST", "/api/memory/batch", {"memories": [{"text": "x"}] * 400, "force": True})
     stream = listen("/api/events", last="0")
@@ -140,13 +138,13 @@ def test_of_a_long_history_the_last_thousand_events_are_kept(call: Any, listen: 
     assert following == list(range(numbers[-1] + 1, numbers[-1] + 1 + len(following)))
 
 
-def test_several_listeners_hear_the_same(call: Any, listen: Any) -> None:
+def test_several_listeners_hear_the_same(call, listen):
     streams = [listen("/api/events?types=memory.stored") for _ in range(5)]
     stored = call.store("x")
     assert {stream.next()[2]["id"] for stream in streams} == {stored["id"]}
 
 
-def test_a_listener_who_leaves_is_let_go(call: Any, wire: Any, eventually: Any) -> None:
+def test_a_listener_who_leaves_is_let_go(call, wire, eventually):
     one = wire()
     Stream(one, "/api/events")
     before = call.ok("GET", "/api/status")["connections"]
@@ -158,7 +156,7 @@ def test_a_listener_who_leaves_is_let_go(call: Any, wire: Any, eventually: Any) 
     assert call("GET", "/api/health").status == 200
 
 
-def test_the_client_hears_events_too(call: Any, shared_daemon: Any) -> None:
+def test_the_client_hears_events_too(call, shared_daemon):
     stored = call.store("x")
     with shared_daemon.client() as client:
         events = client.events(["memory.stored"], last_id="0")

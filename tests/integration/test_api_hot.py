@@ -12,7 +12,7 @@ def state(call: Any) -> Any:
     return call.ok("GET", "/api/hot")["state"]
 
 
-def test_each_part_is_updated_under_its_key(call: Any) -> None:
+def test_each_part_is_updated_under_its_key(call):
     for key, value in (
         ("identity", {"agent_name": "Alex"}),
         ("owner_profile", {"timezone": "Europe/Berlin"}),
@@ -30,7 +30,7 @@ def test_each_part_is_updated_under_its_key(call: Any) -> None:
         assert text in shown
 
 
-def test_the_size_is_that_of_compact_json_and_within_the_cap(call: Any) -> None:
+def test_the_size_is_that_of_compact_json_and_within_the_cap(call):
     for number in range(40):
         text = f"lesson {number} " + "é" * 100
         call.ok("PUT", "/api/hot/lesson", {"text": text, "importance": number / 40})
@@ -41,16 +41,7 @@ def test_the_size_is_that_of_compact_json_and_within_the_cap(call: Any) -> None:
     assert "lesson 0 " not in compact
 
 
-def test_a_lesson_that_gave_way_is_still_recalled(call: Any) -> None:
-    for number in range(30):
-        text = f"lesson about topic{number}"
-        call.ok("PUT", "/api/hot/lesson", {"text": text, "importance": number / 30})
-    assert "topic0" not in json.dumps(state(call)["critical_lessons"])
-    texts = [hit["text"] for hit in call.ok("POST", "/api/recall", {"query": "topic0"})["results"]]
-    assert any("topic0" in text for text in texts)
-
-
-def test_a_full_state_loses_entries_of_the_largest_list(call: Any) -> None:
+def test_a_full_state_loses_entries_of_the_largest_list(call):
     for number in range(8):
         call.ok("PUT", "/api/hot/lesson", {"text": f"lesson {number} {'l' * 60}"})
         call.ok("PUT", "/api/hot/event", {"text": f"event {number} {'e' * 40}"})
@@ -70,7 +61,7 @@ def test_a_full_state_loses_entries_of_the_largest_list(call: Any) -> None:
     assert all("d" * 200 in one["text"] for one in memories)
 
 
-def test_a_project_that_comes_and_goes_is_one_memory(call: Any) -> None:
+def test_a_project_that_comes_and_goes_is_one_memory(call):
     for turn in range(3):
         for number in range(20):
             value = {"name": f"P{number}", "description": "d" * 300, "status": f"step {turn}"}
@@ -87,7 +78,7 @@ def test_a_project_that_comes_and_goes_is_one_memory(call: Any) -> None:
         ("owner_profile", lambda number: {f"k{number}": f"{number} " + "v" * 900}),
     ],
 )
-def test_what_leaves_again_is_one_memory(call: Any, key: str, value: Any) -> None:
+def test_what_leaves_again_is_one_memory(call, key, value):
     for _ in range(3):
         for number in range(14):
             call.ok("PUT", f"/api/hot/{key}", value(number))
@@ -97,7 +88,7 @@ def test_what_leaves_again_is_one_memory(call: Any, key: str, value: Any) -> Non
     assert all(word in text for text in texts)
 
 
-def test_values_are_merged_not_replaced(call: Any) -> None:
+def test_values_are_merged_not_replaced(call):
     call.ok("PUT", "/api/hot/identity", {"agent_name": "Alex", "creature": "owl"})
     call.ok("PUT", "/api/hot/identity", {"agent_name": "Robin"})
     identity = state(call)["identity"]
@@ -108,7 +99,7 @@ def test_values_are_merged_not_replaced(call: Any) -> None:
     assert (project["status"], project["description"]) == ("active", "a ketch")
 
 
-def test_entries_are_removed_by_name_or_text(call: Any) -> None:
+def test_entries_are_removed_by_name_or_text(call):
     call.ok("PUT", "/api/hot/task", {"text": "buy tea & milk"})
     call.ok("PUT", "/api/hot/identity", {"agent_name": "Alex"})
     gone = call.ok("DELETE", "/api/hot/task?name=buy%20tea%20%26%20milk")
@@ -125,25 +116,16 @@ def test_entries_are_removed_by_name_or_text(call: Any) -> None:
     [
         ("nothing", {"text": "x"}, "key"),
         ("identity", "Alex", "identity"),
-        ("identity", ["Alex"], "identity"),
         ("identity", {"": "x"}, "identity"),
-        ("identity", {"n" * 1000: "x"}, "identity"),
         ("lesson", {"category": "x"}, "text"),
-        ("lesson", {"text": " "}, "text"),
-        ("lesson", {"text": 7}, "text"),
         ("lesson", {"text": "x", "importance": 2}, "importance"),
-        ("lesson", {"text": "x", "importance": "high"}, "importance"),
-        ("lesson", {"text": "x", "category": "../.."}, "category"),
         ("event", {"text": "x", "timestamp": "soon"}, "timestamp"),
-        ("task", {"text": "x", "status": 1}, "status"),
         ("project", {"status": "active"}, "name"),
-        ("project", {"name": ""}, "name"),
         ("identity", {"big": "x" * 20_000}, "identity"),
+        ("lesson", {"text": "owl " * 1500, "importance": 0.9}, "lesson"),
     ],
 )
-def test_a_value_of_the_wrong_shape_changes_nothing(
-    call: Any, key: str, value: Any, field: str
-) -> None:
+def test_a_value_of_the_wrong_shape_changes_nothing(call, key, value, field):
     call.ok("PUT", "/api/hot/identity", {"agent_name": "Alex"})
     before = state(call)
     status, _, found = call("PUT", f"/api/hot/{key}", value).refusal()
@@ -156,7 +138,7 @@ def test_a_value_of_the_wrong_shape_changes_nothing(
     assert after == before
 
 
-def test_an_important_memory_is_promoted(call: Any) -> None:
+def test_an_important_memory_is_promoted(call):
     call.store("the owner is allergic to nuts", importance=1.0)
     call.store("it rained on Tuesday", importance=0.4)
     shown = json.dumps(state(call))
@@ -164,7 +146,7 @@ def test_an_important_memory_is_promoted(call: Any) -> None:
     assert "rained" not in shown
 
 
-def test_the_markdown_is_what_memory_md_holds(call: Any, shared_daemon: Any) -> None:
+def test_the_markdown_is_what_memory_md_holds(call, shared_daemon):
     call.ok("PUT", "/api/hot/lesson", {"text": "save often – immer", "importance": 0.9})
     rebuilt = call.ok("POST", "/api/hot/rebuild")
     markdown = call("GET", "/api/hot/markdown")
@@ -176,32 +158,7 @@ def test_the_markdown_is_what_memory_md_holds(call: Any, shared_daemon: Any) -> 
     assert "save often – immer" in file.read_text()
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("identity", {"agent_name": "Ada", "creature": "owl " * 1500}),
-        ("owner_profile", {"bio": {"towns": ["Kiel", "owl " * 1500]}}),
-        ("owner_profile", {"numbers": list(range(1500))}),
-        ("project", {"name": "Boat", "description": "owl " * 1500}),
-        ("task", {"text": "owl " * 1500}),
-        ("event", {"text": "owl " * 1500}),
-        ("lesson", {"text": "owl " * 1500, "importance": 0.9}),
-    ],
-)
-def test_a_value_of_6_kb_is_refused_and_changes_nothing(call: Any, key: str, value: Any) -> None:
-    call.ok("PUT", "/api/hot/lesson", {"text": "save often"})
-    before = state(call)
-    refused = call("PUT", f"/api/hot/{key}", value)
-    assert refused.refusal() == (413, "too_large", key)
-    assert "kv set" in refused.text
-    assert state(call) == before
-
-
-def test_an_ordinary_update_has_no_warning(call: Any) -> None:
-    assert call.ok("PUT", "/api/hot/task", {"text": "buy tea"}) == {"updated": "task"}
-
-
-def test_lessons_come_in_evoclaws_order_the_most_important_first(call: Any) -> None:
+def test_lessons_come_in_evoclaws_order_the_most_important_first(call):
     for text, importance in (("a", 0.4), ("b", 0.9), ("c", 0.4), ("d", 0.7)):
         call.ok("PUT", "/api/hot/lesson", {"text": text, "importance": importance})
     lessons = [lesson["text"] for lesson in state(call)["critical_lessons"]]
@@ -210,7 +167,7 @@ def test_lessons_come_in_evoclaws_order_the_most_important_first(call: Any) -> N
     assert page.index("[general]** b") < page.index("[general]** d") < page.index("[general]** a")
 
 
-def test_a_finished_task_is_not_pending(call: Any) -> None:
+def test_a_finished_task_is_not_pending(call):
     call.ok("PUT", "/api/hot/task", {"text": "buy tea", "status": "Done"})
     assert "Pending" not in call("GET", "/api/hot/markdown").text
     call.ok("PUT", "/api/hot/task", {"text": "brew it"})

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 
-def test_a_value_is_stored_read_replaced_and_removed(call: Any) -> None:
+def test_a_value_is_stored_read_replaced_and_removed(call):
     made = call.ok("PUT", "/api/kv/city", {"value": "Kiel"})
     assert (made["updated"], made["key"], made["value"]) == (True, "city", "Kiel")
     assert made["created_at"] == made["updated_at"] == pytest.approx(time.time(), abs=60)
@@ -22,7 +21,7 @@ def test_a_value_is_stored_read_replaced_and_removed(call: Any) -> None:
 
 
 @pytest.mark.parametrize("value", ["", " ", "\n", "{}", "日本", "v" * 65_536])
-def test_a_value_is_any_text(call: Any, value: str) -> None:
+def test_a_value_is_any_text(call, value):
     call.ok("PUT", "/api/kv/k", {"value": value})
     assert call.ok("GET", "/api/kv/k")["value"] == value
 
@@ -30,7 +29,7 @@ def test_a_value_is_any_text(call: Any, value: str) -> None:
 @pytest.mark.parametrize(
     "key", ["a b", "a/b/c", "..", "%41", "a?b=c#d", "ключ", "😀", "a+b", "k" * 256, "index", "🇩🇪"]
 )
-def test_a_key_is_any_short_text(call: Any, key: str) -> None:
+def test_a_key_is_any_short_text(call, key):
     target = f"/api/kv/{quote(key, safe='')}"
     assert call.ok("PUT", target, {"value": "v"})["key"] == key
     assert call.ok("GET", target)["value"] == "v"
@@ -39,7 +38,7 @@ def test_a_key_is_any_short_text(call: Any, key: str) -> None:
     assert call.ok("GET", "/api/kv") == {"results": [], "total": 0}
 
 
-def test_pairs_are_listed_by_key_and_prefix_a_page_at_a_time(call: Any) -> None:
+def test_pairs_are_listed_by_key_and_prefix_a_page_at_a_time(call):
     for key in ("b", "a/2", "a/1", "a/10", "A", "a%"):
         call.ok("PUT", f"/api/kv/{quote(key, safe='')}", {"value": key.upper()})
 
@@ -55,7 +54,7 @@ def test_pairs_are_listed_by_key_and_prefix_a_page_at_a_time(call: Any) -> None:
     assert keys("offset=6") == ([], 6)
 
 
-def test_pairs_of_agents_are_apart(call: Any, calls_of: Any, shared_daemon: Any) -> None:
+def test_pairs_of_agents_are_apart(call, calls_of, shared_daemon):
     other = calls_of(shared_daemon, f"{call.agent}-other")
     call.ok("PUT", "/api/kv/k", {"value": "mine"})
     other.ok("PUT", "/api/kv/k", {"value": "theirs"})

@@ -14,7 +14,7 @@ def remember(call: Any, content: str, **fields: Any) -> str:
     return str(answered.body["id"])
 
 
-def test_a_memory_is_stored_read_changed_and_deleted(call: Any) -> None:
+def test_a_memory_is_stored_read_changed_and_deleted(call):
     key = remember(call, "Ana lives in Kiel", tags=["ana"], source="user", importance=8, ttl="30d")
     found = call.ok("GET", f"/api/memory/{key}")
     assert (found["content"], found["subject"], found["type"]) == (
@@ -35,14 +35,14 @@ def test_a_memory_is_stored_read_changed_and_deleted(call: Any) -> None:
     assert call("PUT", f"/api/memory/{key}", {"subject": "x"}).status == 404
 
 
-def test_a_list_comes_under_results(call: Any) -> None:
+def test_a_list_comes_under_results(call):
     remember(call, "one")
     remember(call, "two")
     results = call.ok("GET", "/api/memory")["results"]
     assert [memory["content"] for memory in results] == ["two", "one"]
 
 
-def test_a_search_takes_q_topk_type_and_tags(call: Any) -> None:
+def test_a_search_takes_q_topk_type_and_tags(call):
     remember(call, "the red boat", tags=["boat", "red"])
     remember(call, "the blue boat", tags=["boat", "blue"], type="episodic")
     remember(call, "the green boat", tags=["boat"], type="procedural")
@@ -60,14 +60,14 @@ def test_a_search_takes_q_topk_type_and_tags(call: Any) -> None:
     assert search("q=house") == []
 
 
-def test_a_search_gives_10_at_most_unless_told(call: Any) -> None:
+def test_a_search_gives_10_at_most_unless_told(call):
     memories = [{"content": f"boat number {n}"} for n in range(30)]
     call.ok("POST", "/api/memory/batch", {"memories": memories})
     assert len(call.ok("GET", "/api/memory/search?q=boat")["results"]) == 10
     assert len(call.ok("GET", "/api/memory/search?q=boat&topK=30")["results"]) == 30
 
 
-def test_what_was_found_counts_as_used(call: Any, eventually: Any) -> None:
+def test_what_was_found_counts_as_used(call, eventually):
     key = remember(call, "the tide table")
     call.ok("GET", "/api/memory/search?q=tide")
     eventually(
@@ -77,9 +77,7 @@ def test_what_was_found_counts_as_used(call: Any, eventually: Any) -> None:
 
 @pytest.mark.parametrize("word", ["content", "text"])
 @pytest.mark.parametrize(("given", "kept"), [(2, 0.2), (5, 0.5), (10, 1.0), (0.7, 0.7), (1.0, 1.0)])
-def test_an_integer_from_2_to_10_is_scalyclaws_scale(
-    call: Any, word: str, given: float, kept: float
-) -> None:
+def test_an_integer_from_2_to_10_is_scalyclaws_scale(call, word, given, kept):
     key = call.ok("POST", "/api/memory", {word: "x", "importance": given})["id"]
     assert call.ok("GET", f"/api/memory/{key}")["importance"] == kept
     call.ok("PUT", f"/api/memory/{key}", {"importance": 0.3})
@@ -88,7 +86,7 @@ def test_an_integer_from_2_to_10_is_scalyclaws_scale(
     assert batch["results"][0]["importance"] == kept
 
 
-def test_an_importance_of_1_is_the_least_beside_content_and_the_most_without(call: Any) -> None:
+def test_an_importance_of_1_is_the_least_beside_content_and_the_most_without(call):
     key = remember(call, "x", importance=1)
     assert call.ok("GET", f"/api/memory/{key}")["importance"] == 0.1
     assert call.ok("PUT", f"/api/memory/{key}", {"importance": 1})["importance"] == 1.0
@@ -96,7 +94,7 @@ def test_an_importance_of_1_is_the_least_beside_content_and_the_most_without(cal
 
 
 @pytest.mark.parametrize("given", [-1, 11, 1.5, 2.0])
-def test_an_importance_on_neither_scale_is_refused(call: Any, given: float) -> None:
+def test_an_importance_on_neither_scale_is_refused(call, given):
     refused = call("POST", "/api/memory", {"text": "x", "importance": given})
     assert refused.refusal() == (400, "invalid", "importance")
 
@@ -110,7 +108,7 @@ def test_an_importance_on_neither_scale_is_refused(call: Any, given: float) -> N
         ("conversation", "episodic"),
     ],
 )
-def test_a_legacy_type_is_stored_as_ours(call: Any, given: str, kept: str) -> None:
+def test_a_legacy_type_is_stored_as_ours(call, given, kept):
     key = remember(call, "x", type=given)
     assert call.ok("GET", f"/api/memory/{key}")["type"] == kept
     call.ok("PUT", f"/api/memory/{key}", {"type": "procedural"})
@@ -122,7 +120,7 @@ def test_a_legacy_type_is_stored_as_ours(call: Any, given: str, kept: str) -> No
     )
 
 
-def test_a_memory_without_content_is_refused(call: Any) -> None:
+def test_a_memory_without_content_is_refused(call):
     for fields, field in (
         ({"content": "x", "ttl": "nonsense"}, "ttl"),
         ({"text": "x", "expires": "nonsense"}, "expires"),

@@ -16,9 +16,7 @@ import pytest
 from thermocline.daemon.api.openapi import all_routes
 
 
-def test_the_status_tells_of_the_daemon_and_of_open_agents(
-    call: Any, shared_daemon: Any, eventually: Any
-) -> None:
+def test_the_status_tells_of_the_daemon_and_of_open_agents(call, shared_daemon, eventually):
     call.store("x", category="a/b")
     call.ok("PUT", "/api/kv/k", {"value": "v"})
     status = call.ok("GET", "/api/status")
@@ -49,7 +47,7 @@ def test_the_status_tells_of_the_daemon_and_of_open_agents(
     eventually(lambda: len(set(sizes())) == 1, "both say the same size")
 
 
-def test_the_state_files_are_written_soon_after(call: Any, eventually: Any) -> None:
+def test_the_state_files_are_written_soon_after(call, eventually):
     call.store("x")
 
     def written() -> bool:
@@ -58,12 +56,12 @@ def test_the_state_files_are_written_soon_after(call: Any, eventually: Any) -> N
     eventually(written, "the state files are written")
 
 
-def test_a_healthy_daemon_says_ok(call: Any) -> None:
+def test_a_healthy_daemon_says_ok(call):
     answered = call("GET", "/api/health")
     assert (answered.status, answered.body) == (200, {"status": "ok"})
 
 
-def test_the_live_history_has_what_happened_this_minute(call: Any) -> None:
+def test_the_live_history_has_what_happened_this_minute(call):
     before = call.ok("GET", "/api/metrics/live")
     assert sum(before["stores"]) + sum(before["recalls"]) == 0
     call.store("Ana prefers tea")
@@ -83,7 +81,7 @@ def test_the_live_history_has_what_happened_this_minute(call: Any) -> None:
     assert set(live["sync_ms"]) == {None}
 
 
-def test_the_metrics_have_evoclaws_names_and_the_daemons_numbers(call: Any) -> None:
+def test_the_metrics_have_evoclaws_names_and_the_daemons_numbers(call):
     call.store("x")
     metrics = call.ok("GET", "/api/metrics")
     for name in (
@@ -97,7 +95,7 @@ def test_the_metrics_have_evoclaws_names_and_the_daemons_numbers(call: Any) -> N
     assert metrics["daemon"]["connections"] >= 1
 
 
-def test_openmetrics_is_well_formed(call: Any) -> None:
+def test_openmetrics_is_well_formed(call):
     call.store("x")
     accept = {"Accept": "application/openmetrics-text; version=1.0.0"}
     answered = call("GET", "/api/metrics", headers=accept)
@@ -127,7 +125,7 @@ def test_openmetrics_is_well_formed(call: Any) -> None:
     assert len(families) > 15
 
 
-def test_agents_are_listed_with_their_sizes(call: Any) -> None:
+def test_agents_are_listed_with_their_sizes(call):
     call.store("x")
     agents = {agent["id"]: agent for agent in call.ok("GET", "/api/agents")["results"]}
     mine = agents[call.agent]
@@ -136,9 +134,7 @@ def test_agents_are_listed_with_their_sizes(call: Any) -> None:
     assert "default" in agents
 
 
-def test_an_idle_agent_is_closed_and_opened_again_when_needed(
-    calls_of: Any, make_daemon: Any, eventually: Any
-) -> None:
+def test_an_idle_agent_is_closed_and_opened_again_when_needed(calls_of, make_daemon, eventually):
     daemon = make_daemon(
         "--set=store.idle_close_seconds=1", "--set=store.state_file_check_seconds=0.1"
     )
@@ -155,7 +151,7 @@ def test_an_idle_agent_is_closed_and_opened_again_when_needed(
     assert call.ok("GET", f"/api/memory/{stored['id']}")["text"] == "x"
 
 
-def test_metadata_is_extracted_without_storing(call: Any, shared_daemon: Any) -> None:
+def test_metadata_is_extracted_without_storing(call, shared_daemon):
     text = "see https://a.example.com, run `git pull` in ~/src/boat"
     found = call.ok("POST", "/api/metadata", {"text": text})
     assert found == {
@@ -187,7 +183,7 @@ def references(part: Any) -> list[str]:
     return []
 
 
-def test_the_description_has_every_route_and_no_other(description: Any) -> None:
+def test_the_description_has_every_route_and_no_other(description):
     described = {
         (method.upper(), path)
         for path, methods in description["paths"].items()
@@ -196,7 +192,7 @@ def test_the_description_has_every_route_and_no_other(description: Any) -> None:
     assert described == {(m, route.path) for route in all_routes() for m in route.methods}
 
 
-def test_every_reference_of_the_description_resolves(description: Any) -> None:
+def test_every_reference_of_the_description_resolves(description):
     found = references(description)
     assert found
     for reference in found:
@@ -206,7 +202,7 @@ def test_every_reference_of_the_description_resolves(description: Any) -> None:
             part = part[step]
 
 
-def test_every_operation_is_complete(description: Any) -> None:
+def test_every_operation_is_complete(description):
     assert description["openapi"].startswith("3.1")
     assert set(description["info"]) >= {"title", "version"}
     names = []
@@ -231,7 +227,7 @@ def test_every_operation_is_complete(description: Any) -> None:
     assert len(names) == len(set(names))
 
 
-def test_the_description_tells_the_true_type_of_texts(description: Any) -> None:
+def test_the_description_tells_the_true_type_of_texts(description):
     def kinds(path: str) -> set[str]:
         return set(description["paths"][path]["get"]["responses"]["200"]["content"])
 
@@ -242,7 +238,7 @@ def test_the_description_tells_the_true_type_of_texts(description: Any) -> None:
     assert kinds("/api/memory") == {"application/json"}
 
 
-def test_an_answer_has_the_keys_that_are_described(call: Any, description: Any) -> None:
+def test_an_answer_has_the_keys_that_are_described(call, description):
     stored = call.store("x")
     schemas = description["components"]["schemas"]
     optional = {"warning", "supersedes", "known"}
@@ -259,7 +255,7 @@ def test_an_answer_has_the_keys_that_are_described(call: Any, description: Any) 
 # Files
 
 
-def test_the_socket_and_the_state_are_for_their_owner(shared_daemon: Any, call: Any) -> None:
+def test_the_socket_and_the_state_are_for_their_owner(shared_daemon, call):
     call.store("x")
     assert stat.S_IMODE(shared_daemon.socket.stat().st_mode) == 0o660
     for folder, _, files in os.walk(shared_daemon.state):
@@ -270,14 +266,14 @@ def test_the_socket_and_the_state_are_for_their_owner(shared_daemon: Any, call: 
                 assert stat.S_IMODE((Path(folder) / file).stat().st_mode) & 0o077 == 0, file
 
 
-def test_the_log_never_has_a_memorys_text(call: Any, shared_daemon: Any) -> None:
+def test_the_log_never_has_a_memorys_text(call, shared_daemon):
     call.store("swordfish")
     call("POST", "/api/memory", {"text": "swordfish", "importance": 7})
     call("POST", "/api/recall", {"query": "swordfish"})
     assert "swordfish" not in shared_daemon.log.read_text()
 
 
-def test_json_answers_are_one_document_each(call: Any) -> None:
+def test_json_answers_are_one_document_each(call):
     for target in ("/api/status", "/api/health", "/api/agents", "/api/openapi.json"):
         answered = call("GET", target)
         assert answered.headers["content-type"] == "application/json"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 import pytest
-from model_server import PATIENT, Heard, ModelServer, Saying
+from model_server import PATIENT, Heard, Saying
 
 OPTIONS = PATIENT
 TEA = "I prefer oolong tea in the morning"
@@ -34,9 +33,7 @@ def _talk(of: str) -> list[dict[str, str]]:
     return [{"role": "system", "content": "be brief"}, *told]
 
 
-def test_what_leaves_a_conversation_is_summed_up_by_the_model(
-    call: Any, model_server: ModelServer
-) -> None:
+def test_what_leaves_a_conversation_is_summed_up_by_the_model(call, model_server):
     model_server.says('{"summary": "Colour 3 was chosen.\\nColour 4 was not."}')
     body = {"messages": _talk("colour"), "window": 2_000, "llm_endpoint": model_server.plain}
     found = call.ok("POST", "/api/compact", body)
@@ -52,9 +49,7 @@ def test_what_leaves_a_conversation_is_summed_up_by_the_model(
     assert by_rules["compactedCount"] == found["compactedCount"]
 
 
-def test_a_summary_that_is_of_no_use_is_made_by_the_rules(
-    call: Any, model_server: ModelServer
-) -> None:
+def test_a_summary_that_is_of_no_use_is_made_by_the_rules(call, model_server):
     model_server.says('{"summary": " "}')
     body = {"messages": _talk("plan"), "window": 2_000, "llm_endpoint": model_server.plain}
     found = call.ok("POST", "/api/compact", body)
@@ -64,9 +59,7 @@ def test_a_summary_that_is_of_no_use_is_made_by_the_rules(
 
 
 @pytest.mark.parametrize("style", ["plain", "base"])
-def test_a_text_is_distilled_by_the_callers_own_model(
-    call: Any, model_server: ModelServer, style: str
-) -> None:
+def test_a_text_is_distilled_by_the_callers_own_model(call, model_server, style):
     model_server.says(f"Sure! ```json\n{FACT}\n```")
     text = "Ada: I will ship the parser on Friday, see https://a.example/plan"
     url = getattr(model_server, style)
@@ -78,7 +71,7 @@ def test_a_text_is_distilled_by_the_callers_own_model(
     assert text in model_server.heard[0].prompt
 
 
-def test_what_is_secret_does_not_leave_the_device(call: Any, model_server: ModelServer) -> None:
+def test_what_is_secret_does_not_leave_the_device(call, model_server):
     model_server.says(FACT)
     text = "The key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD, keep it in the vault"
     body = {"text": text, "llm_endpoint": model_server.plain}
@@ -95,9 +88,7 @@ def test_what_is_secret_does_not_leave_the_device(call: Any, model_server: Model
         ("I'm sorry, but I can't help with that.",),
     ],
 )
-def test_what_a_model_gets_wrong_the_rules_do(
-    call: Any, model_server: ModelServer, sayings: tuple[Any, ...]
-) -> None:
+def test_what_a_model_gets_wrong_the_rules_do(call, model_server, sayings):
     model_server.says(*sayings)
     body = {"text": f"Ada: {TEA}", "llm_endpoint": model_server.plain}
     found = call.ok("POST", "/api/distill", body)
@@ -106,9 +97,7 @@ def test_what_a_model_gets_wrong_the_rules_do(
     assert "oolong" in found["distilled"]["fact"]
 
 
-def test_recall_finds_by_reasoning_what_has_no_word_of_the_question(
-    filled: Any, model_server: ModelServer
-) -> None:
+def test_recall_finds_by_reasoning_what_has_no_word_of_the_question(filled, model_server):
     model_server.says(TREE)
     body = {
         "query": "what beverage does she enjoy?",
@@ -127,7 +116,7 @@ def test_recall_finds_by_reasoning_what_has_no_word_of_the_question(
     assert prompt.index("people\n ada: Ada likes oolong\n") < prompt.index("what beverage")
 
 
-def test_a_model_names_categories(filled: Any, model_server: ModelServer) -> None:
+def test_a_model_names_categories(filled, model_server):
     model_server.says(TREE)
     body = {"query": "what beverage?", "llm_endpoint": model_server.plain}
     found = filled.ok("POST", "/api/tree/search", body)
@@ -139,7 +128,7 @@ def test_a_model_names_categories(filled: Any, model_server: ModelServer) -> Non
     assert asked.partition("[tree ")[0] == marked.partition("[tree ")[0]
 
 
-def test_the_same_question_is_answered_from_memory(filled: Any, model_server: ModelServer) -> None:
+def test_the_same_question_is_answered_from_memory(filled, model_server):
     model_server.says(TREE)
     query = "which beverage would she enjoy most?"
     body = {"query": query, "mode": "llm", "llm_endpoint": model_server.plain}
@@ -148,9 +137,7 @@ def test_the_same_question_is_answered_from_memory(filled: Any, model_server: Mo
     assert len(model_server.heard) == 1
 
 
-def test_hybrid_adds_the_models_part_to_what_words_find(
-    filled: Any, model_server: ModelServer
-) -> None:
+def test_hybrid_adds_the_models_part_to_what_words_find(filled, model_server):
     model_server.says(TREE)
     body = {
         "query": "what does she enjoy in the morning?",
@@ -163,9 +150,7 @@ def test_hybrid_adds_the_models_part_to_what_words_find(
     assert (answer["mode"], answer["llm"]["method"]) == ("hybrid", "llm")
 
 
-def test_hybrid_does_not_wait_for_a_late_model(
-    make_daemon: Callable[..., Any], calls_of: Callable[..., Any], model_server: ModelServer
-) -> None:
+def test_hybrid_does_not_wait_for_a_late_model(make_daemon, calls_of, model_server):
     daemon = make_daemon("--set", "recall.hybrid_deadline_ms=50").start()
     call = calls_of(daemon)
     call.store("The hull is varnished", category="projects/boat")
@@ -178,9 +163,7 @@ def test_hybrid_does_not_wait_for_a_late_model(
     assert daemon.stop() == 0, daemon.log.read_text()
 
 
-def test_a_conversation_is_read_by_a_model_in_one_question(
-    call: Any, model_server: ModelServer
-) -> None:
+def test_a_conversation_is_read_by_a_model_in_one_question(call, model_server):
     told = [{"text": "Ada prefers oolong tea in the morning", "event": "preference_learned"}]
     model_server.says(json.dumps(told))
     turns = [
@@ -194,9 +177,7 @@ def test_a_conversation_is_read_by_a_model_in_one_question(
     assert len(model_server.heard) == 1
 
 
-def test_the_callers_own_model_sums_up_the_conversation_too(
-    call: Any, model_server: ModelServer
-) -> None:
+def test_the_callers_own_model_sums_up_the_conversation_too(call, model_server):
     model_server.says(
         "[]", '{"summary": "By their model.", "tags": ["tea"], "outcome": "resolved"}'
     )
@@ -220,14 +201,14 @@ def test_the_callers_own_model_sums_up_the_conversation_too(
         ("/api/recall", {"query": "tea"}),
     ],
 )
-def test_a_model_is_only_asked_over_http(call: Any, path: str, body: Any) -> None:
+def test_a_model_is_only_asked_over_http(call, path, body):
     call.store("so that the agent is there")
     refused = call("POST", path, body | {"llm_endpoint": "ftp://127.0.0.1/complete"})
     assert refused.refusal() == (400, "invalid", "llm_endpoint")
     assert "http" in refused.body["error"]["message"]
 
 
-def test_several_texts_are_one_question(call: Any, model_server: ModelServer) -> None:
+def test_several_texts_are_one_question(call, model_server):
     told = [
         {"text": 2, "fact": "The ferry leaves at nine", "topics": ["ferry"]},
         {"text": 1, "fact": "Ada ships the parser", "people": ["Ada"]},
@@ -248,9 +229,7 @@ def test_several_texts_are_one_question(call: Any, model_server: ModelServer) ->
     assert ["llm" in one for one in (first, second)] == [True, False]
 
 
-def test_every_fact_of_several_texts_comes_from_one_question(
-    call: Any, model_server: ModelServer
-) -> None:
+def test_every_fact_of_several_texts_comes_from_one_question(call, model_server):
     told = [
         {"text": 1, "fact": "Ada ships the parser"},
         {"text": 2, "fact": "The ferry leaves at nine"},
@@ -269,11 +248,8 @@ def test_every_fact_of_several_texts_comes_from_one_question(
 
 
 def test_nothing_short_goes_to_the_configured_model(
-    make_daemon: Callable[..., Any],
-    calls_of: Callable[..., Any],
-    eventually: Callable[..., None],
-    model_server: ModelServer,
-) -> None:
+    make_daemon, calls_of, eventually, model_server
+):
     model = ("--set", "llm.model=openai/test", "--set", f"llm.api_base={model_server.base}")
     quick = ("--set", "observe.debounce_seconds=0.05", "--set", "distillation.mode=llm")
     daemon = make_daemon(*model, *quick, *PATIENT).start()
@@ -295,12 +271,7 @@ def test_nothing_short_goes_to_the_configured_model(
     assert daemon.stop() == 0, daemon.log.read_text()
 
 
-def test_all_of_it_by_the_configured_model(
-    make_daemon: Callable[..., Any],
-    calls_of: Callable[..., Any],
-    eventually: Callable[..., None],
-    model_server: ModelServer,
-) -> None:
+def test_all_of_it_by_the_configured_model(make_daemon, calls_of, eventually, model_server):
     answers = {
         "You condense": FACT,
         "You decide in which": TREE,

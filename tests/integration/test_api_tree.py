@@ -12,7 +12,7 @@ def nodes(call: Any) -> Any:
     return {path: node for path, node in tree.items() if not path.startswith("_")}
 
 
-def test_a_category_comes_with_its_parents(call: Any) -> None:
+def test_a_category_comes_with_its_parents(call):
     added = call.ok("PUT", "/api/tree", {"path": "/projects/boat/", "desc": "The  ketch"})
     assert added == {"path": "projects/boat", "added": True, "made": True}
     again = call.ok("PUT", "/api/tree", {"path": "projects/boat"})
@@ -21,7 +21,7 @@ def test_a_category_comes_with_its_parents(call: Any) -> None:
     assert nodes(call)["projects/boat"]["desc"] == "The ketch"
 
 
-def test_a_full_tree_refuses_a_category_and_names_the_least_used(call: Any) -> None:
+def test_a_full_tree_refuses_a_category_and_names_the_least_used(call):
     paths = [f"p{n}/c{m}" for n in range(7) for m in range(6)]
     for path in paths:
         call.ok("PUT", "/api/tree", {"path": path, "desc": "made by hand"})
@@ -38,7 +38,7 @@ def test_a_full_tree_refuses_a_category_and_names_the_least_used(call: Any) -> N
     assert call.ok("PUT", "/api/tree", {"path": paths[5], "desc": "told better"})["made"] is False
 
 
-def test_a_category_with_ten_below_it_refuses_one_more(call: Any) -> None:
+def test_a_category_with_ten_below_it_refuses_one_more(call):
     for number in range(10):
         call.ok("PUT", "/api/tree", {"path": f"boat/c{number}"})
     call.store("x", category="other")
@@ -50,7 +50,7 @@ def test_a_category_with_ten_below_it_refuses_one_more(call: Any) -> None:
     assert "boat/c10" not in nodes(call)
 
 
-def test_a_memory_of_a_fifth_level_is_filed_at_the_fourth(call: Any) -> None:
+def test_a_memory_of_a_fifth_level_is_filed_at_the_fourth(call):
     stored = call.store("x", category="a/b/c/d/e")
     assert stored["category"] == "a/b/c/d"
     assert set(nodes(call)) == {"root", "a", "a/b", "a/b/c", "a/b/c/d"}
@@ -75,7 +75,7 @@ def prompt(call: Any) -> list[str]:
     return list(text.text.splitlines())
 
 
-def test_the_measures_are_those_of_the_text_that_a_model_reads(call: Any) -> None:
+def test_the_measures_are_those_of_the_text_that_a_model_reads(call):
     call.ok("PUT", "/api/tree", {"path": "a/b/c", "desc": "what c is about"})
     answer = call.ok("GET", "/api/tree")
     assert prompt(call) == ["a", " b", "  c: what c is about"]
@@ -86,7 +86,7 @@ def test_the_measures_are_those_of_the_text_that_a_model_reads(call: Any) -> Non
     assert "Size: 25 / 2048 bytes" in call("GET", "/api/tree/text").text
 
 
-def test_a_category_described_by_its_name_alone_shows_its_newest_memories(call: Any) -> None:
+def test_a_category_described_by_its_name_alone_shows_its_newest_memories(call):
     for text in ("Ada sings", "Ada likes oolong", "Ada lives in Porto", "Ada has moved to the sea"):
         call.store(text, category="people/ada")
     call.store("The hull is varnished", category="boat")
@@ -104,7 +104,7 @@ def test_a_category_described_by_its_name_alone_shows_its_newest_memories(call: 
     assert f"Size: {size} / 2048 bytes" in text
 
 
-def test_fifty_described_categories_stay_and_are_all_shown_to_a_model(call: Any) -> None:
+def test_fifty_described_categories_stay_and_are_all_shown_to_a_model(call):
     paths = [f"projects{n}/customer-{n}" for n in range(9)]
     paths += [f"projects{n % 9}/customer-{n % 9}/deployment_{n}" for n in range(31)]
     assert len({*paths, *(path.partition("/")[0] for path in paths)}) == 49
@@ -124,7 +124,7 @@ def test_fifty_described_categories_stay_and_are_all_shown_to_a_model(call: Any)
     assert lines[2].endswith("…")
 
 
-def test_a_category_is_found_by_words_or_by_the_models_question(call: Any) -> None:
+def test_a_category_is_found_by_words_or_by_the_models_question(call):
     call.store("Ada likes oolong", category="people/ada")
     call.ok("PUT", "/api/tree", {"path": "boat", "desc": "all about the ketch"})
     found = call.ok("POST", "/api/tree/search", {"query": "who painted the ketch?"})
@@ -154,13 +154,13 @@ def test_a_category_is_found_by_words_or_by_the_models_question(call: Any) -> No
     assert "no model is configured" in by_model["why"]
 
 
-def test_an_empty_tree_is_an_empty_text_for_a_model(call: Any) -> None:
+def test_an_empty_tree_is_an_empty_text_for_a_model(call):
     assert prompt(call) == []
     call.store("x", category="root")
     assert prompt(call) == []
 
 
-def test_counts_are_true_while_memories_come_and_go(call: Any) -> None:
+def test_counts_are_true_while_memories_come_and_go(call):
     one = call.store("x", category="a/b")
     call.store("y", category="a")
     call.store("z", category="root")
@@ -176,7 +176,7 @@ def test_counts_are_true_while_memories_come_and_go(call: Any) -> None:
     assert counts() == {"root": 2, "a": 1, "a/b": 0}
 
 
-def test_only_a_category_without_memories_is_removed(call: Any) -> None:
+def test_only_a_category_without_memories_is_removed(call):
     stored = call.store("x", category="a/b/c")
     for path in ("a", "a/b", "a/b/c"):
         refused = call("DELETE", f"/api/tree?path={path}")
@@ -190,19 +190,19 @@ def test_only_a_category_without_memories_is_removed(call: Any) -> None:
     assert call("DELETE", "/api/tree?path=a").refusal() == (404, "not_found", "path")
 
 
-@pytest.mark.parametrize("path", ["../..", "", "a/b/c/d/e", "a//b", "_x", "c" * 300, 7, None])
-def test_a_path_that_is_none_is_refused(call: Any, path: Any) -> None:
-    assert call("PUT", "/api/tree", {"path": path}).refusal()[2] == "path"
+def test_a_path_that_is_none_is_refused(call):
+    for path in ["../..", "", "a/b/c/d/e", "a//b", "_x", "c" * 300, 7, None]:
+        assert call("PUT", "/api/tree", {"path": path}).refusal()[2] == "path"
 
 
-def test_pruning_leaves_what_is_used_or_new(call: Any) -> None:
+def test_pruning_leaves_what_is_used_or_new(call):
     call.store("x", category="used/below")
     call.ok("PUT", "/api/tree", {"path": "new"})
     assert call.ok("POST", "/api/tree/prune") == {"pruned": 0, "paths": []}
     assert set(nodes(call)) == {"root", "used", "used/below", "new"}
 
 
-def test_the_tree_stays_within_its_caps_whatever_is_stored(call: Any) -> None:
+def test_the_tree_stays_within_its_caps_whatever_is_stored(call):
     memories = [{"text": f"m{n}", "category": f"c{n % 13}/d{n % 7}/e{n}"} for n in range(120)]
     call.ok("POST", "/api/memory/batch", {"memories": memories})
     answer = call.ok("GET", "/api/tree")
@@ -214,14 +214,14 @@ def test_the_tree_stays_within_its_caps_whatever_is_stored(call: Any) -> None:
         assert memory["text"] in {found["text"] for found in page["results"]}
 
 
-def test_the_tree_as_text(call: Any) -> None:
+def test_the_tree_as_text(call):
     call.store("x", category="projects/boat")
     text = call("GET", "/api/tree/text")
     assert text.headers["content-type"] == "text/plain; charset=utf-8"
     assert "boat" in text.text
 
 
-def test_a_category_is_renamed_with_its_memories_and_that_can_be_undone(call: Any) -> None:
+def test_a_category_is_renamed_with_its_memories_and_that_can_be_undone(call):
     kept = call.store("sails", category="boat/gear")
     call.ok("PUT", "/api/tree", {"path": "boat", "desc": "The ketch"})
     renamed = call.ok("POST", "/api/tree/rename", {"path": "boat", "to": "fleet/ketch"})
@@ -235,7 +235,7 @@ def test_a_category_is_renamed_with_its_memories_and_that_can_be_undone(call: An
     assert call.ok("GET", f"/api/memory/{kept['id']}")["category"] == "boat/gear"
 
 
-def test_a_name_given_by_default_follows_the_new_path(call: Any) -> None:
+def test_a_name_given_by_default_follows_the_new_path(call):
     call.ok("PUT", "/api/tree", {"path": "old_name"})
     call.ok("POST", "/api/tree/rename", {"path": "old_name", "to": "new_name"})
     assert nodes(call)["new_name"]["desc"] == "New Name"
@@ -245,9 +245,7 @@ def test_a_name_given_by_default_follows_the_new_path(call: Any) -> None:
     ("path", "to", "status"),
     [("a", "b", 409), ("a", "a/c", 409), ("none", "c", 409), ("a", "1/2/3/4/5", 400)],
 )
-def test_a_renaming_that_makes_no_sense_is_refused(
-    call: Any, path: str, to: str, status: int
-) -> None:
+def test_a_renaming_that_makes_no_sense_is_refused(call, path, to, status):
     for one in ("a", "b"):
         call.ok("PUT", "/api/tree", {"path": one})
     assert call("POST", "/api/tree/rename", {"path": path, "to": to}).status == status

@@ -43,7 +43,7 @@ def note(call: Any, shared_daemon: Any) -> Callable[..., Path]:
     return write
 
 
-def test_the_schedules_are_shown(call: Any) -> None:
+def test_the_schedules_are_shown(call):
     call.store("x")
     standing = call.ok("GET", "/api/upkeep")
     assert set(standing) == {"agent", "zone", "running", "schedules", "runs"}
@@ -58,7 +58,7 @@ def test_the_schedules_are_shown(call: Any) -> None:
     assert {schedule["last"] for schedule in standing["schedules"]} == {None}
 
 
-def test_a_run_by_hand_shows_in_status_metrics_and_history(call: Any) -> None:
+def test_a_run_by_hand_shows_in_status_metrics_and_history(call):
     call.store("x")
     outcome = call.ok("POST", "/api/consolidate", {"mode": "daily"})
     assert (outcome["mode"], outcome["agent_id"]) == ("daily", call.agent)
@@ -82,12 +82,12 @@ def test_a_run_by_hand_shows_in_status_metrics_and_history(call: Any) -> None:
     assert history["trend"]["numbers"]["warm_count"]["average"] == 1.0
 
 
-def test_without_a_body_it_is_the_quick_run(call: Any) -> None:
+def test_without_a_body_it_is_the_quick_run(call):
     call.store("x")
     assert call.ok("POST", "/api/consolidate")["mode"] == "quick"
 
 
-def test_notes_are_taken_in(call: Any, note: Callable[..., Path]) -> None:
+def test_notes_are_taken_in(call, note):
     note()
     dry = call.ok("POST", "/api/ingest", {"dry_run": True})
     assert (dry["facts_stored"], dry["dry_run"], "id" in dry["facts"][0]) == (2, True, False)
@@ -104,7 +104,7 @@ def test_notes_are_taken_in(call: Any, note: Callable[..., Path]) -> None:
     assert call.ok("POST", "/api/ingest", {"days": 1})["facts_skipped"] == 2
 
 
-def test_todays_note_is_validated_and_any_other_text(call: Any, note: Callable[..., Path]) -> None:
+def test_todays_note_is_validated_and_any_other_text(call, note):
     refused = call("POST", "/api/validate")
     assert refused.refusal() == (404, "not_found", "file")
     path = note("all fine")
@@ -119,9 +119,7 @@ def test_todays_note_is_validated_and_any_other_text(call: Any, note: Callable[.
     assert warned["suggestions"][0].startswith("line 2: ")
 
 
-def test_a_note_that_is_a_link_is_not_validated(
-    call: Any, note: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_a_note_that_is_a_link_is_not_validated(call, note, tmp_path):
     path = note("text")
     path.unlink()
     secret = tmp_path / "secret"
@@ -130,7 +128,7 @@ def test_a_note_that_is_a_link_is_not_validated(
     assert call("POST", "/api/validate").refusal() == (400, "invalid", "file")
 
 
-def test_a_rebuild_of_the_tree_is_undone(call: Any) -> None:
+def test_a_rebuild_of_the_tree_is_undone(call):
     call.store("a first one")
     assert call("POST", "/api/tree/undo").refusal() == (404, "not_found", None)
     texts = [f"sailing lesson {n}" for n in range(25)] + [
@@ -148,7 +146,7 @@ def test_a_rebuild_of_the_tree_is_undone(call: Any) -> None:
 
 
 @pytest.mark.parametrize(("method", "path", "body", "field"), CALLS)
-def test_a_wrong_call_is_refused(call: Any, method: str, path: str, body: Any, field: str) -> None:
+def test_a_wrong_call_is_refused(call, method, path, body, field):
     call.store("x")
     status, code, named = call(method, path, body).refusal()
     assert (status, code) == (400, "invalid")
@@ -156,14 +154,12 @@ def test_a_wrong_call_is_refused(call: Any, method: str, path: str, body: Any, f
 
 
 @pytest.mark.parametrize("path", ["/api/consolidate", "/api/ingest"])
-def test_an_agent_that_is_not_there_gets_no_upkeep(
-    call: Any, shared_daemon: Any, path: str
-) -> None:
+def test_an_agent_that_is_not_there_gets_no_upkeep(call, shared_daemon, path):
     assert call("POST", path).refusal() == (404, "not_found", "agent")
     assert not shared_daemon.folder(call.agent).exists()
 
 
-def test_the_numbers_are_those_of_evoclaws_service(call: Any) -> None:
+def test_the_numbers_are_those_of_evoclaws_service(call):
     for n in range(3):
         call.store(f"memory {n}", category="a/b")
     call.store("another one", category="c")
@@ -181,9 +177,7 @@ def test_the_numbers_are_those_of_evoclaws_service(call: Any) -> None:
     assert call("POST", "/api/memory/stats").status == 405
 
 
-def test_what_an_answer_spares_its_reader_is_counted(
-    call: Any, eventually: Callable[..., None]
-) -> None:
+def test_what_an_answer_spares_its_reader_is_counted(call, eventually):
     def saved() -> int:
         return int(call.ok("GET", "/api/metrics")["context_tokens_saved"])
 
@@ -204,7 +198,7 @@ def test_what_an_answer_spares_its_reader_is_counted(
     assert call.ok("GET", "/api/metrics")["retrieval_count"] == 2
 
 
-def test_listeners_hear_of_a_run(call: Any, wire: Callable[..., Any]) -> None:
+def test_listeners_hear_of_a_run(call, wire):
     call.store("x")
     listening = wire(timeout=60.0)
     listening.send(
@@ -224,7 +218,7 @@ def test_listeners_hear_of_a_run(call: Any, wire: Callable[..., Any]) -> None:
     assert heard == ["upkeep.started", "upkeep.progress", "upkeep.progress", "upkeep.finished"]
 
 
-def test_a_reader_may_look_and_not_run() -> None:
+def test_a_reader_may_look_and_not_run():
     from thermocline.daemon.api.openapi import all_routes  # noqa: PLC0415 - it loads the server
 
     roles = {(route.method, route.path): route.role for route in all_routes()}
@@ -236,17 +230,14 @@ def test_a_reader_may_look_and_not_run() -> None:
 
 
 def test_what_a_kill_has_broken_off_goes_on_after_the_restart(
-    make_daemon: Callable[..., Any],
-    calls_of: Callable[..., Any],
-    eventually: Callable[..., None],
-    tmp_path: Path,
-) -> None:
+    make_daemon, calls_of, eventually, tmp_path
+):
     folder = tmp_path / "workspace" / "memory"
     folder.mkdir(parents=True)
     workspace = f"agents.default.workspace={folder.parent}"
     daemon = make_daemon("--set", "upkeep.jitter_seconds=0", "--set", workspace).start()
     call = calls_of(daemon)
-    facts = "".join(f"- [x] Task {n:04d} of the very long list is done\n" for n in range(400))
+    facts = "".join(f"- [x] Task {n:04d} of the very long list is done\n" for n in range(200))
     (folder / f"{datetime.now().astimezone().date()}.md").write_text(facts)
     running = threading.Thread(target=call, args=("POST", "/api/consolidate", {"mode": "daily"}))
     running.start()
@@ -260,7 +251,7 @@ def test_what_a_kill_has_broken_off_goes_on_after_the_restart(
 
     eventually(lambda: daily()["seconds"] is not None, "the run begins again, and ends")
     texts = [one["text"] for one in every_memory(call)]
-    assert sorted(texts) == [f"Task {n:04d} of the very long list is done" for n in range(400)]
+    assert sorted(texts) == [f"Task {n:04d} of the very long list is done" for n in range(200)]
 
 
 def every_memory(call: Any) -> list[Any]:

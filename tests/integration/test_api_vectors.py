@@ -61,7 +61,7 @@ def stored(daemon: Daemon) -> int:
     return 0
 
 
-def test_every_kind_of_text_is_encoded(encoding: Daemon) -> None:
+def test_every_kind_of_text_is_encoded(encoding):
     folder = encoding.folder() / "memory"
     folder.mkdir(parents=True)
     (folder / "boats.md").write_text("# Boats\n\nThe ferry to the island leaves at nine.\n")
@@ -85,7 +85,7 @@ def test_every_kind_of_text_is_encoded(encoding: Daemon) -> None:
     settle(encoding, 7)
 
 
-def test_a_killed_daemon_goes_on_where_it_was(encoding: Daemon) -> None:
+def test_a_killed_daemon_goes_on_where_it_was(encoding):
     call = Caller(encoding.start().socket, "default")
     call.ok("POST", "/api/memory/batch", {"memories": [{"text": text} for text in TEXTS]})
     # Somewhere between the first and the last vector; wherever it is, nothing is lost.
@@ -99,7 +99,7 @@ def test_a_killed_daemon_goes_on_where_it_was(encoding: Daemon) -> None:
     assert stored(encoding) == len(TEXTS)
 
 
-def test_what_is_forgotten_before_a_kill_leaves_no_vector(encoding: Daemon) -> None:
+def test_what_is_forgotten_before_a_kill_leaves_no_vector(encoding):
     call = Caller(encoding.start().socket, "default")
     keys = [call.store(text)["id"] for text in TEXTS[:5]]
     settle(encoding, 5)
@@ -110,9 +110,7 @@ def test_what_is_forgotten_before_a_kill_leaves_no_vector(encoding: Daemon) -> N
     assert stored(encoding) == 4
 
 
-def test_the_encoder_is_changed_while_the_daemon_runs(
-    make_daemon: Callable[..., Daemon], model_folder: Path, tmp_path: Path
-) -> None:
+def test_the_encoder_is_changed_while_the_daemon_runs(make_daemon, model_folder, tmp_path):
     daemon = make_daemon().start()
     shell, call = Shell(daemon.socket), Caller(daemon.socket, "default")
     for text in TEXTS[:3]:
@@ -132,9 +130,7 @@ def test_the_encoder_is_changed_while_the_daemon_runs(
     assert daemon.stop(signal.SIGTERM) == 0
 
 
-def test_a_disk_that_refuses_pauses_the_encoding_alone(
-    make_daemon: Callable[..., Daemon], model_folder: Path, tmp_path: Path
-) -> None:
+def test_a_disk_that_refuses_pauses_the_encoding_alone(make_daemon, model_folder, tmp_path):
     resource = pytest.importorskip("resource")
     file = tmp_path / "config.json"
     file.write_text("{}")

@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-import pytest
-
 from thermocline.daemon.api.serving import Background
-from thermocline.daemon.runtime.problems import Problems
 
 
 class Task:
@@ -48,7 +45,7 @@ class Stubborn:
             raise OSError("on its way out") from None
 
 
-async def test_a_task_that_fails_as_it_is_cancelled_ends_all_the_same(problems: Problems) -> None:
+async def test_a_task_that_fails_as_it_is_cancelled_ends_all_the_same(problems):
     background = Background(problems, pause_seconds=3600.0, again_seconds=0.01)
     stubborn = Stubborn()
     background.begin("stubborn", stubborn.run)
@@ -57,9 +54,7 @@ async def test_a_task_that_fails_as_it_is_cancelled_ends_all_the_same(problems: 
     assert stubborn.cancelled == 1
 
 
-async def test_a_task_that_fails_is_told_of_and_begins_anew(
-    problems: Problems, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_task_that_fails_is_told_of_and_begins_anew(problems, caplog):
     background = Background(problems, pause_seconds=0.0)
     failing, sound = Task(2), Task(0)
     with caplog.at_level(logging.ERROR):

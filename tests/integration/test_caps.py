@@ -61,8 +61,8 @@ def recalled(db: sqlite3.Connection, query: str) -> list[Memory]:
 
 
 async def test_of_two_thousand_stores_none_is_dropped_and_the_lowest_scores_turn_cold(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+    open_store, make_memory
+):
     store = await open_store(now=lambda: NOW)
     for start in range(0, 2000, 100):
 
@@ -90,9 +90,7 @@ async def test_of_two_thousand_stores_none_is_dropped_and_the_lowest_scores_turn
         assert [memory.id for memory in found] == [f"m{number:05d}"]
 
 
-async def test_what_the_hot_state_gives_up_becomes_a_memory_that_recall_finds(
-    open_store: OpenStore,
-) -> None:
+async def test_what_the_hot_state_gives_up_becomes_a_memory_that_recall_finds(open_store):
     store = await open_store(rules=Rules(hot=HotLimits(max_bytes=1500)))
     for number in range(30):
 
@@ -116,8 +114,8 @@ async def test_what_the_hot_state_gives_up_becomes_a_memory_that_recall_finds(
 
 
 async def test_two_hundred_categories_leave_a_tree_within_limits_and_their_old_names_work(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+    open_store, make_memory
+):
     store = await open_store(now=lambda: NOW)
     names = {n: f"area{n % 40}/part{n % 100}/item{n}" for n in range(200)}
     for number, name in names.items():

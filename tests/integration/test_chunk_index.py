@@ -11,8 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,6 @@ from daemon_process import Daemon, wait_until
 from thermocline.daemon.client import ApiError, Client
 from thermocline.daemon.config.settings import IndexSettings
 from thermocline.daemon.files.chunk_index import ChunkIndex
-from thermocline.daemon.runtime.problems import Problems
-from thermocline.daemon.store.agent_store import AgentStore
 
 _agents = (f"reader-{number}" for number in itertools.count())
 
@@ -101,7 +98,7 @@ def everything(client: Client, state: Path, agent: str) -> list[Any]:
     return rows
 
 
-def test_a_saved_file_is_found_with_path_lines_and_headings(desk: Desk) -> None:
+def test_a_saved_file_is_found_with_path_lines_and_headings(desk):
     desk.write("boats.md", "# Boats\n\nThe ketch.\n\n## Care\n\nScrape the hull in April.\n")
     desk.finds("when to scrape the hull", "boats.md:5-7")
     hit = desk.client.files_search("scrape the hull").chunks[0]
@@ -113,7 +110,7 @@ def test_a_saved_file_is_found_with_path_lines_and_headings(desk: Desk) -> None:
     assert lines.total_lines == 7
 
 
-def test_recall_finds_chunks_beside_memories(desk: Desk) -> None:
+def test_recall_finds_chunks_beside_memories(desk):
     desk.client.store("Lena plays the oboe")
     desk.write("lena.md", "Lena's birthday is on 14 December.\n")
     desk.finds("Lena's birthday", "lena.md:1-1")
@@ -125,7 +122,7 @@ def test_recall_finds_chunks_beside_memories(desk: Desk) -> None:
     assert desk.client.recall("when is Lena's birthday?", category="people").results == []
 
 
-def test_the_agents_own_notes_are_found_and_its_section_of_memory_md_is_not(desk: Desk) -> None:
+def test_the_agents_own_notes_are_found_and_its_section_of_memory_md_is_not(desk):
     desk.notes.mkdir(exist_ok=True)
     (desk.notes / "2026-01-02.md").write_text("Bought a walnut desk.\n")
     desk.client.ask(dict, "PUT", "/api/hot/identity", body={"value": "likes sextants"})
@@ -139,7 +136,7 @@ def test_the_agents_own_notes_are_found_and_its_section_of_memory_md_is_not(desk
     desk.finds("sextants")
 
 
-def test_an_editor_that_replaces_a_file_changes_only_the_chunks_that_changed(desk: Desk) -> None:
+def test_an_editor_that_replaces_a_file_changes_only_the_chunks_that_changed(desk):
     old = desk.write("a.md", "# One\n\nabout apples\n\n# Two\n\nabout pears\n")
     desk.finds("pears", "a.md:5-7")
     before = rows_of(desk)
@@ -160,7 +157,7 @@ def rows_of(desk: Desk) -> dict[str, int]:
         return dict(db.execute("SELECT text, row FROM chunks"))
 
 
-def test_a_file_or_folder_that_is_renamed_keeps_its_chunks(desk: Desk) -> None:
+def test_a_file_or_folder_that_is_renamed_keeps_its_chunks(desk):
     desk.write("one/a.md", "# A title\n\nabout apples\n")
     desk.finds("apples", "one/a.md:1-3")
     rows = rows_of(desk)
@@ -174,7 +171,7 @@ def test_a_file_or_folder_that_is_renamed_keeps_its_chunks(desk: Desk) -> None:
     desk.finds("cherries", "two/c.md:1-1")
 
 
-def test_what_is_deleted_is_found_no_longer(desk: Desk) -> None:
+def test_what_is_deleted_is_found_no_longer(desk):
     desk.write("a/b/c.md", "about apples\n")
     desk.write("d.md", "about dates\n")
     desk.finds("apples", "a/b/c.md:1-1")
@@ -183,13 +180,13 @@ def test_what_is_deleted_is_found_no_longer(desk: Desk) -> None:
     desk.finds("dates", "d.md:1-1")
 
 
-def test_files_that_are_written_into_new_folders_at_once_are_all_found(desk: Desk) -> None:
+def test_files_that_are_written_into_new_folders_at_once_are_all_found(desk):
     for number in range(40):
         desk.write(f"{number % 7}/{number % 3}/{number}.md", f"note number {number}\n")
     wait_until(lambda: len(desk.names()) == 40, "all are indexed")
 
 
-def test_a_checkout_of_another_branch_ends_as_its_files_are(desk: Desk) -> None:
+def test_a_checkout_of_another_branch_ends_as_its_files_are(desk):
     def git(*words: str) -> None:
         given = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
         names = ("-c", "user.name=n", "-c", "user.email=e@x", "-c", "init.defaultBranch=main")
@@ -221,7 +218,7 @@ def test_a_checkout_of_another_branch_ends_as_its_files_are(desk: Desk) -> None:
     assert everything(desk.client, desk.daemon.state, desk.agent) == followed
 
 
-def test_what_was_a_file_may_become_a_folder_or_a_link(desk: Desk, tmp_path: Path) -> None:
+def test_what_was_a_file_may_become_a_folder_or_a_link(desk, tmp_path):
     path = desk.write("x.md", "about apples\n")
     desk.finds("apples", "x.md:1-1")
     path.unlink()
@@ -236,7 +233,7 @@ def test_what_was_a_file_may_become_a_folder_or_a_link(desk: Desk, tmp_path: Pat
     desk.finds("apples")
 
 
-def test_paths_are_added_listed_and_removed(desk: Desk, tmp_path: Path) -> None:
+def test_paths_are_added_listed_and_removed(desk, tmp_path):
     single = tmp_path / "single.org"
     single.write_text("a file of any name\n")
     client = desk.client
@@ -266,7 +263,7 @@ def test_paths_are_added_listed_and_removed(desk: Desk, tmp_path: Path) -> None:
         client.files_get("/etc/hosts")
 
 
-def test_a_path_that_is_not_there_is_named_and_found_when_it_comes(desk: Desk) -> None:
+def test_a_path_that_is_not_there_is_named_and_found_when_it_comes(desk):
     def missing() -> list[str]:
         return [one.path for one in desk.client.files_stats().paths if one.missing]
 
@@ -285,7 +282,7 @@ def test_a_path_that_is_not_there_is_named_and_found_when_it_comes(desk: Desk) -
     desk.finds("blueberries", "b.md:1-1")
 
 
-def test_the_lines_of_a_file_are_exact(desk: Desk) -> None:
+def test_the_lines_of_a_file_are_exact(desk):
     desk.write("a.md", "one\ntwo\nthree\nfour")
     path = str(desk.docs / "a.md")
     wait_until(lambda: path in desk.index(), "it is indexed")
@@ -301,7 +298,7 @@ def test_the_lines_of_a_file_are_exact(desk: Desk) -> None:
         get(path)
 
 
-def test_the_chunks_of_a_file_are_listed_by_their_lines(desk: Desk) -> None:
+def test_the_chunks_of_a_file_are_listed_by_their_lines(desk):
     desk.write("a.md", "# Boats\n\n" + "some words about boats.\n" * 60 + "\n## Sails\n\nred\n")
     path = str(desk.docs / "a.md")
     wait_until(lambda: path in desk.index(), "it is indexed")
@@ -315,7 +312,7 @@ def test_the_chunks_of_a_file_are_listed_by_their_lines(desk: Desk) -> None:
         desk.client.files_chunks("/nowhere.md")
 
 
-def test_every_search_reads_a_changed_file_first_and_says_so(desk: Desk) -> None:
+def test_every_search_reads_a_changed_file_first_and_says_so(desk):
     """Each of them right after a write, as an agent asks that has just written."""
     searches: list[Callable[[str], Any]] = [
         lambda word: desk.client.recall(f"the {word} of the mill"),
@@ -345,7 +342,7 @@ def test_every_search_reads_a_changed_file_first_and_says_so(desk: Desk) -> None
     assert msgspec.to_builtins(desk.client.recall("the mill")).get("auto_synced") is None
 
 
-def test_chunks_are_listed_with_text_and_hash(desk: Desk) -> None:
+def test_chunks_are_listed_with_text_and_hash(desk):
     path = str(desk.write("mill.md", "# Mill\n\nThe wheel turns.\n"))
     desk.finds("wheel", "mill.md:1-3")
     [before] = desk.client.files_chunks(path).results
@@ -356,22 +353,22 @@ def test_chunks_are_listed_with_text_and_hash(desk: Desk) -> None:
     assert (len(after.hash), after.hash != before.hash) == (len(before.hash), True)
 
 
-def test_the_whole_file_system_is_not_watched(desk: Desk) -> None:
+def test_the_whole_file_system_is_not_watched(desk):
     for path in ("/", "/..", "//"):
         with pytest.raises(ApiError, match="whole file system"):
             desk.client.files_add(path)
 
 
-def test_a_search_says_whether_it_waited(desk: Desk, tmp_path: Path) -> None:
+def test_a_search_says_whether_it_waited(desk, tmp_path):
     more = tmp_path / "more"
     more.mkdir()
-    for number in range(300):
+    for number in range(120):
         (more / f"{number}.md").write_text("# T\n\n" + "some words about boats. " * 300)
     desk.client.files_add(str(more))
     at_once = desk.client.files_search("boats", wait_ms=0)
     if at_once.auto_synced is False:
         state = desk.client.files_stats().state
-        assert state.dirty or state.watched_files >= 300
+        assert state.dirty or state.watched_files >= 120
     waited = desk.client.files_search("boats", wait_ms=60_000)
     assert waited.chunks
     assert desk.client.files_search("boats").auto_synced is not False
@@ -380,9 +377,7 @@ def test_a_search_says_whether_it_waited(desk: Desk, tmp_path: Path) -> None:
     desk.finds("albatross", "new.md:1-1")
 
 
-def test_exclusions_gitignore_and_sizes_come_from_the_configuration(
-    make_daemon: Callable[..., Daemon], tmp_path: Path
-) -> None:
+def test_exclusions_gitignore_and_sizes_come_from_the_configuration(make_daemon, tmp_path):
     config = tmp_path / "config.json"
     docs = tmp_path / "docs"
     granted = tmp_path / "granted"
@@ -421,18 +416,16 @@ def test_exclusions_gitignore_and_sizes_come_from_the_configuration(
         assert client.files_search("granted words").chunks[0].path == str(granted / "g.md")
 
 
-def test_a_damaged_index_is_made_anew_and_the_memory_is_untouched(
-    make_daemon: Callable[..., Daemon], tmp_path: Path
-) -> None:
+def test_a_damaged_index_is_made_anew_and_the_memory_is_untouched(make_daemon, tmp_path):
     daemon = make_daemon().start()
     docs = tmp_path / "docs"
     docs.mkdir()
-    for number in range(200):
+    for number in range(100):
         (docs / f"{number}.md").write_text(f"# Note {number}\n\n" + f"word{number} " * 100)
     with daemon.client() as client:
         client.store("The gate code is 4711")
         client.files_add(str(docs))
-        wait_until(lambda: client.files_stats().files >= 200, "indexed")
+        wait_until(lambda: client.files_stats().files >= 100, "indexed")
     daemon.stop()
     index = daemon.state / "agents" / "default" / "index.db"
     pages = bytearray(index.read_bytes())
@@ -512,11 +505,8 @@ def is_as_a_rescan(daemon: Daemon, docs: Path, agent: str, fresh: str) -> None:
 
 
 async def test_a_memory_that_closes_before_its_files_are_read_is_no_problem(
-    open_store: Callable[..., Awaitable[AgentStore]],
-    threads: ThreadPoolExecutor,
-    problems: Problems,
-    tmp_path: Path,
-) -> None:
+    open_store, threads, problems, tmp_path
+):
     store, ended = await open_store(), asyncio.Event()
     index = ChunkIndex(
         store,
@@ -535,7 +525,7 @@ async def test_a_memory_that_closes_before_its_files_are_read_is_no_problem(
     assert problems.current() == []
 
 
-def test_random_changes_end_as_a_full_rescan(desk: Desk) -> None:
+def test_random_changes_end_as_a_full_rescan(desk):
     dice = random.Random(7)
 
     def pause() -> None:
@@ -548,9 +538,7 @@ def test_random_changes_end_as_a_full_rescan(desk: Desk) -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(3_600)
-def test_10_000_changes_and_20_kills_end_as_a_full_rescan(
-    make_daemon: Callable[..., Daemon], tmp_path: Path
-) -> None:
+def test_10_000_changes_and_20_kills_end_as_a_full_rescan(make_daemon, tmp_path):
     daemon = make_daemon().start()
     docs = tmp_path / "docs"
     docs.mkdir()
@@ -565,9 +553,7 @@ def test_10_000_changes_and_20_kills_end_as_a_full_rescan(
     is_as_a_rescan(daemon, docs, "default", "fresh")
 
 
-def test_a_killed_daemon_has_each_file_old_or_new(
-    make_daemon: Callable[..., Daemon], tmp_path: Path
-) -> None:
+def test_a_killed_daemon_has_each_file_old_or_new(make_daemon, tmp_path):
     daemon = make_daemon().start()
     docs = tmp_path / "docs"
     docs.mkdir()
@@ -583,9 +569,7 @@ def test_a_killed_daemon_has_each_file_old_or_new(
 
 @pytest.mark.soak
 @pytest.mark.timeout(3_600)
-def test_100_000_files_are_indexed_while_others_are_answered(
-    make_daemon: Callable[..., Daemon], tmp_path: Path
-) -> None:
+def test_100_000_files_are_indexed_while_others_are_answered(make_daemon, tmp_path):
     daemon = make_daemon().start()
     docs = tmp_path / "docs"
     for number in range(100_000):
@@ -611,7 +595,7 @@ def test_100_000_files_are_indexed_while_others_are_answered(
 
 
 # The last: for some seconds after a name that is no UTF-8, changes are not told to the daemon.
-def test_nothing_hangs_and_nothing_is_followed_out(desk: Desk, tmp_path: Path) -> None:
+def test_nothing_hangs_and_nothing_is_followed_out(desk, tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret.md").write_text("the password is xyzzy\n")

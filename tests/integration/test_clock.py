@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import key_values, memories, rows
-from thermocline.daemon.store.agent_paths import AgentPaths
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.sync import TOO_HIGH, HybridClock
 
@@ -45,9 +43,7 @@ class Wall:
         max_size=60,
     )
 )
-def test_versions_strictly_increase_whatever_the_wall_and_other_devices_say(
-    steps: list[float | tuple[str, int]],
-) -> None:
+def test_versions_strictly_increase_whatever_the_wall_and_other_devices_say(steps):
     wall = [NOW]
     clock = HybridClock(lambda: wall[0])
     last = 0
@@ -64,19 +60,19 @@ def test_versions_strictly_increase_whatever_the_wall_and_other_devices_say(
         last = ticked
 
 
-def test_a_restarted_clock_goes_on_above_its_last_version() -> None:
+def test_a_restarted_clock_goes_on_above_its_last_version():
     clock = HybridClock(lambda: NOW)
     last = [clock.tick() for _ in range(5)][-1]
     assert HybridClock(lambda: NOW - YEAR, last).tick() == last + 1
 
 
-def test_a_clock_that_runs_gives_versions_that_show_its_milliseconds() -> None:
+def test_a_clock_that_runs_gives_versions_that_show_its_milliseconds():
     assert HybridClock(lambda: 1.5).tick() == 1500 << 16
 
 
 async def test_every_update_survives_every_jump_and_the_last_one_wins(
-    open_store: OpenStore, make_place: Callable[..., AgentPaths], make_memory: Callable[..., Memory]
-) -> None:
+    open_store, make_place, make_memory
+):
     wall = Wall()
     place = make_place()
     versions: list[int] = []
@@ -98,7 +94,7 @@ async def test_every_update_survives_every_jump_and_the_last_one_wins(
 
 
 @pytest.mark.parametrize("jump", [-100 * YEAR, 100 * YEAR])
-async def test_a_jump_makes_nothing_run_busily(open_store: OpenStore, jump: float) -> None:
+async def test_a_jump_makes_nothing_run_busily(open_store, jump):
     wall = Wall()
     store = await open_store(now=wall)
     await store.flush_state_files()
@@ -113,8 +109,8 @@ async def test_a_jump_makes_nothing_run_busily(open_store: OpenStore, jump: floa
 
 
 async def test_a_memory_with_an_expiry_goes_when_its_time_comes_and_not_before(
-    open_store: OpenStore, make_memory: Callable[..., Memory]
-) -> None:
+    open_store, make_memory
+):
     wall = Wall()
     store = await open_store(now=wall)
     await store.write(lambda tx: memories.insert(tx, make_memory(1, expires_at=NOW + 10.0)))

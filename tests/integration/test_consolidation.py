@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from msgspec import UNSET, structs
+from msgspec import structs
 from scripted_model import ScriptedModel
 
 from thermocline.daemon.config.settings import Cold, Ingest, Merging, Rules
@@ -28,8 +28,8 @@ from thermocline.daemon.maintenance.daily_notes import Folder, Work
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.memory.tree_rebuild import TreeChange
-from thermocline.daemon.schemas.upkeep import Consolidated, ConsolidationMode, Scores, Step
-from thermocline.daemon.store import hot_rows, memories, meta, metrics, rows, tree_rows
+from thermocline.daemon.schemas.upkeep import Consolidated, ConsolidationMode, Scores
+from thermocline.daemon.store import memories, meta, metrics, rows, tree_rows
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.documents import metrics_document
 from thermocline.daemon.store.engine import CHECKED
@@ -106,27 +106,7 @@ def memory(key: str, text: str | None = None, days: float = 1.0, **fields: Any) 
 # The modes
 
 
-EVOCLAW = {"mode", "agent_id", "timestamp", "evicted_warm", "archived_cold", "hot_size_bytes"}
-DAILY = EVOCLAW | {"ingested_facts", "ingest_skipped", "pruned_nodes"}
-
-
-@pytest.mark.parametrize(
-    ("mode", "fields"),
-    [("quick", EVOCLAW), ("daily", DAILY), ("monthly", DAILY | {"tree_rebuilt"})],
-)
-async def test_every_mode_answers_with_evoclaws_fields(
-    upkept: Upkept, mode: ConsolidationMode, fields: set[str]
-) -> None:
-    outcome = await upkept.run(mode)
-    given = {name for name, value in structs.asdict(outcome).items() if value is not UNSET}
-    assert given >= fields
-    others = DAILY | {"tree_rebuilt"}
-    assert given & others == fields & others
-    assert outcome.timestamp == "2026-11-21T11:00:00+00:00"
-    assert outcome.agent_id == "default"
-
-
-async def test_quick_archives_what_has_faded_and_promotes_what_is_hot(upkept: Upkept) -> None:
+async def test_quick_archives_what_has_faded_and_promotes_what_is_hot(upkept):
     await upkept.store.write(lambda tx: setattr(tx, "settle_warm", False))
     await upkept.add(
         memory("faded", days=40, importance=0.5),
@@ -144,9 +124,7 @@ async def test_quick_archives_what_has_faded_and_promotes_what_is_hot(upkept: Up
     assert (await upkept.run("quick")).evicted_warm == 0
 
 
-async def test_daily_takes_the_notes_in_before_all_else_and_loses_none_of_them(
-    upkept: Upkept,
-) -> None:
+async def test_daily_takes_the_notes_in_before_all_else_and_loses_none_of_them(upkept):
     upkept.note()
     outcome = await upkept.run("daily")
     assert (outcome.ingested_facts, outcome.ingest_skipped) == (3, 0)
@@ -158,7 +136,7 @@ async def test_daily_takes_the_notes_in_before_all_else_and_loses_none_of_them(
     assert await upkept.all() == found
 
 
-async def test_daily_prunes_merges_and_marks_what_is_contradicted(upkept: Upkept) -> None:
+async def test_daily_prunes_merges_and_marks_what_is_contradicted(upkept):
     await upkept.store.write(lambda tx: _empty_category(tx, "old", NOW - 61 * DAY))
     await upkept.add(
         memory("a", "The gate code is 4711", days=3),
@@ -182,9 +160,7 @@ def _empty_category(tx: Transaction, path: str, used: float) -> None:
     tx.db.execute("UPDATE tree SET last_access = ? WHERE path = ?", (used, path))
 
 
-async def test_monthly_splits_what_is_overfull_and_the_split_can_be_undone(
-    upkept: Upkept,
-) -> None:
+async def test_monthly_splits_what_is_overfull_and_the_split_can_be_undone(upkept):
     await upkept.add(
         *(memory(f"s{n}", f"sailing lesson {n} was fine", category="projects") for n in range(25)),
         *(memory(f"h{n}", f"harvest of field {n} is late", category="projects") for n in range(25)),
@@ -211,7 +187,7 @@ async def test_monthly_splits_what_is_overfull_and_the_split_can_be_undone(
         await rebuilding.undo(upkept.store)
 
 
-async def test_an_undo_leaves_alone_what_has_happened_since(upkept: Upkept) -> None:
+async def test_an_undo_leaves_alone_what_has_happened_since(upkept):
     await upkept.add(memory("a", category="x/old"), memory("b", category="x/old"))
     merge = TreeChange(type="merge", path="x/old", new_path="x")
     await rebuilding.rebuild(upkept.store, [merge], "llm")
@@ -230,9 +206,7 @@ async def test_an_undo_leaves_alone_what_has_happened_since(upkept: Upkept) -> N
     assert undone.memories == 1
 
 
-async def test_a_rebuild_as_a_whole_travels_and_archived_memories_go_along(
-    upkept: Upkept,
-) -> None:
+async def test_a_rebuild_as_a_whole_travels_and_archived_memories_go_along(upkept):
     await upkept.add(memory("warm", category="a"), memory("cold", category="a"))
     await upkept.store.write(lambda tx: memories.archive(tx, ["cold"]))
     await upkept.store.write(lambda tx: tx.db.execute("DELETE FROM outbox") and None)
@@ -251,21 +225,21 @@ async def test_a_rebuild_as_a_whole_travels_and_archived_memories_go_along(
     assert filed == ("b/c",)
 
 
-async def test_monthly_forgets_what_is_frozen_for_too_long(upkept: Upkept) -> None:
+async def test_monthly_forgets_what_is_frozen_for_too_long(upkept):
     await upkept.add(memory("old", days=11 * 366, importance=0.1))
     assert (await upkept.run("monthly", dry_run=True)).forgotten == 1
     assert (await upkept.run("monthly")).forgotten == 1
     assert await upkept.all() == {}
 
 
-async def test_without_retention_years_the_archive_is_kept_for_ever(open_store: OpenStore) -> None:
+async def test_without_retention_years_the_archive_is_kept_for_ever(open_store):
     rules = Rules(cold=Cold(retention_years=0))
     upkept = Upkept(await open_store(now=lambda: NOW, rules=rules))
     await upkept.add(memory("old", days=11 * 366, importance=0.1))
     assert (await upkept.run("monthly")).forgotten == 0
 
 
-async def test_merging_can_be_turned_off(open_store: OpenStore) -> None:
+async def test_merging_can_be_turned_off(open_store):
     rules = Rules(merging=Merging(enabled=False))
     upkept = Upkept(await open_store(now=lambda: NOW, rules=rules))
     await upkept.add(
@@ -279,7 +253,7 @@ async def test_merging_can_be_turned_off(open_store: OpenStore) -> None:
     assert [one.merged_into for one in (await upkept.all()).values()] == [None, None]
 
 
-async def test_what_has_expired_is_forgotten_however_much_it_is(open_store: OpenStore) -> None:
+async def test_what_has_expired_is_forgotten_however_much_it_is(open_store):
     now = [NOW]
     upkept = Upkept(await open_store(now=lambda: now[0]))
     await upkept.add(*(memory(f"m{n}", expires_at=NOW + 10) for n in range(1200)))
@@ -290,9 +264,7 @@ async def test_what_has_expired_is_forgotten_however_much_it_is(open_store: Open
     assert set(await upkept.all()) == {"stays"}
 
 
-async def test_every_answer_counts_what_was_merged_what_faded_and_what_is_fading(
-    upkept: Upkept,
-) -> None:
+async def test_every_answer_counts_what_was_merged_what_faded_and_what_is_fading(upkept):
     await upkept.add(
         memory("faded", days=40, importance=0.5),
         memory("fading", "unused for nine days", days=9),
@@ -315,7 +287,7 @@ async def test_every_answer_counts_what_was_merged_what_faded_and_what_is_fading
 # Dry runs
 
 
-async def test_a_dry_run_changes_nothing_and_says_what_would_be_done(upkept: Upkept) -> None:
+async def test_a_dry_run_changes_nothing_and_says_what_would_be_done(upkept):
     upkept.note()
     await upkept.add(memory("faded", days=40), memory("gone", expires_at=NOW + 1))
     await upkept.store.flush_state_files()
@@ -339,15 +311,7 @@ async def test_a_dry_run_changes_nothing_and_says_what_would_be_done(upkept: Upk
 # What it notes
 
 
-async def test_runs_are_counted_and_the_last_one_has_its_real_time(upkept: Upkept) -> None:
-    for _ in range(3):
-        await upkept.run("quick")
-    await upkept.run("quick", dry_run=True)
-    found = await upkept.store.read(lambda db: metrics_document(db, NOW))
-    assert (found["consolidation_count"], found["last_consolidation"]) == (3, NOW)
-
-
-async def test_a_sum_of_times_that_evoclaw_has_left_is_passed_over(upkept: Upkept) -> None:
+async def test_a_sum_of_times_that_evoclaw_has_left_is_passed_over(upkept):
     def spoil(tx: Transaction) -> None:
         rows.write(tx, metrics.KIND, "other", {"last_consolidation": 5 * NOW})
 
@@ -357,7 +321,7 @@ async def test_a_sum_of_times_that_evoclaw_has_left_is_passed_over(upkept: Upkep
     assert found["last_consolidation"] == NOW
 
 
-async def test_a_day_is_one_row_of_the_history(upkept: Upkept) -> None:
+async def test_a_day_is_one_row_of_the_history(upkept):
     await upkept.add(memory("a"))
     await upkept.run("quick")
     await upkept.add(memory("b"))
@@ -366,27 +330,11 @@ async def test_a_day_is_one_row_of_the_history(upkept: Upkept) -> None:
     assert (str(day.day), day.warm_count, day.stored, day.consolidations) == ("2026-11-21", 2, 2, 2)
 
 
-async def test_listeners_hear_how_far_it_is(upkept: Upkept) -> None:
-    upkept.note()
-    await upkept.run("daily")
-    assert [event.type for event in upkept.told] == [
-        "upkeep.started",
-        *(["upkeep.progress"] * 5),
-        "upkeep.finished",
-    ]
-    steps = [event.data.get("step") for event in upkept.told[1:-1]]
-    assert steps == ["ingest", "evict", "prune", "merge", "hot"]
-    assert upkept.told[1].data["ingested_facts"] == 3
-    assert upkept.told[-1].data["mode"] == "daily"
-
-
 # Interrupted
 
 
 @pytest.mark.parametrize("last", [step for step in STEPS if step != "ingest"])
-async def test_a_run_that_was_interrupted_begins_again_and_does_nothing_twice(
-    upkept: Upkept, last: Step
-) -> None:
+async def test_a_run_that_was_interrupted_begins_again_and_does_nothing_twice(upkept, last):
     upkept.note()
     await upkept.add(
         memory("faded", days=40), memory("c", "Ana likes tea"), memory("d", "ana likes tea")
@@ -408,7 +356,7 @@ async def test_a_run_that_was_interrupted_begins_again_and_does_nothing_twice(
     assert await upkept.all() == after
 
 
-async def test_a_step_that_fails_keeps_no_other_from_being_done(upkept: Upkept) -> None:
+async def test_a_step_that_fails_keeps_no_other_from_being_done(upkept):
     async def fails(_work: Work) -> Any:
         raise ValueError("cannot encode: the owner's secret")
 
@@ -423,7 +371,7 @@ async def test_a_step_that_fails_keeps_no_other_from_being_done(upkept: Upkept) 
     assert (outcome.ingested_facts, outcome.evicted_warm) == (3, 0)
 
 
-async def test_damaged_notes_are_as_if_there_were_none(upkept: Upkept) -> None:
+async def test_damaged_notes_are_as_if_there_were_none(upkept):
     def spoil(tx: Transaction) -> None:
         days = ("day/2026-11-19", "day/2026-11-20")
         for key in (
@@ -453,15 +401,15 @@ async def test_damaged_notes_are_as_if_there_were_none(upkept: Upkept) -> None:
 # With a model
 
 
-async def test_a_model_says_how_the_tree_is_rebuilt_and_nonsense_is_refused(
-    upkept: Upkept,
-) -> None:
+async def test_a_model_says_how_the_tree_is_rebuilt_and_nonsense_is_refused(upkept):
     key = "Ada keeps the spare key of the boat in the"
     await upkept.add(
         memory("a", category="x"),
         memory("b", category="y"),
         memory("c", f"{key} shed", category="y"),
         memory("d", f"{key} old shed", category="y"),
+        memory("e", "The museum of clocks opens at ten on Sunday", category="y", source="web"),
+        memory("f", "The museum of old clocks opens at ten on Sunday", category="y", source="web"),
     )
     operations = [
         {"type": "merge", "path": "x", "new_path": "y", "reason": "the same"},
@@ -475,13 +423,13 @@ async def test_a_model_says_how_the_tree_is_rebuilt_and_nonsense_is_refused(
     assert outcome.tree_rebuilt == "llm"
     assert outcome.tree_changes == ("merge x -> y: the same",)
     assert outcome.merged == 2
+    # What came from outside would become the agent's own word.
+    assert (await upkept.all())["f"].merged_into is None
     assert model.endpoints == ["http://localhost:1/v1"] * 2
     assert {one.category for one in (await upkept.all()).values()} == {"y"}
 
 
-async def test_without_its_answer_the_rules_do_it_and_the_outcome_says_why(
-    upkept: Upkept,
-) -> None:
+async def test_without_its_answer_the_rules_do_it_and_the_outcome_says_why(upkept):
     upkept.note()
     await upkept.add(*(memory(f"s{n}", f"sailing lesson {n}", category="p") for n in range(30)))
     await upkept.add(*(memory(f"h{n}", f"harvest {n} here", category="p") for n in range(30)))
@@ -489,12 +437,3 @@ async def test_without_its_answer_the_rules_do_it_and_the_outcome_says_why(
     outcome = await upkept.run("monthly", model=ModelOrRules(away, read_prompts()))
     assert (outcome.tree_rebuilt, outcome.ingested_facts) == ("rule", 3)
     assert outcome.model_error == "no model is configured for rebuild"
-
-
-async def test_the_hot_state_stays_within_its_limit_whatever_is_run(upkept: Upkept) -> None:
-    await upkept.add(*(memory(f"m{n}", "word " * 40 + str(n), importance=1.0) for n in range(40)))
-    outcome = await upkept.run("full")
-    assert 0 < int(outcome.promoted or 0) < 40
-    assert int(outcome.hot_size_bytes or 0) <= Rules().hot.max_bytes
-    document = await upkept.store.read(lambda db: hot_rows.document(db, NOW, Rules()))
-    assert len(document["hot_memories"]) == outcome.promoted

@@ -61,7 +61,7 @@ def crowd(call: Any, thousand: str, copy_agent: Any) -> Any:
     return call
 
 
-def test_all_memories_of_a_first_week_are_in_it(call: Any) -> None:
+def test_all_memories_of_a_first_week_are_in_it(call):
     texts = [f"On day {number} we bought a {noun}" for number, noun in enumerate((*NOUNS, *NOUNS))]
     for number, text in enumerate(texts):
         call.store(text, created_at=time.time() - number % 7 * DAY, importance=0.1)
@@ -72,7 +72,7 @@ def test_all_memories_of_a_first_week_are_in_it(call: Any) -> None:
     assert estimated_tokens(text_of(call, "what about the kettle?", max_tokens=400)) <= 400
 
 
-def test_what_stands_and_what_is_pinned_come_first_whatever_is_asked(crowd: Any) -> None:
+def test_what_stands_and_what_is_pinned_come_first_whatever_is_asked(crowd):
     long_ago = time.time() - 700 * DAY
     crowd.store("Our son can't have nuts", importance=0.3, created_at=long_ago)
     crowd.store("The lease ends in May", importance=0.1, pinned=True, created_at=long_ago)
@@ -85,7 +85,7 @@ def test_what_stands_and_what_is_pinned_come_first_whatever_is_asked(crowd: Any)
         assert estimated_tokens(shown) <= tokens
 
 
-def test_the_rest_of_the_budget_is_used_by_score(crowd: Any) -> None:
+def test_the_rest_of_the_budget_is_used_by_score(crowd):
     crowd.store("Never push on Fridays")
     shown = [item for item in items(crowd, "zebra crossing") if item.get("id")]
     assert len(shown) > 30
@@ -94,7 +94,7 @@ def test_the_rest_of_the_budget_is_used_by_score(crowd: Any) -> None:
     assert max(item["age_seconds"] for item in shown) < 10 * DAY
 
 
-def test_more_standing_memories_than_fit_leave_room_for_the_answer(crowd: Any) -> None:
+def test_more_standing_memories_than_fit_leave_room_for_the_answer(crowd):
     rules = [
         {"text": f"Never open hatch {number} by hand", "importance": 0.9} for number in range(200)
     ]
@@ -106,9 +106,7 @@ def test_more_standing_memories_than_fit_leave_room_for_the_answer(crowd: Any) -
     assert "quokka sleeps in the greenhouse" in shown["text"]
 
 
-def test_what_was_not_asked_for_has_three_uncertain_items_at_most_and_marks_them(
-    crowd: Any,
-) -> None:
+def test_what_was_not_asked_for_has_three_uncertain_items_at_most_and_marks_them(crowd):
     crowd.store("The quokka sleeps in the greenhouse")
     query = "who counted the jacket when my aunt visited the museum of modern cars in Turin?"
     found = items(crowd, query, found=True)
@@ -124,7 +122,7 @@ def test_what_was_not_asked_for_has_three_uncertain_items_at_most_and_marks_them
     assert "uncertain" not in line
 
 
-def test_each_item_has_its_date_and_what_it_replaced(call: Any) -> None:
+def test_each_item_has_its_date_and_what_it_replaced(call):
     told = time.time() - 40 * DAY
     call.store("Ana lives in Bonn", created_at=told)
     new = call.ok("POST", "/api/tools/remember", {"text": "Ana lives in Kiel"})
@@ -142,7 +140,7 @@ def test_each_item_has_its_date_and_what_it_replaced(call: Any) -> None:
     assert item["replaces"] == "Ana lives in Bonn"
 
 
-def test_a_question_that_finds_the_older_statement_shows_the_newer(crowd: Any) -> None:
+def test_a_question_that_finds_the_older_statement_shows_the_newer(crowd):
     crowd.store("Ana lives in Bonn")
     assert crowd.ok("POST", "/api/tools/remember", {"text": "Ana lives in Kiel"})["contradicts"]
     shown = text_of(crowd, "who is it that is in Bonn?", found=True)
@@ -150,7 +148,7 @@ def test_a_question_that_finds_the_older_statement_shows_the_newer(crowd: Any) -
     assert shown.count("Bonn") == 1
 
 
-def test_a_long_replaced_text_is_cut(call: Any) -> None:
+def test_a_long_replaced_text_is_cut(call):
     port = "The port of the database that the harbourmaster's office uses is"
     call.store(f"{port} 5433")
     assert call.ok("POST", "/api/tools/remember", {"text": f"{port} 5434"})["contradicts"]
@@ -159,7 +157,7 @@ def test_a_long_replaced_text_is_cut(call: Any) -> None:
 
 
 @pytest.mark.parametrize("format_", SYSTEMS)
-def test_the_formats_of_other_systems_keep_the_budget(call: Any, format_: str) -> None:
+def test_the_formats_of_other_systems_keep_the_budget(call, format_):
     long = "The heron nests beside the long canal. " * 40
     for number in range(12):
         call.store(f"heron {number}: {long}", importance=0.9, subject="heron")
@@ -175,7 +173,7 @@ def test_the_formats_of_other_systems_keep_the_budget(call: Any, format_: str) -
         assert "heron" in made["text"].lower()
 
 
-def test_tinyclaws_block_has_the_three_skills_that_fit_best(call: Any) -> None:
+def test_tinyclaws_block_has_the_three_skills_that_fit_best(call):
     for name in ("one", "two", "three", "four"):
         skill = {"id": name, "description": "deploy things", "text": f"do {name}"}
         call.ok("POST", "/api/skills", skill)
@@ -186,7 +184,7 @@ def test_tinyclaws_block_has_the_three_skills_that_fit_best(call: Any) -> None:
     assert shown.index("### best") < shown.index("### one")
 
 
-def test_a_change_is_in_the_next_block(call: Any) -> None:
+def test_a_change_is_in_the_next_block(call):
     stored = call.store("The kettle is blue")
     call.store("The anchor is heavy")
     for _ in range(2):
@@ -203,13 +201,13 @@ def test_a_change_is_in_the_next_block(call: Any) -> None:
     assert "Nova" in text_of(call)
 
 
-def test_an_expired_memory_is_gone_at_once(call: Any, eventually: Any) -> None:
+def test_an_expired_memory_is_gone_at_once(call, eventually):
     call.store("Never open the hatch before the crane is gone", expires=time.time() + 0.5)
     assert "hatch" in text_of(call)
     eventually(lambda: "hatch" not in text_of(call), "the memory is not shown", 5)
 
 
-def test_a_session_sees_only_its_category_in_every_section(call: Any) -> None:
+def test_a_session_sees_only_its_category_in_every_section(call):
     call.store("Never push on Fridays", category="work")
     call.store("Our son can't have nuts", category="home")
     session = call.ok("POST", "/api/sessions", {"category": "work"})

@@ -64,7 +64,7 @@ def description(session: Any) -> Any:
     return session.get("http://daemon/api/openapi.json").json()
 
 
-def test_the_description_is_valid_openapi(description: Any) -> None:
+def test_the_description_is_valid_openapi(description):
     from openapi_spec_validator import validate  # noqa: PLC0415
 
     validate(description)
@@ -83,9 +83,7 @@ def _remembered(session: Any) -> None:
 
 
 @pytest.mark.parametrize("fits", [True, False], ids=["calls that fit", "calls that do not fit"])
-def test_every_call_is_answered_as_the_description_says(
-    session: Any, description: Any, *, fits: bool
-) -> None:
+def test_every_call_is_answered_as_the_description_says(session, description, *, fits):
     import schemathesis  # noqa: PLC0415
     from schemathesis import GenerationMode  # noqa: PLC0415
 

@@ -66,7 +66,7 @@ class Patient:
         return [line for line in examine(self.exam(**changes)) if line.check == check]
 
 
-def one(lines: list[CheckResult], level: str, message: str, fix: str) -> None:
+def expect(lines: list[CheckResult], level: str, message: str, fix: str) -> None:
     """There is one finding, with these words."""
     (line,) = lines
     assert line.level == level
@@ -105,9 +105,7 @@ def contents(folder: Path) -> dict[str, tuple[bytes, float]]:
     }
 
 
-def test_a_device_at_rest_has_no_fault_but_the_missing_daemon_and_nothing_is_changed(
-    full: Patient,
-) -> None:
+def test_a_device_at_rest_has_no_fault_but_the_missing_daemon_and_nothing_is_changed(full):
     before = contents(full.state)
     lines = [*examine(full.exam())]
     assert {line.check for line in lines} == {*CHECKS} - {"daemon"}
@@ -117,9 +115,7 @@ def test_a_device_at_rest_has_no_fault_but_the_missing_daemon_and_nothing_is_cha
     assert contents(full.state) == before
 
 
-def test_beside_a_running_daemon_everything_is_looked_at_and_goes_on(
-    full: Patient, make_daemon: Callable[..., Daemon]
-) -> None:
+def test_beside_a_running_daemon_everything_is_looked_at_and_goes_on(full, make_daemon):
     daemon = make_daemon()
     assert daemon.state == full.state
     daemon.start()
@@ -136,12 +132,12 @@ def test_beside_a_running_daemon_everything_is_looked_at_and_goes_on(
         client.store("still possible")
 
 
-def test_errors_of_the_configuration_are_named_with_file_and_key(patient: Patient) -> None:
+def test_errors_of_the_configuration_are_named_with_file_and_key(patient):
     patient.configure(warm={"max_kb": "many"})
-    one(patient.says("configuration"), "failure", "warm.max_kb", "config --check")
+    expect(patient.says("configuration"), "failure", "warm.max_kb", "config --check")
 
 
-def test_a_full_disk(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk(patient, monkeypatch):
     real = os.statvfs(patient.state)
 
     def full(**changes: int) -> Callable[[object], object]:
@@ -152,43 +148,41 @@ def test_a_full_disk(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
     size = real.f_frsize
     for free, level in ((100_000_000, "warning"), (1_000_000, "failure")):
         monkeypatch.setattr(os, "statvfs", full(f_bavail=free // size, f_favail=99_999))
-        one(patient.says("disk"), level, "GB are free", "make room")
+        expect(patient.says("disk"), level, "GB are free", "make room")
     monkeypatch.setattr(os, "statvfs", full(f_bavail=10**9, f_files=5_000, f_favail=10))
-    one(patient.says("disk"), "failure", "only 10 more files", "make room")
+    expect(patient.says("disk"), "failure", "only 10 more files", "make room")
 
 
 @pytest.mark.parametrize(
     ("kind", "level", "message"),
     [("tmpfs", "warning", "lost at shutdown"), ("nfs4", "failure", "cannot lock safely")],
 )
-def test_a_file_system_that_is_of_no_use(
-    patient: Patient, kind: str, level: str, message: str
-) -> None:
+def test_a_file_system_that_is_of_no_use(patient, kind, level, message):
     mounts = f"/dev/sda / ext4 rw 0 0\nx {patient.state.resolve()} {kind} rw 0 0\n"
     patient.write("proc/mounts", mounts)
-    one(patient.says("disk"), level, message, "--state-dir")
+    expect(patient.says("disk"), level, message, "--state-dir")
 
 
-def test_a_clock_that_is_wrong_or_was_set_back(full: Patient) -> None:
-    one(full.says("clock", now=86_400.0), "failure", "the year 1970", "set-ntp")
+def test_a_clock_that_is_wrong_or_was_set_back(full):
+    expect(full.says("clock", now=86_400.0), "failure", "the year 1970", "set-ntp")
     behind = full.says("clock", now=time.time() - 7_200)
-    one(behind, "warning", "2 h behind the newest change", "set-ntp")
+    expect(behind, "warning", "2 h behind the newest change", "set-ntp")
     assert full.says("clock")[0].level == "ok"
 
 
-def test_memories_that_others_can_enter_or_the_daemon_cannot_write(full: Patient) -> None:
+def test_memories_that_others_can_enter_or_the_daemon_cannot_write(full):
     full.state.chmod(0o755)
-    one(full.says("permissions"), "warning", "mode 755", "chmod 700")
+    expect(full.says("permissions"), "warning", "mode 755", "chmod 700")
     full.state.chmod(0o700)
     if os.getuid() != 0:
         pytest.skip("only root can give a file away")
     os.chown(full.state / "agents" / "ana" / "memory.db", 12_345, -1)
-    one(full.says("permissions"), "failure", "ana/memory.db", "chown -R root:")
+    expect(full.says("permissions"), "failure", "ana/memory.db", "chown -R root:")
 
 
-def test_a_unit_whose_command_is_gone(patient: Patient) -> None:
+def test_a_unit_whose_command_is_gone(patient):
     patient.write(UNIT, "[Service]\nExecStart=/opt/gone/bin/thermocline daemon\n")
-    one(patient.says("systemd"), "failure", "/opt/gone/bin/thermocline", "thermocline install")
+    expect(patient.says("systemd"), "failure", "/opt/gone/bin/thermocline", "thermocline install")
 
 
 @pytest.mark.parametrize(
@@ -211,10 +205,10 @@ def test_a_service_that_fails(
     systemctl.write_text(f"#!/bin/sh\necho '{told}'\n")
     systemctl.chmod(0o755)
     monkeypatch.setenv("PATH", f"{systemctl.parent}:{os.environ['PATH']}")
-    one(patient.says("systemd"), level, message, fix)
+    expect(patient.says("systemd"), level, message, fix)
 
 
-def test_a_state_folder_that_a_process_holds_without_answering(patient: Patient) -> None:
+def test_a_state_folder_that_a_process_holds_without_answering(patient):
     patient.write("proc/locks", Path("/proc/locks").read_text())
     with (patient.state / "lock").open("a+") as held:
         held.write('{"pid": 1, "socket": "/elsewhere.sock", "since": 1}')
@@ -222,7 +216,7 @@ def test_a_state_folder_that_a_process_holds_without_answering(patient: Patient)
         fcntl.flock(held, fcntl.LOCK_EX)
         patient.write("proc/locks", Path("/proc/locks").read_text())
         found = patient.says("lock")
-    one(found, "failure", f"process {os.getpid()} ", f"kill {os.getpid()}")
+    expect(found, "failure", f"process {os.getpid()} ", f"kill {os.getpid()}")
     assert "/elsewhere.sock" in found[0].message
     patient.write("proc/locks", Path("/proc/locks").read_text())
     assert patient.says("lock")[0].message == "free"
@@ -235,35 +229,31 @@ def at_the_socket(patient: Patient) -> Iterator[socket.socket]:
         yield bound
 
 
-def test_a_socket_that_a_killed_daemon_left(patient: Patient, at_the_socket: socket.socket) -> None:
+def test_a_socket_that_a_killed_daemon_left(patient, at_the_socket):
     at_the_socket.close()
-    one(patient.says("socket"), "failure", "a killed daemon left it behind", "start it")
+    expect(patient.says("socket"), "failure", "a killed daemon left it behind", "start it")
 
 
-def test_a_process_that_listens_and_does_not_answer(
-    patient: Patient, at_the_socket: socket.socket
-) -> None:
+def test_a_process_that_listens_and_does_not_answer(patient, at_the_socket):
     at_the_socket.listen()
     with Client(str(patient.socket), timeout=0.1) as client:
         found = begin(patient.env, client, str(patient.state), patient.root)
     lines = [line for line in examine(found) if line.check == "socket"]
-    one(lines, "failure", "does not answer", "systemctl status")
+    expect(lines, "failure", "does not answer", "systemctl status")
 
 
-def test_no_daemon_and_a_file_in_its_sockets_place(patient: Patient) -> None:
-    one(patient.says("socket"), "failure", "does not exist", "`thermocline daemon`")
+def test_no_daemon_and_a_file_in_its_sockets_place(patient):
+    expect(patient.says("socket"), "failure", "does not exist", "`thermocline daemon`")
     unit = patient.write(UNIT, "[Service]\n")
-    one(patient.says("socket"), "failure", "does not exist", "sudo systemctl start thermocline")
+    expect(patient.says("socket"), "failure", "does not exist", "sudo systemctl start thermocline")
     unit.unlink()
     patient.socket.write_text("")
-    one(patient.says("socket"), "failure", "is not a socket", "move it away")
+    expect(patient.says("socket"), "failure", "is not a socket", "move it away")
     patient.socket = patient.socket.with_name("s" * 120)
-    one(patient.says("socket"), "failure", "longer than", "--socket")
+    expect(patient.says("socket"), "failure", "longer than", "--socket")
 
 
-def test_what_the_daemon_itself_reports(
-    patient: Patient, make_daemon: Callable[..., Daemon]
-) -> None:
+def test_what_the_daemon_itself_reports(patient, make_daemon):
     make_daemon().start()
     exam = patient.exam()
     assert exam.status is not None
@@ -280,7 +270,7 @@ def test_what_the_daemon_itself_reports(
 
 
 @pytest.mark.parametrize("how", ["pages", "head", "later"])
-def test_a_database_that_is_damaged_or_of_a_later_release(full: Patient, how: str) -> None:
+def test_a_database_that_is_damaged_or_of_a_later_release(full, how):
     path = full.state / "agents" / "ana" / "memory.db"
     if how == "later":
         with closing(sqlite3.connect(path)) as db:
@@ -291,96 +281,90 @@ def test_a_database_that_is_damaged_or_of_a_later_release(full: Patient, how: st
         content[start : start + 4096] = b"\xa5" * 4096
         path.write_bytes(content)
     if how == "later":
-        one(full.says("integrity"), "failure", "a later release wrote", "install that release")
+        expect(full.says("integrity"), "failure", "a later release wrote", "install that release")
     else:
-        one(full.says("integrity"), "failure", "'ana' is damaged", "restore --agent-id ana")
+        expect(full.says("integrity"), "failure", "'ana' is damaged", "restore --agent-id ana")
 
 
-def test_files_that_were_set_aside(full: Patient) -> None:
+def test_files_that_were_set_aside(full):
     folder = full.state / "agents" / "default"
     (folder / "memory.db.corrupt-20260211T081500").write_bytes(b"x" * 2_000_000)
     (full.state / "agents" / "ana.before-restore-20260211T081500").mkdir()
     found = full.says("set aside")
-    one(found, "warning", "2 set aside (2.0 MB)", "delete")
+    expect(found, "warning", "2 set aside (2.0 MB)", "delete")
     assert "memory.db.corrupt-" in found[0].message
 
 
-def test_more_folders_than_the_kernel_lets_watch(patient: Patient, tmp_path: Path) -> None:
+def test_more_folders_than_the_kernel_lets_watch(patient, tmp_path):
     many = tmp_path / "many"
     for number in range(20):
         (many / str(number)).mkdir(parents=True)
     patient.configure(agents={"default": {"paths": [str(many)]}})
     assert patient.says("inotify")[0].message == "21 folders to watch, 100,000 allowed"
     patient.write("proc/sys/fs/inotify/max_user_watches", "10")
-    one(patient.says("inotify"), "warning", "the kernel allows 10", "max_user_watches=65536")
+    expect(patient.says("inotify"), "warning", "the kernel allows 10", "max_user_watches=65536")
     patient.write("proc/sys/fs/inotify/max_user_watches", "100000")
     patient.write("proc/sys/fs/inotify/max_user_instances", "1")
-    one(patient.says("inotify"), "warning", "only 1 watchers", "max_user_instances")
+    expect(patient.says("inotify"), "warning", "only 1 watchers", "max_user_instances")
 
 
-def test_watched_files_that_are_gone_or_hidden_by_the_sandbox(
-    patient: Patient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_watched_files_that_are_gone_or_hidden_by_the_sandbox(patient, tmp_path, monkeypatch):
     patient.configure(agents={"default": {"paths": [str(tmp_path / "gone")]}})
-    one(patient.says("watched files"), "warning", "is not there", "index remove")
+    expect(patient.says("watched files"), "warning", "is not there", "index remove")
     patient.write(UNIT, "[Service]\nExecStart=/bin/true daemon\n")
     monkeypatch.setattr(Path, "exists", lambda _: True)
     patient.configure(agents={"default": {"paths": ["/home/ada/notes"]}})
-    one(patient.says("watched files"), "warning", "hides /home/ada/notes", "watch-home.conf")
+    expect(patient.says("watched files"), "warning", "hides /home/ada/notes", "watch-home.conf")
     patient.write(f"{UNIT}.d/home.conf", "[Service]\nBindReadOnlyPaths=/home/ada/notes\n")
     assert patient.says("watched files")[0].level == "ok"
 
 
-def test_a_token_that_is_missing_open_or_unreadable(patient: Patient, tmp_path: Path) -> None:
+def test_a_token_that_is_missing_open_or_unreadable(patient, tmp_path):
     token = tmp_path / "token"
     sync = {"url": "http://127.0.0.1:1", "token_file": str(token)}
     patient.configure(sync=sync)
-    one(patient.says("token"), "failure", "cannot read the token", "name another file")
+    expect(patient.says("token"), "failure", "cannot read the token", "name another file")
     token.write_text("two words")
-    one(patient.says("token"), "failure", "expected a token", "put the token alone")
+    expect(patient.says("token"), "failure", "expected a token", "put the token alone")
     token.write_text("a-token")
     token.chmod(0o600)
     assert patient.says("token")[0].level == "ok"
     assert "a-token" not in str([*examine(patient.exam())])
     patient.configure(sync={"url": "http://127.0.0.1:1"})
-    one(patient.says("token"), "warning", "no token for", "sync.token_file")
+    expect(patient.says("token"), "warning", "no token for", "sync.token_file")
 
 
-def test_the_services_token_is_looked_up_where_systemd_puts_it(patient: Patient) -> None:
+def test_the_services_token_is_looked_up_where_systemd_puts_it(patient):
     patient.state = patient.root / "var/lib/thermocline"
     patient.state.mkdir(parents=True, mode=0o700)
     token = patient.write("run/credentials/thermocline.service/turso-token", "a-token")
     token.chmod(0o600)
     patient.configure(sync={"url": "http://127.0.0.1:1"})
-    one(patient.says("token"), "ok", str(token), "")
+    expect(patient.says("token"), "ok", str(token), "")
 
 
-def test_a_replica_that_cannot_be_reached(patient: Patient, tmp_path: Path) -> None:
-    one(patient.says("replica"), "warning", "only copy", "sync.url")
+def test_a_replica_that_cannot_be_reached(patient, tmp_path):
+    expect(patient.says("replica"), "warning", "only copy", "sync.url")
     patient.configure(sync={"url": "http://127.0.0.1:1"})
     (found,) = patient.says("replica")
     assert found.level in ("warning", "failure")
     assert found.fix
     patient.configure(sync={"url": f"file:{tmp_path}/unplugged/replica.db"})
-    one(patient.says("replica"), "failure", "unplugged is not there", "attach the disk")
+    expect(patient.says("replica"), "failure", "unplugged is not there", "attach the disk")
     patient.configure(sync={"url": f"file:{tmp_path}/replica.db"})
     assert patient.says("replica")[0].level == "ok"
     assert not (tmp_path / "replica.db").exists()
 
 
-def test_a_clock_that_differs_from_the_replicas(
-    patient: Patient, sqld: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_clock_that_differs_from_the_replicas(patient, sqld, monkeypatch):
     patient.configure(sync={"url": sqld.url})
     assert "its clock agrees" in patient.says("replica")[0].message
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() - 4_000)
-    one(patient.says("replica"), "warning", "behind the replica's", "set-ntp")
+    expect(patient.says("replica"), "warning", "behind the replica's", "set-ntp")
 
 
-def test_a_model_that_cannot_be_called(
-    patient: Patient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_cannot_be_called(patient, tmp_path, monkeypatch):
     assert "everything goes by rules" in patient.says("model")[0].message
     keys = tmp_path / "keys"
     llm = {"model": "openai/x", "api_base": "http://127.0.0.1:1/v1", "key_file": str(keys)}
@@ -388,16 +372,14 @@ def test_a_model_that_cannot_be_called(
     keys.write_text("sk-a-key")
     keys.chmod(0o600)
     monkeypatch.setattr(remote, "find_spec", lambda _: object())
-    one(patient.says("model"), "warning", "cannot be reached", "the rules are used")
+    expect(patient.says("model"), "warning", "cannot be reached", "the rules are used")
     monkeypatch.setattr(remote, "find_spec", lambda _: None)
     assert "litellm is not installed" in patient.says("model")[0].message
     keys.unlink()
     assert "models' keys" in patient.says("model")[1].message
 
 
-def test_a_static_encoder_that_is_not_there(
-    patient: Patient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_static_encoder_that_is_not_there(patient, tmp_path, monkeypatch):
     assert patient.says("encoder")[0].level == "ok"
     patient.configure(llm={"models": {"embed": [f"static:{tmp_path}"]}})
     assert patient.says("model")[0].level == "ok"
@@ -407,14 +389,12 @@ def test_a_static_encoder_that_is_not_there(
     write(tmp_path)
     assert patient.says("encoder")[0].level == "ok"
     monkeypatch.setattr(encoder, "find_spec", lambda _: None)
-    one(patient.says("encoder"), "failure", "numpy and tokenizers is not installed", "encoder")
+    expect(patient.says("encoder"), "failure", "numpy and tokenizers is not installed", "encoder")
 
 
-def test_a_sqlite_without_full_text_search(
-    patient: Patient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sqlite_without_full_text_search(patient, monkeypatch):
     monkeypatch.setattr(device, "_OLDEST_SQLITE", (99, 0, 0))
-    one(patient.says("sqlite"), "failure", "is too old", "3.37")
+    expect(patient.says("sqlite"), "failure", "is too old", "3.37")
 
     def without(*_: object) -> sqlite3.Connection:
         raise sqlite3.OperationalError("no such module: fts5")
@@ -438,7 +418,7 @@ def test_a_check_that_cannot_be_made_hides_no_other(
         raise error
 
     monkeypatch.setitem(CHECKS, "disk", fail)
-    one(patient.says("disk"), "warning", message, fix)
+    expect(patient.says("disk"), "warning", message, fix)
     assert patient.says("clock")[0].level == "ok"
 
 
@@ -447,9 +427,7 @@ def doctor(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_the_command_shows_remedies_and_its_code_says_whether_something_failed(
-    make_daemon: Callable[..., Daemon],
-) -> None:
+def test_the_command_shows_remedies_and_its_code_says_whether_something_failed(make_daemon):
     daemon = make_daemon().start()
     well = doctor("--socket", str(daemon.socket), "doctor")
     assert well.returncode == 0, well.stdout

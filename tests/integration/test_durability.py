@@ -1,20 +1,15 @@
 """What a kill at the worst moment leaves, set up by hand; `tests/crash/` finds such moments."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from store_parts import make_agents
 
 from thermocline.daemon.client import ApiError
-from thermocline.daemon.config.settings import Rules, StoreSettings
-from thermocline.daemon.importers.takeover import TakeOver
-from thermocline.daemon.runtime.problems import Problems
+from thermocline.daemon.config.settings import StoreSettings
 from thermocline.daemon.store import key_values
-from thermocline.daemon.store.agent_paths import DeviceId, StoreContext
-from thermocline.daemon.store.agents import Agents
 
 
 def settle(client, eventually):
@@ -57,21 +52,8 @@ def test_a_file_size_limit_refuses_writes_and_reads_go_on(daemon, eventually):
 @pytest.fixture
 def agents(tmp_path):
     threads = ThreadPoolExecutor(2)
-    rules = Rules()
-    context = StoreContext(
-        threads=threads,
-        problems=Problems(),
-        now=lambda: 1_790_000_000.0,
-        publish=lambda _agent, _event: None,
-        outgoing=lambda _agent, _kinds: None,
-        rules=lambda: rules,
-        importer=TakeOver(),
-        device=DeviceId(tmp_path),
-        readers=1,
-        state_file_delay_seconds=lambda: 0.01,
-    )
     settings = StoreSettings(idle_close_seconds=0.0, max_open_agents=8)
-    yield Agents(tmp_path, workspaces={}, cache_kb=512, context=context, settings=lambda: settings)
+    yield make_agents(tmp_path, threads, lambda: settings, now=lambda: 1_790_000_000.0, readers=1)
     threads.shutdown()
 
 

@@ -34,7 +34,7 @@ def similar(call: Any, words: str, more: str = "") -> list[str]:
     return [one["intent"] for one in found["experiences"]]
 
 
-def test_an_experience_is_stored_read_and_deleted(call: Any) -> None:
+def test_an_experience_is_stored_read_and_deleted(call):
     made = add(call, successScore=0.8, userId="ana", conversationId="c1")
     assert call.ok("GET", f"/api/experiences/{made['id']}")["solution"] == HANGS["solution"]
     assert (made["success_score"], made["user"], made["conversation"]) == (0.8, "ana", "c1")
@@ -56,12 +56,12 @@ def test_an_experience_is_stored_read_and_deleted(call: Any) -> None:
         ({"mood": "good"}, "mood"),
     ],
 )
-def test_what_is_no_experience_is_refused(call: Any, body: Any, field: str) -> None:
+def test_what_is_no_experience_is_refused(call, body, field):
     answered = call("POST", "/api/experiences", HANGS | body)
     assert (answered.status, answered.body["error"]["field"]) == (400, field), answered.text
 
 
-def test_a_solution_may_be_any_json(call: Any) -> None:
+def test_a_solution_may_be_any_json(call):
     for solution in (None, "restart", 7, ["a", {"b": None}], ""):
         made = add(call, solution=solution)
         assert call.ok("GET", f"/api/experiences/{made['id']}")["solution"] == solution
@@ -69,7 +69,7 @@ def test_a_solution_may_be_any_json(call: Any) -> None:
     assert call("POST", "/api/experiences", HANGS | {"solution": ["x" * 200_000]}).status >= 400
 
 
-def test_a_secret_in_an_experience_is_told_and_replaced(call: Any) -> None:
+def test_a_secret_in_an_experience_is_told_and_replaced(call):
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
     made = add(call, solution={"command": f"git push https://{secret}@host"})
     assert "forget --secrets" in made["warning"]
@@ -82,7 +82,7 @@ def test_a_secret_in_an_experience_is_told_and_replaced(call: Any) -> None:
     assert similar(call, "deploy hangs") == [HANGS["intent"]]
 
 
-def test_the_intent_is_matched_and_tags_order_the_similar(call: Any) -> None:
+def test_the_intent_is_matched_and_tags_order_the_similar(call):
     add(call)
     add(call, intent="the deploy hangs at the very end", tags=["release"])
     add(call, intent="bread does not rise", tags=["queue"])
@@ -96,7 +96,7 @@ def test_the_intent_is_matched_and_tags_order_the_similar(call: Any) -> None:
     assert similar(call, "purple elephants") == []
 
 
-def test_recall_and_the_context_block_know_them(call: Any) -> None:
+def test_recall_and_the_context_block_know_them(call):
     made = add(call)
     found = call.ok("GET", "/api/recall?query=why+does+the+deploy+hang")
     assert [(one["id"], one["source"]) for one in found["results"]] == [(made["id"], "experience")]
@@ -109,7 +109,7 @@ def test_recall_and_the_context_block_know_them(call: Any) -> None:
     assert filtered["results"] == []
 
 
-def test_what_has_faded_is_not_found_and_pruned_into_the_history(call: Any) -> None:
+def test_what_has_faded_is_not_found_and_pruned_into_the_history(call):
     add(call, intent="the kettle hangs", weight=1.0)
     faded = add(call, weight=0.04)
     assert similar(call, "hangs") == ["the kettle hangs"]
@@ -133,7 +133,7 @@ def test_what_has_faded_is_not_found_and_pruned_into_the_history(call: Any) -> N
     assert call.ok("POST", "/api/experiences/prune", {"minWeight": 1})["kept"] == 0
 
 
-def test_a_use_of_what_was_pruned_brings_it_back(call: Any) -> None:
+def test_a_use_of_what_was_pruned_brings_it_back(call):
     made = add(call, weight=0.04)
     call.ok("POST", "/api/experiences/prune", {})
     used = call.ok("POST", f"/api/experiences/{made['id']}/use")
@@ -142,7 +142,7 @@ def test_a_use_of_what_was_pruned_brings_it_back(call: Any) -> None:
     assert call("POST", "/api/experiences/nosuch/use").status == 404
 
 
-def test_preferences_grow_surer(call: Any) -> None:
+def test_preferences_grow_surer(call):
     body = {"userId": "ana", "category": "editor", "value": "vim"}
     told = {}
     for repeats in range(1, 12):
@@ -163,7 +163,7 @@ def test_preferences_grow_surer(call: Any) -> None:
     }
 
 
-def test_a_second_decision_is_not_known_because_it_begins_as_the_first(call: Any) -> None:
+def test_a_second_decision_is_not_known_because_it_begins_as_the_first(call):
     said = [
         {"role": "user", "content": "Decision: we use Postgres for the billing data."},
         {"role": "user", "content": "Decision: we deploy only after all tests have passed."},
@@ -184,7 +184,7 @@ def test_a_second_decision_is_not_known_because_it_begins_as_the_first(call: Any
     assert similar(call, "which database has billing") != []
 
 
-def test_a_month_without_a_use_halves_the_weight(tmp_path: Path) -> None:
+def test_a_month_without_a_use_halves_the_weight(tmp_path):
     device = Device(tmp_path / "d", clock=True)
     try:
         device.start()
@@ -204,7 +204,7 @@ def test_a_month_without_a_use_halves_the_weight(tmp_path: Path) -> None:
         device.stop()
 
 
-def test_uses_of_two_devices_count_both() -> None:
+def test_uses_of_two_devices_count_both():
     replica = Replica()
     here, there = Desk("here", replica), Desk("there", replica, ahead=5)
     made = here.write(lambda tx: experiences.prefer(tx, "ana", "editor", "vim"))
@@ -229,7 +229,7 @@ def aged(call: Any, days: float, key: str = "old") -> str:
     return key
 
 
-def test_the_half_life_is_an_argument_of_lists_and_prunes(call: Any) -> None:
+def test_the_half_life_is_an_argument_of_lists_and_prunes(call):
     key = aged(call, 60)
     for days, weight in ((30, 0.25), (60, 0.5), (10, 1 / 64)):
         [one] = call.ok("GET", f"/api/experiences?half_life_days={days}")["experiences"]
@@ -246,9 +246,7 @@ def test_the_half_life_is_an_argument_of_lists_and_prunes(call: Any) -> None:
     assert "pruned 1 experience" in shell.out("experiences", "prune", "--half-life-days", "10")
 
 
-def test_the_half_life_of_the_settings_decides_what_is_found(
-    make_daemon: Any, calls_of: Any
-) -> None:
+def test_the_half_life_of_the_settings_decides_what_is_found(make_daemon, calls_of):
     daemon = make_daemon("--set=experiences.half_life_days=365").start()
     call = calls_of(daemon)
     aged(call, 200)
@@ -256,8 +254,8 @@ def test_the_half_life_of_the_settings_decides_what_is_found(
     assert one["weight"] == pytest.approx(0.5 ** (200 / 365), rel=0.01)
     query = {"query": "the deploy hangs on the queue"}
 
-    def found() -> list[str]:
+    def sources() -> list[str]:
         return [hit["source"] for hit in call.ok("POST", "/api/recall", query)["results"]]
 
-    wait_until(lambda: "experience" in found(), "it is found after 200 days")
+    wait_until(lambda: "experience" in sources(), "it is found after 200 days")
     assert call.ok("GET", "/api/experiences/stats")["faded"] == 0

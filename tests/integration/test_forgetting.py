@@ -36,16 +36,14 @@ def tea(call: Any) -> dict[str, str]:
     }
 
 
-def test_a_category_and_what_is_below_it_are_forgotten(call: Any, tea: dict[str, str]) -> None:
+def test_a_category_and_what_is_below_it_are_forgotten(call, tea):
     done = call.ok("POST", TARGET, {"category": "projects/old"})
     assert done == {"total": 2, "forgotten": True, "results": []}
     assert ids(call) == {tea["ana"], tea["bo"], tea["elsewhere"]}
     assert call("GET", f"/api/memory/{tea['plan']}").status == 404
 
 
-def test_a_preview_counts_shows_the_newest_and_forgets_nothing(
-    call: Any, tea: dict[str, str]
-) -> None:
+def test_a_preview_counts_shows_the_newest_and_forgets_nothing(call, tea):
     shown = call.ok("POST", TARGET, {"query": "prefers tea", "dry_run": True})
     assert shown["total"] == 2
     assert not shown["forgotten"]
@@ -53,23 +51,21 @@ def test_a_preview_counts_shows_the_newest_and_forgets_nothing(
     assert ids(call) == set(tea.values())
 
 
-def test_what_contains_all_the_words_is_forgotten_in_any_case(
-    call: Any, tea: dict[str, str]
-) -> None:
+def test_what_contains_all_the_words_is_forgotten_in_any_case(call, tea):
     assert call.ok("POST", TARGET, {"query": "tea GREEN"})["total"] == 1
     assert ids(call) == set(tea.values()) - {tea["ana"]}
     assert call.ok("POST", TARGET, {"query": "deploy", "category": "people"})["total"] == 0
     assert call.ok("POST", TARGET, {"query": "deploy", "category": "projects"})["total"] == 2
 
 
-def test_words_of_a_memory_that_was_merged_into_another_are_forgotten_too(call: Any) -> None:
+def test_words_of_a_memory_that_was_merged_into_another_are_forgotten_too(call):
     first, second = call.store("Ana lives in Oslo")["id"], call.store("The capital is far")["id"]
     call.ok("POST", f"/api/memory/{first}/merge", {"into": second})
     assert call.ok("POST", TARGET, {"query": "oslo"})["total"] >= 1
     assert first not in ids(call)
 
 
-def test_hundreds_are_forgotten_together(call: Any) -> None:
+def test_hundreds_are_forgotten_together(call):
     batch = [{"text": f"number {number} of many"} for number in range(450)]
     call.ok("POST", "/api/memory/batch", {"memories": batch})
     kept = call.store("kept")["id"]
@@ -90,7 +86,7 @@ def test_hundreds_are_forgotten_together(call: Any) -> None:
         ({"tag": "x"}, "tag"),
     ],
 )
-def test_to_forget_what_is_not_said_is_refused(call: Any, body: Any, field: str) -> None:
+def test_to_forget_what_is_not_said_is_refused(call, body, field):
     kept = call.store("kept")["id"]
     assert call("POST", TARGET, body).refusal() == (400, "invalid", field)
     assert ids(call) == {kept}
@@ -99,7 +95,7 @@ def test_to_forget_what_is_not_said_is_refused(call: Any, body: Any, field: str)
 # A whole agent
 
 
-def test_an_agent_is_forgotten_with_its_folder(call: Any, shared_daemon: Any) -> None:
+def test_an_agent_is_forgotten_with_its_folder(call, shared_daemon):
     call.store("x")
     call.ok("PUT", "/api/kv/k", {"value": "v"})
     call.ok("PUT", "/api/hot/lesson", {"text": "Ask first"})
@@ -122,15 +118,13 @@ def test_an_agent_is_forgotten_with_its_folder(call: Any, shared_daemon: Any) ->
     assert "Ask first" not in str(call.ok("GET", "/api/hot"))
 
 
-def test_an_agent_that_is_not_there_cannot_be_forgotten(call: Any, shared_daemon: Any) -> None:
+def test_an_agent_that_is_not_there_cannot_be_forgotten(call, shared_daemon):
     assert call("DELETE", "/api/agents/nobody").refusal()[:2] == (404, "not_found")
     assert call("DELETE", "/api/agents/..%2f..").refusal()[0] in {400, 404}
     assert not shared_daemon.folder("nobody").exists()
 
 
-def test_an_agent_that_is_forgotten_while_it_is_read_does_not_come_back(
-    shared_daemon: Any,
-) -> None:
+def test_an_agent_that_is_forgotten_while_it_is_read_does_not_come_back(shared_daemon):
     def read(agent: str, over: threading.Event) -> None:
         with shared_daemon.client(agent) as client:
             while not over.is_set():
@@ -150,9 +144,7 @@ def test_an_agent_that_is_forgotten_while_it_is_read_does_not_come_back(
             assert not names & {one.id for one in client.agents().results}
 
 
-def test_what_a_crash_left_of_a_forgotten_agent_is_removed_at_the_start(
-    make_daemon: Any, eventually: Any
-) -> None:
+def test_what_a_crash_left_of_a_forgotten_agent_is_removed_at_the_start(make_daemon, eventually):
     daemon = make_daemon()
     left = daemon.state / "agents" / "gone.forgotten"
     left.mkdir(parents=True)
@@ -163,7 +155,7 @@ def test_what_a_crash_left_of_a_forgotten_agent_is_removed_at_the_start(
         assert {agent.id for agent in client.agents().results} == {"default"}
 
 
-def test_the_replica_of_a_forgotten_agent_is_told(make_daemon: Any, calls_of: Any) -> None:
+def test_the_replica_of_a_forgotten_agent_is_told(make_daemon, calls_of):
     folder = Path(tempfile.mkdtemp(prefix="thermocline-replica-"))
     replica = f"--set=sync.url=file:{folder}/replica.db"
     try:
@@ -183,9 +175,7 @@ def test_the_replica_of_a_forgotten_agent_is_told(make_daemon: Any, calls_of: An
         shutil.rmtree(folder)
 
 
-def test_an_agent_whose_replica_is_away_is_forgotten_all_the_same(
-    make_daemon: Any, calls_of: Any
-) -> None:
+def test_an_agent_whose_replica_is_away_is_forgotten_all_the_same(make_daemon, calls_of):
     daemon = make_daemon(f"--set=sync.url=http://127.0.0.1:{free_port()}").start()
     call = calls_of(daemon, "notes")
     call.store("x")

@@ -47,8 +47,8 @@ def observe(call: Any, *texts: str) -> list[str]:
 
 
 def test_no_byte_of_a_forgotten_text_is_left_while_the_agent_is_in_use(
-    make_daemon: Any, calls_of: Any, eventually: Any
-) -> None:
+    make_daemon, calls_of, eventually
+):
     daemon = make_daemon().start()
     call = calls_of(daemon)
     observe(call, TEXT, "We chose Postgres for the ledger because it is boring")
@@ -82,8 +82,8 @@ def test_no_byte_of_a_forgotten_text_is_left_while_the_agent_is_in_use(
 
 
 def test_nor_on_another_device_on_the_replica_or_in_the_history_of_a_file(
-    make_daemon: Any, calls_of: Any, eventually: Any, replica: Path
-) -> None:
+    make_daemon, calls_of, eventually, replica
+):
     shared = f"--set=sync.url=file:{replica}/replica.db"
     one, other = (make_daemon(shared, name=name).start() for name in ("one", "other"))
     first, second = calls_of(one), calls_of(other)
@@ -124,8 +124,8 @@ def versions(call: Any) -> list[Any]:
 
 
 def test_copies_that_the_daemon_keeps_of_its_own_files_lose_it_too(
-    make_daemon: Any, calls_of: Any, eventually: Any
-) -> None:
+    make_daemon, calls_of, eventually
+):
     daemon = make_daemon().start()
     call = calls_of(daemon)
     key = call.store(TEXT, importance=1.0, pinned=True)["id"]
@@ -148,7 +148,7 @@ def test_copies_that_the_daemon_keeps_of_its_own_files_lose_it_too(
     assert mine.read_text() == "a note of mine\n"
 
 
-def test_a_short_text_is_not_searched_for_elsewhere(daemon: Any, calls_of: Any) -> None:
+def test_a_short_text_is_not_searched_for_elsewhere(daemon, calls_of):
     call = calls_of(daemon)
     call.ok("POST", "/api/episodes", {"summary": "Ok, we sail at noon."})
     copy = daemon.folder() / "MEMORY.md.changed-20260101T000000Z"
@@ -162,9 +162,7 @@ def test_a_short_text_is_not_searched_for_elsewhere(daemon: Any, calls_of: Any) 
     assert episode["summary"] == "Ok, we sail at noon."
 
 
-def test_what_was_forgotten_is_gone_although_somebody_reads_for_long(
-    daemon: Any, calls_of: Any, eventually: Any
-) -> None:
+def test_what_was_forgotten_is_gone_although_somebody_reads_for_long(daemon, calls_of, eventually):
     call = calls_of(daemon)
     key = call.store(TEXT)["id"]
     with closing(sqlite3.connect(daemon.folder() / "memory.db")) as reader:
@@ -178,8 +176,8 @@ def test_what_was_forgotten_is_gone_although_somebody_reads_for_long(
 
 
 def test_a_wish_that_is_forgotten_leaves_the_hot_state_and_its_versions(
-    daemon: Any, calls_of: Any, eventually: Any
-) -> None:
+    daemon, calls_of, eventually
+):
     call = calls_of(daemon)
     observe(call, f"Please always answer me with a {WORD} joke.")
     wish = next(one for one in call.ok("GET", "/api/memory")["results"] if WORD in one["text"])
@@ -196,7 +194,7 @@ def test_a_wish_that_is_forgotten_leaves_the_hot_state_and_its_versions(
     eventually(lambda: not holding(daemon.state), "no file has it", seconds=SECONDS)
 
 
-def test_a_daemon_that_ends_at_once_leaves_nothing_either(daemon: Any, calls_of: Any) -> None:
+def test_a_daemon_that_ends_at_once_leaves_nothing_either(daemon, calls_of):
     call = calls_of(daemon)
     key = call.store(TEXT)["id"]
     call.ok("DELETE", f"/api/memory/{key}")
@@ -204,7 +202,7 @@ def test_a_daemon_that_ends_at_once_leaves_nothing_either(daemon: Any, calls_of:
     assert not holding(daemon.state)
 
 
-def test_only_the_text_itself_leaves_the_episodes(daemon: Any, calls_of: Any) -> None:
+def test_only_the_text_itself_leaves_the_episodes(daemon, calls_of):
     call = calls_of(daemon)
     call.ok("POST", "/api/episodes", {"summary": f"{TEXT}. And tea."})
     kept = call.store(TEXT)["id"]

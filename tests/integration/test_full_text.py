@@ -16,21 +16,21 @@ MakeMemory: TypeAlias = Callable[..., Memory]
 
 
 async def test_an_index_that_has_grown_is_merged_into_one_part_and_then_left_alone(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+    open_store, make_memory
+):
     store = await open_store()
     for first in range(0, 600, 150):
         await store.write(lambda tx, first=first: stored(tx, make_memory, first, first + 150))
     assert await store.read(parts) > 1
     await store.run_maintenance()
     assert await store.read(parts) == 1
-    assert await store.read(found) == 600
+    assert await store.read(number_of_matches) == 600
     await store.write(lambda tx: stored(tx, make_memory, 600, 700))
     await store.run_maintenance()
     assert await store.read(parts) == 2
 
 
-async def test_an_empty_index_needs_no_merging(open_store: OpenStore) -> None:
+async def test_an_empty_index_needs_no_merging(open_store):
     store = await open_store()
     assert not await store.read(full_text.needs_merge)
 
@@ -45,14 +45,12 @@ def parts(db: sqlite3.Connection) -> int:
     return int(db.execute(query).fetchone()[0])
 
 
-def found(db: sqlite3.Connection) -> int:
+def number_of_matches(db: sqlite3.Connection) -> int:
     query = "SELECT count(*) FROM memory_fts WHERE memory_fts MATCH 'memory'"
     return int(db.execute(query).fetchone()[0])
 
 
-async def test_an_index_that_was_merged_five_hundred_times_is_built_again(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+async def test_an_index_that_was_merged_five_hundred_times_is_built_again(open_store, make_memory):
     store = await open_store()
     await store.write(lambda tx: stored(tx, make_memory, 0, 20))
     for number in range(1000, 1510):
@@ -63,4 +61,4 @@ async def test_an_index_that_was_merged_five_hundred_times_is_built_again(
     assert was_deep or sqlite3.sqlite_version_info >= (3, 41)
     await store.run_maintenance()
     assert not await store.read(full_text.needs_rebuild)
-    assert await store.read(found) == 530
+    assert await store.read(number_of_matches) == 530

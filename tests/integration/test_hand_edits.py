@@ -83,8 +83,8 @@ def codes(problems: Problems) -> list[str]:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("stopped", [False, True], ids=["running", "stopped"])
 async def test_a_changed_file_is_set_aside_reported_and_written_again(
-    store: AgentStore, open_store: OpenStore, problems: Problems, name: str, stopped: bool
-) -> None:
+    store, open_store, problems, name, stopped
+):
     before = await everything(store)
     path = store.place.folder / name
     shown = json.loads(path.read_text())
@@ -113,7 +113,7 @@ async def test_a_changed_file_is_set_aside_reported_and_written_again(
     [b"{", b"", b"\xff\xfe", b"[" * 100_000, b"null"],
     ids=["cut", "empty", "no text", "deep", "null"],
 )
-async def test_no_content_is_obeyed(store: AgentStore, name: str, content: bytes) -> None:
+async def test_no_content_is_obeyed(store, name, content):
     before = await everything(store)
     path = store.place.folder / name
     path.write_bytes(content)
@@ -124,16 +124,14 @@ async def test_no_content_is_obeyed(store: AgentStore, name: str, content: bytes
 
 
 @pytest.mark.parametrize("name", [*NAMES, MARKDOWN_FILE])
-async def test_a_removed_file_comes_back(store: AgentStore, problems: Problems, name: str) -> None:
+async def test_a_removed_file_comes_back(store, problems, name):
     (store.place.folder / name).unlink()
     await store.check_files()
     assert (store.place.folder / name).stat().st_size > 2
     assert problems.current() == []
 
 
-async def test_a_file_that_is_still_being_written_keeps_all_its_writer_writes(
-    store: AgentStore,
-) -> None:
+async def test_a_file_that_is_still_being_written_keeps_all_its_writer_writes(store):
     path = store.place.folder / WARM_FILE
     with path.open("w") as file:
         file.write("the first ")
@@ -145,9 +143,7 @@ async def test_a_file_that_is_still_being_written_keeps_all_its_writer_writes(
     assert json.loads(path.read_text())
 
 
-async def test_a_file_changed_while_the_others_are_written_is_not_replaced(
-    store: AgentStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_file_changed_while_the_others_are_written_is_not_replaced(store, monkeypatch):
     path, sync = store.place.folder / HOT_FILE, atomic.sync
 
     def write_meanwhile(replacements: Any) -> None:
@@ -199,9 +195,7 @@ def put_huge_file(path: Path, _secret: Path) -> None:
 
 @pytest.mark.parametrize("put", [put_link, put_hard_link, put_pipe, put_folder, put_huge_file])
 @pytest.mark.parametrize("name", NAMES)
-async def test_what_takes_a_files_place_is_set_aside_unread(
-    store: AgentStore, secret: Path, name: str, put: Callable[[Path, Path], None]
-) -> None:
+async def test_what_takes_a_files_place_is_set_aside_unread(store, secret, name, put):
     path = store.place.folder / name
     path.unlink()
     put(path, secret)
@@ -217,8 +211,8 @@ async def test_what_takes_a_files_place_is_set_aside_unread(
 
 @pytest.mark.parametrize("put", [put_link, put_hard_link, put_pipe, put_folder, put_huge_file])
 async def test_a_memory_md_that_is_no_plain_file_is_left_alone_and_reported(
-    store: AgentStore, secret: Path, problems: Problems, put: Callable[[Path, Path], None]
-) -> None:
+    store, secret, problems, put
+):
     path = store.place.folder / MARKDOWN_FILE
     path.unlink()
     put(path, secret)
@@ -236,7 +230,7 @@ async def test_a_memory_md_that_is_no_plain_file_is_left_alone_and_reported(
     assert problems.current() == []
 
 
-def test_no_warm_file_of_another_agent_is_taken_over_through_a_link(make_daemon: Any) -> None:
+def test_no_warm_file_of_another_agent_is_taken_over_through_a_link(make_daemon):
     daemon = make_daemon()
     other, own = daemon.folder("other"), daemon.folder("ana")
     for folder in (other, own / "memory" / "ana"):
@@ -249,7 +243,7 @@ def test_no_warm_file_of_another_agent_is_taken_over_through_a_link(make_daemon:
         assert [memory.text for memory in client.list().results] == ["my own"]
 
 
-def test_a_state_file_of_a_gigabyte_is_not_read_at_start(make_daemon: Any) -> None:
+def test_a_state_file_of_a_gigabyte_is_not_read_at_start(make_daemon):
     daemon = make_daemon()
     daemon.folder().mkdir(parents=True)
     put_huge_file(daemon.folder() / WARM_FILE, daemon.folder())
@@ -266,8 +260,8 @@ def test_a_state_file_of_a_gigabyte_is_not_read_at_start(make_daemon: Any) -> No
 
 @pytest.mark.parametrize("eol", ["\n", "\r\n"], ids=["lf", "crlf"])
 async def test_a_hand_written_memory_md_keeps_every_byte_and_its_mode(
-    open_store: OpenStore, make_place: MakePlace, tmp_path: Path, problems: Problems, eol: str
-) -> None:
+    open_store, make_place, tmp_path, problems, eol
+):
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     path = workspace / MARKDOWN_FILE
@@ -295,9 +289,7 @@ async def test_a_hand_written_memory_md_keeps_every_byte_and_its_mode(
     assert problems.current() == []
 
 
-async def test_an_edit_inside_of_the_section_is_kept_as_a_copy(
-    store: AgentStore, problems: Problems
-) -> None:
+async def test_an_edit_inside_of_the_section_is_kept_as_a_copy(store, problems):
     path = store.place.folder / MARKDOWN_FILE
     path.write_text("mine\n" + path.read_text().replace("Ada", "Bo, by hand"))
     await store.check_files()
@@ -315,8 +307,8 @@ async def test_an_edit_inside_of_the_section_is_kept_as_a_copy(
 @pytest.mark.parametrize("marker", [memory_md.BEGIN, memory_md.END])
 @pytest.mark.parametrize("damage", ["missing", "twice"])
 async def test_damaged_markers_are_reported_and_the_file_left_alone(
-    store: AgentStore, problems: Problems, marker: str, damage: str
-) -> None:
+    store, problems, marker, damage
+):
     path = store.place.folder / MARKDOWN_FILE
     whole = path.read_text()
     damaged = whole.replace(marker, "" if damage == "missing" else f"{marker}\n{marker}")
@@ -334,9 +326,7 @@ async def test_damaged_markers_are_reported_and_the_file_left_alone(
     assert problems.current() == []
 
 
-async def test_agents_of_one_workspace_have_a_file_each(
-    open_store: OpenStore, make_place: MakePlace, tmp_path: Path
-) -> None:
+async def test_agents_of_one_workspace_have_a_file_each(open_store, make_place, tmp_path):
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     (workspace / MARKDOWN_FILE).write_text("mine\n")
@@ -351,12 +341,8 @@ async def test_agents_of_one_workspace_have_a_file_each(
 
 
 async def test_a_workspace_that_cannot_be_written_keeps_no_other_file_from_it(
-    open_store: OpenStore,
-    make_place: MakePlace,
-    make_memory: MakeMemory,
-    problems: Problems,
-    tmp_path: Path,
-) -> None:
+    open_store, make_place, make_memory, problems, tmp_path
+):
     store = await open_store(make_place(workspace=tmp_path / "away"))
     await store.write(lambda tx: memories.insert(tx, make_memory(1)))
     await store.write(name_agent("Ada"))
@@ -373,12 +359,8 @@ async def test_a_workspace_that_cannot_be_written_keeps_no_other_file_from_it(
 
 @pytest.mark.parametrize("lost", ["names", "nothing"])
 async def test_after_a_power_cut_between_two_writes_no_file_counts_as_changed(
-    store: AgentStore,
-    open_store: OpenStore,
-    problems: Problems,
-    monkeypatch: pytest.MonkeyPatch,
-    lost: str,
-) -> None:
+    store, open_store, problems, monkeypatch, lost
+):
     """The digests were durable before the files took their names, or did not."""
     folder, finish = store.place.folder, atomic.Replacement.finish
 
@@ -403,8 +385,8 @@ async def test_after_a_power_cut_between_two_writes_no_file_counts_as_changed(
 
 
 async def test_closing_in_the_midst_of_writing_leaves_the_newest_state_in_the_files(
-    open_store: OpenStore, make_place: MakePlace, problems: Problems
-) -> None:
+    open_store, make_place, problems
+):
     place = make_place()
     for attempt in range(15):
         store = await open_store(place, delay_seconds=0.0)

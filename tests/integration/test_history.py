@@ -38,7 +38,7 @@ def undo(call: Any, **wish: Any) -> list[str]:
     return [row["id"] for row in done["results"]]
 
 
-def test_the_history_of_a_row_names_the_device_of_the_version_in_force(call: Any) -> None:
+def test_the_history_of_a_row_names_the_device_of_the_version_in_force(call):
     key = call.store("tea at four")["id"]
     call.ok("PUT", f"/api/memory/{key}", {"text": "tea at five"})
     found = call.ok("GET", f"/api/history?id={key}")
@@ -46,7 +46,7 @@ def test_the_history_of_a_row_names_the_device_of_the_version_in_force(call: Any
     assert "device" not in call.ok("GET", "/api/history")
 
 
-def test_each_edit_of_a_memory_is_kept_and_any_of_them_is_put_back(call: Any) -> None:
+def test_each_edit_of_a_memory_is_kept_and_any_of_them_is_put_back(call):
     key = call.store("the first text", tags=["a"])["id"]
     path = f"/api/memory/{key}"
     call.ok("PUT", path, {"text": "the second text"})
@@ -72,7 +72,7 @@ def test_each_edit_of_a_memory_is_kept_and_any_of_them_is_put_back(call: Any) ->
     assert again.refusal() == (409, "conflict", "number")
 
 
-def test_a_pair_and_an_entry_of_the_hot_state_are_put_back(call: Any) -> None:
+def test_a_pair_and_an_entry_of_the_hot_state_are_put_back(call):
     call.ok("PUT", "/api/kv/colour", {"value": "blue"})
     call.ok("PUT", "/api/kv/colour", {"value": "green"})
     undo(call, kind="pair", id="colour")
@@ -85,7 +85,7 @@ def test_a_pair_and_an_entry_of_the_hot_state_are_put_back(call: Any) -> None:
     assert call.ok("GET", "/api/hot")["state"]["identity"]["agent_name"] == "Nova"
 
 
-def test_undoing_a_merge_from_either_side_parts_the_two(call: Any) -> None:
+def test_undoing_a_merge_from_either_side_parts_the_two(call):
     for side in (0, 1):
         older = call.store("Ana drinks coffee", tags=["beans"], importance=0.5)
         newer = call.store("Ana drinks coffee!", importance=0.6)
@@ -99,7 +99,7 @@ def test_undoing_a_merge_from_either_side_parts_the_two(call: Any) -> None:
         assert [one["importance"] for one in back] == [0.5, 0.6]
 
 
-def test_what_a_writer_changed_since_a_time_is_taken_back_at_once(call: Any) -> None:
+def test_what_a_writer_changed_since_a_time_is_taken_back_at_once(call):
     kept = call.store("as it was")["id"]
     since = time.time()
     call.ok("PUT", f"/api/memory/{kept}", {"text": "spoiled"})
@@ -115,7 +115,7 @@ def test_what_a_writer_changed_since_a_time_is_taken_back_at_once(call: Any) -> 
     assert undo(call, by="uid:4242424", since=since) == []
 
 
-def test_forgetting_erases_the_versions_too(call: Any) -> None:
+def test_forgetting_erases_the_versions_too(call):
     key = call.store("a secret xylophone")["id"]
     other = call.store("harmless")["id"]
     call.ok("PUT", f"/api/memory/{key}", {"text": "nothing to see"})
@@ -126,7 +126,7 @@ def test_forgetting_erases_the_versions_too(call: Any) -> None:
     assert call("POST", "/api/undo", {"id": key}).refusal() == (404, "not_found", "id")
 
 
-def test_forgetting_a_merged_memory_leaves_none_of_what_it_gave_in_any_version(call: Any) -> None:
+def test_forgetting_a_merged_memory_leaves_none_of_what_it_gave_in_any_version(call):
     older = call.store("Ana drinks coffee", subject="xylophone")["id"]
     newer, third = call.store("Ana drinks coffee!")["id"], call.store("Ana drinks")["id"]
     call.ok("POST", f"/api/memory/{older}/merge", {"into": newer})
@@ -138,7 +138,7 @@ def test_forgetting_a_merged_memory_leaves_none_of_what_it_gave_in_any_version(c
         assert call.ok("GET", f"/api/memory/{key}")["subject"] == ""
 
 
-def test_what_makes_no_sense_is_refused(call: Any) -> None:
+def test_what_makes_no_sense_is_refused(call):
     key = call.store("never changed")["id"]
     assert versions(call, key) == []
 
@@ -153,8 +153,8 @@ def test_what_makes_no_sense_is_refused(call: Any) -> None:
 
 
 async def test_of_two_devices_edits_of_one_text_the_loser_is_kept_and_can_be_put_back(
-    open_store: OpenStore, make_place: MakePlace, make_memory: MakeMemory
-) -> None:
+    open_store, make_place, make_memory
+):
     one = await open_store(make_place("one"))
     two = await open_store(make_place("two"))
     key = make_memory(1).id
@@ -195,8 +195,8 @@ async def test_of_two_devices_edits_of_one_text_the_loser_is_kept_and_can_be_put
 
 
 async def test_taking_back_one_writers_changes_leaves_what_another_changed_since(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+    open_store, make_memory
+):
     store = await open_store()
     await store.write(lambda tx: memories.insert(tx, make_memory(1, text="the gate is open")))
 
@@ -224,7 +224,7 @@ def as_program(call: Any, program: str, method: str, path: str, body: Any) -> An
         return caller.request(method, path, None, body)
 
 
-def test_a_program_is_undone_and_the_persons_own_edits_are_spared(call: Any) -> None:
+def test_a_program_is_undone_and_the_persons_own_edits_are_spared(call):
     mine = call.store("the boat is red")["id"]
     body = {"text": "the boat is green"}
     as_program(call, "Claude Code", "PUT", f"/api/memory/{mine}", body)
@@ -250,13 +250,13 @@ def test_a_program_is_undone_and_the_persons_own_edits_are_spared(call: Any) -> 
 
 
 @pytest.mark.parametrize("by", ["uid:{}", "uid:{} mygent", "Mygent"])
-def test_an_author_is_a_user_a_program_or_both(call: Any, by: str) -> None:
+def test_an_author_is_a_user_a_program_or_both(call, by):
     key = as_program(call, "my\nägent!", "POST", "/api/memory", {"text": "the oar"})["id"]
     done = call.ok("POST", "/api/undo", {"by": by.format(os.getuid()), "since": "1h"})
     assert [row["id"] for row in done["results"]] == [key]
 
 
-def test_everything_that_a_program_made_is_undone(call: Any) -> None:
+def test_everything_that_a_program_made_is_undone(call):
     call.store("mine", category="mine")
     call.ok("PUT", "/api/kv/kept", {"value": "mine"})
     call.ok("PUT", "/api/hot/lesson", {"text": "my lesson"})
@@ -300,7 +300,7 @@ def test_everything_that_a_program_made_is_undone(call: Any) -> None:
     assert call.ok("POST", "/api/undo", by)["results"] == []
 
 
-def test_what_cannot_be_undone_is_listed(call: Any) -> None:
+def test_what_cannot_be_undone_is_listed(call):
     mine = call.store("mine to keep")["id"]
     call.ok("PUT", "/api/kv/gone", {"value": "mine"})
 
@@ -324,7 +324,7 @@ def test_what_cannot_be_undone_is_listed(call: Any) -> None:
     assert call.ok("GET", f"/api/memory/{edited}")["text"] == "mine now"
 
 
-def test_what_was_made_by_somebody_else_and_is_gone_or_changed_again_is_listed(call: Any) -> None:
+def test_what_was_made_by_somebody_else_and_is_gone_or_changed_again_is_listed(call):
     def theirs(method: str, path: str, body: Any = None) -> Any:
         return as_program(call, "Robot", method, path, body)
 
@@ -349,16 +349,14 @@ def test_what_was_made_by_somebody_else_and_is_gone_or_changed_again_is_listed(c
         assert {(row["kind"], row["id"], row["result"]) for row in done} == expected
 
 
-def test_what_was_stored_before_is_not_undone_though_its_date_is_later(call: Any) -> None:
+def test_what_was_stored_before_is_not_undone_though_its_date_is_later(call):
     key = call.store("the fair begins", created_at=time.time() + 1_000_000)["id"]
     since = time.time()
     undo(call, by=ME, since=since)
     assert call.ok("GET", f"/api/memory/{key}")["text"] == "the fair begins"
 
 
-async def test_undoing_a_parting_merges_again(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+async def test_undoing_a_parting_merges_again(open_store, make_memory):
     store = await open_store()
 
     def merged_and_parted(tx: Transaction) -> None:

@@ -23,7 +23,6 @@ from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.recall.recall import Request, recall
 from thermocline.daemon.schemas.upkeep import Consolidated, Ingested
 from thermocline.daemon.store import memories, merging, meta
-from thermocline.daemon.store.agent_paths import AgentPaths
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.memory_rows import SELECT, from_row
 from thermocline.daemon.store.selecting import Filters
@@ -124,8 +123,8 @@ def counts(ingested: Ingested) -> tuple[int, int, int]:
 
 
 async def test_every_fact_of_an_evoclaw_note_survives_its_daily_consolidation(
-    open_store: OpenStore, make_place: Callable[..., AgentPaths]
-) -> None:
+    open_store, make_place
+):
     place = make_place()
     notes = Notes(await open_store(place, now=lambda: NOW))
     notes.write(EVOCLAW)
@@ -144,7 +143,7 @@ async def test_every_fact_of_an_evoclaw_note_survives_its_daily_consolidation(
     assert len(found) == len(FACTS)
 
 
-async def test_the_answer_has_evoclaws_fields_and_references_are_kept(notes: Notes) -> None:
+async def test_the_answer_has_evoclaws_fields_and_references_are_kept(notes):
     notes.write(EVOCLAW)
     ingested = await notes.take_in()
     assert (ingested.files_scanned, ingested.mode, ingested.llm_fallbacks) == (1, "rule", 0)
@@ -158,7 +157,7 @@ async def test_the_answer_has_evoclaws_fields_and_references_are_kept(notes: Not
     assert stored[str(first.id)].metadata == first.metadata
 
 
-async def test_why_a_model_read_nothing_is_told(notes: Notes) -> None:
+async def test_why_a_model_read_nothing_is_told(notes):
     away = ScriptedModel({"ingest": [ModelUnavailable("it is away", hint="wake it")]})
     notes.write(EVOCLAW)
     ingested = await ingest(notes.work(model=ModelOrRules(away, read_prompts())), 2)
@@ -167,7 +166,7 @@ async def test_why_a_model_read_nothing_is_told(notes: Notes) -> None:
     assert ingested.model_error == "it is away; wake it"
 
 
-async def test_a_dry_run_tells_the_same_and_stores_nothing(notes: Notes) -> None:
+async def test_a_dry_run_tells_the_same_and_stores_nothing(notes):
     notes.write(f"{EVOCLAW}\n- [x] INSTALLED the same thing twice over\n")
     notes.write("- [x] installed the same thing twice over\n", "2026-11-20.md")
     dry = await notes.take_in(dry_run=True)
@@ -178,14 +177,14 @@ async def test_a_dry_run_tells_the_same_and_stores_nothing(notes: Notes) -> None
     assert {fact.id for fact in dry.facts} == {UNSET}
 
 
-async def test_headings_lead_to_the_configured_categories(notes: Notes) -> None:
+async def test_headings_lead_to_the_configured_categories(notes):
     notes.write("## Boat\n- [x] Ordered the new mainsail\n## Deep\n- [x] Went further than ever\n")
     await notes.take_in(categories={"boat": "projects/boat", "deep": "a/b/c/d/e/f"})
     found = {memory.text.split()[0]: memory.category for memory in (await notes.all()).values()}
     assert found == {"Ordered": "projects/boat", "Went": "a/b/c/d"}
 
 
-async def test_a_fact_is_of_its_day(notes: Notes) -> None:
+async def test_a_fact_is_of_its_day(notes):
     notes.write("- [x] Did something today at last\n")
     notes.write("- [x] Did something else yesterday\n", "2026-11-20.md")
     await notes.take_in()
@@ -211,14 +210,12 @@ async def test_a_fact_is_of_its_day(notes: Notes) -> None:
         ("knowledge.md", 2, False),
     ],
 )
-async def test_notes_are_known_by_their_names(
-    notes: Notes, name: str, days: int, *, read: bool
-) -> None:
+async def test_notes_are_known_by_their_names(notes, name, days, *, read):
     notes.write("- [x] Did something worth remembering\n", name)
     assert (await notes.take_in(days)).facts_stored == read
 
 
-async def test_notes_of_a_pause_are_read_too(notes: Notes) -> None:
+async def test_notes_of_a_pause_are_read_too(notes):
     notes.write("- [x] Did something before the long pause\n", "2026-11-12.md")
     await notes.store.write(lambda tx: meta.write(tx, "notes_read", NOW - 10 * DAY))
     assert (await notes.consolidate()).ingested_facts == 1
@@ -228,7 +225,7 @@ async def test_notes_of_a_pause_are_read_too(notes: Notes) -> None:
 # Each fact once
 
 
-async def test_an_unchanged_note_is_not_read_again(notes: Notes) -> None:
+async def test_an_unchanged_note_is_not_read_again(notes):
     notes.write(EVOCLAW)
     await notes.take_in()
     again = await notes.take_in()
@@ -246,9 +243,7 @@ async def test_an_unchanged_note_is_not_read_again(notes: Notes) -> None:
     ],
 )
 @pytest.mark.parametrize("where", ["warm", "cold", "merged"])
-async def test_what_is_known_anywhere_is_not_stored_again(
-    notes: Notes, known: str, where: str
-) -> None:
+async def test_what_is_known_anywhere_is_not_stored_again(notes, known, where):
     await notes.add(known)
     if where == "cold":
         await notes.store.write(lambda tx: memories.archive(tx, ["mine"]))
@@ -276,13 +271,13 @@ async def test_what_is_known_anywhere_is_not_stored_again(
         "...!!!",
     ],
 )
-async def test_what_differs_is_stored(notes: Notes, other: str) -> None:
+async def test_what_differs_is_stored(notes, other):
     await notes.add(other)
     notes.write("- [x] Carla inspects the rigging every spring\n")
     assert (await notes.take_in()).facts_stored == 1
 
 
-async def test_words_in_any_script_are_recognised(notes: Notes) -> None:
+async def test_words_in_any_script_are_recognised(notes):
     lines = [
         "Die Straße zum Büro ist gesperrt",
         "カルラは毎年春に索具を点検する",
@@ -294,9 +289,7 @@ async def test_words_in_any_script_are_recognised(notes: Notes) -> None:
     assert counts(await notes.take_in()) == (3, 0, 3)
 
 
-async def test_a_changed_note_gives_what_is_new_in_it_and_takes_nothing_away(
-    notes: Notes,
-) -> None:
+async def test_a_changed_note_gives_what_is_new_in_it_and_takes_nothing_away(notes):
     notes.write("- [x] Ordered the new mainsail\n- [x] Painted the hull in green\n")
     await notes.take_in()
     notes.write("## Boat\n- [x] Painted the hull in green\n- [x] Sold the old outboard motor\n")
@@ -305,7 +298,7 @@ async def test_a_changed_note_gives_what_is_new_in_it_and_takes_nothing_away(
     assert len(await notes.texts()) == 3
 
 
-async def test_what_was_forgotten_does_not_come_back_but_may_be_told_again(notes: Notes) -> None:
+async def test_what_was_forgotten_does_not_come_back_but_may_be_told_again(notes):
     path = notes.write("- [x] Ordered the new mainsail\n")
     [fact] = (await notes.take_in()).facts
     await notes.forget(str(fact.id))
@@ -323,9 +316,7 @@ async def test_what_was_forgotten_does_not_come_back_but_may_be_told_again(notes
     assert (await notes.take_in()).facts_stored == 1
 
 
-async def test_two_devices_give_a_fact_of_a_shared_note_one_id(
-    notes: Notes, open_store: OpenStore, make_place: Callable[..., AgentPaths]
-) -> None:
+async def test_two_devices_give_a_fact_of_a_shared_note_one_id(notes, open_store, make_place):
     notes.write(EVOCLAW)
     other = Notes(await open_store(make_place("other"), now=lambda: NOW + 60))
     other.write(EVOCLAW)
@@ -334,7 +325,7 @@ async def test_two_devices_give_a_fact_of_a_shared_note_one_id(
     assert set(await notes.all()) == set(await other.all())
 
 
-async def test_what_breaks_off_in_the_middle_of_a_note_goes_on(notes: Notes) -> None:
+async def test_what_breaks_off_in_the_middle_of_a_note_goes_on(notes):
     notes.write("".join(f"- [x] Task number {n} of the long list is done\n" for n in range(100)))
     real, calls = notes.store.write, []
 
@@ -357,9 +348,7 @@ async def test_what_breaks_off_in_the_middle_of_a_note_goes_on(notes: Notes) -> 
 # Files that should not be there
 
 
-async def test_a_file_that_could_do_harm_is_named_and_left_alone(
-    notes: Notes, tmp_path: Path
-) -> None:
+async def test_a_file_that_could_do_harm_is_named_and_left_alone(notes, tmp_path):
     secret = tmp_path / "secret.md"
     secret.write_text("- [x] the password of the bank is swordfish\n")
     (notes.folder / "2026-11-21-a.md").symlink_to(secret)
@@ -389,7 +378,7 @@ async def test_a_file_that_could_do_harm_is_named_and_left_alone(
     ]
 
 
-async def test_a_folder_that_is_a_link_is_not_followed(notes: Notes, tmp_path: Path) -> None:
+async def test_a_folder_that_is_a_link_is_not_followed(notes, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / TODAY).write_text("- [x] Not for this agent at all\n")
@@ -399,9 +388,7 @@ async def test_a_folder_that_is_a_link_is_not_followed(notes: Notes, tmp_path: P
     assert [(file.file, file.why) for file in ingested.files] == [("memory", "it is a link")]
 
 
-async def test_a_note_in_the_workspace_and_one_of_the_same_name_are_two(
-    notes: Notes, tmp_path: Path
-) -> None:
+async def test_a_note_in_the_workspace_and_one_of_the_same_name_are_two(notes, tmp_path):
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     (workspace / TODAY).write_text("- [x] Told in the workspace alone\n")
@@ -411,7 +398,7 @@ async def test_a_note_in_the_workspace_and_one_of_the_same_name_are_two(
     assert counts(await notes.take_in()) == (2, 0, 2)
 
 
-async def test_nothing_is_there_to_read(notes: Notes) -> None:
+async def test_nothing_is_there_to_read(notes):
     notes.folder.rmdir()
     assert counts(await notes.take_in()) == (0, 0, 0)
 

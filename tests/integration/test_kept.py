@@ -26,9 +26,7 @@ def everything(call: Any) -> str:
     return json.dumps(call.ok("GET", "/api/memory")["results"], ensure_ascii=False)
 
 
-def test_no_secret_of_a_conversation_is_kept_anywhere(
-    daemon: Any, calls_of: Any, eventually: Any
-) -> None:
+def test_no_secret_of_a_conversation_is_kept_anywhere(daemon, calls_of, eventually):
     call = calls_of(daemon)
     observe(
         call,
@@ -46,14 +44,14 @@ def test_no_secret_of_a_conversation_is_kept_anywhere(
         assert PASSWORD.encode() not in data, path
 
 
-def test_what_is_distilled_and_stored_has_no_secret_in_its_answer_either(call: Any) -> None:
+def test_what_is_distilled_and_stored_has_no_secret_in_its_answer_either(call):
     text = f"We decided to rotate the key. The new deploy token is {TOKEN} as of Monday."
     found = call.ok("POST", "/api/distill", {"text": text, "facts": True, "store": True})
     assert TOKEN not in json.dumps(found)
     assert TOKEN not in everything(call)
 
 
-def test_what_is_taken_in_from_notes_has_no_secret(daemon: Any, calls_of: Any) -> None:
+def test_what_is_taken_in_from_notes_has_no_secret(daemon, calls_of):
     call = calls_of(daemon)
     call.ok("POST", "/api/memory", {"text": "there is an agent"})
     today = datetime.now().astimezone().date()
@@ -67,7 +65,7 @@ def test_what_is_taken_in_from_notes_has_no_secret(daemon: Any, calls_of: Any) -
     assert "[github token removed]" in everything(call)
 
 
-def test_what_a_person_stores_is_stored_with_a_warning(call: Any) -> None:
+def test_what_a_person_stores_is_stored_with_a_warning(call):
     stored = call.ok("POST", "/api/memory", {"text": f"the token is {TOKEN}"})
     assert TOKEN in stored["text"]
     assert "github token" in stored["warning"]
@@ -75,7 +73,7 @@ def test_what_a_person_stores_is_stored_with_a_warning(call: Any) -> None:
     assert "warning" not in plain
 
 
-def test_old_secrets_are_found_and_forgotten(call: Any) -> None:
+def test_old_secrets_are_found_and_forgotten(call):
     call.store(f"the token is {TOKEN}")
     call.store("a note", tags=[f"password={PASSWORD}"])
     call.store("the token is in the safe")
@@ -85,7 +83,7 @@ def test_old_secrets_are_found_and_forgotten(call: Any) -> None:
     assert call.total() == 1
 
 
-def test_old_secrets_are_forgotten_wherever_they_are(make_daemon: Any, calls_of: Any) -> None:
+def test_old_secrets_are_forgotten_wherever_they_are(make_daemon, calls_of):
     daemon = make_daemon().start()
     call = calls_of(daemon, "forgetful")
     changed = call.store(f"the token is {TOKEN}")["id"]
@@ -125,39 +123,16 @@ def test_old_secrets_are_forgotten_wherever_they_are(make_daemon: Any, calls_of:
             assert TOKEN.encode() not in path.read_bytes(), path
 
 
-def test_messages_are_taken_as_the_providers_have_them(call: Any) -> None:
-    called = {"id": "1", "type": "function", "function": {"name": "search", "arguments": "{}"}}
-    found = observe(
-        call,
-        user([{"type": "text", "text": "We decided to use Postgres for billing"}], name="Ada"),
-        {"role": "assistant", "content": None, "tool_calls": [called], "refusal": None},
-        {"role": "tool", "tool_call_id": "1", "content": "no results"},
-        {
-            "role": "assistant",
-            "content": [
-                {"type": "tool_use", "id": "2", "name": "deploy", "input": {}},
-                {"type": "text", "text": "Deployed the billing service on port 8081."},
-            ],
-        },
-    )
-    kept = {one["text"]: one["actor"] for one in found["stored"]}
-    assert kept == {
-        "We decided to use Postgres for billing": "Ada",
-        "Deployed the billing service on port 8081": "assistant",
-    }
-    assert "skipped" not in found
-
-
 @pytest.mark.parametrize(
     "bad", [None, "hello", 7, [], {}, {"role": 3}, {"role": "user", "content": {"a": 1}},
             {"role": "", "content": "x"}, {"role": "user", "content": "\0"}]
 )  # fmt: skip
-def test_one_bad_message_never_refuses_the_batch(call: Any, bad: Any) -> None:
+def test_one_bad_message_never_refuses_the_batch(call, bad):
     found = observe(call, bad, user("We decided to use Postgres for billing"))
     assert len(found["stored"]) == 1
 
 
-def test_what_openai_and_anthropic_send_is_taken_as_it_is(call: Any) -> None:
+def test_what_openai_and_anthropic_send_is_taken_as_it_is(call):
     """The shapes of Chat Completions, Responses and Messages, with tools, images and thoughts."""
     arguments = json.dumps({"city": "Bergen", "note": "We decided to use Oracle"})
     call_of_tool = {"id": "call_1", "type": "function"}
@@ -212,7 +187,7 @@ def test_what_openai_and_anthropic_send_is_taken_as_it_is(call: Any) -> None:
     assert "skipped" not in found
 
 
-def test_a_message_that_cannot_be_read_is_named_in_the_answer(call: Any) -> None:
+def test_a_message_that_cannot_be_read_is_named_in_the_answer(call):
     found = observe(
         call, user("We decided to use Postgres for billing"), {"role": "user", "content": 7}
     )
@@ -231,13 +206,13 @@ def test_a_message_that_cannot_be_read_is_named_in_the_answer(call: Any) -> None
     ],
 )
 @pytest.mark.parametrize("role", ["user", "assistant"])
-def test_a_context_block_in_a_message_is_not_observed(call: Any, role: str, recalled: str) -> None:
+def test_a_context_block_in_a_message_is_not_observed(call, role, recalled):
     told = f"{recalled}\n---\nWe decided to use Postgres for billing"
     found = observe(call, {"role": role, "content": told})
     assert [one["text"] for one in found["stored"]] == ["We decided to use Postgres for billing"]
 
 
-def test_what_recall_answered_is_neither_stored_nor_counted_again(call: Any) -> None:
+def test_what_recall_answered_is_neither_stored_nor_counted_again(call):
     kept = call.store("The harbour office opens at nine in the morning")
     said = "From memory:\n- The harbour office opens at nine in the morning\nso let us go at ten."
     found = observe(call, {"role": "assistant", "content": said}, user("fine, thanks"))
@@ -245,14 +220,7 @@ def test_what_recall_answered_is_neither_stored_nor_counted_again(call: Any) -> 
     assert call.ok("GET", f"/api/memory/{kept['id']}")["access_count"] == 0
 
 
-def test_what_recall_injected_is_not_observed_again(call: Any) -> None:
-    recalled = "<relevant-memories>\n- We decided to use Oracle for billing\n</relevant-memories>"
-    found = observe(call, user(f"{recalled}\nWe decided to use Postgres for billing"))
-    assert [one["text"] for one in found["stored"]] == ["We decided to use Postgres for billing"]
-    assert observe(call, user(recalled))["stored"] == []
-
-
-def test_the_owner_and_standing_preferences_stand_in_the_hot_state(call: Any) -> None:
+def test_the_owner_and_standing_preferences_stand_in_the_hot_state(call):
     observe(call, user("I'm Jonas, but please call me Joni. Please answer in German."))
     profile = call.ok("GET", "/api/hot")["state"]["owner_profile"]
     assert profile == {
@@ -266,32 +234,26 @@ def test_the_owner_and_standing_preferences_stand_in_the_hot_state(call: Any) ->
     assert len(state["owner_profile"]["preferences"]) == 2
 
 
-def test_what_the_owners_profile_says_is_not_said_again_in_the_hot_state(call: Any) -> None:
+def test_what_the_owners_profile_says_is_not_said_again_in_the_hot_state(call):
     observe(call, user("Please correct my mistakes when I write in Norwegian."))
     told = call("GET", "/api/hot/markdown").text
     assert told.count("Please correct my mistakes") == 1
 
 
-def test_a_correction_that_comes_later_supersedes(call: Any) -> None:
+def test_a_correction_that_comes_later_supersedes(call):
     (old,) = observe(call, user("The party for Mia is on Saturday at 3."))["stored"]
     (new,) = observe(call, user("Sorry, at 4, not 3."))["stored"]
     assert new["text"] == "The party for Mia is on Saturday at 4"
     assert call.ok("GET", f"/api/memory/{old['id']}")["superseded_by"] == new["id"]
 
 
-def test_the_tree_tells_what_was_said(call: Any) -> None:
+def test_the_tree_tells_what_was_said(call):
     observe(call, user("My sister Anna lives in Bremen. Our flight to Rome leaves on May 2."))
     found = call.ok("GET", "/api/memory")["results"]
     assert {one["category"] for one in found} == {"family", "travel"}
 
 
-def test_facts_of_a_conversation_are_no_turns(call: Any) -> None:
-    said = user("We decided to use Postgres for billing. My sister Anna lives in Bremen.")
-    found = observe(call, said)["stored"]
-    assert [(one["group"], one["position"]) for one in found] == [("c", None)] * 2
-
-
-def test_several_facts_of_one_turn_do_not_hide_each_other(call: Any) -> None:
+def test_several_facts_of_one_turn_do_not_hide_each_other(call):
     said = "We decided to use Postgres for billing. My sister Anna lives in Bremen."
     observe(call, user(f"{said} The gate code is 4711."))
     for asked, told in (("billing database", "Postgres"), ("Anna", "Bremen"), ("gate", "4711")):
@@ -299,7 +261,7 @@ def test_several_facts_of_one_turn_do_not_hide_each_other(call: Any) -> None:
         assert told in best["text"]
 
 
-def test_the_source_says_whether_the_user_stated_it(call: Any) -> None:
+def test_the_source_says_whether_the_user_stated_it(call):
     found = observe(
         call,
         user("We decided to use Postgres for billing"),
@@ -311,7 +273,7 @@ def test_the_source_says_whether_the_user_stated_it(call: Any) -> None:
     assert call.ok("GET", "/api/memory?source=auto-extraction")["total"] == 1
 
 
-def test_what_was_inferred_never_supersedes_what_the_user_stated(call: Any) -> None:
+def test_what_was_inferred_never_supersedes_what_the_user_stated(call):
     stated = call.store("The gate code is 4711", source="user-stated", created_at=1_000)
     guessed = call.store("The gate code is 4712", source="inferred", created_at=2_000)
     call.ok("POST", "/api/memory/tidy", {})
@@ -319,14 +281,14 @@ def test_what_was_inferred_never_supersedes_what_the_user_stated(call: Any) -> N
     assert call.ok("GET", f"/api/memory/{guessed['id']}")["superseded_by"] == stated["id"]
 
 
-def test_what_is_merged_was_stated_if_any_of_it_was(call: Any) -> None:
+def test_what_is_merged_was_stated_if_any_of_it_was(call):
     call.store("The gate code is 4711", source="user-stated", created_at=1_000)
     newer = call.store("the gate code is 4711.", source="inferred", created_at=2_000)
     call.ok("POST", "/api/memory/tidy", {})
     assert call.ok("GET", f"/api/memory/{newer['id']}")["source"] == "user-stated"
 
 
-def test_turns_are_stored_with_speaker_place_and_time(call: Any) -> None:
+def test_turns_are_stored_with_speaker_place_and_time(call):
     told = [
         user("Maya: I moved to Berlin in March", at=1_000),
         user("Did you find a flat?", name="Tom", at=1_060),
@@ -351,7 +313,7 @@ def test_turns_are_stored_with_speaker_place_and_time(call: Any) -> None:
     ]
 
 
-def test_turns_hold_no_secret_and_nothing_recalled(call: Any) -> None:
+def test_turns_hold_no_secret_and_nothing_recalled(call):
     told = f"<memories>\n- tea\n</memories>\nThe token is {TOKEN}"
     (kept,) = call.ok("POST", "/api/turns", {"conversation": "t", "messages": [user(told)]})[
         "stored"
@@ -359,7 +321,7 @@ def test_turns_hold_no_secret_and_nothing_recalled(call: Any) -> None:
     assert kept["text"] == "The token is [github token removed]"
 
 
-def test_observe_stores_the_turns_too_if_asked(call: Any) -> None:
+def test_observe_stores_the_turns_too_if_asked(call):
     found = observe(call, user("We decided to use Postgres for billing"), store_turns=True)
     assert len(found["stored"]) == 1
     kept = call.ok("GET", "/api/memory?group=c")["results"]
@@ -367,8 +329,8 @@ def test_observe_stores_the_turns_too_if_asked(call: Any) -> None:
 
 
 def test_what_is_forgotten_goes_from_the_summary_of_its_conversation_as_well(
-    daemon: Any, calls_of: Any, eventually: Any
-) -> None:
+    daemon, calls_of, eventually
+):
     call = calls_of(daemon)
     observe(
         call,

@@ -13,15 +13,13 @@ from pathlib import Path
 import pytest
 from daemon_process import until
 from scripted_model import ScriptedModel
+from store_parts import make_agents
 
-from thermocline.daemon.config.settings import Observe, Rules, StoreSettings
+from thermocline.daemon.config.settings import Observe
 from thermocline.daemon.errors import ModelUnavailable
-from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.llm.model import read_prompts
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import conversations
-from thermocline.daemon.store.agent_paths import DeviceId, StoreContext
-from thermocline.daemon.store.agents import Agents
 from thermocline.daemon.store.conversations import IncomingTurn
 from thermocline.daemon.tasks.conversation_worker import ConversationWorker
 from thermocline.daemon.tasks.model_or_rules import AskOptions, ModelOrRules
@@ -39,25 +37,7 @@ class House:
         self.problems = Problems()
         self.model = ScriptedModel({})
         self.observe = Observe(debounce_seconds=0.02, episode_idle_minutes=NEVER)
-        context = StoreContext(
-            threads=threads,
-            problems=self.problems,
-            now=time.time,
-            publish=lambda _agent, _event: None,
-            outgoing=lambda _agent, _kinds: None,
-            rules=Rules,
-            importer=TakeOver(),
-            device=DeviceId(folder),
-            readers=2,
-            state_file_delay_seconds=lambda: 0.01,
-        )
-        self.agents = Agents(
-            folder,
-            workspaces={},
-            cache_kb=256,
-            context=context,
-            settings=StoreSettings,
-        )
+        self.agents = make_agents(folder, threads, problems=self.problems)
         self.listener = self.fresh()
 
     def fresh(self) -> ConversationWorker:
@@ -87,7 +67,7 @@ class House:
                 lambda tx: conversations.buffer_turns(tx, name, said, ended=ended, writer="uid:1")
             )
         assert heard is not None
-        self.listener.heard(agent, heard)
+        self.listener.on_turns(agent, heard)
 
     async def texts(self, agent: str = "default") -> list[str]:
         async with self.agents.use(agent, create=True) as store:
@@ -111,7 +91,7 @@ async def house(tmp_path: Path, threads: ThreadPoolExecutor) -> AsyncIterator[Ho
     await made.agents.close()
 
 
-async def test_turns_are_read_after_a_pause(house: House) -> None:
+async def test_turns_are_read_after_a_pause(house):
     house.observe = Observe(debounce_seconds=NEVER, episode_idle_minutes=NEVER)
     async with house.listening():
         await house.hear(TEA)
@@ -128,7 +108,7 @@ async def has(house: House, text: str, agent: str = "default") -> bool:
     return text in await house.texts(agent)
 
 
-async def test_who_talks_without_a_pause_is_read_all_the_same(house: House) -> None:
+async def test_who_talks_without_a_pause_is_read_all_the_same(house):
     house.observe = Observe(debounce_seconds=0.03, episode_idle_minutes=NEVER)
     async with house.listening():
         await house.hear(TEA)
@@ -140,7 +120,7 @@ async def test_who_talks_without_a_pause_is_read_all_the_same(house: House) -> N
         await until(read_while_talking, "it was read under way")
 
 
-async def test_the_waiting_conversations_of_an_agent_go_into_one_question(house: House) -> None:
+async def test_the_waiting_conversations_of_an_agent_go_into_one_question(house):
     told = [
         {"text": "Ada's sister Anna lives in Bremen", "turn": 0},
         {"text": "The boat is moored at the north pier", "turn": 1},
@@ -165,7 +145,7 @@ async def test_the_waiting_conversations_of_an_agent_go_into_one_question(house:
     assert dict(kept) == {"one": told[0]["text"], "two": told[1]["text"]}
 
 
-async def test_what_is_wrong_with_one_conversation_holds_up_no_other(house: House) -> None:
+async def test_what_is_wrong_with_one_conversation_holds_up_no_other(house):
     await house.hear("We decided to use Postgres for billing", name="one")
     await house.hear(TEA, name="two")
     async with house.agents.use("default", create=True) as store:
@@ -176,7 +156,7 @@ async def test_what_is_wrong_with_one_conversation_holds_up_no_other(house: Hous
         await until(lambda: has(house, KEPT), "the other was read")
 
 
-async def test_a_conversation_that_ends_is_read_and_summed_up_at_once(house: House) -> None:
+async def test_a_conversation_that_ends_is_read_and_summed_up_at_once(house):
     house.observe = Observe(debounce_seconds=NEVER, episode_idle_minutes=NEVER)
     async with house.listening():
         await house.hear(TEA)
@@ -190,14 +170,14 @@ async def summed_up(house: House, agent: str = "default") -> bool:
     return not await house.waiting(agent) and bool(house.entries(agent))
 
 
-async def test_a_silent_conversation_counts_as_over(house: House) -> None:
+async def test_a_silent_conversation_counts_as_over(house):
     house.observe = Observe(debounce_seconds=0.01, episode_idle_minutes=0.05 / 60)
     async with house.listening():
         await house.hear(TEA)
         await until(lambda: summed_up(house), "it was summed up")
 
 
-async def test_a_daemon_that_starts_goes_on_with_what_was_buffered(house: House) -> None:
+async def test_a_daemon_that_starts_goes_on_with_what_was_buffered(house):
     await house.hear(TEA, agent="one")
     await house.hear("We decided to moor at the north pier", agent="two", ended=True)
     house.listener = house.fresh()
@@ -206,7 +186,7 @@ async def test_a_daemon_that_starts_goes_on_with_what_was_buffered(house: House)
         await until(lambda: summed_up(house, "two"), "the other was summed up")
 
 
-async def test_an_entry_that_was_not_written_is_written_by_the_next_daemon(house: House) -> None:
+async def test_an_entry_that_was_not_written_is_written_by_the_next_daemon(house):
     place = house.folder / "agents" / "default" / "memory" / "episodes.jsonl"
     place.mkdir(parents=True)
     async with house.listening():
@@ -229,7 +209,7 @@ async def untroubled(house: House) -> bool:
     return house.problems.current() == []
 
 
-async def test_a_trouble_is_over_when_the_file_takes_it(house: House) -> None:
+async def test_a_trouble_is_over_when_the_file_takes_it(house):
     place = house.folder / "agents" / "default" / "memory" / "episodes.jsonl"
     place.mkdir(parents=True)
     async with house.listening():
@@ -240,9 +220,7 @@ async def test_a_trouble_is_over_when_the_file_takes_it(house: House) -> None:
         await until(lambda: untroubled(house), "the trouble is over")
 
 
-async def test_a_model_that_fails_is_asked_again_and_in_the_end_the_rules_sum_up(
-    house: House,
-) -> None:
+async def test_a_model_that_fails_is_asked_again_and_in_the_end_the_rules_sum_up(house):
     house.model = ScriptedModel({"episode": [ModelUnavailable("late")] * 9})
     house.listener = house.fresh()
     async with house.listening():
@@ -251,7 +229,7 @@ async def test_a_model_that_fails_is_asked_again_and_in_the_end_the_rules_sum_up
     assert len(house.model.asked) == 4
 
 
-async def test_a_model_that_fails_once_sums_up_the_next_time(house: House) -> None:
+async def test_a_model_that_fails_once_sums_up_the_next_time(house):
     told = {"summary": "By a model.", "tags": ["tea"], "outcome": "resolved"}
     house.model = ScriptedModel({"episode": [ModelUnavailable("late"), told]})
     house.listener = house.fresh()
@@ -261,9 +239,7 @@ async def test_a_model_that_fails_once_sums_up_the_next_time(house: House) -> No
     assert "By a model." in house.entries()[0]
 
 
-async def test_what_nobody_has_thought_of_is_told_and_the_turns_wait(
-    house: House, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_what_nobody_has_thought_of_is_told_and_the_turns_wait(house, caplog):
     told = {"summary": "By a model.", "tags": ["tea"], "outcome": "resolved"}
     house.model = ScriptedModel({"episode": [UnicodeError(TEA), told]})
     house.listener = house.fresh()
@@ -276,7 +252,7 @@ async def test_what_nobody_has_thought_of_is_told_and_the_turns_wait(
     assert TEA not in caplog.text
 
 
-async def test_the_same_said_in_many_conversations_at_once_gets_in_once(house: House) -> None:
+async def test_the_same_said_in_many_conversations_at_once_gets_in_once(house):
     async with house.listening():
         await asyncio.gather(*(house.hear(TEA, name=f"c{n}") for n in range(20)))
 
@@ -289,7 +265,7 @@ async def test_the_same_said_in_many_conversations_at_once_gets_in_once(house: H
     assert await house.texts() == [KEPT]
 
 
-async def test_reading_at_once_and_in_the_background_reads_nothing_twice(house: House) -> None:
+async def test_reading_at_once_and_in_the_background_reads_nothing_twice(house):
     house.observe = Observe(debounce_seconds=0.0, episode_idle_minutes=NEVER)
     async with house.listening():
         for number in range(20):
@@ -302,7 +278,7 @@ async def test_reading_at_once_and_in_the_background_reads_nothing_twice(house: 
     assert len(texts) == len(set(texts)) == 20
 
 
-async def test_an_agent_that_is_removed_is_let_go(house: House) -> None:
+async def test_an_agent_that_is_removed_is_let_go(house):
     house.observe = Observe(debounce_seconds=0.05, episode_idle_minutes=NEVER)
     async with house.listening():
         await house.hear(TEA, agent="gone")

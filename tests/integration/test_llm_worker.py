@@ -194,9 +194,7 @@ async def build(tmp_path: Path) -> AsyncIterator[Callable[..., ModelClient]]:
         await model.close()
 
 
-async def test_a_missing_library_is_seen_before_anything_is_asked(
-    build: Callable[..., ModelClient], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_missing_library_is_seen_before_anything_is_asked(build, monkeypatch):
     monkeypatch.setattr(client, "find_spec", lambda _name: None)
     model = build(Llm(model="openai/gpt-4o-mini"))
     assert model.status().state == "missing"
@@ -207,9 +205,7 @@ async def test_a_missing_library_is_seen_before_anything_is_asked(
 # What is asked, and what comes back
 
 
-async def test_a_question_reaches_a_server_through_litellm_and_comes_back_typed(
-    rig: Rig, model_server: ModelServer
-) -> None:
+async def test_a_question_reaches_a_server_through_litellm_and_comes_back_typed(rig, model_server):
     model_server.says(Saying(FACT, tokens=(120, 9)))
     reply = await rig.ask("the code is 4711")
     assert reply.value == Fact("the gate code is 4711")
@@ -224,9 +220,7 @@ async def test_a_question_reaches_a_server_through_litellm_and_comes_back_typed(
     assert "\nthe code is 4711\n[end of note " in heard.prompt
 
 
-async def test_a_server_that_takes_a_schema_is_given_it(
-    rig: Rig, model_server: ModelServer
-) -> None:
+async def test_a_server_that_takes_a_schema_is_given_it(rig, model_server):
     model_server.says(FACT)
     await rig.ask()
     form = model_server.heard[0].body["response_format"]["json_schema"]
@@ -236,8 +230,8 @@ async def test_a_server_that_takes_a_schema_is_given_it(
 
 
 async def test_a_server_that_refuses_schemas_is_told_in_words_and_not_bothered_again(
-    rig: Rig, model_server: ModelServer
-) -> None:
+    rig, model_server
+):
     rig.plan = msgspec.structs.replace(rig.plan, model="openai/an-old-model")
     model_server.refuses_formats = True
     model_server.says(FACT, FACT)
@@ -248,39 +242,7 @@ async def test_a_server_that_refuses_schemas_is_told_in_words_and_not_bothered_a
     assert '"required":["fact","people"]' in model_server.heard[1].prompt
 
 
-async def test_a_list_is_asked_for_as_an_object_and_read_as_a_list(
-    rig: Rig, model_server: ModelServer
-) -> None:
-    model_server.says('{"items": [{"fact": "a"}, {"fact": "b"}]}')
-    reply = await rig.ask(kind=list[Fact])
-    assert [one.fact for one in reply.value] == ["a", "b"]
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        f"```json\n{FACT}\n```",
-        f"<think>hm {{}}</think>Here you are: {FACT}",
-        Saying(FACT, thinking="hm"),
-        Saying(FACT, tokens=None),
-    ],
-    ids=["fenced", "thinking", "thinking apart", "without usage"],
-)
-async def test_replies_are_read_however_they_come(
-    rig: Rig, model_server: ModelServer, said: Saying | str, request: pytest.FixtureRequest
-) -> None:
-    name = request.node.callspec.id.replace(" ", "-")
-    rig.plan = msgspec.structs.replace(rig.plan, model=f"openai/{name}")
-    model_server.usually = said if isinstance(said, Saying) else Saying(said)
-    reply = await rig.ask()
-    assert reply.value == Fact("the gate code is 4711")
-    assert reply.tokens_in > 0
-    assert reply.tokens_out > 0
-
-
-async def test_the_same_question_is_answered_from_memory(
-    rig: Rig, model_server: ModelServer
-) -> None:
+async def test_the_same_question_is_answered_from_memory(rig, model_server):
     model_server.says(FACT)
     first, again = await rig.ask("a"), await rig.ask("a")
     assert again.value == first.value
@@ -291,9 +253,7 @@ async def test_the_same_question_is_answered_from_memory(
     assert (await rig.ask("a")).value == first.value
 
 
-async def test_secrets_are_cleared_before_anything_leaves(
-    rig: Rig, model_server: ModelServer
-) -> None:
+async def test_secrets_are_cleared_before_anything_leaves(rig, model_server):
     model_server.says(FACT)
     commit = "3f2a9c1b5d7e8f90a1b2c3d4e5f60718293a4b5c"
     reply = await rig.ask(f"password=hunter2butlonger, fixed in {commit}")
@@ -303,9 +263,7 @@ async def test_secrets_are_cleared_before_anything_leaves(
     assert rig.model.status().cleared == reply.cleared
 
 
-async def test_what_a_known_model_costs_is_counted_in_money(
-    rig: Rig, model_server: ModelServer
-) -> None:
+async def test_what_a_known_model_costs_is_counted_in_money(rig, model_server):
     rig.plan = msgspec.structs.replace(rig.plan, model="openai/gpt-4o-mini")
     model_server.says(Saying(FACT, tokens=(1000, 100)))
     reply = await rig.ask()
@@ -317,7 +275,7 @@ async def test_what_a_known_model_costs_is_counted_in_money(
 # Replies that are none
 
 
-async def test_a_reply_of_no_use_is_repaired_once(rig: Rig, model_server: ModelServer) -> None:
+async def test_a_reply_of_no_use_is_repaired_once(rig, model_server):
     model_server.says('{"people": []}', FACT)
     reply = await rig.ask()
     assert reply.repaired
@@ -327,7 +285,7 @@ async def test_a_reply_of_no_use_is_repaired_once(rig: Rig, model_server: ModelS
     assert "missing required field `fact`" in told["content"]
 
 
-async def test_after_one_repair_it_goes_by_rules(rig: Rig, model_server: ModelServer) -> None:
+async def test_after_one_repair_it_goes_by_rules(rig, model_server):
     model_server.usually = Saying("I think the answer is 42.")
     error = await rig.refused()
     assert error.code == "model_unavailable"
@@ -336,14 +294,14 @@ async def test_after_one_repair_it_goes_by_rules(rig: Rig, model_server: ModelSe
     assert rig.model.status().purposes["distil"].last_error == "unreadable"
 
 
-async def test_a_reply_that_was_cut_off_gets_more_room(rig: Rig, model_server: ModelServer) -> None:
+async def test_a_reply_that_was_cut_off_gets_more_room(rig, model_server):
     model_server.says(Saying('{"fact": "the ga', finish="length"), FACT)
     assert (await rig.ask()).repaired
     assert model_server.heard[1].body["max_tokens"] == 400
     assert "too long" in model_server.heard[1].prompt
 
 
-async def test_a_reply_is_read_beside_the_event_loop(rig: Rig, model_server: ModelServer) -> None:
+async def test_a_reply_is_read_beside_the_event_loop(rig, model_server):
     readers = []
 
     class Watched(msgspec.Struct):
@@ -368,9 +326,7 @@ async def test_a_reply_is_read_beside_the_event_loop(rig: Rig, model_server: Mod
     ],
     ids=["field", "filter", "words", "value"],
 )
-async def test_a_refusal_is_an_error_and_is_not_argued_with(
-    rig: Rig, model_server: ModelServer, said: Saying
-) -> None:
+async def test_a_refusal_is_an_error_and_is_not_argued_with(rig, model_server, said):
     model_server.says(said)
     assert "refuses" in (await rig.refused()).message
     assert len(model_server.heard) == 1
@@ -393,8 +349,8 @@ async def test_a_refusal_is_an_error_and_is_not_argued_with(
     ids=["html", "json", "half", "cut off", "huge", "404"],
 )
 async def test_an_answer_that_is_none_is_an_error_and_the_process_lives(
-    rig: Rig, model_server: ModelServer, said: Saying, word: str, request: pytest.FixtureRequest
-) -> None:
+    rig, model_server, said, word, request
+):
     name = request.node.callspec.id.replace(" ", "-")
     rig.plan = msgspec.structs.replace(rig.plan, model=f"openai/{name}")
     model_server.says(said)
@@ -406,9 +362,7 @@ async def test_an_answer_that_is_none_is_an_error_and_the_process_lives(
     assert rig.process.state.starts == starts
 
 
-async def test_a_key_is_in_no_error_no_problem_and_no_log(
-    rig: Rig, model_server: ModelServer, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_key_is_in_no_error_no_problem_and_no_log(rig, model_server, caplog):
     model_server.says(Saying(f"wrong key {KEY}", status=401))
     error = await rig.refused()
     assert "status 401: wrong key [key]" in error.message
@@ -420,9 +374,7 @@ async def test_a_key_is_in_no_error_no_problem_and_no_log(
     assert KEY not in told
 
 
-async def test_a_model_whose_calls_fail_is_not_called_ready(
-    rig: Rig, model_server: ModelServer
-) -> None:
+async def test_a_model_whose_calls_fail_is_not_called_ready(rig, model_server):
     assert rig.model.status().state == "ready"
     model_server.says(Saying("wrong", status=401), FACT)
     await rig.refused()
@@ -434,7 +386,7 @@ async def test_a_model_whose_calls_fail_is_not_called_ready(
     assert rig.model.status().state == "ready"
 
 
-async def test_a_new_key_is_used_at_once(rig: Rig, model_server: ModelServer) -> None:
+async def test_a_new_key_is_used_at_once(rig, model_server):
     model_server.says(Saying("wrong", status=401), FACT)
     await rig.refused()
     again = await rig.refused()
@@ -446,27 +398,7 @@ async def test_a_new_key_is_used_at_once(rig: Rig, model_server: ModelServer) ->
     assert rig.problems.current() == []
 
 
-async def test_a_key_file_that_cannot_be_used_is_told_and_mended(
-    rig: Rig, model_server: ModelServer
-) -> None:
-    file = rig.folder / "key"
-    file.write_text("two words")
-    assert "expected a key and nothing else" in (await rig.refused()).message
-    assert [problem.code for problem in rig.problems.current()] == ["model_keys"]
-    file.write_text(KEY)
-    model_server.says(FACT)
-    await rig.ask()
-    assert rig.problems.current() == []
-
-
-async def test_a_place_of_keys_that_cannot_be_looked_at_leaves_it_to_the_rules(rig: Rig) -> None:
-    rig.plan = msgspec.structs.replace(rig.plan, key_file="~no-such-user/key")
-    error = await rig.refused()
-    assert error.message == "cannot find ~no-such-user/key: no user has this home folder"
-    assert [problem.code for problem in rig.problems.current()] == ["model_keys"]
-
-
-async def test_a_provider_that_wants_a_key_and_has_none_is_not_asked(rig: Rig) -> None:
+async def test_a_provider_that_wants_a_key_and_has_none_is_not_asked(rig):
     rig.plan = Llm(model="openai/gpt-4o-mini")
     error = await rig.refused()
     assert error.in_full == ("no key for openai; put a valid key into the file of llm.key_file")
@@ -477,9 +409,7 @@ async def test_a_provider_that_wants_a_key_and_has_none_is_not_asked(rig: Rig) -
     assert rig.problems.current() == []
 
 
-async def test_a_key_file_that_everybody_can_read_is_told(
-    rig: Rig, model_server: ModelServer
-) -> None:
+async def test_a_key_file_that_everybody_can_read_is_told(rig, model_server):
     model_server.usually = Saying(FACT)
     await rig.ask("a")
     assert rig.problems.current() == []
@@ -494,7 +424,7 @@ async def test_a_key_file_that_everybody_can_read_is_told(
     assert rig.problems.current() == []
 
 
-async def test_a_key_goes_to_its_provider_alone(rig: Rig, model_server: ModelServer) -> None:
+async def test_a_key_goes_to_its_provider_alone(rig, model_server):
     bases = {"deepseek": model_server.base}
     models = {"distil": ("deepseek/d",)}
     rig.plan = msgspec.structs.replace(rig.plan, api_bases=bases, models=models)
@@ -503,7 +433,7 @@ async def test_a_key_goes_to_its_provider_alone(rig: Rig, model_server: ModelSer
     assert KEY not in str(model_server.heard[0].headers)
 
 
-async def test_a_key_is_not_sent_where_others_can_listen(rig: Rig) -> None:
+async def test_a_key_is_not_sent_where_others_can_listen(rig):
     rig.plan = msgspec.structs.replace(rig.plan, api_base="http://192.0.2.1/v1")
     error = await rig.refused()
     assert "cannot send a key over http://" in error.message
@@ -513,9 +443,7 @@ async def test_a_key_is_not_sent_where_others_can_listen(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-async def test_a_failure_in_passing_is_tried_again(
-    rig: Rig, model_server: ModelServer, status: int
-) -> None:
+async def test_a_failure_in_passing_is_tried_again(rig, model_server, status):
     model_server.says(Saying("later", status=status, headers={"Retry-After": "0.05"}), FACT)
     began = time.monotonic()
     assert (await rig.ask()).value.fact
@@ -523,17 +451,13 @@ async def test_a_failure_in_passing_is_tried_again(
     assert len(model_server.heard) == 2
 
 
-async def test_a_pause_longer_than_the_deadline_is_not_waited_for(
-    rig: Rig, model_server: ModelServer
-) -> None:
+async def test_a_pause_longer_than_the_deadline_is_not_waited_for(rig, model_server):
     model_server.says(Saying("later", status=429, headers={"Retry-After": "3600"}))
     async with asyncio.timeout(60):
         assert "status 429" in (await rig.refused(deadline=600.0)).message
 
 
-async def test_the_next_model_is_asked_when_one_is_of_no_use(
-    rig: Rig, model_server: ModelServer
-) -> None:
+async def test_the_next_model_is_asked_when_one_is_of_no_use(rig, model_server):
     def by_name(heard: Heard) -> Saying:
         return Saying(FACT) if heard.body["model"] == "good" else Saying("no", status=404)
 
@@ -545,14 +469,14 @@ async def test_the_next_model_is_asked_when_one_is_of_no_use(
     assert list(rig.model.status().resting) == ["openai/bad"]
 
 
-async def test_a_slow_model_is_left_at_the_deadline(rig: Rig, model_server: ModelServer) -> None:
+async def test_a_slow_model_is_left_at_the_deadline(rig, model_server):
     model_server.says(Saying(late=True))
     async with asyncio.timeout(60):
         await rig.refused(deadline=0.3)
     model_server.release()
 
 
-async def test_several_questions_are_under_way_at_once(rig: Rig, model_server: ModelServer) -> None:
+async def test_several_questions_are_under_way_at_once(rig, model_server):
     def echo(heard: Heard) -> Saying:
         return Saying(f'{{"fact": "{heard.prompt.split("number ")[1][0]}"}}', late=True)
 
@@ -565,9 +489,7 @@ async def test_several_questions_are_under_way_at_once(rig: Rig, model_server: M
     assert [reply.value.fact for reply in replies] == list("012345")
 
 
-async def test_a_question_that_is_given_up_ends_over_there_and_harms_no_other(
-    rig: Rig, model_server: ModelServer
-) -> None:
+async def test_a_question_that_is_given_up_ends_over_there_and_harms_no_other(rig, model_server):
     model_server.says(Saying(FACT, late=True), Saying(FACT, late=True))
     given_up = asyncio.create_task(rig.ask("a"))
     other = asyncio.create_task(rig.ask("b"))
@@ -585,9 +507,7 @@ async def test_a_question_that_is_given_up_ends_over_there_and_harms_no_other(
 # What it may cost
 
 
-async def test_when_the_day_is_spent_it_goes_by_rules_until_tomorrow(
-    rig: Rig, model_server: ModelServer
-) -> None:
+async def test_when_the_day_is_spent_it_goes_by_rules_until_tomorrow(rig, model_server):
     rig.plan = msgspec.structs.replace(rig.plan, daily_tokens=150)
     model_server.usually = Saying(FACT, tokens=(140, 20))
     assert rig.model.available("distil")
@@ -607,9 +527,7 @@ async def test_when_the_day_is_spent_it_goes_by_rules_until_tomorrow(
     assert len(model_server.heard) == 2
 
 
-async def test_a_disk_that_refuses_costs_the_count_but_not_the_answer(
-    rig: Rig, model_server: ModelServer
-) -> None:
+async def test_a_disk_that_refuses_costs_the_count_but_not_the_answer(rig, model_server):
     (rig.folder / "usage.json").mkdir()
     model_server.usually = Saying(FACT)
     assert (await rig.ask()).value.fact
@@ -620,7 +538,7 @@ async def test_a_disk_that_refuses_costs_the_count_but_not_the_answer(
     assert rig.made().status().today.tokens == 36
 
 
-async def test_counts_that_are_damaged_are_told_of(tmp_path: Path, build: Any) -> None:
+async def test_counts_that_are_damaged_are_told_of(tmp_path, build):
     (tmp_path / "llm-usage.json").write_text("{")
     problems = Problems()
     build(Llm(), problems=problems)
@@ -634,7 +552,7 @@ async def test_counts_that_are_damaged_are_told_of(tmp_path: Path, build: Any) -
     assert "llm-usage.json: [Errno 21] Is a directory" in problems.current()[0].message
 
 
-async def test_without_a_model_nothing_is_started(rig: Rig, build: Any) -> None:
+async def test_without_a_model_nothing_is_started(rig, build):
     model = build(Llm())
     assert not model.available("distil")
     with pytest.raises(ModelUnavailable, match="no model is configured for distil"):
@@ -648,9 +566,7 @@ async def test_without_a_model_nothing_is_started(rig: Rig, build: Any) -> None:
 
 
 @pytest.mark.parametrize("field", ["text", "response", "content"])
-async def test_evoclaws_plain_endpoint_is_asked_in_its_own_way(
-    rig: Rig, model_server: ModelServer, field: str
-) -> None:
+async def test_evoclaws_plain_endpoint_is_asked_in_its_own_way(rig, model_server, field):
     model_server.says(Saying(FACT, field=field))
     reply = await rig.ask(field, endpoint=model_server.plain)
     assert reply.value.fact == "the gate code is 4711"
@@ -662,9 +578,7 @@ async def test_evoclaws_plain_endpoint_is_asked_in_its_own_way(
 
 
 @pytest.mark.parametrize("path", ["", "/chat/completions"])
-async def test_openais_style_is_told_by_the_url(
-    rig: Rig, model_server: ModelServer, path: str
-) -> None:
+async def test_openais_style_is_told_by_the_url(rig, model_server, path):
     model_server.says(FACT)
     reply = await rig.ask(path or "x", endpoint=model_server.base + path)
     assert reply.value.fact == "the gate code is 4711"
@@ -674,9 +588,7 @@ async def test_openais_style_is_told_by_the_url(
     assert [message["role"] for message in heard.body["messages"]] == ["system", "user"]
 
 
-async def test_a_server_that_wants_a_models_name_is_told_one_of_its_own(
-    rig: Rig, model_server: ModelServer
-) -> None:
+async def test_a_server_that_wants_a_models_name_is_told_one_of_its_own(rig, model_server):
     model_server.models = ("nomic-embed-text", "llama3.2")
     model_server.says(Saying("model 'default' not found", status=404), FACT)
     assert (await rig.ask("named", endpoint=model_server.base)).value.fact
@@ -687,9 +599,7 @@ async def test_a_server_that_wants_a_models_name_is_told_one_of_its_own(
     assert "status 404: " in error.message
 
 
-async def test_an_endpoint_gets_no_key_and_counts_in_the_budget(
-    rig: Rig, model_server: ModelServer
-) -> None:
+async def test_an_endpoint_gets_no_key_and_counts_in_the_budget(rig, model_server):
     rig.plan = msgspec.structs.replace(rig.plan, daily_tokens=20_000)
     model_server.usually = Saying(FACT)
     await rig.ask("a", endpoint=model_server.base)
@@ -716,9 +626,7 @@ async def test_an_endpoint_gets_no_key_and_counts_in_the_budget(
     ],
     ids=["redirect", "huge", "cut off", "html", "other", "503"],
 )
-async def test_an_endpoint_that_gives_no_answer_is_an_error(
-    rig: Rig, model_server: ModelServer, said: Saying, word: str
-) -> None:
+async def test_an_endpoint_that_gives_no_answer_is_an_error(rig, model_server, said, word):
     model_server.says(said)
     error = await rig.refused(word, endpoint=model_server.plain, deadline=20.0)
     assert word in error.message
@@ -734,7 +642,7 @@ async def test_an_endpoint_that_gives_no_answer_is_an_error(
         "http://0.0.0.0:8080/",
     ],
 )
-async def test_an_endpoint_beyond_this_device_is_not_asked(rig: Rig, url: str) -> None:
+async def test_an_endpoint_beyond_this_device_is_not_asked(rig, url):
     error = await rig.refused(url, endpoint=url, deadline=10.0)
     assert "may not ask" in error.message
     named = {"endpoint_hosts": ("169.254.169.254", "[fe80::1]", "0.0.0.0")}
@@ -742,7 +650,7 @@ async def test_an_endpoint_beyond_this_device_is_not_asked(rig: Rig, url: str) -
     assert "may not ask" in (await rig.refused(url, endpoint=url, deadline=10.0)).message
 
 
-async def test_an_endpoint_that_is_no_address_is_the_callers_mistake(rig: Rig) -> None:
+async def test_an_endpoint_that_is_no_address_is_the_callers_mistake(rig):
     with pytest.raises(InvalidInput):
         await rig.ask(endpoint="file:///etc/passwd")
 
@@ -750,9 +658,7 @@ async def test_an_endpoint_that_is_no_address_is_the_callers_mistake(rig: Rig) -
 # The process
 
 
-async def test_neither_keys_nor_the_daemons_environment_reach_the_process(
-    build: Any, model_server: ModelServer
-) -> None:
+async def test_neither_keys_nor_the_daemons_environment_reach_the_process(build, model_server):
     env = dict(os.environ) | {"OPENAI_API_KEY": KEY, "AWS_SECRET_ACCESS_KEY": "x", "TZ": "UTC"}
     model = build(Llm(), env=env)
     model_server.says(FACT)
@@ -767,12 +673,12 @@ async def test_neither_keys_nor_the_daemons_environment_reach_the_process(
     assert KEY not in told(pid, "cmdline")
 
 
-async def test_the_daemons_side_never_holds_what_is_heavy(rig: Rig) -> None:
+async def test_the_daemons_side_never_holds_what_is_heavy(rig):
     assert rig.process.state.litellm is not None
     assert not {"litellm", "openai", "httpx", "pydantic"} & set(sys.modules)
 
 
-async def test_what_libraries_print_does_not_disturb_the_pipe() -> None:
+async def test_what_libraries_print_does_not_disturb_the_pipe():
     code = """
 import os
 from thermocline.daemon.llm import wire
@@ -790,18 +696,14 @@ os.write(out, os.read(given, 9))
     assert noise.count(b"noise") == 2
 
 
-async def test_nothing_but_the_models_server_was_ever_reached_for(
-    rig: Rig, model_server: ModelServer, reached: Path
-) -> None:
+async def test_nothing_but_the_models_server_was_ever_reached_for(rig, model_server, reached):
     model_server.says(FACT)
     await rig.ask()
     assert rig.process.state.litellm not in {None, "1.82.7", "1.82.8"}
     assert set(lines_of(reached)) == {f"socket.connect ('127.0.0.1', {model_server.port})"}
 
 
-async def test_it_leaves_when_it_is_not_needed_and_comes_back_when_it_is(
-    build: Any, model_server: ModelServer
-) -> None:
+async def test_it_leaves_when_it_is_not_needed_and_comes_back_when_it_is(build, model_server):
     model = build(Llm(idle_seconds=0.1))
     model_server.usually = Saying(FACT)
     await model.ask(asked("a"), Fact, endpoint=model_server.plain)
@@ -813,7 +715,7 @@ async def test_it_leaves_when_it_is_not_needed_and_comes_back_when_it_is(
     assert (worker.starts, worker.deaths) == (2, 0)
 
 
-async def test_a_process_that_cannot_start_is_an_error_and_then_left_alone(tmp_path: Path) -> None:
+async def test_a_process_that_cannot_start_is_an_error_and_then_left_alone(tmp_path):
     command = (sys.executable, "-c", "raise SystemExit(3)")
     process = ModelProcess(os.environ, lambda: 60.0, command=command)
     rig = Rig(tmp_path, process)
@@ -825,9 +727,7 @@ async def test_a_process_that_cannot_start_is_an_error_and_then_left_alone(tmp_p
     await process.close()
 
 
-async def test_a_process_that_hangs_is_ended_and_the_deadline_holds(
-    build: Any, model_server: ModelServer
-) -> None:
+async def test_a_process_that_hangs_is_ended_and_the_deadline_holds(build, model_server):
     model = build(Llm(), timeouts=Timeouts(start=30.0, grace=0.1))
     model_server.usually = Saying(FACT)
     await model.ask(asked("a"), Fact, endpoint=model_server.plain)
@@ -846,8 +746,8 @@ async def test_a_process_that_hangs_is_ended_and_the_deadline_holds(
     [(5, "endpoint"), pytest.param(KILLS, "litellm", marks=pytest.mark.crash)],
 )
 async def test_a_kill_in_the_middle_of_a_question_harms_nobody_else(
-    kills: int, through: str, build: Any, model_server: ModelServer
-) -> None:
+    kills, through, build, model_server
+):
     plan = Llm(
         model="openai/some-model", api_base=model_server.base, timeouts=ModelTimeouts(distil=60.0)
     )
@@ -881,9 +781,7 @@ async def test_a_kill_in_the_middle_of_a_question_harms_nobody_else(
     print(f"\n{kills} kills; those who waited knew it after at most {slowest * 1000:.0f} ms")
 
 
-async def test_the_process_does_not_outlive_a_daemon_that_was_killed(
-    model_server: ModelServer, tmp_path: Path
-) -> None:
+async def test_the_process_does_not_outlive_a_daemon_that_was_killed(model_server, tmp_path):
     model_server.says(Saying(late=True))
     daemon = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", CHILD, model_server.plain, str(tmp_path)),
@@ -898,9 +796,7 @@ async def test_the_process_does_not_outlive_a_daemon_that_was_killed(
     await until(lambda: is_gone(pid), "the process has ended with the daemon")
 
 
-async def test_closing_ends_the_process_and_whoever_waits(
-    build: Any, model_server: ModelServer
-) -> None:
+async def test_closing_ends_the_process_and_whoever_waits(build, model_server):
     model = build(Llm())
     model_server.says(Saying(late=True))
     waiting = asyncio.create_task(model.ask(asked("a"), Fact, endpoint=model_server.plain))

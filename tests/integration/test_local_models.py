@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
-import pytest
-from model_server import ModelServer, Saying
+from model_server import Saying
 from shells import Shell
 
 from thermocline.daemon.cli.local_models import encoder_here, has_model, ports_of
@@ -24,16 +22,14 @@ def table(folder: Path, port: int, uid: int, state: str = "0A") -> tuple[str]:
     return (str(file),)
 
 
-def test_a_server_that_lists_models_is_found(model_server: ModelServer, closed_port: int) -> None:
+def test_a_server_that_lists_models_is_found(model_server, closed_port):
     assert has_model(model_server.port)
     assert not has_model(closed_port)
     model_server.models = ()
     assert not has_model(model_server.port)
 
 
-def test_the_server_of_another_user_is_left_alone(
-    model_server: ModelServer, tmp_path: Path
-) -> None:
+def test_the_server_of_another_user_is_left_alone(model_server, tmp_path):
     port = model_server.port
     another = 1_000 if os.getuid() != 1_000 else 1_001
     assert not has_model(port, table(tmp_path, port, another))
@@ -45,7 +41,7 @@ def test_the_server_of_another_user_is_left_alone(
     assert has_model(port, (str(tmp_path / "none"),))
 
 
-def test_the_ports_may_be_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_ports_may_be_named(capsys):
     assert ports_of({}) == (8080, 11434, 1234)
     assert ports_of({"THERMOCLINE_MODEL_PORTS": "8000, 9000"}) == (8000, 9000)
     assert ports_of({"THERMOCLINE_MODEL_PORTS": ""}) == ()
@@ -54,9 +50,7 @@ def test_the_ports_may_be_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert "expected numbers of ports, got '80800'" in capsys.readouterr().err
 
 
-def test_an_encoder_on_this_device_is_recognised_by_its_name(
-    model_server: ModelServer, closed_port: int
-) -> None:
+def test_an_encoder_on_this_device_is_recognised_by_its_name(model_server, closed_port):
     env = {"THERMOCLINE_MODEL_PORTS": f"{closed_port} {model_server.port}"}
     base = f"http://127.0.0.1:{model_server.port}"
     assert encoder_here(env) is None
@@ -73,12 +67,8 @@ def test_an_encoder_on_this_device_is_recognised_by_its_name(
 
 
 def test_who_asks_for_a_model_gets_the_one_that_runs_here_and_nobody_else_does(
-    shared_daemon: Any,
-    call: Any,
-    model_server: ModelServer,
-    closed_port: int,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    shared_daemon, call, model_server, closed_port, monkeypatch
+):
     call.store("Ada likes oolong", category="people/ada")
     model_server.usually = Saying(CHOICE)
     shell = Shell(shared_daemon.socket, call.agent)

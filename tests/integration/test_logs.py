@@ -7,12 +7,10 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from daemon_process import Daemon
 
 MARK = "zanzibarquokka"
 SECRET = "ghp_" + "zanzibarquokka" + "A1b2C3d4E5f6G7h8I9j0"
@@ -65,8 +63,8 @@ def everything(call: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_a_log_at_debug_has_no_stored_or_asked_text_and_no_secret(
-    form: str, make_daemon: Callable[..., Daemon], calls_of: Callable[..., Any], tmp_path: Path
-) -> None:
+    form, make_daemon, calls_of, tmp_path
+):
     token = tmp_path / "token"
     token.write_text(SECRET)
     token.chmod(0o600)
@@ -86,9 +84,7 @@ def test_a_log_at_debug_has_no_stored_or_asked_text_and_no_secret(
     assert "/api/kv/{key}" in said
 
 
-def test_each_request_is_one_line_at_debug_and_none_otherwise(
-    make_daemon: Callable[..., Daemon], calls_of: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_each_request_is_one_line_at_debug_and_none_otherwise(make_daemon, calls_of, tmp_path):
     config = tmp_path / "config.json"
     config.write_text(json.dumps({"log": {"level": "debug", "format": "json"}}))
     daemon = make_daemon(f"--config={config}").start()
@@ -113,7 +109,7 @@ def test_each_request_is_one_line_at_debug_and_none_otherwise(
     assert all(line["ms"] >= 0 for line in lines if line.get("action") == "request")
 
 
-def test_in_the_journal_a_line_has_its_priority_and_no_second_time(tmp_path: Path) -> None:
+def test_in_the_journal_a_line_has_its_priority_and_no_second_time(tmp_path):
     log = tmp_path / "journal"
     code = (
         "import logging\n"

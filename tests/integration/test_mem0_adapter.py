@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -41,7 +41,7 @@ def texts(answer: dict[str, Any]) -> list[str]:
     return [item["memory"] for item in answer["results"]]
 
 
-def test_what_a_user_says_is_added_and_found_by_a_question(memory: Memory) -> None:
+def test_what_a_user_says_is_added_and_found_by_a_question(memory):
     added = memory.add(TALK, user_id="ana", run_id="monday", metadata={"topic": "health"})
     assert added["results"]
     assert {item["event"] for item in added["results"]} == {"ADD"}
@@ -55,18 +55,18 @@ def test_what_a_user_says_is_added_and_found_by_a_question(memory: Memory) -> No
     assert memory.get(best["id"]) == {key: value for key, value in best.items() if key != "score"}
 
 
-def test_what_a_tool_says_is_not_learned(memory: Memory) -> None:
+def test_what_a_tool_says_is_not_learned(memory):
     memory.add(TALK, user_id="ana")
     assert memory.search("pizza", filters=ANA) == {"results": []}
 
 
-def test_known_facts_are_not_added_again_but_for_another_user(memory: Memory) -> None:
+def test_known_facts_are_not_added_again_but_for_another_user(memory):
     assert memory.add("I love basketball", user_id="ana")["results"]
     assert memory.add("I love basketball", user_id="ana") == {"results": []}
     assert memory.add("I love basketball", user_id="ben")["results"]
 
 
-def test_each_id_sees_its_own(memory: Memory) -> None:
+def test_each_id_sees_its_own(memory):
     memory.add("I love basketball", user_id="ana", infer=False)
     memory.add("I love tennis", user_id="ben", run_id="r1", infer=False)
     memory.add("Answer in French", agent_id="coach", infer=False)
@@ -103,7 +103,7 @@ def test_each_id_sees_its_own(memory: Memory) -> None:
     ({"AND": [{"n": {"lte": 2}}, {"word": "*"}]}, [2, 1]), ({"NOT": [{"n": 1}, {"n": 2}]}, [3]),
     ({"user_id": "ana"}, [3, 2, 1]),
 ])  # fmt: skip
-def test_filters_by_metadata(memory: Memory, condition: Any, numbers: list[int]) -> None:
+def test_filters_by_metadata(memory, condition, numbers):
     words: dict[int, dict[str, str]] = {1: {"word": "Boat"}, 2: {"word": "a boat"}, 3: {}}
     for number, word in words.items():
         memory.add(
@@ -116,7 +116,7 @@ def test_filters_by_metadata(memory: Memory, condition: Any, numbers: list[int])
     assert len(answered) == min(2, len(numbers))
 
 
-def test_a_memory_is_changed_with_a_history_and_deleted(memory: Memory) -> None:
+def test_a_memory_is_changed_with_a_history_and_deleted(memory):
     (added,) = memory.add("Ana likes tea", user_id="ana", infer=False)["results"]
     done = memory.update(added["id"], text="Ana likes coffee", metadata={"sure": True})
     assert done == {"message": "Memory updated successfully!"}
@@ -139,7 +139,7 @@ def test_a_memory_is_changed_with_a_history_and_deleted(memory: Memory) -> None:
         memory.update(added["id"], text="x")
 
 
-def test_an_expiration_date_is_the_last_day(memory: Memory) -> None:
+def test_an_expiration_date_is_the_last_day(memory):
     today = datetime.now(UTC).date()
     day = (today + timedelta(days=2)).isoformat()
     (added,) = memory.add("x y", user_id="ana", infer=False, expiration_date=day)["results"]
@@ -150,26 +150,26 @@ def test_an_expiration_date_is_the_last_day(memory: Memory) -> None:
         memory.update(added["id"], expiration_date="soon")
 
 
-@pytest.mark.parametrize("wrong", [
-    lambda memory: memory.add("x"),
-    lambda memory: memory.add("x", user_id="a b"),
-    lambda memory: memory.add("x", user_id="a", timestamp=1),
-    lambda memory: memory.add("x", user_id="a", memory_type="procedural_memory"),
-    lambda memory: memory.search("x"),
-    lambda memory: memory.search("x", filters={"n": 1}),
-    lambda memory: memory.search(" ", filters={"user_id": "a"}),
-    lambda memory: memory.search("x", filters={"user_id": "a"}, threshold=2),
-    lambda memory: memory.get_all(filters={"user_id": "a"}, top_k=-1),
-    lambda memory: memory.delete_all(),
-    lambda memory: memory.update("x"),
-])  # fmt: skip
-def test_what_mem0_refuses_is_refused(memory: Memory, wrong: Callable[[Memory], object]) -> None:
-    memory.add("x", user_id="a", infer=False)
-    with pytest.raises(ValueError):  # noqa: PT011 - each has its own words
-        wrong(memory)
+def test_what_mem0_refuses_is_refused(memory):
+    for wrong in [
+        lambda memory: memory.add("x"),
+        lambda memory: memory.add("x", user_id="a b"),
+        lambda memory: memory.add("x", user_id="a", timestamp=1),
+        lambda memory: memory.add("x", user_id="a", memory_type="procedural_memory"),
+        lambda memory: memory.search("x"),
+        lambda memory: memory.search("x", filters={"n": 1}),
+        lambda memory: memory.search(" ", filters={"user_id": "a"}),
+        lambda memory: memory.search("x", filters={"user_id": "a"}, threshold=2),
+        lambda memory: memory.get_all(filters={"user_id": "a"}, top_k=-1),
+        lambda memory: memory.delete_all(),
+        lambda memory: memory.update("x"),
+    ]:  # fmt: skip
+        memory.add("x", user_id="a", infer=False)
+        with pytest.raises(ValueError):  # noqa: PT011 - each has its own words
+            wrong(memory)
 
 
-def test_top_k_bounds_both_lists(memory: Memory) -> None:
+def test_top_k_bounds_both_lists(memory):
     for number in range(25):
         memory.add(f"Buoy number {number}", user_id="ana", infer=False)
     assert len(memory.get_all(filters=ANA)["results"]) == 20
@@ -180,7 +180,7 @@ def test_top_k_bounds_both_lists(memory: Memory) -> None:
     assert explained["score_details"]
 
 
-async def test_the_asynchronous_class_does_the_same(shared_daemon: Daemon, agent: str) -> None:
+async def test_the_asynchronous_class_does_the_same(shared_daemon, agent):
     async with AsyncMemory(agent, shared_daemon.socket) as memory:
         names = [f"user{n}" for n in range(10)]
         await asyncio.gather(*[memory.add("I love basketball", user_id=name) for name in names])

@@ -27,9 +27,7 @@ def begun(daemon: Daemon, call: Any) -> Path:
     return path
 
 
-def test_the_section_comes_with_the_first_thing_to_show_and_goes_with_the_last(
-    call: Any, shared_daemon: Daemon
-) -> None:
+def test_the_section_comes_with_the_first_thing_to_show_and_goes_with_the_last(call, shared_daemon):
     path = begun(shared_daemon, call)
     assert path.read_text() == MINE
     call.ok("PUT", "/api/hot/lesson", {"text": "measure twice"})
@@ -39,15 +37,13 @@ def test_the_section_comes_with_the_first_thing_to_show_and_goes_with_the_last(
     wait_until(lambda: path.read_text() == MINE, "the section is gone")
 
 
-def test_a_new_agent_has_no_empty_page(call: Any, shared_daemon: Daemon) -> None:
+def test_a_new_agent_has_no_empty_page(call, shared_daemon):
     call.ok("PUT", "/api/kv/here", {"value": "now"})
     call.ok("POST", "/api/hot/rebuild")
     assert not page(shared_daemon, call).exists()
 
 
-def test_the_section_is_taken_out_for_good_until_it_is_wanted_again(
-    call: Any, shared_daemon: Daemon
-) -> None:
+def test_the_section_is_taken_out_for_good_until_it_is_wanted_again(call, shared_daemon):
     path = begun(shared_daemon, call)
     shell = Shell(call.path, call.agent)
     call.ok("PUT", "/api/hot/lesson", {"text": "measure twice"})
@@ -64,9 +60,7 @@ def test_the_section_is_taken_out_for_good_until_it_is_wanted_again(
     assert "written by the daemon" in shell.out("workspace")
 
 
-def test_an_edit_within_a_section_that_goes_is_kept_as_a_copy(
-    call: Any, shared_daemon: Daemon
-) -> None:
+def test_an_edit_within_a_section_that_goes_is_kept_as_a_copy(call, shared_daemon):
     path = begun(shared_daemon, call)
     call.ok("PUT", "/api/hot/lesson", {"text": "measure twice"})
     wait_until(lambda: END in path.read_text(), "the section is there")
@@ -93,7 +87,7 @@ def test_uninstalling_takes_the_section_out(
     assert path.read_text() == MINE
 
 
-def test_user_md_beside_it_is_found_like_it(call: Any, shared_daemon: Daemon) -> None:
+def test_user_md_beside_it_is_found_like_it(call, shared_daemon):
     path = begun(shared_daemon, call)
     path.with_name("USER.md").write_text("# User\n\nPrefers ferries with a saloon.\n")
     found = call.ok("POST", "/api/recall", {"query": "which ferries does the user prefer?"})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 import sqlite3
 import tempfile
 import time
@@ -19,7 +18,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from thermocline.daemon.config.settings import Rules
-from thermocline.daemon.errors import Conflict, NotFound
 from thermocline.daemon.memory import tree as trees
 from thermocline.daemon.memory.records import Memory, Metadata
 from thermocline.daemon.memory.scoring import DAY, WarmLimits
@@ -38,7 +36,7 @@ from thermocline.daemon.store.database import connect_writer, migrate
 from thermocline.daemon.store.limits import enforce_limits
 from thermocline.daemon.store.memory_rows import SELECT, from_row
 from thermocline.daemon.store.schema import MIGRATIONS
-from thermocline.daemon.store.transaction import Event, Transaction
+from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import HybridClock
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
@@ -97,7 +95,7 @@ def coffee(make_memory: MakeMemory) -> tuple[Memory, Memory]:
     return older, newer
 
 
-async def told(store: AgentStore, make_memory: MakeMemory) -> None:
+async def store_both(store: AgentStore, make_memory: MakeMemory) -> None:
     """Store both, oldest first."""
     for memory in coffee(make_memory):
         await store.write(lambda tx, memory=memory: memories.insert(tx, memory))
@@ -117,10 +115,10 @@ async def unmerged(store: AgentStore, key: str = OLD) -> Memory:
 
 
 async def test_a_merge_shows_at_once_everywhere_and_undoing_it_gives_everything_back(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+    open_store, make_memory
+):
     store = await open_store(now=lambda: NOW)
-    await told(store, make_memory)
+    await store_both(store, make_memory)
     before = await store.read(everything)
     assert before["tree"]["people/ana"] == before["tree"]["kitchen"] == (1, 0)
 
@@ -140,11 +138,9 @@ async def test_a_merge_shows_at_once_everywhere_and_undoing_it_gives_everything_
     assert await store.read(everything) == before | {"apart": {OLD}}
 
 
-async def test_undoing_keeps_the_edits_and_uses_that_came_after(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+async def test_undoing_keeps_the_edits_and_uses_that_came_after(open_store, make_memory):
     store = await open_store(now=lambda: NOW)
-    await told(store, make_memory)
+    await store_both(store, make_memory)
     kept = await merged(store)
     edits = {"text": "Ana drinks tea", "tags": ("beans", "green"), "outcome": "calm"}
     edited = msgspec.structs.replace(kept, **edits)
@@ -158,53 +154,6 @@ async def test_undoing_keeps_the_edits_and_uses_that_came_after(
     assert (after[NEW].access_count, after[OLD].access_count) == (3, 8)
     assert after[NEW].importance == pytest.approx(0.8)
     assert after[NEW].metadata == Metadata()
-
-
-async def test_a_merge_is_told_and_goes_to_the_replica_as_both_memories(
-    open_store: OpenStore,
-    make_memory: MakeMemory,
-    published: list[tuple[str, Event]],
-) -> None:
-    store = await open_store()
-    await told(store, make_memory)
-    await store.write(lambda tx: memories.insert(tx, make_memory(3)))
-
-    def sent(tx: Transaction) -> None:
-        tx.db.execute("DELETE FROM outbox")
-
-    def waiting(db: sqlite3.Connection) -> set[str]:
-        return {i for (i,) in db.execute("SELECT id FROM outbox WHERE kind = 'memory'")}
-
-    published.clear()
-    for change in (merged, unmerged):
-        await store.write(sent)
-        await change(store)
-        assert await store.read(waiting) == {OLD, NEW}
-    events = [(event.type, event.data) for _, event in published]
-    assert events == [
-        ("memory.merged", {"id": OLD, "into": NEW, "category": "kitchen"}),
-        ("memory.unmerged", {"id": OLD, "kept": NEW, "category": "people/ana"}),
-    ]
-
-
-async def test_what_cannot_be_joined_or_parted_is_refused_and_changes_nothing(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
-    store = await open_store()
-    await told(store, make_memory)
-    await store.write(lambda tx: memories.insert(tx, make_memory(3)))
-    with pytest.raises(Conflict, match="not merged"):
-        await unmerged(store)
-    with pytest.raises(Conflict, match="give two"):
-        await merged(store, OLD, OLD)
-    await merged(store)
-    before = await store.read(everything)
-    for older, newer in ((OLD, "m00003"), ("m00003", OLD), (NEW, OLD)):
-        with pytest.raises(Conflict, match=f"'{OLD}': it is merged into '{NEW}'"):
-            await merged(store, older, newer)
-    with pytest.raises(NotFound):
-        await merged(store, "nobody", NEW)
-    assert await store.read(everything) == before
 
 
 # Many merges
@@ -271,9 +220,7 @@ KEYS = st.integers(0, 5).map(lambda number: f"m{number}")
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(KEYS, KEYS), min_size=1, max_size=8), st.integers(0, 7))
-def test_undoing_the_last_merges_gives_back_what_was_before_them(
-    wanted: list[tuple[str, str]], number: int
-) -> None:
+def test_undoing_the_last_merges_gives_back_what_was_before_them(wanted, number):
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(folder)
         bench.commit(lambda tx: [memories.insert(tx, small(number)) for number in range(6)])
@@ -291,9 +238,7 @@ def test_undoing_the_last_merges_gives_back_what_was_before_them(
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(KEYS, KEYS), min_size=1, max_size=8), st.randoms(use_true_random=False))
-def test_merges_undone_in_any_order_bring_every_memory_back(
-    wanted: list[tuple[str, str]], order: random.Random
-) -> None:
+def test_merges_undone_in_any_order_bring_every_memory_back(wanted, order):
     """With its text and its uses; what one gave to another that gave it on stays there."""
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(folder)
@@ -314,9 +259,7 @@ def test_merges_undone_in_any_order_bring_every_memory_back(
 # Forgetting
 
 
-async def test_forgetting_a_kept_memory_forgets_what_says_the_same(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+async def test_forgetting_a_kept_memory_forgets_what_says_the_same(open_store, make_memory):
     store = await open_store(now=lambda: NOW)
     same = make_memory(1, text="My bicycle is called Blitz", created_at=NOW - 90)
     kept = make_memory(2, text="The user's bicycle is called Blitz", created_at=NOW - 80)
@@ -328,8 +271,8 @@ async def test_forgetting_a_kept_memory_forgets_what_says_the_same(
 
 
 async def test_forgetting_a_kept_memory_brings_back_what_was_merged_into_it(
-    open_store: OpenStore, make_memory: MakeMemory, published: list[tuple[str, Event]]
-) -> None:
+    open_store, make_memory, published
+):
     store = await open_store(now=lambda: NOW)
     older, newer = coffee(make_memory)
     older = msgspec.structs.replace(older, text="Ana drinks coffee in the morning")
@@ -346,8 +289,8 @@ async def test_forgetting_a_kept_memory_brings_back_what_was_merged_into_it(
 
 
 async def test_forgetting_the_middle_of_a_chain_hides_none_and_counts_none_twice(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+    open_store, make_memory
+):
     store = await open_store(now=lambda: NOW)
     for number in (1, 2, 3):
         memory = make_memory(number, access_count=10**number, importance=0.5)
@@ -364,8 +307,8 @@ async def test_forgetting_the_middle_of_a_chain_hides_none_and_counts_none_twice
 
 
 async def test_of_a_forgotten_memory_nothing_is_left_in_what_it_was_merged_into(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+    open_store, make_memory
+):
     store = await open_store(rules=CROWDED)
     secret = make_memory(
         1,
@@ -394,9 +337,7 @@ async def test_of_a_forgotten_memory_nothing_is_left_in_what_it_was_merged_into(
     assert [after[key].merged_into for key in keys] == [NEW, None, None, None, None]
 
 
-async def test_a_retired_memory_expires_by_itself_and_what_it_gave_stays(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+async def test_a_retired_memory_expires_by_itself_and_what_it_gave_stays(open_store, make_memory):
     clock = [NOW]
     store = await open_store(now=lambda: clock[0])
     older, newer = coffee(make_memory)
@@ -412,12 +353,10 @@ async def test_a_retired_memory_expires_by_itself_and_what_it_gave_stays(
     assert after == msgspec.structs.replace(kept, **uses)
 
 
-async def test_a_kept_memory_that_expires_hides_none_for_ever(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+async def test_a_kept_memory_that_expires_hides_none_for_ever(open_store, make_memory):
     clock = [NOW]
     store = await open_store(now=lambda: clock[0])
-    await told(store, make_memory)
+    await store_both(store, make_memory)
     kept = await merged(store)
     expiring = msgspec.structs.replace(kept, expires_at=NOW + 10)
     await store.write(lambda tx: memories.replace(tx, kept, expiring))
@@ -429,11 +368,9 @@ async def test_a_kept_memory_that_expires_hides_none_for_ever(
 # Coming back
 
 
-async def test_what_comes_back_is_filed_again_where_its_category_has_gone(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+async def test_what_comes_back_is_filed_again_where_its_category_has_gone(open_store, make_memory):
     store = await open_store(now=lambda: NOW)
-    await told(store, make_memory)
+    await store_both(store, make_memory)
     await merged(store)
 
     def prune(tx: Transaction) -> None:
@@ -448,10 +385,10 @@ async def test_what_comes_back_is_filed_again_where_its_category_has_gone(
 
 
 async def test_what_comes_back_into_a_full_warm_memory_leaves_it_within_its_cap(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+    open_store, make_memory
+):
     store = await open_store(now=lambda: NOW, rules=CROWDED)
-    await told(store, make_memory)
+    await store_both(store, make_memory)
     await merged(store)
     await store.write(
         lambda tx: [memories.insert(tx, make_memory(n)) for n in range(3, 60)] and None
@@ -479,8 +416,8 @@ async def links(store: AgentStore) -> dict[str, str | None]:
 
 
 async def test_a_contradicted_memory_stays_and_names_the_newer_and_leaves_the_hot_state(
-    open_store: OpenStore, make_memory: MakeMemory, published: list[tuple[str, Event]]
-) -> None:
+    open_store, make_memory, published
+):
     store = await open_store(now=lambda: NOW)
     await contradicting(store, make_memory)
     after = await store.read(everything)
@@ -500,9 +437,7 @@ def found_ids(found: dict[str, Memory]) -> set[str]:
 
 
 @pytest.mark.parametrize("key", [OLD, NEW])
-async def test_a_new_text_on_either_side_opens_the_question_again(
-    open_store: OpenStore, make_memory: MakeMemory, key: str
-) -> None:
+async def test_a_new_text_on_either_side_opens_the_question_again(open_store, make_memory, key):
     store = await open_store()
     await contradicting(store, make_memory)
 
@@ -516,31 +451,7 @@ async def test_a_new_text_on_either_side_opens_the_question_again(
     assert await links(store) == {OLD: None, NEW: None}
 
 
-async def test_forgetting_the_newer_one_lets_the_older_hold_again(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
-    store = await open_store()
-    await contradicting(store, make_memory)
-    assert await store.write(lambda tx: memories.delete(tx, get(tx, NEW))) == ()
-    assert await links(store) == {OLD: None}
-
-
-async def test_a_memory_is_superseded_only_by_what_contradicts_it_at_that_moment(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
-    store = await open_store()
-    await told(store, make_memory)
-    for older, newer in ((OLD, NEW), (OLD, OLD), ("nobody", NEW), (OLD, "nobody")):
-        assert await store.write(lambda tx, o=older, n=newer: merging.supersede(tx, o, n)) is None
-    for older, newer in ((OLD, OLD), ("nobody", NEW), (OLD, "nobody")):
-        joined = await store.write(lambda tx, o=older, n=newer: merging.merge_duplicate(tx, o, n))
-        assert joined is None
-    assert await links(store) == {OLD: None, NEW: None}
-
-
-async def test_two_memories_never_supersede_each_other(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+async def test_two_memories_never_supersede_each_other(open_store, make_memory):
     store = await open_store()
     await contradicting(store, make_memory)
     await store.write(lambda tx: merging.supersede(tx, NEW, OLD))
@@ -552,7 +463,7 @@ async def linked(
 ) -> dict[str, Any]:
     """A closed memory with two merges in a chain and a contradiction; what can be seen of it."""
     store = await open_store(place, now=lambda: NOW, rules=CROWDED)
-    await told(store, make_memory)
+    await store_both(store, make_memory)
     for number in range(3, 30):
         text = f"The code of door {number // 2} is {number}"
         memory = make_memory(number, text=text, created_at=NOW - 60 + number)
@@ -590,8 +501,8 @@ async def repaired() -> None:
 
 
 async def test_a_rebuilt_memory_keeps_its_links_and_every_merge_can_still_be_undone(
-    open_store: OpenStore, make_place: MakePlace, make_memory: MakeMemory
-) -> None:
+    open_store, make_place, make_memory
+):
     place = make_place()
     before = await linked(open_store, make_memory, place)
     ruin(place, "memories_by_time")
@@ -617,7 +528,7 @@ async def test_a_rebuilt_memory_keeps_its_links_and_every_merge_can_still_be_und
 # Over the socket
 
 
-def test_a_merge_over_the_socket_answers_with_both_and_can_be_undone(call: Any) -> None:
+def test_a_merge_over_the_socket_answers_with_both_and_can_be_undone(call):
     older = call.store("Ana drinks coffee", tags=["beans"], importance=0.5)
     newer = call.store("Ana drinks coffee!", importance=0.6)
     call.ok("POST", f"/api/memory/{older['id']}/reinforce")
@@ -635,9 +546,7 @@ def test_a_merge_over_the_socket_answers_with_both_and_can_be_undone(call: Any) 
     assert (back["restored"]["access_count"], back["kept"]["access_count"]) == (1, 0)
 
 
-def test_a_merge_that_cannot_be_is_refused_by_its_field(
-    call: Any, eventually: Callable[..., None]
-) -> None:
+def test_a_merge_that_cannot_be_is_refused_by_its_field(call, eventually):
     one, two, three = (call.store(text)["id"] for text in ("one", "two", "three"))
     expired = call.store("four", expires="0.3s")["id"]
     eventually(lambda: call("GET", f"/api/memory/{expired}").status == 404, "it expires")
@@ -657,7 +566,7 @@ def test_a_merge_that_cannot_be_is_refused_by_its_field(
     assert call("POST", "/api/memory/nobody/unmerge").status == 404
 
 
-def test_a_merge_by_a_change_of_the_memory_is_undone_by_taking_it_back(call: Any) -> None:
+def test_a_merge_by_a_change_of_the_memory_is_undone_by_taking_it_back(call):
     older = call.store("Ana drinks coffee", tags=["beans"], importance=0.5)
     newer, third = call.store("Ana drinks coffee!", importance=0.6), call.store("third")
     target = f"/api/memory/{older['id']}"
@@ -675,7 +584,7 @@ def test_a_merge_by_a_change_of_the_memory_is_undone_by_taking_it_back(call: Any
     assert call.ok("PUT", target, {"merged_into": None})["updated_at"] == back["updated_at"]
 
 
-def test_forgetting_says_which_memories_are_back(call: Any) -> None:
+def test_forgetting_says_which_memories_are_back(call):
     older, newer = call.store("one")["id"], call.store("two")["id"]
     call.ok("POST", f"/api/memory/{older}/merge", {"into": newer})
     gone = call.ok("DELETE", f"/api/memory/{newer}")
@@ -683,7 +592,7 @@ def test_forgetting_says_which_memories_are_back(call: Any) -> None:
     assert call.ok("DELETE", f"/api/memory/{older}") == {"id": older, "deleted": True}
 
 
-def test_no_caller_can_say_what_supersedes(call: Any) -> None:
+def test_no_caller_can_say_what_supersedes(call):
     stored = call.store("one")
     assert stored["superseded_by"] is None
     body = {"text": "two", "superseded_by": stored["id"]}

@@ -49,7 +49,7 @@ def workshop(call: Any, shared_daemon: Daemon, eventually: Callable[..., None]) 
     return call
 
 
-def test_every_way_of_asking_gives_the_same_results_in_the_same_order(workshop: Any) -> None:
+def test_every_way_of_asking_gives_the_same_results_in_the_same_order(workshop):
     answer = workshop.ok("POST", "/api/recall", {"query": QUERY, "limit": 20})
     expected = [(one["source"], one["id"]) for one in answer["results"]]
     assert {source for source, _ in expected} == {
@@ -82,7 +82,7 @@ def test_every_way_of_asking_gives_the_same_results_in_the_same_order(workshop: 
     assert [one["id"] for one in remembered if one.get("relevance") is not None] == memories
 
 
-def test_the_limits_are_those_of_the_whole_list(workshop: Any) -> None:
+def test_the_limits_are_those_of_the_whole_list(workshop):
     every = workshop.ok("POST", "/api/recall", {"query": QUERY, "limit": 20})["results"]
     assert workshop.ok("POST", "/api/recall", {"query": QUERY, "limit": 3})["results"] == every[:3]
     few = workshop.ok("POST", "/api/recall", {"query": QUERY, "limit": 20, "max_tokens": 30})
@@ -92,7 +92,7 @@ def test_the_limits_are_those_of_the_whole_list(workshop: Any) -> None:
     assert first == every[0]
 
 
-def test_a_result_has_what_its_source_has_and_nothing_empty(workshop: Any) -> None:
+def test_a_result_has_what_its_source_has_and_nothing_empty(workshop):
     answer = workshop.ok("POST", "/api/recall", {"query": QUERY, "limit": 20})
     first_names = {one["source"]: one for one in reversed(answer["results"])}
     always = {"id", "source", "text", "relevance", "sure", "created_at"}
@@ -113,7 +113,7 @@ def test_a_result_has_what_its_source_has_and_nothing_empty(workshop: Any) -> No
     assert answer["searched"] == {"memory": 3, **dict.fromkeys(others, 1)}
 
 
-def test_the_full_answer_has_the_record_of_each_source_beside_the_lean_one(workshop: Any) -> None:
+def test_the_full_answer_has_the_record_of_each_source_beside_the_lean_one(workshop):
     lean, full = (
         workshop.ok("POST", "/api/recall", {"query": QUERY, "limit": 20, "fields": fields})
         for fields in ("lean", "full")
@@ -131,7 +131,7 @@ def test_the_full_answer_has_the_record_of_each_source_beside_the_lean_one(works
     assert all(names.get(one["source"], one["source"]) in one for one in by_url["results"])
 
 
-def test_times_and_outdated_stand_where_they_are_set(call: Any) -> None:
+def test_times_and_outdated_stand_where_they_are_set(call):
     stored = call.store("The gate code is 4711", expires="7d", created_at=1_700_000_000)
     call.ok("PUT", f"/api/memory/{stored['id']}", {"text": "The gate code is 1174"})
     [found] = call.ok("POST", "/api/recall", {"query": "gate code"})["results"]
@@ -147,7 +147,7 @@ def test_times_and_outdated_stand_where_they_are_set(call: Any) -> None:
     }
 
 
-def test_five_results_cost_little(call: Any) -> None:
+def test_five_results_cost_little(call):
     for name in ("heron", "crane", "stork", "egret", "ibis"):
         call.store(LONG.format(name)[:60], category="work/pumps")
     answered = call("POST", "/api/recall", {"query": "which pump is repaired by Maya?"})
@@ -156,7 +156,7 @@ def test_five_results_cost_little(call: Any) -> None:
     assert len(answered.text.encode()) <= 1_200
 
 
-def test_an_answer_that_is_not_sure_says_so_everywhere(call: Any) -> None:
+def test_an_answer_that_is_not_sure_says_so_everywhere(call):
     others = [{"text": f"buoy {n} was painted in week {n % 50}"} for n in range(100)]
     call.ok("POST", "/api/memory/batch", {"memories": others})
     call.store("the harbour closes at nine")
@@ -180,7 +180,7 @@ def test_an_answer_that_is_not_sure_says_so_everywhere(call: Any) -> None:
     assert "note" not in use(call, "recall", query="when does the harbour close?")
 
 
-def test_files_that_only_share_a_word_are_not_empty_either(call: Any) -> None:
+def test_files_that_only_share_a_word_are_not_empty_either(call):
     call.store("anything")
     answer = call.ok("POST", "/api/files/search", {"query": "zebra"})
     assert answer["chunks"] == []

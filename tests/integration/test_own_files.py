@@ -20,7 +20,7 @@ def folder(shared_daemon: Any, call: Any) -> Path:
     return Path(shared_daemon.state) / "agents" / call.agent / "memory"
 
 
-def test_what_is_added_stands_in_the_file_and_in_the_list(call: Any, folder: Path) -> None:
+def test_what_is_added_stands_in_the_file_and_in_the_list(call, folder):
     made = call.ok("POST", "/api/reflections", {**LESSON, "action": "script it"})
     (line,) = (folder / "reflections.jsonl").read_text().splitlines()
     assert json.loads(line) == made
@@ -34,7 +34,7 @@ def test_what_is_added_stands_in_the_file_and_in_the_list(call: Any, folder: Pat
     assert call.ok("GET", "/api/episodes?outcome=unresolved")["total"] == 0
 
 
-def test_missing_files_are_made_as_tinyclaw_makes_them(call: Any, folder: Path) -> None:
+def test_missing_files_are_made_as_tinyclaw_makes_them(call, folder):
     call.store("anything")
     assert not (folder / "knowledge.md").exists()
     call.ok("GET", "/api/context")
@@ -48,9 +48,8 @@ def test_missing_files_are_made_as_tinyclaw_makes_them(call: Any, folder: Path) 
     assert (folder / "episodes.jsonl").read_text() == ""
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "field"),
-    [
+def test_what_makes_no_entry_is_refused(call):
+    for path, body, field in [
         ("reflections", {**LESSON, "type": "joy"}, "type"),
         ("reflections", {**LESSON, "lesson": " "}, "lesson"),
         ("reflections", {"type": "insight", "lesson": "x"}, "context"),
@@ -59,15 +58,13 @@ def test_missing_files_are_made_as_tinyclaw_makes_them(call: Any, folder: Path) 
         ("skills", {"id": "../../x", "description": "y"}, "id"),
         ("skills", {"id": ".x", "description": "y"}, "id"),
         ("skills", {"id": "x"}, "description"),
-    ],
-)
-def test_what_makes_no_entry_is_refused(call: Any, path: str, body: Any, field: str) -> None:
-    status, code, named = call("POST", f"/api/{path}", body).refusal()
-    assert (status, code) == (400, "invalid")
-    assert named in {field, None}
+    ]:
+        status, code, named = call("POST", f"/api/{path}", body).refusal()
+        assert (status, code) == (400, "invalid")
+        assert named in {field, None}
 
 
-def test_a_skill_is_only_replaced_on_request(call: Any, folder: Path) -> None:
+def test_a_skill_is_only_replaced_on_request(call, folder):
     first = {"id": "deploy_api-2", "description": "how to deploy", "text": "# Deploy\n"}
     assert call.ok("POST", "/api/skills", first)["added"]
     refused = call("POST", "/api/skills", {**first, "text": "something else"})
@@ -80,14 +77,14 @@ def test_a_skill_is_only_replaced_on_request(call: Any, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["my skill", "v1.2", "-x", "_x", "x" * 61, "a\nb", "é!"])
-def test_a_name_of_a_skill_is_what_the_message_says(call: Any, name: str) -> None:
+def test_a_name_of_a_skill_is_what_the_message_says(call, name):
     refused = call("POST", "/api/skills", {"id": name, "description": "y"})
     assert refused.refusal() == (400, "invalid", "id")
     hint = "use up to 60 letters, digits, dashes and underscores; the first is a letter or digit"
     assert refused.body["error"]["hint"] == hint
 
 
-def test_skills_are_trimmed_and_three_at_most_as_in_tinyclaw(call: Any) -> None:
+def test_skills_are_trimmed_and_three_at_most_as_in_tinyclaw(call):
     for name in ("one", "two", "three", "four"):
         skill = {"id": name, "description": "how to deploy", "text": f"\n\n# {name}\nrun it\n\n"}
         call.ok("POST", "/api/skills", skill)
@@ -96,7 +93,7 @@ def test_skills_are_trimmed_and_three_at_most_as_in_tinyclaw(call: Any) -> None:
     assert skills == "\n".join(f"### {n}\n# {n}\nrun it" for n in ("one", "two", "three"))
 
 
-def test_the_folder_is_there_when_an_agent_of_tinyclaw_first_calls(call: Any, folder: Path) -> None:
+def test_the_folder_is_there_when_an_agent_of_tinyclaw_first_calls(call, folder):
     assert call.ok("GET", "/api/context")["text"] == ""
     assert not folder.exists()
     assert call.ok("GET", "/api/context?format=tinyclaw&query=hello")["text"] == ""
@@ -105,7 +102,7 @@ def test_the_folder_is_there_when_an_agent_of_tinyclaw_first_calls(call: Any, fo
     assert (folder / "episodes.jsonl").exists()
 
 
-def test_a_broken_line_is_reported_until_it_is_mended(call: Any, folder: Path) -> None:
+def test_a_broken_line_is_reported_until_it_is_mended(call, folder):
     call.ok("POST", "/api/reflections", LESSON)
     log = folder / "reflections.jsonl"
     whole = log.read_text()
@@ -128,7 +125,7 @@ def test_a_broken_line_is_reported_until_it_is_mended(call: Any, folder: Path) -
     assert not any("reflections" in message for message in problems())
 
 
-def test_what_others_write_is_read_at_once(call: Any, folder: Path) -> None:
+def test_what_others_write_is_read_at_once(call, folder):
     call.ok("POST", "/api/reflections", LESSON)
     with (folder / "reflections.jsonl").open("a") as file:
         file.write('{"type":"insight","context":"pond","lesson":"herons eat fish"}\n{"type":"ins')
@@ -142,7 +139,7 @@ def test_what_others_write_is_read_at_once(call: Any, folder: Path) -> None:
     assert not call.ok("POST", "/api/recall", {"query": "what do herons eat?"})["results"]
 
 
-def test_a_torn_line_costs_only_itself(call: Any, folder: Path) -> None:
+def test_a_torn_line_costs_only_itself(call, folder):
     call.ok("POST", "/api/episodes", {"summary": "one"})
     path = folder / "episodes.jsonl"
     with path.open("ab") as file:
@@ -152,7 +149,7 @@ def test_a_torn_line_costs_only_itself(call: Any, folder: Path) -> None:
     assert told == ["three", "one"]
 
 
-def test_a_skill_is_a_file_and_an_entry_of_the_index(call: Any, folder: Path) -> None:
+def test_a_skill_is_a_file_and_an_entry_of_the_index(call, folder):
     skill = {"id": "deploy", "description": "how to deploy", "text": "# Deploy\n\n1. make deploy\n"}
     assert call.ok("POST", "/api/skills", skill)["added"] is True
     assert (folder / "skills" / "deploy.md").read_text() == skill["text"]
@@ -173,7 +170,7 @@ def test_a_skill_is_a_file_and_an_entry_of_the_index(call: Any, folder: Path) ->
     assert (found["id"], found["path"]) == ("deploy", "memory/skills/deploy.md")
 
 
-def test_an_index_that_is_none_is_neither_read_nor_replaced(call: Any, folder: Path) -> None:
+def test_an_index_that_is_none_is_neither_read_nor_replaced(call, folder):
     call.ok("POST", "/api/skills", {"id": "deploy", "description": "d"})
     (folder / "skills" / "index.json").write_text("[broken")
     assert call.ok("GET", "/api/skills")["total"] == 0
@@ -184,7 +181,7 @@ def test_an_index_that_is_none_is_neither_read_nor_replaced(call: Any, folder: P
     assert any("index.json is not a JSON object" in one["message"] for one in problems)
 
 
-def test_no_link_is_followed_out_of_the_folder(call: Any, folder: Path, tmp_path: Path) -> None:
+def test_no_link_is_followed_out_of_the_folder(call, folder, tmp_path):
     call.ok("POST", "/api/skills", {"id": "deploy", "description": "d", "text": "mine"})
     outside = tmp_path / "outside.md"
     outside.write_text("secret")
@@ -200,9 +197,7 @@ def test_no_link_is_followed_out_of_the_folder(call: Any, folder: Path, tmp_path
     assert call("POST", "/api/reflections", LESSON).refusal()[1] == "conflict"
 
 
-def test_nothing_is_written_through_a_folder_that_is_a_link(
-    call: Any, folder: Path, tmp_path: Path
-) -> None:
+def test_nothing_is_written_through_a_folder_that_is_a_link(call, folder, tmp_path):
     call.store("anything")
     folder.symlink_to(tmp_path, target_is_directory=True)
     for path, body in (
@@ -215,7 +210,7 @@ def test_nothing_is_written_through_a_folder_that_is_a_link(
     assert [*tmp_path.iterdir()] == []
 
 
-def test_an_agent_that_takes_the_lock_loses_no_line(call: Any, folder: Path) -> None:
+def test_an_agent_that_takes_the_lock_loses_no_line(call, folder):
     call.ok("POST", "/api/reflections", LESSON)
     path = folder / "reflections.jsonl"
 
@@ -236,7 +231,7 @@ def test_an_agent_that_takes_the_lock_loses_no_line(call: Any, folder: Path) -> 
     }
 
 
-def test_who_holds_the_lock_is_waited_for(call: Any, folder: Path) -> None:
+def test_who_holds_the_lock_is_waited_for(call, folder):
     call.ok("POST", "/api/reflections", LESSON)
     with (folder / ".lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -248,7 +243,7 @@ def test_who_holds_the_lock_is_waited_for(call: Any, folder: Path) -> None:
     assert call.ok("GET", "/api/reflections")["total"] == 2
 
 
-def test_a_long_knowledge_is_told_with_what_to_fold(call: Any, folder: Path) -> None:
+def test_a_long_knowledge_is_told_with_what_to_fold(call, folder):
     call.store("anything")
     call.ok("GET", "/api/context")
     lines = [f"- gauge {number} stands at kilometre {number * 3}" for number in range(230)]
@@ -269,7 +264,7 @@ def test_a_long_knowledge_is_told_with_what_to_fold(call: Any, folder: Path) -> 
     assert "warning" not in short
 
 
-def test_an_agent_without_a_memory_has_no_files(call: Any, folder: Path) -> None:
+def test_an_agent_without_a_memory_has_no_files(call, folder):
     for path in ("reflections", "episodes", "skills"):
         assert call.ok("GET", f"/api/{path}") == {"results": [], "total": 0}
     assert call.ok("GET", "/api/context") == {"format": "thermocline", "tokens": 0, "text": ""}

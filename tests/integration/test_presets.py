@@ -43,19 +43,19 @@ def by_tool(call: Any, **weights: float) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("search", [by_api, by_tool])
-def test_weights_lose_no_match(shelf: Any, search: Any) -> None:
+def test_weights_lose_no_match(shelf, search):
     for weights in ({}, {"semantic": 0, "recency": 1}, {"semantic": 0.001, "importance": 5}):
         assert {one["text"] for one in search(shelf, **weights)} == {*TEXTS}
 
 
 @pytest.mark.parametrize("search", [by_api, by_tool])
-def test_recency_alone_puts_the_last_change_first(shelf: Any, search: Any) -> None:
+def test_recency_alone_puts_the_last_change_first(shelf, search):
     results = search(shelf, semantic=0, recency=1, importance=0)
     assert [one["text"] for one in results] == [TEXTS[1], *reversed(TEXTS[2:]), TEXTS[0]]
 
 
 @pytest.mark.parametrize("search", [by_api, by_tool])
-def test_the_score_is_the_composite(shelf: Any, search: Any) -> None:
+def test_the_score_is_the_composite(shelf, search):
     results = search(shelf, semantic=0, recency=1, importance=2)
     assert [one["score"] for one in results] == pytest.approx(
         [1 + 2 * (0.4 if one["text"] == TEXTS[1] else 0.6) for one in results], abs=1e-3
@@ -65,14 +65,14 @@ def test_the_score_is_the_composite(shelf: Any, search: Any) -> None:
     assert scores[0] == pytest.approx(0.6 + 0.2 + 0.2 * 0.6, abs=1e-3)
 
 
-def test_scalyclaws_search_path_ranks_by_its_formula(shelf: Any) -> None:
+def test_scalyclaws_search_path_ranks_by_its_formula(shelf):
     results = shelf.ok("GET", "/api/memory/search?q=ferry+northern+harbour&topK=20")["results"]
     assert [one["score"] for one in results] == pytest.approx(
         [one["score"] for one in by_tool(shelf)], abs=1e-3
     )
 
 
-def test_tiny_claws_weights_can_be_changed_too(shelf: Any) -> None:
+def test_tiny_claws_weights_can_be_changed_too(shelf):
     body = {"query": QUESTION, "limit": 20, "preset": "tinyclaw"}
     weights = {"match": 0, "recency": 0, "importance": 1}
     results = shelf.ok("POST", "/api/recall", {**body, "weights": weights})["results"]
@@ -81,7 +81,7 @@ def test_tiny_claws_weights_can_be_changed_too(shelf: Any) -> None:
     assert results[0]["score"] == pytest.approx(0.6)
 
 
-def test_tiny_claw_gives_a_pair_half_the_share_of_its_words(call: Any) -> None:
+def test_tiny_claw_gives_a_pair_half_the_share_of_its_words(call):
     for key, value in (("theme", "dark"), ("favourite colour", "dark blue")):
         call.ok("PUT", f"/api/kv/{quote(key)}", {"value": value})
     for preset in ("tinyclaw", None):
@@ -92,7 +92,7 @@ def test_tiny_claw_gives_a_pair_half_the_share_of_its_words(call: Any) -> None:
             assert [one["score"] for one in results] == [0.5, 0.25]
 
 
-def test_tiny_claws_events_are_stored_and_found_for_their_user(call: Any) -> None:
+def test_tiny_claws_events_are_stored_and_found_for_their_user(call):
     user = f"{call.agent}-user"
     event = {
         "userId": user,
@@ -123,14 +123,13 @@ def test_tiny_claws_events_are_stored_and_found_for_their_user(call: Any) -> Non
 
 
 @pytest.mark.parametrize("user", ["../x", "a:b", ""])
-def test_a_user_that_is_no_agent_is_refused(call: Any, user: str) -> None:
+def test_a_user_that_is_no_agent_is_refused(call, user):
     body = {"userId": user, "type": "fact_stored", "content": "x"}
     assert call("POST", "/api/memory", body).refusal() == (400, "invalid", "user")
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "field", "values"),
-    [
+def test_a_value_that_is_not_among_those_allowed_names_them(call):
+    for path, body, field, values in [
         ("/api/memory", {"text": "x", "type": "planet"}, "type", "correction, delegation_result"),
         ("/api/memory", {"content": "x", "type": "planet"}, "type", "semantic, analysis"),
         ("/api/recall", {"query": "x", "preset": "x"}, "preset", "scalyclaw, tinyclaw"),
@@ -150,25 +149,21 @@ def test_a_user_that_is_no_agent_is_refused(call: Any, user: str) -> None:
             "memories[1].type",
             "correction, delegation_result",
         ),
-    ],
-)
-def test_a_value_that_is_not_among_those_allowed_names_them(
-    call: Any, path: str, body: Any, field: str, values: str
-) -> None:
-    call.store("so that the agent is there")
-    refused = call("POST", path, body)
-    assert refused.refusal() == (400, "invalid", field)
-    message = refused.body["error"]["message"]
-    assert "expected one of " in message
-    assert values in message
+    ]:
+        call.store("so that the agent is there")
+        refused = call("POST", path, body)
+        assert refused.refusal() == (400, "invalid", field)
+        message = refused.body["error"]["message"]
+        assert "expected one of " in message
+        assert values in message
 
 
-def test_a_parameter_that_is_not_among_those_allowed_names_them(call: Any) -> None:
+def test_a_parameter_that_is_not_among_those_allowed_names_them(call):
     refused = call("GET", "/api/memory?tier=lukewarm")
     assert refused.refusal() == (400, "invalid", "tier")
     assert "one of cold, frozen, hot, warm (got 'lukewarm')" in refused.body["error"]["message"]
 
 
-def test_a_weight_has_one_name_at_a_time(call: Any) -> None:
+def test_a_weight_has_one_name_at_a_time(call):
     body = {"query": "x", "weights": {"match": 1, "semantic": 1}}
     assert call("POST", "/api/recall", body).refusal() == (400, "invalid", "weights")

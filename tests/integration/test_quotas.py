@@ -19,9 +19,7 @@ HEALTH = b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n"
 OPTIONS = ("--set=quotas.memories=3", "--set=socket.max_connections=16")
 
 
-def test_an_agent_with_as_many_memories_as_it_may_have_stores_again_after_it_forgot(
-    call: Any,
-) -> None:
+def test_an_agent_with_as_many_memories_as_it_may_have_stores_again_after_it_forgot(call):
     keys = [call.store(f"fact {number}")["id"] for number in range(3)]
     for method, path, body in (
         ("POST", "/api/memory", {"text": "one more"}),
@@ -36,9 +34,7 @@ def test_an_agent_with_as_many_memories_as_it_may_have_stores_again_after_it_for
     assert call.store("one more")["id"]
 
 
-def test_a_quota_is_raised_while_the_daemon_runs_and_counts_megabytes(
-    make_daemon: Callable[..., Daemon],
-) -> None:
+def test_a_quota_is_raised_while_the_daemon_runs_and_counts_megabytes(make_daemon):
     daemon = make_daemon("--set=quotas.megabytes=1").start()
     with daemon.client() as client:
 
@@ -56,8 +52,8 @@ def test_a_quota_is_raised_while_the_daemon_runs_and_counts_megabytes(
 
 
 def test_an_agent_that_asks_too_often_is_told_when_to_come_again_and_others_are_not(
-    make_daemon: Callable[..., Daemon], calls_of: Callable[..., Any]
-) -> None:
+    make_daemon, calls_of
+):
     daemon = make_daemon("--set=quotas.requests_per_second=0.5").start()
     flooder, other = calls_of(daemon, "flooder"), calls_of(daemon, "other")
     answers = [flooder("GET", "/api/hot") for _ in range(20)]
@@ -70,7 +66,7 @@ def test_an_agent_that_asks_too_often_is_told_when_to_come_again_and_others_are_
     assert flooder("GET", "/api/health").status == 200
 
 
-def test_a_rate_is_an_average_over_ten_seconds() -> None:
+def test_a_rate_is_an_average_over_ten_seconds():
     now = [100.0]
     rates = RateLimit(lambda: now[0])
 
@@ -94,7 +90,7 @@ def test_a_rate_is_an_average_over_ten_seconds() -> None:
     rates.acquire("a", 0.0)
 
 
-def test_what_is_remembered_of_a_million_agents_is_little() -> None:
+def test_what_is_remembered_of_a_million_agents_is_little():
     now = [0.0]
     rates = RateLimit(lambda: now[0])
     for number in range(10_000):
@@ -103,9 +99,7 @@ def test_what_is_remembered_of_a_million_agents_is_little() -> None:
     assert len(rates._paid) <= 1_001
 
 
-def test_a_process_with_all_connections_keeps_no_other_out(
-    shared_daemon: Daemon, wire: Callable[..., Any], eventually: Callable[..., None]
-) -> None:
+def test_a_process_with_all_connections_keeps_no_other_out(shared_daemon, wire, eventually):
     def full() -> bool:
         mine.append(wire())
         mine[-1].send(HEALTH)
@@ -148,16 +142,14 @@ def flood(shared_daemon: Daemon) -> Iterator[Callable[[int], None]]:
         thread.join(60)
 
 
-def test_beside_a_flooder_another_agent_is_served(call: Any, flood: Callable[[int], None]) -> None:
+def test_beside_a_flooder_another_agent_is_served(call, flood):
     call.store("the gate code is 4711")
     flood(4)
     for _ in range(10):
         assert call.ok("POST", "/api/recall", {"query": "gate code"})["results"]
 
 
-def test_an_answer_that_takes_too_long_is_given_up_and_the_next_is_served(
-    make_daemon: Callable[..., Daemon],
-) -> None:
+def test_an_answer_that_takes_too_long_is_given_up_and_the_next_is_served(make_daemon):
     daemon = make_daemon("--set=limits.query_seconds=0.001").start()
     with daemon.client() as client:
         for part in range(4):

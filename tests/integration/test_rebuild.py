@@ -24,7 +24,6 @@ from thermocline.daemon.importers.state_files import take
 from thermocline.daemon.importers.takeover import salvage
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import WarmLimits
-from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import hot_rows, key_values, memories, uses
 from thermocline.daemon.store.agent_paths import AgentPaths
 from thermocline.daemon.store.agent_store import AgentStore
@@ -110,8 +109,8 @@ def without_pairs(found: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 async def test_a_missing_database_comes_back_whole_from_the_state_files(
-    open_store: OpenStore, make_place: Callable[..., AgentPaths], make_memory: MakeMemory
-) -> None:
+    open_store, make_place, make_memory
+):
     place = make_place()
     await filled(open_store, make_memory, place, 300)
     for path in place.folder.glob("memory.db*"):
@@ -122,8 +121,8 @@ async def test_a_missing_database_comes_back_whole_from_the_state_files(
 
 @pytest.mark.parametrize("step", [40, pytest.param(1, marks=pytest.mark.crash)])
 async def test_a_page_of_zeros_anywhere_costs_nothing_that_a_state_file_shows(
-    open_store: OpenStore, make_place: Callable[..., AgentPaths], make_memory: MakeMemory, step: int
-) -> None:
+    open_store, make_place, make_memory, step
+):
     size = 60
     origin = make_place("origin")
     await filled(open_store, make_memory, origin, size)
@@ -170,12 +169,8 @@ def fill_with_noise(content: bytearray) -> None:
 
 @pytest.mark.parametrize("change", [destroy_header, cut_in_half, empty, fill_with_noise])
 async def test_a_ruined_database_is_set_aside_and_everything_is_still_there(
-    open_store: OpenStore,
-    make_place: Callable[..., AgentPaths],
-    make_memory: MakeMemory,
-    problems: Problems,
-    change: Callable[[bytearray], None],
-) -> None:
+    open_store, make_place, make_memory, problems, change
+):
     place = make_place()
     await filled(open_store, make_memory, place, 60)
     await corrupted(place, change)
@@ -193,8 +188,8 @@ async def test_a_ruined_database_is_set_aside_and_everything_is_still_there(
 
 
 async def test_garbage_in_the_log_leaves_what_a_file_shows_to_be_imported(
-    open_store: OpenStore, make_place: Callable[..., AgentPaths], make_memory: MakeMemory
-) -> None:
+    open_store, make_place, make_memory
+):
     origin = make_place("origin")
     store = await open_store(origin)
     for number in range(20):
@@ -229,11 +224,8 @@ async def test_garbage_in_the_log_leaves_what_a_file_shows_to_be_imported(
 
 
 async def test_damage_under_way_is_mended_and_the_calls_that_meet_it_are_answered(
-    open_store: OpenStore,
-    make_place: Callable[..., AgentPaths],
-    make_memory: MakeMemory,
-    problems: Problems,
-) -> None:
+    open_store, make_place, make_memory, problems
+):
     place = make_place()
     store = await reopened(open_store, make_memory, place)
     await store.flush_state_files()
@@ -254,11 +246,8 @@ async def test_damage_under_way_is_mended_and_the_calls_that_meet_it_are_answere
 
 
 async def test_a_fault_of_the_program_inside_a_call_repairs_nothing(
-    open_store: OpenStore,
-    make_place: Callable[..., AgentPaths],
-    make_memory: MakeMemory,
-    problems: Problems,
-) -> None:
+    open_store, make_place, make_memory, problems
+):
     store = await reopened(open_store, make_memory, make_place())
     before = await held(store)
     marked = "UPDATE meta SET value = 'marked' WHERE key = 'index_version'"
@@ -277,11 +266,8 @@ async def test_a_fault_of_the_program_inside_a_call_repairs_nothing(
 
 
 async def test_damage_that_only_the_state_files_writer_meets_is_mended(
-    open_store: OpenStore,
-    make_place: Callable[..., AgentPaths],
-    make_memory: MakeMemory,
-    problems: Problems,
-) -> None:
+    open_store, make_place, make_memory, problems
+):
     place = make_place()
     store = await reopened(open_store, make_memory, place)
     with place.database.open("r+b") as file:
@@ -298,8 +284,8 @@ async def test_damage_that_only_the_state_files_writer_meets_is_mended(
 
 
 async def test_what_was_deleted_does_not_come_back_by_a_rebuild(
-    open_store: OpenStore, make_place: Callable[..., AgentPaths], make_memory: MakeMemory
-) -> None:
+    open_store, make_place, make_memory
+):
     place = make_place()
     await filled(open_store, make_memory, place, 60)
     store = await open_store(place, rules=ROOMY, delay_seconds=600.0)
@@ -331,8 +317,8 @@ async def test_what_was_deleted_does_not_come_back_by_a_rebuild(
 
 
 async def test_the_archive_comes_back_from_a_damaged_database_but_for_the_rows_on_a_bad_page(
-    open_store: OpenStore, make_place: Callable[..., AgentPaths], make_memory: MakeMemory
-) -> None:
+    open_store, make_place, make_memory
+):
     place = make_place()
     await filled(open_store, make_memory, place, 600, CROWDED)
     db = sqlite3.connect(place.database)
@@ -366,8 +352,8 @@ async def test_the_archive_comes_back_from_a_damaged_database_but_for_the_rows_o
 
 
 async def test_uses_are_neither_lost_nor_counted_twice_by_a_rebuild(
-    open_store: OpenStore, make_place: Callable[..., AgentPaths], make_memory: MakeMemory
-) -> None:
+    open_store, make_place, make_memory
+):
     place = make_place()
     await filled(open_store, make_memory, place, 5)
     store = await open_store(place, rules=ROOMY)
@@ -405,9 +391,7 @@ async def test_uses_are_neither_lost_nor_counted_twice_by_a_rebuild(
     assert await counts(place) == whole
 
 
-async def test_rows_of_wrong_types_do_not_keep_the_rest_from_being_salvaged(
-    open_store: OpenStore, make_place: Callable[..., AgentPaths]
-) -> None:
+async def test_rows_of_wrong_types_do_not_keep_the_rest_from_being_salvaged(open_store, make_place):
     place = make_place()
     place.folder.mkdir(parents=True)
     db = sqlite3.connect(place.database)
@@ -442,11 +426,8 @@ async def test_rows_of_wrong_types_do_not_keep_the_rest_from_being_salvaged(
 
 
 async def test_a_database_without_a_schema_is_not_searched_for_rows(
-    open_store: OpenStore,
-    make_place: Callable[..., AgentPaths],
-    make_memory: MakeMemory,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    open_store, make_place, make_memory, monkeypatch
+):
     place = make_place()
     store = await reopened(open_store, make_memory, place)
     await store.close()
@@ -470,11 +451,8 @@ async def test_a_database_without_a_schema_is_not_searched_for_rows(
 
 
 async def test_a_database_removed_under_way_is_written_anew_with_all_that_was_acknowledged(
-    open_store: OpenStore,
-    make_place: Callable[..., AgentPaths],
-    make_memory: MakeMemory,
-    problems: Problems,
-) -> None:
+    open_store, make_place, make_memory, problems
+):
     place = make_place()
     store = await open_store(place)
     await store.write(lambda tx: memories.insert(tx, make_memory(1)))
@@ -491,9 +469,7 @@ async def test_a_database_removed_under_way_is_written_anew_with_all_that_was_ac
     assert "database_removed" in {problem.code for problem in problems.current()}
 
 
-async def test_a_folder_removed_under_way_stays_removed(
-    open_store: OpenStore, make_place: Callable[..., AgentPaths], make_memory: MakeMemory
-) -> None:
+async def test_a_folder_removed_under_way_stays_removed(open_store, make_place, make_memory):
     place = make_place()
     store = await open_store(place)
     await store.flush_state_files()
@@ -505,11 +481,8 @@ async def test_a_folder_removed_under_way_stays_removed(
 
 
 async def test_a_rebuild_that_the_disk_refuses_is_tried_again_by_the_next_call(
-    open_store: OpenStore,
-    make_place: Callable[..., AgentPaths],
-    make_memory: MakeMemory,
-    problems: Problems,
-) -> None:
+    open_store, make_place, make_memory, problems
+):
     place = make_place()
     store = await reopened(open_store, make_memory, place)
     await store.flush_state_files()
@@ -528,8 +501,8 @@ async def test_a_rebuild_that_the_disk_refuses_is_tried_again_by_the_next_call(
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.crash)])
 def test_a_daemon_starts_on_damaged_pages_answers_everything_and_says_what_it_did(
-    make_daemon: Callable[..., Any], eventually: Callable[..., None], seed: int
-) -> None:
+    make_daemon, eventually, seed
+):
     daemon = make_daemon().start()
     with daemon.client() as client:
         for start in range(0, 1000, 250):
@@ -566,9 +539,7 @@ def test_a_daemon_starts_on_damaged_pages_answers_everything_and_says_what_it_di
     assert list(daemon.folder().glob("memory.db.corrupt-*"))
 
 
-def test_rows_that_a_flipped_bit_hides_are_missed_when_the_daemon_starts(
-    make_daemon: Callable[..., Any], eventually: Callable[..., None]
-) -> None:
+def test_rows_that_a_flipped_bit_hides_are_missed_when_the_daemon_starts(make_daemon, eventually):
     """The head of a page says how many entries it has: with a smaller number no read fails."""
     daemon = make_daemon().start()
     with daemon.client() as client:
@@ -596,7 +567,7 @@ def test_rows_that_a_flipped_bit_hides_are_missed_when_the_daemon_starts(
         assert client.list(limit=1).total == 20
 
 
-def test_a_full_text_index_of_no_known_format_is_rebuilt(make_daemon: Callable[..., Any]) -> None:
+def test_a_full_text_index_of_no_known_format_is_rebuilt(make_daemon):
     daemon = make_daemon().start()
     with daemon.client() as client:
         client.store("the heron nests at the mill")
@@ -612,8 +583,8 @@ def test_a_full_text_index_of_no_known_format_is_rebuilt(make_daemon: Callable[.
 
 @pytest.mark.parametrize("table", ["term_counts", "memory_fts_terms"])
 def test_recall_answers_after_a_page_of_the_full_text_was_replaced_by_an_empty_one(
-    make_daemon: Callable[..., Any], eventually: Callable[..., None], table: str
-) -> None:
+    make_daemon, eventually, table
+):
     daemon = make_daemon().start()
     with daemon.client() as client:
         client.store("the heron nests at pier 4")
@@ -626,9 +597,7 @@ def test_recall_answers_after_a_page_of_the_full_text_was_replaced_by_an_empty_o
         eventually(lambda: client.recall("where does the heron nest?").results, "it is found")
 
 
-def test_an_agent_whose_folder_is_removed_under_way_is_forgotten(
-    make_daemon: Callable[..., Any], eventually: Callable[..., None]
-) -> None:
+def test_an_agent_whose_folder_is_removed_under_way_is_forgotten(make_daemon, eventually):
     daemon = make_daemon("--set", "store.state_file_check_seconds=0.1").start()
     with daemon.client("ada") as client:
         client.store("a secret of ada")
@@ -649,8 +618,8 @@ def test_an_agent_whose_folder_is_removed_under_way_is_forgotten(
 
 
 async def test_a_database_that_only_seems_malformed_is_opened_again_and_not_rebuilt(
-    open_store: OpenStore, make_place: Callable[..., AgentPaths]
-) -> None:
+    open_store, make_place
+):
     place = make_place()
     store = await open_store(place)
     tries: list[int] = []
@@ -672,8 +641,8 @@ async def test_a_database_that_only_seems_malformed_is_opened_again_and_not_rebu
 
 
 async def test_operations_that_fail_after_they_changed_an_index_do_not_spoil_it(
-    open_store: OpenStore, make_memory: MakeMemory, make_place: Callable[..., AgentPaths]
-) -> None:
+    open_store, make_memory, make_place
+):
     place = make_place()
     store = await open_store(place, rules=ROOMY)
 

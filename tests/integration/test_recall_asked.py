@@ -62,7 +62,7 @@ A_PERSON = (
 )  # fmt: skip
 
 
-def asked(call: Any, query: str) -> Any:
+def recall(call: Any, query: str) -> Any:
     return call.ok("POST", "/api/recall", {"query": query, "reinforce": False, "now": NOW})
 
 
@@ -70,7 +70,7 @@ def wrong(
     call: Any, queries: tuple[str, ...], belongs: Callable[[Any], bool], least: int
 ) -> list[tuple[str, list[str]]]:
     """The questions whose answer has something else in it, or too little."""
-    answers = {query: asked(call, query)["results"] for query in queries}
+    answers = {query: recall(call, query)["results"] for query in queries}
     return [
         (query, [result["text"] for result in results])
         for query, results in answers.items()
@@ -82,7 +82,7 @@ def wrong_first(
     call: Any, queries: tuple[str, ...], belongs: Callable[[Any], bool], first: int
 ) -> list[tuple[str, list[str]]]:
     """The questions whose first results have something else among them."""
-    answers = {query: asked(call, query)["results"] for query in queries}
+    answers = {query: recall(call, query)["results"] for query in queries}
     return [
         (query, [result["text"] for result in results])
         for query, results in answers.items()
@@ -112,7 +112,7 @@ def others(number: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("number", [40, 600])
-def test_a_time_or_a_person_alone_is_answered_by_what_is_of_it(call: Any, number: int) -> None:
+def test_a_time_or_a_person_alone_is_answered_by_what_is_of_it(call, number):
     store(call, [*others(number), *TOLD])
     assert not wrong(call, A_DAY, within(at(11, 21, 0), at(11, 22, 0)), 2)
     assert not wrong(call, YESTERDAY, within(at(11, 25, 0), at(11, 26, 0)), 2)
@@ -124,32 +124,32 @@ def test_a_time_or_a_person_alone_is_answered_by_what_is_of_it(call: Any, number
     )
 
 
-def test_a_day_is_answered_by_what_was_said_to_be_on_it(call: Any) -> None:
+def test_a_day_is_answered_by_what_was_said_to_be_on_it(call):
     store(call, TOLD)
-    [concert] = asked(call, "what is on 12 December?")["results"]
+    [concert] = recall(call, "what is on 12 December?")["results"]
     assert "choir" in concert["text"]
 
 
-def test_a_time_of_which_nothing_is_stored_is_said_to_be_empty(call: Any) -> None:
+def test_a_time_of_which_nothing_is_stored_is_said_to_be_empty(call):
     store(call, TOLD)
-    answer = asked(call, "what happened on 3 November 2026?")
+    answer = recall(call, "what happened on 3 November 2026?")
     assert answer["results"] == []
     assert answer["why"] == "nothing is stored of 'on 3 November 2026'"
-    assert "'im September 2026'" in asked(call, "was war im September 2026?")["why"]
+    assert "'im September 2026'" in recall(call, "was war im September 2026?")["why"]
 
 
-def test_a_topic_beside_the_time_still_counts(call: Any) -> None:
+def test_a_topic_beside_the_time_still_counts(call):
     store(call, TOLD)
-    assert "lease" in asked(call, "which lease was signed last week?")["results"][0]["text"]
+    assert "lease" in recall(call, "which lease was signed last week?")["results"][0]["text"]
 
 
-def test_what_was_true_before_is_not_held_back_for_what_is_true_now(call: Any) -> None:
+def test_what_was_true_before_is_not_held_back_for_what_is_true_now(call):
     for days, drink in ((200, "black coffee"), (2, "mint tea")):
         call.store(
             f"Noor drinks {drink} in the mornings", category="tastes", created_at=NOW - days * DAY
         )
-    assert "mint" in asked(call, "what does Noor drink in the mornings?")["results"][0]["text"]
-    before = asked(call, "what did Noor drink in the mornings before mint tea?")["results"]
+    assert "mint" in recall(call, "what does Noor drink in the mornings?")["results"][0]["text"]
+    before = recall(call, "what did Noor drink in the mornings before mint tea?")["results"]
     assert "black coffee" in " ".join(one["text"] for one in before)
 
 
@@ -171,20 +171,18 @@ KEPT = (
         "Welche Farbe hat das neue Auto?", "¿Quién pintó el garaje?", "鲸鱼的寿命有多长？",
     ],
 )  # fmt: skip
-def test_what_nothing_answers_is_never_sure_in_any_language(
-    call: Any, number: int, query: str
-) -> None:
+def test_what_nothing_answers_is_never_sure_in_any_language(call, number, query):
     store(call, [*others(number), *({"text": text} for text in KEPT)])
-    answer = asked(call, query)
+    answer = recall(call, query)
     assert answer["confidence"] in {"unsure", "none"}
     assert len(answer["results"]) <= 5
     assert ("why" in answer) == (answer["confidence"] == "none")
 
 
-def test_what_is_known_of_another_is_less_relevant(call: Any) -> None:
+def test_what_is_known_of_another_is_less_relevant(call):
     store(call, [*others(100), *({"text": text} for text in KEPT)])
-    his = asked(call, "What is Bo's shoe size?")
-    hers = asked(call, "What is Lena's shoe size?")
+    his = recall(call, "What is Bo's shoe size?")
+    hers = recall(call, "What is Lena's shoe size?")
     assert his["confidence"] == "sure"
     assert hers["results"][0]["relevance"] < 0.9 * his["results"][0]["relevance"]
 
@@ -198,9 +196,9 @@ def test_what_is_known_of_another_is_less_relevant(call: Any) -> None:
         ("打印机的供应商是哪一家？", "晨星"),
     ],
 )
-def test_what_is_known_answers_in_any_language(call: Any, query: str, part: str) -> None:
+def test_what_is_known_answers_in_any_language(call, query, part):
     store(call, [*others(40), *({"text": text} for text in KEPT)])
-    assert part in asked(call, query)["results"][0]["text"]
+    assert part in recall(call, query)["results"][0]["text"]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +209,7 @@ def test_what_is_known_answers_in_any_language(call: Any, query: str, part: str)
         "Wie heißt mein bicycle? Antworte nur mit dem Namen.",
     ],
 )
-def test_how_to_answer_is_nothing_that_is_asked_for(call: Any, question: str) -> None:
+def test_how_to_answer_is_nothing_that_is_asked_for(call, question):
     call.store("My bicycle is called Blitz")
     for text in OTHERS:
         call.store(text.format(3))

@@ -1,9 +1,6 @@
 """A question for a day over the socket finds what was stored for it, in whatever notation."""
 
-from __future__ import annotations
-
 import datetime as dt
-from typing import Any
 
 import pytest
 
@@ -31,7 +28,7 @@ FACTS = {
         ("Was läuft im September ab?", "pasaporte"),
     ],
 )
-def test_a_day_in_a_question_finds_its_memory(call: Any, question: str, part: str) -> None:
+def test_a_day_in_a_question_finds_its_memory(call, question, part):
     for text, told in FACTS.items():
         call.store(text, created_at=dt.datetime.fromisoformat(told).timestamp())
     answer = call.ok("POST", "/api/recall", {"query": question, "now": NOW, "reinforce": False})

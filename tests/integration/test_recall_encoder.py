@@ -55,7 +55,7 @@ def stored(call: Caller) -> None:
     encoded(call, 3)
 
 
-def test_what_is_near_in_meaning_is_found_wherever_a_question_is_asked(call: Caller) -> None:
+def test_what_is_near_in_meaning_is_found_wherever_a_question_is_asked(call):
     body = {"intent": KILN, "type": "task_solution", "solution": {"fix": "wait"}}
     call.ok("POST", "/api/experiences", body)
     stored(call)
@@ -76,9 +76,7 @@ def test_what_is_near_in_meaning_is_found_wherever_a_question_is_asked(call: Cal
     assert KILN in str(tool)
 
 
-def test_an_encoder_that_is_away_leaves_words_and_a_note(
-    make_daemon: Callable[..., Daemon], model_server: ModelServer
-) -> None:
+def test_an_encoder_that_is_away_leaves_words_and_a_note(make_daemon, model_server):
     call = encoding(make_daemon, model_server, deadline_ms=100)
     stored(call)
     model_server.usually = Saying("down", status=503)
@@ -93,9 +91,7 @@ def test_an_encoder_that_is_away_leaves_words_and_a_note(
     assert NOTE in call.ok("POST", "/api/tools/recall", words)["note"]
 
 
-def test_a_fact_without_a_category_is_filed_where_its_like_is(
-    call: Caller, model_server: ModelServer
-) -> None:
+def test_a_fact_without_a_category_is_filed_where_its_like_is(call, model_server):
     def alike(text: str, numbers: list[float]) -> list[Any]:
         return list(vector(KILN)) if "toneware" in text else list(numbers)
 

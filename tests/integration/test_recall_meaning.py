@@ -23,27 +23,43 @@ def results(call: Any, query: str) -> Any:
     ],
 )
 def test_a_question_in_other_words_finds_the_answer_and_says_by_which_word(
-    call: Any, text: str, question: str, met: dict[str, str]
-) -> None:
+    call, text, question, met
+):
     for other in (*OTHERS, text):
         call.store(other)
     first = results(call, question)[0]
     assert (first["text"], first["parts"]["by"]) == (text, met)
 
 
-def test_a_member_of_a_class_does_not_find_the_others(call: Any) -> None:
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("I'm Imke", "Who am I?"),
+        ("I'm Imke", "What is my name?"),
+        ("Ich bin Imke", "Wie heiße ich?"),
+        ("Hi, I'm Imke", "Wer bin ich?"),
+        ("My name is Imke", "¿Quién soy?"),
+    ],
+)
+def test_a_person_who_said_who_they_are_is_found(call, text, question):
+    for other in (*OTHERS, text, "I am at the office until six, and I have no keys"):
+        call.store(other)
+    assert results(call, question)[0]["text"] == text
+
+
+def test_a_member_of_a_class_does_not_find_the_others(call):
     call.store("Minka, our cat, sleeps all day")
     assert all(not hit["parts"]["by"] for hit in results(call, "Has our dog had a walk?"))
 
 
-def test_the_word_itself_comes_before_its_concept(call: Any) -> None:
+def test_the_word_itself_comes_before_its_concept(call):
     for text in ("The lease was signed in the office", "The rent was signed in the office"):
         call.store(text)
     assert results(call, "rent")[0]["text"] == "The rent was signed in the office"
     assert results(call, "lease")[0]["text"] == "The lease was signed in the office"
 
 
-def test_what_somebody_is_finds_what_is_said_of_the_name(call: Any) -> None:
+def test_what_somebody_is_finds_what_is_said_of_the_name(call):
     for text in (*OTHERS, "Our son Toby started school", "Toby is afraid of wasps"):
         call.store(text)
     texts = {hit["text"] for hit in results(call, "What is my son afraid of?")[:2]}
@@ -51,7 +67,7 @@ def test_what_somebody_is_finds_what_is_said_of_the_name(call: Any) -> None:
     assert "Toby is afraid of wasps" in {hit["text"] for hit in results(call, "our son")}
 
 
-def test_synonyms_of_the_configuration_find_what_they_mean(make_daemon: Any, calls_of: Any) -> None:
+def test_synonyms_of_the_configuration_find_what_they_mean(make_daemon, calls_of):
     daemon = make_daemon('--set=recall.synonyms={"the shop": ["storefront-v2"]}').start()
     call = calls_of(daemon)
     for text in (*OTHERS, "storefront-v2 runs on port 8080", "A bakery runs on flour"):
@@ -63,20 +79,15 @@ def test_synonyms_of_the_configuration_find_what_they_mean(make_daemon: Any, cal
     assert texts[:2] == ["storefront-v2 runs on port 8080", "The shop is closed on Mondays"]
 
 
-@pytest.mark.parametrize(
-    ("text", "question"),
-    [
+def test_a_word_of_grammar_in_another_language_is_a_word_in_english(call):
+    for text, question in [
         ("The van is parked in Elm Street", "van"),
         ("The door of the garage sticks", "garage door"),
         ("Ben drinks oat milk", "What does Ben drink?"),
         ("Dan's ferry sails at noon", "Dan's ferry"),
-    ],
-)
-def test_a_word_of_grammar_in_another_language_is_a_word_in_english(
-    call: Any, text: str, question: str
-) -> None:
-    for other in (*OTHERS, text):
-        call.store(other)
-    first = results(call, question)[0]
-    assert (first["text"], first["sure"]) == (text, True)
-    assert {"van", "door", "ben", "dan"} & {*first["parts"]["words"]}
+    ]:
+        for other in (*OTHERS, text):
+            call.store(other)
+        first = results(call, question)[0]
+        assert (first["text"], first["sure"]) == (text, True)
+        assert {"van", "door", "ben", "dan"} & {*first["parts"]["words"]}

@@ -54,66 +54,64 @@ def started(folder: Path, seconds: float, calls_of: Any) -> Configured:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory, calls_of: Any) -> Iterator[Configured]:
-    one = started(tmp_path_factory.mktemp("configured"), 0.1, calls_of)
-    yield one
-    assert one.daemon.stop() == 0
+    configured = started(tmp_path_factory.mktemp("configured"), 0.1, calls_of)
+    yield configured
+    assert configured.daemon.stop() == 0
 
 
 @pytest.fixture
-def one(shared: Configured, eventually: Any) -> Configured:
+def configured(shared: Configured, eventually: Any) -> Configured:
     """A daemon that looks at its configuration often, with the one that each test begins with."""
     shared.write({"warm": {"max_kb": 20}})
     eventually(lambda: shared.warm_kb() == 20 and not shared.problems(), "it is in force")
     return shared
 
 
-def test_a_changed_file_is_taken_over_by_itself(one: Configured, eventually: Any) -> None:
-    assert one.warm_kb() == 20
-    one.write({"warm": {"max_kb": 1}, "log": {"level": "debug"}})
-    eventually(lambda: one.warm_kb() == 1, "the new value is in force")
-    before = one.call.total()
+def test_a_changed_file_is_taken_over_by_itself(configured, eventually):
+    assert configured.warm_kb() == 20
+    configured.write({"warm": {"max_kb": 1}, "log": {"level": "debug"}})
+    eventually(lambda: configured.warm_kb() == 1, "the new value is in force")
+    before = configured.call.total()
     for number in range(20):
-        one.call.store(f"m{number} " + "x" * 100)
-    agent = one.status()["agents"]["default"]
+        configured.call.store(f"m{number} " + "x" * 100)
+    agent = configured.status()["agents"]["default"]
     assert agent["warm_bytes"] <= 1024
     assert agent["cold"] > 0
     assert agent["memories"] == before + 20
-    log = one.daemon.log.read_text()
+    log = configured.daemon.log.read_text()
     assert "took over: warm.max_kb, log.level" in log
-    assert one.problems() == {}
+    assert configured.problems() == {}
 
 
-def test_sighup_asks_for_it_at_once(tmp_path: Path, calls_of: Any, eventually: Any) -> None:
-    one = started(tmp_path, 3600, calls_of)
-    one.write({"warm": {"max_kb": 30}})
-    assert one.warm_kb() == 20
-    one.daemon.process.send_signal(signal.SIGHUP)
-    eventually(lambda: one.warm_kb() == 30, "the new value is in force")
-    assert one.daemon.stop() == 0
+def test_sighup_asks_for_it_at_once(tmp_path, calls_of, eventually):
+    configured = started(tmp_path, 3600, calls_of)
+    configured.write({"warm": {"max_kb": 30}})
+    assert configured.warm_kb() == 20
+    configured.daemon.process.send_signal(signal.SIGHUP)
+    eventually(lambda: configured.warm_kb() == 30, "the new value is in force")
+    assert configured.daemon.stop() == 0
 
 
-def test_a_bad_file_keeps_the_old_values_and_shows(one: Configured, eventually: Any) -> None:
+def test_a_bad_file_keeps_the_old_values_and_shows(configured, eventually):
     for kb, (bad, named) in enumerate(BAD, 21):
-        one.write(bad)
-        eventually(lambda: "config_invalid" in one.problems(), "the fault shows")
-        problem = one.problems()["config_invalid"]
+        configured.write(bad)
+        eventually(lambda: "config_invalid" in configured.problems(), "the fault shows")
+        problem = configured.problems()["config_invalid"]
         assert named in problem["message"]
-        assert str(one.file) in problem["message"]
+        assert str(configured.file) in problem["message"]
         assert problem["hint"]
-        assert one.warm_kb() == kb - 1
-        health = one.call("GET", "/api/health")
+        assert configured.warm_kb() == kb - 1
+        health = configured.call("GET", "/api/health")
         assert (health.status, health.body["status"]) == (503, "degraded")
-        assert one.call.store("works on")["text"] == "works on"
-        one.write({"warm": {"max_kb": kb}})
-        eventually(lambda kb=kb: one.warm_kb() == kb, "the mended file is in force")
-        assert one.problems() == {}
-        assert one.call("GET", "/api/health").status == 200
+        assert configured.call.store("works on")["text"] == "works on"
+        configured.write({"warm": {"max_kb": kb}})
+        eventually(lambda kb=kb: configured.warm_kb() == kb, "the mended file is in force")
+        assert configured.problems() == {}
+        assert configured.call("GET", "/api/health").status == 200
 
 
-def test_what_needs_a_restart_is_named_and_the_rest_taken_over(
-    one: Configured, eventually: Any
-) -> None:
-    one.write(
+def test_what_needs_a_restart_is_named_and_the_rest_taken_over(configured, eventually):
+    configured.write(
         {
             "warm": {"max_kb": 21},
             "agent_id": "other",
@@ -121,31 +119,29 @@ def test_what_needs_a_restart_is_named_and_the_rest_taken_over(
             "store": {"cache_kb": 2048},
         }
     )
-    eventually(lambda: "restart_needed" in one.problems(), "the keys are named")
-    message = one.problems()["restart_needed"]["message"]
+    eventually(lambda: "restart_needed" in configured.problems(), "the keys are named")
+    message = configured.problems()["restart_needed"]["message"]
     for key in ("agent_id", "socket.mode", "store.cache_kb"):
         assert key in message
     assert "warm.max_kb" not in message
-    assert one.warm_kb() == 21
-    assert one.call("GET", "/api/health").status == 200
-    one.write({"warm": {"max_kb": 21}})
-    eventually(lambda: one.problems() == {}, "nothing waits for a restart any more")
+    assert configured.warm_kb() == 21
+    assert configured.call("GET", "/api/health").status == 200
+    configured.write({"warm": {"max_kb": 21}})
+    eventually(lambda: configured.problems() == {}, "nothing waits for a restart any more")
 
 
-def test_a_grant_is_taken_over_and_taken_back(one: Configured, eventually: Any) -> None:
-    one.write({"access": {"users": {"54001": "read"}}})
-    log = one.daemon.log
+def test_a_grant_is_taken_over_and_taken_back(configured, eventually):
+    configured.write({"access": {"users": {"54001": "read"}}})
+    log = configured.daemon.log
     eventually(lambda: "access.users.54001" in log.read_text(), "it is in force")
-    one.write({"access": {"users": {}}})
+    configured.write({"access": {"users": {}}})
     eventually(lambda: log.read_text().count("access.users.54001") == 2, "it is taken back")
 
 
-def test_a_file_that_goes_away_shows_and_its_return_mends_it(
-    one: Configured, eventually: Any
-) -> None:
-    one.file.unlink()
-    eventually(lambda: "config_invalid" in one.problems(), "the fault shows")
-    assert one.warm_kb() == 20
-    one.write({"warm": {"max_kb": 22}})
-    eventually(lambda: one.warm_kb() == 22, "the file is in force again")
-    assert one.problems() == {}
+def test_a_file_that_goes_away_shows_and_its_return_mends_it(configured, eventually):
+    configured.file.unlink()
+    eventually(lambda: "config_invalid" in configured.problems(), "the fault shows")
+    assert configured.warm_kb() == 20
+    configured.write({"warm": {"max_kb": 22}})
+    eventually(lambda: configured.warm_kb() == 22, "the file is in force again")
+    assert configured.problems() == {}

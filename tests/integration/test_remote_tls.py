@@ -1,20 +1,11 @@
 """A replica over https: the certificates that the system trusts decide, and nothing else."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 from tls_front import TlsFront
 
 
 def test_a_replica_over_https_is_used_only_where_its_certificate_is_trusted(
-    sqld: Any,
-    make_daemon: Callable[..., Any],
-    calls_of: Callable[..., Any],
-    tmp_path: Any,
-    monkeypatch: Any,
-) -> None:
+    sqld, make_daemon, calls_of, tmp_path, monkeypatch
+):
     with TlsFront(sqld.port, tmp_path) as front:
         options = ("--set", f"sync.url={front.url}")
         suspicious = calls_of(make_daemon(*options, name="suspicious").start())

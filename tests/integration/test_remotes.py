@@ -6,7 +6,6 @@ import asyncio
 import math
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -142,7 +141,7 @@ async def test_what_no_value_can_be_is_read_alike(remote):
 @pytest.mark.parametrize(
     "value", [math.inf, math.nan, 2**63, -(2**63) - 1, "\ud800", b"bytes"], ids=repr
 )
-async def test_a_value_that_cannot_be_kept_is_refused_before_anything_happens(remote, value: Any):
+async def test_a_value_that_cannot_be_kept_is_refused_before_anything_happens(remote, value):
     with pytest.raises(Refused) as refused:
         await remote.batch([insert("a"), insert("b", value)])
     assert refused.value.code == "bad_request"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shutil
-import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,23 +14,22 @@ import pytest
 from daemon_process import until
 from faulty_remote import Fault, FaultyRemote
 from msgspec.structs import replace
+from store_parts import make_agents
 
 from thermocline.daemon.cloud.account import Account, Secret
-from thermocline.daemon.cloud.databases import Databases, connect
+from thermocline.daemon.cloud.databases import connect
 from thermocline.daemon.cloud.loop import AgentLocal
 from thermocline.daemon.cloud.replicas import Replicas
 from thermocline.daemon.cloud.sealing import Sealing
 from thermocline.daemon.cloud.usage import UsageLog
-from thermocline.daemon.config.settings import Rules, Settings, StoreSettings, Sync
-from thermocline.daemon.errors import ConfigInvalid, NotFound, ReplicaAway
-from thermocline.daemon.importers.takeover import TakeOver
+from thermocline.daemon.config.settings import Settings, StoreSettings, Sync
+from thermocline.daemon.errors import ConfigInvalid, NotFound
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.tree import Node
 from thermocline.daemon.runtime import atomic
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import key_values, memories, tree_rows
-from thermocline.daemon.store.agent_paths import DeviceId, StoreContext
-from thermocline.daemon.store.agents import Agents
+from thermocline.daemon.store.agent_paths import DeviceId
 from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import Device, Remote, Waiting, exchange
 
@@ -67,25 +64,16 @@ class Host:
     def start(self) -> None:
         self.folder.mkdir(exist_ok=True)
         self.id = DeviceId(self.folder)
-        context = StoreContext(
+        self.agents = make_agents(
+            self.folder,
+            self._threads,
+            lambda: StoreSettings(idle_close_seconds=NEVER, max_open_agents=50),
             device=self.id,
-            threads=self._threads,
             problems=self.problems,
             now=lambda: time.time() + self.ahead,
-            publish=lambda _agent, _event: None,
             # Each needs the other.
             outgoing=lambda agent, kinds: self.replicas.changed(agent, kinds),  # noqa: PLW0108
-            rules=Rules,
-            importer=TakeOver(),
             readers=1,
-            state_file_delay_seconds=lambda: 0.01,
-        )
-        self.agents = Agents(
-            self.folder,
-            workspaces={},
-            cache_kb=512,
-            context=context,
-            settings=lambda: StoreSettings(idle_close_seconds=NEVER, max_open_agents=50),
         )
         self.replicas = Replicas(
             self.agents,
@@ -182,23 +170,8 @@ async def make_host(tmp_path: Path) -> AsyncIterator[Callable[..., Host]]:
 MakeHost = Callable[..., Host]
 
 
-async def test_what_one_device_stores_another_has_after_both_have_synced(make_host: MakeHost):
-    one, two = make_host("one"), make_host("two")
-    await one.put("key", "value")
-    memory = Memory(id="m1", text="the sky is blue", created_at=1e9, updated_at=1e9)
-    await one.write(lambda tx: memories.insert(tx, memory))
-    await one.replicas.sync(AGENT)
-    await two.write(lambda _tx: None)
-    assert (await two.replicas.sync(AGENT)).received > 1
-    assert await two.values() == {"key": "value"}
-    assert await two.read("SELECT text FROM memories") == [("the sky is blue",)]
-    status = await two.status()
-    assert (status.phase, status.queued, status.outbox, status.replica) == ("idle", 0, {}, "file")
-    assert status.last_success is not None
-
-
 async def test_the_description_of_a_category_survives_a_device_that_hears_of_its_memories_first(
-    make_host: MakeHost, monkeypatch: pytest.MonkeyPatch
+    make_host, monkeypatch
 ):
     monkeypatch.setattr(exchange, "PAGE_ROWS", 1)
     one, two = make_host("one"), make_host("two")
@@ -218,7 +191,7 @@ async def test_the_description_of_a_category_survives_a_device_that_hears_of_its
         assert await host.read("SELECT path, desc FROM tree") == [("work", "What pays the rent")]
 
 
-async def test_changes_leave_and_arrive_by_themselves(make_host: MakeHost):
+async def test_changes_leave_and_arrive_by_themselves(make_host):
     one, two = make_host("one"), make_host("two")
     one.run(change_seconds=0.05, poll_seconds=NEVER)
     two.run(poll_seconds=0.05)
@@ -230,7 +203,7 @@ async def test_changes_leave_and_arrive_by_themselves(make_host: MakeHost):
     assert await two.values() == {"key": "value"}
 
 
-async def test_an_agent_that_another_device_has_begun_appears_by_itself(make_host: MakeHost):
+async def test_an_agent_that_another_device_has_begun_appears_by_itself(make_host):
     one, two = make_host("one"), make_host("two")
     await one.put("key", "value", "reader")
     await one.replicas.sync("reader")
@@ -240,24 +213,7 @@ async def test_an_agent_that_another_device_has_begun_appears_by_itself(make_hos
     assert await two.values("reader") == {"key": "value"}
 
 
-async def test_two_who_need_a_database_at_once_share_one_connection(make_host: MakeHost):
-    host = make_host("one")
-    connections = []
-
-    async def slowly(account: Account) -> Remote:
-        await asyncio.sleep(0)
-        connections.append(await connect(account))
-        return connections[-1]
-
-    databases = Databases(slowly)
-    account = Account(host.url or "", None, "sync.url")
-    one, two = await asyncio.gather(databases.get(account), databases.get(account))
-    assert one is two
-    assert len(connections) == 1, "the other would never be closed"
-    await databases.close()
-
-
-async def test_what_a_closed_agent_has_not_sent_is_sent_after_a_start(make_host: MakeHost):
+async def test_what_a_closed_agent_has_not_sent_is_sent_after_a_start(make_host):
     one, two = make_host("one"), make_host("two")
     await one.put("key", "value", "other")
     one.url = None
@@ -270,7 +226,7 @@ async def test_what_a_closed_agent_has_not_sent_is_sent_after_a_start(make_host:
     await until(lambda: two.replicas.status("other").received, "it is received")
 
 
-async def test_leaving_sends_what_is_left(make_host: MakeHost):
+async def test_leaving_sends_what_is_left(make_host):
     one, two = make_host("one"), make_host("two")
     await one.put("key", "value")
     await one.stop()
@@ -279,7 +235,7 @@ async def test_leaving_sends_what_is_left(make_host: MakeHost):
     assert await two.values() == {"key": "value"}
 
 
-async def test_leaving_does_not_wait_for_a_replica_that_hangs(make_host: MakeHost):
+async def test_leaving_does_not_wait_for_a_replica_that_hangs(make_host):
     one = make_host("one")
     one.plan = [Fault(delay=3600.0)]
     await one.put("key", "value")
@@ -287,9 +243,7 @@ async def test_leaving_does_not_wait_for_a_replica_that_hangs(make_host: MakeHos
         await one.stop()
 
 
-async def test_without_a_url_nothing_is_replicated_and_status_says_so(
-    make_host: MakeHost, tmp_path: Path
-):
+async def test_without_a_url_nothing_is_replicated_and_status_says_so(make_host, tmp_path):
     one = make_host("one", url=None)
     one.run()
     await one.put("key", "value")
@@ -300,20 +254,7 @@ async def test_without_a_url_nothing_is_replicated_and_status_says_so(
     assert not (tmp_path / "disk").exists()
 
 
-async def test_the_account_is_not_read_every_second(make_host: MakeHost):
-    one = make_host("one")
-    await one.write(lambda _tx: None)
-    for _ in range(50):
-        await one.replicas.look_after(AGENT)
-    assert one.looked == 1
-    one.settings = replace(one.settings)
-    await one.replicas.look_after(AGENT)
-    assert one.looked == 2
-
-
-async def test_another_database_is_used_once_the_configuration_names_it(
-    make_host: MakeHost, tmp_path: Path
-):
+async def test_another_database_is_used_once_the_configuration_names_it(make_host, tmp_path):
     one = make_host("one")
     await one.put("key", "value")
     await one.replicas.sync(AGENT)
@@ -327,7 +268,7 @@ async def test_another_database_is_used_once_the_configuration_names_it(
     assert (tmp_path / "other" / "replica.db").exists()
 
 
-async def test_an_account_that_cannot_be_read_is_reported_until_it_can(make_host: MakeHost):
+async def test_an_account_that_cannot_be_read_is_reported_until_it_can(make_host):
     one = make_host("one")
     await one.write(lambda _tx: None)
     one.fault = ConfigInvalid("cannot read the token")
@@ -340,26 +281,8 @@ async def test_an_account_that_cannot_be_read_is_reported_until_it_can(make_host
     assert one.problems.current() == []
 
 
-async def test_a_network_that_is_gone_is_no_problem_and_a_sync_says_so(make_host: MakeHost):
-    one = make_host("one")
-    await one.put("key", "value")
-    await one.replicas.look_after(AGENT)
-    assert one.network is not None
-    one.network.online = False
-    with pytest.raises(ReplicaAway):
-        await one.replicas.sync(AGENT)
-    status = await one.status()
-    assert (status.phase, status.error) == ("waiting", "offline")
-    assert status.queued == sum(status.outbox.values()) > 0
-    assert status.next_try is not None
-    assert one.problems.current() == []
-    one.network.online = True
-    await one.replicas.sync(AGENT)
-    assert (await one.status()).queued == 0
-
-
 async def test_a_failure_that_nobody_thought_of_is_reported_by_its_kind_and_tried_again(
-    make_host: MakeHost, monkeypatch: pytest.MonkeyPatch
+    make_host, monkeypatch
 ):
     one = make_host("one")
     await one.put("key", "value")
@@ -378,60 +301,7 @@ async def test_a_failure_that_nobody_thought_of_is_reported_by_its_kind_and_trie
     assert "secret" not in str(one.problems.current())
 
 
-async def test_a_token_that_everybody_can_read_is_a_problem(make_host: MakeHost):
-    one = make_host("one")
-    one.exposed = True
-    await one.write(lambda _tx: None)
-    await one.replicas.look_after(AGENT)
-    [problem] = one.problems.current()
-    assert (problem.code, problem.hint) == ("token_exposed", "chmod 600 /a/token")
-
-
-async def test_what_makes_no_sense_is_refused_alone_and_status_names_it(
-    make_host: MakeHost, tmp_path: Path
-):
-    one, two = make_host("one"), make_host("two")
-    await one.put("a", "1")
-    await one.put("b", "2")
-    await one.replicas.sync(AGENT)
-    with contextlib.closing(sqlite3.connect(tmp_path / "disk" / "replica.db")) as db:
-        db.execute("UPDATE rows SET data = '{' WHERE id = 'a'")
-        db.commit()
-    await two.write(lambda _tx: None)
-    await two.replicas.sync(AGENT)
-    assert await two.values() == {"b": "2"}
-    status = await two.status()
-    assert (status.refused, status.notes[0].split(":")[0]) == (1, "pair a")
-
-
-async def test_a_copied_folder_takes_another_id_and_both_keep_what_they_store(
-    make_host: MakeHost, tmp_path: Path
-):
-    one = make_host("one")
-    await one.put("common", "value")
-    await one.replicas.sync(AGENT)
-    await one.stop()
-    shutil.copytree(one.folder, tmp_path / "copy")
-    one.start()
-    two = make_host("copy")
-    both = one.id.id
-    assert two.id.id == both
-    await one.put("first", "by the first")
-    await one.replicas.sync(AGENT)
-    await two.put("second", "by the copy")
-    await two.replicas.sync(AGENT)
-    assert two.replicas.device.id == two.id.id != both
-    assert "device_copied" in {each.code for each in two.problems.current()}
-    await one.replicas.sync(AGENT)
-    expected = {"common": "value", "first": "by the first", "second": "by the copy"}
-    assert await one.values() == await two.values() == expected
-    # What the copy stored before it knew has the first one's id, which so takes another too.
-    assert len({both, one.id.id, two.id.id}) == 3
-
-
-async def test_a_field_that_a_clock_years_ahead_has_changed_can_be_changed_again(
-    make_host: MakeHost,
-):
+async def test_a_field_that_a_clock_years_ahead_has_changed_can_be_changed_again(make_host):
     one, two = make_host("one"), make_host("two")
     one.ahead = 50 * 365 * 86_400.0
     await one.put("key", "from the future")

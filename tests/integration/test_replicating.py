@@ -24,9 +24,7 @@ def world(sqld_binary: Path) -> Iterator[World]:
         yield made
 
 
-def test_a_change_of_the_critical_state_is_sent_long_before_all_others(
-    world: World, eventually: Eventually
-) -> None:
+def test_a_change_of_the_critical_state_is_sent_long_before_all_others(world, eventually):
     here, there = world.devices
     here.store("an ordinary memory")
     here.put_pair("key", "value")
@@ -44,9 +42,7 @@ def test_a_change_of_the_critical_state_is_sent_long_before_all_others(
     assert contents.pairs == {"key": "value"}
 
 
-def test_a_quota_that_is_spent_is_a_problem_until_it_is_raised(
-    world: World, eventually: Eventually
-) -> None:
+def test_a_quota_that_is_spent_is_a_problem_until_it_is_raised(world, eventually):
     here, _ = world.devices
     network = world.network(here)
     network.faults(status=403, body=QUOTA, content_type="application/json")
@@ -61,7 +57,7 @@ def test_a_quota_that_is_spent_is_a_problem_until_it_is_raised(
 
 
 @pytest.mark.crash
-def test_more_than_a_batch_or_an_answer_takes_arrives_in_any_script(world: World) -> None:
+def test_more_than_a_batch_or_an_answer_takes_arrives_in_any_script(world):
     """Together they have more than the 10 MB that one answer may have."""
     here, _ = world.devices
     texts = ('"quoted\\" \n' * 4000, "記憶は層になる" * 2300)
@@ -70,7 +66,7 @@ def test_more_than_a_batch_or_an_answer_takes_arrives_in_any_script(world: World
     assert len(world.heal().memories) == 222
 
 
-def test_one_memory_as_large_as_a_batch_travels_with_the_small_ones(world: World) -> None:
+def test_one_memory_as_large_as_a_batch_travels_with_the_small_ones(world):
     here, _ = world.devices
     for text in ("before", "x" * 890_000, "after"):
         here.store(text)

@@ -22,7 +22,6 @@ from thermocline.sync import (
     Replica,
     Replicator,
     State,
-    SyncError,
     TryLater,
     Waiting,
     poll_interval,
@@ -112,7 +111,7 @@ async def run(remote: MemoryRemote) -> AsyncIterator[Callable[..., Running]]:
             await one.task
 
 
-def there(remote: MemoryRemote) -> set[str]:
+def remote_ids(remote: MemoryRemote) -> set[str]:
     return {key for (key,) in remote.query("SELECT id FROM rows")}
 
 
@@ -122,10 +121,10 @@ async def test_the_critical_state_is_sent_long_before_all_else(run, remote):
     one.write("memory", "m1")
     one.write("hot", "identity/name")
     await one.until(lambda state: state.sent)
-    assert there(remote) == {"identity/name"}
+    assert remote_ids(remote) == {"identity/name"}
     assert one.replicator.pending
     await one.replicator.sync()
-    assert there(remote) == {"identity/name", "m1"}
+    assert remote_ids(remote) == {"identity/name", "m1"}
     assert not one.replicator.pending
 
 
@@ -158,7 +157,7 @@ async def test_what_a_person_has_to_change_stops_it_until_then_and_loses_nothing
     one.write("memory", "m2")
     one.replicator.wake()
     await one.idle()
-    assert there(remote) == {"m1", "m2"}
+    assert remote_ids(remote) == {"m1", "m2"}
     assert not one.local.outbox
 
 
@@ -166,9 +165,7 @@ async def test_what_a_person_has_to_change_stops_it_until_then_and_loses_nothing
     ("error", "seconds"),
     [(TryLater("throttled", retry_after=120.0), 120.0), (QuotaSpent("quota"), 3600.0)],
 )
-async def test_a_pause_that_the_remote_asks_for_is_kept_unless_somebody_asks(
-    run, error: SyncError, seconds: float
-):
+async def test_a_pause_that_the_remote_asks_for_is_kept_unless_somebody_asks(run, error, seconds):
     one = run(plan=[Fault("before", error=lambda: error)], waiting=Waiting())
     await one.until(lambda state: state.phase == "waiting")
     assert one.state.next_try is not None
@@ -226,7 +223,7 @@ async def test_rounds_are_held_back_and_said_to_be_but_not_one_that_somebody_ask
     await one.until(lambda state: state.held_until == START + NEVER)
     assert not one.state.sent
     await one.replicator.sync()
-    assert there(remote) == {"m1"}
+    assert remote_ids(remote) == {"m1"}
     assert one.state.held_until is None
 
 

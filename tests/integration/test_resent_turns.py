@@ -41,7 +41,7 @@ def texts(*messages: dict[str, Any]) -> list[str]:
     return [message["content"] for message in messages]
 
 
-def test_the_whole_history_with_each_turn_stores_each_turn_once(call: Any) -> None:
+def test_the_whole_history_with_each_turn_stores_each_turn_once(call):
     for count in range(1, len(TALK) + 1):
         answer = send(call, {"role": "system", "content": "You are kind."}, *TALK[:count])
         assert (len(answer["stored"]), answer["known"]) == (1, count - 1)
@@ -49,21 +49,21 @@ def test_the_whole_history_with_each_turn_stores_each_turn_once(call: Any) -> No
     assert send(call, *TALK)["stored"] == []
 
 
-def test_a_second_yes_is_a_new_turn(call: Any) -> None:
+def test_a_second_yes_is_a_new_turn(call):
     send(call, *TALK[:3])
     assert texts(*TALK[3:5]) == [turn["text"] for turn in send(call, *TALK[:5])["stored"]]
     send(call, user("yes"), user("yes"), talk="short")
     assert len(send(call, user("yes"), user("yes"), user("yes"), talk="short")["stored"]) == 1
 
 
-def test_turns_sent_one_after_the_other_are_all_stored(call: Any) -> None:
+def test_turns_sent_one_after_the_other_are_all_stored(call):
     rounds = [user("go on"), agent("Done."), user("and now?"), agent("Done.")] * 2
     for at in range(0, len(rounds), 2):
         assert len(send(call, *rounds[at : at + 2])["stored"]) == 2
     assert stored(call) == texts(*rounds)
 
 
-def test_a_restart_changes_nothing(daemon: Any, calls_of: Any) -> None:
+def test_a_restart_changes_nothing(daemon, calls_of):
     send(calls_of(daemon), *TALK[:4])
     daemon.stop()
     daemon.start()
@@ -73,19 +73,19 @@ def test_a_restart_changes_nothing(daemon: Any, calls_of: Any) -> None:
 
 
 @pytest.mark.parametrize("cut", range(1, 4))
-def test_a_history_may_be_cut_at_its_beginning(call: Any, cut: int) -> None:
+def test_a_history_may_be_cut_at_its_beginning(call, cut):
     send(call, *TALK[:4])
     assert len(send(call, *TALK[cut:])["stored"]) == 2
     assert stored(call) == texts(*TALK)
 
 
-def test_a_summary_in_place_of_the_beginning_is_no_turn(call: Any) -> None:
+def test_a_summary_in_place_of_the_beginning_is_no_turn(call):
     send(call, *TALK[:5])
     answer = send(call, user("Summary: a ferry is to be booked"), *TALK[3:])
     assert [turn["text"] for turn in answer["stored"]] == ["Both are booked."]
 
 
-def test_an_answer_that_was_asked_for_again_is_stored_beside_the_first(call: Any) -> None:
+def test_an_answer_that_was_asked_for_again_is_stored_beside_the_first(call):
     send(call, *TALK[:4])
     changed = (*TALK[:3], agent("Alone?"), user("yes"))
     for _ in range(2):
@@ -93,7 +93,7 @@ def test_an_answer_that_was_asked_for_again_is_stored_beside_the_first(call: Any
     assert stored(call) == texts(*TALK[:4], *changed[3:])
 
 
-def test_what_was_forgotten_does_not_come_back_with_the_history(call: Any) -> None:
+def test_what_was_forgotten_does_not_come_back_with_the_history(call):
     ids = [turn["id"] for turn in send(call, *TALK[:4])["stored"]]
     call.ok("DELETE", f"/api/memory/{ids[1]}")
     assert send(call, *TALK[:4])["stored"] == []
@@ -102,7 +102,7 @@ def test_what_was_forgotten_does_not_come_back_with_the_history(call: Any) -> No
     assert stored(call) == texts(TALK[0], TALK[2], TALK[4])
 
 
-def test_callers_that_count_their_turns_store_each_place_once(call: Any) -> None:
+def test_callers_that_count_their_turns_store_each_place_once(call):
     turns = [
         {"role": message["role"], "text": message["content"], "position": place}
         for place, message in enumerate(TALK)
@@ -115,13 +115,13 @@ def test_callers_that_count_their_turns_store_each_place_once(call: Any) -> None
     assert (answer.status, answer.body["error"]["field"]) == (400, "turns.position")
 
 
-def test_the_same_history_twice_at_once_is_stored_once(call: Any) -> None:
+def test_the_same_history_twice_at_once_is_stored_once(call):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: send(call, *TALK), range(4)))
     assert stored(call) == texts(*TALK)
 
 
-def test_observe_with_its_turns_stores_them_once_as_well(call: Any) -> None:
+def test_observe_with_its_turns_stores_them_once_as_well(call):
     for count in (2, 4):
         body = {"conversation": "ferry", "messages": TALK[:count], "store_turns": True}
         call.ok("POST", "/api/observe", body)

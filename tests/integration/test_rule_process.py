@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from daemon_process import Daemon, until, wait_until
+from daemon_process import until, wait_until
 from machine import children, cpu_seconds, is_gone
 
 from thermocline.daemon.errors import ShuttingDown
@@ -49,7 +49,7 @@ async def process() -> AsyncIterator[RuleProcess]:
     await made.close()
 
 
-def test_long_texts_are_not_distilled_by_the_daemons_own_interpreter(daemon: Daemon) -> None:
+def test_long_texts_are_not_distilled_by_the_daemons_own_interpreter(daemon):
     texts = [long_text(30_000, seed) for seed in range(4)]
     began = time.thread_time()
     facts = [distilling.distil(text).fact for text in texts]
@@ -69,7 +69,7 @@ def test_long_texts_are_not_distilled_by_the_daemons_own_interpreter(daemon: Dae
     assert len(children(pid)) == 1
 
 
-def test_the_process_does_not_outlive_a_daemon_that_was_killed(daemon: Daemon) -> None:
+def test_the_process_does_not_outlive_a_daemon_that_was_killed(daemon):
     with daemon.client() as client:
         client.request("POST", "/api/distill", body={"text": long_text(5_000)})
     assert daemon.process is not None
@@ -78,7 +78,7 @@ def test_the_process_does_not_outlive_a_daemon_that_was_killed(daemon: Daemon) -
     wait_until(lambda: is_gone(child), "the process ends")
 
 
-async def test_the_process_computes_what_the_rules_compute(process: RuleProcess) -> None:
+async def test_the_process_computes_what_the_rules_compute(process):
     text = long_text(6_000)
     size = len(text)
     turns = [Turn("user", line, "Ada", at, 1.5) for at, line in enumerate(text.splitlines())]
@@ -101,13 +101,13 @@ async def test_the_process_computes_what_the_rules_compute(process: RuleProcess)
     assert process.pid is not None
 
 
-async def test_a_short_text_starts_no_process(process: RuleProcess) -> None:
+async def test_a_short_text_starts_no_process(process):
     text = "Ada prefers tea in the morning"
     assert (await process.run(len(text), distilling.distil, text)).fact == text
     assert process.pid is None
 
 
-async def test_a_process_that_dies_leaves_the_text_to_a_thread(process: RuleProcess) -> None:
+async def test_a_process_that_dies_leaves_the_text_to_a_thread(process):
     text = long_text(20_000)
     reading = asyncio.create_task(process.run(len(text), distilling.facts, text))
     await until(lambda: process.pid is not None, "the process starts")
@@ -117,12 +117,12 @@ async def test_a_process_that_dies_leaves_the_text_to_a_thread(process: RuleProc
     assert process.pid is not None
 
 
-async def test_a_process_that_cannot_start_leaves_the_text_to_a_thread() -> None:
+async def test_a_process_that_cannot_start_leaves_the_text_to_a_thread():
     broken = RuleProcess(command=("/nonexistent/python",))
     assert (await broken.run(5_000, distilling.distil, "Ada likes tea")).fact == "Ada likes tea"
 
 
-async def test_it_ends_when_nobody_needs_it() -> None:
+async def test_it_ends_when_nobody_needs_it():
     process = RuleProcess(idle_seconds=0.05)
     await process.run(5_000, distilling.distil, "Ada likes tea")
     pid = process.pid
@@ -131,7 +131,7 @@ async def test_it_ends_when_nobody_needs_it() -> None:
     await process.close()
 
 
-async def test_a_cancelled_caller_ends_the_computation(process: RuleProcess) -> None:
+async def test_a_cancelled_caller_ends_the_computation(process):
     text = long_text(400_000)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.2):
@@ -139,7 +139,7 @@ async def test_a_cancelled_caller_ends_the_computation(process: RuleProcess) -> 
     assert (await process.run(5_000, distilling.distil, "Ada likes tea")).fact == "Ada likes tea"
 
 
-async def test_closing_ends_what_is_under_way() -> None:
+async def test_closing_ends_what_is_under_way():
     process = RuleProcess(command=(sys.executable, "-c", "import time; time.sleep(600)"))
     waiting = asyncio.create_task(process.run(5_000, distilling.distil, "Ada likes tea"))
     await until(lambda: process.pid is not None, "the process starts")

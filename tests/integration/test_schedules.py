@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import sqlite3
-import threading
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -15,10 +14,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from store_parts import make_agents
 
 from thermocline.daemon.config.settings import Rules, Settings, StoreSettings, Sync, UpkeepTimes
 from thermocline.daemon.errors import DiskFull, NotFound, Unavailable
-from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.maintenance import rebuilding
 from thermocline.daemon.maintenance.schedule import INTERRUPTED, Postponed, Run, last_run, put_runs
 from thermocline.daemon.maintenance.scheduler import Clock, Job, Scheduler
@@ -27,9 +26,7 @@ from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.memory.tree_rebuild import TreeChange
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import memories
-from thermocline.daemon.store.agent_paths import DeviceId, StoreContext
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.agents import Agents
 from thermocline.daemon.store.transaction import Event
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -68,24 +65,14 @@ class World:
 
     def start(self) -> None:
         """The daemon begins, as after a restart."""
-        context = StoreContext(
-            threads=self._threads,
+        self.agents = make_agents(
+            self.folder,
+            self._threads,
+            lambda: StoreSettings(idle_close_seconds=1e9, max_open_agents=self.most_open),
             problems=self.problems,
             now=lambda: self.now,
             publish=self.publish,
-            outgoing=lambda _agent, _kinds: None,
-            rules=Rules,
-            importer=TakeOver(),
-            device=DeviceId(self.folder),
             readers=1,
-            state_file_delay_seconds=lambda: 0.01,
-        )
-        self.agents = Agents(
-            self.folder,
-            workspaces={},
-            cache_kb=512,
-            context=context,
-            settings=lambda: StoreSettings(idle_close_seconds=1e9, max_open_agents=self.most_open),
         )
         clock = Clock(BERLIN, lambda: self.now, lambda: self.uptime, self.sleep)
         self.upkeep = Upkeep(
@@ -201,7 +188,7 @@ def modes(ran: list[tuple[str, str, float]]) -> list[tuple[str, float]]:
     return [(mode, hours) for _, mode, hours in ran]
 
 
-async def test_every_agent_that_there_is_has_its_upkeep_and_no_other(world: World) -> None:
+async def test_every_agent_that_there_is_has_its_upkeep_and_no_other(world):
     await world.store("ana")
     await world.store("ben")
     await world.restart()
@@ -217,7 +204,7 @@ async def test_every_agent_that_there_is_has_its_upkeep_and_no_other(world: Worl
     assert not (world.folder / "agents" / "default").exists()
 
 
-async def test_a_closed_agent_that_nobody_uses_is_spared_the_small_runs(world: World) -> None:
+async def test_a_closed_agent_that_nobody_uses_is_spared_the_small_runs(world):
     def of(agent: str, ran: list[tuple[str, str, float]]) -> list[tuple[str, float]]:
         return modes([run for run in ran if run[0] == agent])
 
@@ -241,7 +228,7 @@ async def test_a_closed_agent_that_nobody_uses_is_spared_the_small_runs(world: W
     assert 19.0 <= hours <= 19.2
 
 
-async def test_a_closed_agent_is_looked_at_once_a_day_whatever_is_planned(world: World) -> None:
+async def test_a_closed_agent_is_looked_at_once_a_day_whatever_is_planned(world):
     world.settings = settings_of({"quick": "0 */3 * * *"})
     world.most_open = 1
     await world.store("ana")
@@ -254,7 +241,7 @@ async def test_a_closed_agent_is_looked_at_once_a_day_whatever_is_planned(world:
         assert all(after - before <= 24 for before, after in pairwise([0.0, *hours, 30.0]))
 
 
-async def test_a_note_that_is_not_read_stands_in_status_until_it_is(world: World) -> None:
+async def test_a_note_that_is_not_read_stands_in_status_until_it_is(world):
     await world.store("ana")
     note = world.folder / "agents" / "ana" / "memory" / "2026-11-21.md"
     note.parent.mkdir()
@@ -268,9 +255,7 @@ async def test_a_note_that_is_not_read_stands_in_status_until_it_is(world: World
     assert world.problems.current() == []
 
 
-async def test_a_month_begins_with_the_largest_run_and_no_smaller_one_beside_it(
-    world: World,
-) -> None:
+async def test_a_month_begins_with_the_largest_run_and_no_smaller_one_beside_it(world):
     await world.store("ana")
     world.now = world.begun = NOON + 9 * DAY
     await world.live(1)
@@ -279,14 +264,14 @@ async def test_a_month_begins_with_the_largest_run_and_no_smaller_one_beside_it(
     ]  # fmt: skip
 
 
-async def test_what_was_missed_for_weeks_is_done_once(world: World) -> None:
+async def test_what_was_missed_for_weeks_is_done_once(world):
     await world.store("ana")
     await world.live(1)
     await world.restart(off_hours=24 * 40)
     assert modes(await world.live(1.5)) == [("monthly", 961.0)]
 
 
-async def test_what_was_done_is_remembered_across_restarts(world: World) -> None:
+async def test_what_was_done_is_remembered_across_restarts(world):
     await world.store("ana")
     assert len(await world.live(3.5)) == 1
     for _ in range(3):
@@ -295,25 +280,7 @@ async def test_what_was_done_is_remembered_across_restarts(world: World) -> None
     assert len(await world.live(1.5)) == 1
 
 
-async def test_an_agent_that_comes_later_waits_for_its_first_time(world: World) -> None:
-    await world.live(2)
-    await world.store("late")
-    assert modes(await world.live(2)) == [("quick", 3.0)]
-
-
-async def test_a_removed_agent_is_left_alone(world: World) -> None:
-    await world.store("ana")
-    await world.live(1)
-    await world.agents.close()
-    for path in sorted((world.folder / "agents" / "ana").rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    (world.folder / "agents" / "ana").rmdir()
-    world.start()
-    assert await world.live(5) == []
-    assert not (world.folder / "agents" / "ana").exists()
-
-
-async def test_beginnings_are_spread(world: World) -> None:
+async def test_beginnings_are_spread(world):
     world.jitter = 3000.0
     for number in range(6):
         await world.store(f"agent{number}")
@@ -324,7 +291,7 @@ async def test_beginnings_are_spread(world: World) -> None:
     assert len(set(times)) == 6
 
 
-async def test_a_clock_that_jumps_makes_no_busy_loop_and_starves_nobody(world: World) -> None:
+async def test_a_clock_that_jumps_makes_no_busy_loop_and_starves_nobody(world):
     await world.store("ana")
     await world.live(1)
     world.now += 400 * DAY
@@ -342,7 +309,7 @@ async def test_a_clock_that_jumps_makes_no_busy_loop_and_starves_nobody(world: W
     assert world.rounds - rounds <= 40 * 6
 
 
-async def test_a_plan_that_changes_holds_at_once(world: World) -> None:
+async def test_a_plan_that_changes_holds_at_once(world):
     await world.store("ana")
     world.settings = settings_of({"quick": None, "daily": None, "monthly": None, "merging": None})
     assert await world.live(13) == []
@@ -350,9 +317,7 @@ async def test_a_plan_that_changes_holds_at_once(world: World) -> None:
     assert modes(await world.live(2)) == [("quick", 13.5), ("quick", 14.5)]
 
 
-async def test_a_run_that_failed_is_told_and_tried_again_at_growing_distances(
-    world: World,
-) -> None:
+async def test_a_run_that_failed_is_told_and_tried_again_at_growing_distances(world):
     await world.store("ana")
     await world.live(1)
     broken = world.agents.open_stores()["ana"]
@@ -375,7 +340,7 @@ async def test_a_run_that_failed_is_told_and_tried_again_at_growing_distances(
     assert (await world.record("ana", "quick")).error == ""
 
 
-async def test_a_run_that_was_interrupted_runs_once_after_the_restart(world: World) -> None:
+async def test_a_run_that_was_interrupted_runs_once_after_the_restart(world):
     await world.store("ana")
     await world.live(1)
     begun = Run(world.now - 60, world.now, error=INTERRUPTED)
@@ -387,8 +352,8 @@ async def test_a_run_that_was_interrupted_runs_once_after_the_restart(world: Wor
 
 
 async def test_a_larger_run_that_fails_does_not_keep_smaller_ones_from_their_times(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    world, monkeypatch
+):
     await world.store("ana")
     await world.live(1)
 
@@ -410,7 +375,7 @@ async def test_a_larger_run_that_fails_does_not_keep_smaller_ones_from_their_tim
     assert world.problems.current() == []
 
 
-async def test_a_slow_job_of_one_agent_delays_no_other(world: World) -> None:
+async def test_a_slow_job_of_one_agent_delays_no_other(world):
     over = asyncio.Event()
     ran: list[str] = []
 
@@ -440,7 +405,7 @@ async def test_a_slow_job_of_one_agent_delays_no_other(world: World) -> None:
     assert ran.count("agent0") == 2
 
 
-async def test_a_job_for_open_agents_that_fails_is_told_and_stops_no_other(world: World) -> None:
+async def test_a_job_for_open_agents_that_fails_is_told_and_stops_no_other(world):
     ran: list[str] = []
     broken = True
 
@@ -468,7 +433,7 @@ async def test_a_job_for_open_agents_that_fails_is_told_and_stops_no_other(world
     assert world.problems.current() == []
 
 
-async def test_a_job_that_is_postponed_is_no_failure_and_keeps_its_record(world: World) -> None:
+async def test_a_job_that_is_postponed_is_no_failure_and_keeps_its_record(world):
     tried: list[float] = []
 
     async def run(_store: AgentStore) -> None:
@@ -485,7 +450,7 @@ async def test_a_job_that_is_postponed_is_no_failure_and_keeps_its_record(world:
     assert (await world.record("ana", "verify2")).at == world.begun + 8 * 3600
 
 
-async def test_what_an_unexpected_error_says_is_not_told(world: World) -> None:
+async def test_what_an_unexpected_error_says_is_not_told(world):
     await world.store("ana")
     await world.live(1)
 
@@ -499,20 +464,7 @@ async def test_what_an_unexpected_error_says_is_not_told(world: World) -> None:
     assert (await world.record("ana", "quick")).error == "ValueError"
 
 
-async def test_whose_upkeep_it_is_is_found_out_beside_the_event_loop(world: World) -> None:
-    asked, names = [], world.agents.names
-
-    def watched() -> list[str]:
-        asked.append(threading.current_thread())
-        return names()
-
-    world.agents.names = watched  # type: ignore[method-assign]
-    await world.live(1)
-    assert asked
-    assert threading.current_thread() not in asked
-
-
-async def test_there_are_never_two_runs_at_once_for_an_agent(world: World) -> None:
+async def test_there_are_never_two_runs_at_once_for_an_agent(world):
     await world.store("ana", 30)
     await asyncio.gather(*(world.upkeep.consolidate("ana", "daily") for _ in range(4)))
     order = [event.type for agent, event in world.told if agent == "ana"]
@@ -523,7 +475,7 @@ async def test_there_are_never_two_runs_at_once_for_an_agent(world: World) -> No
     assert order.count("upkeep.started") == 4
 
 
-async def test_what_a_person_has_run_is_not_run_again_at_its_time(world: World) -> None:
+async def test_what_a_person_has_run_is_not_run_again_at_its_time(world):
     await world.store("ana")
     await world.live(11.5)
     await world.upkeep.consolidate("ana", "daily")
@@ -535,7 +487,7 @@ async def test_what_a_person_has_run_is_not_run_again_at_its_time(world: World) 
     assert await world.live(0.4) == []
 
 
-async def test_a_caller_who_leaves_does_not_break_the_run_off(world: World) -> None:
+async def test_a_caller_who_leaves_does_not_break_the_run_off(world):
     await world.store("ana")
     task = asyncio.create_task(world.upkeep.consolidate("ana", "full"))
     await world.started.wait()
@@ -546,7 +498,7 @@ async def test_a_caller_who_leaves_does_not_break_the_run_off(world: World) -> N
     assert (await world.record("ana", "full")).error == ""
 
 
-async def test_only_agents_that_there_are_can_be_looked_after(world: World) -> None:
+async def test_only_agents_that_there_are_can_be_looked_after(world):
     with pytest.raises(NotFound, match="no agent is called 'nobody'"):
         await world.upkeep.consolidate("nobody", "quick")
     with pytest.raises(NotFound):
@@ -561,7 +513,7 @@ async def test_only_agents_that_there_are_can_be_looked_after(world: World) -> N
     assert number_of(asyncio.Lock) <= locks
 
 
-async def test_status_tells_what_ran_and_what_comes(world: World) -> None:
+async def test_status_tells_what_ran_and_what_comes(world):
     await world.store("ana")
     await world.live(3.5)
 
@@ -581,7 +533,7 @@ async def test_status_tells_what_ran_and_what_comes(world: World) -> None:
     assert (found.brief.next, found.brief.next_at) == ("quick", NOON + 6 * 3600)
 
 
-async def test_a_memory_that_could_not_be_opened_is_no_problem_once_it_can(world: World) -> None:
+async def test_a_memory_that_could_not_be_opened_is_no_problem_once_it_can(world):
     await world.store("ana")
     await world.restart()
     real = world.agents.use
@@ -605,7 +557,7 @@ async def test_a_memory_that_could_not_be_opened_is_no_problem_once_it_can(world
     assert modes(await world.live(2)) == [("quick", 3.0)]
 
 
-async def test_a_next_run_is_never_in_the_past(world: World) -> None:
+async def test_a_next_run_is_never_in_the_past(world):
     await world.store("ana")
     await world.live(hours=1)
     # The device slept, and the scheduler has not looked since.

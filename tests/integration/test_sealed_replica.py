@@ -382,7 +382,7 @@ async def test_after_pairing_was_killed_at_any_step_another_code_works(
 
 
 @pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
-async def test_switching_on_is_resumed_wherever_it_was_interrupted(*, is_done: bool) -> None:
+async def test_switching_on_is_resumed_wherever_it_was_interrupted(*, is_done):
     at = 0
     while True:
         at += 1

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from daemon_process import DEADLINE_SECONDS, PROGRAM, until
@@ -70,8 +69,8 @@ def systemd(tmp_path: Path) -> Iterator[Systemd]:
 
 
 def test_systemd_hears_of_the_start_a_reload_a_missing_socket_and_the_end(
-    systemd: Systemd, make_daemon: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    systemd, make_daemon, monkeypatch
+):
     monkeypatch.setenv("NOTIFY_SOCKET", str(systemd.path))
     monkeypatch.setenv("WATCHDOG_USEC", "150000")
     daemon = make_daemon().start(wait=False)
@@ -94,16 +93,14 @@ def test_systemd_hears_of_the_start_a_reload_a_missing_socket_and_the_end(
     assert not any("WATCHDOG=1" in told for told in systemd.told[-2:])
 
 
-def test_a_daemon_that_cannot_start_says_why(
-    systemd: Systemd, make_daemon: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_daemon_that_cannot_start_says_why(systemd, make_daemon, monkeypatch):
     monkeypatch.setenv("NOTIFY_SOCKET", str(systemd.path))
     daemon = make_daemon("--set=warm.max_kb=many").start(wait=False)
     assert "warm.max_kb" in systemd.until("STATUS=the configuration has errors")
     assert daemon.process.wait(DEADLINE_SECONDS) == 2
 
 
-async def test_a_stuck_loop_feeds_no_watchdog(systemd: Systemd) -> None:
+async def test_a_stuck_loop_feeds_no_watchdog(systemd):
     manager = ServiceManager({"NOTIFY_SOCKET": str(systemd.path), "WATCHDOG_USEC": "30000"})
     manager.ready("serving")
     feeding = asyncio.create_task(manager.run(lambda: "", lambda: "serving"))
@@ -115,20 +112,20 @@ async def test_a_stuck_loop_feeds_no_watchdog(systemd: Systemd) -> None:
     feeding.cancel()
 
 
-async def test_a_state_of_several_lines_is_one_message(systemd: Systemd) -> None:
+async def test_a_state_of_several_lines_is_one_message(systemd):
     manager = ServiceManager({"NOTIFY_SOCKET": str(systemd.path)})
     manager.ready("a file called 'x\nMAINPID=1'")
     assert systemd.line.recv(65_536) == b"READY=1\nSTATUS=a file called 'x MAINPID=1'"
 
 
-def test_a_reload_before_the_memory_is_loaded_does_not_say_ready(systemd: Systemd) -> None:
+def test_a_reload_before_the_memory_is_loaded_does_not_say_ready(systemd):
     manager = ServiceManager({"NOTIFY_SOCKET": str(systemd.path)})
     with manager.reloading():
         pass
     assert systemd.waiting() == []
 
 
-def test_what_is_meant_for_another_process_is_ignored_and_nothing_is_inherited() -> None:
+def test_what_is_meant_for_another_process_is_ignored_and_nothing_is_inherited():
     env = {
         "NOTIFY_SOCKET": "@x", "WATCHDOG_USEC": "1", "WATCHDOG_PID": "1", "LISTEN_PID": "1",
         "LISTEN_FDS": "1", "LISTEN_FDNAMES": "x", "HOME": "/",
@@ -170,9 +167,7 @@ def launch(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         process.communicate()
 
 
-def test_callers_wait_while_the_daemon_restarts(
-    listening: socket.socket, launch: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_callers_wait_while_the_daemon_restarts(listening, launch):
     path = listening.getsockname()
     stored: list[str] = []
 
@@ -204,12 +199,7 @@ def test_callers_wait_while_the_daemon_restarts(
 
 
 @pytest.mark.parametrize("kind", ["two", "datagrams"])
-def test_a_passed_socket_that_is_of_no_use_is_refused(
-    kind: str,
-    listening: socket.socket,
-    launch: Callable[..., subprocess.Popen[str]],
-    tmp_path: Path,
-) -> None:
+def test_a_passed_socket_that_is_of_no_use_is_refused(kind, listening, launch, tmp_path):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
         other.bind(str(tmp_path / "other.sock"))
         passed = (listening, listening) if kind == "two" else (other,)

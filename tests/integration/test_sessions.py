@@ -29,7 +29,7 @@ def site(call: Any) -> Any:
     return call.store("the site runs on pond-2", category="projects/site")
 
 
-def test_a_session_is_opened_listed_archived_and_reopened(call: Any) -> None:
+def test_a_session_is_opened_listed_archived_and_reopened(call):
     body = {"name": "release", "conversationId": "c1", "userId": "ana", "paths": ["/srv/docs/"]}
     made = call.ok("POST", "/api/sessions", body | {"category": "projects"})
     assert (made["status"], made["answers"], made["conversation"]) == ("active", 0, "c1")
@@ -49,7 +49,7 @@ def test_a_session_is_opened_listed_archived_and_reopened(call: Any) -> None:
     assert recalled(call, "x", made["id"])["results"] == []
 
 
-def test_what_is_not_there_or_wrong_is_refused(call: Any) -> None:
+def test_what_is_not_there_or_wrong_is_refused(call):
     assert call("GET", "/api/sessions/nosuch").status == 404
     assert call("POST", "/api/recall", {"query": "x", "session": "nosuch"}).status == 404
     key = start(call, category="projects")
@@ -66,7 +66,7 @@ def test_what_is_not_there_or_wrong_is_refused(call: Any) -> None:
         assert call("POST", "/api/sessions", {"paths": [path]}).status == 201
 
 
-def test_a_session_with_a_category_sees_nothing_else(call: Any, site: Any) -> None:
+def test_a_session_with_a_category_sees_nothing_else(call, site):
     call.ok("PUT", "/api/kv/site", {"value": "pond-9"})
     experience = {"type": "error_recovery", "intent": "the site is slow", "solution": "wait"}
     call.ok("POST", "/api/experiences", experience)
@@ -86,7 +86,7 @@ def test_a_session_with_a_category_sees_nothing_else(call: Any, site: Any) -> No
 
 
 @pytest.mark.usefixtures("site")
-def test_a_session_with_paths_alone_sees_no_memory(call: Any) -> None:
+def test_a_session_with_paths_alone_sees_no_memory(call):
     key = start(call, paths=["/srv/docs/"])
     for mode in ("keyword", "tree"):
         assert recalled(call, "the site", key, mode=mode)["results"] == []
@@ -95,7 +95,7 @@ def test_a_session_with_paths_alone_sees_no_memory(call: Any) -> None:
         assert call.ok("GET", asked)["sections"] == []
 
 
-def test_an_isolated_session_learns_nothing_of_what_is_outside(call: Any) -> None:
+def test_an_isolated_session_learns_nothing_of_what_is_outside(call):
     call.store("our captain is called Undine", category="people")
     for number in range(5):
         call.store(f"the harbour has basin {number}", category="harbour")
@@ -133,7 +133,7 @@ def test_an_isolated_session_learns_nothing_of_what_is_outside(call: Any) -> Non
     assert "1188" not in str(block)
 
 
-def test_replay_says_what_has_changed_since(call: Any, site: Any) -> None:
+def test_replay_says_what_has_changed_since(call, site):
     key = start(call)
     gone = call.store("the site has a cellar")
     experience = {"type": "error_recovery", "intent": "the site is slow", "solution": "wait"}
@@ -153,7 +153,7 @@ def test_replay_says_what_has_changed_since(call: Any, site: Any) -> None:
     assert (replayed["changed"], replayed["total"]) == (2, 4)
 
 
-def test_a_memory_merged_since_is_told(call: Any, site: Any) -> None:
+def test_a_memory_merged_since_is_told(call, site):
     key = start(call)
     other = call.store("the site runs on the server pond-2", category="projects/site")
     recalled(call, "what does the site run on?", key)
@@ -164,7 +164,7 @@ def test_a_memory_merged_since_is_told(call: Any, site: Any) -> None:
     assert set(changes(call, key).values()) == {"same"}
 
 
-def test_used_lists_the_answers_and_the_context_is_one(call: Any, site: Any) -> None:
+def test_used_lists_the_answers_and_the_context_is_one(call, site):
     key = start(call)
     recalled(call, "the site with sk-ant-api03-" + "a1B2" * 24, key)
     call.ok("GET", f"/api/context?query=the+site&session={key}")
@@ -193,7 +193,7 @@ def _written(call: Any, daemon: Any, name: str, text: str) -> None:
     path.write_text(text)
 
 
-def test_a_session_with_paths_sees_the_files_below_them(call: Any, shared_daemon: Any) -> None:
+def test_a_session_with_paths_sees_the_files_below_them(call, shared_daemon):
     call.store("the crane lifts two tonnes", category="yard")
     _written(call, shared_daemon, "docs/crane.md", "# Crane\n\nThe crane lifts five tonnes.\n")
     _written(call, shared_daemon, "docs2/crane.md", "# Crane\n\nThe crane lifts nine tonnes.\n")
@@ -221,21 +221,21 @@ def test_a_session_with_paths_sees_the_files_below_them(call: Any, shared_daemon
     assert sorted(one["source"] for one in found["results"]) == ["file", "memory"]
 
 
-def test_replay_tells_chunks_that_moved_changed_or_went(call: Any, shared_daemon: Any) -> None:
+def test_replay_tells_chunks_that_moved_changed_or_went(call, shared_daemon):
     text = "# Crane\n\nThe crane lifts five tonnes.\n"
     _written(call, shared_daemon, "crane.md", text)
     key = start(call)
     asked = {"query": "what does the crane lift", "session": key}
     call.ok("POST", "/api/files/search", asked)
 
-    def told() -> set[str]:
+    def changes_shown() -> set[str]:
         call.ok("POST", "/api/files/sync")
         return set(changes(call, key).values())
 
-    assert told() == {"same"}
+    assert changes_shown() == {"same"}
     _written(call, shared_daemon, "crane.md", f"\n\n{text}")
-    assert told() == {"moved"}
+    assert changes_shown() == {"moved"}
     _written(call, shared_daemon, "crane.md", text.replace("five", "six"))
-    assert told() == {"changed"}
+    assert changes_shown() == {"changed"}
     (Path(shared_daemon.state) / "agents" / call.agent / "memory" / "crane.md").unlink()
-    assert told() == {"gone"}
+    assert changes_shown() == {"gone"}

@@ -47,7 +47,7 @@ def texts(call: Any, path: str = "/api/recall", **options: Any) -> list[str]:
     return [memory["text"] for memory in answer["results"]]
 
 
-def test_the_number_of_results_is_that_of_the_configuration(tuned: Any) -> None:
+def test_the_number_of_results_is_that_of_the_configuration(tuned):
     call = tuned(limit=2)
     for number in range(4):
         call.store(f"lantern {number}")
@@ -56,23 +56,23 @@ def test_the_number_of_results_is_that_of_the_configuration(tuned: Any) -> None:
     assert len(texts(call, query="lantern", limit=3)) == 3
 
 
-def test_the_preset_of_the_configuration_ranks_unless_a_call_gives_weights(tuned: Any) -> None:
+def test_the_preset_of_the_configuration_ranks_unless_a_call_gives_weights(tuned):
     call = tuned(preset="scalyclaw")
     call.store("old lantern", created_at=time.time() - 30 * DAY, importance=0.9)
     call.store("new lantern", importance=0.9)
 
-    def asked(**options: Any) -> list[float]:
+    def relevances(**options: Any) -> list[float]:
         body = {"query": "lantern", "reinforce": False} | options
         return [hit["relevance"] for hit in call.ok("POST", "/api/recall", body)["results"]]
 
-    assert asked() == asked(preset="scalyclaw")
-    assert asked(preset="tinyclaw") != asked()
+    assert relevances() == relevances(preset="scalyclaw")
+    assert relevances(preset="tinyclaw") != relevances()
     weights = {"match": 0.6, "recency": 0.2, "importance": 0.2}
-    assert asked(weights=weights) not in (asked(), asked(preset="tinyclaw"))
+    assert relevances(weights=weights) not in (relevances(), relevances(preset="tinyclaw"))
 
 
 @pytest.mark.parametrize("preset", [None, "scalyclaw", "tinyclaw"])
-def test_recency_falls_as_fast_as_the_configuration_says(tuned: Any, preset: str | None) -> None:
+def test_recency_falls_as_fast_as_the_configuration_says(tuned, preset):
     call = tuned(decay_per_day=0.5, candidates=120, preset=preset)
     call.store("lantern", created_at=time.time() - 2 * DAY)
     body = {"query": "lantern", "reinforce": False, "explain": True}
@@ -82,7 +82,7 @@ def test_recency_falls_as_fast_as_the_configuration_says(tuned: Any, preset: str
     assert hit["parts"]["recency"] == pytest.approx(expected, abs=1e-3)
 
 
-def test_the_archive_is_searched_with_the_weights_of_the_configuration(tuned: Any) -> None:
+def test_the_archive_is_searched_with_the_weights_of_the_configuration(tuned):
     call, now = tuned(), time.time()
     call.store("brass lantern", created_at=now - 400 * DAY, importance=0.1)
     call.store("a lantern that was left behind", created_at=now - 300 * DAY, importance=0.2)

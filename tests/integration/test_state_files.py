@@ -38,9 +38,7 @@ def read(store: AgentStore, name: str) -> Any:
     return json.loads((store.place.folder / name).read_text())
 
 
-async def test_files_follow_a_change_by_themselves(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+async def test_files_follow_a_change_by_themselves(open_store, make_memory):
     store = await open_store(delay_seconds=0.3)
     await store.flush_state_files()
     await store.write(lambda tx: memories.insert(tx, make_memory(1)))
@@ -49,9 +47,7 @@ async def test_files_follow_a_change_by_themselves(
     assert read(store, TREE_FILE)["general"]["warm_count"] == 1
 
 
-async def test_a_reader_never_meets_half_a_file(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+async def test_a_reader_never_meets_half_a_file(open_store, make_memory):
     store = await open_store(delay_seconds=0.0)
     await store.flush_state_files()
     written = threading.Event()
@@ -73,9 +69,7 @@ def _read_until(written: threading.Event, folder: Path) -> int:
     return reads
 
 
-async def test_every_file_has_the_shape_that_evoclaw_reads(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+async def test_every_file_has_the_shape_that_evoclaw_reads(open_store, make_memory):
     store = await open_store()
 
     def fill(tx: Transaction) -> None:
@@ -126,8 +120,8 @@ async def test_every_file_has_the_shape_that_evoclaw_reads(
 
 
 async def test_a_file_is_indented_while_that_fits_and_never_exceeds_its_cap(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+    open_store, make_memory
+):
     rules = Rules(warm=WarmLimits(max_kb=6))
     store = await open_store(rules=rules)
     await store.write(lambda tx: memories.insert(tx, make_memory(0)))
@@ -143,9 +137,7 @@ async def test_a_file_is_indented_while_that_fits_and_never_exceeds_its_cap(
 
 
 @pytest.mark.parametrize("archived", [False, True])
-async def test_a_deleted_memory_leaves_no_word_of_it_in_any_file(
-    open_store: OpenStore, make_memory: MakeMemory, archived: bool
-) -> None:
+async def test_a_deleted_memory_leaves_no_word_of_it_in_any_file(open_store, make_memory, archived):
     store = await open_store()
     secret = make_memory(7, text="the passphrase is xylophoneq", subject="xylophoneq")
     await store.write(lambda tx: memories.insert(tx, secret))
@@ -161,9 +153,7 @@ async def test_a_deleted_memory_leaves_no_word_of_it_in_any_file(
     assert files_holding(store.place, b"xylophone") == []
 
 
-async def test_nothing_is_written_when_nothing_changed(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+async def test_nothing_is_written_when_nothing_changed(open_store, make_memory):
     store = await open_store()
     await store.write(lambda tx: memories.insert(tx, make_memory(1)))
     await store.write(lambda tx: hot_rows.update(tx, "lesson", {"text": "measure twice"}))
@@ -183,7 +173,7 @@ async def test_nothing_is_written_when_nothing_changed(
     }
 
 
-async def test_leftovers_of_a_killed_writer_are_removed(open_store: OpenStore) -> None:
+async def test_leftovers_of_a_killed_writer_are_removed(open_store):
     store = await open_store()
     await store.close()
     left = store.place.folder / f".{HOT_FILE}.abcdefgh.tmp"
@@ -193,8 +183,8 @@ async def test_leftovers_of_a_killed_writer_are_removed(open_store: OpenStore) -
 
 
 async def test_a_few_changes_are_shown_at_once_and_a_steady_load_every_ten_seconds(
-    open_store: OpenStore, make_memory: MakeMemory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    open_store, make_memory, monkeypatch
+):
     monkeypatch.setattr(state_files, "_STEADY_SECONDS", 0.6)
     store = await open_store(delay_seconds=0.01)
     await until(lambda: not store.state_files_pending, "all are written")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import resource
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from daemon_process import Daemon
 
 HEALTH = b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -20,7 +19,7 @@ def codes(one: Any) -> set[str]:
     return {problem["code"] for problem in one.answer().body.get("problems", ())}
 
 
-def asked(one: Any, agent: str, **fields: str) -> Any:
+def call_over(one: Any, agent: str, **fields: str) -> Any:
     """Recall with a `query`, or store a `text`."""
     body = json.dumps(fields).encode()
     path = "/api/recall" if "query" in fields else "/api/memory"
@@ -34,15 +33,12 @@ def _open_files(pid: int) -> int:
 
 
 def test_a_daemon_that_may_open_no_more_files_serves_those_it_has_and_recovers(
-    daemon: Daemon,
-    wire: Callable[..., Any],
-    calls_of: Callable[..., Any],
-    eventually: Callable[..., None],
-) -> None:
+    daemon, wire, calls_of, eventually
+):
     calls_of(daemon).store("the gate code is 4711")
     assert daemon.process is not None
     pid, one = daemon.process.pid, wire(daemon.socket)
-    assert asked(one, "default", query="gate code").status == 200
+    assert call_over(one, "default", query="gate code").status == 200
     before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     opened = _open_files(pid)
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (opened + 1, before[1]))
@@ -52,8 +48,8 @@ def test_a_daemon_that_may_open_no_more_files_serves_those_it_has_and_recovers(
     eventually(lambda: _open_files(pid) > opened, "it can open no more")
 
     size = daemon.log.stat().st_size
-    assert asked(one, "default", query="gate code").body["results"]
-    refused = asked(one, "newcomer", text="of another agent")
+    assert call_over(one, "default", query="gate code").body["results"]
+    refused = call_over(one, "newcomer", text="of another agent")
     assert refused.refusal() == (503, "unavailable", None)
     assert "too many files" in refused.body["error"]["message"]
     assert daemon.log.stat().st_size - size < 10_000
@@ -63,7 +59,7 @@ def test_a_daemon_that_may_open_no_more_files_serves_those_it_has_and_recovers(
         late.send(HEALTH)
         assert late.answer().status in {200, 503}
     eventually(lambda: not codes(one), "all is well again")
-    assert asked(one, "newcomer", text="of another agent").status == 201
+    assert call_over(one, "newcomer", text="of another agent").status == 201
     assert "Traceback" not in daemon.log.read_text()
 
 
@@ -75,9 +71,7 @@ def silent() -> Iterator[str]:
     listening.close()
 
 
-def test_beside_a_remote_that_never_answers_all_else_is_served(
-    silent: str, make_daemon: Callable[..., Daemon], eventually: Callable[..., None]
-) -> None:
+def test_beside_a_remote_that_never_answers_all_else_is_served(silent, make_daemon, eventually):
     daemon = make_daemon(
         f"--set=sync.url={silent}",
         "--set=sync.change_seconds=0.05",

@@ -15,7 +15,6 @@ import msgspec
 import thermocline.daemon
 import thermocline.sync
 from thermocline.daemon.config.settings import Settings
-from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.operations import memories as operations
 from thermocline.daemon.operations.access import Peer
 from thermocline.daemon.operations.scope import Daemon, Scope
@@ -55,7 +54,7 @@ def caller_of(store: AgentStore) -> Callable[[], Scope]:
     return lambda: Scope(daemon, peer, "default", False, time.time(), settings)
 
 
-async def test_a_store_is_few_statements_and_functions(open_store: OpenStore) -> None:
+async def test_a_store_is_few_statements_and_functions(open_store):
     """Of this project, from the decoded request to the encoded answer, comprehensions left out."""
     functions: set[tuple[str, str]] = set()
     counting = False
@@ -98,9 +97,7 @@ async def test_a_store_is_few_statements_and_functions(open_store: OpenStore) ->
     assert len(named) <= MOST_FUNCTIONS, "\n".join(sorted(map(": ".join, named)))
 
 
-async def test_a_use_queues_a_short_row_however_many_memories_were_used(
-    open_store: OpenStore, make_memory: Callable[..., Memory]
-) -> None:
+async def test_a_use_queues_a_short_row_however_many_memories_were_used(open_store, make_memory):
     store = await open_store()
     ids = [f"m{number:05d}" for number in range(2_000)]
 

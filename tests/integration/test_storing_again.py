@@ -1,15 +1,12 @@
 """A text that is known word for word is not stored a second time."""
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 FACT = "Maya's flight lands on Friday at 18:40"
 
 
-def test_a_known_text_is_strengthened_and_said_to_be_known(call: Any) -> None:
+def test_a_known_text_is_strengthened_and_said_to_be_known(call):
     first = call.store(FACT, category="travel")
     assert first["stored"] is True
     assert "known" not in first
@@ -21,7 +18,7 @@ def test_a_known_text_is_strengthened_and_said_to_be_known(call: Any) -> None:
     assert call.total() == 1
 
 
-def test_force_stores_it_again(call: Any) -> None:
+def test_force_stores_it_again(call):
     first = call.store(FACT)
     second = call.store(FACT, force=True)
     assert second["stored"]
@@ -29,7 +26,7 @@ def test_force_stores_it_again(call: Any) -> None:
     assert call.total() == 2
 
 
-def test_what_the_caller_adds_is_added(call: Any) -> None:
+def test_what_the_caller_adds_is_added(call):
     first = call.store(FACT, tags=["maya"], importance=0.6)
     call.store(FACT, tags=["trip"], importance=0.9, category="travel", pinned=True)
     now = call.ok("GET", f"/api/memory/{first['id']}")
@@ -40,7 +37,7 @@ def test_what_the_caller_adds_is_added(call: Any) -> None:
     assert (now["importance"], now["category"], now["access_count"]) == (0.9, "travel", 2)
 
 
-def test_plain_repetition_leaves_no_version_behind(call: Any) -> None:
+def test_plain_repetition_leaves_no_version_behind(call):
     first = call.store(FACT, category="travel")
     for _ in range(3):
         call.store(FACT)
@@ -48,7 +45,7 @@ def test_plain_repetition_leaves_no_version_behind(call: Any) -> None:
     assert [version for version in versions if version["why"] != "now"] == []
 
 
-def test_the_same_words_of_somebody_else_or_in_a_conversation_are_new(call: Any) -> None:
+def test_the_same_words_of_somebody_else_or_in_a_conversation_are_new(call):
     call.store("I like tea", actor="Maya")
     assert call.store("I like tea", actor="Tom")["stored"]
     assert call.store("I like tea", actor="Tom", group="talk", position=3)["stored"]
@@ -56,14 +53,14 @@ def test_the_same_words_of_somebody_else_or_in_a_conversation_are_new(call: Any)
     assert not call.store("I like tea", actor="Maya")["stored"]
 
 
-def test_a_fact_that_holds_again_is_new(call: Any) -> None:
+def test_a_fact_that_holds_again_is_new(call):
     remember = "/api/tools/remember"
     for text in ("The gate code is 4711", "The gate code is 4712"):
         call.ok("POST", remember, {"text": text})
     assert call.store("The gate code is 4711")["stored"]
 
 
-def test_the_later_end_is_kept(call: Any) -> None:
+def test_the_later_end_is_kept(call):
     soon = time.time() + 60
     first = call.store(FACT, expires=soon)
     again = call.store(FACT, expires=soon + 60)
@@ -71,13 +68,13 @@ def test_the_later_end_is_kept(call: Any) -> None:
     assert call.store(FACT)["expires_at"] is None
 
 
-def test_a_merged_memory_stands_for_the_one_that_it_went_into(call: Any) -> None:
+def test_a_merged_memory_stands_for_the_one_that_it_went_into(call):
     older, newer = call.store("The dog is called Rex"), call.store("Our dog's name is Rex")
     call.ok("POST", f"/api/memory/{older['id']}/merge", {"into": newer["id"]})
     assert call.store("The dog is called Rex")["known"] == newer["id"]
 
 
-def test_a_batch_strengthens_too(call: Any) -> None:
+def test_a_batch_strengthens_too(call):
     first = call.store(FACT)
     batch = [{"text": FACT}, {"text": "new"}, {"text": "new"}]
     answer = call.ok("POST", "/api/memory/batch", {"memories": batch})["results"]
@@ -88,13 +85,13 @@ def test_a_batch_strengthens_too(call: Any) -> None:
     assert call.total() == 5
 
 
-def test_words_that_are_written_differently_are_left_to_tidying(call: Any) -> None:
+def test_words_that_are_written_differently_are_left_to_tidying(call):
     call.store("Ana likes tea")
     for text in ("ana likes tea", "Ana likes tea.", "Ana likes tea!"):
         assert call.store(text)["stored"]
 
 
-def test_callers_at_once_store_it_once(call: Any) -> None:
+def test_callers_at_once_store_it_once(call):
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: call.store(FACT), range(16)))
     assert sum(one["stored"] for one in answers) == 1
@@ -102,7 +99,7 @@ def test_callers_at_once_store_it_once(call: Any) -> None:
     assert call.store(FACT)["access_count"] == 16
 
 
-def test_a_changed_text_is_known_under_its_new_words_only(call: Any) -> None:
+def test_a_changed_text_is_known_under_its_new_words_only(call):
     memory = call.store("The gate code is 4711")
     call.ok("PUT", f"/api/memory/{memory['id']}", {"text": "The gate code is 9000"})
     assert call.store("The gate code is 9000")["known"] == memory["id"]

@@ -17,7 +17,7 @@ def link(call: Any, key: str) -> str | None:
 
 
 @pytest.mark.parametrize("gap", [0.0, 30.0, 3_600.0, DAY, 30 * DAY], ids=lambda gap: f"{gap:g}s")
-def test_a_store_replaces_what_it_corrects_whatever_the_gap(call: Any, gap: float) -> None:
+def test_a_store_replaces_what_it_corrects_whatever_the_gap(call, gap):
     now = time.time()
     old = call.store("Our dentist is Dr Kraus", created_at=now - gap)
     other = call.store("Our vet is Dr Kraus", created_at=now - gap)
@@ -42,12 +42,12 @@ def test_a_store_replaces_what_it_corrects_whatever_the_gap(call: Any, gap: floa
         ("门禁密码是1357", "门禁密码是2468"),
     ],
 )
-def test_the_same_words_with_another_value_replace_too(call: Any, older: str, newer: str) -> None:
+def test_the_same_words_with_another_value_replace_too(call, older, newer):
     old = call.store(older)
     assert call.store(newer)["supersedes"] == [old["id"]]
 
 
-def test_a_batch_replaces_within_itself_and_before_it(call: Any) -> None:
+def test_a_batch_replaces_within_itself_and_before_it(call):
     first = call.store("The rent is 900 euros")
     texts = ["Rent went up to 950 euros", OLD, NEW, "Ben lives in Bonn"]
     batch = call.ok("POST", "/api/memory/batch", {"memories": [{"text": text} for text in texts]})
@@ -57,7 +57,7 @@ def test_a_batch_replaces_within_itself_and_before_it(call: Any) -> None:
     assert "supersedes" not in ben
 
 
-def test_the_tool_remember_names_what_it_replaces(call: Any) -> None:
+def test_the_tool_remember_names_what_it_replaces(call):
     old = call.store("I drive a Golf", category="people/owner")
     text = "I sold the Golf, we have a Skoda now"
     new = call.ok("POST", "/api/tools/remember", {"text": text})
@@ -66,7 +66,7 @@ def test_the_tool_remember_names_what_it_replaces(call: Any) -> None:
     assert new["category"] == "people/owner"
 
 
-def test_what_is_observed_replaces_what_was_told(call: Any) -> None:
+def test_what_is_observed_replaces_what_was_told(call):
     old = call.store("The user lives in Bonn", category="conversations")
     turns = [{"role": "user", "text": "I moved to Kiel last week, by the way."}]
     body = {"conversation": "talk", "turns": turns, "end": True, "wait": True}
@@ -75,7 +75,7 @@ def test_what_is_observed_replaces_what_was_told(call: Any) -> None:
     assert [memory.get("supersedes") for memory in found] == [[old["id"]]]
 
 
-def test_turns_replace_nothing_and_are_not_replaced(call: Any) -> None:
+def test_turns_replace_nothing_and_are_not_replaced(call):
     turns = [{"role": "user", "text": OLD}, {"role": "user", "text": NEW}]
     stored = call.ok("POST", "/api/turns", {"conversation": "talk", "turns": turns})["stored"]
     assert all("supersedes" not in memory for memory in stored)
@@ -83,24 +83,24 @@ def test_turns_replace_nothing_and_are_not_replaced(call: Any) -> None:
     assert "supersedes" not in new
 
 
-def test_what_was_inferred_never_replaces_what_a_user_stated(call: Any) -> None:
+def test_what_was_inferred_never_replaces_what_a_user_stated(call):
     stated = call.store(OLD, source="user-stated")
     guessed = call.store(NEW, source="inferred")
     assert "supersedes" not in guessed
     assert link(call, stated["id"]) is None
 
 
-def test_a_pinned_memory_is_replaced_too(call: Any) -> None:
+def test_a_pinned_memory_is_replaced_too(call):
     old = call.store(OLD, pinned=True)
     assert call.store(NEW)["supersedes"] == [old["id"]]
 
 
-def test_what_is_told_later_of_an_earlier_time_replaces_nothing(call: Any) -> None:
+def test_what_is_told_later_of_an_earlier_time_replaces_nothing(call):
     call.store(NEW)
     assert "supersedes" not in call.store(OLD, created_at=time.time() - DAY)
 
 
-def test_the_older_holds_again_when_the_newer_is_forgotten_or_the_mark_undone(call: Any) -> None:
+def test_the_older_holds_again_when_the_newer_is_forgotten_or_the_mark_undone(call):
     old = call.store(OLD)
     new = call.store(NEW)
     version = call.ok("GET", f"/api/history?id={old['id']}")["results"][0]
@@ -115,13 +115,13 @@ def test_the_older_holds_again_when_the_newer_is_forgotten_or_the_mark_undone(ca
     assert link(call, old["id"]) == again["id"]
 
 
-def test_only_the_last_of_a_row_of_corrections_holds(call: Any) -> None:
+def test_only_the_last_of_a_row_of_corrections_holds(call):
     texts = [OLD, NEW, "Maya moved to Lübeck"]
     keys = [call.store(text)["id"] for text in texts]
     assert [link(call, key) for key in keys] == [keys[1], keys[2], None]
 
 
-def test_look_alikes_stay_in_a_memory_with_much_else(call: Any) -> None:
+def test_look_alikes_stay_in_a_memory_with_much_else(call):
     texts = [
         "I play tennis on Mondays", "I play the cello on Thursdays",
         "Dentist on 4 May at 10", "Eye doctor on 6 May at 9",

@@ -185,12 +185,12 @@ async def histories(seeds: range, *, is_sealed: bool) -> None:
 @pytest.mark.parametrize(
     ("number", "is_sealed"), [(40, False), (15, True)], ids=["plain", "sealed"]
 )
-def test_nothing_is_lost_and_all_devices_end_alike(number: int, *, is_sealed: bool) -> None:
+def test_nothing_is_lost_and_all_devices_end_alike(number, *, is_sealed):
     asyncio.run(histories(range(number), is_sealed=is_sealed))
 
 
 @pytest.mark.parametrize("is_sealed", [False, True], ids=["plain", "sealed"])
 @pytest.mark.soak
 @pytest.mark.timeout(1200)
-def test_nothing_is_lost_in_thousands_of_histories(*, is_sealed: bool) -> None:
+def test_nothing_is_lost_in_thousands_of_histories(*, is_sealed):
     asyncio.run(histories(range(1000, 6000), is_sealed=is_sealed))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,7 @@ class SealedFile(FileRemote):
     """A file to which devices send sealed rows."""
 
 
-PLAIN = pytest.mark.parametrize("remote", ["file", "v2", "v1"], indirect=True)
+PLAIN = pytest.mark.parametrize("remote", ["file", "server"], indirect=True)
 
 
 def is_sealed(remote: Any) -> bool:
@@ -58,18 +58,16 @@ def is_sealed(remote: Any) -> bool:
     return isinstance(remote, SealedFile)
 
 
-@pytest.fixture(params=["file", "sealed", "v2", "v1"])
+@pytest.fixture(params=["file", "sealed", "server"])
 async def remote(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Remote]:
-    """An empty database; a server knows only one of the paths."""
+    """An empty database; that a server is used alike by both its paths is in `test_remotes.py`."""
     made: Remote
     if request.param == "file":
         made = FileRemote(tmp_path / "elsewhere" / "replica.db")
     elif request.param == "sealed":
         made = SealedFile(tmp_path / "elsewhere" / "replica.db")
     else:
-        hidden = {"v1": "/v2/", "v2": "/v1/"}[request.param]
-        sqld = request.getfixturevalue("make_sqld")(without_path=hidden).start()
-        made = await turso.connect(sqld.url)
+        made = await turso.connect(request.getfixturevalue("sqld").url)
     yield made
     await made.close()
 
@@ -151,21 +149,6 @@ async def test_what_one_device_stores_changes_and_deletes_reaches_the_other(remo
     assert one.texts() == two.texts() == {"m00001": "changed", "m00003": "memory 3", "a/b": None}
     assert not one.local.outbox
     assert not two.local.outbox
-
-
-async def test_two_devices_that_change_different_fields_keep_both(remote):
-    one, two = Member("one", remote), Member("two", remote)
-    one.store(1, category="a", tags=["x"])
-    await one.sync()
-    await two.sync()
-    one.store(1, text="new text", tags=["x", "one"])
-    two.store(1, category="b", tags=["x", "two"])
-    for each in (one, two, one):
-        await each.sync()
-    assert one.local.rows == two.local.rows
-    says = one.local.says("memory", "m00001")
-    assert (says["text"], says["category"]) == ("new text", "b")
-    assert set(says["tags"]) == {"x", "one", "two"}
 
 
 async def test_writers_at_the_same_time_lose_nothing(remote):
@@ -510,10 +493,6 @@ async def test_tables_of_an_earlier_version_are_completed_by_whoever_comes_first
     assert {device.name: device.release for device in devices} == {"the one": "", "the two": "7.1"}
 
 
-async def test_a_database_without_tables_has_no_agents(remote):
-    assert await Polls(remote).all() == {}
-
-
 async def test_a_device_joins_with_a_token_that_allows_reading(sqld_with_auth):
     writer = await turso.connect(sqld_with_auth.url, sqld_with_auth.token())
     reader = await turso.connect(sqld_with_auth.url, sqld_with_auth.token(read_only=True))
@@ -623,7 +602,7 @@ async def test_a_later_release_s_tables_are_not_touched(remote):
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/etc/passwd")])
 @pytest.mark.parametrize("ending", ["", "-wal", "-journal"])
 async def test_a_link_or_a_fifo_in_the_file_s_place_is_refused_and_stops_nothing(
-    tmp_path: Path, make: Callable[[Path], None], ending: str
+    tmp_path, make, ending
 ):
     path = tmp_path / "replica.db"
     make(tmp_path / f"replica.db{ending}")

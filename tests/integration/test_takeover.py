@@ -17,7 +17,6 @@ from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import ThermoclineError
 from thermocline.daemon.memory.hot import HotState
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import hot_rows, key_values, memories
 from thermocline.daemon.store.agent_paths import AgentPaths
 from thermocline.daemon.store.agent_store import AgentStore
@@ -175,8 +174,8 @@ async def assert_taken_over(store: AgentStore) -> None:
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("below", [".", "memory", "memory/default"])
 async def test_a_folder_dropped_in_as_an_agents_is_taken_over(
-    open_store: OpenStore, make_place: MakePlace, problems: Problems, variant: str, below: str
-) -> None:
+    open_store, make_place, problems, variant, below
+):
     place = make_place()
     leave(place.folder / below, VARIANTS[variant])
     store = await open_store(place)
@@ -192,14 +191,8 @@ async def test_a_folder_dropped_in_as_an_agents_is_taken_over(
     [("default", "memory"), ("default", "memory/default"), ("ada", "memory/ada")],
 )
 async def test_a_configured_workspace_is_taken_over_and_left_as_it_is(
-    open_store: OpenStore,
-    make_place: MakePlace,
-    problems: Problems,
-    tmp_path: Path,
-    variant: str,
-    agent: str,
-    below: str,
-) -> None:
+    open_store, make_place, problems, tmp_path, variant, agent, below
+):
     workspace = tmp_path / "workspace"
     leave(workspace / below, VARIANTS[variant])
     (workspace / "memory" / "2026-02-11.md").write_text("# A day\n")
@@ -215,17 +208,15 @@ async def test_a_configured_workspace_is_taken_over_and_left_as_it_is(
 
 
 async def test_another_agents_memory_in_the_workspace_is_not_taken_over(
-    open_store: OpenStore, make_place: MakePlace, tmp_path: Path
-) -> None:
+    open_store, make_place, tmp_path
+):
     workspace = tmp_path / "workspace"
     leave(workspace / "memory", VARIANTS["skill"])
     store = await open_store(make_place("ada", workspace=workspace))
     assert await remembered(store) == []
 
 
-async def test_the_originals_are_kept_and_the_report_says_what_was_read(
-    open_store: OpenStore, make_place: MakePlace
-) -> None:
+async def test_the_originals_are_kept_and_the_report_says_what_was_read(open_store, make_place):
     place = make_place()
     leave(place.folder, VARIANTS["skill"])
     (place.folder / "MEMORY.md").write_text("# Old\n")
@@ -246,9 +237,7 @@ async def test_the_originals_are_kept_and_the_report_says_what_was_read(
     assert METRICS_FILE in fault
 
 
-async def test_a_replaced_memory_md_of_the_workspace_is_kept(
-    open_store: OpenStore, make_place: MakePlace, tmp_path: Path
-) -> None:
+async def test_a_replaced_memory_md_of_the_workspace_is_kept(open_store, make_place, tmp_path):
     workspace = tmp_path / "workspace"
     leave(workspace / "memory", VARIANTS["skill"])
     (workspace / "MEMORY.md").write_text("# Written by somebody\n")
@@ -259,9 +248,7 @@ async def test_a_replaced_memory_md_of_the_workspace_is_kept(
     assert {path.name for path in workspace.iterdir()} == {"memory", "MEMORY.md"}
 
 
-async def test_a_thousand_facts_above_the_cap_are_all_there(
-    open_store: OpenStore, make_place: MakePlace
-) -> None:
+async def test_a_thousand_facts_above_the_cap_are_all_there(open_store, make_place):
     facts = [
         {
             "id": f"{number:012x}",
@@ -288,9 +275,7 @@ async def test_a_thousand_facts_above_the_cap_are_all_there(
     assert 0 < len(json.loads(warm)) < 1000
 
 
-async def test_a_second_start_does_not_take_over_again(
-    open_store: OpenStore, make_place: MakePlace, tmp_path: Path
-) -> None:
+async def test_a_second_start_does_not_take_over_again(open_store, make_place, tmp_path):
     workspace = tmp_path / "workspace"
     leave(workspace / "memory", VARIANTS["skill"])
     place = make_place(workspace=workspace)
@@ -304,8 +289,8 @@ async def test_a_second_start_does_not_take_over_again(
 
 
 async def test_a_workspace_named_later_is_taken_over_beside_what_there_is(
-    open_store: OpenStore, make_place: MakePlace, make_memory: Callable[..., Memory], tmp_path: Path
-) -> None:
+    open_store, make_place, make_memory, tmp_path
+):
     await (await open_store(make_place())).close()
     store = await open_store(make_place())
     await store.write(lambda tx: memories.insert(tx, make_memory(1)))
@@ -316,9 +301,7 @@ async def test_a_workspace_named_later_is_taken_over_beside_what_there_is(
     assert {memory.id for memory in await remembered(store)} == {"m00001", FACT["id"]}
 
 
-async def test_an_interrupted_take_over_begins_again(
-    open_store: OpenStore, make_place: MakePlace
-) -> None:
+async def test_an_interrupted_take_over_begins_again(open_store, make_place):
     place = make_place()
     leave(place.folder, VARIANTS["skill"])
     for name in ("memory.db.building", "memory.db.building-wal"):
@@ -329,8 +312,8 @@ async def test_an_interrupted_take_over_begins_again(
 
 
 async def test_a_complete_database_that_was_not_moved_in_is_moved_in_at_the_next_opening(
-    open_store: OpenStore, make_place: MakePlace, make_memory: Callable[..., Memory]
-) -> None:
+    open_store, make_place, make_memory
+):
     place = make_place()
     store = await open_store(place)
     await store.write(lambda tx: memories.insert(tx, make_memory(1)))
@@ -344,8 +327,8 @@ async def test_a_complete_database_that_was_not_moved_in_is_moved_in_at_the_next
 
 
 async def test_files_that_are_read_only_or_have_other_names_too_are_taken_over(
-    open_store: OpenStore, make_place: MakePlace, tmp_path: Path
-) -> None:
+    open_store, make_place, tmp_path
+):
     elsewhere = tmp_path / "elsewhere"
     leave(elsewhere, VARIANTS["skill"])
     place = make_place()
@@ -362,8 +345,8 @@ async def test_files_that_are_read_only_or_have_other_names_too_are_taken_over(
 
 @pytest.mark.parametrize("what", ["file", "folder", "memory"])
 async def test_a_link_in_a_workspace_to_another_agents_file_is_not_read(
-    open_store: OpenStore, make_place: MakePlace, tmp_path: Path, what: str
-) -> None:
+    open_store, make_place, tmp_path, what
+):
     private = tmp_path / "agents" / "bob"
     leave(private, {WARM_FILE: [FACT]})
     workspace = tmp_path / "workspace"
@@ -385,9 +368,7 @@ async def test_a_link_in_a_workspace_to_another_agents_file_is_not_read(
     assert [line for line in report["left_out"] if "link" in line]
 
 
-async def test_a_pipe_in_place_of_a_state_file_holds_nobody_up(
-    open_store: OpenStore, make_place: MakePlace, tmp_path: Path
-) -> None:
+async def test_a_pipe_in_place_of_a_state_file_holds_nobody_up(open_store, make_place, tmp_path):
     workspace = tmp_path / "workspace"
     leave(workspace / "memory", {TREE_FILE: SKILL_TREE})
     os.mkfifo(workspace / "memory" / WARM_FILE)
@@ -400,9 +381,7 @@ async def test_a_pipe_in_place_of_a_state_file_holds_nobody_up(
     assert "is not a file" in line
 
 
-async def test_a_state_file_of_a_gigabyte_is_set_aside_unread(
-    open_store: OpenStore, make_place: MakePlace, tmp_path: Path
-) -> None:
+async def test_a_state_file_of_a_gigabyte_is_set_aside_unread(open_store, make_place, tmp_path):
     workspace = tmp_path / "workspace"
     place = make_place(workspace=workspace)
     leave(place.folder, {HOT_FILE: SKILL_HOT})
@@ -424,11 +403,8 @@ async def test_a_state_file_of_a_gigabyte_is_set_aside_unread(
 
 
 async def test_the_report_and_the_log_name_what_was_left_out(
-    open_store: OpenStore,
-    make_place: MakePlace,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+    open_store, make_place, tmp_path, caplog
+):
     workspace = tmp_path / "workspace"
     leave(workspace / "memory", {WARM_FILE: [FACT | {"mood": "x"}, FACT | {"id": "2", "mood": 1}]})
     leave(workspace / "memory" / "ada", {HOT_FILE: SKILL_HOT})
@@ -444,9 +420,7 @@ async def test_the_report_and_the_log_name_what_was_left_out(
     assert "--agent-id ada" in caplog.text
 
 
-async def test_records_that_cannot_be_read_are_named_and_the_others_taken(
-    open_store: OpenStore, make_place: MakePlace
-) -> None:
+async def test_records_that_cannot_be_read_are_named_and_the_others_taken(open_store, make_place):
     place = make_place()
     facts = [FACT, 5, {"id": "x"}, FACT | {"id": "high", "text": "other", "clock": 2**63 - 1}]
     leave(place.folder, {WARM_FILE: facts})
@@ -459,8 +433,8 @@ async def test_records_that_cannot_be_read_are_named_and_the_others_taken(
 
 
 async def test_a_take_over_that_the_disk_refuses_leaves_everything_for_the_next(
-    open_store: OpenStore, make_place: MakePlace
-) -> None:
+    open_store, make_place
+):
     place = make_place()
     leave(place.folder, VARIANTS["skill"])
     before = snapshot(place.folder)

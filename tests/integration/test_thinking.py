@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
 import pytest
@@ -17,8 +16,7 @@ from thermocline.daemon.language.notes import NoteFact
 from thermocline.daemon.llm.model import read_prompts
 from thermocline.daemon.llm.replies import form_of
 from thermocline.daemon.maintenance import rebuilding
-from thermocline.daemon.memory.metadata import extract
-from thermocline.daemon.memory.records import CONSOLIDATED, USER_STATED, Memory
+from thermocline.daemon.memory.records import CONSOLIDATED, Memory
 from thermocline.daemon.memory.tree_nodes import Node
 from thermocline.daemon.memory.tree_rebuild import Kind, TreeChange
 from thermocline.daemon.recall.sources import MEMORIES
@@ -126,24 +124,7 @@ def memory(key: str, text: str, **fields: Any) -> Memory:
 # Reading
 
 
-async def test_without_a_model_the_rules_keep_what_was_stated(rig: Rig) -> None:
-    await rig.hear(*TALK)
-    extracted = await rig.read()
-    assert extracted is not None
-    assert (extracted.turns, extracted.method, extracted.why) == (3, "rule", "")
-    tea, testnet = extracted.kept.stored
-    assert (tea.event, tea.actor, tea.group, tea.position) == (
-        *("preference_learned", "Ada"),
-        *("c", None),
-    )
-    assert (testnet.event, testnet.importance) == ("decision", 0.7)
-    assert tea.metadata.urls == ("https://a.example/tea",)
-    assert (tea.source, tea.writer, tea.created_at) == (USER_STATED, "uid:7", NOW)
-    assert await rig.read() is None
-    assert (await rig.conversation()).unread == 0
-
-
-async def test_a_model_gets_all_of_it_at_once_and_what_is_known(rig: Rig) -> None:
+async def test_a_model_gets_all_of_it_at_once_and_what_is_known(rig):
     await rig.add(memory("k", "Ada drinks tea in the morning"))
     rig.says(
         "observe",
@@ -191,7 +172,7 @@ async def test_a_model_gets_all_of_it_at_once_and_what_is_known(rig: Rig) -> Non
     assert [(r.relation, r.target) for r in ada.relations] == [("prefers", "oolong")]
 
 
-async def test_greetings_and_commands_are_no_question_for_a_model(rig: Rig) -> None:
+async def test_greetings_and_commands_are_no_question_for_a_model(rig):
     rig.says("observe", [{"text": "made up out of nothing"}])
     await rig.hear(("user", "", "hi"), ("user", "", "/deploy everything to the testnet now"))
     extracted = await rig.read()
@@ -199,7 +180,7 @@ async def test_greetings_and_commands_are_no_question_for_a_model(rig: Rig) -> N
     assert (extracted.method, extracted.kept.stored, rig.model.asked) == ("rule", (), [])
 
 
-async def test_a_model_that_fails_leaves_it_to_the_rules(rig: Rig) -> None:
+async def test_a_model_that_fails_leaves_it_to_the_rules(rig):
     rig.says("observe", ModelUnavailable("it is late"))
     await rig.hear(*TALK)
     extracted = await rig.read()
@@ -211,18 +192,7 @@ async def test_a_model_that_fails_leaves_it_to_the_rules(rig: Rig) -> None:
     )
 
 
-async def test_what_is_known_gets_in_no_second_time_and_counts_as_used(rig: Rig) -> None:
-    await rig.hear(*TALK)
-    await rig.read()
-    await rig.hear(*TALK)
-    extracted = await rig.read()
-    assert extracted is not None
-    assert extracted.kept.stored == ()
-    assert len(extracted.kept.known) == 2
-    assert [one.access_count for one in (await rig.all()).values()] == [1, 1]
-
-
-async def test_turns_that_somebody_else_has_read_are_not_read_again(rig: Rig) -> None:
+async def test_turns_that_somebody_else_has_read_are_not_read_again(rig):
     await rig.hear(*TALK)
     turns = await rig.store.read(lambda db: conversations.unread(db, "c", 10_000))
 
@@ -236,19 +206,10 @@ async def test_turns_that_somebody_else_has_read_are_not_read_again(rig: Rig) ->
     assert await rig.all() == {}
 
 
-async def test_what_is_observed_later_supersedes_what_it_contradicts(rig: Rig) -> None:
-    await rig.hear(("user", "Ada", "The gate code of the harbour is 4711"))
-    await rig.read()
-    await rig.hear(("user", "Ada", "The gate code of the harbour is 4712"))
-    await rig.read()
-    links = {memory.text: memory.superseded_by for memory in (await rig.all()).values()}
-    assert [link is None for _, link in sorted(links.items())] == [False, True]
-
-
 # Summing up
 
 
-async def test_an_episode_is_a_line_of_tinyclaws_shape(rig: Rig) -> None:
+async def test_an_episode_is_a_line_of_tinyclaws_shape(rig):
     rig.says(
         "episode",
         {"summary": "Ada chose\noolong.", "tags": ["Tea", "#oolong"], "outcome": "Resolved"},
@@ -272,7 +233,7 @@ async def test_an_episode_is_a_line_of_tinyclaws_shape(rig: Rig) -> None:
     assert await rig.store.read(lambda db: conversations.find(db, "c")) is None
 
 
-async def test_it_is_written_once_wherever_it_was_interrupted(rig: Rig) -> None:
+async def test_it_is_written_once_wherever_it_was_interrupted(rig):
     await rig.hear(*TALK, ended=True)
     await rig.read()
     await sum_up(rig.store, await rig.conversation(), rig.mind, AskOptions(), patient=True)
@@ -283,7 +244,7 @@ async def test_it_is_written_once_wherever_it_was_interrupted(rig: Rig) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) == 1
 
 
-async def test_a_conversation_that_goes_on_is_not_over(rig: Rig) -> None:
+async def test_a_conversation_that_goes_on_is_not_over(rig):
     await rig.hear(*TALK)
     await rig.read()
     stale = await rig.conversation()
@@ -292,7 +253,7 @@ async def test_a_conversation_that_goes_on_is_not_over(rig: Rig) -> None:
     assert all(one.type != "episodic" for one in (await rig.all()).values())
 
 
-async def test_a_failure_is_worth_waiting_for_only_so_often(rig: Rig) -> None:
+async def test_a_failure_is_worth_waiting_for_only_so_often(rig):
     rig.says("episode", ModelUnavailable("late"), ModelUnavailable("late"))
     await rig.hear(*TALK)
     await rig.read()
@@ -302,7 +263,7 @@ async def test_a_failure_is_worth_waiting_for_only_so_often(rig: Rig) -> None:
     assert json.loads((await rig.conversation()).entry or "")["summary"]
 
 
-async def test_nothing_is_kept_of_a_nod(rig: Rig) -> None:
+async def test_nothing_is_kept_of_a_nod(rig):
     await rig.hear(("user", "", "hi"), ("assistant", "", "hello"), ended=True)
     await rig.read()
     assert await sum_up(rig.store, await rig.conversation(), rig.mind, AskOptions(), patient=True)
@@ -310,9 +271,7 @@ async def test_nothing_is_kept_of_a_nod(rig: Rig) -> None:
     assert await rig.store.read(conversations.waiting) == []
 
 
-async def test_a_damaged_database_gives_back_the_turns_it_held(
-    rig: Rig, open_store: OpenStore
-) -> None:
+async def test_a_damaged_database_gives_back_the_turns_it_held(rig, open_store):
     await rig.hear(*TALK)
     find = "SELECT rootpage FROM sqlite_schema WHERE name = 'rows'"
     (root,) = await rig.store.read(lambda db: db.execute(find).fetchone())
@@ -340,7 +299,7 @@ ALIKE = (
 JOINED = {"text": "Ada keeps the boat's spare key in the old shed", "subject": "key", "tags": []}
 
 
-async def test_similar_memories_become_one_that_can_be_taken_back(rig: Rig) -> None:
+async def test_similar_memories_become_one_that_can_be_taken_back(rig):
     await rig.add(*ALIKE, memory("x", "Something else altogether"))
     rig.says("merge", JOINED)
     assert await rig.join_similar() == 2
@@ -365,8 +324,8 @@ async def test_similar_memories_become_one_that_can_be_taken_back(rig: Rig) -> N
     [(Merging(similarity=0.95), 0), (Merging(max_cluster=2), 2), (Merging(), 3)],
 )
 async def test_the_configuration_says_how_alike_and_how_many_are_combined(
-    limits: Merging, retired: int, open_store: Callable[..., Any]
-) -> None:
+    limits, retired, open_store
+):
     rig = Rig(await open_store(now=lambda: NOW, rules=Rules(merging=limits)))
     third = memory("c", "Ada keeps the spare key of the boat in the new shed", created_at=NOW - 40)
     await rig.add(*ALIKE, third)
@@ -374,7 +333,7 @@ async def test_the_configuration_says_how_alike_and_how_many_are_combined(
     assert await rig.join_similar() == retired
 
 
-async def test_one_that_was_edited_since_stays_when_the_others_leave(rig: Rig) -> None:
+async def test_one_that_was_edited_since_stays_when_the_others_leave(rig):
     await rig.add(*ALIKE)
     rig.says("merge", JOINED)
     await rig.join_similar()
@@ -396,9 +355,7 @@ async def test_one_that_was_edited_since_stays_when_the_others_leave(rig: Rig) -
     "told",
     [{"text": ""}, {"text": "Ada keeps a key somewhere"}, {"text": "The key 4711 is in the shed"}],
 )
-async def test_a_group_that_would_lose_something_is_left_and_not_asked_for_again(
-    rig: Rig, told: dict[str, str]
-) -> None:
+async def test_a_group_that_would_lose_something_is_left_and_not_asked_for_again(rig, told):
     url = "https://a.example/key"
     await rig.add(
         memory("a", f"The spare key 4711 of the boat is in the shed, see {url}"),
@@ -411,7 +368,7 @@ async def test_a_group_that_would_lose_something_is_left_and_not_asked_for_again
     assert all(one.merged_into is None for one in (await rig.all()).values())
 
 
-async def test_what_contradicts_or_was_parted_is_no_group(rig: Rig) -> None:
+async def test_what_contradicts_or_was_parted_is_no_group(rig):
     await rig.add(
         memory("a", "The gate code of the old harbour is 4711"),
         memory("b", "The gate code of the old harbour is 4712"),
@@ -421,7 +378,7 @@ async def test_what_contradicts_or_was_parted_is_no_group(rig: Rig) -> None:
     assert rig.model.asked == []
 
 
-async def test_memories_that_are_near_in_meaning_alone_are_put_to_the_model(rig: Rig) -> None:
+async def test_memories_that_are_near_in_meaning_alone_are_put_to_the_model(rig):
     await rig.add(
         memory("a", "Ada hides the boat's key below the flower pot"),
         memory("b", "To start the dinghy, look under the geraniums", created_at=NOW - 50),
@@ -437,7 +394,7 @@ async def test_memories_that_are_near_in_meaning_alone_are_put_to_the_model(rig:
     assert after["c"].merged_into is None
 
 
-async def test_nearness_never_decides_by_itself(rig: Rig) -> None:
+async def test_nearness_never_decides_by_itself(rig):
     await rig.add(
         memory("a", "The backup starts at 02:00"),
         memory("b", "The backup starts at 03:00"),
@@ -456,7 +413,7 @@ async def test_nearness_never_decides_by_itself(rig: Rig) -> None:
 # The tree
 
 
-async def test_a_model_proposes_operations_and_nonsense_is_refused(rig: Rig) -> None:
+async def test_a_model_proposes_operations_and_nonsense_is_refused(rig):
     await rig.add(
         *(memory(f"s{n}", f"sailing lesson {n} in the harbour", category="hobby") for n in "ab"),
         memory("g", "the garden needs water", category="hobby"),
@@ -529,9 +486,7 @@ async def test_a_model_proposes_operations_and_nonsense_is_refused(rig: Rig) -> 
     ],
     ids=lambda value: value.get("type") if isinstance(value, dict) else None,
 )  # fmt: skip
-async def test_every_change_that_a_model_may_propose_is_made(
-    rig: Rig, change: Any, categories: dict[str, str], filed: tuple[str, str]
-) -> None:
+async def test_every_change_that_a_model_may_propose_is_made(rig, change, categories, filed):
     ids = ("aaaaaaaa00000001", "bbbbbbbb00000002")
     await rig.add(*(memory(key, f"fact {key}", category="garden") for key in ids))
     await rig.store.write(lambda tx: tree_rows.ensure(tx, "old"))
@@ -544,7 +499,7 @@ async def test_every_change_that_a_model_may_propose_is_made(
     assert tuple(after[key].category for key in ids) == filed
 
 
-def test_the_prompt_for_the_tree_names_no_field_that_its_schema_lacks() -> None:
+def test_the_prompt_for_the_tree_names_no_field_that_its_schema_lacks():
     fields = form_of(Proposal).schema["properties"]["operations"]["items"]["properties"]
     assert fields.keys() == set(TreeChange.__struct_fields__)
     assert fields["type"]["enum"] == list(get_args(Kind))
@@ -563,7 +518,7 @@ NOTE = """# 2026-11-21
 """
 
 
-async def test_a_note_read_by_a_model_keeps_every_reference(rig: Rig) -> None:
+async def test_a_note_read_by_a_model_keeps_every_reference(rig):
     await rig.add(memory("h", "the north pier is free", category="places/harbour"))
     rig.says(
         "ingest",
@@ -588,7 +543,7 @@ async def test_a_note_read_by_a_model_keeps_every_reference(rig: Rig) -> None:
     assert note.text == NOTE.rstrip("\n")
 
 
-async def test_a_long_note_goes_in_parts(rig: Rig) -> None:
+async def test_a_long_note_goes_in_parts(rig):
     lines = [f"- Decided to give pump number {n} a new coat of paint" for n in range(400)]
     rig.says("ingest", *([{"text": f"part {n} was read"}] for n in range(9)))
     facts = await rig.read_note("\n".join(lines))
@@ -596,15 +551,10 @@ async def test_a_long_note_goes_in_parts(rig: Rig) -> None:
     assert "\n".join(asked.parts[-1].text for asked in rig.model.asked) == "\n".join(lines)
 
 
-async def test_upkeep_asks_a_model_only_where_one_is(rig: Rig) -> None:
+async def test_upkeep_asks_a_model_only_where_one_is(rig):
     rig.says("ingest")
     assert rig.mind.is_asked("ingest", AskOptions())
     assert not rig.mind.is_asked("rebuild", AskOptions())
     assert rig.mind.is_asked("rebuild", AskOptions(endpoint="http://localhost:1/v1"))
     with pytest.raises(ModelUnavailable):
         await rig.read_note(NOTE)
-
-
-def test_the_note_has_what_the_test_above_looks_for() -> None:
-    assert extract(NOTE).urls == ("https://a.example/pump",)
-    assert Path("/srv/harbour/plan.md").as_posix() in extract(NOTE).paths

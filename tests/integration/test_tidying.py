@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 import pytest
 
-from thermocline.daemon.language.comparison import find_duplicates
-from thermocline.daemon.maintenance.tidying import Survey, TidyReport, tidy
+from thermocline.daemon.maintenance.tidying import TidyReport, tidy
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.store import memories, merging
@@ -69,9 +68,7 @@ def counts(report: TidyReport) -> tuple[int, int, int, int]:
     return report.merged, report.superseded, report.archived, report.examined
 
 
-async def test_what_repeats_in_any_script_becomes_one_and_what_contradicts_is_linked(
-    open_store: OpenStore,
-) -> None:
+async def test_what_repeats_in_any_script_becomes_one_and_what_contradicts_is_linked(open_store):
     store = await open_store(now=lambda: NOW)
     texts = [pair[0] for pair in SAME + DIFFERENT] + [pair[1] for pair in SAME + DIFFERENT]
     await stored(store, dated(texts, access_count=1))
@@ -92,9 +89,7 @@ async def test_what_repeats_in_any_script_becomes_one_and_what_contradicts_is_li
     assert all(finding.reasons for finding in report.findings)
 
 
-async def test_the_second_time_there_is_nothing_to_do_and_nothing_is_written(
-    open_store: OpenStore,
-) -> None:
+async def test_the_second_time_there_is_nothing_to_do_and_nothing_is_written(open_store):
     store = await open_store(now=lambda: NOW)
     texts = ["Anna lives in Berlin", "Anna lives in Lisbon", "Anna lives in Berlin"]
     texts += ["The gate code is 1", "The gate code is 2", "The gate code is 2."] * 3
@@ -109,30 +104,7 @@ async def test_the_second_time_there_is_nothing_to_do_and_nothing_is_written(
     )
 
 
-async def test_a_dry_run_changes_nothing_and_tells_what_would_be_done(
-    open_store: OpenStore,
-) -> None:
-    store = await open_store(now=lambda: NOW)
-    await stored(store, dated(["Tea is fine", "The gate code is 1", "Tea is fine.", "x"]))
-    later = Memory(id="later", text="The gate code is 2", created_at=NOW, updated_at=NOW)
-    faded = Memory(id="faded", text="y", importance=0.2, created_at=NOW - 60 * DAY, updated_at=NOW)
-    await stored(store, [later, faded])
-    before = await seen(store)
-    dry = await tidy(store, dry_run=True)
-    assert await seen(store) == before
-    done = await tidy(store)
-    assert counts(dry) == counts(done) == (1, 1, 1, 6)
-    brief = [(f.older.id, f.newer.id, f.relation, f.reasons) for f in dry.findings]
-    assert brief == [(f.older.id, f.newer.id, f.relation, f.reasons) for f in done.findings]
-    assert brief == [
-        ("t00000", "t00002", "duplicate", ("the same words",)),
-        ("t00001", "later", "contradiction", ("'1' became '2'",)),
-    ]
-
-
-async def test_what_the_superseding_memory_is_merged_into_supersedes_in_its_place(
-    open_store: OpenStore,
-) -> None:
+async def test_what_the_superseding_memory_is_merged_into_supersedes_in_its_place(open_store):
     store = await open_store(now=lambda: NOW)
     await stored(store, dated(["Ben lives in Berlin", "Ben lives in Lisbon"]))
     assert (await tidy(store)).superseded == 1
@@ -144,9 +116,7 @@ async def test_what_the_superseding_memory_is_merged_into_supersedes_in_its_plac
     assert counts(await tidy(store))[:3] == (0, 0, 0)
 
 
-async def test_what_somebody_has_brought_back_stays_until_its_text_is_another(
-    open_store: OpenStore,
-) -> None:
+async def test_what_somebody_has_brought_back_stays_until_its_text_is_another(open_store):
     store = await open_store(now=lambda: NOW)
     await stored(store, dated(["Tea is fine", "Tea is fine.", "Tea is fine!"]))
 
@@ -179,7 +149,7 @@ async def test_what_somebody_has_brought_back_stays_until_its_text_is_another(
     assert await tidied() == (1, 1)
 
 
-async def test_what_has_faded_is_archived_and_nothing_else_is(open_store: OpenStore) -> None:
+async def test_what_has_faded_is_archived_and_nothing_else_is(open_store):
     store = await open_store(now=lambda: NOW)
     old: dict[str, Any] = {"importance": 0.3, "created_at": NOW - 40 * DAY, "updated_at": NOW}
     await stored(
@@ -197,16 +167,14 @@ async def test_what_has_faded_is_archived_and_nothing_else_is(open_store: OpenSt
     assert after["faded"].importance == 0.3
 
 
-async def test_conversations_and_expired_memories_take_no_part(open_store: OpenStore) -> None:
+async def test_conversations_and_expired_memories_take_no_part(open_store):
     store = await open_store(now=lambda: NOW)
     turns = [msgspec.structs.replace(m, position=n) for n, m in enumerate(dated(["yes"] * 4))]
     await stored(store, turns)
     assert counts(await tidy(store)) == (0, 0, 0, 4)
 
 
-async def test_it_can_be_broken_off_at_any_moment_and_done_again(
-    open_store: OpenStore, make_place: Callable[..., Any]
-) -> None:
+async def test_it_can_be_broken_off_at_any_moment_and_done_again(open_store, make_place):
     texts = [f"User likes tea number {n % 60}" for n in range(180)]
     texts += [f"The code of door {n % 40} is {n}" for n in range(80)]
     whole = await open_store(make_place("whole"), now=lambda: NOW)
@@ -253,7 +221,7 @@ async def test_it_can_be_broken_off_at_any_moment_and_done_again(
     assert (merged, superseded) == (120, 40)
 
 
-async def test_what_was_changed_meanwhile_is_judged_anew(open_store: OpenStore) -> None:
+async def test_what_was_changed_meanwhile_is_judged_anew(open_store):
     store = await open_store(now=lambda: NOW)
     await stored(store, dated(["Tea is fine", "Tea is fine.", "The code is 1", "The code is 2"]))
     [duplicate, contradiction] = [
@@ -273,9 +241,7 @@ async def test_what_was_changed_meanwhile_is_judged_anew(open_store: OpenStore) 
     assert await seen(store) == before
 
 
-async def test_four_thousand_memories_are_tidied_while_stores_go_on(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+async def test_four_thousand_memories_are_tidied_while_stores_go_on(open_store, make_memory):
     store = await open_store(now=lambda: NOW)
     texts = [
         f"the {n} word{n * 7919 % 3001} of part{n % 977} and word{n % 1009}" for n in range(3_400)
@@ -300,30 +266,7 @@ async def test_four_thousand_memories_are_tidied_while_stores_go_on(
     print(f"{answered} stores meanwhile, the slowest in {slowest * 1000:.0f} ms")
 
 
-def test_only_memories_that_share_a_key_are_looked_at_again() -> None:
-    texts = [f"nothing like number{n} at all{n}" for n in range(500)] + [a for a, _ in SAME]
-    new = dated([*texts, *(b for _, b in SAME)])
-    survey = Survey()
-    for start in range(0, len(new), 100):
-        survey.add(list(enumerate(new))[start : start + 100])
-    rows = survey.suspects()
-    assert survey.examined == len(new)
-    assert len(rows) == 2 * len(SAME)
-    assert find_duplicates([new[row] for row in rows]) == find_duplicates(new)
-
-
-async def test_a_stale_memory_is_superseded_by_its_next_successor(open_store: OpenStore) -> None:
-    store = await open_store(now=lambda: NOW)
-    codes = dated(["The gate code is 4711", "The gate code is 9902", "The gate code is 1234"])
-    await stored(store, codes[::-1])
-    report = await tidy(store)
-    pairs = [(finding.older.id, finding.newer.id) for finding in report.findings]
-    assert pairs == [("t00000", "t00001"), ("t00001", "t00002")]
-
-
-async def test_a_statement_that_comes_back_retires_the_old_one_and_what_was_between(
-    open_store: OpenStore,
-) -> None:
+async def test_a_statement_that_comes_back_retires_the_old_one_and_what_was_between(open_store):
     store = await open_store(now=lambda: NOW)
     await stored(store, dated(["Anna lives in Berlin", "Anna lives in Lisbon"]))
     again = Memory(id="again", text="Anna lives in Berlin", created_at=NOW, updated_at=NOW)
@@ -333,25 +276,6 @@ async def test_a_statement_that_comes_back_retires_the_old_one_and_what_was_betw
         ("t00000", "again", "duplicate"),
         ("t00001", "again", "contradiction"),
     ]
-
-
-async def test_what_was_inferred_later_gives_way_to_what_a_user_stated(
-    open_store: OpenStore,
-) -> None:
-    store = await open_store(now=lambda: NOW)
-    first = Memory(
-        id="stated", text="The gate code is 4711", source="user-stated", created_at=NOW - 9,
-        updated_at=NOW,
-    )  # fmt: skip
-    inferred = Memory(
-        id="inferred", text="The gate code is 9902", source="inferred", created_at=NOW - 5,
-        updated_at=NOW,
-    )  # fmt: skip
-    await stored(store, [first, inferred])
-    assert (await tidy(store)).superseded == 1
-    after = await seen(store)
-    assert (after["inferred"].superseded_by, after["stated"].superseded_by) == ("stated", None)
-    assert (await tidy(store)).findings == ()
 
 
 # Over the socket
@@ -397,13 +321,7 @@ def test_tidying_over_the_socket_tells_the_pairs_and_their_reasons(call: Any) ->
     assert call.ok("POST", "/api/memory/tidy", {}) == nothing
 
 
-def test_tidying_takes_its_wish_strictly(call: Any) -> None:
-    call.store("x")
-    for body in ({"dry_run": 1}, {"dry": True}, [], "x"):
-        assert call("POST", "/api/memory/tidy", body).refusal()[:2] == (400, "invalid")
-
-
-def test_of_many_pairs_the_first_are_named_and_all_are_counted(call: Any) -> None:
+def test_of_many_pairs_the_first_are_named_and_all_are_counted(call):
     for _ in range(2):
         for start in (0, 300):
             batch = [{"text": f"User {n} likes tea"} for n in range(start, start + 300)]

@@ -21,7 +21,7 @@ def functions(shared_daemon: Daemon, call: Caller) -> dict[str, Callable[..., di
     return {made.__name__: made for made in tools(agent, shared_daemon.socket)}
 
 
-def test_they_store_find_and_forget(functions: dict[str, Callable[..., Any]]) -> None:
+def test_they_store_find_and_forget(functions):
     stored = functions["remember"]("Ana plays the cello", category="people/ana")
     assert (stored["stored"], stored["category"]) == (True, "people/ana")
     (result,) = functions["recall"](query="who plays the cello?", limit=3)["results"]
@@ -31,17 +31,13 @@ def test_they_store_find_and_forget(functions: dict[str, Callable[..., Any]]) ->
     assert functions["recall"]("who plays the cello?")["results"] == []
 
 
-def test_a_refused_call_is_an_answer_that_a_model_can_read(
-    functions: dict[str, Callable[..., Any]],
-) -> None:
+def test_a_refused_call_is_an_answer_that_a_model_can_read(functions):
     assert "error" in functions["forget"]("nothing")
     with pytest.raises(TypeError):
         functions["recall"]()
 
 
-def test_signatures_types_and_docstrings_say_what_the_tools_say(
-    functions: dict[str, Callable[..., Any]], call: Caller
-) -> None:
+def test_signatures_types_and_docstrings_say_what_the_tools_say(functions, call):
     listed = call.ok("GET", "/api/tools")["tools"]
     assert [*functions] == [tool["name"] for tool in listed]
     for tool in listed:
@@ -62,7 +58,7 @@ def test_signatures_types_and_docstrings_say_what_the_tools_say(
     assert hints["type"] == (Literal["semantic", "episodic", "procedural"] | None)
 
 
-def test_threads_share_them(functions: dict[str, Callable[..., Any]]) -> None:
+def test_threads_share_them(functions):
     def remember(number: int) -> None:
         functions["remember"](f"Buoy {number} is red")
 

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from daemon_process import Daemon
 
 from thermocline.daemon.cli import mcp
 from thermocline.daemon.operations import OPERATIONS
@@ -22,7 +21,7 @@ def use(call: Any, name: str, preset: str = "", **arguments: Any) -> Any:
 # Lists
 
 
-def test_the_default_tools_are_the_operations_with_a_tool_name() -> None:
+def test_the_default_tools_are_the_operations_with_a_tool_name():
     named = {one.tool: one for one in OPERATIONS if one.tool is not None}
     assert {tool.name for tool in tools_of("default")} == named.keys()
     for tool in tools_of("default"):
@@ -31,7 +30,7 @@ def test_the_default_tools_are_the_operations_with_a_tool_name() -> None:
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_a_tool_takes_little_of_a_models_window(preset: str) -> None:
+def test_a_tool_takes_little_of_a_models_window(preset):
     for tool in listed(preset):
         assert 15 < len(tool["description"]) <= 1_000
         assert "$ref" not in json.dumps(tool)
@@ -46,11 +45,11 @@ def test_the_bridge_lists_what_the_structs_say(preset: str) -> None:
     assert mcp.tools_of(preset) == json.loads(json.dumps(listed(preset)))
 
 
-def test_the_default_tools_cost_at_most_1500_tokens() -> None:
+def test_the_default_tools_cost_at_most_1500_tokens():
     assert len(json.dumps(listed("default"))) // 4 <= 1_500
 
 
-def test_a_list_comes_as_a_provider_takes_it(call: Any) -> None:
+def test_a_list_comes_as_a_provider_takes_it(call):
     def first(query: str) -> Any:
         return call.ok("GET", f"/api/tools?{query}")["tools"][0]
 
@@ -63,7 +62,7 @@ def test_a_list_comes_as_a_provider_takes_it(call: Any) -> None:
     assert call("GET", "/api/tools?format=cohere").refusal()[0] == 400
 
 
-def test_a_python_program_lists_and_calls_the_tools(shared_daemon: Daemon, call: Any) -> None:
+def test_a_python_program_lists_and_calls_the_tools(shared_daemon, call):
     with shared_daemon.client(call.agent) as client:
         assert client.tools(format="openai")[0]["function"]["name"] == "recall"
         client.use_tool("remember", {"text": "Ana lives in Kiel"})
@@ -71,7 +70,7 @@ def test_a_python_program_lists_and_calls_the_tools(shared_daemon: Daemon, call:
     assert [one["text"] for one in found["chunks"]] == ["Ana lives in Kiel"]
 
 
-def test_every_answer_fits_its_output_schema(call: Any) -> None:
+def test_every_answer_fits_its_output_schema(call):
     called = {
         ("default", "remember"): {"text": "Ana lives in Kiel"},
         ("default", "recall"): {"query": "Ana"},
@@ -95,7 +94,7 @@ def test_every_answer_fits_its_output_schema(call: Any) -> None:
 # Ours
 
 
-def test_recall_says_why_nothing_is_known(call: Any) -> None:
+def test_recall_says_why_nothing_is_known(call):
     assert use(call, "recall", query="where does Ana live?")["why"]
     use(call, "remember", text="Bob works on the Apollo project")
     found = use(call, "recall", query="what is the capital of Peru?")
@@ -103,7 +102,7 @@ def test_recall_says_why_nothing_is_known(call: Any) -> None:
     assert found["why"]
 
 
-def test_remember_names_what_says_the_same_and_stores_it_once(call: Any) -> None:
+def test_remember_names_what_says_the_same_and_stores_it_once(call):
     first = use(call, "remember", text="Ana lives in Kiel", category="people/ana")
     assert first["stored"] is True
     again = use(call, "remember", text="ana lives in Kiel.")
@@ -112,7 +111,7 @@ def test_remember_names_what_says_the_same_and_stores_it_once(call: Any) -> None
     assert call.total() == 1
 
 
-def test_remember_names_what_it_contradicts_and_recall_marks_it_as_outdated(call: Any) -> None:
+def test_remember_names_what_it_contradicts_and_recall_marks_it_as_outdated(call):
     old = use(call, "remember", text="Ana lives in Kiel", category="people/ana")
     new = use(call, "remember", text="Ana lives in Bonn")
     assert new["contradicts"] == [{"id": old["id"], "text": "Ana lives in Kiel"}]
@@ -124,14 +123,14 @@ def test_remember_names_what_it_contradicts_and_recall_marks_it_as_outdated(call
     ]
 
 
-def test_remember_at_once_from_many_stores_once(call: Any) -> None:
+def test_remember_at_once_from_many_stores_once(call):
     with ThreadPoolExecutor(8) as pool:
         told = [*pool.map(lambda _: use(call, "remember", text="The gate is blue"), range(16))]
     assert [one["stored"] for one in told].count(True) == 1
     assert call.total() == 1
 
 
-def test_arguments_that_models_write_wrong_are_taken_or_named(call: Any) -> None:
+def test_arguments_that_models_write_wrong_are_taken_or_named(call):
     use(call, "remember", text="Ana lives in Kiel", category=None)
     assert use(call, "recall", query="Ana", limit="3", actor=None)["results"]
     assert call("POST", "/api/tools/recall", {"question": "Ana"}).refusal()[2] == "question"
@@ -139,21 +138,21 @@ def test_arguments_that_models_write_wrong_are_taken_or_named(call: Any) -> None
     assert call("POST", "/api/tools/recal", {"query": "x"}).status == 404
 
 
-def test_forget_deletes_for_good(call: Any) -> None:
+def test_forget_deletes_for_good(call):
     key = use(call, "remember", text="Ana lives in Kiel")["id"]
     assert use(call, "forget", id=key)["deleted"] is True
     assert use(call, "recall", query="Ana")["results"] == []
     assert call("POST", "/api/tools/forget", {"id": key}).status == 404
 
 
-def test_recall_finds_pairs_and_memories_in_one_list(call: Any) -> None:
+def test_recall_finds_pairs_and_memories_in_one_list(call):
     call.ok("PUT", "/api/kv/gate_code", {"value": "4711"})
     use(call, "remember", text="The gate code is at the office")
     found = use(call, "recall", query="gate code")["results"]
     assert {one["source"] for one in found} == {"pair", "memory"}
 
 
-def test_recall_cuts_what_is_longer_than_a_model_can_use(call: Any) -> None:
+def test_recall_cuts_what_is_longer_than_a_model_can_use(call):
     call.store("The harbour's rules: " + "never leave the gate of the harbour open. " * 1_000)
     found = use(call, "recall", query="rules of the harbour")["results"]
     assert len(found[0]["text"]) < 2_100
@@ -168,7 +167,7 @@ def scaly(call: Any, content: str, **fields: Any) -> Any:
     return use(call, "memory_store", content=content, **fields)
 
 
-def test_memory_store_never_stores_what_is_said_already(call: Any) -> None:
+def test_memory_store_never_stores_what_is_said_already(call):
     first = scaly(call, "Ana lives in Kiel", subject="Ana")
     assert first == {"stored": True, "id": first["id"]}
     assert scaly(call, "ana lives in kiel.", subject="Ana", type="fact") == {
@@ -179,7 +178,7 @@ def test_memory_store_never_stores_what_is_said_already(call: Any) -> None:
     }
 
 
-def test_memory_search_finds_by_the_weights_of_the_call(call: Any) -> None:
+def test_memory_search_finds_by_the_weights_of_the_call(call):
     scaly(call, "the red boat sails to the island", importance=1)
     scaly(call, "the blue boat", importance=10)
 
@@ -195,7 +194,7 @@ def test_memory_search_finds_by_the_weights_of_the_call(call: Any) -> None:
     assert refused.status == 400
 
 
-def test_memory_recall_gives_one_or_the_20_newest(call: Any) -> None:
+def test_memory_recall_gives_one_or_the_20_newest(call):
     for number in range(22):
         scaly(call, f"boat number {number} has {number} oars", tags=["boat", f"n{number}"])
     newest = use(call, "memory_recall")["results"]
@@ -208,7 +207,7 @@ def test_memory_recall_gives_one_or_the_20_newest(call: Any) -> None:
     assert use(call, "memory_recall", type="episodic") == {"results": []}
 
 
-def test_memory_recall_includes_what_was_consolidated_when_asked(call: Any) -> None:
+def test_memory_recall_includes_what_was_consolidated_when_asked(call):
     kept = scaly(call, "Ana lives in Kiel")["id"]
     gone = scaly(call, "Ana has a boat in the harbour")["id"]
     call.ok("POST", f"/api/memory/{gone}/merge", {"into": kept})
@@ -217,7 +216,7 @@ def test_memory_recall_includes_what_was_consolidated_when_asked(call: Any) -> N
     assert {one["id"]: one["consolidated_into"] for one in both} == {kept: None, gone: kept}
 
 
-def test_memory_update_changes_or_says_why_not(call: Any) -> None:
+def test_memory_update_changes_or_says_why_not(call):
     key = scaly(call, "Ana lives in Kiel", importance=5)["id"]
     assert use(call, "memory_update", id=key, importance=1) == {"updated": True, "id": key}
     assert use(call, "memory_recall", id=key)["results"][0]["importance"] == 1
@@ -225,13 +224,13 @@ def test_memory_update_changes_or_says_why_not(call: Any) -> None:
     assert "error" in use(call, "memory_update", id=key)
 
 
-def test_memory_delete_tells_whether_it_was_there(call: Any) -> None:
+def test_memory_delete_tells_whether_it_was_there(call):
     key = scaly(call, "Ana lives in Kiel")["id"]
     assert use(call, "memory_delete", id=key) == {"deleted": True, "id": key}
     assert use(call, "memory_delete", id=key) == {"deleted": False, "id": key}
 
 
-def test_memory_reflect_merges_what_says_the_same(call: Any) -> None:
+def test_memory_reflect_merges_what_says_the_same(call):
     assert use(call, "memory_reflect", force=True)["consolidated"] == 0
     call.store("Ana lives in Kiel")
     call.store("ana lives in kiel")
@@ -240,7 +239,7 @@ def test_memory_reflect_merges_what_says_the_same(call: Any) -> None:
     assert done["message"]
 
 
-def test_memory_reflect_repeats_within_an_hour_only_by_force(call: Any) -> None:
+def test_memory_reflect_repeats_within_an_hour_only_by_force(call):
     scaly(call, "the kiln is fired on Saturdays")
     assert use(call, "memory_reflect")["message"] == "nothing says the same"
     scaly(call, "On Saturdays the kiln is fired", subject="kiln")
@@ -250,7 +249,7 @@ def test_memory_reflect_repeats_within_an_hour_only_by_force(call: Any) -> None:
     assert "minutes ago" not in use(call, "memory_reflect", force=True)["message"]
 
 
-def test_the_type_of_an_entity_is_one_of_a_list(call: Any) -> None:
+def test_the_type_of_an_entity_is_one_of_a_list(call):
     body = {"type": "semantic", "subject": "s", "content": "Mars is red"}
     wrong = call(
         "POST",
@@ -259,9 +258,16 @@ def test_the_type_of_an_entity_is_one_of_a_list(call: Any) -> None:
     )
     assert wrong.status == 400
     assert "entities" in wrong.body["error"]["field"]
+    data = {"entities": [{"name": "Mars", "type": "planet"}]}
+    wrong = call("POST", "/api/memory", {"text": "Mars is red", "data": data})
+    assert (wrong.status, wrong.body["error"]["field"]) == (400, "data.entities[0].type")
+    data["entities"][0]["type"] = "Place"
+    call.store("Mars is far", data=data)
+    [mars] = call.ok("GET", "/api/graph")["graph"]
+    assert mars["type"] == "place"
 
 
-def test_the_first_name_and_type_of_an_entity_stay(call: Any) -> None:
+def test_the_first_name_and_type_of_an_entity_stay(call):
     for name, kind in (("Nadia Kern", "person"), ("NADIA KERN", "organization")):
         entities = [{"name": name, "type": kind}]
         scaly(call, f"{name} waters the figs {kind}", entities=entities)
@@ -271,7 +277,7 @@ def test_the_first_name_and_type_of_an_entity_stay(call: Any) -> None:
     assert found["aliases"] == ["Nadi", "NADIA KERN"]
 
 
-def test_what_a_statement_names_is_known_without_entities(call: Any) -> None:
+def test_what_a_statement_names_is_known_without_entities(call):
     for text in ("I live in Rome and I love it", "Ich wohne in Bonn", "Vivo en Sevilla"):
         scaly(call, text)
     for text in ("J'habite à Lyon", "Ik woon in Utrecht", "Undine lives in Kiel"):
@@ -285,7 +291,7 @@ def test_what_a_statement_names_is_known_without_entities(call: Any) -> None:
     assert "entity" in {result["source"] for result in results}
 
 
-def test_memory_graph_knows_the_entities_that_were_stored(call: Any) -> None:
+def test_memory_graph_knows_the_entities_that_were_stored(call):
     scaly(
         call,
         "Bob works on Apollo in Kiel",
@@ -314,7 +320,7 @@ def test_memory_graph_knows_the_entities_that_were_stored(call: Any) -> None:
     assert (unknown["found"], "graph" in unknown) == (False, False)
 
 
-def test_a_ttl_ends_a_memory(call: Any) -> None:
+def test_a_ttl_ends_a_memory(call):
     key = scaly(call, "the visitor's code is 99", ttl="7d")["id"]
     found = use(call, "memory_recall", id=key)["results"][0]
     assert found["ttl"] > found["created_at"]
@@ -323,7 +329,7 @@ def test_a_ttl_ends_a_memory(call: Any) -> None:
 # profClaw's
 
 
-def test_profclaws_search_leads_to_lines_that_can_be_read(call: Any) -> None:
+def test_profclaws_search_leads_to_lines_that_can_be_read(call):
     call.store("The gate code of the harbour is 4711")
     turns = [{"role": "user", "text": "The boat lies in berth twelve"}]
     call.ok("POST", "/api/turns", {"conversation": "talk", "turns": turns})
@@ -338,7 +344,7 @@ def test_profclaws_search_leads_to_lines_that_can_be_read(call: Any) -> None:
     assert call("POST", "/api/tools/memory_get", {"path": "nowhere.md"}).status == 404
 
 
-def test_profclaws_source_counts_before_the_limit(call: Any) -> None:
+def test_profclaws_source_counts_before_the_limit(call):
     """Many better results of another source do not hide the only one of this source."""
     for number in range(150):
         call.store(f"the beacon on pier {number} is a beacon", category="harbour")
@@ -353,5 +359,5 @@ def test_profclaws_source_counts_before_the_limit(call: Any) -> None:
     assert chat["chunks"][0]["text"] == text
 
 
-def test_profclaws_stats_count_what_is_indexed(call: Any) -> None:
+def test_profclaws_stats_count_what_is_indexed(call):
     assert use(call, "memory_stats")["totalFiles"] == 0

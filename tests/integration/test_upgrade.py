@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from daemon_process import Daemon
 from device import Device, ending
 from earlier_release import RELEASES, losses, shown
 
@@ -50,8 +49,8 @@ async def filled(open_store: OpenStore, make_memory: Callable[..., Any]) -> Any:
 
 
 async def test_the_next_release_brings_it_up_to_date_and_the_copy_is_the_way_back(
-    open_store: OpenStore, make_memory: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    open_store, make_memory, monkeypatch
+):
     place = await filled(open_store, make_memory)
     with monkeypatch.context() as upgraded:
         upgraded.setattr(engine, "MIGRATIONS", NEXT)
@@ -76,8 +75,8 @@ async def test_the_next_release_brings_it_up_to_date_and_the_copy_is_the_way_bac
 
 
 async def test_a_database_from_before_the_first_release_is_rebuilt_from_what_it_holds(
-    open_store: OpenStore, make_memory: Callable[..., Any]
-) -> None:
+    open_store, make_memory
+):
     place = await filled(open_store, make_memory)
     with closing(sqlite3.connect(place.database)) as db:
         before = texts(db)
@@ -90,9 +89,7 @@ async def test_a_database_from_before_the_first_release_is_rebuilt_from_what_it_
     assert [*place.folder.glob("memory.db.corrupt-*")], "the old database is kept"
 
 
-async def test_the_copy_goes_after_a_week(
-    open_store: OpenStore, make_memory: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_copy_goes_after_a_week(open_store, make_memory, monkeypatch):
     place = await filled(open_store, make_memory)
     monkeypatch.setattr(engine, "MIGRATIONS", NEXT)
     store = await open_store(place)
@@ -107,8 +104,8 @@ async def test_the_copy_goes_after_a_week(
 
 
 async def test_a_migration_that_fails_leaves_the_database_as_it_was(
-    open_store: OpenStore, make_memory: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    open_store, make_memory, monkeypatch
+):
     place = await filled(open_store, make_memory)
     with monkeypatch.context() as upgraded:
         upgraded.setattr(engine, "MIGRATIONS", BROKEN)
@@ -119,9 +116,7 @@ async def test_a_migration_that_fails_leaves_the_database_as_it_was(
     assert len(await store.read(texts)) == 20
 
 
-def test_a_daemon_leaves_the_memory_of_a_later_release_alone_and_serves_the_others(
-    make_daemon: Callable[..., Daemon],
-) -> None:
+def test_a_daemon_leaves_the_memory_of_a_later_release_alone_and_serves_the_others(make_daemon):
     daemon = make_daemon().start()
     with daemon.client() as client, daemon.client("other") as other:
         client.store("written by a later release")
@@ -171,7 +166,7 @@ def at_the_time(folder: Path, written: Path, **options: Any) -> Device:
     return device
 
 
-def test_this_release_opens_what_an_earlier_release_wrote(written: Path) -> None:
+def test_this_release_opens_what_an_earlier_release_wrote(written):
     before, seen = version_of(written / "state/agents/default/memory.db"), then(written)
     device = at_the_time(written, written)
     with ending(device.start()):
@@ -185,9 +180,7 @@ def test_this_release_opens_what_an_earlier_release_wrote(written: Path) -> None
     assert [*device.folder().glob(f"memory.db.v{before}-*")] or before == THIS
 
 
-def test_this_release_joins_the_replica_of_an_earlier_release(
-    written: Path, tmp_path: Path
-) -> None:
+def test_this_release_joins_the_replica_of_an_earlier_release(written, tmp_path):
     device = at_the_time(tmp_path / "new", written, url=f"file:{written / 'replica.db'}")
     device.restore()
     with ending(device.start()):
@@ -197,9 +190,7 @@ def test_this_release_joins_the_replica_of_an_earlier_release(
         assert device.problems() == []
 
 
-def test_this_release_restores_the_archive_of_an_earlier_release(
-    written: Path, tmp_path: Path
-) -> None:
+def test_this_release_restores_the_archive_of_an_earlier_release(written, tmp_path):
     device = at_the_time(tmp_path / "new", written)
     device.restore_file(written / "archive.tar.gz")
     with ending(device.start()):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,20 +14,17 @@ from typing import Any
 import pytest
 from concept_vectors import vector
 from daemon_process import until
+from store_parts import make_agents
 
-from thermocline.daemon.config.settings import Rules, StoreSettings
 from thermocline.daemon.errors import ModelUnavailable
-from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.llm.encoder import PROBE, Encoding
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.vectors import quantised
-from thermocline.daemon.recall.sources import MEMORIES, SOURCES
+from thermocline.daemon.recall.sources import SOURCES
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.schemas.status import VectorStatus
 from thermocline.daemon.store import key_values, memories, merging
-from thermocline.daemon.store.agent_paths import DeviceId, StoreContext
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.agents import Agents
 from thermocline.daemon.store.transaction import Event
 from thermocline.daemon.vectors import agent_vectors
 from thermocline.daemon.vectors.vector_file import FILE_NAME
@@ -96,21 +92,11 @@ class Desk:
 
     def start(self) -> None:
         """A daemon that starts has nothing in memory."""
-        context = StoreContext(
-            threads=self.threads,
+        self.agents = make_agents(
+            self.folder,
+            self.threads,
             problems=self.problems,
-            now=time.time,
-            publish=lambda *event: self.vectors.heard(*event),  # noqa: PLW0108 - made below
-            outgoing=lambda _agent, _kinds: None,
-            rules=Rules,
-            importer=TakeOver(),
-            device=DeviceId(self.folder),
-            readers=2,
-            state_file_delay_seconds=lambda: 0.01,
-        )
-        settings = StoreSettings()
-        self.agents = Agents(
-            self.folder, workspaces={}, cache_kb=512, context=context, settings=lambda: settings
+            publish=lambda *event: self.vectors.on_event(*event),  # noqa: PLW0108 - made below
         )
         self.vectors = Vectors(
             self.agents,
@@ -208,7 +194,7 @@ async def fill(store: AgentStore, make_memory: Callable[..., Memory], *numbers: 
         await store.write(lambda tx, memory=memory: memories.insert(tx, memory))
 
 
-async def test_what_is_stored_is_encoded_and_near(desk: Desk, make_memory: Any) -> None:
+async def test_what_is_stored_is_encoded_and_near(desk, make_memory):
     async with desk.running() as store:
         await fill(store, make_memory, *range(100))
         await store.write(lambda tx: key_values.put(tx, "boiler", "word777 in the cellar"))
@@ -221,9 +207,7 @@ async def test_what_is_stored_is_encoded_and_near(desk: Desk, make_memory: Any) 
     assert set(desk.encoder.passages.values()) == {1}
 
 
-async def test_a_restart_encodes_nothing_twice_and_answers_at_once(
-    desk: Desk, make_memory: Any
-) -> None:
+async def test_a_restart_encodes_nothing_twice_and_answers_at_once(desk, make_memory):
     async with desk.running() as store:
         await fill(store, make_memory, *range(70))
         await desk.settled(70)
@@ -235,22 +219,7 @@ async def test_a_restart_encodes_nothing_twice_and_answers_at_once(
     assert desk.encoder.passages == {make_memory(70).text: 1}
 
 
-async def test_an_interrupted_run_goes_on_where_it_was(desk: Desk, make_memory: Any) -> None:
-    async with desk.running() as store:
-        desk.encoder.open.clear()
-        await fill(store, make_memory, *range(200))
-        await until(lambda: desk.status().left == 200, "it has begun")
-        desk.encoder.open.set()
-        await until(lambda: desk.status().encoded >= 64, "a part is encoded")
-    desk.start()
-    async with desk.running():
-        await desk.settled(200)
-    assert len(desk.encoder.passages) == 200
-    # What was with the model when the run ended may be encoded again.
-    assert sum(desk.encoder.passages.values()) <= 200 + agent_vectors._BATCH
-
-
-async def test_the_newest_is_encoded_first(desk: Desk, make_memory: Any) -> None:
+async def test_the_newest_is_encoded_first(desk, make_memory):
     async with desk.running() as store:
         desk.encoder.open.clear()
         await fill(store, make_memory, *range(200))
@@ -265,7 +234,7 @@ async def test_the_newest_is_encoded_first(desk: Desk, make_memory: Any) -> None
     assert first == [make_memory(number).text for number in range(199, 135, -1)]
 
 
-async def test_a_forgotten_memory_leaves_no_vector(desk: Desk, make_memory: Any) -> None:
+async def test_a_forgotten_memory_leaves_no_vector(desk, make_memory):
     async with desk.running() as store:
         await fill(store, make_memory, 1, 2, 3)
         await desk.settled(3)
@@ -287,7 +256,7 @@ async def test_a_forgotten_memory_leaves_no_vector(desk: Desk, make_memory: Any)
         await until(lambda: not traces(), "no file has the vector")
 
 
-async def test_what_changed_while_nobody_looked_is_noticed(desk: Desk, make_memory: Any) -> None:
+async def test_what_changed_while_nobody_looked_is_noticed(desk, make_memory):
     async with desk.running() as store:
         await fill(store, make_memory, *range(5))
         await desk.settled(5)
@@ -307,7 +276,7 @@ async def test_what_changed_while_nobody_looked_is_noticed(desk: Desk, make_memo
     assert desk.encoder.passages == {new.text: 1}
 
 
-async def test_a_merged_memory_needs_no_vector(desk: Desk, make_memory: Any) -> None:
+async def test_a_merged_memory_needs_no_vector(desk, make_memory):
     async with desk.running() as store:
         await fill(store, make_memory, 1, 2)
         await desk.settled(2)
@@ -319,9 +288,7 @@ async def test_a_merged_memory_needs_no_vector(desk: Desk, make_memory: Any) -> 
         await desk.settled(1)
 
 
-async def test_an_earlier_model_answers_until_the_last_is_encoded(
-    desk: Desk, make_memory: Any
-) -> None:
+async def test_an_earlier_model_answers_until_the_last_is_encoded(desk, make_memory):
     async with desk.running() as store:
         await fill(store, make_memory, *range(130))
         await desk.settled(130)
@@ -348,9 +315,7 @@ async def test_an_earlier_model_answers_until_the_last_is_encoded(
         await desk.settled(129)
 
 
-async def test_a_model_that_changes_under_the_same_name_encodes_all_again(
-    desk: Desk, make_memory: Any
-) -> None:
+async def test_a_model_that_changes_under_the_same_name_encodes_all_again(desk, make_memory):
     async with desk.running() as store:
         await fill(store, make_memory, *range(70))
         await desk.settled(70)
@@ -364,18 +329,7 @@ async def test_a_model_that_changes_under_the_same_name_encodes_all_again(
         assert (await desk.nearest(store, "word5"))[0].endswith("word5")
 
 
-async def test_a_model_that_changed_while_the_memory_was_closed_is_noticed_when_it_is_opened(
-    desk: Desk, make_memory: Any
-) -> None:
-    async with desk.running() as store:
-        await fill(store, make_memory, *range(70))
-        await desk.settled(70)
-    desk.encoder.weights["ollama/first"] = "other"
-    async with desk.running():
-        await until(lambda: sum(desk.encoder.passages.values()) == 140, "all encoded again")
-
-
-async def test_back_to_the_earlier_model_nothing_is_encoded(desk: Desk, make_memory: Any) -> None:
+async def test_back_to_the_earlier_model_nothing_is_encoded(desk, make_memory):
     async with desk.running() as store:
         await fill(store, make_memory, *range(130))
         await desk.settled(130)
@@ -389,9 +343,7 @@ async def test_back_to_the_earlier_model_nothing_is_encoded(desk: Desk, make_mem
     assert sum(desk.encoder.passages.values()) <= agent_vectors._BATCH
 
 
-async def test_an_encoder_that_is_away_is_reported_and_tried_again(
-    desk: Desk, make_memory: Any
-) -> None:
+async def test_an_encoder_that_is_away_is_reported_and_tried_again(desk, make_memory):
     async with desk.running() as store:
         desk.encoder.failure = "cannot reach it"
         await fill(store, make_memory, 1)
@@ -404,7 +356,7 @@ async def test_an_encoder_that_is_away_is_reported_and_tried_again(
         await until(lambda: not desk.problems.current(), "the problem is over")
 
 
-async def test_words_answer_alone_while_a_question_is_late(desk: Desk, make_memory: Any) -> None:
+async def test_words_answer_alone_while_a_question_is_late(desk, make_memory):
     async with desk.running() as store:
         await fill(store, make_memory, 1)
         await desk.settled(1)
@@ -417,7 +369,7 @@ async def test_words_answer_alone_while_a_question_is_late(desk: Desk, make_memo
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense" * 1000])
-async def test_a_damaged_file_is_replaced(desk: Desk, make_memory: Any, content: bytes) -> None:
+async def test_a_damaged_file_is_replaced(desk, make_memory, content):
     async with desk.running() as store:
         await fill(store, make_memory, *range(3))
         await desk.settled(3)
@@ -428,7 +380,7 @@ async def test_a_damaged_file_is_replaced(desk: Desk, make_memory: Any, content:
     assert sum(desk.encoder.passages.values()) == 6
 
 
-async def test_damage_in_use_is_noticed_by_a_question(desk: Desk, make_memory: Any) -> None:
+async def test_damage_in_use_is_noticed_by_a_question(desk, make_memory):
     async with desk.running() as store:
         await fill(store, make_memory, *range(300))
         await desk.settled(300)
@@ -445,17 +397,7 @@ async def test_damage_in_use_is_noticed_by_a_question(desk: Desk, make_memory: A
         assert (await desk.nearest(store, "word2"))[0].endswith("word2")
 
 
-async def test_a_removed_file_is_made_again(desk: Desk, make_memory: Any) -> None:
-    async with desk.running() as store:
-        await fill(store, make_memory, *range(3))
-        await desk.settled(3)
-        await desk.nearest(store, "word1")
-    desk.file.unlink()
-    async with desk.running() as store:
-        await desk.settled(3)
-
-
-async def test_without_an_encoder_there_is_no_file(desk: Desk, make_memory: Any) -> None:
+async def test_without_an_encoder_there_is_no_file(desk, make_memory):
     desk.encoder.model = None
     async with desk.running() as store:
         await fill(store, make_memory, 1)
@@ -472,21 +414,7 @@ async def test_without_an_encoder_there_is_no_file(desk: Desk, make_memory: Any)
         await desk.settled(1)
 
 
-async def test_a_closed_agent_is_near_nothing(desk: Desk, make_memory: Any) -> None:
-    async with desk.running() as store:
-        await fill(store, make_memory, 1)
-        await desk.settled(1)
-        nearness = (await desk.vectors.near(store, "word1")).nearness
-        assert nearness is not None
-        assert nearness.nearest(5)
-    assert (await desk.vectors.near(store, "word1")).nearness is None
-    key = MEMORIES.key(1)
-    assert desk.vectors.status("default") is None or nearness.cosines([key]).keys() <= {key}
-
-
-async def test_what_is_in_the_place_of_the_file_is_reported_and_left(
-    desk: Desk, make_memory: Any
-) -> None:
+async def test_what_is_in_the_place_of_the_file_is_reported_and_left(desk, make_memory):
     desk.file.mkdir(parents=True)
     async with desk.running() as store:
         await fill(store, make_memory, 1)
@@ -500,9 +428,7 @@ async def test_what_is_in_the_place_of_the_file_is_reported_and_left(
 
 
 @pytest.mark.soak
-async def test_ten_thousand_are_encoded_by_one_model_and_then_by_another(
-    desk: Desk, make_memory: Any, figure: Callable[[str, object], None]
-) -> None:
+async def test_ten_thousand_are_encoded_by_one_model_and_then_by_another(desk, make_memory, figure):
     def insert(tx: Any) -> None:
         for number in range(10_000):
             memories.insert(tx, make_memory(number))

@@ -8,7 +8,6 @@ import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TypeAlias
 
 import pytest
@@ -59,7 +58,7 @@ def left_out(device: Device) -> str:
     return found[0] if found else ""
 
 
-def test_a_note_reaches_another_device_and_so_do_its_changes(two: Two) -> None:
+def test_a_note_reaches_another_device_and_so_do_its_changes(two):
     one, other = two
     one.write_note(NOTE, "# März\n")
     one.write_note("skills/tea/SKILL.md", "boil\r\nwater")
@@ -72,7 +71,7 @@ def test_a_note_reaches_another_device_and_so_do_its_changes(two: Two) -> None:
     assert meet(one, other)[NOTE] == "again\n"
 
 
-def test_what_two_devices_added_is_in_both(two: Two) -> None:
+def test_what_two_devices_added_is_in_both(two):
     one, other = two
     one.write_note(NOTE, MEALS + "tea\n")
     other.write_note(NOTE, "nap\n" + MEALS + "cake\n")
@@ -81,7 +80,7 @@ def test_what_two_devices_added_is_in_both(two: Two) -> None:
     assert sorted(found[NOTE].split()) == sorted(["nap", *MEALS.split(), "tea", "cake"])
 
 
-def test_a_contradiction_is_kept_beside_the_note_and_counted(two: Two) -> None:
+def test_a_contradiction_is_kept_beside_the_note_and_counted(two):
     one, other = two
     one.write_note(NOTE, "breakfast\nsoup\ndinner\n")
     one.sync()
@@ -95,7 +94,7 @@ def test_a_contradiction_is_kept_beside_the_note_and_counted(two: Two) -> None:
     assert other.memory.request("GET", "/api/sync")["lost_values"] == 1
 
 
-def test_a_deletion_wins_over_an_older_edit_and_loses_to_a_later_one(two: Two) -> None:
+def test_a_deletion_wins_over_an_older_edit_and_loses_to_a_later_one(two):
     one, other = two
     one.write_note("kept.md", "kept\n")
     meet(one, other)
@@ -111,7 +110,7 @@ def test_a_deletion_wins_over_an_older_edit_and_loses_to_a_later_one(two: Two) -
     assert meet(one, other) == {"kept.md": "kept\n"}
 
 
-def test_a_folder_that_is_missing_or_was_emptied_deletes_nothing(two: Two) -> None:
+def test_a_folder_that_is_missing_or_was_emptied_deletes_nothing(two):
     one, other = two
     one.write_note("second.md", "second\n")
     meet(one, other)
@@ -126,7 +125,7 @@ def test_a_folder_that_is_missing_or_was_emptied_deletes_nothing(two: Two) -> No
     assert set(meet(one, other)) == {"second.md", "third.md"}
 
 
-def test_what_cannot_be_replicated_is_reported_and_left_alone(two: Two) -> None:
+def test_what_cannot_be_replicated_is_reported_and_left_alone(two):
     one, other = two
     one.write_note("large.md", "x" * (LARGEST + 1))
     (one.desk / "latin.txt").write_bytes("Größe".encode("latin-1"))
@@ -146,7 +145,7 @@ def test_what_cannot_be_replicated_is_reported_and_left_alone(two: Two) -> None:
     assert left_out(one) == ""
 
 
-def test_nothing_is_written_through_a_link(two: Two, tmp_path: Path) -> None:
+def test_nothing_is_written_through_a_link(two, tmp_path):
     one, other = two
     (other.desk / "skills").symlink_to(tmp_path)
     (other.desk / "file.md").symlink_to(tmp_path / "file.md")
@@ -164,8 +163,8 @@ def test_nothing_is_written_through_a_link(two: Two, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["pipe", "hard link"])
 def test_a_pipe_or_link_with_the_name_of_a_temporary_file_hangs_and_harms_nothing(
-    two: Two, tmp_path: Path, kind: str
-) -> None:
+    two, tmp_path, kind
+):
     one, other = two
     trap, outside = other.desk / ".thermocline-unfinished", tmp_path / "outside"
     outside.write_text("somebody's")
@@ -181,7 +180,7 @@ def test_a_pipe_or_link_with_the_name_of_a_temporary_file_hangs_and_harms_nothin
     trap.unlink()
 
 
-def test_a_note_of_the_year_2300_stops_no_replication(two: Two) -> None:
+def test_a_note_of_the_year_2300_stops_no_replication(two):
     one, other = two
     one.write_note("late.md", "late\n")
     os.utime(one.desk / "late.md", (10_413_792_000, 10_413_792_000))
@@ -189,7 +188,7 @@ def test_a_note_of_the_year_2300_stops_no_replication(two: Two) -> None:
     assert (other.desk / "late.md").stat().st_mtime <= time.time()
 
 
-def test_what_a_killed_process_left_is_removed(two: Two) -> None:
+def test_what_a_killed_process_left_is_removed(two):
     one, other = two
     left = other.desk / f".thermocline-{'0' * 16}"
     left.write_text("half a no")
@@ -202,7 +201,7 @@ def test_what_a_killed_process_left_is_removed(two: Two) -> None:
     assert not left.exists()
 
 
-def test_what_two_agents_learn_on_their_own_is_known_to_both(two: Two) -> None:
+def test_what_two_agents_learn_on_their_own_is_known_to_both(two):
     one, other = two
     for device in two:
         device.memory.context()  # Each makes the missing files.
@@ -226,7 +225,7 @@ def test_what_two_agents_learn_on_their_own_is_known_to_both(two: Two) -> None:
         assert "ask Carla" in shown
 
 
-def test_what_is_being_written_is_not_taken_for_what_a_killed_process_left(two: Two) -> None:
+def test_what_is_being_written_is_not_taken_for_what_a_killed_process_left(two):
     one, _ = two
     one.memory.context()
     name = f".thermocline-{'0' * 16}"

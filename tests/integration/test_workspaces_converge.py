@@ -143,7 +143,7 @@ class Notes(RuleBasedStateMachine):
 
 
 QUICK = settings(
-    max_examples=30,
+    max_examples=12,
     stateful_step_count=40,
     deadline=None,
     derandomize=True,
@@ -152,13 +152,13 @@ QUICK = settings(
 )
 
 
-def test_all_disks_show_the_same_whatever_was_written_where() -> None:
+def test_all_disks_show_the_same_whatever_was_written_where():
     run_state_machine_as_test(Notes, settings=QUICK)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
-def test_all_disks_show_the_same_after_very_much_was_written() -> None:
+def test_all_disks_show_the_same_after_very_much_was_written():
     run_state_machine_as_test(
         Notes,
         settings=settings(

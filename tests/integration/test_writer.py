@@ -22,7 +22,7 @@ from thermocline.daemon.store.database import connect_writer, migrate
 from thermocline.daemon.store.limits import enforce_limits
 from thermocline.daemon.store.schema import MIGRATIONS
 from thermocline.daemon.store.similar import find_same
-from thermocline.daemon.store.transaction import Event, Transaction
+from thermocline.daemon.store.transaction import Transaction
 from thermocline.daemon.store.writer import Committed, Writer
 from thermocline.sync import HybridClock, Stamp
 
@@ -37,8 +37,8 @@ async def count(store: AgentStore) -> int:
 
 
 async def test_the_failure_of_one_operation_leaves_the_others_of_its_commit(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+    open_store, make_memory
+):
     store = await open_store()
 
     def fail_late(tx: Transaction) -> None:
@@ -67,9 +67,7 @@ async def test_the_failure_of_one_operation_leaves_the_others_of_its_commit(
     assert await count(store) == 40
 
 
-async def test_what_a_failed_operation_did_is_not_told(
-    open_store: OpenStore, make_memory: MakeMemory, published: list[tuple[str, Event]]
-) -> None:
+async def test_what_a_failed_operation_did_is_not_told(open_store, make_memory, published):
     store = await open_store()
 
     def fail_late(tx: Transaction) -> None:
@@ -86,16 +84,14 @@ async def test_what_a_failed_operation_did_is_not_told(
     assert stored == ["m00001", "m00002"]
 
 
-async def test_operations_run_in_the_order_in_which_they_came(open_store: OpenStore) -> None:
+async def test_operations_run_in_the_order_in_which_they_came(open_store):
     store = await open_store()
     seen: list[int] = []
     await asyncio.gather(*(store.write(lambda _, n=n: seen.append(n)) for n in range(600)))
     assert seen == list(range(600))
 
 
-async def test_a_result_is_given_only_once_another_connection_sees_it(
-    open_store: OpenStore,
-) -> None:
+async def test_a_result_is_given_only_once_another_connection_sees_it(open_store):
     store = await open_store()
     for number in range(20):
         await store.write(lambda tx, n=number: key_values.put(tx, "key", str(n)))
@@ -104,14 +100,14 @@ async def test_a_result_is_given_only_once_another_connection_sees_it(
         other.close()
 
 
-async def test_versions_of_one_memory_strictly_increase(open_store: OpenStore) -> None:
+async def test_versions_of_one_memory_strictly_increase(open_store):
     store = await open_store()
     versions: list[Stamp] = []
     await asyncio.gather(*(store.write(lambda tx: versions.append(tx.stamp())) for _ in range(300)))
     assert versions == sorted(set(versions))
 
 
-async def test_a_cancelled_caller_does_not_cancel_the_write(open_store: OpenStore) -> None:
+async def test_a_cancelled_caller_does_not_cancel_the_write(open_store):
     store = await open_store()
     task = asyncio.create_task(store.write(lambda tx: key_values.put(tx, "key", "kept")))
     await asyncio.sleep(0)
@@ -152,7 +148,7 @@ class Bench:
         )
 
 
-async def test_closing_commits_what_is_queued_and_refuses_the_rest(tmp_path: Path) -> None:
+async def test_closing_commits_what_is_queued_and_refuses_the_rest(tmp_path):
     writer = Bench(tmp_path).open()
     queued = [
         asyncio.create_task(writer.submit(lambda tx, n=n: key_values.put(tx, f"k{n}", "v")))
@@ -166,9 +162,7 @@ async def test_closing_commits_what_is_queued_and_refuses_the_rest(tmp_path: Pat
     await writer.close()
 
 
-async def test_a_failure_before_the_commit_reaches_everybody_and_the_writer_goes_on(
-    tmp_path: Path,
-) -> None:
+async def test_a_failure_before_the_commit_reaches_everybody_and_the_writer_goes_on(tmp_path):
     bench = Bench(tmp_path)
     writer = bench.open()
 
@@ -188,7 +182,7 @@ async def test_a_failure_before_the_commit_reaches_everybody_and_the_writer_goes
     await writer.close()
 
 
-async def test_a_listener_that_fails_does_not_keep_callers_waiting(tmp_path: Path) -> None:
+async def test_a_listener_that_fails_does_not_keep_callers_waiting(tmp_path):
     bench = Bench(tmp_path)
     errors: list[object] = []
     loop = asyncio.get_running_loop()
@@ -205,7 +199,7 @@ async def test_a_listener_that_fails_does_not_keep_callers_waiting(tmp_path: Pat
     await writer.close()
 
 
-async def test_a_group_of_nothing_but_failures_changes_nothing(tmp_path: Path) -> None:
+async def test_a_group_of_nothing_but_failures_changes_nothing(tmp_path):
     bench = Bench(tmp_path)
     writer = bench.open()
 
@@ -221,9 +215,7 @@ async def test_a_group_of_nothing_but_failures_changes_nothing(tmp_path: Path) -
     await writer.close()
 
 
-async def test_what_a_failed_operation_marked_is_undone_with_it(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+async def test_what_a_failed_operation_marked_is_undone_with_it(open_store, make_memory):
     store = await open_store()
 
     def fail_late(tx: Transaction) -> None:
@@ -242,8 +234,8 @@ async def test_what_a_failed_operation_marked_is_undone_with_it(
 
 
 async def test_what_stands_before_a_failed_operation_in_its_commit_is_found_by_its_words(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+    open_store, make_memory
+):
     store = await open_store()
     old = await store.write(lambda tx: memories.insert(tx, make_memory(1)))
 
@@ -267,8 +259,8 @@ async def test_what_stands_before_a_failed_operation_in_its_commit_is_found_by_i
 
 
 async def test_a_failed_rescue_of_a_removed_database_leaves_the_only_handle_open(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+    open_store, make_memory
+):
     store = await open_store()
     await store.write(lambda tx: memories.insert(tx, make_memory(1)))
     in_the_way = store.place.folder / "memory.db.building"
@@ -284,8 +276,8 @@ async def test_a_failed_rescue_of_a_removed_database_leaves_the_only_handle_open
 
 
 async def test_an_index_of_another_release_is_built_anew_when_the_memory_is_opened(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
+    open_store, make_memory
+):
     store = await open_store()
     await store.write(lambda tx: memories.insert(tx, make_memory(1, text="the heron nests")))
     await store.write(lambda tx: key_values.put(tx, "bird", "a bittern"))

@@ -20,7 +20,7 @@ def daemon(shared_daemon: Daemon) -> Daemon:
     return shared_daemon
 
 
-async def test_agents_are_listed_with_their_sizes_and_another_is_shown(daemon: Daemon) -> None:
+async def test_agents_are_listed_with_their_sizes_and_another_is_shown(daemon):
     async with terminal(daemon, "upkeep", "ana") as term:
         await term.press("ctrl+a")
         await term.see("● ana", "ben", "open", " KB")
@@ -32,7 +32,7 @@ async def test_agents_are_listed_with_their_sizes_and_another_is_shown(daemon: D
         await term.see("thermocline ben")
 
 
-async def test_an_agent_is_forgotten_once_its_name_was_typed(daemon: Daemon) -> None:
+async def test_an_agent_is_forgotten_once_its_name_was_typed(daemon):
     def names() -> set[str]:
         with daemon.client() as client:
             return {one.id for one in client.agents().results}

@@ -41,8 +41,8 @@ BOATS = "# Boats\n\n" + "Some words about boats.\n" * 60 + "\n## Sails\n\nRed sa
 
 
 async def test_files_are_listed_with_their_chunks_and_the_one_under_the_cursor_is_read(
-    daemon: Daemon, docs: Callable[..., Path]
-) -> None:
+    daemon, docs
+):
     docs("list", boats=BOATS, tides="# Tides\n\nHigh at noon.\n")
     async with terminal(daemon, "files", "list") as term:
         await term.see("docs/boats.md", "docs/tides.md", "✓ up to date", "# Boats")
@@ -59,9 +59,7 @@ async def test_files_are_listed_with_their_chunks_and_the_one_under_the_cursor_i
         await term.see("High at noon.", "chunk 1 of 1, lines 1-3 of 3")
 
 
-async def test_what_is_not_indexed_is_listed_with_the_reason(
-    daemon: Daemon, docs: Callable[..., Path]
-) -> None:
+async def test_what_is_not_indexed_is_listed_with_the_reason(daemon, docs):
     docs("problems", good="# Good\n", bad=b"\x00\x01\x02" * 100)
     async with terminal(daemon, "files", "problems") as term:
         await term.see("! 1 not indexed")
@@ -72,9 +70,7 @@ async def test_what_is_not_indexed_is_listed_with_the_reason(
         await term.see("docs/good.md")
 
 
-async def test_a_search_shows_the_chunk_in_its_file(
-    daemon: Daemon, docs: Callable[..., Path]
-) -> None:
+async def test_a_search_shows_the_chunk_in_its_file(daemon, docs):
     docs("search", boats=BOATS, tides="# Tides\n\nHigh at noon.\n")
     async with terminal(daemon, "files", "search") as term:
         await term.press("slash")
@@ -92,9 +88,7 @@ async def test_a_search_shows_the_chunk_in_its_file(
         await term.see("no part of a file answers")
 
 
-async def test_a_path_is_added_and_removed_and_both_are_undone(
-    daemon: Daemon, docs: Callable[..., Path], tmp_path: Path
-) -> None:
+async def test_a_path_is_added_and_removed_and_both_are_undone(daemon, docs, tmp_path):
     docs("paths", tides="# Tides\n")
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "stars.md").write_text("# Stars\n")
@@ -122,7 +116,7 @@ async def test_a_path_is_added_and_removed_and_both_are_undone(
         await term.until(lambda: watched() == {"docs"}, "that is undone")
 
 
-async def test_a_path_that_does_not_exist_is_refused_in_words(daemon: Daemon) -> None:
+async def test_a_path_that_does_not_exist_is_refused_in_words(daemon):
     with daemon.client("wrong") as client:
         client.store("something")
     async with terminal(daemon, "files", "wrong") as term:
@@ -132,16 +126,14 @@ async def test_a_path_that_does_not_exist_is_refused_in_words(daemon: Daemon) ->
         await term.see("Watch a folder", "'/does/not/exist'")
 
 
-async def test_every_file_is_looked_at_on_request(
-    daemon: Daemon, docs: Callable[..., Path]
-) -> None:
+async def test_every_file_is_looked_at_on_request(daemon, docs):
     docs("look", tides="# Tides\n", boats=BOATS)
     async with terminal(daemon, "files", "look") as term:
         await term.press("r")
         await term.hear("looked at")
 
 
-async def test_a_new_file_appears_by_itself(daemon: Daemon, docs: Callable[..., Path]) -> None:
+async def test_a_new_file_appears_by_itself(daemon, docs):
     folder = docs("live", tides="# Tides\n")
     async with terminal(daemon, "files", "live") as term:
         (folder / "moon.md").write_text("# Moon\n\nIt is full.\n")

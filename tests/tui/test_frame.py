@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import until
 
 pytest.importorskip("textual")
 
@@ -50,9 +49,7 @@ async def opened(app: ThermoclineApp) -> AsyncIterator[Pilot[Any]]:
 # Opening
 
 
-async def test_without_a_daemon_it_says_how_to_start_one_and_connects_when_it_comes(
-    make_daemon: Callable[..., Daemon],
-) -> None:
+async def test_without_a_daemon_it_says_how_to_start_one_and_connects_when_it_comes(make_daemon):
     late = make_daemon()
     app = ThermoclineApp(late.client)
     async with app.run_test(size=SIZE) as pilot:
@@ -67,9 +64,7 @@ async def test_without_a_daemon_it_says_how_to_start_one_and_connects_when_it_co
         await until(lambda: "healthy" in row_of(app, Head), "the head shows it")
 
 
-async def test_a_daemon_killed_and_restarted_is_followed_again(
-    make_daemon: Callable[..., Daemon],
-) -> None:
+async def test_a_daemon_killed_and_restarted_is_followed_again(make_daemon):
     killed = make_daemon().start()
     app = ThermoclineApp(killed.client, tab="log")
     async with opened(app) as pilot:
@@ -94,7 +89,7 @@ async def test_a_daemon_killed_and_restarted_is_followed_again(
         )
 
 
-async def test_theme_and_tab_are_those_of_the_last_time(daemon: Daemon, tmp_path: Path) -> None:
+async def test_theme_and_tab_are_those_of_the_last_time(daemon, tmp_path):
     file = tmp_path / "state" / "tui.json"
     app = ThermoclineApp(daemon.client, state=file)
     async with opened(app) as pilot:
@@ -106,7 +101,7 @@ async def test_theme_and_tab_are_those_of_the_last_time(daemon: Daemon, tmp_path
         assert (again.theme, again.tab.name) == ("nord", "log")
 
 
-def test_a_damaged_state_file_counts_as_none(tmp_path: Path) -> None:
+def test_a_damaged_state_file_counts_as_none(tmp_path):
     file = tmp_path / "tui.json"
     for damaged in (b"", b"{", b'{"theme": 3}', b"\xff\xfe", b"[]"):
         file.write_bytes(damaged)
@@ -120,7 +115,7 @@ def test_a_damaged_state_file_counts_as_none(tmp_path: Path) -> None:
 # Keys
 
 
-async def test_a_name_after_a_colon_goes_to_a_tab_or_an_agent(daemon: Daemon) -> None:
+async def test_a_name_after_a_colon_goes_to_a_tab_or_an_agent(daemon):
     with daemon.client("second") as client:
         client.store("of the second agent")
     app = ThermoclineApp(daemon.client)
@@ -134,7 +129,7 @@ async def test_a_name_after_a_colon_goes_to_a_tab_or_an_agent(daemon: Daemon) ->
         assert "second" in row_of(app, Head)
 
 
-async def test_the_search_finds_a_memory_a_setting_and_a_tab(daemon: Daemon) -> None:
+async def test_the_search_finds_a_memory_a_setting_and_a_tab(daemon):
     with daemon.client() as client:
         client.store("the upkeep of the lighthouse", category="sea/lights")
     app = ThermoclineApp(daemon.client)
@@ -153,8 +148,8 @@ async def test_the_search_finds_a_memory_a_setting_and_a_tab(daemon: Daemon) -> 
 
 
 async def test_in_a_low_window_the_search_shows_what_is_typed_and_the_result_under_the_cursor(
-    daemon: Daemon,
-) -> None:
+    daemon,
+):
     app = ThermoclineApp(daemon.client)
     async with app.run_test(size=(60, 16)) as pilot:
         await ready(app)
@@ -175,7 +170,7 @@ async def test_in_a_low_window_the_search_shows_what_is_typed_and_the_result_und
 # Caution
 
 
-async def test_a_typed_word_is_asked_for_and_nothing_else_confirms(daemon: Daemon) -> None:
+async def test_a_typed_word_is_asked_for_and_nothing_else_confirms(daemon):
     app = ThermoclineApp(daemon.client)
     answers: list[bool] = []
 
@@ -195,7 +190,7 @@ async def test_a_typed_word_is_asked_for_and_nothing_else_confirms(daemon: Daemo
         await until(lambda: answers == [False, True], "it is confirmed")
 
 
-async def test_undo_is_offered_for_a_minute(daemon: Daemon) -> None:
+async def test_undo_is_offered_for_a_minute(daemon):
     clock = [1_000_000.0]
     app = ThermoclineApp(daemon.client, now=lambda: clock[0])
     with daemon.client() as client:
@@ -218,9 +213,7 @@ async def test_undo_is_offered_for_a_minute(daemon: Daemon) -> None:
 # Settings
 
 
-async def test_a_setting_is_edited_live_and_its_faults_are_shown_before_it_is_written(
-    make_daemon: Callable[..., Daemon],
-) -> None:
+async def test_a_setting_is_edited_live_and_its_faults_are_shown_before_it_is_written(make_daemon):
     own = make_daemon().start()
     app = ThermoclineApp(own.client, tab="settings")
 
@@ -245,9 +238,7 @@ async def test_a_setting_is_edited_live_and_its_faults_are_shown_before_it_is_wr
         await until(lambda: value() == 5120, "it is undone")
 
 
-async def test_settings_are_filtered_as_it_is_typed_and_the_selected_one_is_copied(
-    daemon: Daemon,
-) -> None:
+async def test_settings_are_filtered_as_it_is_typed_and_the_selected_one_is_copied(daemon):
     app = ThermoclineApp(daemon.client, tab="settings")
     async with opened(app) as pilot:
         await pilot.press("y")
@@ -263,7 +254,7 @@ async def test_settings_are_filtered_as_it_is_typed_and_the_selected_one_is_copi
 # The log
 
 
-async def test_the_log_shows_what_happens_pauses_and_filters(daemon: Daemon) -> None:
+async def test_the_log_shows_what_happens_pauses_and_filters(daemon):
     app = ThermoclineApp(daemon.client, tab="log")
     async with opened(app) as pilot:
         table = app.screen.query_one("LogView PagedTable", PagedTable)
@@ -305,7 +296,7 @@ async def press_anything(app: ThermoclineApp, presses: int, seed: int) -> None:
 
 
 @pytest.mark.usefixtures("drawn")
-async def test_a_hundred_random_keys_break_nothing(daemon: Daemon) -> None:
+async def test_a_hundred_random_keys_break_nothing(daemon):
     app = ThermoclineApp(lambda agent: ReadOnlyClient(str(daemon.socket), agent))
     await press_anything(app, 100, seed=13)
 
@@ -313,9 +304,7 @@ async def test_a_hundred_random_keys_break_nothing(daemon: Daemon) -> None:
 @pytest.mark.usefixtures("drawn")
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(5))
-async def test_a_thousand_random_keys_break_nothing(
-    make_daemon: Callable[..., Daemon], seed: int
-) -> None:
+async def test_a_thousand_random_keys_break_nothing(make_daemon, seed):
     own = make_daemon().start()
     with own.client() as client:
         client.batch([{"text": f"memory {number}"} for number in range(50)])

@@ -41,7 +41,7 @@ async def choose(term: Terminal, name: str) -> None:
     await term.pilot.pause()
 
 
-async def test_the_state_is_shown_in_sections_with_its_size(daemon: Daemon, client: Client) -> None:
+async def test_the_state_is_shown_in_sections_with_its_size(daemon, client):
     async with opened(daemon, client) as term:
         for told in (
             *("Identity       1", "agent_name: Skipper", "Owner          2", "tea, no emoji"),
@@ -53,9 +53,7 @@ async def test_the_state_is_shown_in_sections_with_its_size(daemon: Daemon, clie
             await term.see(told)
 
 
-async def test_an_entry_of_each_section_is_edited_and_undone(
-    daemon: Daemon, client: Client
-) -> None:
+async def test_an_entry_of_each_section_is_edited_and_undone(daemon, client):
     wishes = {"name": "Ana", "wishes": ["coffee"]}
     harbor = {"name": "Harbor 2", "status": "done", "team": "blue"}
     live = {"text": "the gateway is live again", "timestamp": 1_700_000_000}
@@ -91,9 +89,7 @@ async def test_an_entry_of_each_section_is_edited_and_undone(
     assert len(client.list().results) == 1
 
 
-async def test_an_entry_of_each_section_is_removed_and_undone(
-    daemon: Daemon, client: Client
-) -> None:
+async def test_an_entry_of_each_section_is_removed_and_undone(daemon, client):
     before = state(client)
     async with opened(daemon, client) as term:
         for name in (
@@ -104,12 +100,12 @@ async def test_an_entry_of_each_section_is_removed_and_undone(
             await term.press("d")
             await term.confirm("remove")
             await term.until(lambda: name not in str(state(client)), f"{name} is gone")  # noqa: B023
-            await term.settled()
+            await term.wait_until_drawn()
             await term.undo()
             await term.until(lambda: state(client) == before, f"{name} is as before")
 
 
-async def test_an_entry_is_added_and_undone(daemon: Daemon, client: Client) -> None:
+async def test_an_entry_is_added_and_undone(daemon, client):
     async with opened(daemon, client) as term:
         await choose(term, "write the runbook")
         await term.press("a", "enter")
@@ -123,9 +119,7 @@ async def test_an_entry_is_added_and_undone(daemon: Daemon, client: Client) -> N
         await term.miss("rotate")
 
 
-async def test_a_value_that_is_no_json_is_refused_in_the_form(
-    daemon: Daemon, client: Client
-) -> None:
+async def test_a_value_that_is_no_json_is_refused_in_the_form(daemon, client):
     before = state(client)
     async with opened(daemon, client) as term:
         await choose(term, "wishes")
@@ -136,9 +130,7 @@ async def test_a_value_that_is_no_json_is_refused_in_the_form(
         assert state(client) == before
 
 
-async def test_a_hot_memory_is_opened_and_only_its_pin_removed(
-    daemon: Daemon, client: Client
-) -> None:
+async def test_a_hot_memory_is_opened_and_only_its_pin_removed(daemon, client):
     (memory,) = client.list().results
     async with opened(daemon, client) as term:
         await choose(term, memory.id)

@@ -30,7 +30,7 @@ def shown(term: Terminal) -> list[str]:
     return [rows[number].text for number in sorted(rows)]
 
 
-async def test_a_memory_is_entered_in_the_form_and_undone(daemon: Daemon, client: Client) -> None:
+async def test_a_memory_is_entered_in_the_form_and_undone(daemon, client):
     async with opened(daemon, client) as term:
         await term.see("no memories yet")
         await term.press("a")
@@ -52,9 +52,7 @@ async def test_a_memory_is_entered_in_the_form_and_undone(daemon: Daemon, client
         assert texts(client) == []
 
 
-async def test_a_form_keeps_what_was_entered_and_says_why_it_is_refused(
-    daemon: Daemon, client: Client
-) -> None:
+async def test_a_form_keeps_what_was_entered_and_says_why_it_is_refused(daemon, client):
     async with opened(daemon, client) as term:
         await term.press("a")
         await term.pilot.press(*"Ana sings")
@@ -71,9 +69,7 @@ async def test_a_form_keeps_what_was_entered_and_says_why_it_is_refused(
         assert texts(client) == []
 
 
-async def test_a_memory_is_changed_and_only_what_differs_and_undone(
-    daemon: Daemon, client: Client
-) -> None:
+async def test_a_memory_is_changed_and_only_what_differs_and_undone(daemon, client):
     client.store("tea at four", tags=["old, wise"], importance=0.5, subject="tea")
     async with opened(daemon, client) as term:
         await term.press("e")
@@ -88,9 +84,7 @@ async def test_a_memory_is_changed_and_only_what_differs_and_undone(
         assert texts(client) == ["tea at four"]
 
 
-async def test_forgetting_needs_the_word_and_its_undoing_stores_it_again(
-    daemon: Daemon, client: Client
-) -> None:
+async def test_forgetting_needs_the_word_and_its_undoing_stores_it_again(daemon, client):
     kept = client.store(
         "the gate code is 4711 see https://example.com",
         category="home/gate",
@@ -122,9 +116,7 @@ async def test_forgetting_needs_the_word_and_its_undoing_stores_it_again(
         assert texts(client, merged_into=memory.id) == [merged.text]
 
 
-async def test_a_use_is_counted_and_a_memory_pinned_and_both_are_undone(
-    daemon: Daemon, client: Client
-) -> None:
+async def test_a_use_is_counted_and_a_memory_pinned_and_both_are_undone(daemon, client):
     key = client.store("tea", importance=0.1, created_at=1_600_000_000).id
     async with opened(daemon, client) as term:
         await term.see("◇ frozen")
@@ -142,7 +134,7 @@ async def test_a_use_is_counted_and_a_memory_pinned_and_both_are_undone(
         await term.until(lambda: client.get(key).access_count == 0, "the use is taken back")
 
 
-async def test_the_table_is_sorted_by_any_column_and_turned(daemon: Daemon, client: Client) -> None:
+async def test_the_table_is_sorted_by_any_column_and_turned(daemon, client):
     for text, importance, category in (("one", 0.9, "b"), ("two", 0.3, "c"), ("three", 0.6, "a")):
         client.store(text, importance=importance, category=category)
     async with opened(daemon, client) as term:
@@ -161,9 +153,7 @@ async def test_the_table_is_sorted_by_any_column_and_turned(daemon: Daemon, clie
         await term.see("Category▾")
 
 
-async def test_the_table_is_filtered_by_type_tier_category_and_tag(
-    daemon: Daemon, client: Client
-) -> None:
+async def test_the_table_is_filtered_by_type_tier_category_and_tag(daemon, client):
     client.store("an old story", created_at=1_600_000_000, type="episodic")
     client.store("deploy at noon", category="howto/deploy", type="procedural", tags=["ops"])
     client.store("debug with care", category="howto/debug", tags=["ops"])
@@ -182,9 +172,7 @@ async def test_the_table_is_filtered_by_type_tier_category_and_tag(
             await term.until(lambda: len(shown(term)) == 3, "all are shown again")
 
 
-async def test_what_came_from_outside_is_marked_and_made_ones_own_word(
-    daemon: Daemon, client: Client
-) -> None:
+async def test_what_came_from_outside_is_marked_and_made_ones_own_word(daemon, client):
     client.store("I am allergic to walnuts", source="web:https://wiki.example")
     client.store("I like tea", source="user-stated")
     async with opened(daemon, client) as term:
@@ -203,7 +191,7 @@ async def test_what_came_from_outside_is_marked_and_made_ones_own_word(
         await term.see("I like tea")
 
 
-async def test_a_search_says_when_nothing_is_certain(daemon: Daemon, client: Client) -> None:
+async def test_a_search_says_when_nothing_is_certain(daemon, client):
     client.batch([{"text": f"buoy {number} was painted"} for number in range(100)])
     client.store("the harbour closes at nine")
     async with opened(daemon, client) as term:
@@ -215,8 +203,8 @@ async def test_a_search_says_when_nothing_is_certain(daemon: Daemon, client: Cli
 
 
 async def test_a_search_answers_as_one_types_and_explains_each_hit_or_why_there_is_none(
-    daemon: Daemon, client: Client
-) -> None:
+    daemon, client
+):
     client.store("the migration locked the orders table", subject="billing")
     client.store("Ana drinks tea")
     async with opened(daemon, client) as term:
@@ -247,9 +235,7 @@ async def test_a_search_answers_as_one_types_and_explains_each_hit_or_why_there_
         await term.see("nothing stored has a word of it, or one that means the same: zebra")
 
 
-async def test_the_detail_puts_versions_back_and_that_is_undone(
-    daemon: Daemon, client: Client
-) -> None:
+async def test_the_detail_puts_versions_back_and_that_is_undone(daemon, client):
     key = client.store("tea at four", source="user-stated", actor="Ana", group="talk").id
     client.update(key, text="tea at five", importance=0.9)
     async with opened(daemon, client) as term:
@@ -265,9 +251,7 @@ async def test_the_detail_puts_versions_back_and_that_is_undone(
         await term.until(lambda: texts(client) == ["tea at five"], "that is undone")
 
 
-async def test_the_detail_shows_what_was_merged_and_parts_it(
-    daemon: Daemon, client: Client
-) -> None:
+async def test_the_detail_shows_what_was_merged_and_parts_it(daemon, client):
     older, newer = client.store("tea at four o'clock"), client.store("tea at five")
     client.merge(older.id, newer.id)
     async with opened(daemon, client) as term:
@@ -281,7 +265,7 @@ async def test_the_detail_shows_what_was_merged_and_parts_it(
         await term.until(lambda: texts(client) == ["tea at five"], "they are merged again")
 
 
-async def test_pages_are_read_as_one_scrolls(daemon: Daemon, client: Client) -> None:
+async def test_pages_are_read_as_one_scrolls(daemon, client):
     now = time.time()
     for start in (0, 500, 1000):
         client.batch(
@@ -300,9 +284,7 @@ async def test_pages_are_read_as_one_scrolls(daemon: Daemon, client: Client) -> 
         assert len(term.view.table.rows) <= 200
 
 
-async def test_what_happens_elsewhere_appears_and_the_cursor_stays_on_its_memory(
-    daemon: Daemon, client: Client
-) -> None:
+async def test_what_happens_elsewhere_appears_and_the_cursor_stays_on_its_memory(daemon, client):
     for number in range(3):
         client.store(f"number {number}")
     async with opened(daemon, client) as term:
@@ -314,9 +296,7 @@ async def test_what_happens_elsewhere_appears_and_the_cursor_stays_on_its_memory
 
 
 @pytest.mark.parametrize("width", [40, 50, 70, 78, 84, 104, 118, 128, 132, 148, 176])
-async def test_the_text_has_most_of_its_row_at_every_width(
-    daemon: Daemon, client: Client, width: int
-) -> None:
+async def test_the_text_has_most_of_its_row_at_every_width(daemon, client, width):
     client.store("ж" * 400 + " barge", category="projects/coast/lighthouse", subject="the barge")
     async with opened(daemon, client, size=(width, 24)) as term:
         await term.see("жжж")
@@ -325,6 +305,6 @@ async def test_the_text_has_most_of_its_row_at_every_width(
         assert (table.size.width if table.lines == 2 else room) > width / 2
         await term.press("/")
         await term.pilot.press(*"barge", "enter")
-        await term.settled()
+        await term.wait_until_drawn()
         [room] = [room for column, room in table._laid_out() if column.label == "Text"]
         assert (table.size.width if table.lines == 2 else room) > width / 2

@@ -6,7 +6,7 @@ The answers are recorded, and the clock stands still; see `record.py`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from daemon_process import until
@@ -36,9 +36,7 @@ def _zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}")
 @pytest.mark.parametrize("tab", [tab.name for tab in VIEWS])
-def test_a_tab_looks_as_before(
-    tab: str, size: tuple[int, int], snap_compare: Callable[..., bool]
-) -> None:
+def test_a_tab_looks_as_before(tab, size, snap_compare):
     found = recorded()
     app = ThermoclineApp(
         lambda agent: RecordedClient(found, agent), tab=tab, now=lambda: found["now"]

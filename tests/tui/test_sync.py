@@ -10,7 +10,6 @@ from daemon_process import Daemon
 
 pytest.importorskip("textual")
 
-from sqld_server import Sqld
 from terminal import terminal
 
 from thermocline.daemon.client import Client
@@ -76,7 +75,7 @@ def begun(daemon: Daemon, agent: str) -> Client:
     return client
 
 
-async def test_what_waits_is_counted_by_kind_and_sent_on_request(laptop: Daemon) -> None:
+async def test_what_waits_is_counted_by_kind_and_sent_on_request(laptop):
     with begun(laptop, "sender") as client:
         client.store("Ana prefers tea")
         client.store("Ben prefers coffee")
@@ -91,9 +90,7 @@ async def test_what_waits_is_counted_by_kind_and_sent_on_request(laptop: Daemon)
             await term.until(lambda: table.rows[0].sent == sent, "the round is shown")
 
 
-async def test_a_conflict_shows_both_values_and_the_lost_one_is_put_into_force(
-    laptop: Daemon, desktop: Daemon
-) -> None:
+async def test_a_conflict_shows_both_values_and_the_lost_one_is_put_into_force(laptop, desktop):
     key = conflict(laptop, desktop, "torn")
     async with terminal(laptop, "sync", "torn") as term:
         await term.see("Conflicts 1", "Ana prefers [b]cocoa[/b]")
@@ -111,9 +108,7 @@ async def test_a_conflict_shows_both_values_and_the_lost_one_is_put_into_force(
             assert client.get(key).text == "Ana prefers coffee"
 
 
-async def test_a_conflict_that_somebody_has_looked_at_is_shown_no_longer(
-    laptop: Daemon, desktop: Daemon
-) -> None:
+async def test_a_conflict_that_somebody_has_looked_at_is_shown_no_longer(laptop, desktop):
     key = conflict(laptop, desktop, "settled")
     async with terminal(laptop, "sync", "settled") as term:
         await term.see("Conflicts 1")
@@ -127,7 +122,7 @@ async def test_a_conflict_that_somebody_has_looked_at_is_shown_no_longer(
         assert there.sync_status().lost_values == 0
 
 
-async def test_a_restore_is_rehearsed(laptop: Daemon) -> None:
+async def test_a_restore_is_rehearsed(laptop):
     with begun(laptop, "rehearsed") as client:
         async with terminal(laptop, "sync", "rehearsed") as term:
             await term.see("not verified yet")
@@ -139,9 +134,7 @@ async def test_a_restore_is_rehearsed(laptop: Daemon) -> None:
         assert proof.verified
 
 
-async def test_devices_are_listed_and_one_is_retired_and_used_again(
-    laptop: Daemon, desktop: Daemon
-) -> None:
+async def test_devices_are_listed_and_one_is_retired_and_used_again(laptop, desktop):
     with begun(laptop, "shared"), begun(desktop, "shared"):
         async with terminal(laptop, "sync", "shared") as term:
             await term.press("d")
@@ -169,8 +162,8 @@ async def test_devices_are_listed_and_one_is_retired_and_used_again(
 
 
 async def test_a_replica_that_cannot_be_reached_says_why_what_to_do_and_when_it_is_tried(
-    make_daemon: Callable[..., Daemon],
-) -> None:
+    make_daemon,
+):
     lost = make_daemon("--set=sync.url=http://127.0.0.1:9", *SLOW).start()
     with lost.client("offline") as client:
         client.store("it waits")
@@ -182,7 +175,7 @@ async def test_a_replica_that_cannot_be_reached_says_why_what_to_do_and_when_it_
             await term.see(status.message[:30], f"→ {status.hint[:30]}")
 
 
-async def test_an_agent_without_a_replica_says_so(make_daemon: Callable[..., Daemon]) -> None:
+async def test_an_agent_without_a_replica_says_so(make_daemon):
     alone = make_daemon().start()
     with alone.client("alone") as client:
         client.store("it stays")
@@ -192,9 +185,7 @@ async def test_an_agent_without_a_replica_says_so(make_daemon: Callable[..., Dae
         assert not term.app.query_one("Flash").line
 
 
-async def test_what_the_cloud_was_used_for_is_shown(
-    make_daemon: Callable[..., Daemon], sqld: Sqld
-) -> None:
+async def test_what_the_cloud_was_used_for_is_shown(make_daemon, sqld):
     daemon = make_daemon(f"--set=sync.url={sqld.url}", "--set=sync.budget=1000000", *SLOW).start()
     with begun(daemon, "payer"):
         async with terminal(daemon, "sync", "payer") as term:

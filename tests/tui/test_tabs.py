@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from daemon_process import Daemon, wait_until
+from static_model import write
 
 pytest.importorskip("textual")
 
@@ -65,48 +64,48 @@ def harmless(term: Terminal) -> None:
     assert term.app.is_running
 
 
-@tabs
-async def test_a_digit_shows_a_tab_whose_every_key_is_in_its_help_and_in_the_palette(
-    daemon: Daemon, tab: str
-) -> None:
-    key = next(one.key for one in VIEWS if one.name == tab)
+async def test_a_digit_shows_a_tab_whose_every_key_is_in_its_help_and_in_the_palette(daemon):
     async with terminal(daemon, "overview", "hostile", (120, 60)) as term:
-        await term.press(key)
-        assert term.app.tab.name == tab
-        bound = {
-            binding.description
-            for node, binding, enabled, _ in term.app.screen.active_bindings.values()
-            # The focused widget comes before its view, for instance with enter.
-            if node is term.view and binding.description and enabled
-        }
-        assert bound >= {
-            action.label
-            for action in term.view.ACTIONS
-            if action.key and term.view.possible(action) and action.key != "enter"
-        }
-        assert bound <= {one.title for one in term.app.get_system_commands(term.app.screen)}
-        await term.press("question_mark")
-        assert isinstance(term.app.screen, KeysScreen)
-        assert bound <= {words for _, keys in term.app.screen.groups for _, words in keys}
+        for tab in VIEWS:
+            await term.press(tab.key)
+            assert term.app.tab.name == tab.name
+            bound = {
+                binding.description
+                for node, binding, enabled, _ in term.app.screen.active_bindings.values()
+                # The focused widget comes before its view, for instance with enter.
+                if node is term.view and binding.description and enabled
+            }
+            assert bound >= {
+                action.label
+                for action in term.view.ACTIONS
+                if action.key and term.view.possible(action) and action.key != "enter"
+            }
+            assert bound <= {one.title for one in term.app.get_system_commands(term.app.screen)}
+            await term.press("question_mark")
+            assert isinstance(term.app.screen, KeysScreen)
+            assert bound <= {words for _, keys in term.app.screen.groups for _, words in keys}
+            await term.press("escape")
 
 
-@tabs
-async def test_with_read_only_no_key_changes_anything(daemon: Daemon, tab: str) -> None:
-    async with terminal(daemon, tab, "hostile", read_only=True) as term:
+async def test_with_read_only_no_key_changes_anything(daemon):
+    async with terminal(daemon, "overview", "hostile", read_only=True) as term:
         await term.see("READ-ONLY")
-        writes = {action.key: action.label for action in term.view.ACTIONS if action.writes}
-        bound = {
-            binding.description: node
-            for node, binding, enabled, _ in term.app.screen.active_bindings.values()
-            if enabled
-        }
-        assert not [label for label in writes.values() if bound.get(label) is term.view]
-        await term.press(*writes)
-        assert len(term.app.screen_stack) == 1
-        assert not term.app.query_one("Flash").line  # type: ignore[attr-defined]
+        for tab in VIEWS:
+            await term.press(tab.key)
+            assert term.app.tab.name == tab.name
+            writes = {action.key: action.label for action in term.view.ACTIONS if action.writes}
+            bound = {
+                binding.description: node
+                for node, binding, enabled, _ in term.app.screen.active_bindings.values()
+                if enabled
+            }
+            assert not [label for label in writes.values() if bound.get(label) is term.view]
+            await term.press(*writes)
+            assert len(term.app.screen_stack) == 1
+            assert not term.app.query_one("Flash").line  # type: ignore[attr-defined]
 
 
-async def test_a_read_only_client_sends_no_change(daemon: Daemon) -> None:
+async def test_a_read_only_client_sends_no_change(daemon):
     with ReadOnlyClient(str(daemon.socket), "hostile") as client:
         assert client.recall("anything", reinforce=False).took_ms >= 0
         with pytest.raises(ApiError, match="read-only"):
@@ -121,9 +120,7 @@ async def test_a_read_only_client_sends_no_change(daemon: Daemon) -> None:
 
 @pytest.mark.usefixtures("drawn")
 @tabs
-async def test_at_every_size_each_part_is_shown_and_hostile_texts_are_harmless(
-    daemon: Daemon, tab: str
-) -> None:
+async def test_at_every_size_each_part_is_shown_and_hostile_texts_are_harmless(daemon, tab):
     async with terminal(daemon, tab, "hostile") as term:
         parts = getattr(term.view, "_parts", {"": None})
         for size in SIZES:
@@ -140,7 +137,7 @@ async def test_at_every_size_each_part_is_shown_and_hostile_texts_are_harmless(
             await term.see("[red]evil[.md  chunk 1 of 1", "\\x1b[31mred\\x1b[0m", " ••••••••")
 
 
-async def test_the_pages_of_hostile_memories_are_harmless(daemon: Daemon) -> None:
+async def test_the_pages_of_hostile_memories_are_harmless(daemon):
     async with terminal(daemon, "memories", "hostile", (60, 20)) as term:
         for number in range(len(HOSTILE)):
             await term.pilot.press(*["down"] * bool(number), "enter")
@@ -155,7 +152,7 @@ async def test_the_pages_of_hostile_memories_are_harmless(daemon: Daemon) -> Non
         harmless(term)
 
 
-async def test_texts_are_hidden_from_others_at_every_size(daemon: Daemon) -> None:
+async def test_texts_are_hidden_from_others_at_every_size(daemon):
     with daemon.client("private") as client:
         client.store(
             "a private matter", subject="private", category="private/matters", tags=["private"]
@@ -173,7 +170,7 @@ async def test_texts_are_hidden_from_others_at_every_size(daemon: Daemon) -> Non
             await term.press("escape")
 
 
-async def test_what_happens_elsewhere_appears(daemon: Daemon, tmp_path: Path) -> None:
+async def test_what_happens_elsewhere_appears(daemon, tmp_path):
     with daemon.client("elsewhere") as client:
         client.store("the first")
         client.files_add(str(tmp_path))
@@ -183,3 +180,14 @@ async def test_what_happens_elsewhere_appears(daemon: Daemon, tmp_path: Path) ->
             await term.press("5")
             (tmp_path / "moon.md").write_text("# Moon\n\nIt is full.\n")
             await term.see("moon.md")
+
+
+async def test_the_overview_names_the_encoder_and_how_much_it_has_encoded(make_daemon, tmp_path):
+    pytest.importorskip("tokenizers")
+    folder = write(tmp_path / "model")
+    daemon = make_daemon(f'--set=llm.models.embed=["static:{folder}"]').start()
+    with daemon.client() as client:
+        client.store("The dog sleeps in the kitchen")
+    async with terminal(daemon, "overview", "default", (200, 40)) as term:
+        await term.see("encoder  static:")
+        await term.see("vectors  1, of all texts")

@@ -1,7 +1,5 @@
 """What goes to the screen, character by character."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("textual")
@@ -12,9 +10,8 @@ from thermocline.tui.text import masked, part_of, plain, span
 from thermocline.tui.views.settings import fault, value_of
 
 
-@pytest.mark.parametrize(
-    ("stored", "shown"),
-    [
+def test_nothing_stored_acts_on_the_terminal():
+    for stored, shown in [
         ("plain text, é 漢 🙂", "plain text, é 漢 🙂"),
         ("\x1b[31mred\x07", "\\x1b[31mred\\x07"),
         ("\x9b31m", "\\x9b31m"),
@@ -23,44 +20,39 @@ from thermocline.tui.views.settings import fault, value_of
         ("zero\u200bwidth\ufeff", "zero\\u200bwidth\\ufeff"),
         ("tag\U000e0041", "tag\\U000e0041"),
         ("half \ud83d", "half \\ud83d"),
-    ],
-)
-def test_nothing_stored_acts_on_the_terminal(stored: str, shown: str) -> None:
-    assert plain(stored) == shown
+    ]:
+        assert plain(stored) == shown
 
 
-def test_a_line_feed_is_kept_where_there_are_lines() -> None:
+def test_a_line_feed_is_kept_where_there_are_lines():
     assert plain("a\nb\x1b", keep="\n") == "a\nb\\x1b"
 
 
-@pytest.mark.parametrize(
-    "secret",
-    [
+def test_secrets_are_masked():
+    for secret in [
         "sk-proj-abcdefghijklmnop0123456789",
         "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
         "AKIAIOSFODNN7EXAMPLE",
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcdefgh",
         "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----",
-    ],
-)
-def test_secrets_are_masked(secret: str) -> None:
-    shown = masked(f"the key {secret} is new")
-    assert secret not in shown
-    assert shown.startswith("the key ••••••••")
+    ]:
+        shown = masked(f"the key {secret} is new")
+        assert secret not in shown
+        assert shown.startswith("the key ••••••••")
 
 
-def test_passwords_in_addresses_and_after_their_name_are_masked() -> None:
+def test_passwords_in_addresses_and_after_their_name_are_masked():
     assert masked("postgres://ana:hunter2@db/x") == "postgres://••••••••@db/x"
     assert masked("password: hunter2") == "password: ••••••••"
     assert masked("Authorization: Bearer abcdefghijklmnop") == "Authorization: Bearer ••••••••"
 
 
-def test_usual_texts_are_not_masked() -> None:
+def test_usual_texts_are_not_masked():
     for text in ("risk-based-approach-to-everything", "https://a.b/c:d@e", "the token rotates"):
         assert masked(text) == text
 
 
-def test_times_and_sizes_are_in_their_largest_units() -> None:
+def test_times_and_sizes_are_in_their_largest_units():
     assert [ago(when, 1000.0) for when in (None, 1000.0, 940.0, 4600.0)] == [
         "never", "now", "1 min ago", "in 1 h",
     ]  # fmt: skip
@@ -70,19 +62,19 @@ def test_times_and_sizes_are_in_their_largest_units() -> None:
     assert part_of(100, 5120) == "100 B of 5 KB"
 
 
-def test_a_bar_is_as_full_as_its_share() -> None:
+def test_a_bar_is_as_full_as_its_share():
     assert bar(0.0, 4) == ("", "────")
     assert bar(0.001, 4) == ("▏", "───")
     assert bar(0.5, 4) == ("██", "──")
     assert bar(1.5, 4) == ("████", "")
 
 
-def test_a_scale_ends_at_a_round_number_above_the_highest_value() -> None:
+def test_a_scale_ends_at_a_round_number_above_the_highest_value():
     assert [top_of(one) for one in (0, 0.3, 1, 3, 7, 11, 450)] == [1, 0.5, 1, 5, 10, 20, 500]
     assert [number(one) for one in (0, 0.25, 16.94, 1234)] == ["0", "0.25", "16.9", "1,234"]
 
 
-def test_a_chart_fills_its_columns_and_keeps_the_highest_value() -> None:
+def test_a_chart_fills_its_columns_and_keeps_the_highest_value():
     assert fitted([1, 9, 2, None], 2) == [9, 2]
     assert fitted([None, None], 1) == [None]
     assert fitted([1, 2], 4) == [1, 1, 2, 2]
@@ -106,7 +98,5 @@ def test_a_chart_fills_its_columns_and_keeps_the_highest_value() -> None:
         ("{", {"type": "object"}, True),
     ],
 )
-def test_a_setting_of_the_wrong_kind_is_found_as_it_is_typed(
-    typed: str, schema: dict[str, object], *, wrong: bool
-) -> None:
+def test_a_setting_of_the_wrong_kind_is_found_as_it_is_typed(typed, schema, *, wrong):
     assert fault(value_of(typed), schema) is wrong

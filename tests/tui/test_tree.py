@@ -28,10 +28,10 @@ def paths(client: Client) -> set[str]:
 async def choose(term: Terminal, path: str) -> None:
     """Put the cursor on a category."""
     await term.until(lambda: term.view.table.select(path), f"{path} is there")
-    await term.settled()
+    await term.wait_until_drawn()
 
 
-async def test_categories_are_shown_with_counts_and_limits(daemon: Daemon, client: Client) -> None:
+async def test_categories_are_shown_with_counts_and_limits(daemon, client):
     for number in range(3):
         client.store(f"to deploy {number}", category="howto/deploy")
     client.store("to debug", category="howto/debug")
@@ -47,9 +47,7 @@ async def test_categories_are_shown_with_counts_and_limits(daemon: Daemon, clien
         assert line.split()[1:4] == ["howto", "4", "0"]
 
 
-async def test_selecting_a_category_shows_its_memories_and_opens_them(
-    daemon: Daemon, client: Client
-) -> None:
+async def test_selecting_a_category_shows_its_memories_and_opens_them(daemon, client):
     client.store("the lamp is in the hall", category="home/hall")
     client.store("the stove is hot", category="home/kitchen")
     async with opened(daemon, client) as term:
@@ -66,9 +64,7 @@ async def test_selecting_a_category_shows_its_memories_and_opens_them(
         await term.see("1 memory")
 
 
-async def test_where_there_is_little_room_enter_goes_to_the_memories(
-    daemon: Daemon, client: Client
-) -> None:
+async def test_where_there_is_little_room_enter_goes_to_the_memories(daemon, client):
     client.store("the stove is hot", category="kitchen")
     async with opened(daemon, client, size=(40, 12)) as term:
         await choose(term, "kitchen")
@@ -76,9 +72,7 @@ async def test_where_there_is_little_room_enter_goes_to_the_memories(
         await term.see("Memories of kitchen", "the stove is hot")
 
 
-async def test_a_category_is_added_with_its_parents_and_undone(
-    daemon: Daemon, client: Client
-) -> None:
+async def test_a_category_is_added_with_its_parents_and_undone(daemon, client):
     client.tree_add("projects")
     async with opened(daemon, client) as term:
         await term.press("a")
@@ -90,7 +84,7 @@ async def test_a_category_is_added_with_its_parents_and_undone(
         await term.until(lambda: paths(client) == {"projects"}, "it is gone, with its parents")
 
 
-async def test_what_cannot_be_added_is_said_in_the_form(daemon: Daemon, client: Client) -> None:
+async def test_what_cannot_be_added_is_said_in_the_form(daemon, client):
     async with opened(daemon, client) as term:
         await term.press("a")
         await term.pilot.press(*"a/b/c/d/e/f")
@@ -101,9 +95,7 @@ async def test_what_cannot_be_added_is_said_in_the_form(daemon: Daemon, client: 
         assert paths(client) == set()
 
 
-async def test_a_category_is_renamed_with_its_memories_and_undone(
-    daemon: Daemon, client: Client
-) -> None:
+async def test_a_category_is_renamed_with_its_memories_and_undone(daemon, client):
     key = client.store("sails", category="boat/gear").id
     async with opened(daemon, client) as term:
         await choose(term, "boat")
@@ -117,7 +109,7 @@ async def test_a_category_is_renamed_with_its_memories_and_undone(
         assert client.get(key).category == "boat/gear"
 
 
-async def test_a_category_is_described_and_undone(daemon: Daemon, client: Client) -> None:
+async def test_a_category_is_described_and_undone(daemon, client):
     client.tree_add("boat", "the ketch")
     async with opened(daemon, client) as term:
         await choose(term, "boat")
@@ -129,9 +121,7 @@ async def test_a_category_is_described_and_undone(daemon: Daemon, client: Client
         assert client.tree().tree["boat"]["desc"] == "the ketch"
 
 
-async def test_a_category_without_memories_is_removed_and_undone(
-    daemon: Daemon, client: Client
-) -> None:
+async def test_a_category_without_memories_is_removed_and_undone(daemon, client):
     client.tree_add("boat/gear", "sails and ropes")
     client.store("a house", category="house")
     async with opened(daemon, client) as term:
@@ -147,9 +137,7 @@ async def test_a_category_without_memories_is_removed_and_undone(
         assert client.tree().tree["boat/gear"]["desc"] == "sails and ropes"
 
 
-async def test_what_is_empty_and_unused_is_pruned_and_undone(
-    daemon: Daemon, client: Client
-) -> None:
+async def test_what_is_empty_and_unused_is_pruned_and_undone(daemon, client):
     client.tree_add("boat/gear", "sails and ropes")
     client.store("a house", category="house")
     async with opened(daemon, client) as term:

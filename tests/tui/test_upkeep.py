@@ -65,7 +65,7 @@ async def choose(term: Terminal, key: str, words: str, mode: str) -> None:
     await term.press("enter")
 
 
-async def test_schedules_are_shown_and_the_one_under_the_cursor_is_run(daemon: Daemon) -> None:
+async def test_schedules_are_shown_and_the_one_under_the_cursor_is_run(daemon):
     filled(daemon, "runner")
     async with terminal(daemon, "upkeep", "runner") as term:
         await term.see("quick", "no run since the daemon started: r runs one")
@@ -81,7 +81,7 @@ async def test_schedules_are_shown_and_the_one_under_the_cursor_is_run(daemon: D
         assert term.view.copied().startswith("daily: ingest")
 
 
-async def test_a_run_is_tried_without_changes(daemon: Daemon) -> None:
+async def test_a_run_is_tried_without_changes(daemon):
     filled(daemon, "trier")
     async with terminal(daemon, "upkeep", "trier") as term:
         await choose(term, "t", "What would be done by", "full")
@@ -91,7 +91,7 @@ async def test_a_run_is_tried_without_changes(daemon: Daemon) -> None:
     assert ("full", False) not in runs(daemon, "trier")
 
 
-async def test_the_daily_notes_are_read(daemon: Daemon) -> None:
+async def test_the_daily_notes_are_read(daemon):
     filled(daemon, "noted")
     folder = daemon.folder("noted") / "memory"
     folder.mkdir(exist_ok=True)
@@ -106,7 +106,7 @@ async def test_the_daily_notes_are_read(daemon: Daemon) -> None:
         assert client.recall("Postgres").results
 
 
-async def test_a_run_in_progress_shows_how_far_it_is(daemon: Daemon) -> None:
+async def test_a_run_in_progress_shows_how_far_it_is(daemon):
     filled(daemon, "slow")
     async with terminal(daemon, "upkeep", "slow", now=lambda: 1_000_000.0) as term:
         await term.freeze()
@@ -121,7 +121,7 @@ async def test_a_run_in_progress_shows_how_far_it_is(daemon: Daemon) -> None:
         await term.see("⟳ full ██████▋", "step 2 of 3, evict is done, since 1 min")
 
 
-async def test_the_models_calls_cost_and_cache_are_shown_by_purpose(daemon: Daemon) -> None:
+async def test_the_models_calls_cost_and_cache_are_shown_by_purpose(daemon):
     filled(daemon, "asker")
     async with terminal(daemon, "upkeep", "asker") as term:
         await term.see("○ none, rules only")

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from daemon_process import PROGRAM, Daemon, wait_until
@@ -19,7 +18,7 @@ from shells import run
 pytest.importorskip("textual")
 
 
-def test_a_picture_of_a_tab_is_written(daemon: Daemon, tmp_path: Path) -> None:
+def test_a_picture_of_a_tab_is_written(daemon, tmp_path):
     with daemon.client() as client:
         client.store("a lighthouse \x1b[2J by the sea")
     file = tmp_path / "memories.svg"
@@ -35,7 +34,7 @@ def test_a_picture_of_a_tab_is_written(daemon: Daemon, tmp_path: Path) -> None:
     assert "lighthouse" in picture
 
 
-def test_a_picture_without_a_daemon_says_so(tmp_path: Path) -> None:
+def test_a_picture_without_a_daemon_says_so(tmp_path):
     file = tmp_path / "none.svg"
     words = ("--socket", tmp_path / "no.sock", "--screenshot", file)
     done = run("tui", *words, code=3)
@@ -52,11 +51,11 @@ def test_a_picture_without_a_daemon_says_so(tmp_path: Path) -> None:
         (("--web", "--port", "0"), "--port: expected 1 to 65535, got 0"),
     ],
 )
-def test_wrong_usage_is_explained(words: tuple[str, ...], message: str) -> None:
+def test_wrong_usage_is_explained(words, message):
     assert message in run("tui", *words, code=2).stderr
 
 
-def test_without_textual_it_says_how_to_install_it() -> None:
+def test_without_textual_it_says_how_to_install_it():
     code = (
         "import sys; sys.modules['textual'] = None;"
         "from thermocline.daemon.cli.main import main; sys.exit(main(['tui']))"
@@ -100,9 +99,7 @@ def get(port: int, path: str, **headers: str) -> http.client.HTTPResponse:
         connection.close()
 
 
-def test_the_browser_gets_in_once_with_the_token_and_nobody_without(
-    served: tuple[int, str],
-) -> None:
+def test_the_browser_gets_in_once_with_the_token_and_nobody_without(served):
     port, token = served
     for path in ("/", "/ws", "/static/js/textual.js", "/?token=wrong", "/?token="):
         assert get(port, path).status == 403
@@ -124,12 +121,12 @@ def test_the_browser_gets_in_once_with_the_token_and_nobody_without(
     assert get(port, "/?token=%ff%fe").status == 403
 
 
-def test_a_busy_port_is_explained(served: tuple[int, str]) -> None:
+def test_a_busy_port_is_explained(served):
     done = run("tui", "--web", "--port", str(served[0]), code=4)
     assert "choose another with --port" in done.stderr
 
 
-def test_status_is_watched_until_it_is_interrupted(daemon: Daemon) -> None:
+def test_status_is_watched_until_it_is_interrupted(daemon):
     words = ("status", "--watch", "--json", "--socket", str(daemon.socket))
     process = subprocess.Popen([sys.executable, *PROGRAM, *words], stdout=subprocess.PIPE)
     try:

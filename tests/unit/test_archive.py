@@ -93,7 +93,7 @@ def add(name: str, content: bytes = b"x", **fields: object) -> Callable[[tarfile
     return change
 
 
-def test_what_was_written_is_read_back(file: Path, tmp_path: Path) -> None:
+def test_what_was_written_is_read_back(file, tmp_path):
     found = read(file, tmp_path / "into")
     assert found.manifest.counts == {"memory": 1, "category": 1, "pair": 1}
     assert [entry.path for entry in found.files] == [
@@ -111,7 +111,7 @@ def test_what_was_written_is_read_back(file: Path, tmp_path: Path) -> None:
     assert (tmp_path / "any/workspace/n.md").read_text() == "a note\n"
 
 
-def test_one_cut_off_anywhere_is_refused(file: Path, tmp_path: Path) -> None:
+def test_one_cut_off_anywhere_is_refused(file, tmp_path):
     whole = file.read_bytes()
     cut = tmp_path / "cut.tar.gz"
     for size in {2, 10, 100, len(whole) // 2, len(whole) - 1, len(whole) - 9}:
@@ -132,7 +132,7 @@ def unpacks_to(packed: Path, content: bytes) -> bool:
         return False
 
 
-def test_a_flipped_bit_is_found(file: Path, tmp_path: Path) -> None:
+def test_a_flipped_bit_is_found(file, tmp_path):
     unpacked = bytearray(gzip.decompress(file.read_bytes()))
     bad = tmp_path / "bad.tar.gz"
     with tarfile.open(file) as tar:
@@ -176,9 +176,7 @@ def test_a_flipped_bit_is_found(file: Path, tmp_path: Path) -> None:
         add("workspace/unlisted"),
     ],
 )  # fmt: skip
-def test_a_hostile_member_is_refused_and_nothing_is_written_elsewhere(
-    file: Path, tmp_path: Path, change: Callable[[tarfile.TarFile], None]
-) -> None:
+def test_a_hostile_member_is_refused_and_nothing_is_written_elsewhere(file, tmp_path, change):
     before = set(tmp_path.rglob("*"))
     other = remade(file, change)
     into = tmp_path / "into"
@@ -189,7 +187,7 @@ def test_a_hostile_member_is_refused_and_nothing_is_written_elsewhere(
     assert after == before | {other}
 
 
-def test_sizes_that_are_not_true_take_no_room(file: Path, tmp_path: Path) -> None:
+def test_sizes_that_are_not_true_take_no_room(file, tmp_path):
     with pytest.raises(DiskFull, match="takes more than 1,000 bytes"):
         read(file, room=1000)
     huge = tarfile.TarInfo("workspace/huge")
@@ -209,7 +207,7 @@ def test_sizes_that_are_not_true_take_no_room(file: Path, tmp_path: Path) -> Non
     [b"", b"hello", gzip.compress(b""), gzip.compress(b"x" * 5000)],
     ids=["empty", "text", "nothing packed", "text packed"],
 )
-def test_any_other_file_is_none(tmp_path: Path, content: bytes) -> None:
+def test_any_other_file_is_none(tmp_path, content):
     (tmp_path / "x").write_bytes(content)
     with pytest.raises((InvalidInput, StoreDamaged), match="cannot use"):
         read(tmp_path / "x")
@@ -217,7 +215,7 @@ def test_any_other_file_is_none(tmp_path: Path, content: bytes) -> None:
         read(tmp_path)
 
 
-def test_one_of_a_later_release_says_so(file: Path) -> None:
+def test_one_of_a_later_release_says_so(file):
     def later(tar: tarfile.TarFile) -> None:
         pass
 
@@ -232,7 +230,7 @@ def test_one_of_a_later_release_says_so(file: Path) -> None:
         read(other)
 
 
-def test_lines_that_are_no_rows_are_none() -> None:
+def test_lines_that_are_no_rows_are_none():
     lines = io.BytesIO(
         b'{"kind":"pair","id":"k","clocks":{"at":[1,"d"]},"data":{"value":"v"}}\n'
         b"nonsense\n\n[]\n"

@@ -53,7 +53,7 @@ async def slow_daemon(path: Path) -> AsyncGenerator[SlowDaemon]:
         yield daemon
 
 
-async def test_tasks_share_a_few_connections_and_each_gets_its_own_answer(tmp_path: Path) -> None:
+async def test_tasks_share_a_few_connections_and_each_gets_its_own_answer(tmp_path):
     path = tmp_path / "t.sock"
     async with slow_daemon(path) as daemon, AsyncClient(path) as client:
         calls = [asyncio.create_task(client.request("GET", f"/{n}")) for n in range(100)]
@@ -65,9 +65,7 @@ async def test_tasks_share_a_few_connections_and_each_gets_its_own_answer(tmp_pa
         assert daemon.connections <= 8
 
 
-async def test_a_cancelled_call_ends_its_connection_and_the_next_gets_its_own_answer(
-    tmp_path: Path,
-) -> None:
+async def test_a_cancelled_call_ends_its_connection_and_the_next_gets_its_own_answer(tmp_path):
     path = tmp_path / "t.sock"
     async with slow_daemon(path) as daemon, AsyncClient(path) as client:
         call = asyncio.create_task(client.request("POST", "/first"))
@@ -81,7 +79,7 @@ async def test_a_cancelled_call_ends_its_connection_and_the_next_gets_its_own_an
         assert daemon.connections == 2
 
 
-async def test_cancelled_calls_leave_room_for_others(tmp_path: Path) -> None:
+async def test_cancelled_calls_leave_room_for_others(tmp_path):
     path = tmp_path / "t.sock"
     async with slow_daemon(path) as daemon, AsyncClient(path) as client:
         for _ in range(20):
@@ -93,7 +91,7 @@ async def test_cancelled_calls_leave_room_for_others(tmp_path: Path) -> None:
         assert (await client.request("GET", "/y"))["path"] == "/y"
 
 
-async def test_a_stream_that_is_left_early_closes_its_connection(tmp_path: Path) -> None:
+async def test_a_stream_that_is_left_early_closes_its_connection(tmp_path):
     path = tmp_path / "t.sock"
     closed = asyncio.Event()
 
@@ -112,7 +110,7 @@ async def test_a_stream_that_is_left_early_closes_its_connection(tmp_path: Path)
             await closed.wait()
 
 
-async def test_a_full_queue_is_waited_for(tmp_path: Path) -> None:
+async def test_a_full_queue_is_waited_for(tmp_path):
     path = tmp_path / "t.sock"
     with socket.socket(socket.AF_UNIX) as daemon:
         daemon.bind(str(path))

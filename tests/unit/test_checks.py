@@ -26,30 +26,25 @@ def brief(value):
     return shown(value, 24)
 
 
-@pytest.mark.parametrize("text", ["", " ", "\t\r\n", "\u3000\u2003"])
-def test_an_empty_or_blank_text_is_refused(text):
-    with pytest.raises(InvalidInput, match="empty or blank"):
-        check_text(text)
+def test_an_empty_or_blank_text_is_refused():
+    for text in ["", " ", "\t\r\n", "\u3000\u2003"]:
+        with pytest.raises(InvalidInput, match="empty or blank"):
+            check_text(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_a_text_that_cannot_be_kept_is_refused_with_the_position():
+    for text, words in [
         ("a\0b", "NUL character at position 1"),
         ("a\ud800", "lone surrogate at position 1"),
-    ],
-)
-def test_a_text_that_cannot_be_kept_is_refused_with_the_position(text, words):
-    with pytest.raises(InvalidInput, match=words) as caught:
-        check_text(text, field="content")
-    assert caught.value.field == "content"
+    ]:
+        with pytest.raises(InvalidInput, match=words) as caught:
+            check_text(text, field="content")
+        assert caught.value.field == "content"
 
 
-@pytest.mark.parametrize(
-    "text", ["x", "line\n\ttab\r\n", "\x1b[31m", "漢字 👩‍🚀", " kept as it is "]
-)
-def test_every_other_text_is_kept_as_it_is(text):
-    assert check_text(text) == text
+def test_every_other_text_is_kept_as_it_is():
+    for text in ["x", "line\n\ttab\r\n", "\x1b[31m", "漢字 👩‍🚀", " kept as it is "]:
+        assert check_text(text) == text
 
 
 def test_the_limit_of_a_text_is_in_bytes_and_the_error_names_both():
@@ -59,9 +54,8 @@ def test_the_limit_of_a_text_is_in_bytes_and_the_error_names_both():
     assert caught.value.status == 413
 
 
-@pytest.mark.parametrize(
-    ("path", "clean"),
-    [
+def test_a_category_is_cleaned():
+    for path, clean in [
         ("general", "general"),
         ("/projects/boat/", "projects/boat"),
         (" projects / boat ", "projects/boat"),
@@ -74,15 +68,12 @@ def test_the_limit_of_a_text_is_in_bytes_and_the_error_names_both():
         ("a/root", "a/root"),
         ("x" * 64, "x" * 64),
         ("/".join(["y" * 49] * 4), "/".join(["y" * 49] * 4)),
-    ],
-)
-def test_a_category_is_cleaned(path, clean):
-    assert check_category(path) == clean
+    ]:
+        assert check_category(path) == clean
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_a_category_that_no_tree_can_hold_is_refused():
+    for path in [
         "",
         " ",
         "/",
@@ -106,14 +97,11 @@ def test_a_category_is_cleaned(path, clean):
         "/".join(["y" * 60] * 4),
         "z" * 300,
         "q/" * 100_000,
-    ],
-    ids=brief,
-)
-def test_a_category_that_no_tree_can_hold_is_refused(path):
-    with pytest.raises(InvalidInput) as caught:
-        check_category(path, field="memories[3].category")
-    assert caught.value.field == "memories[3].category"
-    assert len(caught.value.message) < 200
+    ]:
+        with pytest.raises(InvalidInput) as caught:
+            check_category(path, field="memories[3].category")
+        assert caught.value.field == "memories[3].category"
+        assert len(caught.value.message) < 200
 
 
 def test_a_category_that_is_too_deep_is_told_the_way_out():
@@ -134,51 +122,44 @@ def test_a_clean_category_stays_as_it_is(path):
     assert 1 <= len(clean.split("/")) <= 4
 
 
-@pytest.mark.parametrize("agent", ["default", "a", "A-b_9", "x" * 64])
-def test_an_agent_id_is_letters_digits_dashes_and_underscores(agent):
-    assert check_agent(agent) == agent
+def test_an_agent_id_is_letters_digits_dashes_and_underscores():
+    for agent in ["default", "a", "A-b_9", "x" * 64]:
+        assert check_agent(agent) == agent
 
 
-@pytest.mark.parametrize("agent", ["", "../x", "a/b", "a b", "x" * 65, "é", "a\n", ".", "a\0", "*"])
-def test_an_agent_id_that_could_leave_its_folder_is_refused(agent):
-    with pytest.raises(InvalidInput, match="agent id"):
-        check_agent(agent)
+def test_an_agent_id_that_could_leave_its_folder_is_refused():
+    for agent in ["", "../x", "a/b", "a b", "x" * 65, "é", "a\n", ".", "a\0", "*"]:
+        with pytest.raises(InvalidInput, match="agent id"):
+            check_agent(agent)
 
 
-@pytest.mark.parametrize("importance", [0, 1, 0.5, 1.0, -0.0])
-def test_an_importance_lies_from_0_to_1(importance):
-    assert check_importance(importance) == importance
-    assert isinstance(check_importance(importance), float)
+def test_an_importance_lies_from_0_to_1():
+    for importance in [0, 1, 0.5, 1.0, -0.0]:
+        assert check_importance(importance) == importance
+        assert isinstance(check_importance(importance), float)
 
 
-@pytest.mark.parametrize(
-    "importance",
-    [float("nan"), float("inf"), float("-inf"), -1, 11, 1.0001, True, 10**400],
-    ids=brief,
-)
-def test_any_other_importance_is_refused(importance):
-    with pytest.raises(InvalidInput, match="from 0 to 1") as caught:
-        check_importance(importance)
-    assert caught.value.field == "importance"
+def test_any_other_importance_is_refused():
+    for importance in [float("nan"), float("inf"), float("-inf"), -1, 11, 1.0001, True, 10**400]:
+        with pytest.raises(InvalidInput, match="from 0 to 1") as caught:
+            check_importance(importance)
+        assert caught.value.field == "importance"
 
 
 def test_tags_are_stripped_and_none_comes_twice():
     assert check_tags([" a ", "b", "a", "", "  ", "c"]) == ("a", "b", "c")
 
 
-@pytest.mark.parametrize(
-    ("tags", "field"),
-    [
+def test_tags_beyond_a_limit_are_refused():
+    for tags, field in [
         (["x", "y" * 65], "tags[1]"),
         (["a\0"], "tags[0]"),
         (["\udfff"], "tags[0]"),
         ([str(n) for n in range(33)], "tags"),
-    ],
-)
-def test_tags_beyond_a_limit_are_refused(tags, field):
-    with pytest.raises(InvalidInput) as caught:
-        check_tags(tags)
-    assert caught.value.field == field
+    ]:
+        with pytest.raises(InvalidInput) as caught:
+            check_tags(tags)
+        assert caught.value.field == field
 
 
 def test_the_most_tags_are_32_of_64_characters():
@@ -191,11 +172,11 @@ def test_a_short_text_is_stripped_and_may_be_empty():
     assert check_short("  ", "subject", 3) == ""
 
 
-@pytest.mark.parametrize(("text", "kind"), [("abcd", TooLarge), ("a\0", InvalidInput)])
-def test_a_short_text_beyond_its_limits_is_refused(text, kind):
-    with pytest.raises(kind) as caught:
-        check_short(text, "subject", 3)
-    assert caught.value.field == "subject"
+def test_a_short_text_beyond_its_limits_is_refused():
+    for text, kind in [("abcd", TooLarge), ("a\0", InvalidInput)]:
+        with pytest.raises(kind) as caught:
+            check_short(text, "subject", 3)
+        assert caught.value.field == "subject"
 
 
 def test_given_references_are_stripped_and_none_comes_twice():
@@ -203,18 +184,15 @@ def test_given_references_are_stripped_and_none_comes_twice():
     assert check_metadata(given_) == Metadata(urls=("https://a.example",), paths=("/a",))
 
 
-@pytest.mark.parametrize(
-    ("metadata", "field"),
-    [
+def test_given_references_beyond_a_limit_are_refused():
+    for metadata, field in [
         (Metadata(urls=tuple(map(str, range(65)))), "metadata.urls"),
         (Metadata(commands=("x" * 2_049,)), "metadata.commands[0]"),
         (Metadata(paths=("/ok/ok", "/a\0b")), "metadata.paths[1]"),
-    ],
-)
-def test_given_references_beyond_a_limit_are_refused(metadata, field):
-    with pytest.raises(InvalidInput) as caught:
-        check_metadata(metadata)
-    assert caught.value.field == field
+    ]:
+        with pytest.raises(InvalidInput) as caught:
+            check_metadata(metadata)
+        assert caught.value.field == field
 
 
 def test_data_is_any_json_up_to_64_kib():
@@ -234,9 +212,8 @@ def test_data_that_cannot_be_written_as_json_is_refused():
             check_data(data)
 
 
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [
+def test_a_time_is_seconds_or_iso_8601_in_utc():
+    for value, seconds in [
         (0, 0),
         (1_700_000_000, 1_700_000_000),
         (1_700_000_000.25, 1_700_000_000.25),
@@ -250,15 +227,12 @@ def test_data_that_cannot_be_written_as_json_is_refused():
         ("2026-02-11T10:00:00+02:00", 1_770_796_800),
         ("2026-02-11T08:00:00.123456789Z", 1_770_796_800.123456),
         ("9999-12-31T23:59:59Z", 253_402_300_799),
-    ],
-)
-def test_a_time_is_seconds_or_iso_8601_in_utc(value, seconds):
-    assert check_time(value) == pytest.approx(seconds, abs=1e-6)
+    ]:
+        assert check_time(value) == pytest.approx(seconds, abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
+def test_what_is_no_time_is_refused():
+    for value in [
         -1,
         253_402_300_800,
         1_770_796_800_000,
@@ -276,14 +250,11 @@ def test_a_time_is_seconds_or_iso_8601_in_utc(value, seconds):
         "9" * 100_000,
         "2026-02-11" * 10_000,
         "١٧٠٠٠٠٠٠٠٠",
-    ],
-    ids=brief,
-)
-def test_what_is_no_time_is_refused(value):
-    with pytest.raises(InvalidInput) as caught:
-        check_time(value, field="since")
-    assert caught.value.field == "since"
-    assert len(caught.value.message) < 200
+    ]:
+        with pytest.raises(InvalidInput) as caught:
+            check_time(value, field="since")
+        assert caught.value.field == "since"
+        assert len(caught.value.message) < 200
 
 
 def test_milliseconds_are_named_as_the_likely_mistake():
@@ -301,9 +272,8 @@ def test_whatever_is_given_a_time_is_in_range_or_an_error(value):
     assert 0 <= moment < 253_402_300_800
 
 
-@pytest.mark.parametrize(
-    ("value", "quoted"),
-    [
+def test_a_value_is_quoted_short_and_on_one_line():
+    for value, quoted in [
         ("a\nb", r"'a\nb'"),
         ("x" * 1_000_000, "'" + "x" * 47 + "…"),
         ([1] * 1_000_000, "a list"),
@@ -311,8 +281,5 @@ def test_whatever_is_given_a_time_is_in_range_or_an_error(value):
         (10**5_000, "a very large number"),
         (None, "None"),
         ("\ud800\x1b", r"'\ud800\x1b'"),
-    ],
-    ids=brief,
-)
-def test_a_value_is_quoted_short_and_on_one_line(value, quoted):
-    assert shown(value) == quoted
+    ]:
+        assert shown(value) == quoted

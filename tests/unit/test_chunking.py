@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import string
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,7 +40,7 @@ def chunks_of(text: str, *, size: int = 1_500, overlap: int = 200) -> list[Chunk
     return cut(text, IndexSettings(chunk_chars=size, overlap_chars=overlap), markdown=True).chunks
 
 
-def test_a_note_is_cut_by_its_headings_and_its_front_matter_is_metadata() -> None:
+def test_a_note_is_cut_by_its_headings_and_its_front_matter_is_metadata():
     found = cut(NOTE, IndexSettings(), markdown=True)
     assert [(one.first, one.last, one.heading) for one in found.chunks] == [
         (7, 7, ""),
@@ -55,31 +54,31 @@ def test_a_note_is_cut_by_its_headings_and_its_front_matter_is_metadata() -> Non
     assert "title:" not in found.chunks[0].text
 
 
-def test_a_line_of_dashes_that_is_never_closed_is_no_front_matter() -> None:
+def test_a_line_of_dashes_that_is_never_closed_is_no_front_matter():
     assert chunks_of("---\ntitle: x\n\nText.")[0].first == 1
     assert cut("---\na: b\n", IndexSettings(), markdown=True).meta == {}
 
 
-def test_headings_in_code_cut_nothing() -> None:
+def test_headings_in_code_cut_nothing():
     assert len(chunks_of("# A\n\n~~~\n# not\n## not\n~~~\n")) == 1
     assert len(chunks_of("- item\n\n  ```\n  # not\n  ```\n")) == 1
 
 
-@pytest.mark.parametrize("kind", ["fence", "table", "nested"])
-def test_code_and_tables_that_fit_stay_whole(kind: str) -> None:
-    rows = [f"| row {number} | value |" for number in range(40)]
-    block = {
-        "fence": "```\n" + "\n".join(f"line {number}" for number in range(100)) + "\n```",
-        "table": "\n".join(["| a | b |", "|---|---|", *rows]),
-        "nested": "- an item\n\n  ```\n" + "\n".join("  run it" for _ in range(80)) + "\n  ```",
-    }[kind]
-    before = " ".join(f"Sentence {number} is about the weather." for number in range(60))
-    text = f"# A\n\n{before}\n\n{block}\n\nAfter it. {before}\n"
-    whole = block.split("\n\n", 1)[-1].strip() if kind == "nested" else block
-    assert any(whole in one.text for one in chunks_of(text))
+def test_code_and_tables_that_fit_stay_whole():
+    for kind in ["fence", "table", "nested"]:
+        rows = [f"| row {number} | value |" for number in range(40)]
+        block = {
+            "fence": "```\n" + "\n".join(f"line {number}" for number in range(100)) + "\n```",
+            "table": "\n".join(["| a | b |", "|---|---|", *rows]),
+            "nested": "- an item\n\n  ```\n" + "\n".join("  run it" for _ in range(80)) + "\n  ```",
+        }[kind]
+        before = " ".join(f"Sentence {number} is about the weather." for number in range(60))
+        text = f"# A\n\n{before}\n\n{block}\n\nAfter it. {before}\n"
+        whole = block.split("\n\n", 1)[-1].strip() if kind == "nested" else block
+        assert any(whole in one.text for one in chunks_of(text))
 
 
-def test_code_that_does_not_fit_is_cut_at_lines() -> None:
+def test_code_that_does_not_fit_is_cut_at_lines():
     text = "```\n" + "\n".join(f"line {number}" for number in range(500)) + "\n```\n"
     found = chunks_of(text)
     assert len(found) > 2
@@ -88,7 +87,7 @@ def test_code_that_does_not_fit_is_cut_at_lines() -> None:
         assert one.text == "\n".join(lines[one.first - 1 : one.last])
 
 
-def test_chunks_of_a_long_text_share_whole_sentences() -> None:
+def test_chunks_of_a_long_text_share_whole_sentences():
     text = " ".join(f"Sentence number {number} tells of a boat." for number in range(200))
     found = chunks_of(text)
     assert len(found) > 3
@@ -100,24 +99,24 @@ def test_chunks_of_a_long_text_share_whole_sentences() -> None:
         assert one.text.endswith("boat.")
 
 
-def test_a_text_without_any_place_to_cut_is_cut_anyway() -> None:
+def test_a_text_without_any_place_to_cut_is_cut_anyway():
     found = chunks_of("x" * 10_000)
     assert [len(one.text) for one in found] == [1_500] * 6 + [1_000]
 
 
-def test_windows_line_ends_and_a_byte_order_mark_change_no_number() -> None:
+def test_windows_line_ends_and_a_byte_order_mark_change_no_number():
     plain = chunks_of("# A\n\ntext\n\n# B\n\nmore\n")
     assert chunks_of("\ufeff# A\r\n\r\ntext\r\n\r\n# B\r\n\r\nmore\r\n") == plain
 
 
-def test_a_plain_text_has_no_headings() -> None:
+def test_a_plain_text_has_no_headings():
     found = cut("# not a heading\n\n```\nopen", IndexSettings(), markdown=False)
     assert [(one.heading, one.first, one.last) for one in found.chunks] == [("", 1, 4)]
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "   ", "\ufeff", "---\n---\n"])
-def test_a_text_that_says_nothing_has_no_chunks(text: str) -> None:
-    assert chunks_of(text) == []
+def test_a_text_that_says_nothing_has_no_chunks():
+    for text in ["", "\n\n", "   ", "\ufeff", "---\n---\n"]:
+        assert chunks_of(text) == []
 
 
 _PIECES = st.lists(
@@ -133,9 +132,7 @@ _PIECES = st.lists(
 
 
 @given(_PIECES, st.sampled_from([(200, 50), (300, 0), (1_500, 200)]))
-def test_every_word_is_in_a_chunk_and_every_chunk_is_where_it_says(
-    pieces: list[str], how: tuple[int, int]
-) -> None:
+def test_every_word_is_in_a_chunk_and_every_chunk_is_where_it_says(pieces, how):
     text = "".join(pieces)
     rules = IndexSettings(chunk_chars=how[0], overlap_chars=how[1])
     found = cut(text, rules, markdown=True)

@@ -41,25 +41,21 @@ def run(*words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize(("words", "verb", "rest"), [
-    (["store", "x"], "store", ["x"]),
-    (["--json", "store", "--text", "x"], "store", ["--json", "--text", "x"]),
-    (["--agent-id", "list", "get", "id"], "get", ["--agent-id", "list", "id"]),
-    (["--socket=/a", "--agent", "b", "hot"], "hot", ["--socket=/a", "--agent", "b"]),
-    (["--help"], None, ["--help"]),
-    (["--socket"], None, ["--socket"]),
-    ([], None, []),
-])  # fmt: skip
-def test_the_verb_is_found_among_the_options(
-    words: list[str], verb: str | None, rest: list[str]
-) -> None:
-    assert split(words) == (verb, rest)
+def test_the_verb_is_found_among_the_options():
+    for words, verb, rest in [
+        (["store", "x"], "store", ["x"]),
+        (["--json", "store", "--text", "x"], "store", ["--json", "--text", "x"]),
+        (["--agent-id", "list", "get", "id"], "get", ["--agent-id", "list", "id"]),
+        (["--socket=/a", "--agent", "b", "hot"], "hot", ["--socket=/a", "--agent", "b"]),
+        (["--help"], None, ["--help"]),
+        (["--socket"], None, ["--socket"]),
+        ([], None, []),
+    ]:  # fmt: skip
+        assert split(words) == (verb, rest)
 
 
 @pytest.mark.parametrize("verb", ASKING)
-def test_every_verb_says_in_one_line_that_no_daemon_answers(
-    verb: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_verb_says_in_one_line_that_no_daemon_answers(verb, tmp_path, capfd, monkeypatch):
     words = ["--socket", str(tmp_path / "none.sock"), verb, *NEEDED.get(verb, [])]
     with Path(os.devnull).open() as nothing:
         monkeypatch.setattr(sys, "stdin", nothing)
@@ -70,7 +66,7 @@ def test_every_verb_says_in_one_line_that_no_daemon_answers(
     assert "thermocline daemon" in err
 
 
-def test_every_verb_has_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_verb_has_help(capsys):
     for verb, (_, does) in VERBS.items():
         assert main([verb, "--help"]) == 0
         out, err = capsys.readouterr()
@@ -79,14 +75,14 @@ def test_every_verb_has_help(capsys: pytest.CaptureFixture[str]) -> None:
         assert err == ""
 
 
-def test_the_help_names_every_verb_and_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_names_every_verb_and_exit_code(capsys):
     assert main(["--help"]) == 0
     out = capsys.readouterr().out
     assert all(f"  {verb} " in out and does in out for verb, (_, does) in VERBS.items())
     assert all(f"\n  {code} " in out for code in (0, 1, 2, 3, 4, 130))
 
 
-def test_naming_the_verbs_imports_none_of_them() -> None:
+def test_naming_the_verbs_imports_none_of_them():
     code = (
         "import sys; from thermocline.daemon.cli.main import main; main(['--help']);"
         "print(*sys.modules, file=sys.stderr)"
@@ -161,9 +157,7 @@ def test_naming_the_verbs_imports_none_of_them() -> None:
     (["search-url", "a", "--url", "b"], "give the url once"),
     (["--socket"], "--socket needs PATH; see thermocline --help"),
 ])  # fmt: skip
-def test_a_mistake_is_explained_and_exits_with_2(
-    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_mistake_is_explained_and_exits_with_2(words, told, capsys):
     assert main(words) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -171,38 +165,36 @@ def test_a_mistake_is_explained_and_exits_with_2(
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("words", [
-    ["kv", "list", "--limit", "3", "prefix"],
-    ["kv"],
-    ["retrieve", "-gate"],
-    ["retrieve", "-hello there", "--limit", "3"],
-    ["retrieve", "--query", "-gate"],
-    ["store", "-x"],
-    ["store", "--text", "-3 degrees", "--tag", "-t"],
-    ["kv", "set", "k", "-v"],
-    ["kv", "set", "--agent", "x", "key", "value"],
-    ["forget", "abcd", "--json", "ef01"],
-    ["forget", "--category", "x", "--query", "y", "--yes"],
-    ["forget", "--agent", "x", "--yes"],
-    ["store", "--category", "x", "text"],
-    ["store", "--", "--text"],
-    ["store", "--text=--text"],
-    ["store", "- a list item"],
-    ["store", "x", "--db-url", "", "--auth-token", ""],
-    ["store", "x", "--db-url", "libsql://x"],
-    ["devices", "--rejoin", "--json"],
-    ["store", "x", "--cmd", "make", "--command", "ls", "--url", "u", "--path", "/a/b"],
-    ["update", "abcd", "--expires", "never"],
-    ["update", "abcd", "--no-tags"],
-    ["get", "abcd", "--agent-id", "nova", "--json"],
-])  # fmt: skip
-def test_options_and_words_may_stand_in_any_order(words: list[str], tmp_path: Path) -> None:
-    assert main(["--socket", str(tmp_path / "none.sock"), *words]) == 3
+def test_options_and_words_may_stand_in_any_order(tmp_path):
+    for words in [
+        ["kv", "list", "--limit", "3", "prefix"],
+        ["kv"],
+        ["retrieve", "-gate"],
+        ["retrieve", "-hello there", "--limit", "3"],
+        ["retrieve", "--query", "-gate"],
+        ["store", "-x"],
+        ["store", "--text", "-3 degrees", "--tag", "-t"],
+        ["kv", "set", "k", "-v"],
+        ["kv", "set", "--agent", "x", "key", "value"],
+        ["forget", "abcd", "--json", "ef01"],
+        ["forget", "--category", "x", "--query", "y", "--yes"],
+        ["forget", "--agent", "x", "--yes"],
+        ["store", "--category", "x", "text"],
+        ["store", "--", "--text"],
+        ["store", "--text=--text"],
+        ["store", "- a list item"],
+        ["store", "x", "--db-url", "", "--auth-token", ""],
+        ["store", "x", "--db-url", "libsql://x"],
+        ["devices", "--rejoin", "--json"],
+        ["store", "x", "--cmd", "make", "--command", "ls", "--url", "u", "--path", "/a/b"],
+        ["update", "abcd", "--expires", "never"],
+        ["update", "abcd", "--no-tags"],
+        ["get", "abcd", "--agent-id", "nova", "--json"],
+    ]:  # fmt: skip
+        assert main(["--socket", str(tmp_path / "none.sock"), *words]) == 3
 
 
-def test_a_file_that_is_not_there_is_refused_as_evoclaw_does(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_file_that_is_not_there_is_refused_as_evoclaw_does(capsys):
     assert main(["--json", "extract-metadata", "--file", "/no/such\x1b"]) == 1
     out, err = capsys.readouterr()
     assert err == ""
@@ -211,13 +203,13 @@ def test_a_file_that_is_not_there_is_refused_as_evoclaw_does(
     assert "\x1b" not in capsys.readouterr().err
 
 
-def test_standard_input_that_is_not_text_is_refused() -> None:
+def test_standard_input_that_is_not_text_is_refused():
     done = run("store", "-", stdin=b"ab\xff")
     assert (done.returncode, done.stdout) == (2, "")
     assert "byte 0xff at position 2" in done.stderr
 
 
-def test_a_closed_standard_input_is_refused() -> None:
+def test_a_closed_standard_input_is_refused():
     command = f"{' '.join(COMMAND)} store - <&-"
     done = subprocess.run(
         command, shell=True, capture_output=True, text=True, timeout=60, check=False
@@ -226,7 +218,7 @@ def test_a_closed_standard_input_is_refused() -> None:
     assert "closed" in done.stderr
 
 
-def test_a_reader_that_leaves_early_is_no_error() -> None:
+def test_a_reader_that_leaves_early_is_no_error():
     with subprocess.Popen(
         [*COMMAND, "--version"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -237,7 +229,7 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
         assert process.stderr.read() == b""
 
 
-def test_a_result_that_cannot_be_written_is_an_error() -> None:
+def test_a_result_that_cannot_be_written_is_an_error():
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [*COMMAND, "--version"], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
@@ -246,19 +238,17 @@ def test_a_result_that_cannot_be_written_is_an_error() -> None:
     assert b"cannot write the result" in done.stderr
 
 
-@pytest.mark.parametrize("text", ["0.5", "1", "-3", "1e-3"])
-def test_numbers_are_read(text: str) -> None:
-    assert number("--x", text) == float(text)
+def test_numbers_are_read():
+    for text in ["0.5", "1", "-3", "1e-3"]:
+        assert number("--x", text) == float(text)
 
 
-def test_json_keeps_its_value() -> None:
+def test_json_keeps_its_value():
     value = {"a": [1, 2.5, None, True, "ä\n"], "b": {}}
     assert json_of("--x", json.dumps(value)) == value
 
 
-def test_a_token_on_the_command_line_is_warned_of_and_not_repeated(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_token_on_the_command_line_is_warned_of_and_not_repeated(tmp_path, capsys):
     socket = str(tmp_path / "none.sock")
     words = ["--socket", socket, "store", "x", "--db-url", "libsql://x", "--auth-token", "s3cret"]
     assert main(words) == 3
@@ -267,9 +257,7 @@ def test_a_token_on_the_command_line_is_warned_of_and_not_repeated(
     assert "s3cret" not in err
 
 
-def test_evoclaws_critical_sync_refuses_half_a_database_in_its_own_words(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_evoclaws_critical_sync_refuses_half_a_database_in_its_own_words(capsys):
     assert main(["sync-critical", "--auth-token", "x"]) == 1
     told = json.loads(capsys.readouterr().out)
     assert list(told) == ["error"]
@@ -303,9 +291,7 @@ def test_a_program_gets_an_error_as_json_too(
     assert err == ""
 
 
-def test_the_environment_chooses_json_for_an_answer(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_chooses_json_for_an_answer(capsys, monkeypatch):
     monkeypatch.setenv("THERMOCLINE_OUTPUT", "json")
     assert main(["config", "--check"]) == 0
     assert json.loads(capsys.readouterr().out)["ok"] is True
@@ -314,22 +300,18 @@ def test_the_environment_chooses_json_for_an_answer(
     assert capsys.readouterr().out.startswith("ok: ")
 
 
-def test_an_unknown_output_format_is_refused(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unknown_output_format_is_refused(capsys, monkeypatch):
     monkeypatch.setenv("THERMOCLINE_OUTPUT", "xml")
     assert main(["config"]) == 2
     assert "THERMOCLINE_OUTPUT: expected json or text, got 'xml'" in capsys.readouterr().err
 
 
-def test_a_word_after_the_end_of_options_is_no_request_for_json(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_word_after_the_end_of_options_is_no_request_for_json(tmp_path, capsys):
     assert main(["--socket", str(tmp_path / "none.sock"), "store", "--", "--json"]) == 3
     assert capsys.readouterr().out == ""
 
 
-def test_help_keeps_its_capitals(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_keeps_its_capitals(capsys):
     for verb, words in (("search-url", "URLs"), ("import", "MEMORY.md"), ("events", "Ctrl-C")):
         assert main([verb, "--help"]) == 0
         assert words in capsys.readouterr().out

@@ -35,33 +35,31 @@ def screen() -> Iterator[tuple[int, TextIO]]:
 
 
 @given(st.text())
-def test_no_text_can_act_on_a_terminal(text: str) -> None:
+def test_no_text_can_act_on_a_terminal(text):
     shown = terminal.visible(text)
     acting = {*map(chr, range(32)), *map(chr, range(0x7F, 0xA0)), *"\u2028\u2029\u202e\u2066"}
     assert not acting & set(shown)
     shown.encode()
 
 
-def test_control_characters_become_visible_and_letters_stay() -> None:
+def test_control_characters_become_visible_and_letters_stay():
     assert terminal.visible("\x1b[31m\x9b1m a\nb\tc\u202e") == r"\x1b[31m\x9b1m a\nb\tc\u202e"
     assert terminal.visible("Grüße 日本語 👩‍👧 a\nb", keep="\n") == "Grüße 日本語 👩‍👧 a\nb"
 
 
 @given(st.text(alphabet="aä日本\u0301 ", max_size=40), st.integers(1, 30))
-def test_a_cut_text_fits_and_says_that_it_was_cut(text: str, columns: int) -> None:
+def test_a_cut_text_fits_and_says_that_it_was_cut(text, columns):
     shown = terminal.cut(text, columns)
     assert terminal.cells(shown) <= columns
     assert shown == text or shown.endswith("…")
     assert terminal.cut(text, None) == text
 
 
-def test_wide_letters_take_two_columns_and_accents_none() -> None:
+def test_wide_letters_take_two_columns_and_accents_none():
     assert [terminal.cells(text) for text in ("abc", "日本", "e\u0301")] == [3, 4, 1]
 
 
-def test_rows_are_aligned_and_whole_where_there_is_no_terminal(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_rows_are_aligned_and_whole_where_there_is_no_terminal(capsys):
     terminal.show_rows([("日本", "x"), ("a", "y" * 300), ("abcdef", "a\nb")])
     assert capsys.readouterr().out.splitlines() == [
         "日本    x",
@@ -70,19 +68,17 @@ def test_rows_are_aligned_and_whole_where_there_is_no_terminal(
     ]
 
 
-def test_no_rows_are_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_rows_are_nothing(capsys):
     terminal.show_rows([])
     assert capsys.readouterr().out == ""
 
 
-def test_stored_text_is_exact_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+def test_stored_text_is_exact_in_a_pipe(capsys):
     terminal.show_text("a\x1b[1m\nb")
     assert capsys.readouterr().out == "a\x1b[1m\nb\n"
 
 
-def test_stored_text_is_harmless_on_a_terminal(
-    screen: tuple[int, TextIO], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stored_text_is_harmless_on_a_terminal(screen, monkeypatch):
     end, stream = screen
     monkeypatch.setattr(sys, "stdout", stream)
     terminal.show_text("a\x1b[1m")
@@ -90,15 +86,13 @@ def test_stored_text_is_harmless_on_a_terminal(
     assert os.read(end, 100) == b"a\\x1b[1m\r\n"
 
 
-def test_a_terminal_without_a_size_counts_as_eighty_columns(
-    screen: tuple[int, TextIO], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_without_a_size_counts_as_eighty_columns(screen, monkeypatch):
     monkeypatch.setattr(sys, "stdout", screen[1])
     assert terminal.width() == 80
 
 
 @given(st.recursive(st.none() | st.text() | st.integers(), st.lists, max_leaves=5))
-def test_json_is_the_same_value_and_harmless(value: object) -> None:
+def test_json_is_the_same_value_and_harmless(value):
     with pytest.MonkeyPatch.context() as patch:
         out = StringIO()
         patch.setattr(sys, "stdout", out)
@@ -112,9 +106,7 @@ def test_json_is_the_same_value_and_harmless(value: object) -> None:
     (60.0, "Sep 21 14:12"), (-3600.0, "Sep 21 15:13"), (200 * DAY, "Mar 05  2026"),
     (-30 * DAY, "Oct 21  2026"),
 ])  # fmt: skip
-def test_a_time_is_short_and_says_the_year_when_it_is_far(
-    ago: float, shown: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_time_is_short_and_says_the_year_when_it_is_far(ago, shown, monkeypatch):
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
     assert wording.moment(NOW - ago, NOW) == shown
@@ -122,47 +114,47 @@ def test_a_time_is_short_and_says_the_year_when_it_is_far(
     time.tzset()
 
 
-def test_no_time_is_never() -> None:
+def test_no_time_is_never():
     assert wording.moment(None, NOW) == "never"
 
 
-@pytest.mark.parametrize(("seconds", "shown"), [
-    (0.4, "0 s"), (61, "1 min 1 s"), (3_600, "1 h 0 min"), (200_000, "2 d 7 h"),
-])  # fmt: skip
-def test_a_span_has_two_units_at_most(seconds: float, shown: str) -> None:
-    assert terminal.span(seconds) == shown
+def test_a_span_has_two_units_at_most():
+    for seconds, shown in [
+        (0.4, "0 s"), (61, "1 min 1 s"), (3_600, "1 h 0 min"), (200_000, "2 d 7 h"),
+    ]:  # fmt: skip
+        assert terminal.span(seconds) == shown
 
 
-@pytest.mark.parametrize(("count", "shown"), [
-    (0, "0 B"), (1023, "1023 B"), (1536, "1.5 KB"), (5 << 20, "5.0 MB"), (3 << 40, "3072.0 GB"),
-])  # fmt: skip
-def test_a_size_is_in_the_fitting_unit(count: int, shown: str) -> None:
-    assert wording.size(count) == shown
+def test_a_size_is_in_the_fitting_unit():
+    for count, shown in [
+        (0, "0 B"), (1023, "1023 B"), (1536, "1.5 KB"), (5 << 20, "5.0 MB"), (3 << 40, "3072.0 GB"),
+    ]:  # fmt: skip
+        assert wording.size(count) == shown
 
 
-@pytest.mark.parametrize(("seconds", "told"), [
-    (None, "never"),
-    (1000.0, "now"),
-    (999.5, "now"),
-    (998.0, "2 s ago"),
-    (1012.4, "in 12 s"),
-    (1000.0 - 119, "1 min ago"),
-    (1000.0 - 7_300, "2 h ago"),
-    (1000.0 + 200_000, "in 2 d"),
-])  # fmt: skip
-def test_a_time_is_told_by_its_distance(seconds: float | None, told: str) -> None:
-    assert wording.ago(seconds, 1000.0) == told
+def test_a_time_is_told_by_its_distance():
+    for seconds, told in [
+        (None, "never"),
+        (1000.0, "now"),
+        (999.5, "now"),
+        (998.0, "2 s ago"),
+        (1012.4, "in 12 s"),
+        (1000.0 - 119, "1 min ago"),
+        (1000.0 - 7_300, "2 h ago"),
+        (1000.0 + 200_000, "in 2 d"),
+    ]:  # fmt: skip
+        assert wording.ago(seconds, 1000.0) == told
 
 
-@pytest.mark.parametrize(("amount", "shown"), [
-    (1234.5, "1,234.50"), (0.25, "0.25"), (0.0312, "0.031"), (0.004, "0.004"),
-    (0.00012, "0.00012"), (0.000001, "less than 0.0001"),
-])  # fmt: skip
-def test_less_than_a_cent_is_not_shown_as_nothing(amount: float, shown: str) -> None:
-    assert dollars(amount) == shown
+def test_less_than_a_cent_is_not_shown_as_nothing():
+    for amount, shown in [
+        (1234.5, "1,234.50"), (0.25, "0.25"), (0.0312, "0.031"), (0.004, "0.004"),
+        (0.00012, "0.00012"), (0.000001, "less than 0.0001"),
+    ]:  # fmt: skip
+        assert dollars(amount) == shown
 
 
-def test_a_template_shows_fields_of_an_answer_in_words_and_leaves_out_what_is_absent() -> None:
+def test_a_template_shows_fields_of_an_answer_in_words_and_leaves_out_what_is_absent():
     answer = {"id": "0123456789ab", "kept": {"id": "ba9876543210"}, "count": 1, "none": None}
     template = "{id:short} {kept.id:short} {count:memory memories} {none}{absent}{kept.absent}|"
     assert terminal.worded(template, answer) == "01234567 ba987654 1 memory |"

@@ -132,7 +132,7 @@ def scripted(tmp_path: Path) -> Callable[..., Scripted]:
     return lambda *connections: Scripted(tmp_path / "t.sock", connections)
 
 
-def test_calls_share_one_connection(scripted: Callable[..., Scripted]) -> None:
+def test_calls_share_one_connection(scripted):
     daemon = scripted([answer({"a": 1}), answer({"b": 2}), answer({"c": 3})])
     with Client(daemon.path) as client:
         assert client.request("GET", "/x") == {"a": 1}
@@ -142,9 +142,7 @@ def test_calls_share_one_connection(scripted: Callable[..., Scripted]) -> None:
     assert daemon.lines() == ["GET /x HTTP/1.1", "POST /y HTTP/1.1", "DELETE /z HTTP/1.1"]
 
 
-def test_a_chunked_answer_after_an_interim_one_is_put_together(
-    scripted: Callable[..., Scripted],
-) -> None:
+def test_a_chunked_answer_after_an_interim_one_is_put_together(scripted):
     chunked = (
         b"HTTP/1.1 100 Continue\r\n\r\n"
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: application/json; x=y\r\n"
@@ -157,17 +155,13 @@ def test_a_chunked_answer_after_an_interim_one_is_put_together(
     assert daemon.accepted == 1
 
 
-def test_an_answer_without_a_length_ends_with_the_connection(
-    scripted: Callable[..., Scripted],
-) -> None:
+def test_an_answer_without_a_length_ends_with_the_connection(scripted):
     daemon = scripted([b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n\xc3\xa4 text"])
     with Client(daemon.path) as client:
         assert client.request("GET", "/x") == "ä text"
 
 
-def test_a_store_goes_over_a_new_connection_when_the_idle_one_was_closed(
-    scripted: Callable[..., Scripted],
-) -> None:
+def test_a_store_goes_over_a_new_connection_when_the_idle_one_was_closed(scripted):
     daemon = scripted([answer({})], [answer({"id": "1"})])
     with Client(daemon.path) as client:
         client.request("GET", "/api/status")
@@ -176,18 +170,14 @@ def test_a_store_goes_over_a_new_connection_when_the_idle_one_was_closed(
     assert daemon.accepted == 2
 
 
-def test_the_rest_of_one_answer_is_never_taken_for_the_next(
-    scripted: Callable[..., Scripted],
-) -> None:
+def test_the_rest_of_one_answer_is_never_taken_for_the_next(scripted):
     daemon = scripted([answer({"first": 1}) + answer({"forged": 1})], [answer({"second": 2})])
     with Client(daemon.path) as client:
         assert client.request("GET", "/x") == {"first": 1}
         assert client.request("GET", "/y") == {"second": 2}
 
 
-def test_a_connection_that_the_daemon_is_done_with_is_not_used_again(
-    scripted: Callable[..., Scripted],
-) -> None:
+def test_a_connection_that_the_daemon_is_done_with_is_not_used_again(scripted):
     daemon = scripted([answer({"a": 1}, "200 OK", "Connection: close"), None], [answer({"b": 2})])
     with Client(daemon.path) as client:
         client.request("GET", "/x")
@@ -196,7 +186,7 @@ def test_a_connection_that_the_daemon_is_done_with_is_not_used_again(
     assert daemon.lines()[-1] == "GET /y HTTP/1.1"
 
 
-def test_a_read_that_got_no_answer_is_sent_once_more(scripted: Callable[..., Scripted]) -> None:
+def test_a_read_that_got_no_answer_is_sent_once_more(scripted):
     daemon = scripted([None], [answer({"ready": True})])
     with Client(daemon.path) as client:
         assert client.request("GET", "/api/status") == {"ready": True}
@@ -204,7 +194,7 @@ def test_a_read_that_got_no_answer_is_sent_once_more(scripted: Callable[..., Scr
     assert daemon.lines() == ["GET /api/status HTTP/1.1"] * 2
 
 
-def test_a_read_that_twice_got_no_answer_is_given_up(scripted: Callable[..., Scripted]) -> None:
+def test_a_read_that_twice_got_no_answer_is_given_up(scripted):
     daemon = scripted([None], [None], [answer({})])
     with Client(daemon.path) as client, pytest.raises(AnswerLost, match="closed"):
         client.status()
@@ -220,9 +210,7 @@ def test_a_read_that_twice_got_no_answer_is_given_up(scripted: Callable[..., Scr
     lambda client: client.recall("x"),
     lambda client: client.observe("c", [{"role": "user", "text": "x"}]),
 ])  # fmt: skip
-def test_a_change_that_got_no_answer_is_never_sent_again(
-    scripted: Callable[..., Scripted], call: Callable[[Client], object]
-) -> None:
+def test_a_change_that_got_no_answer_is_never_sent_again(scripted, call):
     daemon = scripted([None], [answer({"id": "twice"})])
     with Client(daemon.path) as client, pytest.raises(AnswerLost):
         call(client)
@@ -230,9 +218,7 @@ def test_a_change_that_got_no_answer_is_never_sent_again(
 
 
 @pytest.mark.parametrize("keep", [1, 12, 40, 70, 85])
-def test_an_answer_cut_off_anywhere_is_lost_even_for_a_read(
-    scripted: Callable[..., Scripted], keep: int
-) -> None:
+def test_an_answer_cut_off_anywhere_is_lost_even_for_a_read(scripted, keep):
     whole = answer({"results": [1, 2, 3]})
     assert keep < len(whole)
     daemon = scripted([whole[:keep]], [whole])
@@ -241,7 +227,7 @@ def test_an_answer_cut_off_anywhere_is_lost_even_for_a_read(
     assert len(daemon.requests) == 1
 
 
-def test_a_refusal_before_the_body_was_read_is_told(tmp_path: Path) -> None:
+def test_a_refusal_before_the_body_was_read_is_told(tmp_path):
     path = str(tmp_path / "t.sock")
     refused = {"error": {"code": "too_large", "message": "the body is too large"}}
     with socket.socket(socket.AF_UNIX) as listener:
@@ -262,7 +248,7 @@ def test_a_refusal_before_the_body_was_read_is_told(tmp_path: Path) -> None:
     assert (raised.value.code, raised.value.status) == ("too_large", 413)
 
 
-def test_an_unfinished_store_is_sent_again_to_the_restarted_daemon(tmp_path: Path) -> None:
+def test_an_unfinished_store_is_sent_again_to_the_restarted_daemon(tmp_path):
     path = str(tmp_path / "t.sock")
     text = "x" * 1_000_000
     got: list[bytes] = []
@@ -288,7 +274,7 @@ def test_an_unfinished_store_is_sent_again_to_the_restarted_daemon(tmp_path: Pat
     assert b"".join(got).partition(b"\r\n\r\n")[2] == json.dumps({"text": text}).encode()
 
 
-def test_a_daemon_that_never_answers_is_waited_for_only_so_long(tmp_path: Path) -> None:
+def test_a_daemon_that_never_answers_is_waited_for_only_so_long(tmp_path):
     path = str(tmp_path / "t.sock")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
@@ -310,15 +296,13 @@ def test_a_daemon_that_never_answers_is_waited_for_only_so_long(tmp_path: Path) 
     b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 20_000 + b"\r\n",
     b"x" * 100_000,
 ])  # fmt: skip
-def test_what_is_not_a_daemon_is_said_to_be_none(
-    scripted: Callable[..., Scripted], nonsense: bytes
-) -> None:
+def test_what_is_not_a_daemon_is_said_to_be_none(scripted, nonsense):
     daemon = scripted([nonsense])
     with Client(daemon.path, timeout=60) as client, pytest.raises(DaemonUnreachable):
         client.status()
 
 
-def test_an_error_carries_all_that_the_daemon_said(scripted: Callable[..., Scripted]) -> None:
+def test_an_error_carries_all_that_the_daemon_said(scripted):
     error = {"code": "invalid", "message": "no", "field": "importance", "hint": "give 0 to 1"}
     daemon = scripted([answer({"error": error}, "400 Bad Request")])
     with Client(daemon.path) as client, pytest.raises(ApiError) as raised:
@@ -329,9 +313,7 @@ def test_an_error_carries_all_that_the_daemon_said(scripted: Callable[..., Scrip
     )  # fmt: skip
 
 
-def test_an_error_that_is_not_the_daemons_own_is_still_an_error(
-    scripted: Callable[..., Scripted],
-) -> None:
+def test_an_error_that_is_not_the_daemons_own_is_still_an_error(scripted):
     plain = b"HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\nnope"
     daemon = scripted([plain, answer([1], "500 Oops")])
     with Client(daemon.path) as client:
@@ -342,9 +324,7 @@ def test_an_error_that_is_not_the_daemons_own_is_still_an_error(
             client.status()
 
 
-def test_degraded_health_is_an_answer_but_a_refusal_is_not(
-    scripted: Callable[..., Scripted],
-) -> None:
+def test_degraded_health_is_an_answer_but_a_refusal_is_not(scripted):
     problem = {"code": "disk_full", "message": "x", "hint": "", "since": 1.0, "lasting": True}
     degraded = {"status": "degraded", "problems": [problem]}
     refused = {"error": {"code": "shutting_down", "message": "the daemon is stopping"}}
@@ -355,7 +335,7 @@ def test_degraded_health_is_an_answer_but_a_refusal_is_not(
             client.health()
 
 
-def test_the_agent_and_every_filter_reach_the_query(scripted: Callable[..., Scripted]) -> None:
+def test_the_agent_and_every_filter_reach_the_query(scripted):
     daemon = scripted([answer({"results": [], "total": 0})])
     with Client(daemon.path, agent="a&b\r\nX: y") as client:
         client.list(tag=["ä b", "c"], archived=True, include=["merged", "expired"], limit=3)
@@ -369,9 +349,7 @@ def test_the_agent_and_every_filter_reach_the_query(scripted: Callable[..., Scri
 LEAVING = {"error": {"code": "shutting_down", "message": "cannot answer: the daemon is stopping"}}
 
 
-def test_a_store_that_a_leaving_daemon_refused_goes_to_the_next(
-    scripted: Callable[..., Scripted],
-) -> None:
+def test_a_store_that_a_leaving_daemon_refused_goes_to_the_next(scripted):
     server = scripted(
         [answer(LEAVING, "503 Service Unavailable")], [answer({"count": 3}, "201 Created")]
     )
@@ -379,9 +357,7 @@ def test_a_store_that_a_leaving_daemon_refused_goes_to_the_next(
         assert client.request("POST", "/api/memory", body={}) == {"count": 3}
 
 
-def test_a_refusal_by_a_leaving_daemon_stands_when_no_other_comes(
-    scripted: Callable[..., Scripted],
-) -> None:
+def test_a_refusal_by_a_leaving_daemon_stands_when_no_other_comes(scripted):
     server = scripted([answer(LEAVING, "503 Service Unavailable")])
     with Client(str(server.path)) as client:
         real, times = client._open, iter((True, False))
@@ -394,14 +370,14 @@ def gone() -> Any:
     raise DaemonUnreachable("x", "no such file")
 
 
-def test_a_key_stays_one_segment_of_the_path(scripted: Callable[..., Scripted]) -> None:
+def test_a_key_stays_one_segment_of_the_path(scripted):
     daemon = scripted([answer({"key": "a", "value": "b"})])
     with Client(daemon.path) as client:
         client.kv_get("a/../b?c#d e")
     assert daemon.lines() == ["GET /api/kv/a%2F..%2Fb%3Fc%23d%20e HTTP/1.1"]
 
 
-def test_an_answer_may_have_fields_of_a_later_release(scripted: Callable[..., Scripted]) -> None:
+def test_an_answer_may_have_fields_of_a_later_release(scripted):
     later = answer({"key": "a", "value": "b", "colour": "red"})
     daemon = scripted([later, later])
     with Client(daemon.path) as client:
@@ -409,30 +385,26 @@ def test_an_answer_may_have_fields_of_a_later_release(scripted: Callable[..., Sc
         assert client.call("GET /api/kv/{key}", key="a")["colour"] == "red"
 
 
-def test_an_answer_of_another_shape_is_said_to_be_unreadable(
-    scripted: Callable[..., Scripted],
-) -> None:
+def test_an_answer_of_another_shape_is_said_to_be_unreadable(scripted):
     daemon = scripted([answer({"key": "a", "value": 1})])
     with Client(daemon.path) as client, pytest.raises(AnswerLost, match="cannot read the answer"):
         client.kv_get("a")
 
 
-def test_an_empty_id_is_refused_before_it_can_name_the_whole_collection() -> None:
+def test_an_empty_id_is_refused_before_it_can_name_the_whole_collection():
     with pytest.raises(ApiError, match="empty"):
         Client("/nowhere").forget("")
 
 
 @given(st.text())
-def test_any_text_survives_percent_encoding(text: str) -> None:
+def test_any_text_survives_percent_encoding(text):
     encoded = quoted(text)
     assert encoded.isascii()
     assert not set(encoded) & set("/?#&= \r\n")
     assert unquote(encoded, errors="surrogatepass") == text
 
 
-def test_events_are_read_across_chunks_comments_and_lines(
-    scripted: Callable[..., Scripted],
-) -> None:
+def test_events_are_read_across_chunks_comments_and_lines(scripted):
     stream = (
         ": keep-alive\n\n"
         'id: 7\nevent: memory.stored\ndata: {"id":\ndata: "ä"}\n\n'
@@ -451,9 +423,7 @@ def test_events_are_read_across_chunks_comments_and_lines(
     assert daemon.lines() == ["GET /api/events?types=memory.stored%2Ckv.set HTTP/1.1"]
 
 
-def test_a_stream_that_breaks_off_is_told_from_one_that_ended(
-    scripted: Callable[..., Scripted],
-) -> None:
+def test_a_stream_that_breaks_off_is_told_from_one_that_ended(scripted):
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n"
     daemon = scripted([head + b"\r\n9\r\ndata: 1\n\n\r\n"])
     events = Client(daemon.path).events()
@@ -462,27 +432,27 @@ def test_a_stream_that_breaks_off_is_told_from_one_that_ended(
         next(events)
 
 
-def test_a_refused_stream_is_an_api_error(scripted: Callable[..., Scripted]) -> None:
+def test_a_refused_stream_is_an_api_error(scripted):
     error = {"error": {"code": "forbidden", "message": "you may not"}}
     daemon = scripted([answer(error, "403 Forbidden"), None])
     with pytest.raises(ApiError, match="you may not"):
         next(Client(daemon.path, timeout=60).events())
 
 
-def test_a_header_cannot_be_forged_through_an_event_id() -> None:
+def test_a_header_cannot_be_forged_through_an_event_id():
     with pytest.raises(ValueError, match="header"):
         next(Client("/nowhere").events(last_id="1\r\nX-Agent: other"))
 
 
 @pytest.mark.parametrize("path", ["missing.sock", "x" * 200, "a\0b"])
-def test_no_daemon_is_one_error_whatever_the_cause(tmp_path: Path, path: str) -> None:
+def test_no_daemon_is_one_error_whatever_the_cause(tmp_path, path):
     with pytest.raises(DaemonUnreachable) as raised:
         Client(str(tmp_path / path)).status()
     assert not isinstance(raised.value, AnswerLost)
     assert raised.value.reason
 
 
-def test_a_socket_that_nobody_listens_on_is_unreachable(tmp_path: Path) -> None:
+def test_a_socket_that_nobody_listens_on_is_unreachable(tmp_path):
     path = str(tmp_path / "t.sock")
     with socket.socket(socket.AF_UNIX) as left_over:
         left_over.bind(path)
@@ -490,9 +460,7 @@ def test_a_socket_that_nobody_listens_on_is_unreachable(tmp_path: Path) -> None:
         Client(path).status()
 
 
-def test_the_socket_is_looked_for_where_each_kind_of_daemon_puts_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_socket_is_looked_for_where_each_kind_of_daemon_puts_it(tmp_path, monkeypatch):
     monkeypatch.setattr(places, "_SYSTEM", str(tmp_path / "system"))
     service, user = tmp_path / "service", tmp_path / "user"
     (user / "thermocline").mkdir(parents=True)
@@ -511,8 +479,8 @@ def test_the_socket_is_looked_for_where_each_kind_of_daemon_puts_it(
 
 
 def test_a_program_that_was_started_without_the_runtime_folder_finds_the_users_daemon(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(places, "_USERS", str(tmp_path))
     there = tmp_path / str(os.getuid()) / "thermocline" / "thermocline.sock"
     there.parent.mkdir(parents=True)
@@ -520,9 +488,7 @@ def test_a_program_that_was_started_without_the_runtime_folder_finds_the_users_d
     assert default_socket({"HOME": str(tmp_path)}) == str(there)
 
 
-def test_a_daemon_that_has_many_callers_waiting_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_daemon_that_has_many_callers_waiting_is_waited_for(tmp_path, monkeypatch):
     """A kernel refuses at once what a full queue has no room for."""
     path = str(tmp_path / "t.sock")
     held: list[socket.socket] = []
@@ -547,9 +513,7 @@ def test_a_daemon_that_has_many_callers_waiting_is_waited_for(
         one.close()
 
 
-def test_a_method_takes_its_words_by_position_and_refuses_more(
-    scripted: Callable[..., Scripted],
-) -> None:
+def test_a_method_takes_its_words_by_position_and_refuses_more(scripted):
     daemon = scripted([answer({"key": "a", "value": "b", "created_at": 1, "updated_at": 1})])
     with Client(daemon.path) as client:
         client.kv_set("a b", "c")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from thermocline.daemon.config import Settings, load
 from thermocline.daemon.config.live import changed, running
 from thermocline.daemon.config.settings import AT_START
@@ -17,13 +15,12 @@ def settings(*sets: str) -> Settings:
     return load({}, None, sets, NOWHERE).settings
 
 
-def test_the_same_settings_are_no_change() -> None:
+def test_the_same_settings_are_no_change():
     assert changed(settings(), settings()) == ((), ())
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_most_keys_take_effect_while_the_daemon_runs():
+    for text in [
         "hot.max_bytes=1000",
         "warm.max_kb=9",
         "scoring.half_life_days=9",
@@ -44,17 +41,14 @@ def test_the_same_settings_are_no_change() -> None:
         "llm.timeouts.tree=9",
         "llm.daily_cost=0.5",
         "access.users.bob=read",
-    ],
-)
-def test_most_keys_take_effect_while_the_daemon_runs(text: str) -> None:
-    old, new = settings(), settings(text)
-    assert changed(old, new) == ((text.partition("=")[0],), ())
-    assert running(old, new) == new
+    ]:
+        old, new = settings(), settings(text)
+        assert changed(old, new) == ((text.partition("=")[0],), ())
+        assert running(old, new) == new
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_is_bound_or_opened_at_the_start_needs_a_restart():
+    for text in [
         "agent_id=other",
         "socket.path=/run/x.sock",
         "socket.mode=0600",
@@ -64,15 +58,13 @@ def test_most_keys_take_effect_while_the_daemon_runs(text: str) -> None:
         "store.readers_per_agent=9",
         "store.cache_kb=99",
         "sync.device_name=desk",
-    ],
-)
-def test_what_is_bound_or_opened_at_the_start_needs_a_restart(text: str) -> None:
-    old, new = settings(), settings(text)
-    assert changed(old, new) == ((), (text.partition("=")[0],))
-    assert running(old, new) == old
+    ]:
+        old, new = settings(), settings(text)
+        assert changed(old, new) == ((), (text.partition("=")[0],))
+        assert running(old, new) == old
 
 
-def test_both_kinds_in_one_change_are_kept_apart() -> None:
+def test_both_kinds_in_one_change_are_kept_apart():
     old, new = settings(), settings("socket.mode=0600", "socket.drain_seconds=1", "log.level=error")
     applied, needs_restart = changed(old, new)
     assert set(applied) == {"socket.drain_seconds", "log.level"}
@@ -83,18 +75,18 @@ def test_both_kinds_in_one_change_are_kept_apart() -> None:
     assert changed(now, new) == ((), ("socket.mode",))
 
 
-def test_a_grant_that_went_or_changed_is_named() -> None:
+def test_a_grant_that_went_or_changed_is_named():
     old = settings("access.users.bob=read", "access.users.eve=read")
     new = settings("access.users.bob=admin")
     assert changed(old, new) == (("access.users.bob", "access.users.eve"), ())
 
 
-def test_an_agent_that_lost_its_workspace_is_named() -> None:
+def test_an_agent_that_lost_its_workspace_is_named():
     change = changed(settings("agents.a.workspace=/w"), settings())
     assert change == ((), ("agents.a.workspace", "agents.a.paths"))
 
 
-def test_every_key_that_needs_a_restart_exists() -> None:
+def test_every_key_that_needs_a_restart_exists():
     tree = settings()
     for name, keys in AT_START.items():
         section = getattr(tree, name)

@@ -37,9 +37,7 @@ def user_file(tmp_path: Path) -> Path:
     return file
 
 
-def test_every_key_is_shown_with_its_value_and_origin(
-    run: Run, user_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_key_is_shown_with_its_value_and_origin(run, user_file, capsys):
     assert run() == 0
     lines = capsys.readouterr().out.splitlines()
     words = {line.split()[0]: line.split()[1:] for line in lines}
@@ -50,26 +48,20 @@ def test_every_key_is_shown_with_its_value_and_origin(
     assert len({line.index("   (") for line in lines}) == 1
 
 
-def test_a_key_without_effect_is_named(
-    run: Run, user_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_key_without_effect_is_named(run, user_file, capsys):
     user_file.write_text('{"memory": {"chunking": {"tokens": 400, "colour": 1}}}')
     assert run("--check") == 0
     assert "memory.chunking.colour: no such key" in capsys.readouterr().err
 
 
-def test_json_holds_the_values_nested_and_the_origins_by_key(
-    run: Run, user_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_holds_the_values_nested_and_the_origins_by_key(run, user_file, capsys):
     assert run(as_json=True) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["values"]["hot"]["max_bytes"] == 4000
     assert answer["origins"]["hot.max_bytes"] == str(user_file)
 
 
-def test_check_only_counts_the_files(
-    run: Run, user_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_only_counts_the_files(run, user_file, capsys):
     assert run("--check") == 0
     assert capsys.readouterr().out == "ok: 1 file read\n"
     assert run("--check", "--config", str(user_file)) == 0
@@ -77,9 +69,7 @@ def test_check_only_counts_the_files(
 
 
 @pytest.mark.parametrize("arguments", [(), ("--check",)])
-def test_faults_go_to_standard_error_with_exit_2(
-    arguments: tuple[str, ...], run: Run, user_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_faults_go_to_standard_error_with_exit_2(arguments, run, user_file, capsys):
     user_file.write_text('{"hot": {"max_bytes": 1, "nope": 2}}')
     assert run(*arguments) == 2
     told = capsys.readouterr()
@@ -88,9 +78,7 @@ def test_faults_go_to_standard_error_with_exit_2(
     assert [line.split(": ")[1] for line in faults] == ["hot.max_bytes", "hot.nope"]
 
 
-def test_a_value_cannot_steer_the_terminal(
-    run: Run, user_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_value_cannot_steer_the_terminal(run, user_file, capsys):
     user_file.write_text(json.dumps({"socket": {"path": "/run/\u202e\u009b2J"}}))
     assert run() == 0
     assert all(line.isprintable() for line in capsys.readouterr().out.splitlines())
@@ -99,9 +87,7 @@ def test_a_value_cannot_steer_the_terminal(
 # Changing it, where no daemon answers
 
 
-def test_a_key_is_set_in_the_users_file_and_unset_again(
-    run: Run, user_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_key_is_set_in_the_users_file_and_unset_again(run, user_file, capsys):
     assert run("--set", "log.level=debug", "--set", "hot.max_tasks=3") == 0
     assert capsys.readouterr().out == f"wrote {user_file}\n"
     expected = {"hot": {"max_bytes": 4000, "max_tasks": 3}, "log": {"level": "debug"}}
@@ -111,7 +97,7 @@ def test_a_key_is_set_in_the_users_file_and_unset_again(
     assert json.loads(user_file.read_text()) == {"hot": {"max_tasks": 3}}
 
 
-def test_a_named_file_is_changed_in_its_place(run: Run, user_file: Path, tmp_path: Path) -> None:
+def test_a_named_file_is_changed_in_its_place(run, user_file, tmp_path):
     mine = tmp_path / "mine.json"
     mine.write_text("{}")
     assert run("--config", str(mine), "--set", "sync.url=null") == 0
@@ -130,8 +116,8 @@ def test_a_named_file_is_changed_in_its_place(run: Run, user_file: Path, tmp_pat
     ],
 )
 def test_a_wrong_change_is_refused_with_exit_2_and_writes_nothing(
-    arguments: tuple[str, ...], run: Run, user_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    arguments, run, user_file, capsys
+):
     assert run(*arguments) == 2
     told = capsys.readouterr()
     assert told.out == ""
@@ -139,9 +125,7 @@ def test_a_wrong_change_is_refused_with_exit_2_and_writes_nothing(
     assert json.loads(user_file.read_text()) == {"hot": {"max_bytes": 4000}}
 
 
-def test_check_checks_a_change_without_making_it(
-    run: Run, user_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_checks_a_change_without_making_it(run, user_file, capsys):
     assert run("--check", "--set", "hot.max_bytes=5000") == 0
     assert capsys.readouterr().out == "ok: 1 file read\n"
     assert json.loads(user_file.read_text()) == {"hot": {"max_bytes": 4000}}

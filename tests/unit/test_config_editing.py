@@ -42,16 +42,14 @@ def faults(env: dict[str, str], wish: ConfigChange, *sets: str) -> list[str]:
 # What is written
 
 
-def test_the_first_change_makes_the_file_for_its_user_alone(
-    env: dict[str, str], file: Path
-) -> None:
+def test_the_first_change_makes_the_file_for_its_user_alone(env, file):
     assert change(env, hot__max_bytes=4096) == file
     assert json.loads(file.read_text()) == {"hot": {"max_bytes": 4096}}
     assert file.stat().st_mode & 0o777 == 0o600
     assert load(env, None, (), NOWHERE).settings.hot.max_bytes == 4096
 
 
-def test_comments_order_and_all_other_keys_stay(env: dict[str, str], file: Path) -> None:
+def test_comments_order_and_all_other_keys_stay(env, file):
     file.parent.mkdir(parents=True)
     text = """{
   "_comment": "mine",
@@ -92,9 +90,7 @@ def test_comments_order_and_all_other_keys_stay(env: dict[str, str], file: Path)
     assert file.stat().st_mode & 0o777 == 0o644
 
 
-def test_a_section_may_be_given_as_an_object_and_keeps_its_other_keys(
-    env: dict[str, str], file: Path
-) -> None:
+def test_a_section_may_be_given_as_an_object_and_keeps_its_other_keys(env, file):
     change(env, hot={"max_bytes": 4096, "max_tasks": 3}, access={"users": {"bob": "read"}})
     change(env, hot={"max_tasks": 4}, access={"users": {"eve": "write"}})
     assert json.loads(file.read_text()) == {
@@ -103,9 +99,7 @@ def test_a_section_may_be_given_as_an_object_and_keeps_its_other_keys(
     }
 
 
-def test_a_key_that_is_unset_is_that_of_the_layers_below(
-    env: dict[str, str], file: Path, tmp_path: Path
-) -> None:
+def test_a_key_that_is_unset_is_that_of_the_layers_below(env, file, tmp_path):
     system = tmp_path / "system.json"
     system.write_text('{"hot": {"max_bytes": 1000}}')
     wish = ConfigChange(set={"hot.max_bytes": 2000, "sync.url": None, "upkeep.daily": None})
@@ -118,13 +112,13 @@ def test_a_key_that_is_unset_is_that_of_the_layers_below(
     assert edit(ConfigChange(unset=("hot.max_bytes",)), env, None, (), system)[1] == loaded
 
 
-def test_an_entry_of_a_map_is_unset_by_its_name(env: dict[str, str], file: Path) -> None:
+def test_an_entry_of_a_map_is_unset_by_its_name(env, file):
     change(env, access={"users": {"jane.doe": "read", "bob": "read"}})
     change(env, 'access.users."jane.doe"', "agents.nobody")
     assert json.loads(file.read_text()) == {"access": {"users": {"bob": "read"}}}
 
 
-def test_a_link_to_the_file_stays_a_link(env: dict[str, str], file: Path, tmp_path: Path) -> None:
+def test_a_link_to_the_file_stays_a_link(env, file, tmp_path):
     real = tmp_path / "dotfiles.json"
     real.write_text("{}")
     file.parent.mkdir(parents=True)
@@ -147,9 +141,7 @@ def test_a_link_to_the_file_stays_a_link(env: dict[str, str], file: Path, tmp_pa
         ({"STATE_DIRECTORY": "s"}, "given.json", "given.json"),
     ],
 )
-def test_the_highest_file_in_force_is_written(
-    variables: dict[str, str], config: str | None, written: str, env: dict[str, str], tmp_path: Path
-) -> None:
+def test_the_highest_file_in_force_is_written(variables, config, written, env, tmp_path):
     env |= {name: str(tmp_path / value) for name, value in variables.items()}
     given_file = tmp_path / config if config else None
     if given_file is not None:
@@ -159,7 +151,7 @@ def test_the_highest_file_in_force_is_written(
     assert loaded.origins["hot.max_tasks"] == str(tmp_path / written)
 
 
-def test_without_a_home_there_is_no_file_to_write() -> None:
+def test_without_a_home_there_is_no_file_to_write():
     [line] = faults({}, ConfigChange(set={"hot.max_tasks": 1}))
     assert line == "cannot find a file to write: set $HOME, or give --config FILE"
 
@@ -167,9 +159,7 @@ def test_without_a_home_there_is_no_file_to_write() -> None:
 # What is refused
 
 
-def test_all_faults_are_told_in_one_go_and_nothing_is_written(
-    env: dict[str, str], file: Path
-) -> None:
+def test_all_faults_are_told_in_one_go_and_nothing_is_written(env, file):
     change(env, hot__max_tasks=3)
     before = file.read_bytes()
     wish = ConfigChange(
@@ -193,16 +183,14 @@ def test_all_faults_are_told_in_one_go_and_nothing_is_written(
     assert [path.name for path in file.parent.iterdir()] == [file.name]
 
 
-def test_values_that_contradict_each_other_are_refused(env: dict[str, str], file: Path) -> None:
+def test_values_that_contradict_each_other_are_refused(env, file):
     weights = {"match": 0, "recency": 0, "importance": 0}
     [line] = faults(env, ConfigChange(set={"recall.weights": weights}))
     assert line == f"{file}: recall.weights.match: all weights are 0; raise one"
     assert not file.exists()
 
 
-def test_a_key_that_the_command_line_sets_cannot_be_set_in_the_file(
-    env: dict[str, str], file: Path
-) -> None:
+def test_a_key_that_the_command_line_sets_cannot_be_set_in_the_file(env, file):
     wish = ConfigChange(set={"hot.max_tasks": 3, "hot.max_events": 3})
     [line] = faults(env, wish, "hot.max_tasks=9")
     assert line == (
@@ -212,7 +200,7 @@ def test_a_key_that_the_command_line_sets_cannot_be_set_in_the_file(
 
 
 @pytest.mark.parametrize("text", ["{", '{"hot": {"nope": 1}}', "[]"])
-def test_a_file_with_faults_is_not_written(env: dict[str, str], file: Path, text: str) -> None:
+def test_a_file_with_faults_is_not_written(env, file, text):
     file.parent.mkdir(parents=True)
     file.write_text(text)
     [line] = faults(env, ConfigChange(set={"hot.max_tasks": 3}))
@@ -220,7 +208,7 @@ def test_a_file_with_faults_is_not_written(env: dict[str, str], file: Path, text
     assert file.read_text() == text
 
 
-def test_a_folder_that_cannot_be_made_is_an_error_of_the_system() -> None:
+def test_a_folder_that_cannot_be_made_is_an_error_of_the_system():
     with pytest.raises(OSError, match="/proc/thermocline"):
         change({"XDG_CONFIG_HOME": "/proc"}, hot__max_tasks=4)
 
@@ -241,8 +229,8 @@ key_texts = st.sampled_from(
 @given(key=key_texts, value=json_values, unset=key_texts)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_change_is_made_and_valid_or_refused_and_the_file_as_it_was(
-    key: str, value: Any, unset: str, tmp_path: Path
-) -> None:
+    key, value, unset, tmp_path
+):
     file = tmp_path / "thermocline" / "config.json"
     file.parent.mkdir(exist_ok=True)
     file.write_text('{"hot": {"max_tasks": 7}}')
@@ -259,9 +247,7 @@ def test_any_change_is_made_and_valid_or_refused_and_the_file_as_it_was(
 # What is told of each key
 
 
-def test_every_key_is_told_with_its_help_bounds_default_and_origin(
-    env: dict[str, str], file: Path
-) -> None:
+def test_every_key_is_told_with_its_help_bounds_default_and_origin(env, file):
     wish = ConfigChange(
         set={"hot.max_bytes": 4096, "access.users.bob": "read", "agents.a.workspace": "/w"}
     )

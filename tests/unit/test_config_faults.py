@@ -82,9 +82,7 @@ GRANT = '"read", "write", "admin" or {"role": …, "agents": […]}'
         ("agents", "[]", "an object", "[]"),
     ],
 )
-def test_a_wrong_value_is_named_with_what_is_expected(
-    key: str, value: str, expected: str, got: str, tmp_path: Path
-) -> None:
+def test_a_wrong_value_is_named_with_what_is_expected(key, value, expected, got, tmp_path):
     text = value
     for name in reversed(key.split(".")):
         text = f'{{"{name}": {text}}}'
@@ -101,7 +99,7 @@ def test_a_wrong_value_is_named_with_what_is_expected(
         ("0 0 */30 2 7#5", "names a time that never comes"),
     ],
 )
-def test_a_schedule_that_names_no_time_is_a_fault(text: str, fault: str, tmp_path: Path) -> None:
+def test_a_schedule_that_names_no_time_is_a_fault(text, fault, tmp_path):
     content = {"upkeep": {"daily": text, "quick": None}}
     assert faults(content, tmp_path) == [f'upkeep.daily: {fault}, got "{text}" (text)']
 
@@ -132,9 +130,7 @@ def test_a_schedule_that_names_no_time_is_a_fault(text: str, fault: str, tmp_pat
         ),
     ],
 )
-def test_a_wrong_entry_is_named_with_what_is_expected(
-    content: Any, line: str, tmp_path: Path
-) -> None:
+def test_a_wrong_entry_is_named_with_what_is_expected(content, line, tmp_path):
     assert faults(content, tmp_path) == [line]
 
 
@@ -148,9 +144,7 @@ def test_a_wrong_entry_is_named_with_what_is_expected(
         ({"log": {"zzz": 1}}, "log.zzz: unknown key; log has format, level"),
     ],
 )
-def test_an_unknown_key_is_answered_with_the_nearest(
-    content: Any, line: str, tmp_path: Path
-) -> None:
+def test_an_unknown_key_is_answered_with_the_nearest(content, line, tmp_path):
     assert faults(content, tmp_path) == [line]
 
 
@@ -167,13 +161,11 @@ def test_an_unknown_key_is_answered_with_the_nearest(
         (b" " * 1_048_577, "is larger than 1048576 bytes"),
     ],
 )
-def test_a_file_that_is_not_json_is_named_with_the_place(
-    content: Any, line: str, tmp_path: Path
-) -> None:
+def test_a_file_that_is_not_json_is_named_with_the_place(content, line, tmp_path):
     assert faults(content, tmp_path) == [line]
 
 
-def test_all_faults_of_all_layers_are_told_in_one_go(tmp_path: Path) -> None:
+def test_all_faults_of_all_layers_are_told_in_one_go(tmp_path):
     system = tmp_path / "system.json"
     system.write_text('{"hot": {"max_bytes": 1, "x": 2}}')
     home = tmp_path / "thermocline" / "config.json"
@@ -207,11 +199,11 @@ def test_all_faults_of_all_layers_are_told_in_one_go(tmp_path: Path) -> None:
         ("hot.max_tasks.x=1", f"--set: hot.max_tasks: expected {COUNT}, got an object"),
     ],
 )
-def test_a_wrong_assignment_is_told_like_a_wrong_file(text: str, line: str, tmp_path: Path) -> None:
+def test_a_wrong_assignment_is_told_like_a_wrong_file(text, line, tmp_path):
     assert faults({}, tmp_path, text) == [line]
 
 
-def test_a_value_overridden_later_is_still_a_fault(tmp_path: Path) -> None:
+def test_a_value_overridden_later_is_still_a_fault(tmp_path):
     lines = faults({"hot": {"max_bytes": "abc"}}, tmp_path, "hot.max_bytes=1000")
     assert len(lines) == 1
 
@@ -219,19 +211,19 @@ def test_a_value_overridden_later_is_still_a_fault(tmp_path: Path) -> None:
 # Files that are no files
 
 
-def test_a_folder_in_place_of_a_file_is_named(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_a_file_is_named(tmp_path):
     (tmp_path / "system.json").mkdir()
     with pytest.raises(ConfigInvalid, match=r"system\.json: cannot be read: is a directory"):
         load({}, system_file=tmp_path / "system.json")
 
 
-def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ConfigInvalid, match="is not a regular file"):
         load({}, tmp_path / "pipe", (), NOWHERE)
 
 
-def test_an_unreadable_file_is_named_with_the_reason(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_named_with_the_reason(tmp_path):
     loop = tmp_path / "loop.json"
     loop.symlink_to(loop)
     with pytest.raises(ConfigInvalid, match=r"loop\.json: cannot be read: too many levels"):
@@ -241,19 +233,19 @@ def test_an_unreadable_file_is_named_with_the_reason(tmp_path: Path) -> None:
 # What is wrong only together
 
 
-def test_agents_may_share_a_workspace_as_those_of_evoclaw_do(tmp_path: Path) -> None:
+def test_agents_may_share_a_workspace_as_those_of_evoclaw_do(tmp_path):
     file = tmp_path / "c.json"
     file.write_text('{"agents": {"a": {"workspace": "/w"}, "b": {"workspace": "/w"}}}')
     assert set(load({}, file, (), NOWHERE).settings.agents) == {"a", "b"}
 
 
-def test_a_tilde_without_a_home_is_refused(tmp_path: Path) -> None:
+def test_a_tilde_without_a_home_is_refused(tmp_path):
     assert faults({"socket": {"path": "~/s"}}, tmp_path) == [
         "socket.path: begins with ~ but $HOME is not set; give an absolute path"
     ]
 
 
-def test_a_path_longer_than_a_socket_can_have_is_refused(tmp_path: Path) -> None:
+def test_a_path_longer_than_a_socket_can_have_is_refused(tmp_path):
     longest = "/run/" + "ü" * 51
     assert load({}, None, [f"socket.path={longest}"], NOWHERE).settings.socket.path == longest
     assert faults({"socket": {"path": f"~/{'ü' * 51}"}}, tmp_path, env={"HOME": "/home"}) == [
@@ -261,14 +253,14 @@ def test_a_path_longer_than_a_socket_can_have_is_refused(tmp_path: Path) -> None
     ]
 
 
-def test_weights_that_are_all_zero_are_refused(tmp_path: Path) -> None:
+def test_weights_that_are_all_zero_are_refused(tmp_path):
     weights = {"match": 0, "recency": 0, "importance": 0}
     assert faults({"recall": {"weights": weights}}, tmp_path) == [
         "recall.weights.match: all weights are 0; raise one"
     ]
 
 
-def test_a_text_larger_than_a_body_is_refused_at_the_key_that_was_given(tmp_path: Path) -> None:
+def test_a_text_larger_than_a_body_is_refused_at_the_key_that_was_given(tmp_path):
     why = "raise socket.max_body_bytes or lower limits.max_text_bytes"
     assert faults({"limits": {"max_text_bytes": 2_000_000}}, tmp_path) == [
         f"limits.max_text_bytes: a text of 2000000 bytes cannot arrive in a body of 1048576; {why}"
@@ -278,7 +270,7 @@ def test_a_text_larger_than_a_body_is_refused_at_the_key_that_was_given(tmp_path
     ]
 
 
-def test_no_contradiction_is_claimed_with_a_value_that_is_itself_at_fault(tmp_path: Path) -> None:
+def test_no_contradiction_is_claimed_with_a_value_that_is_itself_at_fault(tmp_path):
     lines = faults(
         {"limits": {"max_text_bytes": 2_000_000}, "socket": {"max_body_bytes": "3 MB"}}, tmp_path
     )
@@ -288,7 +280,7 @@ def test_no_contradiction_is_claimed_with_a_value_that_is_itself_at_fault(tmp_pa
 # How it is said
 
 
-def test_nothing_in_a_fault_can_steer_a_terminal_or_break_the_line() -> None:
+def test_nothing_in_a_fault_can_steer_a_terminal_or_break_the_line():
     line = str(Fault("/a\x1b[2J", "hot\n", "got \u202e\ud800\x9b"))
     assert line.isprintable()
     assert line.encode("utf-8")
@@ -302,13 +294,13 @@ def test_nothing_in_a_fault_can_steer_a_terminal_or_break_the_line() -> None:
         ("https://memory.turso.io/#s3cret\ns3cret", "https://memory.turso.io/#…"),
     ],
 )
-def test_a_secret_in_a_url_is_not_shown(url: str, shown: str, tmp_path: Path) -> None:
+def test_a_secret_in_a_url_is_not_shown(url, shown, tmp_path):
     [line] = faults({"sync": {"url": url}}, tmp_path)
     assert line.endswith(f'got "{shown}" (text)')
     assert "s3cret" not in faults({"llm": {"endpoint_hosts": [url]}}, tmp_path)[0]
 
 
-def test_a_long_value_is_cut(tmp_path: Path) -> None:
+def test_a_long_value_is_cut(tmp_path):
     (line,) = faults({"log": {"level": "x" * 5000}}, tmp_path)
     assert len(line) < 200
 
@@ -328,7 +320,7 @@ places = st.sampled_from(
 
 
 @given(place=places, value=json_values)
-def test_any_value_anywhere_is_taken_or_told_on_lines_of_its_own(place: str, value: Any) -> None:
+def test_any_value_anywhere_is_taken_or_told_on_lines_of_its_own(place, value):
     try:
         loaded = load({"HOME": "/home"}, None, [f"{place}={json.dumps(value)}"], NOWHERE)
         told = [f"--set: {loaded.settings.log.level}"]
@@ -338,7 +330,7 @@ def test_any_value_anywhere_is_taken_or_told_on_lines_of_its_own(place: str, val
 
 
 @given(text=st.text().filter(lambda text: "=" not in text))
-def test_any_text_without_a_key_is_told(text: str) -> None:
+def test_any_text_without_a_key_is_told(text):
     with pytest.raises(ConfigInvalid) as caught:
         load({}, None, [text], NOWHERE)
     assert str(caught.value).startswith("--set: ")

@@ -40,7 +40,7 @@ def loaded(tmp_path: Path, document: Any) -> Loaded:
 
 
 @pytest.mark.parametrize("section", ["memory", "index"])
-def test_its_block_sets_the_index(tmp_path: Path, section: str) -> None:
+def test_its_block_sets_the_index(tmp_path, section):
     index = loaded(tmp_path, {section: BLOCK, "log": {"level": "error"}}).settings.index
     assert (index.chunk_chars, index.overlap_chars) == (1_600, 320)
     assert (index.max_results, index.min_score) == (9, 0.35)
@@ -49,7 +49,7 @@ def test_its_block_sets_the_index(tmp_path: Path, section: str) -> None:
     assert index.include == ("**/*.md", "**/*.mdx", "**/*.txt")
 
 
-def test_a_wrong_value_in_it_is_named(tmp_path: Path) -> None:
+def test_a_wrong_value_in_it_is_named(tmp_path):
     with pytest.raises(ConfigInvalid, match=r"index\.max_results: expected"):
         loaded(tmp_path, {"memory": {"query": {"maxResults": "many"}}})
 
@@ -78,7 +78,7 @@ SCALYCLAW: dict[str, Any] = {
 }
 
 
-def test_the_block_that_profclaws_document_prints_is_a_layer(tmp_path: Path) -> None:
+def test_the_block_that_profclaws_document_prints_is_a_layer(tmp_path):
     done = loaded(tmp_path, {"memory": PRINTED, "index": {"gitignore": True}})
     index = done.settings.index
     assert (index.chunk_chars, index.overlap_chars, index.split_on_headings) == (1_200, 150, False)
@@ -87,7 +87,7 @@ def test_the_block_that_profclaws_document_prints_is_a_layer(tmp_path: Path) -> 
     assert done.warnings == ()
 
 
-def test_scalyclaws_block_is_a_layer(tmp_path: Path) -> None:
+def test_scalyclaws_block_is_a_layer(tmp_path):
     done = loaded(tmp_path, {"memory": SCALYCLAW, "recall": {"candidates": 60}})
     recall, rules = done.settings.recall, done.settings
     assert (recall.limit, recall.decay_per_day, recall.candidates) == (12, 0.07, 60)
@@ -106,23 +106,21 @@ def test_scalyclaws_block_is_a_layer(tmp_path: Path) -> None:
         (SCALYCLAW | {"weights": {"luck": 1, "recency": 0.3}}, "memory.weights.luck"),
     ],
 )
-def test_an_unknown_key_of_theirs_is_a_warning_with_its_name(
-    tmp_path: Path, block: dict[str, Any], key: str
-) -> None:
+def test_an_unknown_key_of_theirs_is_a_warning_with_its_name(tmp_path, block, key):
     [warning] = loaded(tmp_path, {"memory": block}).warnings
     assert warning.key == key
 
 
-def test_a_wrong_value_of_scalyclaws_is_named(tmp_path: Path) -> None:
+def test_a_wrong_value_of_scalyclaws_is_named(tmp_path):
     with pytest.raises(ConfigInvalid, match=r"recall\.limit: expected"):
         loaded(tmp_path, {"memory": {"topK": "many"}})
 
 
-def test_an_overlap_of_more_than_half_a_chunk_is_refused(tmp_path: Path) -> None:
+def test_an_overlap_of_more_than_half_a_chunk_is_refused(tmp_path):
     with pytest.raises(ConfigInvalid, match="over half of a chunk"):
         loaded(tmp_path, {"index": {"chunk_chars": 300, "overlap_chars": 200}})
 
 
-def test_what_is_not_its_block_is_unknown(tmp_path: Path) -> None:
+def test_what_is_not_its_block_is_unknown(tmp_path):
     with pytest.raises(ConfigInvalid, match="memory: unknown key"):
         loaded(tmp_path, {"memory": {"limit": 5}})

@@ -119,7 +119,7 @@ def written(node: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 # The shipped file
 
 
-def test_without_a_file_the_defaults_are_the_configuration(tmp_path: Path) -> None:
+def test_without_a_file_the_defaults_are_the_configuration(tmp_path):
     loaded = load({}, system_file=tmp_path / "none.json")
     assert loaded.files == ()
     assert set(loaded.origins.values()) == {"default"}
@@ -127,27 +127,27 @@ def test_without_a_file_the_defaults_are_the_configuration(tmp_path: Path) -> No
     assert loaded.settings.recall.weights.match == 1.0
 
 
-def test_the_shipped_file_and_the_typed_tree_have_the_same_keys() -> None:
+def test_the_shipped_file_and_the_typed_tree_have_the_same_keys():
     assert set(written(json.loads((ROOT / "config.json").read_text()))) == keys(Settings)
 
 
-def test_the_shipped_file_has_the_defaults_of_the_typed_tree(tmp_path: Path) -> None:
+def test_the_shipped_file_has_the_defaults_of_the_typed_tree(tmp_path):
     loaded = load({}, ROOT / "config.json", (), tmp_path / "none.json")
     assert loaded.settings == Settings()
     assert set(loaded.origins.values()) == {str(ROOT / "config.json")}
 
 
-def test_every_default_is_valid_itself() -> None:
+def test_every_default_is_valid_itself():
     assert msgspec.convert(msgspec.to_builtins(Settings()), Settings) == Settings()
 
 
-def test_the_package_holds_the_file_of_the_top_level() -> None:
+def test_the_package_holds_the_file_of_the_top_level():
     packaged = ROOT / "daemon" / "config" / "config.json"
     assert packaged.is_symlink()
     assert packaged.resolve() == ROOT / "config.json"
 
 
-def test_the_shipped_file_explains_every_key() -> None:
+def test_the_shipped_file_explains_every_key():
     def bare(node: dict[str, Any], prefix: str = "") -> list[str]:
         missing = []
         for name, value in node.items():
@@ -162,7 +162,7 @@ def test_the_shipped_file_explains_every_key() -> None:
     assert bare(json.loads((ROOT / "config.json").read_text())) == []
 
 
-def test_the_built_in_defaults_are_those_of_evoclaw() -> None:
+def test_the_built_in_defaults_are_those_of_evoclaw():
     shipped = written(json.loads((ROOT / "config.json").read_text()))
     # Its rhythm of three steps is that of our runs, which have them unless told otherwise.
     runs = {f"consolidation.{step}": None for step in EVOCLAW["consolidation"]}
@@ -170,9 +170,7 @@ def test_the_built_in_defaults_are_those_of_evoclaw() -> None:
     assert {key: shipped[key] for key in expected} == expected
 
 
-def test_evoclaws_file_is_a_layer_to_the_letter(
-    env: dict[str, str], config_file: Callable[[Any], Path]
-) -> None:
+def test_evoclaws_file_is_a_layer_to_the_letter(env, config_file):
     file = config_file(EVOCLAW_TEXT)
     loaded = load(env, file)
     given_values = written(EVOCLAW)
@@ -188,9 +186,7 @@ def test_evoclaws_file_is_a_layer_to_the_letter(
 # Layers
 
 
-def test_each_layer_wins_over_those_below_it_key_by_key(
-    env: dict[str, str], tmp_path: Path
-) -> None:
+def test_each_layer_wins_over_those_below_it_key_by_key(env, tmp_path):
     system = write(tmp_path / "etc/config.json", {"hot": {"max_bytes": 1001, "max_tasks": 1}})
     user = write(
         tmp_path / "home/.config/thermocline/config.json",
@@ -208,9 +204,8 @@ def test_each_layer_wins_over_those_below_it_key_by_key(
     assert loaded.origins["warm.max_kb"] == "default"
 
 
-@pytest.mark.parametrize(
-    ("env", "expected"),
-    [
+def test_the_environment_says_where_the_layers_are():
+    for env, expected in [
         ({}, ["/etc/sys.json"]),
         ({"HOME": "/h"}, ["/etc/sys.json", "/h/.config/thermocline/config.json"]),
         ({"HOME": "/h", "XDG_CONFIG_HOME": "/x"}, ["/etc/sys.json", "/x/thermocline/config.json"]),
@@ -220,27 +215,21 @@ def test_each_layer_wins_over_those_below_it_key_by_key(
         ),
         ({"CONFIGURATION_DIRECTORY": "/a:/b"}, ["/a/config.json"]),
         ({"CONFIGURATION_DIRECTORY": ""}, ["/etc/sys.json"]),
-    ],
-)
-def test_the_environment_says_where_the_layers_are(
-    env: dict[str, str], expected: list[str]
-) -> None:
-    assert [str(file) for file in layer_files(env, None, Path("/etc/sys.json"))] == expected
+    ]:
+        assert [str(file) for file in layer_files(env, None, Path("/etc/sys.json"))] == expected
 
 
-def test_a_given_file_is_remembered_by_its_absolute_path() -> None:
+def test_a_given_file_is_remembered_by_its_absolute_path():
     assert layer_files({}, Path("mine.json"))[-1] == Path.cwd() / "mine.json"
 
 
-def test_a_byte_order_mark_is_no_part_of_the_file(env: dict[str, str], tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_no_part_of_the_file(env, tmp_path):
     file = tmp_path / "bom.json"
     file.write_bytes(b'\xef\xbb\xbf{"hot": {"max_bytes": 999}}')
     assert load(env, file).settings.hot.max_bytes == 999
 
 
-def test_comments_are_skipped_at_every_level(
-    env: dict[str, str], config_file: Callable[[Any], Path]
-) -> None:
+def test_comments_are_skipped_at_every_level(env, config_file):
     text = '{"_a": [1], "_a": 2, "hot": {"_b": {"c": null}, "max_bytes": 999}, "agents": {"_c": 1}}'
     loaded = load(env, config_file(text))
     assert loaded.settings.hot.max_bytes == 999
@@ -250,9 +239,8 @@ def test_comments_are_skipped_at_every_level(
 # Values
 
 
-@pytest.mark.parametrize(
-    ("text", "key", "value"),
-    [
+def test_set_takes_json_or_else_text(env):
+    for text, key, value in [
         ("log.level=debug", "log.level", "debug"),
         ('log.level="debug"', "log.level", "debug"),
         ("socket.mode=0600", "socket.mode", "0600"),
@@ -266,23 +254,19 @@ def test_comments_are_skipped_at_every_level(
             'access.users."jane.doe"',
             {"role": "read", "agents": ("*",)},
         ),
-    ],
-)
-def test_set_takes_json_or_else_text(env: dict[str, str], text: str, key: str, value: Any) -> None:
-    loaded = load(env, None, [text])
-    entries = {name: (found, origin) for name, found, origin in describe(loaded)}
-    assert entries[key] == (value, "--set")
+    ]:
+        loaded = load(env, None, [text])
+        entries = {name: (found, origin) for name, found, origin in describe(loaded)}
+        assert entries[key] == (value, "--set")
 
 
-def test_a_number_without_a_fraction_is_an_integer(
-    env: dict[str, str], config_file: Callable[[Any], Path]
-) -> None:
+def test_a_number_without_a_fraction_is_an_integer(env, config_file):
     value = load(env, config_file('{"hot": {"max_bytes": 2000.0}}')).settings.hot.max_bytes
     assert isinstance(value, int)
     assert value == 2000
 
 
-def test_a_role_alone_is_that_role_with_every_agent(env: dict[str, str]) -> None:
+def test_a_role_alone_is_that_role_with_every_agent(env):
     sets = ["access.users.bob=write", 'access.groups.7={"role": "read", "agents": ["a"]}']
     access = load(env, None, sets).settings.access
     assert access.users == {"bob": Grant("write", ("*",))}
@@ -291,9 +275,7 @@ def test_a_role_alone_is_that_role_with_every_agent(env: dict[str, str]) -> None
     assert not access.groups["7"].covers("b")
 
 
-def test_a_later_grant_replaces_an_earlier_one_as_a_whole(
-    env: dict[str, str], config_file: Callable[[Any], Path]
-) -> None:
+def test_a_later_grant_replaces_an_earlier_one_as_a_whole(env, config_file):
     users = {"bob": {"role": "read", "agents": ["a", "b"]}, "eve": "read"}
     file = config_file({"access": {"users": users}})
     sets = ['access.users.bob={"role": "admin", "agents": ["a"]}']
@@ -301,7 +283,7 @@ def test_a_later_grant_replaces_an_earlier_one_as_a_whole(
     assert access.users == {"bob": Grant("admin", ("a",)), "eve": Grant("read", ("*",))}
 
 
-def test_a_home_folder_is_filled_in(env: dict[str, str]) -> None:
+def test_a_home_folder_is_filled_in(env):
     sets = ["agents.a.workspace=~/notes", "agents.b.workspace=~", "socket.path=~/x.sock"]
     settings = load(env, None, sets).settings
     assert settings.agents["a"].workspace == f"{env['HOME']}/notes"
@@ -309,7 +291,7 @@ def test_a_home_folder_is_filled_in(env: dict[str, str]) -> None:
     assert settings.socket.path == f"{env['HOME']}/x.sock"
 
 
-def test_the_socket_mode_is_octal(env: dict[str, str]) -> None:
+def test_the_socket_mode_is_octal(env):
     assert load(env, None, ["socket.mode=0640"]).settings.socket.permissions == 0o640
 
 
@@ -325,7 +307,7 @@ names = st.from_regex(get_args(AccountName)[1].pattern, fullmatch=True).filter(
     size=st.integers(512, 9999),
     boost=st.floats(0, 10),
 )
-def test_what_is_described_can_be_set_again(users: dict[str, str], size: int, boost: float) -> None:
+def test_what_is_described_can_be_set_again(users, size, boost):
     values = {
         "access": {"users": users},
         "hot": {"max_bytes": size},
@@ -337,7 +319,7 @@ def test_what_is_described_can_be_set_again(users: dict[str, str], size: int, bo
     assert load({}, None, again(first, "--set"), nowhere).settings == first.settings
 
 
-def test_every_default_that_is_described_can_be_set() -> None:
+def test_every_default_that_is_described_can_be_set():
     nowhere = Path("/nonexistent/config.json")
     sets = again(load({}, None, (), nowhere), "default")
     assert len(sets) > 100
@@ -349,16 +331,14 @@ def again(loaded: Loaded, origin: str) -> list[str]:
     return [f"{key}={json.dumps(value)}" for key, value, of in describe(loaded) if of == origin]
 
 
-def test_the_document_is_a_layer_that_gives_the_same_settings(
-    env: dict[str, str], config_file: Callable[[Any], Path]
-) -> None:
+def test_the_document_is_a_layer_that_gives_the_same_settings(env, config_file):
     loaded = load(env, None, ["agents.a.workspace=/w", "access.users.bob=read", "hot.max_tasks=3"])
     values = document(loaded)["values"]
     assert load(env, config_file(values)).settings == loaded.settings
     assert list(document(loaded)["origins"]) == [key for key, _, _ in describe(loaded)]
 
 
-def test_the_module_comes_without_the_server(tmp_path: Path) -> None:
+def test_the_module_comes_without_the_server(tmp_path):
     program = (
         "import sys, thermocline.daemon.config as c; c.load({}, None, (), c.SYSTEM_FILE);"
         "print({'aiohttp', 'asyncio', 'sqlite3'} & set(sys.modules))"
@@ -369,13 +349,13 @@ def test_the_module_comes_without_the_server(tmp_path: Path) -> None:
     assert done.stdout.strip() == "set()"
 
 
-def test_settings_can_not_be_changed_in_place(env: dict[str, str]) -> None:
+def test_settings_can_not_be_changed_in_place(env):
     settings = load(env).settings
     with pytest.raises(AttributeError):
         settings.hot.max_bytes = 1  # type: ignore[misc]
 
 
-def test_an_invalid_configuration_is_one_error(env: dict[str, str]) -> None:
+def test_an_invalid_configuration_is_one_error(env):
     with pytest.raises(ConfigInvalid) as caught:
         load(env, None, ["hot.max_bytes=1"])
     assert caught.value.code == "config_invalid"

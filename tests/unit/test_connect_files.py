@@ -1,12 +1,9 @@
 """Edits of other programs' files: what is entered, and that the rest keeps every byte."""
 
-from __future__ import annotations
-
 import json
 import os
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -29,7 +26,7 @@ COMMENTED = """// mine
 ENTRY = {"command": "/a b/c", "args": ["mcp"]}
 
 
-def test_a_member_is_set_and_removed_among_comments() -> None:
+def test_a_member_is_set_and_removed_among_comments():
     changed = jsonc.put(COMMENTED, ("servers", "ours"), ENTRY)
     assert jsonc.load(changed)["servers"] == {"other": {"command": "x"}, "ours": ENTRY}
     for line in COMMENTED.splitlines():
@@ -39,30 +36,27 @@ def test_a_member_is_set_and_removed_among_comments() -> None:
     assert all(comment in removed for comment in ("// mine", "// nice", "// keep", "/* servers */"))
 
 
-@pytest.mark.parametrize(
-    ("text", "path"),
-    [
+def test_what_was_set_is_found_and_what_is_removed_again_is_gone():
+    for text, path in [
         ("", ("a", "b")),
         ("{}", ("a",)),
         ("{ }\n", ("a", "b")),
         ('{"a": 1}', ("b",)),
         ('{\n\t"a": {\n\t\t"x": 1\n\t}\n}\n', ("a", "b")),
         ('{"a": {"x": "}, // no comment"}} // end', ("a", "b")),
-    ],
-)
-def test_what_was_set_is_found_and_what_is_removed_again_is_gone(
-    text: str, path: tuple[str, ...]
-) -> None:
-    changed = jsonc.put(text, path, ENTRY)
-    found = jsonc.load(changed)
-    for key in path:
-        found = found[key]
-    assert found == ENTRY
-    assert jsonc.put(changed, path, ENTRY) == changed
-    assert jsonc.load(jsonc.remove(changed, path)) == jsonc.load(text)
+        # Programs read the last of two.
+        ('{"a": {}, "a": {"x": 1}}', ("a", "b")),
+    ]:
+        changed = jsonc.put(text, path, ENTRY)
+        found = jsonc.load(changed)
+        for key in path:
+            found = found[key]
+        assert found == ENTRY
+        assert jsonc.put(changed, path, ENTRY) == changed
+        assert jsonc.load(jsonc.remove(changed, path)) == jsonc.load(text)
 
 
-def test_a_file_keeps_its_indentation() -> None:
+def test_a_file_keeps_its_indentation():
     text = '{\n\t"a": {\n\t\t"x": 1\n\t}\n}\n'
     assert '\n\t\t"b": {\n\t\t\t"command"' in jsonc.put(text, ("a", "b"), ENTRY)
     assert jsonc.remove(jsonc.put(text, ("a", "b"), ENTRY), ("a", "b")) == text
@@ -83,9 +77,7 @@ json_values = st.recursive(
     value=json_values,
     step=st.sampled_from([None, 2, "\t"]),
 )
-def test_any_document_takes_a_member_and_gives_it_back(
-    document: dict[str, Any], key: str, value: Any, step: Any
-) -> None:
+def test_any_document_takes_a_member_and_gives_it_back(document, key, value, step):
     text = json.dumps(document, indent=step)
     changed = jsonc.put(text, (key,), value)
     assert json.loads(changed) == document | {key: value}
@@ -94,29 +86,24 @@ def test_any_document_takes_a_member_and_gives_it_back(
     }
 
 
-@pytest.mark.parametrize(
-    "text", ["{", "[1", '{"a" 1}', '{"a": }', "{'a': 1}", "{} {}", '{"a": 1 2}']
-)
-def test_what_is_not_json_is_refused_with_its_line(text: str) -> None:
-    with pytest.raises(jsonc.Malformed, match="line 1 is not valid JSON"):
-        jsonc.load(text)
+def test_what_is_not_json_is_refused_with_its_line():
+    for text in ["{", "[1", '{"a" 1}', '{"a": }', "{'a': 1}", "{} {}", '{"a": 1 2}']:
+        with pytest.raises(jsonc.Malformed, match="line 1 is not valid JSON"):
+            jsonc.load(text)
 
 
-def test_a_path_through_a_value_that_is_no_object_is_refused() -> None:
+def test_a_path_through_a_value_that_is_no_object_is_refused():
     with pytest.raises(jsonc.Malformed):
         jsonc.put('{"a": 1}', ("a", "b"), 2)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ['{ // see {\n  "a": 1\n}\n', '{ // c\n "a": 1}', '{\n  "b": [1], // {\n  "a": 1}'],
-)
-def test_a_removal_beside_a_comment_does_not_leave_a_broken_file(text: str) -> None:
-    kept = {key: value for key, value in jsonc.load(text).items() if key != "a"}
-    assert jsonc.load(jsonc.remove(text, ("a",))) == kept
+def test_a_removal_beside_a_comment_does_not_leave_a_broken_file():
+    for text in ['{ // see {\n  "a": 1\n}\n', '{ // c\n "a": 1}', '{\n  "b": [1], // {\n  "a": 1}']:
+        kept = {key: value for key, value in jsonc.load(text).items() if key != "a"}
+        assert jsonc.load(jsonc.remove(text, ("a",))) == kept
 
 
-def test_a_key_with_an_invalid_escape_is_named_with_its_line() -> None:
+def test_a_key_with_an_invalid_escape_is_named_with_its_line():
     with pytest.raises(jsonc.Malformed, match="line 2"):
         jsonc.load('{\n"\\x": 1}')
 
@@ -134,7 +121,7 @@ b = """
 '''
 
 
-def test_a_table_is_set_and_removed_and_the_rest_keeps_every_byte() -> None:
+def test_a_table_is_set_and_removed_and_the_rest_keeps_every_byte():
     changed = toml.put(TOML, "mcp_servers.thermocline", ENTRY)
     assert changed.startswith(TOML)
     assert tomllib.loads(changed)["mcp_servers"]["thermocline"] == ENTRY
@@ -146,20 +133,17 @@ def test_a_table_is_set_and_removed_and_the_rest_keeps_every_byte() -> None:
     assert toml.remove('[a]\nb = "c"\n\n[a.d]\ne = 1\n', "a") == ""
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_form_that_cannot_take_a_table_is_refused():
+    for text in [
         'mcp_servers = { other = { command = "x" } }\n',
         "mcp_servers = []\n",
         '[[mcp_servers]]\ncommand = "x"\n',
-    ],
-)
-def test_a_form_that_cannot_take_a_table_is_refused(text: str) -> None:
-    with pytest.raises(toml.CannotEdit, match="by hand"):
-        toml.put(text, "mcp_servers.thermocline", ENTRY)
+    ]:
+        with pytest.raises(toml.CannotEdit, match="by hand"):
+            toml.put(text, "mcp_servers.thermocline", ENTRY)
 
 
-def test_a_table_whose_name_is_quoted_is_the_same_table() -> None:
+def test_a_table_whose_name_is_quoted_is_the_same_table():
     text = '[mcp_servers."thermocline"]\ncommand = "old"\n\n[ "mcp_servers" . other ]\na = 1\n'
     changed = toml.put(text, "mcp_servers.thermocline", ENTRY)
     assert tomllib.loads(changed)["mcp_servers"] == {"thermocline": ENTRY, "other": {"a": 1}}
@@ -169,12 +153,12 @@ def test_a_table_whose_name_is_quoted_is_the_same_table() -> None:
 
 
 @given(st.text(max_size=20))
-def test_what_is_written_into_a_toml_file_is_what_is_read_there(value: str) -> None:
+def test_what_is_written_into_a_toml_file_is_what_is_read_there(value):
     changed = toml.put("a = 1\n", "b", {"command": value})
     assert tomllib.loads(changed) == {"a": 1, "b": {"command": value}}
 
 
-def test_a_change_that_another_program_made_meanwhile_is_not_lost(tmp_path: Path) -> None:
+def test_a_change_that_another_program_made_meanwhile_is_not_lost(tmp_path):
     path = tmp_path / "settings.json"
     path.write_text('{"theme": "dark"}')
     [change] = edits.changes_of([edits.member(path, ("servers", "ours"), ENTRY)])
@@ -185,7 +169,7 @@ def test_a_change_that_another_program_made_meanwhile_is_not_lost(tmp_path: Path
     assert [one.name for one in tmp_path.iterdir()] == ["settings.json"]
 
 
-def test_a_file_that_another_program_has_made_meanwhile_is_not_lost(tmp_path: Path) -> None:
+def test_a_file_that_another_program_has_made_meanwhile_is_not_lost(tmp_path):
     path = tmp_path / "settings.json"
     [change] = edits.changes_of([edits.member(path, ("servers", "ours"), ENTRY)])
     path.write_text('{"theme": "light"}')
@@ -194,21 +178,41 @@ def test_a_file_that_another_program_has_made_meanwhile_is_not_lost(tmp_path: Pa
     assert path.read_text() == '{"theme": "light"}'
 
 
-def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+SPECIAL = [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")]
+
+
+@pytest.mark.parametrize("make", SPECIAL, ids=["pipe", "folder", "device"])
+def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path, make):
     path = tmp_path / "settings.json"
-    os.mkfifo(path)
-    with pytest.raises(InvalidInput, match="not a regular file"):
+    make(path)
+    with pytest.raises(InvalidInput, match=r"settings.json.*not a (regular )?file"):
         edits.changes_of([edits.member(path, ("servers", "ours"), ENTRY)])
 
 
-def test_a_document_that_is_nested_without_end_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("make", SPECIAL, ids=["pipe", "folder", "link"])
+def test_what_is_no_file_in_the_place_of_the_copy_holds_up_nothing(tmp_path, make):
+    path = tmp_path / "settings.json"
+    path.write_text('{"mine": 1}\n')
+    make(tmp_path / "settings.json.before-thermocline")
+    edit = edits.member(path, ("servers", "ours"), ENTRY)
+    [change] = edits.changes_of([edit])
+    copy = change.make()
+    assert copy is not None
+    assert copy.name == "settings.json.before-thermocline-2"
+    assert copy.read_text() == '{"mine": 1}\n'
+    [change] = edits.changes_of([edit], undo=True)
+    assert change.make(undo=True) is None
+    assert path.read_text() == '{"mine": 1}\n'
+
+
+def test_a_document_that_is_nested_without_end_is_refused(tmp_path):
     path = tmp_path / "settings.json"
     path.write_text("[" * 100_000)
     with pytest.raises(InvalidInput, match="cannot change"):
         edits.changes_of([edits.member(path, ("servers", "ours"), ENTRY)])
 
 
-def test_a_planted_copy_is_not_taken_for_what_was_there(tmp_path: Path) -> None:
+def test_a_planted_copy_is_not_taken_for_what_was_there(tmp_path):
     path = tmp_path / "settings.json"
     path.write_text('{"mine": 1}\n')
     planted = tmp_path / "settings.json.before-thermocline"

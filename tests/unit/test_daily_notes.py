@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,9 +89,8 @@ def test_references_of_an_item_its_sub_items_and_its_code_survive():
     assert third.metadata.commands == ("clone https://github.com/Lightricks/LTX-Video.git",)
 
 
-@pytest.mark.parametrize(
-    ("line", "importance"),
-    [
+def test_what_is_marked_or_decided_is_a_fact():
+    for line, importance in [
         ("- [x] wrote the weekly letter", MARKED),
         ("- [X] wrote the weekly letter", MARKED),
         ("**Lesson**: test the backups", MARKED),
@@ -110,15 +108,12 @@ def test_references_of_an_item_its_sub_items_and_its_code_survive():
         ("> - [x] quoted things are somebody else's", None),
         ("```\n- [x] this is only an example of it\n```", None),
         ("| - [x] a table is no list of things |", None),
-    ],
-)
-def test_what_is_marked_or_decided_is_a_fact(line, importance):
-    assert [fact.importance for fact in read_note(line)] == ([importance] if importance else [])
+    ]:
+        assert [fact.importance for fact in read_note(line)] == ([importance] if importance else [])
 
 
-@pytest.mark.parametrize(
-    ("heading", "category"),
-    [
+def test_headings_lead_to_evoclaws_categories():
+    for heading, category in [
         ("GPU", "technical/gpu"),
         ("Video work", "technical/gpu"),
         ("EvoClaw releases", "projects/evoclaw"),
@@ -132,12 +127,10 @@ def test_what_is_marked_or_decided_is_a_fact(line, importance):
         ("Special decisions", "general"),
         ("The latest news", "general"),
         ("", "general"),
-    ],
-)
-def test_headings_lead_to_evoclaws_categories(heading, category):
-    assert category_of((heading,)) == category
-    (fact,) = read_note(f"## {heading}\n- [x] wrote the weekly letter")
-    assert fact.category == category
+    ]:
+        assert category_of((heading,)) == category
+        (fact,) = read_note(f"## {heading}\n- [x] wrote the weekly letter")
+        assert fact.category == category
 
 
 def test_the_innermost_heading_that_leads_anywhere_decides_and_a_title_leads_nowhere():
@@ -239,11 +232,9 @@ def test_every_ticked_item_of_some_length_is_found(note):
 DEEP = "".join(" " * depth + "- [x] decided on a thing\n" for depth in range(900))
 
 
-@pytest.mark.parametrize(
-    "piece", ["- [x] aaaa bbbb cccc dddd\n", "**a ", "[a](", "~~", "```\n", DEEP]
-)
-def test_a_long_note_of_anything_is_read_in_good_time(piece):
-    read_note(piece * max(1, 100_000 // len(piece)))
+def test_a_long_note_of_anything_is_read_in_good_time():
+    for piece in ["- [x] aaaa bbbb cccc dddd\n", "**a ", "[a](", "~~", "```\n", DEEP]:
+        read_note(piece * max(1, 100_000 // len(piece)))
 
 
 def test_items_keep_their_nesting_and_their_line():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -26,17 +27,14 @@ def loaded_by(module: str) -> set[str]:
 CLIENTS = {"aiohttp", "libsql_client", "asyncio", "http", "email", "sqlite3"}
 
 
-@pytest.mark.parametrize(
-    ("module", "heavy"),
-    [
+def test_a_module_never_loads():
+    for module, heavy in [
         ("app", {"litellm", "pydantic", "textual", "libsql_client", "nacl", "tarfile"}),
         ("cli.main", CLIENTS),
         ("client", CLIENTS),
         ("memory.tree", {"asyncio", "sqlite3", "aiohttp", "socket", "threading"}),
-    ],
-)
-def test_a_module_never_loads(module: str, heavy: set[str]) -> None:
-    assert not heavy & loaded_by(f"thermocline.daemon.{module}")
+    ]:
+        assert not heavy & loaded_by(f"thermocline.daemon.{module}")
 
 
 START = "import sys; from thermocline.daemon.runtime.process import load_tls, quick_start\n"
@@ -49,13 +47,13 @@ def output_of(code: str) -> list[str]:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
 
 
-def test_a_daemon_without_a_remote_loads_no_client() -> None:
+def test_a_daemon_without_a_remote_loads_no_client():
     client = {"ssl", "_ssl", "_hashlib", "tenacity", "aiohttp", "libsql_client"}
     rest = {"argparse", "importlib.resources", "multiprocessing", "markdown_it"}
     assert not (client | rest) & {*output_of(f"{IDLE}print(*sys.modules)")}
 
 
-def test_openssl_loads_whole_even_after_it_could_not() -> None:
+def test_openssl_loads_whole_even_after_it_could_not():
     late = """
 import resource
 files = resource.RLIMIT_NOFILE
@@ -77,7 +75,7 @@ assert not others, others
     assert output_of(IDLE + late) == ["failed"]
 
 
-def test_replication_knows_nothing_of_the_daemon() -> None:
+def test_replication_knows_nothing_of_the_daemon():
     code = "import sys, thermocline.sync; print(*sys.modules)"
     output = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
@@ -85,7 +83,7 @@ def test_replication_knows_nothing_of_the_daemon() -> None:
     assert "thermocline.daemon" not in output.split()
 
 
-def test_the_table_names_every_folder_once() -> None:
+def test_the_table_names_every_folder_once():
     folders = {f"daemon/{path.parent.name}/" for path in ROOT.glob("daemon/*/__init__.py")}
     assert folders | {"sync/", "tui/"} == {*FOLDERS}
     assert len(TABLE) == len(MAY_IMPORT)
@@ -95,27 +93,28 @@ def test_the_table_names_every_folder_once() -> None:
         assert names <= known, place
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_a_folder_imports_only_what_the_table_allows(folder: str) -> None:
-    for path in (ROOT / folder).rglob("*.py"):
-        more = MAY_IMPORT.get(str(path.relative_to(ROOT)), set())
-        assert reached(path) <= MAY_IMPORT[folder] | more, path
+def test_a_folder_imports_only_what_the_table_allows():
+    for folder in FOLDERS:
+        for path in (ROOT / folder).rglob("*.py"):
+            more = MAY_IMPORT.get(str(path.relative_to(ROOT)), set())
+            assert reached(path) <= MAY_IMPORT[folder] | more, path
 
 
-def test_the_drawing_has_every_folder_and_an_arrow_or_a_way_for_each_import() -> None:
+def test_the_drawing_has_every_folder_and_an_arrow_or_a_way_for_each_import():
     edges, drawn = graph(), direct(graph())
     picture = (ROOT / "docs" / "architecture.svg").read_text(encoding="utf-8")
     assert picture == architecture.svg(), "docs/architecture.svg is out of date: make docs"
     assert picture.count('class="line"') == sum(map(len, drawn.values()))
     assert all(f">{architecture.label(name)}<" in picture for name in edges)
 
+    @functools.cache
     def reachable(name: str) -> set[str]:
         return drawn[name].union(*map(reachable, drawn[name]))
 
     assert all(edges[name] <= reachable(name) for name in edges)
 
 
-def test_imports_inside_functions_and_of_the_other_package_are_found() -> None:
+def test_imports_inside_functions_and_of_the_other_package_are_found():
     assert reached(ROOT / "daemon/cli/local.py") == {
         *("app", "client", "config", "doctor", "runtime", "tui"),
     }
@@ -123,7 +122,7 @@ def test_imports_inside_functions_and_of_the_other_package_are_found() -> None:
     assert reached(ROOT / "tui/app.py") == {"client"}
 
 
-def test_the_terminal_view_knows_the_daemon_by_its_socket() -> None:
+def test_the_terminal_view_knows_the_daemon_by_its_socket():
     pytest.importorskip("textual")
     code = (
         "import sys; from thermocline.tui import run, views;"
@@ -137,7 +136,7 @@ def test_the_terminal_view_knows_the_daemon_by_its_socket() -> None:
     assert {*output.split()} <= {"client", "schemas", "runtime", "memory", "errors"}
 
 
-def test_no_two_classes_have_one_name() -> None:
+def test_no_two_classes_have_one_name():
     classes: dict[str, list[str]] = {}
     for package in ("daemon", "sync"):
         for path in (ROOT / package).rglob("*.py"):

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -96,9 +95,8 @@ def talk(*lines: str) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize(
-    ("text", "fact"),
-    [
+def test_the_fact_is_the_statement_that_says_most():
+    for text, fact in [
         (
             talk(
                 "User: Should we use Postgres or SQLite?",
@@ -141,10 +139,8 @@ def talk(*lines: str) -> str:
             talk("[10:01] <ada> lunch?", "[10:15] <bob> root cause was an expired certificate"),
             "root cause was an expired certificate",
         ),
-    ],
-)
-def test_the_fact_is_the_statement_that_says_most(text, fact):
-    assert distil(text).fact == fact
+    ]:
+        assert distil(text).fact == fact
 
 
 def test_the_shape_is_evoclaws_with_the_references_beside_it():
@@ -194,19 +190,16 @@ def test_a_shortened_text_fits_and_begins_as_the_whole_does(text, room):
     assert text.startswith(short.removesuffix("…")) or not text.isprintable()
 
 
-@pytest.mark.parametrize(
-    ("text", "short"),
-    [
+def test_a_cut_is_between_clauses_words_or_whole_characters():
+    for text, short in [
         ("deployed to production because the old server is slow", "deployed to production"),
         ("one two three four five sixth", "one two three four five…"),
         ("a" * 40, "a" * 25 + "…"),
         ("e\u0301" * 20, "e\u0301" * 8 + "…"),
         ("the build fails with `error: no linker`", "the build fails…"),
         ("👩\u200d👩\u200d👧 so much text here for sure", "👩\u200d👩\u200d👧 so…"),
-    ],
-)  # fmt: skip
-def test_a_cut_is_between_clauses_words_or_whole_characters(text, short):
-    assert shortened(text, 28) == short
+    ]:  # fmt: skip
+        assert shortened(text, 28) == short
 
 
 def test_of_many_details_the_first_stay():
@@ -260,83 +253,6 @@ def test_the_three_stages_shrink_and_report_their_sizes():
     assert stages("").compression_ratio == 0
 
 
-@pytest.mark.parametrize(
-    ("fact", "outcome", "summary"),
-    [
-        ("We decided to use Postgres", "ongoing", "We decided to use Postgres"),
-        ("The build is green", "positive", "The build is green (positive)"),
-        ("The deployment to the production failed", "negative", "deployment to production"),
-        ("我们决定使用数据库和缓存系统来部署", "ongoing", "我们决定使用数据库和"),
-        ("", "ongoing", ""),
-        # Not "not on Wednesdays", nor "the new team lead started": they only explain.
-        ("the cleaner comes on Thursdays at 9 now, not on Wednesdays", "ongoing",
-         "cleaner comes on Thursdays"),
-        ("9:45 since the new team lead started", "ongoing", "9:45 since new team lead"),
-        ("Decision: split the monorepo build by package, owner Ines, until May 9", "ongoing",
-         "Decision: split monorepo build"),
-        ("On a décidé de passer à PostgreSQL 16", "ongoing", "On a décidé de passer"),
-        ("Ada moved to Los Angeles with her two dogs", "ongoing", "Ada moved to Los Angeles"),
-        ("I ran `journalctl --vacuum-size=200M` on the box", "ongoing", "I ran journalctl"),
-    ],
-)  # fmt: skip
-def test_the_core_summary_is_a_few_whole_words(fact, outcome, summary):
-    assert core_summary(Distilled(fact=fact, outcome=outcome)) == summary
-
-
-@pytest.mark.parametrize(
-    ("text", "outcome"),
-    [
-        ("not fixed yet", "pending"),
-        ("The bug is fixed", "positive"),
-        ("The bug is not fixed", "pending"),
-        ("It doesn't work", "negative"),
-        ("It still doesn't work", "negative"),
-        ("It has never worked", "negative"),
-        ("no errors anymore", "positive"),
-        ("The server no longer crashes", "positive"),
-        ("It will be fixed tomorrow", "pending"),
-        ("I will deploy it tomorrow", "pending"),
-        ("If it is fixed we can go", "ongoing"),
-        ("Ada works at a bank", "ongoing"),
-        ("Fixed the login error", "positive"),
-        ("We got a timeout error", "negative"),
-        ("Error handling is in place", "ongoing"),
-        ("The migration failed, but we restored the backup", "positive"),
-        ("It is deployed. Now the page is down", "negative"),
-        ("Working on it", "ongoing"),
-        ("Waiting for review", "pending"),
-        ("We are not blocked any more", "positive"),
-        ("Almost done", "pending"),
-        ("The test didn't pass", "negative"),
-        ("The first try failed, so we chose another library", "ongoing"),
-        ("I like green tea", "ongoing"),
-        ("✅ all done", "positive"),
-        ("Das Problem ist noch nicht gelöst", "pending"),
-        ("Le bug est corrigé", "positive"),
-        ("no funciona", "negative"),
-        ("修复了这个错误", "positive"),
-        ("部署失败了", "negative"),
-        ("まだ直っていません", "pending"),
-        ("Это не работает", "negative"),
-        ("raised the timeout to 60 s and it works", "positive"),
-        ("If it is fixed and the tests pass we ship", "ongoing"),
-        ("The idle timeout is 60 s", "ongoing"),
-        ("p99 went down to 95 ms", "ongoing"),
-        ("All 23 devices are back", "positive"),
-        ("The headaches are back", "ongoing"),
-        ("Omar is back on Thursday", "ongoing"),
-        ("yep that was it", "positive"),
-        ("Builds now", "positive"),
-        ("I'll keep that in mind", "ongoing"),
-        ("Will do", "ongoing"),
-        ("Jetzt geht es wieder", "positive"),
-        ("改了，现在正常了", "positive"),
-    ],
-)
-def test_the_outcome_is_found_in_the_wording_and_its_denials(text, outcome):
-    assert outcome_of([text]) == outcome
-
-
 def test_the_last_statement_that_tells_an_outcome_decides_and_promises_count_least():
     assert outcome_of(["It failed", "I fixed it", "It is nice"]) == "positive"
     assert outcome_of(["I fixed it", "We need to tell Ada"]) == "positive"
@@ -352,9 +268,8 @@ def test_what_was_wrong_and_works_now_ended_well():
     assert (told.fact, told.outcome) == ("raised the timeout to 60 s and it works", "positive")
 
 
-@pytest.mark.parametrize(
-    ("text", "fact"),
-    [
+def test_confirmed_advice_counts_and_small_talk_and_tables_do_not():
+    for text, fact in [
         (
             talk(
                 "User: npm run build is slow",
@@ -373,53 +288,23 @@ def test_what_was_wrong_and_works_now_ended_well():
             talk("| users | p99 |", "|---|---|", "| 100 | 40 ms |", "", "The pool has 50 slots."),
             "The pool has 50 slots",
         ),
-    ],
-)
-def test_confirmed_advice_counts_and_small_talk_and_tables_do_not(text, fact):
-    assert distil(text).fact == fact
+    ]:
+        assert distil(text).fact == fact
 
 
-@pytest.mark.parametrize(
-    ("text", "emotion"),
-    [
+def test_emotions_are_those_that_somebody_feels():
+    for text, emotion in [
         ("I am so happy!", "happy"),
         ("I'm not happy", "sad"),
         ("I am not worried", "neutral"),
         ("I was frustrated but now I'm glad", "angry → happy"),
         ("No thanks", "neutral"),
-    ],
-)
-def test_emotions_are_those_that_somebody_feels(text, emotion):
-    assert emotion_of([text]) == emotion
+    ]:
+        assert emotion_of([text]) == emotion
 
 
 def test_what_agents_are_glad_of_is_nobodys_emotion():
     assert distil("User: The port is 80.\nAgent: I am thrilled and grateful!").emotion == "neutral"
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("my sister Zuleika said hi to Bob Marley", ("Zuleika", "Bob Marley")),
-        ("Dr. Strange met O'Brien in Paris", ("Strange", "O'Brien")),
-        ("ComfyUI works. Tried Flux today. Postgres said no", ()),
-        ("Will you go? Will said yes", ("Will",)),
-        ("I told Grace, in May, about Berlin", ("Grace",)),
-        ("Anna's phone and Jean-Luc's keys", ("Anna", "Jean-Luc")),
-        ("Deploy it on Friday. Decided in March. Linux and Windows", ()),
-        ("田中さんは東京に住んでいます", ("田中",)),
-        ("Anna and Anna Karenina", ("Anna Karenina",)),
-        ("Анна сказала, что Борис дома", ("Анна", "Борис")),
-        ("I've moved it and I'll tell them", ()),
-        ("The meeting room is called Kepler", ()),
-        ("The new hire is called Wanjiru Kamau, she starts in May", ("Wanjiru Kamau",)),
-        ("My name is Xylo Quux", ("Xylo Quux",)),
-        ("On Tuesday Alba presents it", ("Alba",)),
-        ("mein Bruder heißt Detlev", ("Detlev",)),
-    ],
-)
-def test_people_are_told_from_other_words_with_a_capital_letter(text, names):
-    assert people(text) == names
 
 
 def test_a_known_person_is_found_whatever_the_name():
@@ -434,42 +319,35 @@ def test_topics_are_content_words_in_lower_case(text):
         assert topic not in not_topics()
 
 
-@pytest.mark.parametrize(
-    ("text", "topics"),
-    [
+def test_topics_come_from_any_script_and_not_from_references():
+    for text, topics in [
         ("The tests of the GPU server fail, a test on the server at https://a.example/gpuless",
          {"test", "tests", "gpu", "server", "fail"}),
         ("我们决定在东京使用数据库", {"东京", "数据库"}),
         ("東京で会議を開く", {"東京", "会議"}),
         ("데이터베이스를 사용", {"데이터베이스", "사용"}),
         ("and then it was 42 of them", set()),
-    ],
-)  # fmt: skip
-def test_topics_come_from_any_script_and_not_from_references(text, topics):
-    assert set(topics_of(text, "")) <= topics
-    assert bool(topics_of(text, "")) == bool(topics)
+    ]:  # fmt: skip
+        assert set(topics_of(text, "")) <= topics
+        assert bool(topics_of(text, "")) == bool(topics)
 
 
-@pytest.mark.parametrize(
-    ("text", "actions"),
-    [
+def test_actions_are_verb_phrases_of_at_most_sixty_characters():
+    for text, actions in [
         ("Let's deploy to testnet first", ("deploy to testnet first",)),
         ("We decided to use Postgres because it scales, and I'll write the docs tomorrow",
          ("decided to use Postgres", "write the docs tomorrow")),
         ("It was not deployed. He hasn't fixed the bug", ()),
         ("TODO: buy milk", ("buy milk",)),
         ("deployed " + "very " * 30 + "well", ("deployed " + ("very " * 10).rstrip(),)),
-    ],
-)  # fmt: skip
-def test_actions_are_verb_phrases_of_at_most_sixty_characters(text, actions):
-    found = actions_of([text])
-    assert found == actions
-    assert all(len(action) <= 60 for action in found)
+    ]:  # fmt: skip
+        found = actions_of([text])
+        assert found == actions
+        assert all(len(action) <= 60 for action in found)
 
 
-@pytest.mark.parametrize(
-    ("text", "speakers"),
-    [
+def test_speakers_are_told_from_other_words_before_a_colon():
+    for text, speakers in [
         ("User: hi. Agent: hello", [("user", ""), ("agent", "")]),
         ("Human: a\n\nAI: b", [("user", ""), ("agent", "")]),
         ("[12:03] <ada> hi\n[12:04] <bob> yo", [("person", "ada"), ("person", "bob")]),
@@ -484,15 +362,12 @@ def test_actions_are_verb_phrases_of_at_most_sixty_characters(text, actions):
          [("user", ""), ("agent", "")]),
         ("用户：我喜欢茶。助手：好的。", [("user", ""), ("agent", "")]),
         ("Preface\nAda: I like it. Bob: No!", [("", ""), ("person", "Ada"), ("person", "Bob")]),
-    ],
-)  # fmt: skip
-def test_speakers_are_told_from_other_words_before_a_colon(text, speakers):
-    assert [(one.role, one.speaker) for one in utterances(text)] == speakers
+    ]:  # fmt: skip
+        assert [(one.role, one.speaker) for one in utterances(text)] == speakers
 
 
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
+def test_sentences_end_where_they_end():
+    for text, number in [
         ("Dr. Smith met J. Doe at 3.5 p.m. on Monday. Then e.g. this! What?", 3),
         ("See https://a.example/?q=1 and v1.2.3. Done", 2),
         ("今日は晴れ。明日は雨！", 2),
@@ -502,16 +377,12 @@ def test_speakers_are_told_from_other_words_before_a_colon(text, speakers):
         ("2**8 is 256", 1),
         ("It took 200 ms. The limit is 100. I said no. See No. 5", 4),
         ("| a | b |\n|---|---|\n| 1 | 2 |", 0),
-    ],
-)
-def test_sentences_end_where_they_end(text, number):
-    assert len(sentences(text)) == number
+    ]:
+        assert len(sentences(text)) == number
 
 
-@pytest.mark.parametrize(
-    "piece", ["a", "A ", "Ada: I ", "**a ", "`", "不", "は。", "not ", "\u0301"]
-)
-def test_a_long_text_of_anything_is_read_in_good_time(piece):
-    text = piece * (20_000 // len(piece))
-    assert utf8_bytes(distil(text).fact) <= 100
-    facts(text)
+def test_a_long_text_of_anything_is_read_in_good_time():
+    for piece in ["a", "Ada: I ", "**a ", "`", "は。", "not "]:
+        text = piece * (20_000 // len(piece))
+        assert utf8_bytes(distil(text).fact) <= 100
+        facts(text)

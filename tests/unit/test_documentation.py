@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-import pytest
 import reference
 import site_pages
 
@@ -18,7 +17,7 @@ import thermocline.daemon
 from thermocline.daemon import schemas
 from thermocline.daemon.api.openapi import all_routes, describe
 from thermocline.daemon.cli.main import main, split
-from thermocline.daemon.cli.usage import Form, parse
+from thermocline.daemon.cli.usage import parse
 from thermocline.daemon.cli.verbs import VERBS, load
 from thermocline.daemon.client.calls import Calls, Method
 from thermocline.daemon.config import load as load_config
@@ -55,7 +54,7 @@ def paths_in(text: str) -> Iterator[str]:
         yield found.rstrip("./")
 
 
-def test_every_file_names_the_same_release() -> None:
+def test_every_file_names_the_same_release():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     plugins = ROOT / "daemon" / "connect" / "plugins"
     files = ("claude-code/.claude-plugin/plugin.json", "openclaw/package.json")
@@ -66,11 +65,11 @@ def test_every_file_names_the_same_release() -> None:
     assert {*told, first_heading[1]} == {VERSION} == {project["version"]}
 
 
-def test_readme_is_short() -> None:
+def test_readme_is_short():
     assert len(PAGES["README.md"].split()) <= 1500
 
 
-def test_every_page_is_named_in_readme_and_every_link_leads_somewhere() -> None:
+def test_every_page_is_named_in_readme_and_every_link_leads_somewhere():
     named = set(re.findall(r"\]\((docs/\w+\.md)\)", PAGES["README.md"]))
     assert named == PAGES.keys() - {"README.md"}
     for page, text in PAGES.items():
@@ -84,23 +83,23 @@ def test_every_page_is_named_in_readme_and_every_link_leads_somewhere() -> None:
                 }
 
 
-def test_the_site_has_every_page_once() -> None:
+def test_the_site_has_every_page_once():
     nav = re.findall(r": ([\w/]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
     pages = [site_pages.PAGES.get(page, page.removeprefix("docs/")) for page in PAGES]
     assert sorted(nav) == sorted({*pages, *site_pages.PAGES.values()})
 
 
-def test_every_fixture_module_is_described() -> None:
+def test_every_fixture_module_is_described():
     described = set(re.findall(r"`(\w+\.py)`", (ROOT / "tests" / "README.md").read_text()))
     assert {path.name for path in (ROOT / "tests" / "fixtures").glob("*.py")} <= described
 
 
-def test_the_tables_of_verbs_operations_and_keys_are_up_to_date() -> None:
+def test_the_tables_of_verbs_operations_and_keys_are_up_to_date():
     for path, text in reference.pages().items():
         assert path.read_text(encoding="utf-8") == text, f"{path.name} is out of date: make docs"
 
 
-def test_every_configuration_in_the_pages_is_valid(tmp_path: Path) -> None:
+def test_every_configuration_in_the_pages_is_valid(tmp_path):
     file = tmp_path / "config.json"
     examples = re.findall(r"```json\n(.*?)```", ALL, re.DOTALL)
     layers = [text for text in examples if not text.startswith('{"mcpServers"')]
@@ -110,7 +109,7 @@ def test_every_configuration_in_the_pages_is_valid(tmp_path: Path) -> None:
         load_config({"HOME": str(tmp_path)}, file)
 
 
-def test_a_command_in_the_pages_is_accepted_as_it_is_written() -> None:
+def test_a_command_in_the_pages_is_accepted_as_it_is_written():
     for line in BLOCKS:
         _, *words = shlex.split(line, comments=True)
         verb, rest = split(words)
@@ -118,7 +117,7 @@ def test_a_command_in_the_pages_is_accepted_as_it_is_written() -> None:
         parse(verb, load(verb), rest)
 
 
-def test_a_command_in_a_text_exists_with_its_options() -> None:
+def test_a_command_in_a_text_exists_with_its_options():
     for command in INLINE:
         verb, rest = split(command.split()[1:])
         if verb is None:  # `thermocline --help`
@@ -130,13 +129,13 @@ def test_a_command_in_a_text_exists_with_its_options() -> None:
         assert named <= flags_of(verb) | {"--help"}
 
 
-def test_every_option_in_the_pages_is_one_of_some_verb() -> None:
+def test_every_option_in_the_pages_is_one_of_some_verb():
     known = {flag for verb in VERBS for flag in flags_of(verb)} | {"--help", "--version"}
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", ALL))
     assert named - known - FOREIGN == set()
 
 
-def test_help_names_only_verbs_and_options_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_names_only_verbs_and_options_that_exist(capsys):
     known = {flag for each in VERBS for flag in flags_of(each)} | {"--format", "--help"}
     for verb in VERBS:
         assert main([verb, "--help"]) == 0
@@ -145,7 +144,7 @@ def test_help_names_only_verbs_and_options_that_exist(capsys: pytest.CaptureFixt
         assert {*re.findall(r"(?<![\w%=-])--[a-z][a-z-]+", text)} <= known, verb
 
 
-def test_every_path_in_the_pages_is_an_operation() -> None:
+def test_every_path_in_the_pages_is_an_operation():
     paths = {route.path for route in all_routes()}
     starts = {re.sub(r"/\{\w+\}", "", path) for path in paths}
     for found in paths_in(ALL):
@@ -154,7 +153,7 @@ def test_every_path_in_the_pages_is_an_operation() -> None:
         )
 
 
-def test_every_operation_is_described_by_openapi() -> None:
+def test_every_operation_is_described_by_openapi():
     routes = all_routes()
     paths = describe(routes, load_config({}).settings, "0")["paths"]
     for route in routes:
@@ -169,7 +168,7 @@ CALLS = {
 }
 
 
-def test_every_call_of_the_client_and_the_verbs_is_an_operation() -> None:
+def test_every_call_of_the_client_and_the_verbs_is_an_operation():
     paths = {call.split()[1] for call in CALLS}
     for file in [*ROOT.glob("daemon/client/*.py"), *ROOT.glob("daemon/cli/*.py")]:
         for verb, path in re.findall(r'"([A-Z]+ )?(/api/[\w/{}-]+)"', file.read_text("utf-8")):
@@ -177,7 +176,7 @@ def test_every_call_of_the_client_and_the_verbs_is_an_operation() -> None:
             assert verb + named in CALLS if verb else named in paths, file.name
 
 
-def test_a_method_of_the_client_decodes_what_its_operation_answers() -> None:
+def test_a_method_of_the_client_decodes_what_its_operation_answers():
     methods = [each for each in vars(Calls).values() if isinstance(each, Method)]
     assert len(methods) > 70
     for method in methods:
@@ -193,38 +192,35 @@ WITHOUT_OPTION = {
 }
 
 
-@pytest.mark.parametrize(
-    ("verb", "request_type"),
-    [
+def test_every_field_of_a_request_has_an_option():
+    for verb, request_type in [
         ("store", schemas.memory.NewMemory),
         ("list", schemas.memory.ListQuery),
         ("retrieve", schemas.recall.RecallBody),
-    ],
-)
-def test_every_field_of_a_request_has_an_option(verb: str, request_type: Any) -> None:
-    options = {option.field for option in load(verb).options()}
-    assert {*request_type.__struct_fields__} - options == WITHOUT_OPTION[verb]
+    ]:
+        options = {option.field for option in load(verb).options()}
+        assert {*request_type.__struct_fields__} - options == WITHOUT_OPTION[verb]
 
 
 FORMS = [(verb, form) for verb in VERBS for form in load(verb).forms if isinstance(form.call, str)]
 
 
-@pytest.mark.parametrize(("verb", "form"), FORMS, ids=lambda value: getattr(value, "usage", value))
-def test_the_options_of_a_form_are_fields_of_its_request(verb: str, form: Form) -> None:
-    method, path = str(form.call).split()
-    (operation,) = [each for each in OPERATIONS if (each.method, each.path) == (method, path)]
-    request = operation.body if method in ("POST", "PUT") else operation.query
-    types = get_type_hints(request) if request else {}
-    for option in load(verb).options():
-        word = not option.flags and any(option.values[-1] in each for each in form.words)
-        chosen = option.flags and (form.options is None or option.field in form.options)
-        if not (word or chosen) or option.field in {"socket", "agent", "json", "help"}:
-            continue
-        if option.field in operation.parts:
-            continue
-        assert option.field in types, option.declared
-        if option.choices and (names := {*_literals(types[option.field])}):
-            assert {*option.choices} == names
+def test_the_options_of_a_form_are_fields_of_its_request():
+    for verb, form in FORMS:
+        method, path = str(form.call).split()
+        (operation,) = [each for each in OPERATIONS if (each.method, each.path) == (method, path)]
+        request = operation.body if method in ("POST", "PUT") else operation.query
+        types = get_type_hints(request) if request else {}
+        for option in load(verb).options():
+            word = not option.flags and any(option.values[-1] in each for each in form.words)
+            chosen = option.flags and (form.options is None or option.field in form.options)
+            if not (word or chosen) or option.field in {"socket", "agent", "json", "help"}:
+                continue
+            if option.field in operation.parts:
+                continue
+            assert option.field in types, option.declared
+            if option.choices and (names := {*_literals(types[option.field])}):
+                assert {*option.choices} == names
 
 
 def _literals(hint: Any) -> Iterator[Any]:
@@ -235,7 +231,7 @@ def _literals(hint: Any) -> Iterator[Any]:
         yield from _literals(inner)
 
 
-def test_every_option_has_a_help_in_a_form_that_can_be_read() -> None:
+def test_every_option_has_a_help_in_a_form_that_can_be_read():
     for verb in VERBS:
         for option in load(verb).options():
             assert option.help, (verb, option.declared)

@@ -15,7 +15,7 @@ async def begun(order: list[int], turns: FairQueue, process: int) -> None:
     order.append(process)
 
 
-async def test_a_process_that_asks_a_thousand_times_at_once_does_not_keep_another_waiting() -> None:
+async def test_a_process_that_asks_a_thousand_times_at_once_does_not_keep_another_waiting():
     turns = FairQueue(asyncio.get_running_loop())
     order: list[int] = []
     async with asyncio.TaskGroup() as group:
@@ -26,7 +26,7 @@ async def test_a_process_that_asks_a_thousand_times_at_once_does_not_keep_anothe
     assert order.index(FEW) < 20
 
 
-async def test_few_requests_begin_in_one_pass_of_the_loop() -> None:
+async def test_few_requests_begin_in_one_pass_of_the_loop():
     turns = FairQueue(asyncio.get_running_loop())
     order: list[int] = []
     tasks = [asyncio.ensure_future(begun(order, turns, MANY)) for _ in range(100)]
@@ -38,7 +38,7 @@ async def test_few_requests_begin_in_one_pass_of_the_loop() -> None:
     await asyncio.gather(*tasks)
 
 
-async def test_a_caller_that_leaves_takes_no_turn() -> None:
+async def test_a_caller_that_leaves_takes_no_turn():
     turns = FairQueue(asyncio.get_running_loop())
     order: list[int] = []
     leaving = [asyncio.ensure_future(begun(order, turns, MANY)) for _ in range(50)]
@@ -53,7 +53,7 @@ async def test_a_caller_that_leaves_takes_no_turn() -> None:
             await task
 
 
-async def test_a_process_that_goes_on_making_mistakes_waits_before_its_turn() -> None:
+async def test_a_process_that_goes_on_making_mistakes_waits_before_its_turn():
     turns = FairQueue(asyncio.get_running_loop())
     order: list[int] = []
     for _ in range(100):

@@ -43,5 +43,5 @@ def test_glibc_takes_one_heap_for_all_threads() -> None:
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has its own ways")
-def test_what_is_free_goes_back_to_the_system() -> None:
+def test_what_is_free_goes_back_to_the_system():
     subprocess.run([sys.executable, "-c", GIVING_BACK], check=True)

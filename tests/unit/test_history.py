@@ -19,11 +19,11 @@ def day(number: int, **fields: Any) -> Day:
     return Day(**(zero | {"day": FIRST + timedelta(days=number)} | fields))
 
 
-def test_nothing_recorded_is_no_trend() -> None:
+def test_nothing_recorded_is_no_trend():
     assert trend([]) is None
 
 
-def test_a_first_day_has_nothing_to_be_compared_with() -> None:
+def test_a_first_day_has_nothing_to_be_compared_with():
     found = trend([day(0, warm_count=5, stored=9)])
     assert found is not None
     assert (found.until, found.days) == ("2026-11-01", 1)
@@ -32,7 +32,7 @@ def test_a_first_day_has_nothing_to_be_compared_with() -> None:
     assert "stored" not in found.numbers
 
 
-def test_a_week_is_held_against_the_one_before() -> None:
+def test_a_week_is_held_against_the_one_before():
     days = [day(n, warm_count=n, stored=10 * n) for n in range(15)]
     found = trend(days)
     assert found is not None
@@ -41,7 +41,7 @@ def test_a_week_is_held_against_the_one_before() -> None:
     assert found.numbers["stored"] == Compared(10.0, 10.0, 0.0)
 
 
-def test_days_that_were_left_out_are_not_counted_as_empty() -> None:
+def test_days_that_were_left_out_are_not_counted_as_empty():
     found = trend([day(0, warm_count=1, stored=0), day(9, warm_count=10), day(13, stored=40)])
     assert found is not None
     assert found.days == 2
@@ -49,14 +49,14 @@ def test_days_that_were_left_out_are_not_counted_as_empty() -> None:
     assert found.numbers["stored"].average == 10.0
 
 
-def test_a_counter_that_begins_anew_has_not_gone_back() -> None:
+def test_a_counter_that_begins_anew_has_not_gone_back():
     found = trend([day(0, stored=500), day(3, stored=2)])
     assert found is not None
     assert found.numbers["stored"].average == 0.0
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 10**9)), max_size=30))
-def test_any_days_can_be_compared(given_days: list[tuple[int, int]]) -> None:
+def test_any_days_can_be_compared(given_days):
     days = [day(n, warm_bytes=size, retrieved=size) for n, size in sorted(dict(given_days).items())]
     found = trend(days)
     assert (found is None) == (not days)

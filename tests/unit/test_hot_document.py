@@ -56,17 +56,6 @@ def test_promoted_memories_come_last_in_their_order():
     ]
 
 
-def test_the_key_is_absent_when_nothing_is_promoted_or_nothing_fits():
-    limits = HotLimits(max_bytes=document_size(document(STATE, (), HotLimits())) + 30)
-    assert "hot_memories" not in document(STATE, (), HotLimits())
-    assert "hot_memories" not in document(STATE, [memory("a")], limits)
-
-
-def test_promotion_stops_at_the_first_that_does_not_fit():
-    whole = document(STATE, [memory("a"), memory("b" * 9_000), memory("c")], HotLimits())
-    assert [entry["text"] for entry in whole["hot_memories"]] == ["a"]
-
-
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=40), max_size=8),
        st.integers(150, 900))  # fmt: skip
 def test_promotion_stays_within_the_limit_and_stops_only_at_it(texts, max_bytes):

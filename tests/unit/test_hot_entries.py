@@ -52,12 +52,6 @@ def test_applying_a_diff_to_the_old_gives_the_new(old_state, new_state):
     assert (again.changed, again.removed) == ({}, ())
 
 
-@given(states)
-def test_a_state_does_not_differ_from_itself(state):
-    changes = diff(entries(state), entries(state))
-    assert (changes.changed, changes.removed) == ({}, ())
-
-
 def test_an_event_that_pushes_the_oldest_out_is_one_change_and_one_removal():
     state = HotState()
     for i in range(10):

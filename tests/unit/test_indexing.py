@@ -1,8 +1,5 @@
 """What of a text is put into the full-text index."""
 
-from __future__ import annotations
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,9 +7,8 @@ from thermocline.daemon.memory.indexing import index_text, indexed_columns
 from thermocline.daemon.memory.records import Memory
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_runs_of_scripts_without_blanks_become_pairs():
+    for text, words in [
         ("plain words", ["plain", "words"]),
         ("東京都庁", ["東京", "京都", "都庁"]),
         ("山", ["山"]),
@@ -24,14 +20,12 @@ from thermocline.daemon.memory.records import Memory
         ("ﾃｽﾄ", ["テス", "スト"]),
         ("Привет мир", ["Привет", "мир"]),
         ("𠮷野家", ["𠮷野", "野家"]),
-    ],
-)
-def test_runs_of_scripts_without_blanks_become_pairs(text: str, words: list[str]) -> None:
-    assert index_text(text).split() == words
+    ]:
+        assert index_text(text).split() == words
 
 
 @given(st.text(alphabet="東京都庁大阪府ab ", max_size=30))
-def test_every_part_of_a_run_is_found_by_its_own_pairs(text: str) -> None:
+def test_every_part_of_a_run_is_found_by_its_own_pairs(text):
     whole = f" {' '.join(index_text(text).split())} "
     for run in text.split():
         for start in range(len(run) - 1):
@@ -41,11 +35,11 @@ def test_every_part_of_a_run_is_found_by_its_own_pairs(text: str) -> None:
 
 
 @given(st.text())
-def test_any_text_can_be_indexed(text: str) -> None:
+def test_any_text_can_be_indexed(text):
     assert isinstance(index_text(text), str)
 
 
-def test_the_columns_are_text_with_outcome_then_subject_then_tags() -> None:
+def test_the_columns_are_text_with_outcome_then_subject_then_tags():
     memory = Memory(
         id="1",
         text="broke the mast",

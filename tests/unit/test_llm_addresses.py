@@ -1,7 +1,5 @@
 """Where a caller's own endpoint may be."""
 
-from __future__ import annotations
-
 import pytest
 
 from thermocline.daemon.errors import InvalidInput
@@ -15,9 +13,8 @@ from thermocline.daemon.llm.access import (
 )
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
+def test_what_is_no_address_of_a_server_is_refused_without_repeating_it():
+    for url in [
         "",
         "localhost:8080",
         "ftp://localhost/x",
@@ -31,30 +28,27 @@ from thermocline.daemon.llm.access import (
         "http://local host/",
         "http://localhost/\r\nX: y",
         "javascript:alert(1)",
-    ],
-)
-def test_what_is_no_address_of_a_server_is_refused_without_repeating_it(url: str) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        parts_of(url)
-    assert caught.value.field == "llm_endpoint"
-    assert "secret" not in caught.value.message
+    ]:
+        with pytest.raises(InvalidInput) as caught:
+            parts_of(url)
+        assert caught.value.field == "llm_endpoint"
+        assert "secret" not in caught.value.message
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1"])
-def test_this_device_is_always_allowed(address: str) -> None:
-    assert is_allowed(address, anywhere=False)
-    assert is_allowed(address, anywhere=True)
+def test_this_device_is_always_allowed():
+    for address in ["127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1"]:
+        assert is_allowed(address, anywhere=False)
+        assert is_allowed(address, anywhere=True)
 
 
-@pytest.mark.parametrize("address", ["10.0.0.1", "192.168.1.7", "93.184.216.34", "2001:db9::1"])
-def test_another_host_is_allowed_only_by_the_configuration(address: str) -> None:
-    assert not is_allowed(address, anywhere=False)
-    assert is_allowed(address, anywhere=True)
+def test_another_host_is_allowed_only_by_the_configuration():
+    for address in ["10.0.0.1", "192.168.1.7", "93.184.216.34", "2001:db9::1"]:
+        assert not is_allowed(address, anywhere=False)
+        assert is_allowed(address, anywhere=True)
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
+def test_where_clouds_keep_credentials_is_never_allowed():
+    for address in [
         "169.254.169.254",
         "169.254.0.1",
         "::ffff:169.254.169.254",
@@ -67,16 +61,13 @@ def test_another_host_is_allowed_only_by_the_configuration(address: str) -> None
         "ff02::1",
         "255.255.255.255",
         "not an address",
-    ],
-)
-def test_where_clouds_keep_credentials_is_never_allowed(address: str) -> None:
-    assert not is_allowed(address, anywhere=True)
-    assert not is_allowed(address, anywhere=False)
+    ]:
+        assert not is_allowed(address, anywhere=True)
+        assert not is_allowed(address, anywhere=False)
 
 
-@pytest.mark.parametrize(
-    ("url", "hosts", "named"),
-    [
+def test_a_host_is_named_as_a_whole():
+    for url, hosts, named in [
         ("http://model.lan:8080/complete", ["model.lan"], True),
         ("http://Model.LAN:8080/complete", ["model.lan:8080"], True),
         ("http://model.lan:8081/complete", ["MODEL.lan:8080"], False),
@@ -85,15 +76,12 @@ def test_where_clouds_keep_credentials_is_never_allowed(address: str) -> None:
         ("http://model.lan.evil.org/", ["model.lan"], False),
         ("http://[2001:db8::1]:8080/", ["[2001:db8::1]"], True),
         ("http://model.lan/", [], False),
-    ],
-)
-def test_a_host_is_named_as_a_whole(url: str, hosts: list[str], named: bool) -> None:
-    assert is_named(url, hosts) is named
+    ]:
+        assert is_named(url, hosts) is named
 
 
-@pytest.mark.parametrize(
-    ("url", "style", "target"),
-    [
+def test_the_protocol_is_told_from_the_url():
+    for url, style, target in [
         ("http://localhost:8080/complete", "plain", "http://localhost:8080/complete"),
         ("http://localhost:11434/v1", "openai", "http://localhost:11434/v1/chat/completions"),
         ("http://localhost:11434/v1/", "openai", "http://localhost:11434/v1/chat/completions"),
@@ -105,16 +93,13 @@ def test_a_host_is_named_as_a_whole(url: str, hosts: list[str], named: bool) -> 
         ("https://integrate.api.example/chat", "openai", "https://integrate.api.example/chat"),
         ("https://api.z.ai/chat", "openai", "https://api.z.ai/chat"),
         ("http://localhost/v10/x", "plain", "http://localhost/v10/x"),
-    ],
-)
-def test_the_protocol_is_told_from_the_url(url: str, style: str, target: str) -> None:
-    assert style_of(url) == style
-    assert target_of(url) == target
+    ]:
+        assert style_of(url) == style
+        assert target_of(url) == target
 
 
-@pytest.mark.parametrize(
-    ("url", "insecure"),
-    [
+def test_plain_http_to_another_device_could_be_overheard():
+    for url, insecure in [
         ("https://api.example.org/v1", False),
         ("http://localhost:11434", False),
         ("http://127.0.0.1/v1", False),
@@ -122,7 +107,5 @@ def test_the_protocol_is_told_from_the_url(url: str, style: str, target: str) ->
         ("http://model.lan/v1", True),
         ("http://192.168.1.2/v1", True),
         ("http://localhost.evil.org/", True),
-    ],
-)
-def test_plain_http_to_another_device_could_be_overheard(url: str, insecure: bool) -> None:
-    assert is_insecure(url) is insecure
+    ]:
+        assert is_insecure(url) is insecure

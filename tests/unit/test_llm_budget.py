@@ -44,13 +44,7 @@ def spend(budget: Budget, tokens: int, cost: float | None = None) -> None:
     budget.settle(tokens, tokens, cost)
 
 
-def test_without_limits_there_is_always_room(make_budget) -> None:
-    budget = make_budget()
-    spend(budget, 10**9, 10**6)
-    assert budget.why_spent() is None
-
-
-def test_tokens_are_enough_when_they_reach_the_limit(make_budget) -> None:
+def test_tokens_are_enough_when_they_reach_the_limit(make_budget):
     budget = make_budget(tokens=1000)
     spend(budget, 999)
     assert budget.why_spent() is None
@@ -58,7 +52,7 @@ def test_tokens_are_enough_when_they_reach_the_limit(make_budget) -> None:
     assert budget.why_spent() == "1,000 of 1,000 tokens"
 
 
-def test_money_is_enough_when_it_reaches_the_limit(make_budget) -> None:
+def test_money_is_enough_when_it_reaches_the_limit(make_budget):
     budget = make_budget(cost=0.5)
     spend(budget, 10, 0.3)
     assert budget.why_spent() is None
@@ -66,19 +60,19 @@ def test_money_is_enough_when_it_reaches_the_limit(make_budget) -> None:
     assert budget.why_spent() == "0.50 of 0.50 dollars"
 
 
-def test_a_limit_below_a_cent_is_shown_as_it_is(make_budget) -> None:
+def test_a_limit_below_a_cent_is_shown_as_it_is(make_budget):
     budget = make_budget(cost=0.005)
     spend(budget, 10, 0.02)
     assert budget.why_spent() == "0.02 of 0.005 dollars"
 
 
-def test_a_price_that_is_not_known_is_counted_as_such(make_budget) -> None:
+def test_a_price_that_is_not_known_is_counted_as_such(make_budget):
     budget = make_budget(cost=0.5)
     spend(budget, 10)
     assert (budget.today.cost, budget.today.unpriced, budget.today.calls) == (0.0, 1, 1)
 
 
-def test_requests_under_way_count_with_what_they_may_still_cost(make_budget) -> None:
+def test_requests_under_way_count_with_what_they_may_still_cost(make_budget):
     budget = make_budget(tokens=1000)
     budget.reserve(1000)
     assert budget.why_spent()
@@ -87,7 +81,7 @@ def test_requests_under_way_count_with_what_they_may_still_cost(make_budget) -> 
     assert budget.today.tokens == 10
 
 
-def test_in_dollars_they_count_by_what_a_token_has_cost(make_budget, clock: Clock) -> None:
+def test_in_dollars_they_count_by_what_a_token_has_cost(make_budget, clock):
     budget = make_budget(cost=1.0)
     # Nothing says yet what it will cost.
     budget.reserve(1000)
@@ -107,14 +101,7 @@ def test_in_dollars_they_count_by_what_a_token_has_cost(make_budget, clock: Cloc
     assert budget.why_spent() == ("0 of 1.00 dollars, and running requests may need the rest")
 
 
-def test_what_cost_nothing_leaves_no_trace(make_budget) -> None:
-    budget = make_budget()
-    budget.reserve(50)
-    budget.settle(50, 0, 0.0)
-    assert budget.today.calls == 0
-
-
-def test_the_next_day_begins_anew(make_budget, clock: Clock) -> None:
+def test_the_next_day_begins_anew(make_budget, clock):
     budget = make_budget(tokens=10)
     spend(budget, 10)
     clock.now += DAY
@@ -123,7 +110,7 @@ def test_the_next_day_begins_anew(make_budget, clock: Clock) -> None:
     assert budget.today.tokens == 0
 
 
-def test_a_clock_that_is_set_back_does_not_renew_the_budget(make_budget, clock: Clock) -> None:
+def test_a_clock_that_is_set_back_does_not_renew_the_budget(make_budget, clock):
     budget = make_budget(tokens=10)
     spend(budget, 10)
     clock.now += DAY
@@ -134,7 +121,7 @@ def test_a_clock_that_is_set_back_does_not_renew_the_budget(make_budget, clock: 
     assert budget.today.tokens == 3
 
 
-def test_what_was_saved_survives_a_restart(make_budget) -> None:
+def test_what_was_saved_survives_a_restart(make_budget):
     budget = make_budget(tokens=10)
     spend(budget, 10, 0.25)
     budget.save()
@@ -144,9 +131,7 @@ def test_what_was_saved_survives_a_restart(make_budget) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"2026-03-14": 5}', b"\xff"])
-def test_a_damaged_file_is_set_aside_and_counts_as_none(
-    make_budget, tmp_path: Path, content: bytes
-) -> None:
+def test_a_damaged_file_is_set_aside_and_counts_as_none(make_budget, tmp_path, content):
     (tmp_path / "usage.json").write_bytes(content)
     budget = make_budget(tokens=10)
     assert budget.today.tokens == 0
@@ -158,7 +143,7 @@ def test_a_damaged_file_is_set_aside_and_counts_as_none(
     assert make_budget(tokens=10).why_spent()
 
 
-def test_a_month_of_days_is_kept(make_budget, clock: Clock, tmp_path: Path) -> None:
+def test_a_month_of_days_is_kept(make_budget, clock, tmp_path):
     budget = make_budget()
     for _ in range(40):
         spend(budget, 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import msgspec
-import pytest
 
 from thermocline.daemon.llm.budget import UsageCounts
 from thermocline.daemon.llm.client import Cache, Cached, key_of
@@ -20,7 +19,7 @@ def answer(number: int) -> Cached:
     return Cached("m", key(number))
 
 
-def test_the_answer_that_was_not_used_for_longest_goes_first() -> None:
+def test_the_answer_that_was_not_used_for_longest_goes_first():
     cache = Cache(lambda: 2)
     cache.put(key(1), answer(1))
     cache.put(key(2), answer(2))
@@ -31,41 +30,38 @@ def test_the_answer_that_was_not_used_for_longest_goes_first() -> None:
     assert (len(cache), cache.hits, cache.misses) == (2, 2, 1)
 
 
-def test_a_cache_of_none_keeps_nothing() -> None:
+def test_a_cache_of_none_keeps_nothing():
     cache = Cache(lambda: 0)
     cache.put(key(1), answer(1))
     assert cache.get(key(1)) is None
 
 
-def test_a_very_long_answer_is_not_kept() -> None:
+def test_a_very_long_answer_is_not_kept():
     cache = Cache(lambda: 5)
     cache.put(key(1), Cached("m", b"x" * 70_000))
     assert len(cache) == 0
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
+def test_every_word_of_a_question_counts():
+    for other in [
         msgspec.structs.replace(ASKED, purpose="tree"),
         msgspec.structs.replace(ASKED, system="do it"),
         msgspec.structs.replace(ASKED, parts=(Part("note", "y"),)),
         msgspec.structs.replace(ASKED, parts=(Part("tree", "x"),)),
         msgspec.structs.replace(ASKED, max_tokens=101),
         msgspec.structs.replace(ASKED, temperature=0.1),
-    ],
-)
-def test_every_word_of_a_question_counts(other: ModelQuestion) -> None:
-    assert key_of(["m"], ASKED, "s") != key_of(["m"], other, "s")
+    ]:
+        assert key_of(["m"], ASKED, "s") != key_of(["m"], other, "s")
 
 
-def test_the_models_and_the_form_of_the_reply_count_too() -> None:
+def test_the_models_and_the_form_of_the_reply_count_too():
     assert key_of(["m"], ASKED, "s") == key_of(["m"], ASKED, "s")
     assert key_of(["m"], ASKED, "s") != key_of(["n"], ASKED, "s")
     assert key_of(["m"], ASKED, "s") != key_of(["m", "n"], ASKED, "s")
     assert key_of(["m"], ASKED, "s") != key_of(["m"], ASKED, "t")
 
 
-def test_usage_counts_by_purpose() -> None:
+def test_usage_counts_by_purpose():
     usage = UsageCounts()
     for seconds in range(1, 101):
         usage.called("tree", {})
@@ -84,7 +80,7 @@ def test_usage_counts_by_purpose() -> None:
     assert usage.cleared() == {"api_key": 3, "password": 1}
 
 
-def test_a_price_that_is_not_known_adds_nothing() -> None:
+def test_a_price_that_is_not_known_adds_nothing():
     usage = UsageCounts()
     usage.took("tree", 1, 1, None)
     usage.took("tree", 1, 1, 0.5)

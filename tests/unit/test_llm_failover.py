@@ -58,22 +58,20 @@ def failed(code: str, retry_after: float | None = None) -> CallFailed:
     return CallFailed(code, f"it is {code}", retry_after)
 
 
-async def test_the_first_model_that_answers_is_the_answer(world: World) -> None:
+async def test_the_first_model_that_answers_is_the_answer(world):
     assert await world.reply("a", "b") == "a"
     assert world.order == ["a"]
 
 
 @pytest.mark.parametrize("code", ["server", "throttled"])
-async def test_a_failure_in_passing_is_tried_again_after_a_growing_wait(
-    world: World, code: str
-) -> None:
+async def test_a_failure_in_passing_is_tried_again_after_a_growing_wait(world, code):
     world.failures["a"] = [failed(code), failed(code), failed(code)]
     assert await world.reply("a") == "a"
     assert len(world.waits) == 3
     assert all(0.25 * 2**n <= wait <= 0.5 * 2**n for n, wait in enumerate(world.waits))
 
 
-async def test_it_is_not_tried_for_ever(world: World) -> None:
+async def test_it_is_not_tried_for_ever(world):
     world.failures["a"] = [failed("server") for _ in range(9)]
     with pytest.raises(CallFailed, match="it is server"):
         await world.reply("a")
@@ -83,9 +81,7 @@ async def test_it_is_not_tried_for_ever(world: World) -> None:
 @pytest.mark.parametrize(
     "code", ["unauthorized", "not_found", "payment", "refused", "bad_request", "timeout", "offline"]
 )
-async def test_what_stays_is_not_tried_again_and_the_next_has_its_turn(
-    world: World, code: str
-) -> None:
+async def test_what_stays_is_not_tried_again_and_the_next_has_its_turn(world, code):
     world.failures["a"] = [failed(code)]
     assert await world.reply("a", "b") == "b"
     assert world.order == ["a", "b"]
@@ -93,33 +89,33 @@ async def test_what_stays_is_not_tried_again_and_the_next_has_its_turn(
 
 
 @pytest.mark.parametrize("code", ["died", "unloaded", "starting", "resting"])
-async def test_without_the_process_no_other_model_is_tried(world: World, code: str) -> None:
+async def test_without_the_process_no_other_model_is_tried(world, code):
     world.failures["a"] = [failed(code)]
     with pytest.raises(CallFailed, match=code):
         await world.reply("a", "b")
     assert world.order == ["a"]
 
 
-async def test_a_servers_own_pause_is_kept(world: World) -> None:
+async def test_a_servers_own_pause_is_kept(world):
     world.failures["a"] = [failed("throttled", 7.0)]
     assert await world.reply("a") == "a"
     assert world.waits == [7.0]
 
 
-async def test_a_pause_beyond_the_deadline_is_not_waited_for(world: World) -> None:
+async def test_a_pause_beyond_the_deadline_is_not_waited_for(world):
     world.failures["a"] = [failed("throttled", 31.0)]
     with pytest.raises(CallFailed, match="throttled"):
         await world.reply("a", seconds=30.0)
     assert world.waits == []
 
 
-async def test_rather_than_wait_long_the_next_model_is_asked(world: World) -> None:
+async def test_rather_than_wait_long_the_next_model_is_asked(world):
     world.failures["a"] = [failed("throttled", 7.0)]
     assert await world.reply("a", "b") == "b"
     assert world.waits == []
 
 
-async def test_a_model_leaves_time_for_those_after_it(world: World) -> None:
+async def test_a_model_leaves_time_for_those_after_it(world):
     world.takes = 1.0
     world.failures["a"] = [failed("timeout")]
     await world.reply("a", "b", seconds=10.0)
@@ -128,7 +124,7 @@ async def test_a_model_leaves_time_for_those_after_it(world: World) -> None:
     assert 8.0 < second <= 9.0
 
 
-async def test_a_model_that_stays_unusable_is_left_alone_for_a_while(world: World) -> None:
+async def test_a_model_that_stays_unusable_is_left_alone_for_a_while(world):
     world.failures["a"] = [failed("unauthorized")]
     assert await world.reply("a", "b") == "b"
     assert await world.reply("a", "b") == "b"
@@ -137,7 +133,7 @@ async def test_a_model_that_stays_unusable_is_left_alone_for_a_while(world: Worl
     assert await world.reply("a", "b") == "a"
 
 
-async def test_a_model_left_alone_says_so_when_it_is_the_only_one(world: World) -> None:
+async def test_a_model_left_alone_says_so_when_it_is_the_only_one(world):
     world.failures["a"] = [failed("unauthorized")]
     with pytest.raises(CallFailed):
         await world.reply("a")
@@ -147,7 +143,7 @@ async def test_a_model_left_alone_says_so_when_it_is_the_only_one(world: World) 
     assert await world.reply("a") == "a"
 
 
-async def test_one_failure_on_the_way_is_chance_and_two_are_not(world: World) -> None:
+async def test_one_failure_on_the_way_is_chance_and_two_are_not(world):
     world.failures["a"] = [failed("offline") for _ in range(20)]
     pauses = []
     for _ in range(9):
@@ -159,7 +155,7 @@ async def test_one_failure_on_the_way_is_chance_and_two_are_not(world: World) ->
     assert pauses == [0.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0]
 
 
-async def test_a_question_that_fails_says_nothing_of_the_model(world: World) -> None:
+async def test_a_question_that_fails_says_nothing_of_the_model(world):
     for code in ("refused", "too_long", "bad_request", "died"):
         world.failures["a"] = [failed(code)]
         with pytest.raises(CallFailed):
@@ -167,7 +163,7 @@ async def test_a_question_that_fails_says_nothing_of_the_model(world: World) -> 
     assert world.failover.paused("a") is None
 
 
-async def test_a_caller_in_a_hurry_does_not_blame_the_model(world: World) -> None:
+async def test_a_caller_in_a_hurry_does_not_blame_the_model(world):
     for patient in (False, True):
         world.failures["a"] = [failed("timeout"), failed("timeout")]
         for _ in range(2):
@@ -176,7 +172,7 @@ async def test_a_caller_in_a_hurry_does_not_blame_the_model(world: World) -> Non
         assert (world.failover.paused("a") is not None) is patient
 
 
-async def test_an_answer_makes_good_for_what_was_before(world: World) -> None:
+async def test_an_answer_makes_good_for_what_was_before(world):
     world.failures["a"] = [failed("offline")]
     with pytest.raises(CallFailed):
         await world.reply("a")
@@ -187,9 +183,8 @@ async def test_an_answer_makes_good_for_what_was_before(world: World) -> None:
     assert world.failover.paused("a") is None
 
 
-@pytest.mark.parametrize(
-    ("status", "said", "code"),
-    [
+def test_every_status_has_its_meaning():
+    for status, said, code in [
         (400, "bad", "bad_request"),
         (401, "", "unauthorized"),
         (402, "", "payment"),
@@ -203,15 +198,12 @@ async def test_an_answer_makes_good_for_what_was_before(world: World) -> None:
         (500, "", "server"),
         (503, "", "server"),
         (529, "overloaded", "server"),
-    ],
-)
-def test_every_status_has_its_meaning(status: int, said: str, code: str) -> None:
-    assert of_status("m", status, said, None).code == code
+    ]:
+        assert of_status("m", status, said, None).code == code
 
 
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [
+def test_a_pause_is_read_from_seconds_or_a_date():
+    for header, seconds in [
         (None, None),
         ("7", 7.0),
         ("0.5", 0.5),
@@ -220,13 +212,11 @@ def test_every_status_has_its_meaning(status: int, said: str, code: str) -> None
         ("nan", None),
         ("soon", None),
         ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0),
-    ],
-)
-def test_a_pause_is_read_from_seconds_or_a_date(header: str | None, seconds: float | None) -> None:
-    assert pause_of(header) == seconds
+    ]:
+        assert pause_of(header) == seconds
 
 
-def test_no_key_is_part_of_a_message() -> None:
+def test_no_key_is_part_of_a_message():
     said = "\n bad key sk-1234 (sk-1234-x)\x1b[31m\nTraceback: a path"
     shown = without(said, ["sk-1234", "sk-1234-x"])
     assert shown == "bad key [key] ([key])?[31m"

@@ -22,11 +22,11 @@ def key_text(tmp_path: Path):
     return write
 
 
-def test_a_key_alone_is_for_the_main_model(key_text) -> None:
+def test_a_key_alone_is_for_the_main_model(key_text):
     assert read_keys(key_text(b"sk-alone\n")) == {"": "sk-alone"}
 
 
-def test_several_keys_go_by_provider(key_text) -> None:
+def test_several_keys_go_by_provider(key_text):
     content = b'{"openai": "sk-1", "azure": {"api_key": "sk-2", "api_version": "v"}}'
     assert read_keys(key_text(content)) == {
         "openai": "sk-1",
@@ -34,25 +34,25 @@ def test_several_keys_go_by_provider(key_text) -> None:
     }
 
 
-def test_no_file_is_no_key() -> None:
+def test_no_file_is_no_key():
     assert read_keys(None) == {}
 
 
 @pytest.mark.parametrize(
     "content", [b"", b"sk-secret two", b'{"openai": 5}', b'{"openai": "sk-secret"', b"sk-\xff"]
 )
-def test_anything_else_is_refused_without_showing_it(key_text, content: bytes) -> None:
+def test_anything_else_is_refused_without_showing_it(key_text, content):
     with pytest.raises(ConfigInvalid, match="expected a key and nothing else") as caught:
         read_keys(key_text(content))
     assert "secret" not in caught.value.message
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(ConfigInvalid, match=r"cannot read the models' keys in .*none: No such"):
         read_keys(tmp_path / "none")
 
 
-def test_the_configured_file_comes_before_systemds_credential(tmp_path: Path) -> None:
+def test_the_configured_file_comes_before_systemds_credential(tmp_path):
     (tmp_path / "llm-keys").write_text("k")
     env = {"CREDENTIALS_DIRECTORY": str(tmp_path)}
     assert key_file("/etc/key", env) == Path("/etc/key")
@@ -71,7 +71,7 @@ def test_a_place_that_cannot_be_looked_at_is_named(tmp_path: Path) -> None:
         key_file("~no-such-user/key", {})
 
 
-def test_a_setup_goes_through_the_pipe_and_is_never_shown() -> None:
+def test_a_setup_goes_through_the_pipe_and_is_never_shown():
     setup = Setup({"openai": "sk-secret"}, "openai/m", "http://localhost", {"azure": "https://x"})
     assert msgspec.json.decode(msgspec.json.encode(setup), type=Setup) == setup
     assert "secret" not in repr(setup)

@@ -24,9 +24,8 @@ class AgentPaths(msgspec.Struct):
     relevance: Annotated[float, Meta(ge=0, le=1)]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_value_is_found_in_what_models_put_around_it():
+    for text in [
         '{"fact": "f", "people": ["A"]}',
         '```json\n{"fact": "f", "people": ["A"]}\n```',
         '```\n{"fact": "f", "people": ["A"]}\n```\nI hope this helps!',
@@ -41,30 +40,24 @@ class AgentPaths(msgspec.Struct):
         '{"result": {"fact": "f", "people": ["A"]}}',
         '{"note": 1} and then {"fact": "f", "people": ["A"]}',
         '\ufeff {"fact": "f", "people": ["A"], "extra": null}',
-    ],
-)
-def test_a_value_is_found_in_what_models_put_around_it(text: str) -> None:
-    assert read(text, Fact) == Fact("f", ["A"])
+    ]:
+        assert read(text, Fact) == Fact("f", ["A"])
 
 
-@pytest.mark.parametrize(
-    ("text", "paths"),
-    [
+def test_a_list_is_found_alone_wrapped_or_as_its_only_item():
+    for text, paths in [
         ('[{"path": "a", "relevance": 0.9}, {"path": "b", "relevance": 0.3}]', ["a", "b"]),
         ('```json\n[{"path": "a", "relevance": "0.9"}]\n```', ["a"]),
         ('{"items": [{"path": "a", "relevance": 1}]}', ["a"]),
         ('{"path": "a", "relevance": 1}', ["a"]),
         ("[]", []),
         ('The lists [1, 2] and [{"path": "a", "relevance": 1}]', ["a"]),
-    ],
-)
-def test_a_list_is_found_alone_wrapped_or_as_its_only_item(text: str, paths: list[str]) -> None:
-    assert [one.path for one in read(text, list[AgentPaths])] == paths
+    ]:
+        assert [one.path for one in read(text, list[AgentPaths])] == paths
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
+def test_what_cannot_be_read_says_why():
+    for text, why in [
         ("not json", "it contains no JSON"),
         ("", "it contains no JSON"),
         ('{"fact": "cut o', "it contains no JSON"),
@@ -72,18 +65,15 @@ def test_a_list_is_found_alone_wrapped_or_as_its_only_item(text: str, paths: lis
         ('{"people": []}', "Object missing required field `fact`"),
         ('{"fact": 1}', "Expected `str`, got `int` - at `$.fact`"),
         ("[[[[" * 30_000, "it contains no JSON"),
-    ],
-)
-def test_what_cannot_be_read_says_why(text: str, why: str) -> None:
-    with pytest.raises(UnreadableReply) as caught:
-        read(text, Fact)
-    assert caught.value.why == why
-    assert not caught.value.refused
+    ]:
+        with pytest.raises(UnreadableReply) as caught:
+            read(text, Fact)
+        assert caught.value.why == why
+        assert not caught.value.refused
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_the_longest_reply_is_read_in_no_time_whatever_it_is():
+    for text in [
         '[{"fact": "' + 'he said, \\"so\\", ' * 6_000,
         "x " + '"\\' * 50_000,
         "x " + "[1," * 64 + "1," * 49_000,
@@ -91,31 +81,27 @@ def test_what_cannot_be_read_says_why(text: str, why: str) -> None:
         '{"fact": ".' + " " * 90_000 + 'x", "people": []}',
         "I can't" + " " * 90_000 + "x",
         "x ," + " " * 90_000,
-    ],
-    ids=["cut off", "quotes", "lists", "objects", "pause", "half a refusal", "comma"],
-)
-def test_the_longest_reply_is_read_in_no_time_whatever_it_is(text: str) -> None:
-    # Where the time grows with the square of the length, the test's own time runs out.
-    for kind in (Fact, list[Fact]):
-        try:
-            found: Any = read(text, kind)
-        except UnreadableReply:
-            continue
-        assert isinstance(found, Fact | list)
+    ]:
+        # Where the time grows with the square of the length, the test's own time runs out.
+        for kind in (Fact, list[Fact]):
+            try:
+                found: Any = read(text, kind)
+            except UnreadableReply:
+                continue
+            assert isinstance(found, Fact | list)
 
 
-def test_a_comma_too_many_is_read_behind_a_quotation_mark_that_is_left_alone() -> None:
+def test_a_comma_too_many_is_read_behind_a_quotation_mark_that_is_left_alone():
     assert read('The 5" hull: {"fact": "so, ]", "people": ["A",],}', Fact) == Fact("so, ]", ["A"])
 
 
-def test_a_value_beyond_its_bounds_is_no_value() -> None:
+def test_a_value_beyond_its_bounds_is_no_value():
     with pytest.raises(UnreadableReply, match=r"<= 1.0 - at `\$\[0\].relevance`"):
         read('[{"path": "a", "relevance": 7}]', list[AgentPaths])
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_refusal_is_an_error_and_never_a_value():
+    for text in [
         "I'm sorry, but I can't help with that.",
         "I cannot assist with this request.",
         "Unfortunately, I am unable to extract facts from this.",
@@ -123,27 +109,25 @@ def test_a_value_beyond_its_bounds_is_no_value() -> None:
         "Sorry, I won’t provide that.",
         '{"fact": "I\'m sorry, but I cannot help with that."}',
         '{"fact": "", "people": ["I can\'t assist with that."]}',
-    ],
-)
-def test_a_refusal_is_an_error_and_never_a_value(text: str) -> None:
-    with pytest.raises(UnreadableReply) as caught:
-        read(text, Fact)
-    assert caught.value.refused
+    ]:
+        with pytest.raises(UnreadableReply) as caught:
+            read(text, Fact)
+        assert caught.value.refused
 
 
-def test_words_of_the_text_itself_are_no_refusal() -> None:
+def test_words_of_the_text_itself_are_no_refusal():
     text = "I can't help with the move on Friday, said Ada"
     assert read(json.dumps({"fact": text}), Fact, question=f"Ada: {text}").fact == text
     said = "I will not deploy on Fridays"
     assert read(json.dumps({"fact": said}), Fact).fact == said
 
 
-def test_tags_within_a_value_are_part_of_it() -> None:
+def test_tags_within_a_value_are_part_of_it():
     said = 'the <think> tag and <|im_end|> are [tokens], {he} said, "so"'
     assert read(json.dumps({"fact": said}), Fact).fact == said
 
 
-def test_thoughts_are_cut_out_wherever_they_stand() -> None:
+def test_thoughts_are_cut_out_wherever_they_stand():
     assert without_thoughts("a<think>b</think>c<REASONING>d</REASONING>e<think>f") == "ace"
 
 
@@ -160,16 +144,14 @@ values = st.recursive(
     before=st.text("abc ,.:!\n", max_size=20),
     fenced=st.booleans(),
 )
-def test_any_value_survives_prose_and_fences(
-    fact: str, people: list[str], before: str, fenced: bool
-) -> None:
+def test_any_value_survives_prose_and_fences(fact, people, before, fenced):
     written = json.dumps({"fact": fact, "people": people})
     text = f"{before}```json\n{written}\n```" if fenced else f"{before}{written}"
     assert read(text, Fact, question=written) == Fact(fact, people)
 
 
 @given(st.text("{}[]\",:'<think/>| ae1\\\n", max_size=200) | values.map(json.dumps))
-def test_any_text_is_read_or_refused_and_nothing_else(text: str) -> None:
+def test_any_text_is_read_or_refused_and_nothing_else(text):
     for kind in (Fact, list[AgentPaths]):
         found: Any
         try:

@@ -29,7 +29,7 @@ def keys(node: Any) -> set[str]:
     return set(node) | {key for value in node.values() for key in keys(value)}
 
 
-def test_a_struct_becomes_an_object_without_references_or_optional_keys() -> None:
+def test_a_struct_becomes_an_object_without_references_or_optional_keys():
     form = form_of(Entity)
     assert form.name == "entity"
     assert form.schema["type"] == "object"
@@ -44,11 +44,11 @@ def test_a_struct_becomes_an_object_without_references_or_optional_keys() -> Non
     assert not keys(form.schema) & {"$ref", "$defs", "title"}
 
 
-def test_a_field_may_have_the_name_of_a_schemas_word() -> None:
+def test_a_field_may_have_the_name_of_a_schemas_word():
     assert "default" in form_of(Entity).schema["properties"]
 
 
-def test_a_list_is_wrapped_into_an_object() -> None:
+def test_a_list_is_wrapped_into_an_object():
     form = form_of(list[Relation])
     assert form.schema["type"] == "object"
     assert form.schema["required"] == ["items"]
@@ -56,6 +56,6 @@ def test_a_list_is_wrapped_into_an_object() -> None:
     assert form.name == "list"
 
 
-def test_the_words_for_a_prompt_are_the_schema() -> None:
+def test_the_words_for_a_prompt_are_the_schema():
     form = form_of(Entity)
     assert json.loads(form.words) == form.schema

@@ -2,7 +2,6 @@
 
 from datetime import UTC, timedelta, timezone
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,16 +98,14 @@ def test_an_event_without_a_readable_time_has_no_date():
     assert [line for line in page if line.startswith("- ")] == ["- a", "- b", "- c"]
 
 
-@pytest.mark.parametrize(
-    ("section", "most"), [("tasks", 10), ("events", 10), ("critical_lessons", 20)]
-)
-def test_only_the_last_ones_are_shown_and_the_first_lessons(section, most):
-    items = [{"text": f"n{i}"} for i in range(30)]
-    page = lines({"critical_lessons" if most == 20 else "active_context":
-                  items if most == 20 else {section: items}})  # fmt: skip
-    bullets = [line for line in page if line.startswith("- ")]
-    assert len(bullets) == most
-    assert bullets[-1].endswith("n19" if most == 20 else "n29")
+def test_only_the_last_ones_are_shown_and_the_first_lessons():
+    for section, most in [("tasks", 10), ("events", 10), ("critical_lessons", 20)]:
+        items = [{"text": f"n{i}"} for i in range(30)]
+        page = lines({"critical_lessons" if most == 20 else "active_context":
+                      items if most == 20 else {section: items}})  # fmt: skip
+        bullets = [line for line in page if line.startswith("- ")]
+        assert len(bullets) == most
+        assert bullets[-1].endswith("n19" if most == 20 else "n29")
 
 
 def test_a_finished_task_is_not_among_the_pending():
@@ -125,29 +122,31 @@ FORGERIES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", FORGERIES)
-def test_no_stored_text_can_begin_a_line_as_structure(text):
-    document = {
-        "identity": {text: text},
-        "active_context": {
-            "projects": [{"name": text, "description": text, "status": text}],
-            "tasks": [{"text": text, "status": text}],
-            "events": [{"text": text}],
-        },
-        "critical_lessons": [{"text": text, "category": text}, {"text": text}],
-        "hot_memories": [{"text": text}],
-    }
-    innocent = {
-        "identity": {"a": "a"},
-        "active_context": {
-            "projects": [{"name": "a", "description": "a", "status": "a"}],
-            "tasks": [{"text": "a", "status": "a"}],
-            "events": [{"text": "a"}],
-        },
-        "critical_lessons": [{"text": "a", "category": "a"}, {"text": "a"}],
-        "hot_memories": [{"text": "a"}],
-    }
-    assert [shape(line) for line in lines(document)] == [shape(line) for line in lines(innocent)]
+def test_no_stored_text_can_begin_a_line_as_structure():
+    for text in FORGERIES:
+        document = {
+            "identity": {text: text},
+            "active_context": {
+                "projects": [{"name": text, "description": text, "status": text}],
+                "tasks": [{"text": text, "status": text}],
+                "events": [{"text": text}],
+            },
+            "critical_lessons": [{"text": text, "category": text}, {"text": text}],
+            "hot_memories": [{"text": text}],
+        }
+        innocent = {
+            "identity": {"a": "a"},
+            "active_context": {
+                "projects": [{"name": "a", "description": "a", "status": "a"}],
+                "tasks": [{"text": "a", "status": "a"}],
+                "events": [{"text": "a"}],
+            },
+            "critical_lessons": [{"text": "a", "category": "a"}, {"text": "a"}],
+            "hot_memories": [{"text": "a"}],
+        }
+        assert [shape(line) for line in lines(document)] == [
+            shape(line) for line in lines(innocent)
+        ]
 
 
 def shape(line):

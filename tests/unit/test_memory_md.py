@@ -12,22 +12,18 @@ PAGE = "# Title\n\n- **Name:** Ada\n"
 BOM = b"\xef\xbb\xbf"
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
+def test_the_section_is_added_or_replaced():
+    for before, after in [
         (b"", f"{BEGIN}\n{PAGE}{END}\n"),
         (b"# Mine\n", f"# Mine\n\n{BEGIN}\n{PAGE}{END}\n"),
         (b"no end of line", f"no end of line\n\n{BEGIN}\n{PAGE}{END}\n"),
         (f"a\n{BEGIN}\nold\n{END}\nb\n".encode(), f"a\n{BEGIN}\n{PAGE}{END}\nb\n"),
         (f"a\n{BEGIN}\nold\n{END}".encode(), f"a\n{BEGIN}\n{PAGE}{END}"),
         (f"{BEGIN}  \n{END}\t\nb".encode(), f"{BEGIN}\n{PAGE}{END}\nb"),
-    ],
-    ids=["empty", "added", "no line end", "replaced", "at the end", "blanks behind"],
-)
-def test_the_section_is_added_or_replaced(before, after):
-    assert memory_md.put(before, PAGE).decode() == after
-    assert memory_md.page_in(after.encode()) == PAGE
-    assert memory_md.put(after.encode(), PAGE) == after.encode()
+    ]:
+        assert memory_md.put(before, PAGE).decode() == after
+        assert memory_md.page_in(after.encode()) == PAGE
+        assert memory_md.put(after.encode(), PAGE) == after.encode()
 
 
 def test_the_line_ends_of_the_file_are_kept():
@@ -44,44 +40,37 @@ def test_a_marker_behind_a_byte_order_mark_is_found():
     assert memory_md.put(written, PAGE) == written
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_damaged_markers_are_refused():
+    for text in [
         f"{BEGIN}\nx\n",
         f"x\n{END}\n",
         f"{END}\nx\n{BEGIN}\n",
         f"{BEGIN}\na\n{END}\n{BEGIN}\nb\n{END}\n",
         f"{BEGIN}\n{BEGIN}\na\n{END}\n",
         "\ufeffx".encode("utf-16-le").decode("latin-1"),
-    ],
-    ids=["no end", "no begin", "reversed", "twice", "begun twice", "utf-16"],
-)
-def test_damaged_markers_are_refused(text):
-    for use in (memory_md.page_in, lambda content: memory_md.put(content, PAGE)):
-        with pytest.raises(InvalidInput) as caught:
-            use(text.encode("latin-1"))
-        assert caught.value.hint
+    ]:
+        for use in (memory_md.page_in, lambda content: memory_md.put(content, PAGE)):
+            with pytest.raises(InvalidInput) as caught:
+                use(text.encode("latin-1"))
+            assert caught.value.hint
 
 
-@pytest.mark.parametrize("text", [f"  {BEGIN}\n", f"see {BEGIN}\n", f"{BEGIN} yes\n", f"> {END}\n"])
-def test_a_marker_within_a_line_is_text(text):
-    assert memory_md.page_in(text.encode()) is None
-    assert memory_md.outside_section(text) == text
+def test_a_marker_within_a_line_is_text():
+    for text in [f"  {BEGIN}\n", f"see {BEGIN}\n", f"{BEGIN} yes\n", f"> {END}\n"]:
+        assert memory_md.page_in(text.encode()) is None
+        assert memory_md.outside_section(text) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "outside"),
-    [
+def test_what_is_outside_of_the_section_belongs_to_people():
+    for text, outside in [
         ("mine\n", "mine\n"),
         (f"a\n{BEGIN}\nours\n{END}\nb\n", "a\nb\n"),
         (f"a\n{BEGIN}\n1\n{END}\nb\n{BEGIN}\n2\n{END}\nc", "a\nb\nc"),
         (f"a\n{BEGIN}\nb\n", "a\nb\n"),
         (f"a\n{END}\nb\n", "a\nb\n"),
         (f"a\n{BEGIN}\nb\n{BEGIN}\nours\n{END}\nc\n", "a\nb\nc\n"),
-    ],
-)
-def test_what_is_outside_of_the_section_belongs_to_people(text, outside):
-    assert memory_md.outside_section(text) == outside
+    ]:
+        assert memory_md.outside_section(text) == outside
 
 
 _lines = st.lists(

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import msgspec
 import pytest
 from hypothesis import given
@@ -22,17 +20,10 @@ def stored(key="new", **fields):
     )
 
 
-@pytest.mark.parametrize(
-    ("newer", "older", "expected"), [(0.6, 0.6, 0.72), (0.5, 0.1, 0.52), (0.95, 0.9, 1.0)]
-)
-def test_a_merge_adds_a_fifth_of_the_older_importance(newer, older, expected):
-    merged = merge(stored("old", importance=older), stored(importance=newer))
-    assert merged.importance == pytest.approx(expected)
-
-
-def test_how_much_of_the_older_importance_counts_is_the_callers_choice():
-    merged = merge(stored("old", importance=0.6), stored(importance=0.3), share=0.0)
-    assert merged.importance == 0.3
+def test_a_merge_adds_a_fifth_of_the_older_importance():
+    for newer, older, expected in [(0.6, 0.6, 0.72), (0.5, 0.1, 0.52), (0.95, 0.9, 1.0)]:
+        merged = merge(stored("old", importance=older), stored(importance=newer))
+        assert merged.importance == pytest.approx(expected)
 
 
 def test_a_merge_keeps_the_newer_text_and_what_both_knew():
@@ -62,11 +53,9 @@ def test_a_merge_keeps_the_newer_text_and_what_both_knew():
     )
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "expected"), [(None, 5.0, None), (5.0, None, None), (5.0, 9.0, 9.0)]
-)
-def test_the_later_expiry_holds_and_never_is_the_latest(one, other, expected):
-    assert merge(stored("old", expires_at=one), stored(expires_at=other)).expires_at == expected
+def test_the_later_expiry_holds_and_never_is_the_latest():
+    for one, other, expected in [(None, 5.0, None), (5.0, None, None), (5.0, 9.0, 9.0)]:
+        assert merge(stored("old", expires_at=one), stored(expires_at=other)).expires_at == expected
 
 
 def test_a_merge_stays_within_the_limits_of_tags_and_references():
@@ -79,25 +68,19 @@ def test_a_merge_stays_within_the_limits_of_tags_and_references():
     assert len(merged.metadata.urls) == 64
 
 
-@pytest.mark.parametrize("operation", [merge, supersede])
-def test_a_memory_is_neither_joined_with_itself_nor_with_a_retired_one(operation):
-    retired = stored("old", merged_into="third")
-    with pytest.raises(Conflict, match="give two memories"):
-        operation(stored(), stored())
-    with pytest.raises(Conflict, match="'old': it is merged into 'third'"):
-        operation(retired, stored())
-    with pytest.raises(Conflict, match="'old': it is merged into 'third'"):
-        operation(stored(), retired)
+def test_a_memory_is_neither_joined_with_itself_nor_with_a_retired_one():
+    for operation in [merge, supersede]:
+        retired = stored("old", merged_into="third")
+        with pytest.raises(Conflict, match="give two memories"):
+            operation(stored(), stored())
+        with pytest.raises(Conflict, match="'old': it is merged into 'third'"):
+            operation(retired, stored())
+        with pytest.raises(Conflict, match="'old': it is merged into 'third'"):
+            operation(stored(), retired)
 
 
-def test_a_supersession_names_both_and_changes_neither():
-    link = supersede(stored("old"), stored())
-    assert (link.older, link.newer) == ("old", "new")
-
-
-@pytest.mark.parametrize(
-    ("merged", "living", "free"),
-    [
+def test_what_leads_to_no_memory_that_stays_is_freed_at_its_end():
+    for merged, living, free in [
         ({}, "", []),
         ({"a": "b", "b": "c"}, "c", []),
         ({"a": "b", "b": "c"}, "", ["b"]),
@@ -105,11 +88,8 @@ def test_a_supersession_names_both_and_changes_neither():
         ({"a": "a"}, "", ["a"]),
         ({"a": "b", "b": "c", "c": "a", "x": "b"}, "", ["a"]),
         ({"x": "b", "b": "c", "c": "b"}, "", ["b"]),
-    ],
-    ids=str,
-)
-def test_what_leads_to_no_memory_that_stays_is_freed_at_its_end(merged, living, free):
-    assert stranded(merged, living) == free
+    ]:
+        assert stranded(merged, living) == free
 
 
 names = st.sampled_from("abcdef")

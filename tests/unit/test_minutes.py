@@ -24,9 +24,7 @@ def minutes(clock: Clock) -> MinuteSeries:
     return MinuteSeries(clock)
 
 
-def test_a_number_stays_in_its_minute_and_leaves_after_two_hours(
-    minutes: MinuteSeries, clock: Clock
-) -> None:
+def test_a_number_stays_in_its_minute_and_leaves_after_two_hours(minutes, clock):
     minutes.count_store("a")
     minutes.count_store("a")
     assert [*minutes.of("a", "stores")] == [None] * (MINUTES - 1) + [2]
@@ -42,9 +40,7 @@ def test_a_number_stays_in_its_minute_and_leaves_after_two_hours(
     assert set(minutes.of("a", "stores")) == {None}
 
 
-def test_the_percentiles_of_a_minute_are_right_within_five_percent(
-    minutes: MinuteSeries, clock: Clock
-) -> None:
+def test_the_percentiles_of_a_minute_are_right_within_five_percent(minutes, clock):
     for ms in range(1, 101):
         minutes.note_recall("a", float(ms))
     clock.now += 60
@@ -56,14 +52,12 @@ def test_the_percentiles_of_a_minute_are_right_within_five_percent(
     assert minutes.of("a", "p99_ms")[-2] == pytest.approx(99, rel=0.05)
 
 
-def test_an_answer_in_no_time_at_all_is_counted(minutes: MinuteSeries) -> None:
+def test_an_answer_in_no_time_at_all_is_counted(minutes):
     minutes.note_recall("a", 0.0)
     assert minutes.of("a", "recalls")[-1] == 1
 
 
-def test_agents_do_not_see_each_other_and_one_without_numbers_has_none(
-    minutes: MinuteSeries,
-) -> None:
+def test_agents_do_not_see_each_other_and_one_without_numbers_has_none(minutes):
     minutes.note("a", "outbox", 3)
     minutes.note_memory(1_000)
     assert minutes.of("a", "outbox")[-1] == 3
@@ -71,25 +65,21 @@ def test_agents_do_not_see_each_other_and_one_without_numbers_has_none(
     assert minutes.memory()[-1] == 1_000
 
 
-def test_a_clock_that_is_set_back_a_little_loses_nothing(
-    minutes: MinuteSeries, clock: Clock
-) -> None:
+def test_a_clock_that_is_set_back_a_little_loses_nothing(minutes, clock):
     minutes.count_store("a")
     clock.now -= 300
     minutes.count_store("a")
     assert minutes.of("a", "stores")[-1] == 2
 
 
-def test_a_clock_that_is_set_back_by_days_begins_again(minutes: MinuteSeries, clock: Clock) -> None:
+def test_a_clock_that_is_set_back_by_days_begins_again(minutes, clock):
     minutes.count_store("a")
     clock.now -= 7 * 86_400
     minutes.count_store("a")
     assert [*minutes.of("a", "stores")] == [None] * (MINUTES - 1) + [1]
 
 
-def test_an_agent_without_numbers_for_two_hours_costs_nothing(
-    minutes: MinuteSeries, clock: Clock
-) -> None:
+def test_an_agent_without_numbers_for_two_hours_costs_nothing(minutes, clock):
     minutes.count_store("a")
     clock.now += MINUTES * 60
     minutes.forget_idle()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -57,7 +56,7 @@ def contents() -> Contents:
     )
 
 
-def test_what_is_there_is_not_missed(promised: Promised, contents: Contents) -> None:
+def test_what_is_there_is_not_missed(promised, contents):
     assert promised.lost(contents) == []
 
 
@@ -81,14 +80,12 @@ def test_what_is_there_is_not_missed(promised: Promised, contents: Contents) -> 
         lambda c: c.notes.clear(),
     ],
 )
-def test_whatever_is_lost_is_one_line(
-    promised: Promised, contents: Contents, damage: Callable[[Contents], Any]
-) -> None:
+def test_whatever_is_lost_is_one_line(promised, contents, damage):
     damage(contents)
     assert len(promised.lost(contents)) == 1
 
 
-def test_uses_of_what_was_merged_count_for_what_stays() -> None:
+def test_uses_of_what_was_merged_count_for_what_stays():
     made = Promised([])
     made.note({}, {"a": memory("a"), "b": memory("b")}, 1)
     made.uses.update({"a": 1, "b": 2})
@@ -100,9 +97,7 @@ def test_uses_of_what_was_merged_count_for_what_stays() -> None:
     assert made.lost(Contents(found, {}, hot, {}, {})) == ["uses of a: 3, has 2"]
 
 
-def test_a_text_that_was_changed_after_a_memory_was_forgotten_brings_it_back(
-    promised: Promised, contents: Contents
-) -> None:
+def test_a_text_that_was_changed_after_a_memory_was_forgotten_brings_it_back(promised, contents):
     before = {"d": memory("d")}
     promised.note(before, {"d": memory("changed")}, 9)
     assert promised.lost(contents) == ["all of d"]

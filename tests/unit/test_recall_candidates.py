@@ -10,8 +10,9 @@ import pytest
 
 from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.recall.answer import Answer
 from thermocline.daemon.recall.pool import REACH
-from thermocline.daemon.recall.recall import Answer, Request, recall
+from thermocline.daemon.recall.recall import Request, recall
 from thermocline.daemon.store.selecting import Filters
 
 NOW = 1_790_000_000.0
@@ -80,9 +81,8 @@ def rivers(remembered: Callable[..., sqlite3.Connection]) -> sqlite3.Connection:
     )
 
 
-@pytest.mark.parametrize(
-    ("query", "first"),
-    [
+def test_a_word_in_any_form_a_phrase_and_an_exclusion_decide_what_comes_first(few):
+    for query, first in [
         ("harbour", {1, 4}),
         ("walking", {4}),
         ("going to an island", {2}),
@@ -92,75 +92,34 @@ def rivers(remembered: Callable[..., sqlite3.Connection]) -> sqlite3.Connection:
         ("boat -island", {1}),
         ('red -"red bus"', {1}),
         ('"boat" -island', {1}),
-    ],
-)
-def test_a_word_in_any_form_a_phrase_and_an_exclusion_decide_what_comes_first(
-    few: sqlite3.Connection, query: str, first: set[int]
-) -> None:
-    assert set(rows(ask(few, query))[: len(first)]) == first
+    ]:
+        assert set(rows(ask(few, query))[: len(first)]) == first
 
 
-@pytest.mark.parametrize(
-    ("query", "all_of_them"),
-    [
+def test_phrases_alone_and_exclusions_are_demanded(few):
+    for query, all_of_them in [
         ('"red boat"', {1}),
         ('"the red" -bus', {1}),
         ("boat -red", {2}),
         ('"lies in" "harbour"', {1}),
         ('"boat lies" -harbour', set()),
-    ],
-)
-def test_phrases_alone_and_exclusions_are_demanded(
-    few: sqlite3.Connection, query: str, all_of_them: set[int]
-) -> None:
-    assert set(rows(ask(few, query))) == all_of_them
+    ]:
+        assert set(rows(ask(few, query))) == all_of_them
 
 
-def test_a_phrase_beside_other_words_is_preferred_and_not_demanded(few: sqlite3.Connection) -> None:
-    assert set(rows(ask(few, '"red boat" island'))) >= {1, 2}
-
-
-def test_of_many_matches_the_heaviest_come_first_and_of_those_the_newest(
-    rivers: sqlite3.Connection,
-) -> None:
+def test_of_many_matches_the_heaviest_come_first_and_of_those_the_newest(rivers):
     stony = [row for row in range(NUMBER, 4, -1) if row % 4 == 0]
     assert rows(ask(rivers, "river stone", limit=30)) == stony[:30]
 
 
-@pytest.mark.parametrize("limit", [1, 3, 7])
-def test_what_passes_the_filters_is_found_however_light_it_is(
-    rivers: sqlite3.Connection, limit: int
-) -> None:
-    answer = ask(rivers, "river stone", Filters(tags=("deep",)), limit=limit)
-    assert rows(answer) == [3, 2, 1][:limit]
-
-
-def test_merged_and_expired_take_part_only_if_they_are_asked_for(
-    remembered: Callable[..., sqlite3.Connection],
-) -> None:
-    db = remembered(
-        [
-            memory(1, "river"),
-            memory(2, "river", merged_into="x"),
-            memory(3, "river", expires_at=NOW),
-            memory(4, "river", expires_at=NOW + 1),
-        ]
-    )
-    assert rows(ask(db, "river")) == [4, 1]
-    assert rows(ask(db, "river", Filters(merged=True))) == [4, 2, 1]
-    assert rows(ask(db, "river", Filters(expired=True))) == [4, 3, 1]
-
-
-def test_a_narrow_filter_takes_few_steps(rivers: sqlite3.Connection) -> None:
+def test_a_narrow_filter_takes_few_steps(rivers):
     wide = len(statements(rivers, "river stone"))
     # A multiple of rows is read at each step, and why nothing is left is asked once.
     assert len(statements(rivers, "river stone", Filters(actor="nobody"))) <= 2 * wide + 12
 
 
 @pytest.mark.parametrize("query", ["river", "river otter", '"river" otter', '"river"', "river -x"])
-def test_no_look_up_fetches_more_rows_than_make_a_word_common(
-    remembered: Callable[..., sqlite3.Connection], query: str
-) -> None:
+def test_no_look_up_fetches_more_rows_than_make_a_word_common(remembered, query):
     texts = (f"river {'otter' if number == 7 else 'stone'} {number}" for number in range(600))
     db = remembered(memory(number, text) for number, text in enumerate(texts, 1))
     fetched = limits(statements(db, query))
@@ -185,19 +144,12 @@ def talk(remembered: Callable[..., sqlite3.Connection]) -> sqlite3.Connection:
     return remembered([*turns, memory(121, "alone")])
 
 
-def test_the_neighbours_of_a_match_are_results_after_it(talk: sqlite3.Connection) -> None:
+def test_the_neighbours_of_a_match_are_results_after_it(talk):
     answer = rows(ask(talk, "otter"))
     assert answer[0] == 30
     assert sorted(answer) == list(range(30 - REACH, 30 + REACH + 1))
     assert rows(ask(talk, "alone")) == [121]
 
 
-def test_neighbours_pass_the_filters_too(talk: sqlite3.Connection) -> None:
+def test_neighbours_pass_the_filters_too(talk):
     assert sorted(rows(ask(talk, "otter", Filters(actor="Ann")))) == [26, 28, 30, 32, 34]
-
-
-def test_an_empty_memory_and_an_empty_query_have_no_results(
-    remembered: Callable[..., sqlite3.Connection], few: sqlite3.Connection
-) -> None:
-    assert ask(remembered([]), "boat").confidence == "none"
-    assert ask(few, "?!").confidence == "none"

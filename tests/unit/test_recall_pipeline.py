@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.recall.recall import Answer, Mode, Request, recall
+from thermocline.daemon.recall.answer import Answer
+from thermocline.daemon.recall.recall import Request, recall
 from thermocline.daemon.store.selecting import Filters
 
 NOW = dt.datetime(2023, 8, 16, 12, tzinfo=dt.UTC).timestamp()
@@ -64,9 +65,7 @@ def texts(answer: Answer) -> list[str]:
 @example('-"', "keyword")
 @example("\ud800", "keyword")
 @example('"otter" -"otter"', "keyword")
-def test_any_text_is_a_query_and_none_is_an_error(
-    db: sqlite3.Connection, text: str, mode: Mode
-) -> None:
+def test_any_text_is_a_query_and_none_is_an_error(db, text, mode):
     answer = ask(db, text, mode=mode)
     assert bool(answer.why) == (not answer.hits) == (answer.confidence == "none")
     assert all(hit.memory.merged_into is None for hit in answer.of("memory"))
@@ -88,9 +87,7 @@ def steps(db: sqlite3.Connection, text: str) -> int:
     return count
 
 
-def test_a_common_word_visits_no_more_rows_in_a_larger_memory(
-    remembered: Callable[..., sqlite3.Connection],
-) -> None:
+def test_a_common_word_visits_no_more_rows_in_a_larger_memory(remembered):
     small, large = (
         remembered(memory(n, f"river {'otter' if n % 9 == 0 else 'x'}") for n in range(1, size))
         for size in (700, 2800)
@@ -101,18 +98,7 @@ def test_a_common_word_visits_no_more_rows_in_a_larger_memory(
     assert steps(large, "river otter") <= 2 * rare
 
 
-def test_of_what_only_common_words_name_the_newest_come_first(
-    remembered: Callable[..., sqlite3.Connection],
-) -> None:
-    db = remembered(memory(n, f"river {n}") for n in range(600, 0, -1))
-    answer = ask(db, "river")
-    assert texts(answer) == ["river 1", "river 2", "river 3", "river 4", "river 5"]
-    assert answer.common_words == ("river",)
-
-
-def test_the_number_of_look_ups_does_not_depend_on_the_number_of_hits(
-    remembered: Callable[..., sqlite3.Connection],
-) -> None:
+def test_the_number_of_look_ups_does_not_depend_on_the_number_of_hits(remembered):
     db = remembered(
         memory(n, f"otter {n}", group="g", position=n, actor="Ann") for n in range(1, 90)
     )
@@ -130,7 +116,7 @@ def test_the_number_of_look_ups_does_not_depend_on_the_number_of_hits(
     assert look_ups(50, explain=True) == look_ups(50) + 1
 
 
-def test_an_explanation_is_made_only_for_who_asks(db: sqlite3.Connection) -> None:
+def test_an_explanation_is_made_only_for_who_asks(db):
     plain = ask(db, "who saw the otter?", limit=10)
     told = ask(db, "who saw the otter?", limit=10, explain=True)
     assert texts(plain) == texts(told)
@@ -138,9 +124,7 @@ def test_an_explanation_is_made_only_for_who_asks(db: sqlite3.Connection) -> Non
     assert all(hit.signals for hit in told.hits)
 
 
-def test_the_reason_of_an_empty_answer_is_told_with_the_tuning_given(
-    remembered: Callable[..., sqlite3.Connection],
-) -> None:
+def test_the_reason_of_an_empty_answer_is_told_with_the_tuning_given(remembered):
     db = remembered(memory(n, f"river {n}") for n in range(1, 600))
     filters = Filters(actor="nobody")
     # So narrow a search finds nothing without the filters either.
@@ -153,23 +137,13 @@ def test_the_reason_of_an_empty_answer_is_told_with_the_tuning_given(
     assert not [sql for sql in asked if sql.rstrip(")").endswith("LIMIT 120")]
 
 
-def test_a_phrase_alone_is_demanded_of_neighbours_and_categories_too(
-    db: sqlite3.Connection,
-) -> None:
-    assert texts(ask(db, '"see the otter"')) == ["Did you see the otter?"]
-    assert texts(ask(db, '"garden fence"')) == ["the garden fence is red"]
-    assert set(texts(ask(db, "garden"))) == {"the garden fence is red", "the garden has a hedge"}
-
-
 @pytest.mark.parametrize("mode", ["keyword", "tree"])
-def test_what_is_excluded_comes_back_by_no_way(db: sqlite3.Connection, mode: Mode) -> None:
+def test_what_is_excluded_comes_back_by_no_way(db, mode):
     assert texts(ask(db, "garden -fence", mode=mode)) == ["the garden has a hedge"]
     assert not any("otter" in text for text in texts(ask(db, "swam -otter", mode=mode)))
 
 
-def test_what_is_excluded_does_not_come_back_as_a_newer_version(
-    remembered: Callable[..., sqlite3.Connection],
-) -> None:
+def test_what_is_excluded_does_not_come_back_as_a_newer_version(remembered):
     newer = memory(1, "the garden has a fence")
     older = memory(2, "the garden has a hedge", superseded_by=newer.id)
     db = remembered([newer, older])
@@ -177,17 +151,7 @@ def test_what_is_excluded_does_not_come_back_as_a_newer_version(
     assert texts(ask(db, "garden hedge -fence")) == [older.text]
 
 
-def test_the_neighbours_of_a_match_may_answer_and_say_who_lent(db: sqlite3.Connection) -> None:
-    answer = ask(db, "who saw the otter?", limit=10, explain=True)
-    [reply] = [hit for hit in answer.hits if hit.memory.position == 3]
-    assert reply.words == ()
-    assert reply.signals["neighbours"] > 0
-    assert f"{2:016x}" in reply.neighbours
-
-
-def test_a_narrow_filter_finds_what_stands_low_in_a_category(
-    remembered: Callable[..., sqlite3.Connection],
-) -> None:
+def test_a_narrow_filter_finds_what_stands_low_in_a_category(remembered):
     many = [memory(n, f"note {n}", category="garden", importance=0.9) for n in range(1, 90)]
     low = memory(99, "hedge", category="garden", importance=0.1, actor="Ann")
     db = remembered([*many, low], NOW)
@@ -195,9 +159,7 @@ def test_a_narrow_filter_finds_what_stands_low_in_a_category(
     assert texts(answer) == ["hedge"]
 
 
-def test_days_are_those_of_the_one_who_asks(
-    remembered: Callable[..., sqlite3.Connection],
-) -> None:
+def test_days_are_those_of_the_one_who_asks(remembered):
     db = remembered(
         [
             memory(1, "the kiln was lit", created_at=NOW - 40 * HOUR),
@@ -209,24 +171,7 @@ def test_days_are_those_of_the_one_who_asks(
     assert texts(ask(db, "what was yesterday?"))[0] == "the roof was done"
 
 
-def test_a_date_in_the_question_makes_no_noise_of_what_has_its_words(
-    remembered: Callable[..., sqlite3.Connection],
-) -> None:
-    db = remembered([memory(1, "the server runs Debian"), memory(2, "backups run at night")])
-    assert texts(ask(db, "debian server on 7 May 2021"))[:1] == ["the server runs Debian"]
-
-
-def test_the_first_answer_is_whole_and_the_tokens_bound_the_rest(db: sqlite3.Connection) -> None:
-    assert len(ask(db, "garden otter", limit=9).hits) > 2
-    assert len(ask(db, "garden otter", limit=9, max_tokens=1).hits) == 1
-    some = ask(db, "garden otter", limit=9, max_tokens=12).hits
-    assert len(some) > 1
-    assert sum(-(-len(hit.memory.text) // 4) for hit in some) <= 12
-
-
-def test_what_a_person_declared_to_mean_the_same_finds_it_in_both_directions(
-    remembered: Callable[..., sqlite3.Connection],
-) -> None:
+def test_what_a_person_declared_to_mean_the_same_finds_it_in_both_directions(remembered):
     db = remembered(
         [memory(1, "storefront-v2 is deployed from main"), memory(2, "the shop closes at six")]
     )

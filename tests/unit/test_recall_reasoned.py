@@ -10,7 +10,8 @@ import pytest
 from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.tree_nodes import NamedCategory
-from thermocline.daemon.recall.recall import Answer, Request, recall
+from thermocline.daemon.recall.answer import Answer
+from thermocline.daemon.recall.recall import Request, recall
 from thermocline.daemon.store.selecting import Filters
 
 NOW = 1_790_000_000.0
@@ -39,49 +40,21 @@ def ask(db: sqlite3.Connection, text: str, *reasoned: NamedCategory, **fields: o
     return recall(db, request, Tuning())
 
 
-def found(answer: Answer) -> dict[str, str]:
+def methods_by_text(answer: Answer) -> dict[str, str]:
     return {hit.memory.text: hit.method for hit in answer.hits}
 
 
-def test_memories_without_a_word_of_the_question_are_found_by_its_category(
-    db: sqlite3.Connection,
-) -> None:
-    question = "which gift would please that woman?"
-    assert not ask(db, question).hits
-    answer = ask(db, question, *MORNING, explain=True)
-    assert found(answer) == {
-        "Ana prefers oolong tea": "llm-tree",
-        "Her sister lives in Lisbon": "llm-tree",
-    }
-    assert answer.why == ""
-    (first, _) = answer.hits
-    assert (first.path, first.reason) == ("people/ana", MORNING[0].reason)
-    assert first.signals["reasoned"] == pytest.approx(0.9)
-
-
-def test_they_stand_beside_what_the_words_find(db: sqlite3.Connection) -> None:
-    answer = ask(db, "what does she drink in the morning?", *MORNING)
-    assert found(answer)["The hull is varnished in the morning"] == "keyword"
-    assert found(answer)["Ana prefers oolong tea"] == "llm-tree"
-
-
-def test_a_more_relevant_category_goes_first(db: sqlite3.Connection) -> None:
+def test_a_more_relevant_category_goes_first(db):
     both = (NamedCategory("people/bob", 0.4, ""), NamedCategory("people/ana", 0.9, ""))
     texts = [hit.memory.text for hit in ask(db, "who is it?", *both).hits]
     assert texts.index("Ana prefers oolong tea") < texts.index("Bob plays the cello")
 
 
-def test_the_filters_and_what_is_excluded_hold_for_them_too(db: sqlite3.Connection) -> None:
+def test_the_filters_and_what_is_excluded_hold_for_them_too(db):
     assert not ask(db, "her drink", *MORNING, filters=Filters(category="projects")).hits
-    assert "Ana prefers oolong tea" not in found(ask(db, "her drink -oolong", *MORNING))
+    assert "Ana prefers oolong tea" not in methods_by_text(ask(db, "her drink -oolong", *MORNING))
 
 
-def test_without_categories_the_modes_of_a_model_are_as_keyword(db: sqlite3.Connection) -> None:
-    by_words = recall(db, Request(text="varnished hull", now=NOW), Tuning())
-    by_model = ask(db, "varnished hull")
-    assert by_model.hits == by_words.hits
-
-
-def test_a_category_that_is_gone_meanwhile_does_no_harm(db: sqlite3.Connection) -> None:
+def test_a_category_that_is_gone_meanwhile_does_no_harm(db):
     answer = ask(db, "cello", NamedCategory("people/carl", 1.0, ""))
-    assert found(answer) == {"Bob plays the cello": "keyword"}
+    assert methods_by_text(answer) == {"Bob plays the cello": "keyword"}

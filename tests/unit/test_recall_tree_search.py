@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,39 +22,29 @@ def test_the_share_of_the_words_that_stand_in_the_path_or_the_description_counts
     assert relevance(Node(desc=""), "one two garden") == 0.333
 
 
-@pytest.mark.parametrize(
-    ("warm", "cold", "weight"),
-    [(0, 0, 1.0), (3, 0, 1.3), (0, 7, 1.07), (2, 5, 1.25), (10, 0, 2.0), (40, 900, 2.0)],
-)
-def test_memories_add_weight_up_to_double(warm, cold, weight):
-    assert relevance(Node(desc="", warm_count=warm, cold_count=cold)) == weight
+def test_memories_add_weight_up_to_double():
+    for warm, cold, weight in [
+        (0, 0, 1.0),
+        (3, 0, 1.3),
+        (0, 7, 1.07),
+        (2, 5, 1.25),
+        (10, 0, 2.0),
+        (40, 900, 2.0),
+    ]:
+        assert relevance(Node(desc="", warm_count=warm, cold_count=cold)) == weight
 
 
-@pytest.mark.parametrize(
-    ("days", "factor"),
-    [(-3, 1.5), (0, 1.5), (6.99, 1.5), (7, 1.2), (29.99, 1.2), (30, 1.0), (900, 1.0)],
-)
-def test_a_category_that_was_used_of_late_leads(days, factor):
-    assert relevance(Node(desc="", last_access=NOW - days * DAY)) == factor
-
-
-def test_a_category_that_was_never_used_has_no_lead_even_where_the_clock_is_at_its_start():
-    (hit,) = search({"a": Node(desc="")}, "a", now=60.0)
-    assert hit.relevance == 1.0
-
-
-def test_all_factors_are_multiplied_and_rounded_to_three_places():
-    node = Node(desc="beds", warm_count=2, cold_count=3, last_access=NOW - 10 * DAY)
-    (hit,) = search({"home/garden": node}, "raised garden beds", NOW)
-    assert hit.relevance == round(2 / 3 * 1.23 * 1.2, 3) == 0.984
-    assert (hit.share, hit.weight, hit.recency) == (2 / 3, 1.23, 1.2)
-
-
-def test_a_hit_shows_its_words_and_the_way_to_it():
-    nodes = {"projects": Node(desc=""), "projects/garden_shed/roof": Node(desc="Tar paper")}
-    (hit,) = search(nodes, "Shed PAPER costs", NOW)
-    assert hit.words == ("shed", "paper")
-    assert hit.trace == ("root", "projects", "projects/garden_shed", "projects/garden_shed/roof")
+def test_a_category_that_was_used_of_late_leads():
+    for days, factor in [
+        (-3, 1.5),
+        (0, 1.5),
+        (6.99, 1.5),
+        (7, 1.2),
+        (29.99, 1.2),
+        (30, 1.0),
+        (900, 1.0),
+    ]:
+        assert relevance(Node(desc="", last_access=NOW - days * DAY)) == factor
 
 
 def test_a_word_is_found_in_any_form_and_beside_any_punctuation():

@@ -12,8 +12,9 @@ from cosines import Cosines
 
 from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.recall.answer import Answer
 from thermocline.daemon.recall.ranking import scalyclaw
-from thermocline.daemon.recall.recall import Answer, Request, recall
+from thermocline.daemon.recall.recall import Request, recall
 from thermocline.daemon.recall.sources import MEMORIES
 from thermocline.daemon.store.selecting import Filters
 
@@ -58,18 +59,7 @@ def texts(answer: Answer) -> list[str]:
     return [hit.text for hit in answer.hits]
 
 
-def test_meaning_finds_what_has_no_word_of_the_question_and_is_not_sure_of_it(
-    db: sqlite3.Connection,
-) -> None:
-    assert not ask(db, "pottery oven temperature").hits
-    answer = ask(db, "pottery oven temperature", {KILN: 0.9, GLAZE: 0.6}, explain=True)
-    assert texts(answer)[:2] == [KILN, GLAZE]
-    first = answer.hits[0]
-    assert (first.method, first.words, answer.confidence) == ("meaning", (), "unsure")
-    assert list(first.signals) == ["meaning"]
-
-
-def test_words_and_meaning_add_up(db: sqlite3.Connection) -> None:
+def test_words_and_meaning_add_up(db):
     words = ask(db, "which drawer has the permit")
     both = ask(db, "which drawer has the permit", {PERMIT: 0.8}, explain=True)
     assert {*texts(words)[:2]} == {*texts(both)[:2]} == {LEDGER, PERMIT}
@@ -79,15 +69,13 @@ def test_words_and_meaning_add_up(db: sqlite3.Connection) -> None:
     assert hits[PERMIT].relevance > {hit.text: hit for hit in words.hits}[PERMIT].relevance
 
 
-def test_what_is_as_far_as_most_gains_nothing(db: sqlite3.Connection) -> None:
+def test_what_is_as_far_as_most_gains_nothing(db):
     alike = dict.fromkeys((KILN, GLAZE, LEDGER, PERMIT), 0.0)
     without, answer = ask(db, "the ledger"), ask(db, "the ledger", alike)
     assert answer.hits[0].relevance == without.hits[0].relevance
 
 
-def test_the_only_memory_is_found_by_its_meaning(
-    remembered: Callable[..., sqlite3.Connection],
-) -> None:
+def test_the_only_memory_is_found_by_its_meaning(remembered):
     db = remembered([memory(1, KILN)], NOW)
     assert texts(ask(db, "pottery oven", {KILN: 0.7})) == [KILN]
 
@@ -101,24 +89,22 @@ def test_the_only_memory_is_found_by_its_meaning(
         {"preset": "tinyclaw"},
     ],
 )
-def test_what_the_request_leaves_out_stays_out(
-    db: sqlite3.Connection, fields: Mapping[str, Any]
-) -> None:
+def test_what_the_request_leaves_out_stays_out(db, fields):
     assert KILN not in texts(ask(db, "pottery oven", {KILN: 0.9}, **fields))
 
 
 @pytest.mark.parametrize("text", ["pottery oven -kiln", '"slow cooling"'])
-def test_meaning_brings_nothing_that_the_query_excludes(db: sqlite3.Connection, text: str) -> None:
+def test_meaning_brings_nothing_that_the_query_excludes(db, text):
     assert KILN not in texts(ask(db, text, {KILN: 0.9}))
 
 
-def test_a_filter_that_few_pass_still_leaves_their_meaning(db: sqlite3.Connection) -> None:
+def test_a_filter_that_few_pass_still_leaves_their_meaning(db):
     cosines = {f"crate {n} is full": 0.8 for n in range(60)} | {PERMIT: 0.7}
     answer = ask(db, "paperwork deadline", cosines, filters=Filters(category="office"))
     assert texts(answer)[0] == PERMIT
 
 
-def test_scalyclaw_takes_the_cosine_from_its_threshold_on(db: sqlite3.Connection) -> None:
+def test_scalyclaw_takes_the_cosine_from_its_threshold_on(db):
     answer = ask(db, "the ledger", {KILN: 0.9, LEDGER: 0.49}, preset="scalyclaw")
     assert texts(answer) == [KILN]
     assert answer.hits[0].relevance == pytest.approx(
@@ -126,7 +112,7 @@ def test_scalyclaw_takes_the_cosine_from_its_threshold_on(db: sqlite3.Connection
     )
 
 
-def test_scalyclaw_takes_the_words_if_nothing_is_near(db: sqlite3.Connection) -> None:
+def test_scalyclaw_takes_the_words_if_nothing_is_near(db):
     answer = ask(db, "the ledger", {LEDGER: 0.4}, preset="scalyclaw")
     assert texts(answer)[0] == LEDGER
     assert answer.hits[0].ranked.match == 1.0

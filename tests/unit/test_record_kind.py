@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from store_parts import transaction
 
-from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import InvalidInput, NotFound
 from thermocline.daemon.memory.experiences import Experience
 from thermocline.daemon.store import full_text
 from thermocline.daemon.store.experiences import EXPERIENCES
 from thermocline.daemon.store.key_values import PAIRS
-from thermocline.daemon.store.transaction import Transaction
-from thermocline.sync import HybridClock, changed
+from thermocline.sync import changed
 
 NOW = 1_790_000_000.0
 KEYS = ("a", "b", "c")
@@ -27,10 +25,6 @@ WRITES = st.lists(
     | st.tuples(st.sampled_from(KEYS), st.none(), st.booleans()),
     max_size=12,
 )
-
-
-def transaction(db: sqlite3.Connection) -> Transaction:
-    return Transaction(db, now=NOW, device="d", rules=Rules(), clock=HybridClock(lambda: NOW))
 
 
 def experience(key: str, intent: str, *, pruned: bool = False) -> Experience:
@@ -54,12 +48,10 @@ def projected(db: sqlite3.Connection) -> tuple[Any, ...]:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 @given(WRITES)
-def test_the_projection_is_what_a_rebuild_makes_of_the_rows(
-    remembered: Callable[[Iterable[Any]], sqlite3.Connection], writes: list[Any]
-) -> None:
+def test_the_projection_is_what_a_rebuild_makes_of_the_rows(remembered, writes):
     db = remembered([])
     db.execute("BEGIN")
-    tx, expected = transaction(db), dict[str, Experience]()
+    tx, expected = transaction(db, NOW), dict[str, Experience]()
     for key, intent, pruned in writes:
         if intent is not None:
             expected[key] = EXPERIENCES.put(tx, experience(key, intent, pruned=pruned))
@@ -75,24 +67,23 @@ def test_the_projection_is_what_a_rebuild_makes_of_the_rows(
     db.execute("ROLLBACK")
 
 
-def test_a_record_that_is_missing_is_named(
-    remembered: Callable[[Iterable[Any]], sqlite3.Connection],
-) -> None:
-    tx = transaction(remembered([]))
+def test_a_record_that_is_missing_is_named(remembered):
+    tx = transaction(remembered([]), NOW)
     for missing in (lambda: PAIRS.get(tx.db, "k"), lambda: PAIRS.delete(tx, "k")):
         with pytest.raises(NotFound, match="no value is stored under 'k'") as refused:
             missing()
         assert refused.value.field == "key"
 
 
-@pytest.mark.parametrize(
-    ("fields", "field"),
-    [({"intent": " "}, "intent"), ({"last_used_at": -1}, "last_used_at"), ({"user": "\0"}, "user")],
-)
-def test_a_row_from_elsewhere_is_checked_by_its_fields(fields: Any, field: str) -> None:
-    data = {"type": "task_solution", "intent": "x", "created_at": NOW, "last_used_at": NOW}
-    row = changed(None, ("experience", "k"), data | fields, (1, "d"), frozenset())
-    assert EXPERIENCES.kind.check is not None
-    with pytest.raises(InvalidInput) as refused:
-        EXPERIENCES.kind.check(row)
-    assert refused.value.field == field
+def test_a_row_from_elsewhere_is_checked_by_its_fields():
+    for fields, field in [
+        ({"intent": " "}, "intent"),
+        ({"last_used_at": -1}, "last_used_at"),
+        ({"user": "\0"}, "user"),
+    ]:
+        data = {"type": "task_solution", "intent": "x", "created_at": NOW, "last_used_at": NOW}
+        row = changed(None, ("experience", "k"), data | fields, (1, "d"), frozenset())
+        assert EXPERIENCES.kind.check is not None
+        with pytest.raises(InvalidInput) as refused:
+            EXPERIENCES.kind.check(row)
+        assert refused.value.field == field

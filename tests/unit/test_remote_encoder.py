@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from thermocline.daemon.config.settings import Llm
@@ -22,9 +20,8 @@ def sent(model: str, provider: str = "ollama") -> tuple[str, str]:
     return query[0], passage[0]
 
 
-@pytest.mark.parametrize(
-    ("model", "query", "passage"),
-    [
+def test_families_of_models_have_prefixes():
+    for model, query, passage in [
         ("openai/text-embedding-3-small", "x", "x"),
         ("ollama/all-minilm", "x", "x"),
         ("ollama/nomic-embed-text:latest", "search_query: x", "search_document: x"),
@@ -34,40 +31,32 @@ def sent(model: str, provider: str = "ollama") -> tuple[str, str]:
         ("ollama/mxbai-embed-large", f"{SEARCH}x", "x"),
         ("ollama/snowflake-arctic-embed:33m", f"{SEARCH}x", "x"),
         ("ollama/snowflake-arctic-embed2", "query: x", "x"),
-    ],
-)
-def test_families_of_models_have_prefixes(model: str, query: str, passage: str) -> None:
-    assert sent(model) == (query, passage)
+    ]:
+        assert sent(model) == (query, passage)
 
 
-def test_an_instruction_stands_before_queries_alone() -> None:
+def test_an_instruction_stands_before_queries_alone():
     query, passage = sent("ollama/qwen3-embedding:0.6b")
     assert query.startswith("Instruct: ")
     assert query.endswith("\nQuery:x")
     assert passage == "x"
 
 
-@pytest.mark.parametrize(
-    ("provider", "name", "query", "passage"),
-    [
+def test_a_provider_that_is_told_the_role_gets_no_prefix():
+    for provider, name, query, passage in [
         ("cohere", "input_type", "search_query", "search_document"),
         ("voyage", "input_type", "query", "document"),
         ("nvidia_nim", "input_type", "query", "passage"),
         ("jina_ai", "task", "retrieval.query", "retrieval.passage"),
-    ],
-)
-def test_a_provider_that_is_told_the_role_gets_no_prefix(
-    provider: str, name: str, query: str, passage: str
-) -> None:
-    model = f"{provider}/some-e5-v5"
-    assert sent(model, provider) == ("x", "x")
-    assert prepared(Embed(model, ("x",), "query"), provider)[1] == {name: query}
-    assert prepared(Embed(model, ("x",), "passage"), provider)[1] == {name: passage}
+    ]:
+        model = f"{provider}/some-e5-v5"
+        assert sent(model, provider) == ("x", "x")
+        assert prepared(Embed(model, ("x",), "query"), provider)[1] == {name: query}
+        assert prepared(Embed(model, ("x",), "passage"), provider)[1] == {name: passage}
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
+def test_an_answer_without_a_vector_for_each_text_is_refused():
+    for data in [
         [],
         [{"embedding": [1.0]}],
         [{"index": 0, "embedding": [1.0]}, {"index": 0, "embedding": [1.0]}],
@@ -75,24 +64,21 @@ def test_a_provider_that_is_told_the_role_gets_no_prefix(
         [{"embedding": [1.0]}] * 3,
         [{"embedding": []}] * 2,
         [{"embedding": [1.0] * 20_000}] * 2,
-    ],
-)
-def test_an_answer_without_a_vector_for_each_text_is_refused(data: list[dict[str, Any]]) -> None:
-    with pytest.raises(CallFailed) as caught:
-        vectors_of("m", data, 2)
-    assert caught.value.code == "nonsense"
+    ]:
+        with pytest.raises(CallFailed) as caught:
+            vectors_of("m", data, 2)
+        assert caught.value.code == "nonsense"
 
 
-def test_vectors_are_in_the_order_of_the_texts() -> None:
+def test_vectors_are_in_the_order_of_the_texts():
     data = [{"index": 1, "embedding": [0.0, -2.0]}, {"index": 0, "embedding": [1.0, 0.0]}]
     assert vectors_of("m", data, 2) == ((b"\x7f\x00", b"\x00\x81"), 2)
     data = [{"embedding": [1, 0]}, {"embedding": [0, 0]}]
     assert vectors_of("m", data, 2) == ((b"\x7f\x00", None), 2)
 
 
-@pytest.mark.parametrize(
-    ("model", "settings", "place"),
-    [
+def test_where_texts_go():
+    for model, settings, place in [
         ("static:/a", {}, ""),
         ("ollama/nomic", {}, ""),
         ("ollama/nomic", {"api_bases": {"ollama": "http://127.0.0.1:1"}}, ""),
@@ -102,14 +88,12 @@ def test_vectors_are_in_the_order_of_the_texts() -> None:
         ("openai/small", {"api_base": "https://host.example/v1"}, "host.example"),
         ("voyage/v", {"model": "openai/gpt", "api_base": "http://localhost:1/v1"}, "voyage"),
         ("text-embedding-3-small", {}, "the provider of text-embedding-3-small"),
-    ],
-)
-def test_where_texts_go(model: str, settings: dict[str, Any], place: str) -> None:
-    plan = Llm(**{"models": {"embed": (model,)}, **settings})
-    assert destination(plan, model) == place
+    ]:
+        plan = Llm(**{"models": {"embed": (model,)}, **settings})
+        assert destination(plan, model) == place
 
 
-def test_an_encoder_is_the_same_if_all_is_and_the_probes_are_near() -> None:
+def test_an_encoder_is_the_same_if_all_is_and_the_probes_are_near():
     first = Encoding("m", 3, "r", b"\x7f\x01\x00")
     assert same_encoder(first, Encoding("m", 3, "r", b"\x7f\x02\x00"))
     assert same_encoder(first, Encoding("m", 3, "r", b""))
@@ -119,7 +103,7 @@ def test_an_encoder_is_the_same_if_all_is_and_the_probes_are_near() -> None:
     assert not same_encoder(first, Encoding("m", 2, "r", b"\x7f\x01"))
 
 
-def test_a_model_for_questions_encodes_nothing_and_the_other_way_round() -> None:
+def test_a_model_for_questions_encodes_nothing_and_the_other_way_round():
     assert Llm(model="openai/gpt").encoder is None
     plan = Llm(models={"embed": ("openai/small",)})
     assert (plan.encoder, plan.answering, plan.main) == ("openai/small", None, "openai/small")

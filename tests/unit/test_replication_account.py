@@ -28,7 +28,7 @@ def token(tmp_path: Path) -> Path:
     return path
 
 
-def found(token: Path) -> Account:
+def account_with(token: Path) -> Account:
     sets = ("sync.url=https://a", f"sync.token_file={token}")
     settings = load({}, sets=sets, system_file=NOWHERE).settings
     account = account_of(settings, {}, "default", token.parent)
@@ -36,9 +36,8 @@ def found(token: Path) -> Account:
     return account
 
 
-@pytest.mark.parametrize(
-    ("account", "code", "way_out"),
-    [
+def test_the_way_out_names_the_place_of_the_token():
+    for account, code, way_out in [
         (
             Account("https://a", Secret("t"), "sync.url", "/etc/token"),
             "unauthorized",
@@ -66,32 +65,28 @@ def found(token: Path) -> Account:
         ),
         (Account("https://a", Secret("t"), "sync.url"), "offline", None),
         (Account("file:/a", None, "sync.url"), "forbidden", None),
-    ],
-)
-def test_the_way_out_names_the_place_of_the_token(
-    account: Account, code: str, way_out: str | None
-) -> None:
-    assert account.way_out(code) == way_out
+    ]:
+        assert account.way_out(code) == way_out
 
 
-def test_a_token_that_only_its_owner_reads_is_not_exposed(token: Path) -> None:
-    account = found(token)
+def test_a_token_that_only_its_owner_reads_is_not_exposed(token):
+    account = account_with(token)
     assert (account.token_file, account.exposed) == (str(token), False)
     assert account.token == Secret("s3cret")
 
 
-def test_a_token_is_exposed_where_nothing_on_the_way_keeps_others_out() -> None:
+def test_a_token_is_exposed_where_nothing_on_the_way_keeps_others_out():
     with tempfile.TemporaryDirectory() as folder:
         open_token = Path(folder) / "token"
         open_token.write_text("s3cret")
         open_token.chmod(0o644)
-        assert not found(open_token).exposed
+        assert not account_with(open_token).exposed
         Path(folder).chmod(0o755)
-        assert found(open_token).exposed == all(
+        assert account_with(open_token).exposed == all(
             path.stat().st_mode & 0o001 for path in Path(folder).parents
         )
         open_token.chmod(0o640)
-        assert not found(open_token).exposed
+        assert not account_with(open_token).exposed
 
 
 def test_a_place_of_the_token_that_cannot_be_looked_at_is_told_with_the_way_out(
@@ -104,7 +99,7 @@ def test_a_place_of_the_token_that_cannot_be_looked_at_is_told_with_the_way_out(
         account_of(settings, env, "default", tmp_path)
 
 
-def test_a_token_that_is_not_there_is_told_with_the_way_out(tmp_path: Path) -> None:
+def test_a_token_that_is_not_there_is_told_with_the_way_out(tmp_path):
     with pytest.raises(ConfigInvalid, match="No such file") as missing:
         read_token(tmp_path / "none")
     assert missing.value.hint == "put the token into it, or name another file in sync.token_file"

@@ -30,9 +30,8 @@ def local(moment: float | None, zone: tzinfo = BERLIN) -> str:
 # One expression
 
 
-@pytest.mark.parametrize(
-    ("cron", "after", "then"),
-    [
+def test_the_next_time_of_an_expression():
+    for cron, after, then in [
         ("0 0 * * *", "2026-11-21T05:00", "2026-11-22T00:00+0100"),
         ("0 0 * * *", "2026-11-22T00:00", "2026-11-23T00:00+0100"),
         ("0 */3 * * *", "2026-11-21T05:00", "2026-11-21T06:00+0100"),
@@ -45,13 +44,11 @@ def local(moment: float | None, zone: tzinfo = BERLIN) -> str:
         # It shows 02:00 to 03:00 twice on 25 October 2026.
         ("30 2 * * *", "2026-10-24T12:00", "2026-10-25T02:30+0200"),
         ("0 3 * * *", "2026-10-24T12:00", "2026-10-25T03:00+0100"),
-    ],
-)
-def test_the_next_time_of_an_expression(cron: str, after: str, then: str) -> None:
-    assert local(next_after(cron, at(after), BERLIN)) == then
+    ]:
+        assert local(next_after(cron, at(after), BERLIN)) == then
 
 
-def test_a_fixed_time_that_the_clock_shows_twice_comes_once() -> None:
+def test_a_fixed_time_that_the_clock_shows_twice_comes_once():
     first = next_after("30 2 * * *", at("2026-10-24T12:00"), BERLIN)
     assert first == at("2026-10-25T02:30")
     assert local(next_after("30 2 * * *", first, BERLIN)) == "2026-10-26T02:30+0100"
@@ -60,7 +57,7 @@ def test_a_fixed_time_that_the_clock_shows_twice_comes_once() -> None:
     assert local(next_after("30 2 * * *", between, BERLIN)) == "2026-10-26T02:30+0100"
 
 
-def test_midnight_is_there_even_where_the_clock_leaves_it_out() -> None:
+def test_midnight_is_there_even_where_the_clock_leaves_it_out():
     cairo = ZoneInfo("Africa/Cairo")
     # 24 April 2026 begins at one o'clock there.
     found = next_after("0 0 * * *", at("2026-04-23T12:00", cairo), cairo)
@@ -70,12 +67,12 @@ def test_midnight_is_there_even_where_the_clock_leaves_it_out() -> None:
 # What is due
 
 
-def test_an_interval_needs_no_expression() -> None:
+def test_an_interval_needs_no_expression():
     assert next_after(90.0, 1000.0, BERLIN) == 1090.0
     assert next_after(None, 1000.0, BERLIN) is None
 
 
-def test_a_time_on_record_that_lies_in_the_future_is_not_believed() -> None:
+def test_a_time_on_record_that_lies_in_the_future_is_not_believed():
     now = at("2026-11-21T12:00:01")
     assert believed(now + 30 * 86_400, now) == now
     assert believed(-1.0, now) == now
@@ -84,13 +81,13 @@ def test_a_time_on_record_that_lies_in_the_future_is_not_believed() -> None:
     assert believed(now + 2, now) == now + 2
 
 
-def test_an_expression_that_names_no_time_is_never_due() -> None:
+def test_an_expression_that_names_no_time_is_never_due():
     rare = next_after("0 0 29 2 *", at("2026-11-21T12:00"), BERLIN)
     assert local(rare) == "2028-02-29T00:00+0100"
     assert next_after("0 0 */30 2 7#5", at("2026-11-21T12:00"), BERLIN) is None
 
 
-def test_agents_are_spread_and_each_keeps_its_place() -> None:
+def test_agents_are_spread_and_each_keeps_its_place():
     places = [spread(120.0, "device", f"agent{n}", "quick") for n in range(200)]
     assert places == [spread(120.0, "device", f"agent{n}", "quick") for n in range(200)]
     assert all(0 <= place < 120 for place in places)
@@ -100,13 +97,13 @@ def test_agents_are_spread_and_each_keeps_its_place() -> None:
 # The plan
 
 
-def test_the_modes_contain_each_other() -> None:
+def test_the_modes_contain_each_other():
     assert set(steps_of("quick")) < set(steps_of("daily")) < set(steps_of("monthly"))
     assert steps_of("full") == STEPS
     assert steps_of("daily")[0] == "ingest"
 
 
-def test_a_larger_run_covers_the_smaller_ones() -> None:
+def test_a_larger_run_covers_the_smaller_ones():
     assert covered_by("quick") == ()
     assert covered_by("daily") == ("quick", "merging")
     assert covered_by("monthly") == ("quick", "daily", "merging")
@@ -117,7 +114,7 @@ def test_a_larger_run_covers_the_smaller_ones() -> None:
 
 
 @pytest.mark.parametrize("name", ["Europe/Berlin", "America/St_Johns", "Asia/Kolkata", "UTC"])
-def test_local_time_is_that_of_the_system_at_every_moment(name: str) -> None:
+def test_local_time_is_that_of_the_system_at_every_moment(name):
     code = """
 from datetime import datetime, UTC
 from thermocline.daemon.maintenance.schedule import LocalZone, next_after
@@ -156,7 +153,7 @@ NEAR_CHANGES = st.builds(
     st.integers(0, 700_000).map(lambda m: DAY + timedelta(minutes=m)) | NEAR_CHANGES,
     st.sampled_from(["Europe/Berlin", "America/Santiago", "Australia/Lord_Howe", "UTC"]),
 )
-def test_time_goes_on_and_no_time_comes_twice(cron: str, start: datetime, name: str) -> None:
+def test_time_goes_on_and_no_time_comes_twice(cron, start, name):
     zone = ZoneInfo(name)
     moment = start.timestamp()
     seen = []

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -26,17 +24,17 @@ IMPORTANCES = json.loads((VECTORS / "tinyclaw_scoring.json").read_text())["defau
 NOW = 1_800_000_000.0
 
 
-@pytest.mark.parametrize("case", EVOCLAW, ids=lambda case: "-".join(map(str, case.values())))
-def test_scores_and_tiers_are_those_of_evoclaw(case):
-    created_at = NOW - case["age_days"] * DAY
-    value = score(case["importance"], created_at, case["access_count"], NOW, Scoring())
-    assert value == pytest.approx(case["score"], abs=1e-9)
-    assert tier_of(value) == case["tier"]
+def test_scores_and_tiers_are_those_of_evoclaw():
+    for case in EVOCLAW:
+        created_at = NOW - case["age_days"] * DAY
+        value = score(case["importance"], created_at, case["access_count"], NOW, Scoring())
+        assert value == pytest.approx(case["score"], abs=1e-9)
+        assert tier_of(value) == case["tier"]
 
 
-@pytest.mark.parametrize(("event", "importance"), IMPORTANCES.items())
-def test_an_event_has_the_importance_that_tiny_claw_gives_it(event, importance):
-    assert default_importance(event) == importance
+def test_an_event_has_the_importance_that_tiny_claw_gives_it():
+    for event, importance in IMPORTANCES.items():
+        assert default_importance(event) == importance
 
 
 def test_an_unknown_event_has_the_middle_importance():
@@ -59,19 +57,16 @@ def test_the_score_of_a_memory_is_that_of_its_parts():
     assert score_of(memory, NOW, Scoring()) == score(0.9, NOW - DAY, 3, NOW, Scoring())
 
 
-@pytest.mark.parametrize(
-    ("value", "tier"),
-    [
+def test_a_tier_begins_at_its_threshold():
+    for value, tier in [
         (0.7, "hot"),
         (0.6999, "warm"),
         (0.3, "warm"),
         (0.2999, "cold"),
         (0.05, "cold"),
         (0, "frozen"),
-    ],
-)
-def test_a_tier_begins_at_its_threshold(value, tier):
-    assert tier_of(value) == tier
+    ]:
+        assert tier_of(value) == tier
 
 
 @given(st.floats(0, 1), st.floats(0, 1e11), st.integers(0, 10**6), st.floats(0, 1e11))
@@ -99,12 +94,12 @@ def test_within_the_grace_and_with_a_clock_set_back_nothing_fades(importance, id
     assert aged(importance, idle) == importance
 
 
-@pytest.mark.parametrize("runs", [1, 2, 7, 28])
-def test_it_meets_tiny_claws_steps_wherever_its_runs_fall(runs):
-    expected = 0.9
-    for _ in range(runs):
-        expected *= 0.95
-    assert aged(0.9, GRACE_DAYS + runs * 0.25) == pytest.approx(expected)
+def test_it_meets_tiny_claws_steps_wherever_its_runs_fall():
+    for runs in [1, 2, 7, 28]:
+        expected = 0.9
+        for _ in range(runs):
+            expected *= 0.95
+        assert aged(0.9, GRACE_DAYS + runs * 0.25) == pytest.approx(expected)
 
 
 def test_what_has_faded_stays_at_the_floor():

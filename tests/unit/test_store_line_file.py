@@ -1,9 +1,6 @@
 """Adding lines to a file: whole, and once."""
 
-from __future__ import annotations
-
 import os
-from pathlib import Path
 
 import pytest
 
@@ -11,21 +8,21 @@ from thermocline.daemon.errors import Conflict
 from thermocline.daemon.runtime.line_file import append
 
 
-def test_lines_are_added_in_folders_that_may_be_missing(tmp_path: Path) -> None:
+def test_lines_are_added_in_folders_that_may_be_missing(tmp_path):
     path = tmp_path / "memory" / "episodes.jsonl"
     append(path, '{"a": 1}')
     append(path, '{"b": "é"}')
     assert path.read_text(encoding="utf-8") == '{"a": 1}\n{"b": "é"}\n'
 
 
-def test_a_line_that_stands_there_is_not_added_again(tmp_path: Path) -> None:
+def test_a_line_that_stands_there_is_not_added_again(tmp_path):
     path = tmp_path / "lines"
     for line in ("one", "two", "one"):
         append(path, line)
     assert path.read_text(encoding="utf-8") == "one\ntwo\n"
 
 
-def test_only_a_whole_line_counts(tmp_path: Path) -> None:
+def test_only_a_whole_line_counts(tmp_path):
     path = tmp_path / "lines"
     path.write_text("anyone\n", encoding="utf-8")
     append(path, "one")
@@ -39,14 +36,14 @@ def test_only_a_whole_line_counts(tmp_path: Path) -> None:
         ("whole\n{'oth", "whole\n{'oth\n{'half line'}\n"),
     ],
 )
-def test_what_a_power_cut_has_left_is_mended(tmp_path: Path, left: str, after: str) -> None:
+def test_what_a_power_cut_has_left_is_mended(tmp_path, left, after):
     path = tmp_path / "lines"
     path.write_text(left, encoding="utf-8")
     append(path, "{'half line'}")
     assert path.read_text(encoding="utf-8") == after
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_file_is_refused(tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     os.mkfifo(tmp_path / "pipe")
@@ -56,7 +53,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_a_long_file_is_not_read_as_a_whole(tmp_path: Path) -> None:
+def test_a_long_file_is_not_read_as_a_whole(tmp_path):
     path = tmp_path / "lines"
     path.write_text("x" * 99 + "\n", encoding="utf-8")
     with path.open("a", encoding="utf-8") as file:

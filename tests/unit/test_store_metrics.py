@@ -6,12 +6,11 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable
 
-from thermocline.daemon.config.settings import Rules
+from store_parts import transaction
+
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import metrics, rows
 from thermocline.daemon.store.documents import metrics_document
-from thermocline.daemon.store.transaction import Transaction
-from thermocline.sync import HybridClock
 
 Remembered = Callable[[Iterable[Memory]], sqlite3.Connection]
 NOW = 1_790_000_000.0
@@ -20,14 +19,14 @@ DAY = 86_400.0
 
 def commit(db: sqlite3.Connection, *counted: str, now: float = NOW) -> None:
     """Count, as the commit of a device does."""
-    tx = Transaction(db, now=now, device="d", rules=Rules(), clock=HybridClock(lambda: now))
+    tx = transaction(db, now)
     for name in counted:
         tx.count(name)
     metrics.note_clock_state(tx)
     metrics.move_note(tx)
 
 
-def test_counting_one_thing_leaves_what_else_was_counted_today(remembered: Remembered) -> None:
+def test_counting_one_thing_leaves_what_else_was_counted_today(remembered):
     db = remembered([])
     commit(db, "evictions_today")
     commit(db, "reinforcements_today", "total_stored")
@@ -37,7 +36,7 @@ def test_counting_one_thing_leaves_what_else_was_counted_today(remembered: Remem
     assert shown["total_stored"] == 1
 
 
-def test_counters_of_a_day_begin_anew_the_next_and_are_not_kept(remembered: Remembered) -> None:
+def test_counters_of_a_day_begin_anew_the_next_and_are_not_kept(remembered):
     db = remembered([])
     commit(db, "evictions_today", "total_evicted")
     commit(db, "reinforcements_today", now=NOW + DAY)

@@ -7,11 +7,9 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+from store_parts import transaction
 
-from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.store import meta
-from thermocline.daemon.store.transaction import Transaction
-from thermocline.sync import HybridClock
 
 
 class Count(msgspec.Struct):
@@ -24,7 +22,7 @@ def db(remembered: Callable[..., sqlite3.Connection]) -> sqlite3.Connection:
 
 
 def note(db: sqlite3.Connection, **values: object) -> None:
-    tx = Transaction(db, now=1.0, device="d", rules=Rules(), clock=HybridClock(lambda: 1.0))
+    tx = transaction(db, 1.0)
     for key, value in values.items():
         meta.write(tx, key, value)
 
@@ -33,25 +31,13 @@ def spoil(db: sqlite3.Connection, key: str, content: bytes) -> None:
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, CAST(? AS TEXT))", (key, content))
 
 
-def test_what_was_noted_last_is_read(db: sqlite3.Connection) -> None:
-    assert meta.read(db, "count", Count) is None
-    note(db, count=Count(1))
-    note(db, count=Count(2))
-    assert meta.read(db, "count", Count) == Count(2)
-
-
 @pytest.mark.parametrize(
     "content", [b"", b"{not json", b"[]", b"5", b'{"number": "x"}', b"\xff", b"[" * 100_000]
 )
-def test_damage_is_as_if_nothing_had_been_noted(db: sqlite3.Connection, content: bytes) -> None:
+def test_damage_is_as_if_nothing_had_been_noted(db, content):
     note(db, day1=Count(1), day3=Count(3))
     spoil(db, "day2", content)
     assert meta.read(db, "day2", Count) is None
     assert meta.latest(db, "day", 9, Count) == {"1": Count(1), "3": Count(3)}
     note(db, day2=Count(2))
     assert meta.read(db, "day2", Count) == Count(2)
-
-
-def test_the_latest_of_many_come_in_order(db: sqlite3.Connection) -> None:
-    note(db, other=Count(0), day2=Count(2), day1=Count(1), day3=Count(3), zone=Count(9))
-    assert list(meta.latest(db, "day", 2, Count).items()) == [("2", Count(2)), ("3", Count(3))]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from thermocline.sync import TOO_HIGH, HybridClock, stamp_at
 
 NOW = 1_700_000_000.0
@@ -38,12 +36,12 @@ def test_what_was_seen_is_gone_beyond_and_a_restart_goes_on():
     assert HybridClock(Wall(0.0), clock.last).tick() > clock.last
 
 
-@pytest.mark.parametrize("ahead", [2 * DAY, 100 * 365 * DAY])
-def test_a_stamp_more_than_a_day_ahead_does_not_push_the_clock(ahead):
-    clock = HybridClock(Wall())
-    before = clock.tick()
-    assert not clock.observe(stamp_at(NOW + ahead))
-    assert before < clock.tick() < stamp_at(NOW + 1)
+def test_a_stamp_more_than_a_day_ahead_does_not_push_the_clock():
+    for ahead in [2 * DAY, 100 * 365 * DAY]:
+        clock = HybridClock(Wall())
+        before = clock.tick()
+        assert not clock.observe(stamp_at(NOW + ahead))
+        assert before < clock.tick() < stamp_at(NOW + 1)
 
 
 def test_a_change_of_what_is_ahead_is_younger_and_the_next_one_is_not():
@@ -64,16 +62,16 @@ def test_a_clock_that_lags_is_not_held_back_by_its_own_past():
     assert clock.tick() > last
 
 
-@pytest.mark.parametrize("seconds", [-5.0, 7_258_118_400.0, 1e12])
-def test_nothing_is_issued_that_others_would_refuse(seconds):
-    clock = HybridClock(Wall(seconds))
-    assert 0 <= clock.tick() < TOO_HIGH
-    assert 0 <= clock.tick(above=TOO_HIGH - 1) < TOO_HIGH
+def test_nothing_is_issued_that_others_would_refuse():
+    for seconds in [-5.0, 7_258_118_400.0, 1e12]:
+        clock = HybridClock(Wall(seconds))
+        assert 0 <= clock.tick() < TOO_HIGH
+        assert 0 <= clock.tick(above=TOO_HIGH - 1) < TOO_HIGH
 
 
-@pytest.mark.parametrize("last", [TOO_HIGH, (1 << 60) - 1, 1 << 62])
-def test_damage_in_what_was_noted_does_not_last(last):
-    assert HybridClock(Wall(), last).tick() < stamp_at(NOW + 1)
+def test_damage_in_what_was_noted_does_not_last():
+    for last in [TOO_HIGH, (1 << 60) - 1, 1 << 62]:
+        assert HybridClock(Wall(), last).tick() < stamp_at(NOW + 1)
 
 
 def test_a_wall_clock_beyond_the_year_2200_leaves_stamps_to_go_on_with():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from thermocline.daemon.language.thesaurus import FIRST_CODE, FOLDER, Thesaurus, sought, thesaurus
+from thermocline.daemon.language.thesaurus import FIRST_CODE, FOLDER, Thesaurus, thesaurus
 from thermocline.daemon.store.schema import INDEX_VERSION
 
 _FILES = """
@@ -34,13 +34,12 @@ def _names(known: Thesaurus, text: str) -> set[str]:
 
 
 def _finds(known: Thesaurus, question: str, text: str) -> bool:
-    asked = {code for meaning in known.meanings(question) for code in sought(meaning.codes)}
+    asked = {code for meaning in known.meanings(question) for code in known.sought(meaning.codes)}
     return not asked.isdisjoint(known.codes_of(text))
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
+def test_the_concepts_of_a_text(small):
+    for text, names in [
         ("Two puppies", {"dog", "pet*"}),
         ("unser Welpe schläft", {"dog", "pet*"}),
         ("el perro", {"dog", "pet*"}),
@@ -54,31 +53,29 @@ def _finds(known: Thesaurus, question: str, text: str) -> bool:
         ("a gift for my aunt", {"gift"}),
         ("das Gift ist für die Ratten", {"poison"}),
         ("Hundehaustier", {"dog", "pet", "pet*"}),
-    ],
-)
-def test_the_concepts_of_a_text(small: Thesaurus, text: str, names: set[str]) -> None:
-    assert _names(small, text) == names
+    ]:
+        assert _names(small, text) == names
 
 
-def test_a_class_finds_its_members_and_these_do_not_find_each_other(small: Thesaurus) -> None:
+def test_a_class_finds_its_members_and_these_do_not_find_each_other(small):
     assert _finds(small, "Which pets do we have?", "the cat is called Minka")
     assert _finds(small, "is the dog well?", "our pet was at the vet")
     assert not _finds(small, "is the dog well?", "the cat is called Minka")
 
 
-def test_a_short_word_is_no_form_of_a_shorter_one() -> None:
+def test_a_short_word_is_no_form_of_a_shorter_one():
     assert [meaning.words for meaning in thesaurus().meanings("AT&T")] == [("at", "t")]
     assert [meaning.words for meaning in thesaurus().meanings("at the zoo")] == [("zoo",)]
 
 
-def test_the_version_of_the_index_is_that_of_the_concepts() -> None:
+def test_the_version_of_the_index_is_that_of_the_concepts():
     known = thesaurus()
     assert known.version >> 12 == INDEX_VERSION // 10, (
         f"set INDEX_VERSION in daemon/store/schema.py to 10 * {known.version >> 12:_} + 1"
     )
 
 
-def test_every_line_of_the_concepts_can_be_read() -> None:
+def test_every_line_of_the_concepts_can_be_read():
     lines = [
         line
         for file in sorted(FOLDER.glob("*.txt"))
@@ -91,9 +88,8 @@ def test_every_line_of_the_concepts_can_be_read() -> None:
     assert len(thesaurus().names) == len(names) > 1_200
 
 
-@pytest.mark.parametrize(
-    ("question", "text"),
-    [
+def test_questions_in_other_words_and_languages_meet_the_text():
+    for question, text in [
         ("who is our doctor?", "Unsere Hausärztin heißt Weber"),
         ("¿dónde está la llave?", "the key is under the flowerpot"),
         ("wie hoch ist die Miete?", "the lease costs 900 a month"),
@@ -101,12 +97,10 @@ def test_every_line_of_the_concepts_can_be_read() -> None:
         ("Wann ist der Termin?", "Der Zahnarzttermin ist am Montag"),
         ("wanneer is de afspraak?", "The appointment is on Monday"),
         ("où est la voiture ?", "The car is parked in the yard"),
-    ],
-)
-def test_questions_in_other_words_and_languages_meet_the_text(question: str, text: str) -> None:
-    assert _finds(thesaurus(), question, text)
+    ]:
+        assert _finds(thesaurus(), question, text)
 
 
-def test_any_text_is_read_in_linear_time() -> None:
+def test_any_text_is_read_in_linear_time():
     assert thesaurus().codes_of("x" * 100_000) == ""
     assert isinstance(thesaurus().codes_of("zahnarzt" * 10_000), str)

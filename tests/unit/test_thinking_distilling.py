@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,7 +29,7 @@ def mind(*answers: object) -> ModelOrRules:
     return ModelOrRules(ScriptedModel({"distil": list(answers)} if answers else {}), read_prompts())
 
 
-async def test_a_model_says_the_fact_and_the_text_keeps_its_references() -> None:
+async def test_a_model_says_the_fact_and_the_text_keeps_its_references():
     told = {"fact": "Ada ships the parser", "people": ["Ada", "User"], "outcome": "Positive"}
     thought = await distil(TEXT, MEASURE, mind(told), ASKED)
     assert (thought.method, thought.why) == ("llm", "")
@@ -51,16 +49,14 @@ async def test_a_model_says_the_fact_and_the_text_keeps_its_references() -> None
         ({"fact": " \n\x00 "}, "the model's reply is not usable"),
     ],
 )
-async def test_where_a_model_is_of_no_use_the_rules_do_it_and_say_why(
-    answer: object, why: str
-) -> None:
+async def test_where_a_model_is_of_no_use_the_rules_do_it_and_say_why(answer, why):
     thought = await distil(TEXT, MEASURE, mind(answer), ASKED)
     assert (thought.method, thought.why) == ("rule", why)
     assert "parser" in thought.value.fact
     assert thought.value.urls == ("https://a.example/plan",)
 
 
-async def test_a_model_is_not_asked_unless_it_is_wished_for_or_there() -> None:
+async def test_a_model_is_not_asked_unless_it_is_wished_for_or_there():
     asked = mind({"fact": "by a model"})
     assert (await distil(TEXT, MEASURE, asked, AskOptions(model=False))).method == "rule"
     assert (await distil(TEXT, MEASURE, mind(), AskOptions())).why == ""
@@ -68,7 +64,7 @@ async def test_a_model_is_not_asked_unless_it_is_wished_for_or_there() -> None:
     assert (await distil(TEXT, MEASURE, asked, AskOptions())).value.fact == "by a model"
 
 
-async def test_a_fact_of_a_model_that_is_longer_than_the_text_is_not_taken_for_condensed() -> None:
+async def test_a_fact_of_a_model_that_is_longer_than_the_text_is_not_taken_for_condensed():
     text = "Ada: tea, please"
     told = {"fact": "Ada asks politely for a cup of tea", "topics": ["tea"]}
     thought = await distil(text, MEASURE, mind(told), ASKED)
@@ -77,7 +73,7 @@ async def test_a_fact_of_a_model_that_is_longer_than_the_text_is_not_taken_for_c
     assert [one.fact for one in several.value] == [text, "Ada wants tea"]
 
 
-async def test_what_a_model_says_beside_a_long_fact_stays() -> None:
+async def test_what_a_model_says_beside_a_long_fact_stays():
     told = {
         "fact": "The parser of the release moves to Rust, and Ada and Berta share the work on it"
         " until the notes are written",
@@ -92,7 +88,7 @@ async def test_what_a_model_says_beside_a_long_fact_stays() -> None:
     assert [list(thought.topics), list(thought.actions)] == [told["topics"], told["actions"]]
 
 
-async def test_each_fact_has_its_references_and_the_first_those_of_none() -> None:
+async def test_each_fact_has_its_references_and_the_first_those_of_none():
     told = [
         {"fact": "The parser ships today"},
         {"fact": "The notes are in /srv/notes/release.md"},
@@ -106,14 +102,14 @@ async def test_each_fact_has_its_references_and_the_first_those_of_none() -> Non
     assert best([], TEXT) == rules_distil(TEXT)
 
 
-async def test_no_fact_is_an_answer_unless_a_reference_would_be_lost() -> None:
+async def test_no_fact_is_an_answer_unless_a_reference_would_be_lost():
     assert (await facts("Hello there", MEASURE, mind([]), ASKED)).value == []
     thought = await facts(TEXT, MEASURE, mind([]), ASKED)
     assert thought.method == "rule"
     assert any(one.urls for one in thought.value)
 
 
-async def test_of_a_long_text_a_model_sees_what_the_rules_think_worth_keeping() -> None:
+async def test_of_a_long_text_a_model_sees_what_the_rules_think_worth_keeping():
     model = ScriptedModel({"distil": [{"fact": "the port is 5433"}]})
     chat = "User: what a lovely day it is, isn't it? I wonder about lunch.\n" * 600
     text = f"{chat}User: We decided that the port is 5433.\n{chat}"
@@ -142,9 +138,7 @@ words = st.text(max_size=80)
     text=st.text(min_size=1, max_size=200),
     most=st.integers(16, 300),
 )
-async def test_whatever_it_says_the_limits_hold_and_it_can_be_stored(
-    told: dict[str, Any], text: str, most: int
-) -> None:
+async def test_whatever_it_says_the_limits_hold_and_it_can_be_stored(told, text, most):
     thought = await distil(text, Distillation(max_distilled_bytes=most), mind(told), ASKED)
     assert len(thought.value.fact.encode()) <= most
     assert len(thought.value.fact.encode()) <= len(text.encode())
@@ -164,9 +158,7 @@ async def test_whatever_it_says_the_limits_hold_and_it_can_be_stored(
         ("The office has twelve desks", "fact_stored", 0.6),
     ],
 )
-async def test_what_gave_rise_to_a_fact_says_how_much_it_matters(
-    fact: str, event: str, importance: float
-) -> None:
+async def test_what_gave_rise_to_a_fact_says_how_much_it_matters(fact, event, importance):
     thought = await distil(
         fact, Distillation(max_distilled_bytes=300), mind(), AskOptions(model=False)
     )

@@ -36,9 +36,8 @@ def db(remembered: Remembered) -> sqlite3.Connection:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "category"),
-    [
+def test_a_text_goes_where_its_like_or_its_name_is(db):
+    for text, category in [
         ("Ana has moved to Porto", "people/ana"),
         ("Bob has bought a viola", "people/bob"),
         ("We deployed the new release to the server", "technical/deployment"),
@@ -48,19 +47,15 @@ def db(remembered: Remembered) -> sqlite3.Connection:
         ("The shop opens at ten now", None),
         ("", None),
         ("🙂", None),
-    ],
-)
-def test_a_text_goes_where_its_like_or_its_name_is(
-    db: sqlite3.Connection, text: str, category: str | None
-) -> None:
-    assert category_for(db, text, NOW) == category
+    ]:
+        assert category_for(db, text, NOW) == category
 
 
-def test_in_an_empty_tree_there_is_no_place(remembered: Remembered) -> None:
+def test_in_an_empty_tree_there_is_no_place(remembered):
     assert category_for(remembered([]), "Ana prefers tea", NOW) is None
 
 
-def test_filing_ranks_by_the_weights_of_the_configuration(remembered: Remembered) -> None:
+def test_filing_ranks_by_the_weights_of_the_configuration(remembered):
     ferries = (("general", f"The hull of ferry {n} and its second coat", 1.0) for n in range(9))
     stored = (*((*one, 0.5) for one in STORED), *ferries)
     db = remembered(
@@ -76,9 +71,7 @@ def test_filing_ranks_by_the_weights_of_the_configuration(remembered: Remembered
     assert category_for(db, text, NOW, important) is None
 
 
-def test_a_text_that_fits_no_category_by_words_goes_where_most_of_the_nearest_are(
-    db: sqlite3.Connection,
-) -> None:
+def test_a_text_that_fits_no_category_by_words_goes_where_most_of_the_nearest_are(db):
     rows = dict(db.execute("SELECT text, row FROM memories"))
     hull, varnish, tea = (MEMORIES.key(rows[STORED[at][1]]) for at in (3, 4, 0))
     others = {MEMORIES.key(row): 0.1 for row in rows.values()}

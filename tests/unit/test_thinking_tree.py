@@ -26,7 +26,7 @@ def reasoner(*answers: object) -> Reasoner:
     return Reasoner(ModelOrRules(ScriptedModel({"tree": list(answers)}), read_prompts()))
 
 
-def test_only_categories_of_the_tree_above_the_threshold_are_kept_the_best_first() -> None:
+def test_only_categories_of_the_tree_above_the_threshold_are_kept_the_best_first():
     found = chosen(
         [
             NamedCategory("people", 0.31, " it  is\nabout\x00 her "),
@@ -49,12 +49,12 @@ def test_only_categories_of_the_tree_above_the_threshold_are_kept_the_best_first
     assert trace_of(found[0].path) == ("root", "people", "people/ana")
 
 
-def test_at_most_five_are_kept() -> None:
+def test_at_most_five_are_kept():
     tree = {f"c{n}": Node("") for n in range(9)}
     assert len(chosen([NamedCategory(path, 0.9) for path in tree], tree)) == 5
 
 
-def test_a_name_without_its_path_will_do_where_only_one_category_has_it() -> None:
+def test_a_name_without_its_path_will_do_where_only_one_category_has_it():
     tree = {**TREE, "projects/ana": Node("Ana, the ship")}
     found = chosen(
         [NamedCategory("boat", 0.9), NamedCategory("Ana", 0.8), NamedCategory("projects/ana", 0.7)],
@@ -63,7 +63,7 @@ def test_a_name_without_its_path_will_do_where_only_one_category_has_it() -> Non
     assert [one.path for one in found] == ["projects/Boat", "projects/ana"]
 
 
-async def test_the_tree_comes_before_the_question_and_is_marked_as_the_same() -> None:
+async def test_the_tree_comes_before_the_question_and_is_marked_as_the_same():
     model = ScriptedModel({"tree": [[]]})
     await Reasoner(ModelOrRules(model, read_prompts())).search(TREE, "what does Ana drink?", ASKED)
     tree, question = model.asked[0].parts
@@ -73,7 +73,7 @@ async def test_the_tree_comes_before_the_question_and_is_marked_as_the_same() ->
     assert tree.text == prompt(TREE)
 
 
-async def test_what_a_model_finds_is_told_with_its_reasons() -> None:
+async def test_what_a_model_finds_is_told_with_its_reasons():
     choices = [{"path": "people/ana", "relevance": 0.9, "reason": "she drinks it"}]
     reasoning = await reasoner(choices).search(TREE, "tea?", ASKED)
     assert reasoning.method == "llm"
@@ -88,7 +88,7 @@ async def test_what_a_model_finds_is_told_with_its_reasons() -> None:
         (TREE, "tea?", "it is late"),
     ],
 )
-async def test_without_an_answer_it_is_told_why(tree: Any, question: str, why: str) -> None:
+async def test_without_an_answer_it_is_told_why(tree, question, why):
     late = reasoner(ModelUnavailable("it is late"))
     reasoning = await late.search(tree, question, ASKED)
     assert (reasoning.value, reasoning.method, reasoning.why) == ((), "rule", why)
@@ -110,7 +110,7 @@ class Slow(ScriptedModel):
             self.done.set()
 
 
-async def test_a_late_answer_is_not_waited_for_but_may_still_come() -> None:
+async def test_a_late_answer_is_not_waited_for_but_may_still_come():
     model = Slow({"tree": [[{"path": "people", "relevance": 1.0}]]})
     late = Reasoner(ModelOrRules(model, read_prompts()))
     reasoning = await late.search_within(TREE, "who?", ASKED, 0.01)
@@ -120,7 +120,7 @@ async def test_a_late_answer_is_not_waited_for_but_may_still_come() -> None:
     await asyncio.wait_for(model.done.wait(), 60)
 
 
-async def test_what_is_late_is_given_up_when_the_daemon_leaves() -> None:
+async def test_what_is_late_is_given_up_when_the_daemon_leaves():
     late = Reasoner(ModelOrRules(Slow({"tree": [[]]}), read_prompts()))
     await late.search_within(TREE, "who?", ASKED, 0.01)
     await asyncio.wait_for(late.close(), 60)

@@ -48,7 +48,7 @@ def why(rebuilt: Rebuilt) -> list[str]:
 # One operation
 
 
-def test_a_branch_is_merged_into_another_and_its_memories_go_along() -> None:
+def test_a_branch_is_merged_into_another_and_its_memories_go_along():
     tree = tree_of("boat", "boat/sail", "boat/oars", "ship", "ship/sail", boat=3)
     done = apply(tree, [op("merge", "boat", "ship")], LIMITS, NOW)
     assert set(done.tree) == {"ship", "ship/sail", "ship/oars"}
@@ -60,7 +60,7 @@ def test_a_branch_is_merged_into_another_and_its_memories_go_along() -> None:
     )
 
 
-def test_a_branch_may_be_merged_into_its_parent_and_into_the_root() -> None:
+def test_a_branch_may_be_merged_into_its_parent_and_into_the_root():
     tree = tree_of("a", "a/a", "a/a/b")
     done = apply(tree, [op("merge", "a/a", "a"), op("merge", "a", "root")], LIMITS, NOW)
     assert set(done.tree) == {"b"}
@@ -72,14 +72,14 @@ def test_a_branch_may_be_merged_into_its_parent_and_into_the_root() -> None:
     )
 
 
-def test_a_renamed_branch_keeps_what_is_below_it() -> None:
+def test_a_renamed_branch_keeps_what_is_below_it():
     done = apply(tree_of("a", "a/b"), [op("rename", "a", "x/y", summary="New")], LIMITS, NOW)
     assert {path: node.desc for path, node in done.tree.items()} == {
         "x": "X", "x/y": "New", "x/y/b": "a/b",
     }  # fmt: skip
 
 
-def test_some_memories_of_a_category_move_into_a_new_one() -> None:
+def test_some_memories_of_a_category_move_into_a_new_one():
     placed = {"m1": Placed("a"), "m2": Placed("a", archived=True), "m3": Placed("b")}
     moving = op("move", "a", "a/new", ids=("m1", "m2", "m3", "gone", "m1"), summary="Part")
     done = apply(tree_of("a", "b", a=2), [moving], LIMITS, NOW, placed)
@@ -88,9 +88,8 @@ def test_some_memories_of_a_category_move_into_a_new_one() -> None:
     assert done.tree["a"].warm_count == 1
 
 
-@pytest.mark.parametrize(
-    ("operation", "fault"),
-    [
+def test_what_makes_no_sense_is_refused_and_changes_nothing():
+    for operation, fault in [
         (op("remove", "full"), "cannot remove 'full': 2 memories are filed there"),
         (op("remove", "above"), "cannot remove 'above': 1 memories are filed there"),
         (op("remove", "root"), "cannot remove 'root': 0 memories are filed there"),
@@ -111,20 +110,16 @@ def test_some_memories_of_a_category_move_into_a_new_one() -> None:
         (op("add", "a/b/c/d/e"), "cannot use path 'a/b/c/d/e': it has 5 levels"),
         (op("describe", "full"), "cannot use this description of 'full'"),
         (op("move", "full", "x"), "none of these memories can move from 'full' to 'x'"),
-    ],
-)
-def test_what_makes_no_sense_is_refused_and_changes_nothing(
-    operation: TreeChange, fault: str
-) -> None:
-    tree = tree_of("full", "above", "above/below", full=2)
-    tree["above/below"] = Node("below", cold_count=1)
-    done = apply(tree, [operation, op("describe", "full", summary="Still")], LIMITS, NOW)
-    assert why(done) == [fault]
-    assert [one.type for one in done.done] == ["describe"]
-    assert set(done.tree) == set(tree)
+    ]:
+        tree = tree_of("full", "above", "above/below", full=2)
+        tree["above/below"] = Node("below", cold_count=1)
+        done = apply(tree, [operation, op("describe", "full", summary="Still")], LIMITS, NOW)
+        assert why(done) == [fault]
+        assert [one.type for one in done.done] == ["describe"]
+        assert set(done.tree) == set(tree)
 
 
-def test_no_limit_is_ever_broken() -> None:
+def test_no_limit_is_ever_broken():
     narrow = TreeLimits(max_nodes=4, max_children=2, max_size_bytes=100_000)
     done = apply({}, [op("add", name) for name in ("a", "b", "c", "a/x", "a/y")], narrow, NOW)
     assert set(done.tree) == {"a", "b", "a/x"}
@@ -138,7 +133,7 @@ def test_no_limit_is_ever_broken() -> None:
     assert why(done)[0] == "the tree's names would take 42 bytes, and may take 40"
 
 
-def test_so_many_operations_at_once_and_no_more() -> None:
+def test_so_many_operations_at_once_and_no_more():
     wanted = [op("describe", "a", summary=str(number)) for number in range(MOST_OPERATIONS + 2)]
     done = apply(tree_of("a"), wanted, LIMITS, NOW)
     assert (len(done.done), len(done.refused)) == (MOST_OPERATIONS, 2)
@@ -174,9 +169,7 @@ limits = st.builds(
     st.lists(operations, max_size=14),
     limits,
 )
-def test_no_memory_is_ever_lost_and_no_limit_broken(
-    given_paths: list[str], homes: list[str], wanted: list[TreeChange], caps: TreeLimits
-) -> None:
+def test_no_memory_is_ever_lost_and_no_limit_broken(given_paths, homes, wanted, caps):
     fitted = fit(with_parents({path: Node(path) for path in given_paths}), caps, NOW)
     at = {f"m{n}": home if home in fitted.tree else ROOT for n, home in enumerate(homes)}
     tree = dict(fitted.tree)
@@ -214,7 +207,7 @@ def members(category: str, *groups: tuple[int, str]) -> dict[str, list[Member]]:
     return {category: found}
 
 
-def test_an_overfull_category_is_split_by_what_its_memories_share() -> None:
+def test_an_overfull_category_is_split_by_what_its_memories_share():
     tree = tree_of("projects", projects=50)
     filed = members("projects", (20, "sailing"), (15, "harvest"), (15, ""))
     wanted = propose(tree, filed, LIMITS, NOW)
@@ -225,7 +218,7 @@ def test_an_overfull_category_is_split_by_what_its_memories_share() -> None:
     assert wanted[0].reason == "20 of 50 have it in common"
 
 
-def test_subjects_and_tags_go_before_words() -> None:
+def test_subjects_and_tags_go_before_words():
     filed = [
         Member(f"m{n}", "the rigging needs work", subject="Old Boat" if n < 12 else "", tags=("x",))
         for n in range(50)
@@ -234,17 +227,17 @@ def test_subjects_and_tags_go_before_words() -> None:
     assert [one.new_path for one in wanted] == ["projects/old_boat"]
 
 
-def test_what_a_category_is_about_anyway_is_no_part_of_it() -> None:
+def test_what_a_category_is_about_anyway_is_no_part_of_it():
     filed = members("boat", (50, "boat"))
     assert propose(tree_of("boat", boat=50), filed, LIMITS, NOW) == []
 
 
-def test_the_root_is_split_into_categories() -> None:
+def test_the_root_is_split_into_categories():
     wanted = propose({}, members(ROOT, (20, "sailing"), (20, "harvest")), LIMITS, NOW)
     assert [one.new_path for one in wanted] == ["harvest", "sailing"]
 
 
-def test_nothing_is_split_where_the_tree_is_nearly_full() -> None:
+def test_nothing_is_split_where_the_tree_is_nearly_full():
     tree = tree_of("a", *(f"a/{n}" for n in range(9)), a=50)
     filed = members("a", (20, "sailing"), (20, "harvest"))
     assert len(propose(tree, filed, LIMITS, NOW)) == 1
@@ -252,7 +245,7 @@ def test_nothing_is_split_where_the_tree_is_nearly_full() -> None:
     assert propose(tree, filed, full, NOW) == []
 
 
-def test_a_category_as_deep_as_may_be_is_not_split() -> None:
+def test_a_category_as_deep_as_may_be_is_not_split():
     path = "a/b/c/d"
     filed = members(path, (50, "sailing"))
     assert propose(tree_of(path), filed, LIMITS, NOW) == []
@@ -269,7 +262,7 @@ def test_a_category_as_deep_as_may_be_is_not_split() -> None:
         (Node("x", 0, 0, NOW - 61 * DAY), False),
     ],
 )
-def test_what_is_small_cold_and_unused_goes_into_its_parent(node: Node, *, merged: bool) -> None:
+def test_what_is_small_cold_and_unused_goes_into_its_parent(node, *, merged):
     tree = tree_of("a") | {"a/b": node, "c": node}
     wanted = propose(tree, {}, LIMITS, NOW)
     assert [(one.type, one.path, one.new_path) for one in wanted] == (
@@ -288,9 +281,7 @@ def test_what_is_small_cold_and_unused_goes_into_its_parent(node: Node, *, merge
     ),
     limits,
 )
-def test_whatever_is_proposed_can_be_done(
-    given_members: list[tuple[str, str, list[str]]], caps: TreeLimits
-) -> None:
+def test_whatever_is_proposed_can_be_done(given_members, caps):
     filed = [
         Member(f"m{n}", f"{word} {text}", subject=word if n % 3 else "", tags=tuple(tags))
         for n, (word, text, tags) in enumerate(given_members)

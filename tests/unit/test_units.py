@@ -34,7 +34,7 @@ def written(folder: Path, *, user: bool) -> list[Path]:
 
 @needs_systemd
 @pytest.mark.parametrize("user", [False, True])
-def test_systemd_finds_no_fault_in_the_units(tmp_path: Path, user: bool) -> None:
+def test_systemd_finds_no_fault_in_the_units(tmp_path, user):
     kind = ["--user"] if user else []
     checked = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", *kind, *written(tmp_path, user=user)],
@@ -49,19 +49,19 @@ def test_systemd_finds_no_fault_in_the_units(tmp_path: Path, user: bool) -> None
 
 
 @needs_systemd
-def test_the_service_is_exposed_to_little(tmp_path: Path) -> None:
+def test_the_service_is_exposed_to_little(tmp_path):
     service = next(path for path in written(tmp_path, user=False) if path.suffix == ".service")
     command = ["systemd-analyze", "security", "--offline=true", "--no-pager", "--threshold=15"]
     judged = subprocess.run([*command, service], capture_output=True, text=True, check=False)
     assert judged.returncode == 0, judged.stdout[-300:]
 
 
-def test_the_users_of_callers_stay_visible_to_the_service() -> None:
+def test_the_users_of_callers_stay_visible_to_the_service():
     for unit in UNITS.rglob("*.service"):
         assert not re.search(r"^PrivateUsers=", unit.read_text(encoding="utf-8"), re.MULTILINE)
 
 
-def test_the_wheel_has_every_package_and_every_file_beside_the_code() -> None:
+def test_the_wheel_has_every_package_and_every_file_beside_the_code():
     built = PROJECT["tool"]["setuptools"]
     folders = {
         path.parent for top in ("daemon", "sync", "tui") for path in ROOT.glob(f"{top}/**/*.py")

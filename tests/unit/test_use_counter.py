@@ -7,15 +7,11 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from thermocline.daemon.store import uses
 from thermocline.daemon.store.uses import UseCounter
 
 
-async def test_uses_are_counted_by_a_memory_that_is_closed_while_it_counts_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_uses_are_counted_by_a_memory_that_is_closed_while_it_counts_them(monkeypatch):
     monkeypatch.setattr(uses, "_COUNT_SECONDS", 0.0)
     reading, answered = asyncio.Event(), asyncio.Event()
     written: list[Any] = []

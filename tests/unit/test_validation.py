@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,51 +14,41 @@ def messages(note: str) -> list[str]:
     return [omission.message for omission in validate(note)]
 
 
-@pytest.mark.parametrize(
-    ("note", "warnings"),
-    [
+def test_the_warnings_are_evoclaws():
+    for note, warnings in [
         ("Tried ComfyUI today, works.", [URL.format("ComfyUI")]),
         ("We install things later.", [COMMAND.format("install")]),
         ("We decided to wait.", [DECISION.format("We decided to wait.")]),
         ("all fine", []),
-    ],
-)
-def test_the_warnings_are_evoclaws(note, warnings):
-    assert messages(note) == warnings
+    ]:
+        assert messages(note) == warnings
 
 
-@pytest.mark.parametrize(
-    ("note", "kind", "line", "names"),
-    [
+def test_each_warning_has_its_line_and_a_suggestion_that_names_it():
+    for note, kind, line, names in [
         ("# Day\n\nfine\nTried ComfyUI today", "url", 4, "line 4: add the URL of ComfyUI"),
         ("fine\n\n- installed it", "command", 3, "line 3: add the command in back quotes"),
         ("a\nb\n* we chose tea", "next_step", 3, "line 3: say what follows"),
-    ],
-)
-def test_each_warning_has_its_line_and_a_suggestion_that_names_it(note, kind, line, names):
-    (omission,) = validate(note)
-    assert (omission.kind, omission.line) == (kind, line)
-    assert names in omission.suggestion
+    ]:
+        (omission,) = validate(note)
+        assert (omission.kind, omission.line) == (kind, line)
+        assert names in omission.suggestion
 
 
-@pytest.mark.parametrize(
-    ("verb", "action"),
-    [
+def test_actions_are_found_in_every_form():
+    for verb, action in [
         ("downloaded", "download"),
         ("reinstalled", "install"),
         ("configuring", "configure"),
         ("set up", "setup"),
         ("setup", "setup"),
         ("deploys", "deploy"),
-    ],
-)
-def test_actions_are_found_in_every_form(verb, action):
-    assert messages(f"Ada {verb} things") == [COMMAND.format(action)]
+    ]:
+        assert messages(f"Ada {verb} things") == [COMMAND.format(action)]
 
 
-@pytest.mark.parametrize(
-    "note",
-    [
+def test_what_is_no_omission_gives_no_warning():
+    for note in [
         "```\ninstall comfyui\ndecided\n```",
         "~~~sh\ninstall comfyui\n~~~",
         "the function `install()` of `ComfyUI`",
@@ -78,10 +67,8 @@ def test_actions_are_found_in_every_form(verb, action):
         "undecided, installer, deployment, reconfigurable, deploy-key",
         "see docs.ollama.com/install for it",
         "",
-    ],
-)
-def test_what_is_no_omission_gives_no_warning(note):
-    assert messages(note) == []
+    ]:
+        assert messages(note) == []
 
 
 def test_one_mention_with_a_link_is_enough_and_one_too_far_away_is_not():
@@ -117,8 +104,6 @@ def test_code_is_never_warned_of(code):
     assert messages(f"```\n{code.replace('`', '')} install ComfyUI decided\n```") == []
 
 
-@pytest.mark.parametrize(
-    "piece", ["install ", "ComfyUI ", "```\n", "`", "decided\n", "<!--", "~~~"]
-)
-def test_a_long_note_of_anything_is_read_in_good_time(piece):
-    validate(piece * (64_000 // len(piece)))
+def test_a_long_note_of_anything_is_read_in_good_time():
+    for piece in ["install ", "ComfyUI ", "```\n", "`", "decided\n", "<!--", "~~~"]:
+        validate(piece * (64_000 // len(piece)))

@@ -29,17 +29,17 @@ def rules() -> str:
     return "\n".join(path.read_text(encoding="utf-8") for path in FOLDER.parent.rglob("*.py"))
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_every_name_in_a_file_is_one_that_a_rule_reads(file: Path) -> None:
-    text = file.read_text(encoding="utf-8")
-    language = vocabulary.read(text)
-    within = set(re.findall(r"\{([a-z_]+)\}", text))
-    read = set(re.findall(r"[\"'](\w+)[\"']|[(|:\"]\{{1,2}~?([a-z_]+)\}", rules()))
-    read = {name for names in read for name in names} | {"place_ends"}
-    assert {*language.words, *language.cues} - within - read == set()
+def test_every_name_in_a_file_is_one_that_a_rule_reads():
+    for file in FILES:
+        text = file.read_text(encoding="utf-8")
+        language = vocabulary.read(text)
+        within = set(re.findall(r"\{([a-z_]+)\}", text))
+        read = set(re.findall(r"[\"'](\w+)[\"']|[(|:\"]\{{1,2}~?([a-z_]+)\}", rules()))
+        read = {name for names in read for name in names} | {"place_ends"}
+        assert {*language.words, *language.cues} - within - read == set()
 
 
-def test_every_expression_compiles_and_every_cue_that_is_asked_for_is_there() -> None:
+def test_every_expression_compiles_and_every_cue_that_is_asked_for_is_there():
     known = {name for language in vocabulary.languages() for name in language.cues}
     assert {"decision", "question", "health", "positive"} <= known
     for name in known - {"place", "employer", "replaced"}:
@@ -52,13 +52,13 @@ def test_every_expression_compiles_and_every_cue_that_is_asked_for_is_there() ->
         vocabulary.cue("nothing of that name")
 
 
-@pytest.mark.parametrize("text", ["[word]\na = 'b'", "spaced = 1", "[cues]\na = 'b'"])
-def test_a_file_with_something_else_in_it_is_refused(text: str) -> None:
-    with pytest.raises(msgspec.ValidationError):
-        vocabulary.read(text)
+def test_a_file_with_something_else_in_it_is_refused():
+    for text in ["[word]\na = 'b'", "spaced = 1", "[cues]\na = 'b'"]:
+        with pytest.raises(msgspec.ValidationError):
+            vocabulary.read(text)
 
 
-def test_a_language_is_added_without_code(tmp_path: Path) -> None:
+def test_a_language_is_added_without_code(tmp_path):
     shutil.copytree(FOLDER / "lexicon", tmp_path / "lexicon")
     (tmp_path / "lexicon" / "xx.toml").write_text(SPANISH_IN_SMALL, encoding="utf-8")
     code = (

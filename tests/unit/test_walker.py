@@ -17,7 +17,7 @@ def open_files() -> int:
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
-def found(top: Path, never: tuple[int, int] = NOWHERE) -> tuple[dict[str, bytes], dict[str, str]]:
+def walked(top: Path, never: tuple[int, int] = NOWHERE) -> tuple[dict[str, bytes], dict[str, str]]:
     files: dict[str, bytes] = {}
     skipped: dict[str, str] = {}
     for one in walk(top, "memory", never):
@@ -37,10 +37,10 @@ def top(tmp_path: Path) -> Path:
     return top
 
 
-def test_every_file_is_found_in_order(top: Path) -> None:
+def test_every_file_is_found_in_order(top):
     (top / "notes").mkdir()
     (top / "notes" / "z.md").write_bytes(b"")
-    files, skipped = found(top)
+    files, skipped = walked(top)
     assert [*files.items()] == [
         ("memory/2026-03-01.md", b"a day"),
         ("memory/notes/z.md", b""),
@@ -49,13 +49,11 @@ def test_every_file_is_found_in_order(top: Path) -> None:
     assert not skipped
 
 
-def test_there_need_not_be_a_workspace(tmp_path: Path) -> None:
-    assert found(tmp_path / "memory") == ({}, {})
+def test_there_need_not_be_a_workspace(tmp_path):
+    assert walked(tmp_path / "memory") == ({}, {})
 
 
-def test_links_and_pipes_are_named_and_neither_followed_nor_waited_for(
-    top: Path, tmp_path: Path
-) -> None:
+def test_links_and_pipes_are_named_and_neither_followed_nor_waited_for(top, tmp_path):
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "key").write_bytes(b"never")
@@ -63,7 +61,7 @@ def test_links_and_pipes_are_named_and_neither_followed_nor_waited_for(
     (top / "folder-link").symlink_to(secret)
     (top / "broken").symlink_to("nowhere")
     os.mkfifo(top / "pipe")
-    files, skipped = found(top)
+    files, skipped = walked(top)
     assert set(files) == {"memory/2026-03-01.md", "memory/skills/tea/SKILL.md"}
     assert skipped == {
         "memory/broken": "a link",
@@ -73,13 +71,13 @@ def test_links_and_pipes_are_named_and_neither_followed_nor_waited_for(
     }
 
 
-def test_a_workspace_that_is_a_link_itself_is_named(top: Path, tmp_path: Path) -> None:
+def test_a_workspace_that_is_a_link_itself_is_named(top, tmp_path):
     link = tmp_path / "link"
     link.symlink_to(top)
-    assert found(link) == ({}, {"memory": "a link"})
+    assert walked(link) == ({}, {"memory": "a link"})
 
 
-def test_a_folder_that_becomes_a_link_under_way_is_not_followed(top: Path, tmp_path: Path) -> None:
+def test_a_folder_that_becomes_a_link_under_way_is_not_followed(top, tmp_path):
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "SKILL.md").write_bytes(b"never")
@@ -91,40 +89,40 @@ def test_a_folder_that_becomes_a_link_under_way_is_not_followed(top: Path, tmp_p
     assert [*walking] == [Skipped("memory/skills/tea", "a link")]
 
 
-def test_the_token_of_the_cloud_stays_where_it_is(top: Path) -> None:
+def test_the_token_of_the_cloud_stays_where_it_is(top):
     (top / "turso-credentials.json").write_text('{"auth_token": "t"}')
-    files, skipped = found(top)
+    files, skipped = walked(top)
     assert "memory/turso-credentials.json" not in files
     assert "token" in skipped["memory/turso-credentials.json"]
 
 
-def test_the_folder_of_the_memories_in_a_workspace_is_not_archived_into_itself(top: Path) -> None:
+def test_the_folder_of_the_memories_in_a_workspace_is_not_archived_into_itself(top):
     state = top / "state"
     state.mkdir()
     (state / "memory.db").write_bytes(b"x")
-    files, skipped = found(top, walker.identity(state))
+    files, skipped = walked(top, walker.identity(state))
     assert "memory/state/memory.db" not in files
     assert skipped == {"memory/state": "the folder of the memories themselves"}
 
 
-def test_names_that_no_manifest_can_hold_are_named_as_well_as_they_can_be(top: Path) -> None:
+def test_names_that_no_manifest_can_hold_are_named_as_well_as_they_can_be(top):
     Path(os.fsdecode(os.fsencode(top) + b"/b\xffd.md")).write_bytes(b"")
-    _, skipped = found(top)
+    _, skipped = walked(top)
     assert [*skipped] == ["memory/b\\udcffd.md"]
 
 
-def test_a_tree_without_a_bottom_ends_somewhere(top: Path) -> None:
+def test_a_tree_without_a_bottom_ends_somewhere(top):
     deep = top
     for _ in range(80):
         deep /= "d"
     deep.mkdir(parents=True)
     (deep / "lost.md").write_bytes(b"")
-    files, skipped = found(top)
+    files, skipped = walked(top)
     assert set(files) == {"memory/2026-03-01.md", "memory/skills/tea/SKILL.md"}
     assert [*skipped.values()] == ["it is over 64 folders deep"]
 
 
-def test_giving_up_leaves_nothing_open(top: Path) -> None:
+def test_giving_up_leaves_nothing_open(top):
     before = open_files()
     walking = walk(top, "memory", NOWHERE)
     next(walking)

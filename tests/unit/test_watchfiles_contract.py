@@ -18,7 +18,7 @@ def begun(folder: Path) -> RustNotify:
     return RustNotify([str(folder)], False, False, 300, False, True)
 
 
-def test_changes_of_a_folder_are_told_as_pairs_with_their_paths(tmp_path: Path) -> None:
+def test_changes_of_a_folder_are_told_as_pairs_with_their_paths(tmp_path):
     notify = begun(tmp_path)
     (tmp_path / "inner").mkdir()
     (tmp_path / "inner" / "deep.md").write_text("x")
@@ -33,7 +33,7 @@ def test_changes_of_a_folder_are_told_as_pairs_with_their_paths(tmp_path: Path) 
     notify.close()
 
 
-def test_waiting_ends_with_its_time_and_with_its_event(tmp_path: Path) -> None:
+def test_waiting_ends_with_its_time_and_with_its_event(tmp_path):
     notify, stop = begun(tmp_path), threading.Event()
     assert notify.watch(20, 1, 1, None) == "timeout"
     stop.set()
@@ -41,7 +41,7 @@ def test_waiting_ends_with_its_time_and_with_its_event(tmp_path: Path) -> None:
     notify.close()
 
 
-def test_only_one_module_knows_of_it() -> None:
+def test_only_one_module_knows_of_it():
     users = [
         str(path.relative_to(ROOT))
         for package in ("daemon", "sync", "tui")

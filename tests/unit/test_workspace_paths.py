@@ -1,29 +1,21 @@
 """Which files of a workspace are a memory's, and the names of their copies."""
 
-from __future__ import annotations
-
-import pytest
-
 from thermocline.daemon.memory.agent_files import belongs, copy_path
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_a_text_below_the_folder_belongs_to_the_memory():
+    for path in [
         "memory/2026-03-01.md",
         "memory/skills/tea/SKILL.MD",
         "memory/episodes.jsonl",
         "memory/ça et là/Tagebuch.markdown",
         "memory/x.txt",
-    ],
-)
-def test_a_text_below_the_folder_belongs_to_the_memory(path: str) -> None:
-    assert belongs(path)
+    ]:
+        assert belongs(path)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_what_is_none_of_the_memorys_does_not():
+    for path in [
         "memory",
         "memory/",
         "note.md",
@@ -43,13 +35,11 @@ def test_a_text_below_the_folder_belongs_to_the_memory(path: str) -> None:
         "memory/" + "x" * 260 + ".md",
         "memory/" + "x/" * 600 + "y.md",
         "memory/\udcff.md",
-    ],
-)
-def test_what_is_none_of_the_memorys_does_not(path: str) -> None:
-    assert not belongs(path)
+    ]:
+        assert not belongs(path)
 
 
-def test_the_name_of_a_copy_tells_whose_it_is_and_is_always_usable() -> None:
+def test_the_name_of_a_copy_tells_whose_it_is_and_is_always_usable():
     assert copy_path("memory/a/note.md", "pi-1", "0a1b") == "memory/a/note.conflict-pi-1-0a1b.md"
     assert belongs(copy_path("memory/" + "ü" * 126 + ".md", "../evil\0" * 9, "0a1b"))
     assert belongs(copy_path("memory/" + "d/" * 490 + "note.md", "0123456789abcdef", "0a1b"))

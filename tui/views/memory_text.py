@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from thermocline.daemon.client import Client
-from thermocline.daemon.client.wording import ago, moment, number_of
+from thermocline.daemon.client.wording import ago, heading_of, moment, number_of
 from thermocline.daemon.schemas.memory import MemoryPage, MemoryView
 from thermocline.daemon.schemas.recall import Explanation, HitView
 
@@ -162,8 +162,8 @@ def head_of(memory: MemoryView, view: View, *, subject: bool) -> Text:
         line.append_text(view.shown(f"quoted {memory.source} ")).stylize(view.paint("warning"))
     if memory.pinned and isinstance(memory, HitView):
         line.append("◆ ", view.paint("accent"))
-    if subject and memory.subject:
-        line.append_text(view.shown(one_line(memory.subject[:_CELL]))).append(": ")
+    if subject and (heading := heading_of(memory.subject, memory.text)):
+        line.append_text(view.shown(one_line(heading[:_CELL]))).append(": ")
         line.stylize("bold", 0, len(line))
     line.append_text(view.shown(one_line(memory.text[:_CELL])))
     if isinstance(memory, HitView):

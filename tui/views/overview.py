@@ -13,7 +13,6 @@ from textual.widgets import Static
 from thermocline.daemon.client import Client
 from thermocline.daemon.client.wording import (
     MODEL_STATES,
-    encoded_of,
     number_of,
     phase_of,
     proof_of,
@@ -21,7 +20,13 @@ from thermocline.daemon.client.wording import (
 )
 from thermocline.daemon.schemas.files import FilesStats
 from thermocline.daemon.schemas.stats import LiveMetrics, Stats
-from thermocline.daemon.schemas.status import AgentStatus, ModelStatus, Status
+from thermocline.daemon.schemas.status import (
+    AgentStatus,
+    EncoderStatus,
+    ModelStatus,
+    Status,
+    VectorStatus,
+)
 from thermocline.daemon.schemas.sync import SyncStatus
 from thermocline.daemon.schemas.upkeep import UpkeepBrief
 
@@ -70,6 +75,7 @@ class OverviewView(View):
     }
     Screen.-wide.-tall OverviewView .panel { border: round $border; padding: 0 1; }
     Screen.-wide.-tall OverviewView #numbers .panel { height: 6; }
+    Screen.-wide.-tall OverviewView #numbers.-encoder .panel { height: 8; }
     Screen.-wide.-tall OverviewView #sparks {
         layout: grid; grid-size: 2; grid-gutter: 1 4; grid-rows: 5;
     }
@@ -108,6 +114,8 @@ class OverviewView(View):
                 yield _panel(
                     Facts(_LABEL, id="model"),
                     Gauge("budget", label_columns=_LABEL, id="budget"),
+                    Facts(_LABEL, id="encoder"),
+                    Gauge("vectors", label_columns=_LABEL, detail_columns=13, id="vectors"),
                     title="Model",
                 )
                 yield _panel(Facts(_LABEL, id="files"), title="Files")
@@ -167,6 +175,14 @@ class OverviewView(View):
         budget = self.query_one("#budget", Gauge)
         budget.display = status.llm.state != "off"
         budget.set(*budget_of(status.llm))
+        vectors = agent.vectors if agent is not None else None
+        facts["encoder"] = self._encoder(status.encoder, vectors)
+        self.query_one("#encoder").display = status.encoder is not None
+        self.query_one("#numbers").set_class(status.encoder is not None, "-encoder")
+        progress = self.query_one("#vectors", Gauge)
+        progress.display = vectors is not None and vectors.left > 0
+        if vectors is not None:
+            progress.set_count(vectors.encoded, vectors.encoded + vectors.left)
         if agent is not None:
             self._draw_gauges(agent)
             facts["cold"] = iter([("cold", f"{agent.cold:,}, no cap; {agent.warm:,} are warm")])
@@ -240,6 +256,17 @@ class OverviewView(View):
             yield "state", state
         yield "today", f"{model.today.calls:,} calls, {model.today.tokens:,} tokens"
 
+    def _encoder(self, encoder: EncoderStatus | None, vectors: VectorStatus | None) -> Rows:
+        if encoder is None:
+            return
+        yield "encoder", plain(encoder.model)
+        if encoder.why:
+            yield "why", plain(encoder.why)
+        if vectors is not None and vectors.answers:
+            yield "until", f"{plain(vectors.answers)} answers"
+        elif vectors is not None and not vectors.left:
+            yield "vectors", f"{vectors.encoded:,}, of all texts"
+
     def _indexed(self, agent: AgentStatus) -> Rows:
         index = agent.index
         watched = number_of(index.watched_files, "file", "files")
@@ -251,8 +278,6 @@ class OverviewView(View):
         yield "looked", self.ago(index.last_sync_at)
         if not index.watching:
             yield "", "changes are found by looking"
-        if agent.vectors is not None:
-            yield "vectors", encoded_of(agent.vectors)
 
     def _process(self, status: Status, agent: AgentStatus | None) -> Rows:
         since = self.app.now() - self.snapshot.at if self.snapshot.connected else 0.0

@@ -10,12 +10,13 @@ import threading
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from ..async_client import AsyncClient
 from ..client import Client
 from ..errors import ApiError
-from .mem0_filters import meets
+from .mem0_filters import AGENT_TAG, IDS, conditions_of, ids_of, meets
 from .steps import Steps, arun, run
 
 if TYPE_CHECKING:
@@ -28,10 +29,8 @@ Filters: TypeAlias = Mapping[str, Any]
 Answer: TypeAlias = dict[str, Any]
 
 PROGRAM: Final = "mem0"
-_IDS: Final = ("user_id", "agent_id", "run_id")
 # Of a conversation that has no `run_id`.
 _UNNAMED: Final = "mem0/"
-_AGENT: Final = "agent:"
 _TURNS: Final = 500
 _PAGE: Final = 500
 _RECALLED: Final = 100
@@ -178,10 +177,10 @@ class AsyncMem0Memory(_Calls):
 
 
 def _add(messages: Messages, *, infer: bool = True, **options: Any) -> Steps[Answer]:
-    for name in options.keys() - {*_IDS, "metadata", "expiration_date", "prompt"}:
+    for name in options.keys() - {*IDS, "metadata", "expiration_date", "prompt"}:
         if options[name] is not None:
             raise ValueError(f"cannot add with '{name}': leave it out")
-    ids = _ids(options)
+    ids = ids_of(options)
     if isinstance(messages, str):
         messages = [{"role": "user", "content": messages}]
     spoken = [messages] if isinstance(messages, Mapping) else [*messages]
@@ -195,9 +194,9 @@ def _extra(ids: Mapping[str, str], options: Mapping[str, Any]) -> Answer:
     """The fields of memories besides those that the messages determine."""
     extra: Answer = {}
     if "agent_id" in ids:
-        extra["tags"] = [_AGENT + ids["agent_id"]]
+        extra["tags"] = [AGENT_TAG + ids["agent_id"]]
     if metadata := options.get("metadata"):
-        extra["data"] = {"metadata": {k: v for k, v in metadata.items() if k not in _IDS}}
+        extra["data"] = {"metadata": {k: v for k, v in metadata.items() if k not in IDS}}
     if (expiration := options.get("expiration_date")) is not None:
         extra["expires"] = _expiry(expiration)
     return extra
@@ -209,24 +208,26 @@ def _observed(
     """Store the facts of a conversation."""
     stored: list[MemoryView] = []
     group = ids.get("run_id") or f"{_UNNAMED}{uuid.uuid4().hex}"
+    whole = {"wait": True, "end": True}
     for at in range(0, len(messages), _TURNS):
-        observed = yield _observation(group, messages[at : at + _TURNS], _actor(ids))
+        part = messages[at : at + _TURNS]
+        observed = yield methodcaller("observe", group, messages=part, user=_actor(ids), **whole)
         stored += observed.stored
         for known in observed.known:
             stored += yield from _also(known, group, _actor(ids))
     for memory in stored if extra else ():
         data = {"data": {**_data(memory), **extra["data"]}} if "data" in extra else {}
-        yield _change(memory.id, {**extra, **data})
+        yield methodcaller("update", memory.id, **{**extra, **data})
     return stored
 
 
 def _also(memory_id: str, group: str, actor: str) -> Steps[list[MemoryView]]:
     """Store for this user too what is known of another one."""
-    known = yield from _found(memory_id)
+    known = yield from _lookup(memory_id)
     if known is None or known.actor == actor:
         return []
     same = {"text": known.text, "category": known.category, "source": known.source}
-    memory = yield _storing({**same, "actor": actor, "group": group})
+    memory = yield methodcaller("store", **same, actor=actor, group=group)
     return [memory] if memory.stored else []
 
 
@@ -240,7 +241,7 @@ def _stored(
             continue
         about = {"actor": str(message.get("name") or _actor(ids)), "group": ids.get("run_id", "")}
         source = _source(message.get("role"))
-        memory = yield _storing({**extra, **about, "text": text, "source": source})
+        memory = yield methodcaller("store", text=text, source=source, **extra, **about)
         stored.append(memory)
     return stored
 
@@ -250,7 +251,7 @@ def _actor(ids: Mapping[str, str]) -> str:
 
 
 def _get(memory_id: str) -> Steps[Answer | None]:
-    memory = yield from _found(memory_id)
+    memory = yield from _lookup(memory_id)
     return None if memory is None else _item(memory)
 
 
@@ -267,14 +268,15 @@ def _search(
     explain: bool,
     show_expired: bool,
 ) -> Steps[Answer]:
-    conditions, rest = _conditions(filters)
+    conditions, rest = conditions_of(filters)
     if not query.strip():
         raise ValueError("cannot search for an empty query: give it some words")
     if not 0 <= threshold <= 1:
         raise ValueError(f"give 'threshold' a number from 0 to 1 (got {threshold})")
     if not (limit := _count(top_k)):
         return {"results": []}
-    answer = yield lambda client: client.recall(
+    answer = yield methodcaller(
+        "recall",
         query,
         limit=_RECALLED if rest else min(limit, _RECALLED),
         min_relevance=threshold,
@@ -303,17 +305,17 @@ def _update(
     changes: Answer = {} if text is None else {"text": text}
     if metadata is not None:
         data = _data(memory)
-        added = {key: value for key, value in metadata.items() if key not in _IDS}
+        added = {key: value for key, value in metadata.items() if key not in IDS}
         changes["data"] = {**data, "metadata": {**data.get("metadata", {}), **added}}
     if expiration is not _SAME:
         changes["expires"] = None if expiration is None else _expiry(expiration)
-    yield _change(memory.id, changes)
+    yield methodcaller("update", memory.id, **changes)
     return {"message": "Memory updated successfully!"}
 
 
 def _delete(memory_id: str) -> Steps[Answer]:
     memory = yield from _existing(memory_id)
-    yield _forgetting(memory.id)
+    yield methodcaller("forget", memory.id)
     return {"message": "Memory deleted successfully!"}
 
 
@@ -321,15 +323,15 @@ def _delete_all(ids: Filters) -> Steps[Answer]:
     given = {name: value for name, value in ids.items() if value is not None}
     memories = yield from _listed(given, None, show_expired=True)
     for memory in memories:
-        yield _forgetting(memory.id)
+        yield methodcaller("forget", memory.id)
     return {"message": "Memories deleted successfully!"}
 
 
 def _history(memory_id: str) -> Steps[list[Answer]]:
-    memory = yield from _found(memory_id)
+    memory = yield from _lookup(memory_id)
     if memory is None:
         return []
-    versions = yield lambda client: client.history(memory.id, limit=_PAGE)
+    versions = yield methodcaller("history", memory.id, limit=_PAGE)
     texts = [(version.data["text"], version.at) for version in reversed(versions.results)]
     changes: list[Answer] = []
     before, at = None, memory.created_at
@@ -355,32 +357,9 @@ def _history(memory_id: str) -> Steps[list[Answer]]:
     return changes
 
 
-# Calls of the client
-
-
-def _observation(group: str, messages: list[Mapping[str, Any]], user: str) -> Any:
-    return lambda client: client.observe(group, messages=messages, user=user, wait=True, end=True)
-
-
-def _storing(fields: Answer) -> Any:
-    return lambda client: client.store(**fields)
-
-
-def _change(memory_id: str, changes: Answer) -> Any:
-    return lambda client: client.update(memory_id, **changes)
-
-
-def _forgetting(memory_id: str) -> Any:
-    return lambda client: client.forget(memory_id)
-
-
-def _page(conditions: Answer, at: int, include: list[str]) -> Any:
-    return lambda client: client.list(**conditions, limit=_PAGE, offset=at, include=include)
-
-
-def _found(memory_id: str) -> Steps[MemoryView | None]:
+def _lookup(memory_id: str) -> Steps[MemoryView | None]:
     try:
-        memory: MemoryView = yield lambda client: client.get(memory_id)
+        memory: MemoryView = yield methodcaller("get", memory_id)
     except ApiError as error:
         if error.code not in ("not_found", "invalid"):
             raise
@@ -389,7 +368,7 @@ def _found(memory_id: str) -> Steps[MemoryView | None]:
 
 
 def _existing(memory_id: str) -> Steps[MemoryView]:
-    memory = yield from _found(memory_id)
+    memory = yield from _lookup(memory_id)
     if memory is None:
         raise ValueError(f"Memory with id {memory_id} not found")
     return memory
@@ -399,48 +378,15 @@ def _listed(
     filters: Filters | None, limit: int | None, show_expired: bool
 ) -> Steps[list[MemoryView]]:
     """The newest memories that pass the filters."""
-    conditions, rest = _conditions(filters)
+    conditions, rest = conditions_of(filters)
     include = ["expired"] if show_expired else []
     memories: list[MemoryView] = []
     at, total = 0, 1
     while at < total and (limit is None or len(memories) < limit):
-        page = yield _page(conditions, at, include)
+        page = yield methodcaller("list", **conditions, limit=_PAGE, offset=at, include=include)
         memories += [memory for memory in page.results if _passes(memory, rest)]
         at, total = at + _PAGE, page.total
     return memories[:limit]
-
-
-# Ids and filters
-
-
-def _ids(given: Mapping[str, Any]) -> dict[str, str]:
-    """The ids that are given, as texts; at least one."""
-    ids: dict[str, str] = {}
-    for name in _IDS:
-        if given.get(name) is None:
-            continue
-        value = str(given[name]).strip()
-        if not value or any(map(str.isspace, value)):
-            raise ValueError(f"Invalid {name}: give an identifier without spaces (got {value!r})")
-        ids[name] = value
-    if not ids:
-        raise ValueError(f"filters must contain at least one of: {', '.join(_IDS)}.")
-    return ids
-
-
-def _conditions(filters: Filters | None) -> tuple[Answer, Answer]:
-    """The daemon's filters for the ids, and what else is to be met."""
-    given = {**(filters or {})}
-    plain = {name: value for name, value in given.items() if not isinstance(value, Mapping)}
-    ids = _ids({name: value for name, value in plain.items() if value != "*"})
-    conditions: Answer = {}
-    if "user_id" in ids:
-        conditions["actor"] = ids["user_id"]
-    if "run_id" in ids:
-        conditions["group"] = ids["run_id"]
-    if "agent_id" in ids:
-        conditions["tag"] = [_AGENT + ids["agent_id"]]
-    return conditions, {name: value for name, value in given.items() if name not in ids}
 
 
 def _passes(memory: MemoryView, filters: Filters) -> bool:
@@ -467,7 +413,7 @@ def _item(memory: MemoryView) -> Answer:
         "created_at": _time(memory.created_at),
         "updated_at": _time(memory.updated_at),
     }
-    agents = [tag.removeprefix(_AGENT) for tag in memory.tags if tag.startswith(_AGENT)]
+    agents = [tag.removeprefix(AGENT_TAG) for tag in memory.tags if tag.startswith(AGENT_TAG)]
     if memory.actor and memory.actor not in agents:
         item["user_id"] = memory.actor
     if agents:

@@ -1,9 +1,13 @@
-"""Filters in mem0's notation, on the fields of a memory."""
+"""Ids, and filters in mem0's notation, on the fields of a memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
+
+IDS: Final = ("user_id", "agent_id", "run_id")
+# An `agent_id` is a tag of this and the id.
+AGENT_TAG: Final = "agent:"
 
 _OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "eq": lambda value, other: bool(value == other),
@@ -17,6 +21,36 @@ _OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "contains": lambda value, other: value is not None and other in value,
     "icontains": lambda value, other: str(other).lower() in str(value).lower(),
 }
+
+
+def ids_of(given: Mapping[str, Any]) -> dict[str, str]:
+    """The ids that are given, as texts; at least one."""
+    ids: dict[str, str] = {}
+    for name in IDS:
+        if given.get(name) is None:
+            continue
+        value = str(given[name]).strip()
+        if not value or any(map(str.isspace, value)):
+            raise ValueError(f"Invalid {name}: give an identifier without spaces (got {value!r})")
+        ids[name] = value
+    if not ids:
+        raise ValueError(f"filters must contain at least one of: {', '.join(IDS)}.")
+    return ids
+
+
+def conditions_of(filters: Mapping[str, Any] | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The daemon's filters for the ids, and what else is to be met."""
+    given = {**(filters or {})}
+    plain = {name: value for name, value in given.items() if not isinstance(value, Mapping)}
+    ids = ids_of({name: value for name, value in plain.items() if value != "*"})
+    conditions: dict[str, Any] = {}
+    if "user_id" in ids:
+        conditions["actor"] = ids["user_id"]
+    if "run_id" in ids:
+        conditions["group"] = ids["run_id"]
+    if "agent_id" in ids:
+        conditions["tag"] = [AGENT_TAG + ids["agent_id"]]
+    return conditions, {name: value for name, value in given.items() if name not in ids}
 
 
 def meets(fields: Mapping[str, Any], filters: Mapping[str, Any]) -> bool:

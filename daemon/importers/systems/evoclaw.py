@@ -14,7 +14,7 @@ from typing import Any, Final
 from ...errors import InvalidInput
 from ...memory.records import Json, Memory
 from .. import state_files, takeover, warm_file
-from ..entries import Document, Reading, SourceEntry
+from ..entries import Document, Reading, SourceEntry, json_of
 from ..intake import ImportReport, Intake
 from ..source import LARGEST_FILE, Format, SourcePath
 from ..sqlite_copy import Copy
@@ -94,13 +94,12 @@ def _tables(source: SourcePath, copy: Copy) -> Iterator[SourceEntry | Document]:
                 agent = str(row.get("agent_id") or "")
                 yield SourceEntry(f"{copy.path}: {table}", fields, agent=agent)
     for row in source.rows(copy, _CRITICAL):
-        try:
-            state = json.loads(row.get("data") or "{}")
-        except (ValueError, RecursionError):
-            source.fault(f"{copy.path}: {_CRITICAL}", "its data is not JSON")
+        state = json_of(row.get("data") or "{}")
+        if not isinstance(state, dict):
+            source.fault(f"{copy.path}: {_CRITICAL}", "its data is not a JSON object")
             continue
         for key, format_ in _PARTS.items():
-            if isinstance(state, dict) and state.get(key) is not None:
+            if state.get(key) is not None:
                 content, at = json.dumps(state[key]).encode(), float(row.get("updated_at") or 0)
                 yield Document(copy.path, content, at, format_, str(row.get("agent_id") or ""))
 
@@ -125,10 +124,7 @@ def record(row: Mapping[str, Json]) -> dict[str, Any]:
 def _fact(content: Json) -> str:
     """The statement in a content, which is JSON or plain text."""
     text = str(content or "")
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+    value = json_of(text)
     if isinstance(value, dict):
         for name in ("fact", "text", "content", "summary"):
             if isinstance(value.get(name), str) and value[name].strip():

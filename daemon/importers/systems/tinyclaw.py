@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from ...memory.agent_files import whole_index
 from ...memory.records import Json
 from ..entries import EntryBuilder, SourceEntry
 from ..memory_md import statements
@@ -113,13 +113,11 @@ def _episode(builder: EntryBuilder, line: dict[str, Json]) -> Iterator[SourceEnt
 def _skills(source: SourcePath, path: Path) -> Iterator[SourceEntry]:
     if not path.is_file() or not (text := source.text(path)):
         return
-    try:
-        index = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        source.fault(path, f"it is not JSON ({error})")
+    if (index := whole_index(text)) is None:
+        source.fault(path, "it is not a JSON object")
         return
     builder = source.builder(_NAME, path)
-    for name, description in index.items() if isinstance(index, dict) else ():
+    for name, description in index.items():
         if "/" in name or name.startswith("."):
             source.fault(path, "a skill's name is a path")
             continue

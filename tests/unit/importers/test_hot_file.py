@@ -180,17 +180,17 @@ def test_of_mixed_generations_the_newer_wins():
     assert [event["text"] for event in state.events] == ["rain", "sun"]
 
 
-@pytest.mark.parametrize(
-    "time", [1770796800, 1770796800.0, 1770796800000, "1770796800", "2026-02-11T08:00:00Z",
-             "2026-02-11T09:00:00+01:00", "2026-02-11 08:00"],
-)  # fmt: skip
-def test_a_time_is_read_in_every_spelling(time):
-    assert read({"events": [{"text": "x", "timestamp": time}]}).events[0]["timestamp"] == MORNING
+def test_a_time_is_read_in_every_spelling():
+    for time in [1770796800, 1770796800.0, 1770796800000, "1770796800", "2026-02-11T08:00:00Z",
+                 "2026-02-11T09:00:00+01:00", "2026-02-11 08:00"]:  # fmt: skip
+        assert (
+            read({"events": [{"text": "x", "timestamp": time}]}).events[0]["timestamp"] == MORNING
+        )
 
 
-@pytest.mark.parametrize("time", [None, "", 0, "0001-01-01T00:00:00Z"])
-def test_a_time_that_says_nothing_is_no_fault(time):
-    assert read({"events": [{"text": "x", "timestamp": time}]}).events[0]["timestamp"] == NOW
+def test_a_time_that_says_nothing_is_no_fault():
+    for time in [None, "", 0, "0001-01-01T00:00:00Z"]:
+        assert read({"events": [{"text": "x", "timestamp": time}]}).events[0]["timestamp"] == NOW
 
 
 def test_what_is_derived_is_passed_over_and_what_is_unknown_is_kept():
