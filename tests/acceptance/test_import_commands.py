@@ -226,6 +226,8 @@ def test_what_a_backup_has_deleted_does_not_count_as_stored(shell, tmp_path):
     taken = shell.json("--agent", "restored", "import", str(tmp_path / "b.gz"))
     assert taken["stored"]["memory"] == 1
     assert taken["skipped"] == {"deleted where they come from": 1}
+    again = shell.out("--agent", "restored", "import", str(tmp_path / "b.gz"))
+    assert "nothing changed" in again
 
 
 def test_what_cannot_be_told_or_read_is_refused(shell, tmp_path):
