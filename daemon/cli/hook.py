@@ -135,7 +135,7 @@ class SessionEvent:
         self._agent = agent or self._project.agent
         session = self._text("session_id") or self._text("conversation_id") or "session"
         # Where it was said can be seen from what is kept of it.
-        self._conversation = f"{self._project.name}/{session}"[:200]
+        self._conversation = f"{self._project.name}/{named(session) or 'session'}"[:200]
 
     def handle(self, socket: str) -> None:
         """Answer the event, and observe what it tells."""

@@ -250,7 +250,7 @@ class Bridge:
 
     def _call(self, params: dict[str, Any], _: bool) -> dict[str, Any]:
         name, given = params.get("name"), params.get("arguments")
-        if name not in {tool["name"] for tool in self._offered}:
+        if name not in [tool["name"] for tool in self._offered]:
             raise _Refused(_WRONG_PARAMETERS, f"no tool is called {str(name)[:64]!r}")
         if not isinstance(given, dict | None):
             raise _Refused(_WRONG_PARAMETERS, "the arguments must be an object")

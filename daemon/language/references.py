@@ -6,6 +6,7 @@ A name is put in behind the pronoun, in brackets: "She [Dora] eats no pork".
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Final, Literal, TypeAlias
@@ -51,6 +52,11 @@ _TITLED: Final = re.compile(
     rf"(?:(?:Dr|Prof)\.?\s+)*(?P<name>{_NAME})"
 )
 _ANIMAL: Final = re.compile(r"\b(?:[Tt]he|[Dd]er|[Dd]ie|[Dd]en|[Ee]l|[Ll][ea]) (?P<noun>\w{3,})\b")
+# "The electrician, Goran, says", "einer der Zwillinge, Mats, hat".
+_APPOSED: Final = re.compile(
+    r"\b(?i:the|my|our|of|der|die|dem|den|meine?|unsere?) [\w'-]+, "
+    rf"(?P<name>{_NAME}(?: {_NAME})?)(?=,)"
+)
 _TITLES: Final[dict[str, Sex]] = {
     **dict.fromkeys(("mrs", "ms", "frau", "señora", "madame", "sister"), "she"),
     **dict.fromkeys(("mr", "herr", "señor", "monsieur", "father", "pater"), "he"),
@@ -81,6 +87,10 @@ _ASKED: Final = (
     r"|\b(?i:when|where|how (?:much|long|big)|wann|wo|wie (?:lange|hoch|groß))"
     r" (?i:is|was|are|ist|war|sind) (?i:the|your|our|der|die|das|deine?|eure?)"
     r" (?P<of>(?:[\w-]+ ){0,2}?[^\W_][\w-]+)(?=\?)"
+    # "What about the inspection you mentioned?"
+    r"|\b(?i:(?:what|how|anything) about|was ist mit|wie steht es um)"
+    r" (?i:the |your |de[rmn] |die |das |deine\w? |eure\w? )"
+    r"(?P<about>(?:[\w'’-]+ ){0,2}?[^\W_][\w-]+)(?=\?| you\b)"
     # "Which database for the archive?"
     r"|\b(?i:which|what|welche[rsnm]?) (?P<open>(?:[\w-]+ ){1,2}(?:for|für)(?: [\w-]+){1,3})(?=\?)"
 )
@@ -101,6 +111,9 @@ _WITHIN_CLAUSE: Final = re.compile(
 _BESIDE: Final = re.compile(
     r"\b(?:with|from|for|by|only|von|mit|bei|für|nur) (?P<pronoun>her|him|ihr|ihm|sie|ihn)"
     r"(?=[,.;]|$)"
+)
+_CLEFT: Final = re.compile(
+    r"[Ii]t['’]s (?:just |only )?(?:the \w+ of )?(?:us|me|the two|both of)\b"
 )
 # "That's my daughter": whoever the sentence before named, without an article.
 _WHO: Final = re.compile(
@@ -134,6 +147,7 @@ def with_referents(sentences: Iterable[SaidSentence], earlier: Iterable[str]) ->
         is_statement = sentence.role == "user" and not asks
         goes_on = is_statement and bool(resolved) and _continues(resolved[-1], sentence)
         alone = goes_on and bool(_named_alone(resolved[-1].text))
+        talk.begin(sentence.place)
         whole = talk.resolved(sentence) if is_statement and not alone else sentence
         if goes_on and whole is sentence:
             resolved[-1] = _continued(resolved[-1], sentence)
@@ -242,6 +256,15 @@ class _Talk:
         self._thing = ""
         self._age = 0
         self._last = ""
+        self._place = -1
+        # Who was named in this turn, and how often everybody was meant.
+        self._new: set[str] = set()
+        self._times: Counter[str] = Counter()
+
+    def begin(self, place: int) -> None:
+        """Note that what follows is of the turn with this index."""
+        if place != self._place:
+            self._place, self._new = place, set()
 
     def read(self, text: str, answer: str, objects: Iterable[str], *, who: bool = False) -> None:
         """Note who and what a sentence names, or the short answer at its end.
@@ -258,6 +281,8 @@ class _Talk:
             if first not in _grammar() | not_topics():
                 named = {str(match["name"]): "", **named}
         # The first of the last sentence comes first.
+        self._new.update(named)
+        self._times.update(named.keys())
         self._people = named | {
             name: sex for name, sex in self._people.items() if name not in named
         }
@@ -299,9 +324,8 @@ class _Talk:
         if kind in {"he", "she"}:
             # "Balu": a name that nobody knows.
             is_name = thing.isalpha() and thing[0].isupper() and not any(_codes(thing))
-            fits = {name: sex for name, sex in self._people.items() if sex in {"", kind}}
-            sure = (name for name, sex in fits.items() if sex and sentence.role != "user")
-            name = next(sure, "") or next(iter(fits), thing if is_name else "")
+            name = self._who(kind) or (thing if is_name else "")
+            self._times[name] += 1
             if name in self._people:
                 self._people[name] = "he" if kind == "he" else "she"
         if not name:
@@ -315,10 +339,20 @@ class _Talk:
         others = (who for who, sex in self._people.items() if sex == beside and who != name)
         return _with_name(named, other, who) if (who := next(others, "")) else named
 
+    def _who(self, kind: str) -> str:
+        """Who was named last in this turn; of those before, whom the talk is most about."""
+        fits = [name for name, sex in self._people.items() if sex in {"", kind}]
+        new = next((name for name in fits if name in self._new), "")
+        # The first of equals is the last named.
+        return new or max(fits, key=self._times.__getitem__, default="")
+
     def _later_person(self, text: str) -> re.Match[str] | None:
         """A pronoun within a sentence that names nobody: "On Mondays she swims"."""
         match = _WITHIN_CLAUSE.search(text)
         if match is None or any(_people_in(text, weak=True)):
+            return None
+        # "The landlord pays, but he wants receipts."
+        if not (words("kin") | words("relatives")).isdisjoint(fold(match.group()).split()):
             return None
         other = "she" if says("he", match["pronoun"]) else "he"
         return match if any(sex != other for sex in self._people.values()) else None
@@ -344,7 +378,7 @@ def _kind(match: re.Match[str]) -> str:
         plural = after == "sind" or (after.endswith("en") and folded == "sie")
         return "they" if plural else "she"
     # "It took ages", "that meeting"
-    if folded == "it" and after in words("about_nothing"):
+    if folded == "it" and (after in words("about_nothing") or _CLEFT.match(match.string)):
         return ""
     if folded in {"this", "that", "das", "dies"} and not cue("is_or_has").fullmatch(after):
         return ""
@@ -357,7 +391,8 @@ def _objects(text: str, patterns: Iterable[str]) -> Iterator[str]:
     for pattern in patterns:
         for match in reversed(list(compiled(pattern).finditer(text))):
             name = next(filter(None, match.groups())).strip()
-            if name.split()[-1].lower() in not_topics():
+            last = name.split()[-1].lower()
+            if last in words("vague_nouns") | words("numbers") | _grammar():
                 continue
             if _sex_of(name.split()[-1 if pattern is _OBJECT else 0]) is None:
                 yield name
@@ -399,6 +434,8 @@ def _beings_in(text: str) -> Iterator[tuple[int, str, Sex]]:
             yield at, name or match["phrase"], sex or ""
     for match in _TITLED.finditer(text):
         yield match.start("name"), match[0], _TITLES.get(match["title"].lower(), "")
+    for match in _APPOSED.finditer(text):
+        yield match.start("name"), match["name"], ""
     # In the language of the text: "big" is a piglet in Dutch.
     meant = {meaning.words: meaning.codes for meaning in thesaurus().meanings(text)}
     for match in _ANIMAL.finditer(text):

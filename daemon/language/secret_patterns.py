@@ -233,6 +233,7 @@ SAME_CODE: Final = (
 )
 NAMED_CODE: Final = r"(?i)\b(?:{has_code})\b"
 ANY_CODE_NAME: Final = r"\b(?:(?i:{secret_code})|PUK|TAN)|(?i:{~secret_code})"
+ANY_CODE: Final = rf"{ANY_CODE_NAME}|(?i:{{card_back}})"
 # No other code stands between them.
 _BETWEEN: Final = r"(?:[^.!?\n\d[]|(?<!\d)\d{1,2}(?!\d))"
 NEAR_BEFORE_CODE: Final = (
@@ -258,7 +259,12 @@ BEFORE_NUMBER: Final = (
     rf"(?i)(?:\b(?:(?:{{secret_number}}){_APART}|(?:{{secret_document}})\b(?:[^!\d\[]{{0,50}}?"
     rf"\b(?:{{secret_numbered}}){_APART}))|(?:{{~secret_number}}){_SAYS_UNSPACED})$"
 )
-BEFORE_LETTERS: Final = r"(?i)\b(?:{secret_document}):? $"
+BEFORE_LETTERS: Final = (
+    r"(?i)\b(?:{secret_document})(?:,? (?:{secret_is})(?: (?:the|die|der|el|le|la))?)?:? $"
+)
+# A card's number that has no check digit of an issuer, and the code on its back.
+BEFORE_CARD: Final = r"(?i)\b(?:{card})\b[^.!?\n\d\[]{0,40}$"
+BACK_OF_CARD: Final = r"(?i),? (?:{card_back})\b"
 
 
 def is_card(written: str) -> bool:

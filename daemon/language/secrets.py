@@ -84,7 +84,7 @@ def _clear(text: str, counts: Counter[str], secrets: dict[str, str]) -> str:
     for pattern, judge, cues in _rules():
         if pattern in _WITH_DIGITS and not has_digit:
             continue
-        if pattern is forms.CODE and not compiled(forms.ANY_CODE_NAME).search(text):
+        if pattern is forms.CODE and not compiled(forms.ANY_CODE).search(text):
             continue
         if not cues or (told and any(cue in folded for cue in cues)):
             text = pattern.sub(_replacing(judge, counts, secrets), text)
@@ -279,9 +279,19 @@ def _number(match: re.Match[str]) -> str:
     return "identity_number" * bool(named or forms.SOCIAL_SECURITY.fullmatch(match.group()))
 
 
+def _card(match: re.Match[str]) -> str:
+    before = match.string[max(0, match.start() - forms.BEFORE) : match.start()]
+    named = match["gap"] and compiled(forms.BEFORE_CARD).search(before)
+    return "credit_card" * bool(named or forms.is_card(match.group()))
+
+
 def _code(match: re.Match[str]) -> str:
     before = match.string[max(0, match.start() - forms.BEFORE) : match.start()]
     around = before + match.string[match.end() : match.end() + forms.BEFORE]
+    if len(match.group()) < _LEAST_REPEATED + 1 and compiled(forms.BACK_OF_CARD).match(
+        match.string, match.end()
+    ):
+        return "password"
     if not compiled(forms.ANY_CODE_NAME).search(around):
         return ""
     named = compiled(forms.BEFORE_CODE).search(before)
@@ -382,7 +392,7 @@ def _rules() -> tuple[tuple[re.Pattern[str], _Judge, tuple[str, ...]], ...]:
         (forms.NUMBER, _number, ()),
         (forms.CODE, _code, ()),
         (forms.FLAG, _flag, (*_NAMING, "login", "mysql", "curl")),
-        (forms.CARD, lambda match: "credit_card" * forms.is_card(match.group()), ()),
+        (forms.CARD, _card, ()),
         (forms.IBAN, lambda match: "iban" * forms.is_iban(match.group()), ()),
     )
 

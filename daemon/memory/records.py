@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import msgspec
@@ -117,6 +118,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return is_outside(self.source)
 
 
+@lru_cache(maxsize=1_024)
 def is_outside(source: str) -> bool:
     """Whether a text with this source came from outside, so that nobody's word stands for it."""
     return _OUTSIDE.match(unicodedata.normalize("NFKC", source).casefold()) is not None

@@ -38,10 +38,6 @@ class Peer(msgspec.Struct, frozen=True):
         return author(self.uid, self.program)
 
 
-# A peer that is not known yet; it has no role.
-UNKNOWN_PEER: Final = Peer(0, -1, -1)
-
-
 def peer_of(connection: socket.socket) -> Peer:
     """The peer of a Unix socket, from `SO_PEERCRED`: it cannot be forged."""
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))

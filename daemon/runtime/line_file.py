@@ -96,6 +96,8 @@ def _append(handle: int, path: Path, line: bytes) -> None:
     end = os.pread(handle, _LOOKED_AT, max(0, size - _LOOKED_AT))
     *whole, rest = end.split(b"\n")
     if line in whole:
+        # Its writer may have been killed before it was on the disk.
+        os.fsync(handle)
         return
     if rest and line.startswith(rest):
         size -= len(rest)
@@ -106,7 +108,12 @@ def _append(handle: int, path: Path, line: bytes) -> None:
     if os.write(handle, data) < len(data):
         os.ftruncate(handle, size)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    os.fsync(handle)
+    try:
+        os.fsync(handle)
+    except OSError:
+        # The kernel takes for written what it could not sync: the next call has to write it.
+        os.ftruncate(handle, size)
+        raise
 
 
 def _no_file(path: Path) -> Conflict:

@@ -17,6 +17,8 @@ from .connection import ReadingConnection, connect
 from .schema import COUNTED, Migration
 
 FILE_NAME: Final = "memory.db"
+# The log is moved into the database when it has so many pages.
+LOG_PAGES: Final = 2_000
 _AT_ONCE: Final = 500
 # How long the way back to an earlier release stays.
 _KEPT_SECONDS: Final = 7 * 86_400.0
@@ -42,7 +44,7 @@ def connect_writer(path: Path, cache_kb: int) -> sqlite3.Connection:
         db.execute("PRAGMA secure_delete = ON").fetchone()
         # Keeps the log from staying as large as the largest import was.
         db.execute("PRAGMA journal_size_limit = 4194304").fetchone()
-        db.execute("PRAGMA wal_autocheckpoint = 2000").fetchone()
+        db.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}").fetchone()
     except sqlite3.Error as error:
         raise translate(error, path) from error
     return db

@@ -252,8 +252,6 @@ def _add_place(filters: Filters, add: Any) -> None:
         add("grp <> ''")  # Without this SQLite cannot tell that the partial index will do.
     elif filters.place is not None:
         add("grp = ''")
-    if filters.outside is not None:
-        add("is_outside(source)" if filters.outside else "NOT is_outside(source)")
 
 
 def _add_numbers(filters: Filters, now: float, add: Any) -> None:
@@ -280,5 +278,8 @@ def _add_numbers(filters: Filters, now: float, add: Any) -> None:
         )
     elif not filters.merged:
         add("merged_into IS NULL")
+    if filters.outside is not None:
+        # Calls Python: for the rows that the other conditions leave.
+        add("is_outside(source)" if filters.outside else "NOT is_outside(source)")
     if not filters.expired:
         add("(expires_at IS NULL OR expires_at > ?)", now)

@@ -21,7 +21,7 @@ from ..errors import ShuttingDown, ThermoclineError
 from ..runtime.os_errors import translate_os
 from .agent_paths import FailedSyncs
 from .connection import BUSY_MILLISECONDS
-from .database import translate
+from .database import LOG_PAGES, translate
 from .transaction import DeletedMemory, Event, StateFile, Transaction, WriterCache, acting
 
 T = TypeVar("T")
@@ -38,6 +38,8 @@ _OF_ONE_CALLER: Final = (
 
 # Beyond this the transaction itself, not the fsync, is what callers wait for.
 _GROUP: Final = 256
+# No number of failed syncs: the log is to be written again.
+_UNTRUSTED: Final = -1
 # The size of the parts in which the log is read and written again, in bytes.
 _PART: Final = 1_048_576
 
@@ -237,6 +239,9 @@ class Writer:
                 self._rewrite_log()
             if durable != self._durable:
                 self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+                # SQLite does not say that a checkpoint could not sync what was not synced before.
+                pages = LOG_PAGES if durable else 0
+                self._db.execute(f"PRAGMA wal_autocheckpoint = {pages}").fetchone()
                 self._durable = durable
             self._db.execute("BEGIN IMMEDIATE")
             # Given back by the commit: after a failure the next transaction reads again.
@@ -325,6 +330,9 @@ class Writer:
 
     def _fail(self, group: list[_Job], error: Exception) -> None:
         """Undo the group; every caller gets an error."""
+        if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_FSYNC:
+            # It was to write earlier commits too, which were not synced.
+            self._trusted = _UNTRUSTED
         if self._db.in_transaction:
             try:
                 self._db.execute("ROLLBACK")

@@ -184,6 +184,7 @@ def test_what_is_no_request_is_refused_and_the_next_is_answered(session):
     client.send({"jsonrpc": "2.0", "id": 7, "result": {}})
     assert client.ask("no/such")["error"]["code"] == -32601
     assert client.ask("tools/call", name="nope")["error"]["code"] == -32602
+    assert client.ask("tools/call", name=["recall"])["error"]["code"] == -32602
     assert client.ask("tools/call", name="recall", arguments=[1])["error"]["code"] == -32602
     wrong = client.tool("recall", question="x")
     assert wrong["isError"] is True

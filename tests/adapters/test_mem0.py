@@ -1,7 +1,5 @@
 """mem0's classes beside ours: whoever calls the one can call the other."""
 
-from __future__ import annotations
-
 import inspect
 import os
 

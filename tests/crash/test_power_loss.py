@@ -9,7 +9,11 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
 
@@ -301,6 +305,75 @@ def test_what_was_acknowledged_survives_power_loss_after_syncs_that_failed(
     assert recorded.errors
     # The other one syncs names and files that are not yet there.
     assert forgotten or call != "fdatasync", "the kernel has forgotten something"
+
+
+# The state files' digests are written without waiting for the disk.
+WRITES = """
+import asyncio, os, sys
+from pathlib import Path
+from thermocline.daemon.config.settings import Rules
+from thermocline.daemon.store import meta
+from thermocline.daemon.store.agent_paths import FailedSyncs
+from thermocline.daemon.store.database import connect_writer, migrate
+from thermocline.daemon.store.schema import MIGRATIONS
+from thermocline.daemon.store.transaction import Transaction
+from thermocline.daemon.store.writer import Writer
+from thermocline.sync import HybridClock
+
+async def main(path):
+    db = connect_writer(path, 512)
+    migrate(db, path, MIGRATIONS)
+    clock, rules = HybridClock(lambda: 1.0), Rules()
+    writer = Writer(
+        path, db, enforce_limits=lambda tx: None, committed=lambda committed: None,
+        begin=lambda db, cache: Transaction(
+            db, now=1.0, device="d", rules=rules, clock=clock, cache=cache),
+        loop=asyncio.get_running_loop(), failed_syncs=FailedSyncs())
+    for name, durable in (("a", True), ("b", False), ("c", True), ("d", True)):
+        try:
+            await writer.submit(lambda tx: meta.write(tx, name, 1), durable=durable)
+        except Exception:
+            continue
+        if name == "a":
+            os.fsync(os.open(path.parent, os.O_RDONLY))
+        if durable:
+            print(name, flush=True)
+    os._exit(0)
+
+asyncio.run(main(Path(sys.argv[1])))
+"""
+
+
+def test_a_commit_after_a_sync_that_failed_holds_though_one_before_it_was_not_synced(
+    tmp_path: Path,
+) -> None:
+    if not recorded_disk.is_there():
+        pytest.skip(recorded_disk.WHY_NOT)
+
+    def calls(name: str, errors: str = "") -> tuple[list[str], list[recorded_disk.Call]]:
+        root, trace = tmp_path / name, tmp_path / f"{name}.trace"
+        root.mkdir()
+        command = (*recorded_disk.recording(trace, errors), sys.executable, "-c", WRITES)
+        words = [*command, str(root / "memory.db")]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+            acknowledged = process.communicate()[0].split()
+        wait_until(lambda: recorded_disk.is_whole(trace, process.pid), "all is recorded")
+        return acknowledged, [*recorded_disk.recorded(trace, root)]
+
+    acknowledged, made = calls("whole")
+    assert acknowledged == ["a", "c", "d"]
+    # strace counts the calls of each thread.
+    threads = [call.process for call in made if call.name == "fdatasync" and call.number == 0]
+    last = threads.count(threads[-1])
+    acknowledged, made = calls("failing", f"fdatasync:error=EIO:when={last - 1}")
+    assert acknowledged == ["a", "d"]
+    disk = Disk(tmp_path / "failing")
+    for call in made:
+        disk.take(call)
+    disk.after_power_loss(tmp_path / "left", None)
+    with closing(sqlite3.connect(tmp_path / "left" / "memory.db")) as db:
+        names = {name for (name,) in db.execute("SELECT key FROM meta")}
+    assert {"a", "d"} <= names
 
 
 def test_the_judge_of_power_losses_notices_a_daemon_that_does_not_wait_for_the_disk(

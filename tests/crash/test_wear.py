@@ -1,7 +1,5 @@
 """Wear of the disk: how often storing syncs it, and how much is written for one memory."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -47,22 +47,6 @@ def test_a_text_is_distilled_in_evoclaws_shape_and_its_references_survive(call):
     assert "core_summary" not in call.ok("POST", "/api/distill", {"text": CHAT})
 
 
-def test_the_limit_is_for_the_fact_and_its_details_stay(call):
-    text = "User: Let's deploy to testnet first. Agent: Good idea, safer that way."
-    distilled = call.ok("POST", "/api/distill", {"text": text})["distilled"]
-    assert distilled["fact"] == "Let's deploy to testnet first"
-    assert distilled["topics"] == ["deploy", "testnet"]
-    assert distilled["actions"] == ["deploy to testnet first"]
-    text = "Ada: I was worried about the vet visit but Biscuit recovered and I'm relieved. Thanks!"
-    distilled = call.ok("POST", "/api/distill", {"text": text})["distilled"]
-    assert distilled["fact"] == text.removeprefix("Ada: ").removesuffix(". Thanks!")
-    assert distilled["topics"]
-    assert (distilled["people"], distilled["emotion"]) == (["Ada"], "worried → grateful")
-    long = call.ok("POST", "/api/distill", {"text": text, "max_bytes": 40})["distilled"]
-    assert len(long["fact"].encode()) <= 40
-    assert long["topics"] == distilled["topics"]
-
-
 def test_a_known_fact_that_is_stored_again_gets_its_new_references(call):
     call.store("Ada has moved the parser to Rust")
     wish = {"text": "Ada has moved the parser to Rust. https://a.example/pr/7", "store": True}
@@ -339,13 +323,6 @@ def test_recall_without_a_model_is_by_keywords_and_says_so(call, mode):
 def test_an_endpoint_needs_a_mode_that_asks_it(call):
     body = {"query": "x", "llm_endpoint": "http://127.0.0.1:1/x"}
     assert call("POST", "/api/recall", body).refusal()[2] == "llm_endpoint"
-
-
-def test_status_tells_of_models(call):
-    call.store("something")
-    status = call.ok("GET", "/api/status")
-    assert status["llm"]["state"] == "off"
-    assert call.ok("GET", "/api/metrics")["daemon"]["llm_calls"] >= 0
 
 
 def test_a_conversation_is_found_as_a_path(call):

@@ -1,7 +1,5 @@
 """What a kill at the worst moment leaves, set up by hand; `tests/crash/` finds such moments."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 from concurrent.futures import ThreadPoolExecutor

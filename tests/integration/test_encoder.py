@@ -166,17 +166,6 @@ async def test_every_call_of_passages_has_a_probe_and_no_query_has(rig, model_se
     assert model_server.encoded == [PROBE, "a", PROBE, "b"]
 
 
-async def test_a_family_of_models_sees_what_it_was_trained_with(build, model_server):
-    rig = ollama(build, model_server)
-    await rig.encode("a")
-    await rig.query("b")
-    assert model_server.encoded == [
-        f"search_document: {PROBE}",
-        "search_document: a",
-        "search_query: b",
-    ]
-
-
 async def test_a_provider_is_told_what_the_texts_are(build, model_server, tmp_path):
     (tmp_path / "key").write_text('{"voyage": "THEKEY"}')
     key_file = str(tmp_path / "key")
@@ -243,17 +232,6 @@ async def test_a_model_that_sends_no_vectors_encodes_nothing(rig, model_server, 
     model_server.spoilt = lambda _text, one: [number for _ in one]
     assert "without a direction" in (await refused(rig, "a")).message
     assert rig.state().state == "failing"
-
-
-async def test_vectors_of_several_lengths_are_refused(rig, model_server):
-    model_server.spoilt = lambda text, one: one[:-1] if text == "b" else one
-    assert "vectors of 63 and 64 dimensions" in (await refused(rig, "a", "b")).message
-
-
-async def test_vectors_that_are_too_few_are_refused(rig, model_server):
-    body = b'{"object": "list", "model": "m", "data": [{"index": 0, "embedding": [1.0]}]}'
-    model_server.usually = Saying(raw=("application/json", body))
-    assert "sends 1 vectors for 3 texts" in (await refused(rig, "a", "b")).message
 
 
 async def test_another_model_under_the_same_name_is_noticed(rig, model_server):

@@ -123,29 +123,6 @@ def test_old_secrets_are_forgotten_wherever_they_are(make_daemon, calls_of):
             assert TOKEN.encode() not in path.read_bytes(), path
 
 
-def test_messages_are_taken_as_the_providers_have_them(call):
-    called = {"id": "1", "type": "function", "function": {"name": "search", "arguments": "{}"}}
-    found = observe(
-        call,
-        user([{"type": "text", "text": "We decided to use Postgres for billing"}], name="Ada"),
-        {"role": "assistant", "content": None, "tool_calls": [called], "refusal": None},
-        {"role": "tool", "tool_call_id": "1", "content": "no results"},
-        {
-            "role": "assistant",
-            "content": [
-                {"type": "tool_use", "id": "2", "name": "deploy", "input": {}},
-                {"type": "text", "text": "Deployed the billing service on port 8081."},
-            ],
-        },
-    )
-    kept = {one["text"]: one["actor"] for one in found["stored"]}
-    assert kept == {
-        "We decided to use Postgres for billing": "Ada",
-        "Deployed the billing service on port 8081": "assistant",
-    }
-    assert "skipped" not in found
-
-
 @pytest.mark.parametrize(
     "bad", [None, "hello", 7, [], {}, {"role": 3}, {"role": "user", "content": {"a": 1}},
             {"role": "", "content": "x"}, {"role": "user", "content": "\0"}]
@@ -243,13 +220,6 @@ def test_what_recall_answered_is_neither_stored_nor_counted_again(call):
     assert call.ok("GET", f"/api/memory/{kept['id']}")["access_count"] == 0
 
 
-def test_what_recall_injected_is_not_observed_again(call):
-    recalled = "<relevant-memories>\n- We decided to use Oracle for billing\n</relevant-memories>"
-    found = observe(call, user(f"{recalled}\nWe decided to use Postgres for billing"))
-    assert [one["text"] for one in found["stored"]] == ["We decided to use Postgres for billing"]
-    assert observe(call, user(recalled))["stored"] == []
-
-
 def test_the_owner_and_standing_preferences_stand_in_the_hot_state(call):
     observe(call, user("I'm Jonas, but please call me Joni. Please answer in German."))
     profile = call.ok("GET", "/api/hot")["state"]["owner_profile"]
@@ -281,12 +251,6 @@ def test_the_tree_tells_what_was_said(call):
     observe(call, user("My sister Anna lives in Bremen. Our flight to Rome leaves on May 2."))
     found = call.ok("GET", "/api/memory")["results"]
     assert {one["category"] for one in found} == {"family", "travel"}
-
-
-def test_facts_of_a_conversation_are_no_turns(call):
-    said = user("We decided to use Postgres for billing. My sister Anna lives in Bremen.")
-    found = observe(call, said)["stored"]
-    assert [(one["group"], one["position"]) for one in found] == [("c", None)] * 2
 
 
 def test_several_facts_of_one_turn_do_not_hide_each_other(call):

@@ -242,32 +242,6 @@ async def test_a_server_that_refuses_schemas_is_told_in_words_and_not_bothered_a
     assert '"required":["fact","people"]' in model_server.heard[1].prompt
 
 
-async def test_a_list_is_asked_for_as_an_object_and_read_as_a_list(rig, model_server):
-    model_server.says('{"items": [{"fact": "a"}, {"fact": "b"}]}')
-    reply = await rig.ask(kind=list[Fact])
-    assert [one.fact for one in reply.value] == ["a", "b"]
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        f"```json\n{FACT}\n```",
-        f"<think>hm {{}}</think>Here you are: {FACT}",
-        Saying(FACT, thinking="hm"),
-        Saying(FACT, tokens=None),
-    ],
-    ids=["fenced", "thinking", "thinking apart", "without usage"],
-)
-async def test_replies_are_read_however_they_come(rig, model_server, said, request):
-    name = request.node.callspec.id.replace(" ", "-")
-    rig.plan = msgspec.structs.replace(rig.plan, model=f"openai/{name}")
-    model_server.usually = said if isinstance(said, Saying) else Saying(said)
-    reply = await rig.ask()
-    assert reply.value == Fact("the gate code is 4711")
-    assert reply.tokens_in > 0
-    assert reply.tokens_out > 0
-
-
 async def test_the_same_question_is_answered_from_memory(rig, model_server):
     model_server.says(FACT)
     first, again = await rig.ask("a"), await rig.ask("a")
@@ -422,24 +396,6 @@ async def test_a_new_key_is_used_at_once(rig, model_server):
     assert (await rig.ask()).value.fact
     assert model_server.heard[-1].headers["authorization"] == "Bearer sk-another"
     assert rig.problems.current() == []
-
-
-async def test_a_key_file_that_cannot_be_used_is_told_and_mended(rig, model_server):
-    file = rig.folder / "key"
-    file.write_text("two words")
-    assert "expected a key and nothing else" in (await rig.refused()).message
-    assert [problem.code for problem in rig.problems.current()] == ["model_keys"]
-    file.write_text(KEY)
-    model_server.says(FACT)
-    await rig.ask()
-    assert rig.problems.current() == []
-
-
-async def test_a_place_of_keys_that_cannot_be_looked_at_leaves_it_to_the_rules(rig):
-    rig.plan = msgspec.structs.replace(rig.plan, key_file="~no-such-user/key")
-    error = await rig.refused()
-    assert error.message == "cannot find ~no-such-user/key: no user has this home folder"
-    assert [problem.code for problem in rig.problems.current()] == ["model_keys"]
 
 
 async def test_a_provider_that_wants_a_key_and_has_none_is_not_asked(rig):

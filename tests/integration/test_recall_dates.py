@@ -1,7 +1,5 @@
 """A question for a day over the socket finds what was stored for it, in whatever notation."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 import pytest

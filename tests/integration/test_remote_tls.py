@@ -1,7 +1,5 @@
 """A replica over https: the certificates that the system trusts decide, and nothing else."""
 
-from __future__ import annotations
-
 from tls_front import TlsFront
 
 

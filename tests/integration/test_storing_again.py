@@ -1,7 +1,5 @@
 """A text that is known word for word is not stored a second time."""
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import ThreadPoolExecutor
 

@@ -64,43 +64,45 @@ def harmless(term: Terminal) -> None:
     assert term.app.is_running
 
 
-@tabs
-async def test_a_digit_shows_a_tab_whose_every_key_is_in_its_help_and_in_the_palette(daemon, tab):
-    key = next(one.key for one in VIEWS if one.name == tab)
+async def test_a_digit_shows_a_tab_whose_every_key_is_in_its_help_and_in_the_palette(daemon):
     async with terminal(daemon, "overview", "hostile", (120, 60)) as term:
-        await term.press(key)
-        assert term.app.tab.name == tab
-        bound = {
-            binding.description
-            for node, binding, enabled, _ in term.app.screen.active_bindings.values()
-            # The focused widget comes before its view, for instance with enter.
-            if node is term.view and binding.description and enabled
-        }
-        assert bound >= {
-            action.label
-            for action in term.view.ACTIONS
-            if action.key and term.view.possible(action) and action.key != "enter"
-        }
-        assert bound <= {one.title for one in term.app.get_system_commands(term.app.screen)}
-        await term.press("question_mark")
-        assert isinstance(term.app.screen, KeysScreen)
-        assert bound <= {words for _, keys in term.app.screen.groups for _, words in keys}
+        for tab in VIEWS:
+            await term.press(tab.key)
+            assert term.app.tab.name == tab.name
+            bound = {
+                binding.description
+                for node, binding, enabled, _ in term.app.screen.active_bindings.values()
+                # The focused widget comes before its view, for instance with enter.
+                if node is term.view and binding.description and enabled
+            }
+            assert bound >= {
+                action.label
+                for action in term.view.ACTIONS
+                if action.key and term.view.possible(action) and action.key != "enter"
+            }
+            assert bound <= {one.title for one in term.app.get_system_commands(term.app.screen)}
+            await term.press("question_mark")
+            assert isinstance(term.app.screen, KeysScreen)
+            assert bound <= {words for _, keys in term.app.screen.groups for _, words in keys}
+            await term.press("escape")
 
 
-@tabs
-async def test_with_read_only_no_key_changes_anything(daemon, tab):
-    async with terminal(daemon, tab, "hostile", read_only=True) as term:
+async def test_with_read_only_no_key_changes_anything(daemon):
+    async with terminal(daemon, "overview", "hostile", read_only=True) as term:
         await term.see("READ-ONLY")
-        writes = {action.key: action.label for action in term.view.ACTIONS if action.writes}
-        bound = {
-            binding.description: node
-            for node, binding, enabled, _ in term.app.screen.active_bindings.values()
-            if enabled
-        }
-        assert not [label for label in writes.values() if bound.get(label) is term.view]
-        await term.press(*writes)
-        assert len(term.app.screen_stack) == 1
-        assert not term.app.query_one("Flash").line  # type: ignore[attr-defined]
+        for tab in VIEWS:
+            await term.press(tab.key)
+            assert term.app.tab.name == tab.name
+            writes = {action.key: action.label for action in term.view.ACTIONS if action.writes}
+            bound = {
+                binding.description: node
+                for node, binding, enabled, _ in term.app.screen.active_bindings.values()
+                if enabled
+            }
+            assert not [label for label in writes.values() if bound.get(label) is term.view]
+            await term.press(*writes)
+            assert len(term.app.screen_stack) == 1
+            assert not term.app.query_one("Flash").line  # type: ignore[attr-defined]
 
 
 async def test_a_read_only_client_sends_no_change(daemon):

@@ -1,7 +1,5 @@
 """What goes to the screen, character by character."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("textual")

@@ -1,7 +1,5 @@
 """Edits of other programs' files: what is entered, and that the rest keeps every byte."""
 
-from __future__ import annotations
-
 import json
 import os
 import tomllib

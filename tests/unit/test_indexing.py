@@ -1,7 +1,5 @@
 """What of a text is put into the full-text index."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

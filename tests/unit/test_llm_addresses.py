@@ -1,7 +1,5 @@
 """Where a caller's own endpoint may be."""
 
-from __future__ import annotations
-
 import pytest
 
 from thermocline.daemon.errors import InvalidInput

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import msgspec
 import pytest
 from hypothesis import given
@@ -26,11 +24,6 @@ def test_a_merge_adds_a_fifth_of_the_older_importance():
     for newer, older, expected in [(0.6, 0.6, 0.72), (0.5, 0.1, 0.52), (0.95, 0.9, 1.0)]:
         merged = merge(stored("old", importance=older), stored(importance=newer))
         assert merged.importance == pytest.approx(expected)
-
-
-def test_how_much_of_the_older_importance_counts_is_the_callers_choice():
-    merged = merge(stored("old", importance=0.6), stored(importance=0.3), share=0.0)
-    assert merged.importance == 0.3
 
 
 def test_a_merge_keeps_the_newer_text_and_what_both_knew():
@@ -84,11 +77,6 @@ def test_a_memory_is_neither_joined_with_itself_nor_with_a_retired_one():
             operation(retired, stored())
         with pytest.raises(Conflict, match="'old': it is merged into 'third'"):
             operation(stored(), retired)
-
-
-def test_a_supersession_names_both_and_changes_neither():
-    link = supersede(stored("old"), stored())
-    assert (link.older, link.newer) == ("old", "new")
 
 
 def test_what_leads_to_no_memory_that_stays_is_freed_at_its_end():

@@ -34,14 +34,6 @@ def two() -> Iterator[tuple[Desk, Desk]]:
     yield from pair(None)
 
 
-def test_lines_that_two_devices_added_are_in_both(two):
-    here, there = two
-    here.edit("one\ntwo\nthree\nfour\n")
-    there.edit("zero\none\nthree\n")
-    assert meet(here, there) == {NOTE: "zero\none\nthree\nfour\n"}
-    assert (here.conflicts, there.conflicts) == (0, 0)
-
-
 def test_the_base_survives_several_edits_between_two_syncs(two):
     here, there = two
     for text in ("one\nthree\n", "one\nthree\nfour\n", "one\nthree\nfour\nfive\n"):
@@ -84,20 +76,6 @@ def test_notes_that_two_devices_began_are_joined(two):
     here.edit("# Today\ntea\n", "memory/day.md")
     there.edit("# Today\ncake\n", "memory/day.md")
     assert meet(here, there)["memory/day.md"] in {"# Today\ntea\ncake\n", "# Today\ncake\ntea\n"}
-
-
-def test_a_contradiction_is_kept_beside_the_note_and_counted(two):
-    here, there = two
-    here.edit("one\nHERE\nthree\nfour\n")
-    there.now += 60
-    there.edit("one\nTHERE\nthree\n")
-    found = meet(here, there)
-    assert found.pop(NOTE) == "one\nTHERE\nthree\nfour\n"
-    [(path, text)] = found.items()
-    assert path.startswith("memory/note.conflict-here-")
-    assert text == "one\nHERE\nthree\nfour\n"
-    assert here.conflicts + there.conflicts == 1
-    assert history.conflicts(here.db) + history.conflicts(there.db) == 1
 
 
 def test_a_push_whose_answer_was_lost_contradicts_nothing(two):

@@ -1,7 +1,5 @@
 """The shapes of an agent's own files, whatever stands in them."""
 
-from __future__ import annotations
-
 import json
 
 from hypothesis import given

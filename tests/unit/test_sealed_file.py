@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import zlib
 
@@ -14,25 +15,30 @@ from thermocline.sync.sealing.cipher import Unsealable
 from thermocline.sync.sealing.sealed_file import UnsealedFile, header_of, sealed
 
 KEY = keyring.new_recovery_key()
-_BARE = keyring.new_keyring()
-RING = keyring.Keyring(_BARE.root, _BARE.epochs, keyring.lock_for(KEY, _BARE.root))
 
 
-def content_of(file: bytes, ring: keyring.Keyring = RING) -> bytes:
-    with io.BufferedReader(UnsealedFile(io.BytesIO(file), ring)) as content:  # type: ignore[type-var]
+@functools.cache
+def ring() -> keyring.Keyring:
+    """The keys of the files; made by the first test, for the lock takes half a second."""
+    bare = keyring.new_keyring()
+    return keyring.Keyring(bare.root, bare.epochs, keyring.lock_for(KEY, bare.root))
+
+
+def content_of(file: bytes, keys: keyring.Keyring | None = None) -> bytes:
+    with io.BufferedReader(UnsealedFile(io.BytesIO(file), keys or ring())) as content:  # type: ignore[type-var]
         return content.read()
 
 
 @given(st.lists(st.integers(0, 200_000), max_size=4))
 def test_what_was_sealed_in_any_pieces_opens_as_it_was(sizes):
     pieces = [bytes([number % 251]) * size for number, size in enumerate(sizes)]
-    file = b"".join(sealed(RING, pieces))
+    file = b"".join(sealed(ring(), pieces))
     assert file.startswith(FILE_MAGIC)
     assert content_of(file) == b"".join(pieces)
 
 
 def test_any_changed_moved_or_missing_piece_is_noticed():
-    file = b"".join(sealed(RING, [b"text " * 40_000]))
+    file = b"".join(sealed(ring(), [b"text " * 40_000]))
     start = file.index(b"\n", len(FILE_MAGIC)) + 1
     piece = 4 + 65_536 + 17
     one, two = file[start : start + piece], file[start + piece : start + 2 * piece]
@@ -53,7 +59,7 @@ def test_any_changed_moved_or_missing_piece_is_noticed():
 
 
 def test_another_owner_and_what_is_no_sealed_file_are_told_apart():
-    file = b"".join(sealed(RING, [b"x"]))
+    file = b"".join(sealed(ring(), [b"x"]))
     with pytest.raises(zlib.error):
         content_of(file, keyring.new_keyring())
     for other in (b"", b"PK", FILE_MAGIC, FILE_MAGIC + b"{}\n", file.replace(b'":1', b'":9', 1)):
@@ -62,7 +68,7 @@ def test_another_owner_and_what_is_no_sealed_file_are_told_apart():
 
 
 def test_the_recovery_key_opens_it_without_anything_else():
-    later = RING.next()
+    later = ring().next()
     file = b"".join(sealed(later, [b"the harbour"]))
     header = header_of(io.BytesIO(file))
     assert header.epoch == 2

@@ -3,8 +3,6 @@
 Every third statement is held back: the rules were not adapted to it.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

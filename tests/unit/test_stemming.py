@@ -1,7 +1,5 @@
 """Terms, by which ranking compares words."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

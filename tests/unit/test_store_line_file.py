@@ -1,12 +1,12 @@
 """Adding lines to a file: whole, and once."""
 
-from __future__ import annotations
-
+import errno
 import os
+import stat
 
 import pytest
 
-from thermocline.daemon.errors import Conflict
+from thermocline.daemon.errors import Conflict, ThermoclineError
 from thermocline.daemon.runtime.line_file import append
 
 
@@ -62,3 +62,25 @@ def test_a_long_file_is_not_read_as_a_whole(tmp_path):
         file.write(("y" * 99 + "\n") * 2_000)
     append(path, "last")
     assert path.read_text(encoding="utf-8").endswith("y\nlast\n")
+
+
+def test_a_line_that_could_not_be_synced_is_written_again(tmp_path, monkeypatch):
+    """What a sync could not write the kernel takes for written, as a later sync does."""
+    log, written, real = tmp_path / "log.jsonl", [], os.fsync
+
+    def failing(handle: int) -> None:
+        if stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        real(handle)
+
+    append(log, "one")
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(ThermoclineError, match="Input/output error"):
+        append(log, "two")
+    assert log.read_text() == "one\n"
+    monkeypatch.setattr(os, "fsync", lambda handle: written.append(real(handle)))
+    append(log, "two")
+    assert log.read_text() == "one\ntwo\n"
+    del written[:]
+    append(log, "two")
+    assert len(written) == 2, "the line of a killed writer may not be on the disk yet"

@@ -1,7 +1,5 @@
 """Paging through a table, also one that damage has left without an order."""
 
-from __future__ import annotations
-
 import sqlite3
 
 from thermocline.daemon.store.database import in_pages

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from thermocline.daemon.language.references import noun_phrase
 from thermocline.daemon.language.secrets import clear_turns
 from thermocline.daemon.language.speech import Turn
 
+TALKS = Path(__file__).parents[1] / "benchmarks" / "data" / "talks"
 TABLE = Path(__file__).parents[1] / "data" / "talk_phrases.txt"
 
 
@@ -245,3 +248,21 @@ def test_what_the_user_asked_is_named_with_the_decision_some_turns_later():
 def test_a_code_that_is_said_to_be_that_of_something_secret_is_removed_before_it():
     said = clear_turns(["The shed opens with 5521.", "ok", "the safe has the same code"])
     assert "5521" not in " ".join(said)
+
+
+def test_what_is_kept_of_whole_talks_is_part_of_what_was_said():
+    """But for names in brackets, quotations, and what a correction takes the place of."""
+    for path in sorted(TALKS.glob("*.json")):
+        turns = [Turn(*turn) for turn in json.loads(path.read_text(encoding="utf-8"))["turns"]]
+        told = flat(" ".join(turn.text for turn in turns))
+        for observation in extract_turns(turns):
+            bare = re.sub(r" \[[^\]]*\]", "", observation.text)
+            parts = [
+                part for item in bare.split(" → ") for part in re.split(r"(?<=[?]) |“…”", item)
+            ]
+            if observation.event != "correction":
+                assert [part for part in parts if flat(part) not in told] == [], observation.text
+
+
+def flat(text: str) -> str:
+    return re.sub(r"[\s\"'“”„’]+", "", text).lower()

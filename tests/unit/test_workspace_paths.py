@@ -1,7 +1,5 @@
 """Which files of a workspace are a memory's, and the names of their copies."""
 
-from __future__ import annotations
-
 from thermocline.daemon.memory.agent_files import belongs, copy_path
 
 
