@@ -228,13 +228,14 @@ class Discovery:
         """The agent that a name in the database stands for; "": a sealed one of somebody else."""
         if is_agent(name):
             return name
-        if not self._sealed.get(name):
+        if self._sealing.is_on and not self._sealed.get(name):
             try:
-                self._sealed[name] = await self._sealing.agent_of(database.remote, name) or ""
+                keychain = await self._sealing.keychain()
+                self._sealed[name] = await keychain.agent_of(database.remote, name) or ""
             except ThermoclineError:
                 # The loops report the error.
                 return ""
-        return self._sealed[name]
+        return self._sealed.get(name, "")
 
     async def _open(self, agent: str, database: Database) -> None:
         """Create the agent, if the configuration puts it in this database."""

@@ -119,7 +119,3 @@ class Sealing:
         keychain = await self.keychain()
         unsealed = Replica(remote, agent) if keychain.is_switching(agent) else None
         return keychain.replica(remote, agent, polls), unsealed
-
-    async def agent_of(self, remote: Remote, name: str) -> str | None:
-        """The agent that a sealed name in a database stands for, if this device can tell."""
-        return await (await self.keychain()).agent_of(remote, name) if self.is_on else None
