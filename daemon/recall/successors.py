@@ -31,7 +31,7 @@ from .sources import MEMORIES, Candidate
 _BEST: Final = 3
 _LEAST_SHARE: Final = 0.5
 _MOST: Final = 3
-# In a memory of fewer texts any word is rare, so that one of the question must be shared.
+# In a memory of fewer texts any word is rare: those of the question must be shared, too.
 _FEW: Final = 30
 # The best statements by whose topics later memories are looked up, and the maximum number of these.
 _LOOKED_UP: Final = 2
@@ -154,13 +154,13 @@ class Statements:
     def may_follow(self, older: int, newer: int) -> bool:
         """Whether the newer has a topic of the older, or the best match of all that follow it.
 
-        And the numbers and dates of the question that the older has. A single topic that both have
+        And other words, with the numbers and dates of the question that the older has. A single topic that both have
         from the question is shared by chance, unless the newer tells of a change or both have a
         value or name.
         """
         followers, met = self._followers_of(older), self._signals.met
         shared = self._shared(older, newer)
-        if not shared and newer != followers.best:
+        if (not shared and newer != followers.best) or self._bags[older] == self._bags[newer]:
             return False
         by_chance = len(shared) == 1 and shared <= self._signals.asked
         if (
@@ -170,8 +170,9 @@ class Statements:
         ):
             return False
         if self._signals.texts < _FEW:
-            exact = [word for word, by in met[older].items() if not by]
-            if exact and not any(met[newer].get(word) == "" for word in exact):
+            exact = [met[newer].get(word) == "" for word, by in met[older].items() if not by]
+            # Whoever gives words, and asks nothing, wants them all.
+            if exact and not (any if self._signals.wants else all)(exact):
                 return False
         return all(
             word in met[newer]
