@@ -35,8 +35,10 @@ _GAP = "1 h"
 _DEPTH = 3
 # A pair of a chat, or of what is outdated and another statement, counts less: there are many.
 _OF_MANY = 0.3
+# Few of the people's statements are close to each other; those of a project are.
+_OF_FACTS = 4.0
 # That two statements are left in their order is the greater fault.
-_EAGERNESS = 0.3
+_EAGERNESS = 0.4
 _RIDGE = 0.5
 _STEPS = 12
 # Each is judged by the weights of the others.
@@ -132,7 +134,7 @@ def main() -> None:
         for person in people
         for corrected in [person.corrected[_GAP]]
     ]
-    parts.append(examples(comparing.read(everyday.FOLDER.parent / "facts.json"), 1.0))
+    parts.append(examples(comparing.read(everyday.FOLDER.parent / "facts.json"), _OF_FACTS))
     parts += [
         examples([comparing.text_alone(chat)], _OF_MANY)
         for file in files
