@@ -146,7 +146,7 @@ $(CLIENTS): tests/requirements-clients.lock tests/fixtures/clients/package-lock.
 	@$(BIN)/python tests/fixtures/client_programs.py
 	@touch $@
 
-clients: $(CLIENTS)
+clients: $(CLIENTS) $(SQLD)
 	$(BIN)/python -m pytest -q -m clients tests/clients tests/acceptance/week.py --timeout 1800
 
 # The libraries see what is in .venv, which does not see them.

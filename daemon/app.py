@@ -199,7 +199,6 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
     agents = _agents(base, publish, lambda agent, kinds: replicas.changed(agent, kinds))  # noqa: PLW0108
     agents.finish_forgetting()
     usage = UsageLog(start.state_dir / USAGE_FILE, atomic.write, time.time)
-    usage.load()
     opened = partial(connect, threads=base.files, count=usage.count)
     replicas = _replicas(base, agents, opened, usage)
     model = _model(base)

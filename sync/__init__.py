@@ -25,7 +25,7 @@ from .ports import (
     Usage,
     Value,
 )
-from .replica import Device, Head, Polls, Replica
+from .replica import Device, Polls, Replica
 from .replicator import Replicator, Round, State, Timing, poll_interval
 from .rows import (
     ABSENT,

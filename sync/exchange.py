@@ -16,9 +16,9 @@ import msgspec
 
 from .failures import KeyMissing, Refused, RowTooLarge, SchemaMissing, TryLater
 from .ports import Cursor, Local, Pending, Received
-from .replica import MOST_BYTES, MOST_ROWS, Device, Head, Page, Replica
+from .replica import MOST_BYTES, MOST_ROWS, Device, Page, Replica
 from .row_format import Unreadable
-from .sealing.proofs import Proof
+from .sealing import proofs
 
 PAGE_ROWS: Final = 2000
 _PAGES_AHEAD: Final = 4
@@ -77,6 +77,7 @@ class Exchange:
     ) -> None:
         self._local = local
         self._replica = replica
+        self._keys = replica.keys
         self._device = device
         self._urgent = urgent
         self._now = now
@@ -89,7 +90,7 @@ class Exchange:
         self._resealed = 0
 
     async def run(
-        self, *, urgent_only: bool = False, sign: bool = False, poll: Head | None = None
+        self, *, urgent_only: bool = False, sign: bool = False, poll: Cursor | None = None
     ) -> RoundResult:
         """Receive everything, then send everything, or only the urgent kinds.
 
@@ -101,7 +102,10 @@ class Exchange:
         except SchemaMissing:
             await self._replica.prepare(self._now())
         except KeyMissing:
-            await self._replica.learn_keys()
+            # Other devices have sealed rows with the key of a later epoch.
+            if self._keys is None:
+                raise
+            await self._keys.learn(self._replica.remote)
         return await self._run(urgent_only, sign, None)
 
     async def receive(self) -> RoundResult:
@@ -115,7 +119,7 @@ class Exchange:
         await self._pull(link, poll.seq, tally)
         return tally
 
-    async def _run(self, urgent_only: bool, sign: bool, poll: Head | None) -> RoundResult:
+    async def _run(self, urgent_only: bool, sign: bool, poll: Cursor | None) -> RoundResult:
         tally = RoundResult()
         kinds = self._urgent if urgent_only else None
         if self._unsealed is not None:
@@ -124,7 +128,7 @@ class Exchange:
         poll = poll or await self._replica.poll()
         waiting = bool(await self._local.pending(kinds, 1, 1))
         # If there is nothing to receive, a push signs too.
-        moved = sign or poll != Head(link.seq, link.epoch)
+        moved = sign or poll != link
         if not waiting and not moved and self._unsealed is None:
             return tally
         while True:
@@ -146,7 +150,7 @@ class Exchange:
             await self._switched()
             return
         # From here on no device adds to it.
-        await self._replica.publish_keys()
+        await self._publish_keys()
         if not (await unsealed.poll()).epoch:
             await self._switched()
             return
@@ -156,18 +160,24 @@ class Exchange:
             await plain.receive()
 
     async def _switched(self) -> None:
-        await self._replica.switched()
+        if self._keys is not None:
+            await self._keys.switched(self._replica.agent)
         self._unsealed = None
 
+    async def _publish_keys(self) -> None:
+        """Give the remote the keys that it lacks, if its rows are sealed."""
+        if self._keys is not None:
+            await self._keys.publish(self._replica.remote)
+
     async def _follow(
-        self, poll: Head, link: Cursor, waiting: bool, tally: RoundResult
-    ) -> tuple[Head, Cursor]:
+        self, poll: Cursor, link: Cursor, waiting: bool, tally: RoundResult
+    ) -> tuple[Cursor, Cursor]:
         """Make sure that the link is to this remote in its present state, and sign."""
         if poll.epoch != link.epoch or poll.seq < link.seq:
             # The poll may be older than the link.
             poll = await self._replica.poll()
         if not self._has_keys or poll.epoch != link.epoch:
-            await self._replica.publish_keys()
+            await self._publish_keys()
             self._has_keys = True
         if not poll.epoch:
             if not (waiting or link.epoch):
@@ -193,7 +203,7 @@ class Exchange:
             )
         return poll, link
 
-    async def _relink(self, poll: Head, link: Cursor) -> Cursor:
+    async def _relink(self, poll: Cursor, link: Cursor) -> Cursor:
         if poll.epoch == link.epoch:
             return link
         link = Cursor(poll.epoch)
@@ -201,7 +211,7 @@ class Exchange:
         return link
 
     async def _exchange(
-        self, poll: Head, link: Cursor, kinds: frozenset[str] | None, tally: RoundResult
+        self, poll: Cursor, link: Cursor, kinds: frozenset[str] | None, tally: RoundResult
     ) -> bool:
         """Receive, send, and receive again, until nothing is left.
 
@@ -281,14 +291,14 @@ class Exchange:
             fit.append(pending)
         return fit
 
-    async def _push(self, batch: Sequence[Pending], link: Cursor, tally: RoundResult) -> Head:
+    async def _push(self, batch: Sequence[Pending], link: Cursor, tally: RoundResult) -> Cursor:
         """Send rows; rows that were not taken are merged with the remote's version."""
         try:
             pushed = await self._replica.push(batch, self._device, link.seq, self._now())
         except RowTooLarge as error:
             if len(batch) == 1:
                 await self._set_aside(batch[0], error.message, tally)
-                return Head(link.seq, link.epoch)
+                return link
             # Something in between refuses this size, and would again the next time.
             self._room = self._most_room = max(
                 _LEAST_BYTES, sum(map(self._replica.form.size, batch)) // 2
@@ -302,10 +312,9 @@ class Exchange:
         self._room = min(self._most_room, 2 * self._room)
         if not pushed.signed:
             return await self._replica.renew(pushed.poll.epoch)
-        if pushed.poll == Head(link.seq + len(batch), link.epoch):
+        if pushed.poll == Cursor(link.epoch, link.seq + len(batch)):
             # No other device has sent anything meanwhile: these rows need not be received again.
-            link = Cursor(link.epoch, pushed.poll.seq)
-            await self._settle(batch, () if pushed.complete else batch, link, tally)
+            await self._settle(batch, () if pushed.complete else batch, pushed.poll, tally)
         elif pushed.complete:
             # They come back with the rows of other devices, and are then no longer pending.
             tally.sent += len(batch)
@@ -365,5 +374,7 @@ class Exchange:
             if self._replica.form.epoch and (
                 held := await self._local.fingerprint(self._replica.form)
             ):
-                await self._replica.prove(self._device, Proof(int(self._now()), *held))
+                await proofs.prove(
+                    self._replica, self._device, proofs.Proof(int(self._now()), *held)
+                )
             self._pruned_at = self._now()

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class Cursor(msgspec.Struct, frozen=True):
-    """The position up to which this device has received one agent's rows from a remote.
+    """A position in an agent's order on a remote: its end, or up to where this device has received.
 
     Attributes:
-        epoch: of the remote's order; empty before the first contact.
-        seq: up to where everything was received.
+        epoch: of the order; empty if the agent has no rows there, or before the first contact.
+        seq: of the last row.
     """
 
     epoch: str = ""

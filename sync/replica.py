@@ -7,18 +7,16 @@ A row is only replaced if the remote still has the version that its writer has s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final, Protocol
 
 import msgspec
 
 from . import schema
 from .clock import COUNTER_BITS
-from .failures import KeyMissing, RowTooLarge, SchemaMissing
-from .ports import Pending, Received, Remote, SqlStatement, Value, rows_of, whole
+from .failures import RowTooLarge, SchemaMissing
+from .ports import Cursor, Pending, Received, Remote, SqlStatement, Value, rows_of, whole
 from .row_format import PlainRows, RowFormat, Unreadable
-from .sealing.proofs import ListedRow, Proof
 
 # The most that one push carries, in rows and in bytes of JSON; one row alone may be larger.
 MOST_ROWS: Final = 1000
@@ -67,10 +65,9 @@ _RESEAL: Final = """
 """
 _MOST_OLDER: Final = 500
 _MOST_ERASED: Final = 2000
-# Sealed rows are all of one kind.
 _LISTED: Final = (
-    "SELECT id, version, seq, data IS NULL FROM rows WHERE agent_id = ?1 AND id > ?2"
-    " ORDER BY kind, id LIMIT ?3"
+    "SELECT id, version, seq, data IS NULL FROM rows WHERE agent_id = ?1 AND kind = ?2 AND id > ?3"
+    " ORDER BY id LIMIT ?4"
 )
 _MOST_LISTED: Final = 5000
 # Records the position of the device before the device itself does. If the remote has less than
@@ -116,19 +113,21 @@ class DeviceRecord(msgspec.Struct, frozen=True):
     release: str | None
 
 
-class Head(msgspec.Struct, frozen=True):
-    """The end of an agent's order. `epoch` is empty if the agent has no rows yet."""
-
-    seq: int = 0
-    epoch: str = ""
-
-
 class Page(msgspec.Struct, frozen=True):
     """The rows of a part of the order, up to and including `until`."""
 
     rows: tuple[Received, ...]
     unreadable: tuple[Unreadable, ...]
     until: int
+
+
+class ListedRow(msgspec.Struct, frozen=True, array_like=True):
+    """A row as a remote lists it: its name, version and place there, and whether it was deleted."""
+
+    id: str
+    version: str
+    seq: int
+    deleted: bool
 
 
 class Pushed(msgspec.Struct, frozen=True):
@@ -140,7 +139,7 @@ class Pushed(msgspec.Struct, frozen=True):
         signed: False: the remote was set back, or is another one.
     """
 
-    poll: Head
+    poll: Cursor
     complete: bool
     signed: bool
 
@@ -172,7 +171,7 @@ class Replica:
     """One agent's rows on a remote. Every method raises `SyncError`.
 
     Agents of one database share `polls`. Rows are written as they are, or else in `form`, with the
-    `keys` that belong to it.
+    `keys` that belong to it; None: they are not sealed.
     """
 
     def __init__(
@@ -187,44 +186,28 @@ class Replica:
         self.remote = remote
         self.agent = agent
         self.form = form or PlainRows(agent)
-        self._keys = keys
+        self.keys = keys
         self._polls = polls or Polls(remote)
 
     async def prepare(self, now: float) -> None:
         """Create the missing tables of the remote."""
         await schema.prepare(self.remote, now)
 
-    async def publish_keys(self) -> None:
-        """Give the remote the keys that it lacks, if its rows are sealed."""
-        if self._keys is not None:
-            await self._keys.publish(self.remote)
-
-    async def learn_keys(self) -> None:
-        """Take the keys of a later epoch, with which other devices have sealed rows."""
-        if self._keys is None:
-            raise KeyMissing("key_missing")
-        await self._keys.learn(self.remote)
-
-    async def switched(self) -> None:
-        """Note that nothing unsealed is left to take in."""
-        if self._keys is not None:
-            await self._keys.switched(self.agent)
-
-    async def poll(self) -> Head:
+    async def poll(self) -> Cursor:
         """The end of the order: one row read. A token that allows reading is enough."""
         rows = await self._ask(_POLL_ONE)
-        return Head(whole(rows[0][1]), str(rows[0][2])) if rows else Head()
+        return Cursor(str(rows[0][2]), whole(rows[0][1])) if rows else Cursor()
 
-    async def shared_poll(self, max_age: float) -> tuple[Head, float]:
+    async def shared_poll(self, max_age: float) -> tuple[Cursor, float]:
         """The end of the order and its age, from one query for all agents that share `polls`."""
         return await self._polls.head(self.form.agent, max_age)
 
-    async def begin(self) -> Head:
+    async def begin(self) -> Cursor:
         """Create the agent's order, if it has none."""
         await self._ask(_ADVANCE, 0)
         return await self.poll()
 
-    async def renew(self, epoch: str) -> Head:
+    async def renew(self, epoch: str) -> Cursor:
         """Replace the epoch `epoch`, so that every device offers all its rows again."""
         await self._ask(
             "UPDATE replica_clock SET epoch = lower(hex(randomblob(8)))"
@@ -266,7 +249,7 @@ class Replica:
         )
         [(seq, epoch)] = advanced.rows
         return Pushed(
-            Head(whole(seq), str(epoch)), written.affected == len(rows), bool(signed.rows)
+            Cursor(str(epoch), whole(seq)), written.affected == len(rows), bool(signed.rows)
         )
 
     async def standing(
@@ -343,43 +326,15 @@ class Replica:
         )
         return changed.affected == 1
 
-    async def prove(self, device: Device, proof: Proof) -> None:
-        """Record what this device has received, for devices that will have nothing."""
-        text = self.form.conceal(f"proof of {device.id}", msgspec.json.encode(proof).decode())
-        sql = "INSERT OR REPLACE INTO replica_proofs (agent_id, device_id, proof) VALUES (?, ?, ?)"
-        # The table is missing where a device with another release has sealed the replica.
-        with suppress(SchemaMissing):
-            await self.remote.batch([SqlStatement(sql, (self.form.agent, device.id, text))])
-
-    async def proofs(self) -> dict[str, Proof]:
-        """What each device in use had received, by its name; what cannot be read is left out."""
-        try:
-            rows = await self._ask(
-                "SELECT p.device_id, p.proof, d.name FROM replica_proofs AS p"
-                " JOIN replica_devices AS d ON d.agent_id = p.agent_id"
-                " AND d.device_id = p.device_id AND d.retired_at IS NULL WHERE p.agent_id = ?1"
-            )
-        except SchemaMissing:
-            return {}
-        result = {}
-        for device, text, name in rows:
-            with suppress(msgspec.MsgspecError):
-                content = self.form.reveal(f"proof of {device}", str(text))
-                shown = self.form.reveal(str(device), str(name)) or device
-                result[f"{shown} ({device})"] = msgspec.json.decode(content, type=Proof)
-        return result
-
-    async def listed(self) -> list[ListedRow]:
-        """Every row without its content."""
-        result: list[ListedRow] = []
-        after = ""
-        while rows := await self._ask(_LISTED, after, _MOST_LISTED):
-            result += [
-                ListedRow(str(key), str(version), whole(seq), bool(deleted))
-                for key, version, seq, deleted in rows
-            ]
-            after = result[-1].id
-        return result
+    async def listed(self, kind: str) -> AsyncIterator[ListedRow]:
+        """Every row of a kind, as it is named there, without its content."""
+        after, is_last = "", False
+        while not is_last:
+            rows = await self._ask(_LISTED, kind, after, _MOST_LISTED)
+            is_last = len(rows) < _MOST_LISTED
+            for key, version, seq, deleted in rows:
+                after = str(key)
+                yield ListedRow(after, str(version), whole(seq), bool(deleted))
 
     async def prune(self, now: float) -> int:
         """Remove tombstones older than 90 days, by this clock and by the remote's; count them."""
@@ -441,12 +396,10 @@ class Replica:
             ]
         )
 
-    async def counts(self) -> dict[str, int]:
-        """The number of rows of each kind, without deleted ones."""
-        rows = await self._ask(
-            "SELECT kind, count(*) FROM rows WHERE agent_id = ?1 AND data IS NOT NULL GROUP BY kind"
-        )
-        return {str(kind): whole(number) for kind, number in rows}
+    async def has_rows(self) -> bool:
+        """Whether any row was not deleted."""
+        sql = "SELECT 1 FROM rows WHERE agent_id = ?1 AND data IS NOT NULL LIMIT 1"
+        return bool(await self._ask(sql))
 
     def _signature(self, device: Device, cursor: int, now: float) -> SqlStatement:
         name = self.form.conceal(device.id, device.name)
@@ -454,15 +407,9 @@ class Replica:
         return SqlStatement(_SIGN, args)
 
     def _page(self, lines: Sequence[Sequence[Value]], until: int) -> Page:
-        rows: list[Received] = []
-        unreadable: list[Unreadable] = []
-        for line in lines:
-            row = self.form.received(line)
-            if isinstance(row, Received):
-                rows.append(row)
-            else:
-                unreadable.append(row)
-        return Page(tuple(rows), tuple(unreadable), until)
+        received = [self.form.received(line) for line in lines]
+        rows = tuple(row for row in received if isinstance(row, Received))
+        return Page(rows, tuple(row for row in received if isinstance(row, Unreadable)), until)
 
     async def _without(self, seq: int) -> Page:
         """The page of one row that is too large for an answer."""
@@ -482,10 +429,10 @@ class Polls:
         self._remote = remote
         self._lock = asyncio.Lock()
         self._at = float("-inf")
-        self._heads: dict[str, Head] = {}
+        self._heads: dict[str, Cursor] = {}
         self._agents: set[str] = set()
 
-    async def head(self, agent: str, max_age: float) -> tuple[Head, float]:
+    async def head(self, agent: str, max_age: float) -> tuple[Cursor, float]:
         """An agent's end of the order, and its age, at most `max_age` seconds.
 
         The query includes every agent that was named here, until `leave`: each costs one row.
@@ -498,7 +445,7 @@ class Polls:
         async with self._lock:
             if agent not in self._heads or clock() - self._at >= max_age:
                 begun, agents = clock(), sorted(self._agents)
-                heads = dict.fromkeys(agents, Head())
+                heads = dict.fromkeys(agents, Cursor())
                 for start in range(0, len(agents), _MOST_TERMS):
                     part = agents[start : start + _MOST_TERMS]
                     # With IN (…) each agent would cost three rows.
@@ -510,7 +457,7 @@ class Polls:
         """Ask no longer for this agent."""
         self._agents.discard(agent)
 
-    async def all(self) -> Mapping[str, Head]:
+    async def all(self) -> Mapping[str, Cursor]:
         """The end of the order of every agent in the database: one row read for each.
 
         Raises:
@@ -518,12 +465,12 @@ class Polls:
         """
         return await self._ask(_POLL)
 
-    async def _ask(self, sql: str, *agents: str) -> dict[str, Head]:
+    async def _ask(self, sql: str, *agents: str) -> dict[str, Cursor]:
         try:
             rows = await rows_of(self._remote, sql, *agents)
         except SchemaMissing:
             return {}
-        return {str(name): Head(whole(seq), str(epoch)) for name, seq, epoch in rows}
+        return {str(name): Cursor(str(epoch), whole(seq)) for name, seq, epoch in rows}
 
 
 def _json(value: object) -> str:

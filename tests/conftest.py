@@ -42,7 +42,7 @@ OURS = (
 
 # How long an example takes says more about the machine than about the code. The examples are the
 # same in every run; `--hypothesis-profile random` looks for new ones.
-settings.register_profile("same", deadline=None, max_examples=25, derandomize=True)
+settings.register_profile("same", deadline=None, max_examples=15, derandomize=True)
 settings.register_profile("random", deadline=None, max_examples=150, print_blob=True)
 settings.load_profile("same")
 

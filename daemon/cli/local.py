@@ -15,7 +15,7 @@ from ..client.errors import ApiError, DaemonUnreachable
 from ..client.wording import number_of
 from ..errors import ConfigInvalid, Unavailable
 from ..runtime.project import FILE, WORDS
-from .terminal import show_json, visible
+from .terminal import ask, show_json, visible
 from .usage import Args, Form, Verb
 from .values import WrongUsage, refuse, say
 
@@ -146,6 +146,8 @@ def _serve(args: Args) -> int:
 
 
 _VALUE_COLUMN = 44
+# What a person types to switch sealing off.
+_UNSEALED: Final = "readable"
 
 
 def _config(args: Args, client: Caller) -> None:
@@ -220,6 +222,7 @@ def _change_config(args: Args, client: Caller, file: Path | None) -> None:
     from ..config import editing  # noqa: PLC0415 - only this verb needs it
 
     change = editing.change_of(args.sets, args.unset)
+    _confirm_unsealing({**change.set, **dict.fromkeys(change.unset, "off")})
     answer: dict[str, Any] | None = None
     is_named = any(word.startswith("sync.url=") for word in args.sets)
     if file is None:
@@ -247,6 +250,15 @@ def _change_config(args: Args, client: Caller, file: Path | None) -> None:
     for when, keys in (("in force", "applied"), ("in force after a restart", "needs_restart")):
         if answer[keys]:
             print(f"{when}: {visible(', '.join(answer[keys]))}")
+
+
+def _confirm_unsealing(changes: dict[str, Any]) -> None:
+    """Have a word typed if the changes switch sealing off."""
+    if changes.get("sync.seal") != "off":
+        return
+    print("Who runs or reads the replica can read what you store from then on.")
+    if ask(f"Type {_UNSEALED} to go on: ") != _UNSEALED:
+        raise WrongUsage("sync.seal was not changed")
 
 
 def _config_row(key: str, value: object, origin: str) -> tuple[str, str, str]:

@@ -10,7 +10,7 @@ import time
 
 from ..client.caller import Caller
 from ..client.errors import ApiError
-from .terminal import show_json, show_rows, visible
+from .terminal import ask, show_json, show_rows, visible
 from .usage import PATIENT_SECONDS, Form, Verb
 from .values import WrongUsage, refuse, say
 
@@ -54,7 +54,7 @@ def _seal(args: Args, client: Caller) -> Shown | None:
         client.request("PUT", "/api/config", body={"set": {"sync.seal": "on"}, "unset": []})
     client.answer = {"epoch": made["epoch"], "on": True, "recovery_key_file": file}
     where = f"; the recovery key is in {file}: move it off this device" if file else ""
-    if status["on"]:
+    if status["on"] and status["keys"]:
         return f"the earlier recovery key opens nothing new{where}"
     return f"replicas are sealed from now on{where}"
 
@@ -69,10 +69,11 @@ def _rows(status: Answer) -> list[tuple[str, str]]:
 
 
 def _confirm(group: str) -> None:
-    while True:
-        if input("Type the last group of it: ").strip().upper() == group:
+    while (answer := ask("Type the last group of it: ")) is not None:
+        if answer.upper() == group:
             return
         print("That is not the last group.")
+    raise WrongUsage("the recovery key was not confirmed: nothing is sealed; run it again")
 
 
 def _write_new(file: str, key: str) -> None:
@@ -104,7 +105,7 @@ def _pair(args: Args, client: Caller) -> Shown | None:
     accept = bool(args.yes)
     if not accept:
         print(f"{name} shows these words:\n\n    {' '.join(visitor['words'])}\n")
-        accept = input("Are they the same there? Type yes to give it the keys: ").strip() == "yes"
+        accept = ask("Are they the same there? Type yes to give it the keys: ") == "yes"
     answer = client.call("POST /api/pair/answer", accept=accept)
     client.answer = {**answer, "words": visitor["words"]}
     return f"{name} has the keys now" if accept else f"{name} was refused"

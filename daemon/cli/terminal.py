@@ -57,6 +57,15 @@ def show_result(shown: Shown, answer: Any, *, as_json: bool) -> None:
         shown()
 
 
+def ask(question: str) -> str | None:
+    """What a person types; None: the input has ended."""
+    try:
+        return input(question).strip()
+    except EOFError:
+        print()
+        return None
+
+
 def show_json(value: Any, *, one_line: bool = False) -> None:
     """Print JSON, control characters escaped for terminals."""
     encoding = str(getattr(sys.stdout, "encoding", "") or "")

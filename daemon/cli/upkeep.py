@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
 # A hundred thousand memories take a minute, and a model takes its time.
 _RUN_SECONDS: Final = 1800.0
-_RETIRED_SEALED: Final = """
-What is written from now on it cannot read; older rows are sealed with a new key.
-It may still have what it had received. If it is lost, do this now:
-1. make a new token at the provider and end the old one (Turso: turso db tokens invalidate NAME)
-2. put the new token into sync.token_file on each other device"""
+_RETIRED_SEALED: Final = (
+    "What is written from now on it cannot read; older rows are sealed with a new key.",
+    "It may still have what it had received. If it is lost, do this now:",
+    "1. make a new token at the provider, and end the old one (turso db tokens invalidate NAME)",
+    "2. put the new token into sync.token_file on each other device",
+)
 _LINES: Final = (
     ("ingested_facts", "facts stored from notes"),
     ("ingest_skipped", "facts already known"),
@@ -215,8 +216,9 @@ def _devices(args: Args, client: Caller) -> Shown:
     """List the devices, or do what an option says."""
     if args.retire is not None:
         retired = client.call("POST /api/devices/{id}/retire", id=args.retire)
-        line = worded("retired {name} ({id})", retired)
-        return line + (_RETIRED_SEALED if retired.get("sealed") else "")
+        lines = [worded("retired {name} ({id})", retired)]
+        lines += _RETIRED_SEALED if retired.get("sealed") else ()
+        return lambda: print("\n".join(map(visible, lines)))
     if args.rejoin:
         done = client.call("POST /api/devices/rejoin")
         counts = worded("rejoined: sent {sent:count}, received {received:count}", done)

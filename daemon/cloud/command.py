@@ -154,7 +154,8 @@ async def _keychain(remote: Remote, request: RestoreRequest) -> Keychain:
         SyncError: the replica cannot be reached.
     """
     keychain = await asyncio.to_thread(load_keychain, request.state_dir, lambda: "", os.environ)
-    if not await keychain.fits(remote):
+    present, known = await keychain.epochs(remote)
+    if present not in known.values():
         await _ask(keychain, await keychain.recovery_entry(remote), request)
     return keychain
 

@@ -224,30 +224,26 @@ class Discovery:
         interval = poll_interval(self._poll_seconds(), begun - self._appeared_at)
         self._next_at = begun + max(interval, rows)
 
-    async def _is_unsealed(self, agent: str, database: Database) -> bool:
-        """Whether it is to be sealed by this device, and is not yet."""
-        unsealed = await self._sealing.unsealed(agent, database.remote)
-        return unsealed is not None and bool(await unsealed.counts())
-
     async def _name(self, database: Database, name: str) -> str:
         """The agent that a name in the database stands for; "": a sealed one of somebody else."""
         if is_agent(name):
             return name
-        if not self._sealed.get(name):
+        if self._sealing.is_on and not self._sealed.get(name):
             try:
-                self._sealed[name] = await self._sealing.agent_of(database.remote, name) or ""
+                keychain = await self._sealing.keychain()
+                self._sealed[name] = await keychain.agent_of(database.remote, name) or ""
             except ThermoclineError:
                 # The loops report the error.
                 return ""
-        return self._sealed[name]
+        return self._sealed.get(name, "")
 
     async def _open(self, agent: str, database: Database) -> None:
         """Create the agent, if the configuration puts it in this database."""
         try:
             if await self._accounts.read(agent) != database.account:
                 return
-            there = await self._sealing.replica(agent, database.remote, database.polls)
-            if not await there.counts() and not await self._is_unsealed(agent, database):
+            there = await self._sealing.replicas(agent, database.remote, database.polls)
+            if not any([await replica.has_rows() for replica in there if replica is not None]):
                 # It was forgotten: only deletions are left.
                 self.known.add(agent)
                 return

@@ -19,7 +19,6 @@ from ..store import apply, outbox
 from ..store.kinds import kind_of
 
 T = TypeVar("T")
-_PAGE: Final = 5000
 _NAMED: Final = 5
 _LONGEST_NAME: Final = 80
 _DIGITS: Final = 8
@@ -31,10 +30,6 @@ _NUMBER: Final = " + ".join(
 )
 _DIGESTS: Final = (
     f"SELECT kind, count(*), sum({_NUMBER}), count(data) FROM rows WHERE agent_id = ? GROUP BY kind"  # noqa: S608
-)
-_LISTED: Final = (
-    "SELECT id, version, seq FROM rows WHERE agent_id = ?1 AND kind = ?2 AND id > ?3"
-    " ORDER BY id LIMIT ?4"
 )
 
 
@@ -122,20 +117,14 @@ async def _compare_kind(
             },
         )
     )
-    after: str | None = ""
-    while after is not None:
-        [page] = await replica.remote.batch(
-            [SqlStatement(_LISTED, (replica.form.agent, kind, after, _PAGE))]
-        )
-        for key, version, seq in page.rows:
-            name, known = rows.pop(str(key), (f"{kind} {key}", None))
-            if int(seq or 0) > until or known == version:
-                continue
-            if known is None:
-                differences.extra.append(name)
-            elif not await _is_same(replica, kind, str(key), known):
-                differences.different.append(name)
-        after = str(page.rows[-1][0]) if len(page.rows) == _PAGE else None
+    async for row in replica.listed(kind):
+        name, known = rows.pop(row.id, (f"{kind} {row.id}", None))
+        if row.seq > until or known == row.version:
+            continue
+        if known is None:
+            differences.extra.append(name)
+        elif not await _is_same(replica, kind, row.id, known):
+            differences.different.append(name)
     differences.missing += [name for name, _ in rows.values()]
 
 

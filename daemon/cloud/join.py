@@ -28,7 +28,8 @@ from thermocline.sync import (
     Waiting,
 )
 from thermocline.sync.failures import retrying
-from thermocline.sync.sealing.proofs import MOST_SECONDS, differing
+from thermocline.sync.replica import ListedRow
+from thermocline.sync.sealing import KIND, proofs
 
 from ..cloud.account import CREDENTIALS_FILE
 from ..cloud.databases import as_ours, our_errors
@@ -361,15 +362,19 @@ class Restorer:
         """What devices have seen of a sealed replica, and it does not show, a line each."""
         if self._keychain is None:
             return []
-        proofs = await self._patiently(replica.proofs)
-        if not proofs:
+        proven = await self._patiently(lambda: proofs.read(replica))
+        if not proven:
             return []
-        head, rows = await self._patiently(replica.poll), await self._patiently(replica.listed)
+
+        async def listed() -> list[ListedRow]:
+            return [row async for row in replica.listed(KIND)]
+
+        head, rows = await self._patiently(replica.poll), await self._patiently(listed)
         lines = []
-        for name, proof in proofs.items():
-            if time.time() - proof.at > MOST_SECONDS:
+        for name, proof in proven.items():
+            if time.time() - proof.at > proofs.MOST_SECONDS:
                 continue
-            share = 100 if head.seq < proof.seq else differing(proof, rows)
+            share = 100 if head.seq < proof.seq else proofs.differing(proof, rows)
             if share:
                 day = time.strftime("%Y-%m-%d", time.localtime(proof.at))
                 lines.append(

@@ -179,15 +179,6 @@ class Keychain:
                 )
             await self._keep(_Kept(ring))
 
-    async def fits(self, remote: Remote) -> bool:
-        """Whether this device has the keys of the epoch of a remote.
-
-        Raises:
-            SyncError: it cannot be reached.
-        """
-        present, known = await self.epochs(remote)
-        return present in known.values()
-
     async def epochs(self, remote: Remote) -> tuple[int, dict[str, int]]:
         """The present epoch of a remote, and the last epoch whose key each device has.
 

@@ -26,11 +26,12 @@ class Pairing:
     The state is in memory: a restart ends it, and a new code is needed.
 
     Attributes:
+        keychain: the keys of this device.
         place: the replica of the invitation, if the configuration does not name it yet.
     """
 
     def __init__(self, keychain: Keychain) -> None:
-        self._keychain = keychain
+        self.keychain = keychain
         self._remote: Remote | None = None
         self.place: Account | None = None
         self._open: Handshake | None = None
@@ -45,12 +46,12 @@ class Pairing:
             Conflict: this device has no keys.
             SyncError: the remote cannot be reached.
         """
-        self._keychain.needed()
+        self.keychain.needed()
         if self._open is not None and self._remote is not None:
             await pairing.end(self._remote, self._open.number)
         code, now = pairing.new_code(), time.time()
         handshake = await asyncio.to_thread(Handshake, secrets.token_hex(6), code)
-        host = Guest(self._keychain.public, device.id, device.name)
+        host = Guest(self.keychain.public, device.id, device.name)
         await pairing.place(remote, handshake.number, handshake.offer(host), now)
         self._remote, self._made_at = remote, now
         self._open, self._host, self._guest = handshake, host, None
@@ -87,7 +88,7 @@ class Pairing:
         if guest is None:
             raise NotFound("cannot pair: no device has typed the code yet")
         if accept:
-            answer = handshake.answer(guest, self._keychain.needed())
+            answer = handshake.answer(guest, self.keychain.needed())
             await pairing.write(remote, handshake.number, answer=answer)
         else:
             await pairing.end(remote, handshake.number)
@@ -103,7 +104,7 @@ class Pairing:
             InvalidInput: no invitation has this code.
             SyncError: the remote cannot be reached.
         """
-        guest = Guest(self._keychain.public, device.id, device.name)
+        guest = Guest(self.keychain.public, device.id, device.name)
         invitations = await pairing.read(remote)
         for invitation in invitations:
             try:
@@ -138,14 +139,19 @@ class Pairing:
             self._open = None
             raise NotFound("cannot join: the other device has ended the invitation", hint=_AGAIN)
         if listed[0].answer is None:
+            if time.time() - self._made_at > pairing.SECONDS:
+                self._open = None
+                raise NotFound(
+                    "cannot join: nobody has confirmed it within ten minutes", hint=_AGAIN
+                )
             return False
         try:
-            ring = handshake.read_answer(listed[0].answer, self._keychain.private)
+            ring = handshake.read_answer(listed[0].answer, self.keychain.private)
         except Unsealable as error:
             raise InvalidInput(
                 f"cannot join: the answer is forged ({error})", hint=_AGAIN
             ) from error
-        await self._keychain.take(ring)
+        await self.keychain.take(ring)
         await pairing.end(remote, handshake.number)
         self._open = None
         return True

@@ -388,8 +388,7 @@ class Replicas:
                 return None
             database = await self._databases.get(account)
             self._loops[agent] = loop = Loop(
-                await self.sealing.replica(agent, database.remote, database.polls),
-                await self.sealing.unsealed(agent, database.remote),
+                *await self.sealing.replicas(agent, database.remote, database.polls),
                 database,
                 self._local(agent),
                 self.device,

@@ -105,23 +105,17 @@ class Sealing:
             self._pairing = import_module(".pairing", __package__).Pairing(keychain)
         return self._pairing
 
-    async def replica(self, agent: str, remote: Remote, polls: Polls) -> Replica:
-        """The replica of an agent.
+    async def replicas(
+        self, agent: str, remote: Remote, polls: Polls
+    ) -> tuple[Replica, Replica | None]:
+        """The replica of an agent, and what it had before it was sealed, if that is to be taken in.
 
         Raises:
             Conflict: it is to be sealed, and this device has no keys.
             ThermoclineError: the keys cannot be read.
         """
         if not self.is_on:
-            return Replica(remote, agent, polls)
-        return (await self.keychain()).replica(remote, agent, polls)
-
-    async def unsealed(self, agent: str, remote: Remote) -> Replica | None:
-        """The replica that an agent had before it was sealed, if it is to be taken in."""
-        if not self.is_on or not (await self.keychain()).is_switching(agent):
-            return None
-        return Replica(remote, agent)
-
-    async def agent_of(self, remote: Remote, name: str) -> str | None:
-        """The agent that a sealed name in a database stands for, if this device can tell."""
-        return await (await self.keychain()).agent_of(remote, name) if self.is_on else None
+            return Replica(remote, agent, polls), None
+        keychain = await self.keychain()
+        unsealed = Replica(remote, agent) if keychain.is_switching(agent) else None
+        return keychain.replica(remote, agent, polls), unsealed

@@ -34,6 +34,8 @@ Counts: TypeAlias = dict[str, dict[str, Usage]]
 class UsageLog:
     """Counts by database and day. Days and months are those of UTC, as providers count them.
 
+    They are read when it is made; without a readable file they begin at zero. Blocking.
+
     After a crash the counts of the last ten minutes may be missing; `save` writes all of them, and
     adds them to what another process has written there, such as a restore without a daemon.
 
@@ -47,14 +49,10 @@ class UsageLog:
         self._path = path
         self._write = write
         self._now = now
-        self._days: Counts = {}
+        self._days = self._read()
         # What the file lacks.
         self._unsaved: Counts = {}
         self._saved_at = now()
-
-    def load(self) -> None:
-        """Read the counts; without a readable file they begin at zero. Blocking."""
-        self._days = self._read()
 
     def count(self, url: str, usage: Usage) -> None:
         """Add what a call to this database used."""

@@ -29,6 +29,7 @@ from ..store import (
     tree_rows,
     uses,
 )
+from ..store.kinds import kind_of
 from ..store.memory_rows import index_new, to_row
 from ..store.rows import Kind
 from ..store.similar import find_same
@@ -37,6 +38,7 @@ from ..store.transaction import Transaction
 T = TypeVar("T")
 THERE: Final = "already there"
 FORGOTTEN: Final = "forgotten since"
+DELETED: Final = "deleted where they come from"
 STALE: Final = "an earlier version of what is there"
 LATER: Final = "changed here later"
 _LINES: Final = 200
@@ -294,16 +296,28 @@ class Intake:
         return changed(ours, ours.key, target, at, kind.sets)
 
     def _apply(self, some: Sequence[Row | None]) -> None:
-        offered = [row for row in some if row is not None]
-        if not offered:
-            return
-        kind = offered[0].kind
-        done = apply.apply(self.tx, offered, why="import")
-        _count(self.report.stored, kind, done.changed)
-        unchanged = len(offered) - done.changed - done.refused
-        self.skip(THERE if self._edited_at is None else LATER, unchanged)
-        if done.refused:
-            self.report.note(kind, f"{done.refused} invalid rows")
+        rows = [row for row in some if row is not None]
+        deletions = [row for row in rows if not row.data]
+        for offered in ([row for row in rows if row.data], deletions):
+            if not offered:
+                continue
+            kind = offered[0].kind
+            there = sum(map(self._is_there, offered))
+            done = apply.apply(self.tx, offered, why="import")
+            if offered is deletions:
+                self.skip(DELETED, done.changed)
+            else:
+                _count(self.report.stored, kind, done.changed)
+            unchanged = len(offered) - done.changed - done.refused
+            there = unchanged if self._edited_at is None else min(there, unchanged)
+            self.skip(THERE, there)
+            self.skip(LATER, unchanged - there)
+            if done.refused:
+                self.report.note(kind, f"{done.refused} invalid rows")
+
+    def _is_there(self, row: Row) -> bool:
+        ours = kind_of(row.kind).load(self.tx.db, row.id)
+        return ours is not None and ours.data == row.data
 
     def skip(self, reason: str, number: int = 1) -> None:
         """Count rows that are not new."""

@@ -151,7 +151,11 @@ def _is_unsaid(word: str, before: str, after: str, names: frozenset[str], *, den
     return (
         (word in words("unsaid") and word not in names)
         or (word == "any" and denies)
-        or (word in {"has", "have"} and _is_participle(after) and not may_be_reworded(after))
+        or (
+            word in {"has", "have"}
+            and _is_participle(after)
+            and after not in pairs_in_order("figures")
+        )
         or (word in words("naming_verbs") and before in words("copulas"))
         or (word in {"an", "am"} and _synonyms().get(after, after) == "jede")
     )

@@ -11,15 +11,18 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Final
 
-from ..memory.stemming import base_of, variants
+from ..memory.stemming import base_of, stem, variants
 from .vocabulary import named_languages, pairs_in_order, words
 
-_SHORT_NUMBER: Final = re.compile(r"\d{1,2}(?::\d\d)?(?:am|pm)?")
+_SHORT_NUMBER: Final = re.compile(r"\d{1,2}(?::\d\d)?(?:am|pm)?|\d+00|\d+,\d{3}")
+# "Leitet" may be "geleitet".
+_GERMAN_FORM: Final = re.compile(r"[a-zäöü]{4,}t")
 _TENS: Final = re.compile(r"(?P<tens>[a-z]+ty)-(?P<ones>[a-z]+)")
 _GERMAN_TENS: Final = re.compile(r"(?P<ones>[a-zü]+)und(?P<tens>[a-zß]+ig)")
 _TITLE: Final = r"(?:(?:mr|mrs|ms|dr|prof|uncle|aunt|our|my) )?"
 _PASSIVE: Final = re.compile(
-    r"^(?P<object>.+?) (?P<be>is|was|gets|got) (?P<verb>\w+) by "
+    r"^(?P<front>(?:at|on|in|since|after|before) \S+ )?(?P<object>.+?) "
+    r"(?P<be>is|was|gets|got) (?P<verb>\w+) by "
     rf"(?P<agent>{_TITLE}(?P<name>[^\s]+))(?P<rest>(?: .*)?)$"
 )
 # "The cache is cleared every 15 min": as "we clear the cache".
@@ -28,7 +31,10 @@ _BY_NOBODY: Final = re.compile(
     r"(?P<verb>(?!closed|called|married)\w+)"
     r"(?P<rest>(?: (?:every|on|at|with|to|from|in|before|after|for) .*)?)$"
 )
-_KEEPS_E: Final = re.compile(r"(?:[csgvuz]|[^aeiou][lr])ed$")
+_BY_US: Final = re.compile(r"\bwe (?P<verb>\w+)")
+_KEEPS_E: Final = re.compile(
+    r"(?:[csgvuz]|[^aeiou][lr]|(?<![aeiou])[aeiou][^aeiouwxy](?<!en|er|it|on|et|el|op))ed$"
+)
 _SIBILANT: Final = re.compile(r"(?:ch|sh|[sxzo])$")
 
 
@@ -38,14 +44,15 @@ def as_usual(said: Iterable[str], names: frozenset[str]) -> list[str]:
     for needed, pattern, usual in _rules():
         if not needed or any(map(text.__contains__, needed)):
             text = pattern.sub(usual, text)
-    return [_past(word) for word in _active(text, names).split()]
+    synonyms = pairs_in_order("synonyms")
+    return [_past(synonyms.get(word, word)) for word in _active(text, names).split()]
 
 
 def may_be_reworded(word: str) -> bool:
     """Whether a statement that says the same may lack the word."""
     if _SHORT_NUMBER.fullmatch(word) or word in _words():
         return True
-    return bool(_compound(word) or variants(word))
+    return bool(_compound(word) or variants(word) or _GERMAN_FORM.fullmatch(word))
 
 
 @cache
@@ -87,6 +94,8 @@ def _figure(word: str) -> str:
 def _compound(word: str) -> str:
     """The digits of "twenty-four" and "vierundzwanzig"; "" of other words."""
     figures = _figures()
+    if (hundreds := word.removesuffix("hundert")) != word and hundreds in figures:
+        return f"{figures[hundreds]}00"
     match = _TENS.fullmatch(word) or _GERMAN_TENS.fullmatch(word)
     if match is None or match["tens"] not in figures or match["ones"] not in figures:
         return ""
@@ -97,13 +106,16 @@ def _active(text: str, names: frozenset[str]) -> str:
     """The text with somebody who does something first: "Tom paid it" for "it was paid by Tom"."""
     match = _BY_NOBODY.match(text)
     if match and (match["rest"] or match["front"]) and _is_participle(match["verb"]):
-        return f"{match['front'] or ''}we {_base(match['verb'])} {match['object']}{match['rest']}"
+        text = f"{match['front'] or ''}we {match['verb']} {match['object']}{match['rest']}"
+    if match := _BY_US.search(text):
+        return text[: match.start("verb")] + stem(base_of(match["verb"])) + text[match.end() :]
     match = _PASSIVE.match(text)
     people = names | words("relatives") | words("kin")
     if match is None or match["name"] not in people or match["name"] in words("days"):
         return text
     verb = match["verb"] if match["be"] in {"was", "got"} else _present(match["verb"])
-    return f"{match['agent']} {verb} {match['object']}{match['rest']}"
+    front = f" {match['front'].rstrip()}" if match["front"] else ""
+    return f"{match['agent']} {verb} {match['object']}{match['rest']}{front}"
 
 
 def _is_participle(word: str) -> bool:

@@ -271,6 +271,8 @@ def correction_of(said: str, earlier: Sequence[str], *, denied: bool = False) ->
     if result is None:
         match = compiled(_MEANT).match(said) or compiled(_DENIED).match(said)
         part = match["new"] if match else said if denied else ""
+        if match and (alike := _with_shape(part.rstrip(" .!"), earlier)):
+            return alike
         return _with_value(part, earlier, only_date=match is None)
     new, old = _value(result["new"]), _value(result["old"])
     about = _about(result["new"].replace(new, " ")) if new != result["new"].strip() else None
@@ -282,6 +284,18 @@ def correction_of(said: str, earlier: Sequence[str], *, denied: bool = False) ->
                 return Correction(place, _dated(text[: span[0]] + new + text[span[1] :], result))
         elif not (new and old) and lost and lost <= frozenset(words(text)):
             return Correction(place, said)
+    return None
+
+
+def _with_shape(part: str, earlier: Sequence[str]) -> Correction | None:
+    """The newest text with one value that differs in digits alone: "0 */3 * * *", "v1.2.3"."""
+    if part.isdigit() or not any(map(str.isdigit, part)):
+        return None
+    shape = re.compile(r"(?<!\w)" + re.sub(r"\d+", r"\\d+", re.escape(part)) + r"(?!\w)")
+    for place in range(len(earlier) - 1, -1, -1):
+        if len(spans := [match.span() for match in shape.finditer(earlier[place])]) == 1:
+            start, end = spans[0]
+            return Correction(place, earlier[place][:start] + part + earlier[place][end:])
     return None
 
 

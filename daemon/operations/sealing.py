@@ -64,6 +64,11 @@ async def invite(scope: Scope, body: schemas.InviteBody | None = None) -> schema
     """Invite another device: a code for ten minutes, which gives it the keys."""
     require_all(scope)
     replicas = scope.daemon.replicas
+    if not replicas.sealing.is_on:
+        # The new device would seal a replica that this one does not read then.
+        raise Conflict(
+            "cannot pair: this device does not seal its replicas", hint="run `thermocline seal`"
+        )
     account = await replicas.account(scope.agent)
     pairing = await replicas.sealing.pairing()
     remote = await replicas.remote(scope.agent)

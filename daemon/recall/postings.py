@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -24,6 +25,8 @@ _SAMPLE: Final = 200
 # A word matches others that begin with this many of its letters, or with all of a shorter word.
 _PREFIX_LETTERS: Final = 5
 _PREFIX_AT_LEAST: Final = 4
+# In German "geheizt" is a form of "heizen".
+_PARTICIPLE: Final = re.compile(r"ge(\w{4,}?)(?:t|en)")
 # The worth of such a match, of a concept, of a word that a person declared to be the same, and of a
 # name that was introduced by the word.
 _PREFIX_SHARE: Final = 0.3
@@ -274,7 +277,10 @@ class _LookUp:
         plain = len(text) >= _PREFIX_AT_LEAST and text.isascii() and text.isalpha()
         if not word.term or not plain or found.count >= _FEW:
             return
-        prefix = self._within(f'"{text[:_PREFIX_LETTERS]}"*')
+        participle = _PARTICIPLE.fullmatch(text)
+        starts = [text, *([participle[1]] if participle else ())]
+        either = " OR ".join(f'"{start[:_PREFIX_LETTERS]}"*' for start in starts)
+        prefix = self._within(either)
         keys: set[int] = set()
         for index in self._indexes:
             more = index.keys(prefix, _SAMPLE + 1)

@@ -42,8 +42,8 @@ _FIRST: Final = chr(FIRST_CODE)
 _FIRST_DATE: Final = chr(DAY_CODE)
 # The logarithm of the odds by feature (`tests/benchmarks/fit_successors.py`), see `features`.
 WEIGHTS: Final = {
-    "always": 0.4, "similar": 3.0, "most similar": 1.4, "topic": -2.0, "rarest": 2.8, "rare": 1.7,
-    "both": 2.2, "ratio": 1.6, "lacks": -1.1, "change": 0.4, "beings": -0.7, "length": -0.53,
+    "always": 0.4, "similar": 1.6, "most similar": 1.1, "topic": -4.5, "rarest": 5.7, "rare": 1.9,
+    "both": 1.3, "ratio": 1.75, "lacks": -0.9, "change": 0.8, "beings": -0.3, "length": -0.59,
 }  # fmt: skip
 # Matches count up to so many times the older one's.
 _HIGHEST: Final = 2.0

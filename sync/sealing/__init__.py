@@ -2,5 +2,7 @@
 
 from typing import Final
 
+# Of all sealed rows.
+KIND: Final = "sealed"
 # A sealed file begins so.
 FILE_MAGIC: Final = b"thermocline sealed\n"

@@ -9,9 +9,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from typing import Final
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
 import msgspec
+
+from ..failures import SchemaMissing
+from ..ports import rows_of
+
+if TYPE_CHECKING:
+    from ..replica import Device, ListedRow, Replica
 
 # By the name of a row, which is evenly distributed.
 _PARTS: Final = 64
@@ -34,13 +41,34 @@ class Proof(msgspec.Struct, frozen=True):
     parts: bytes
 
 
-class ListedRow(msgspec.Struct, frozen=True, array_like=True):
-    """A row as a remote lists it: its name, version and place there, and whether it was deleted."""
+async def prove(replica: Replica, device: Device, proof: Proof) -> None:
+    """Record what this device has received, for devices that will have nothing."""
+    text = replica.form.conceal(f"proof of {device.id}", msgspec.json.encode(proof).decode())
+    sql = "INSERT OR REPLACE INTO replica_proofs (agent_id, device_id, proof) VALUES (?, ?, ?)"
+    # The table is missing where a device with another release has sealed the replica.
+    with suppress(SchemaMissing):
+        await rows_of(replica.remote, sql, replica.form.agent, device.id, text)
 
-    id: str
-    version: str
-    seq: int
-    deleted: bool
+
+async def read(replica: Replica) -> dict[str, Proof]:
+    """What each device in use had received, by its name; what cannot be read is left out."""
+    form = replica.form
+    sql = (
+        "SELECT p.device_id, p.proof, d.name FROM replica_proofs AS p"
+        " JOIN replica_devices AS d ON d.agent_id = p.agent_id"
+        " AND d.device_id = p.device_id AND d.retired_at IS NULL WHERE p.agent_id = ?1"
+    )
+    try:
+        rows = await rows_of(replica.remote, sql, form.agent)
+    except SchemaMissing:
+        return {}
+    result = {}
+    for device, text, name in rows:
+        with suppress(msgspec.MsgspecError):
+            content = form.reveal(f"proof of {device}", str(text))
+            shown = form.reveal(str(device), str(name)) or device
+            result[f"{shown} ({device})"] = msgspec.json.decode(content, type=Proof)
+    return result
 
 
 def fingerprint(rows: Iterable[tuple[str, str]]) -> bytes:

@@ -15,6 +15,7 @@ import msgspec
 
 from ..failures import KeyMissing, SchemaMissing
 from ..ports import Remote, SqlStatement, rows_of, whole
+from . import KIND
 from .keyring import (
     RECOVERY,
     Keyring,
@@ -25,7 +26,7 @@ from .keyring import (
     opened,
     recovery_entry,
 )
-from .sealed_rows import KIND, MARK
+from .sealed_rows import MARK
 
 _TABLES: Final = (
     """

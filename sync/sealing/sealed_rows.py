@@ -21,10 +21,10 @@ from ..failures import KeyMissing
 from ..ports import Pending, Received, Value
 from ..row_format import Columns, Unreadable, read_row, size_of
 from ..rows import digest
+from . import KIND
 from .cipher import NameDigest, Unsealable, decode, derive, encode, seal, sealed_length, unseal
 from .keyring import Keyring
 
-KIND: Final = "sealed"
 # No agent has a name that begins so; nor has a version of a row.
 MARK: Final = "="
 _DAY: Final = 86_400_000 << COUNTER_BITS

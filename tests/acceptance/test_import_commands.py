@@ -218,6 +218,18 @@ def test_rows_are_merged_by_their_stamps(shell, tmp_path):
     assert shell.json("kv", "get", "door")["value"] == "green"
 
 
+def test_what_a_backup_has_deleted_does_not_count_as_stored(shell, tmp_path):
+    gone = shell.json("store", "gone by now")["id"]
+    shell.run("store", "here to stay")
+    shell.run("forget", gone)
+    shell.run("backup", str(tmp_path / "b.gz"))
+    taken = shell.json("--agent", "restored", "import", str(tmp_path / "b.gz"))
+    assert taken["stored"]["memory"] == 1
+    assert taken["skipped"] == {"deleted where they come from": 1}
+    again = shell.out("--agent", "restored", "import", str(tmp_path / "b.gz"))
+    assert "nothing changed" in again
+
+
 def test_what_cannot_be_told_or_read_is_refused(shell, tmp_path):
     _, err = shell.run("import", written(tmp_path / "any.json", {"x": 1}), code=1)
     assert "--format" in err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sqlite3
 import subprocess
@@ -170,11 +171,11 @@ def pair(host: Device, guest: Device, *words: str) -> str:
         return printed + rest
 
 
-def spawn(device: Device, *words: str) -> subprocess.Popen[str]:
+def spawn(device: Device, *words: str, stdin: int = subprocess.PIPE) -> subprocess.Popen[str]:
     command = (sys.executable, "-m", "thermocline.daemon.cli.main", f"--socket={device.socket}")
     return subprocess.Popen(
         [*command, f"--agent-id={AGENT}", *words],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
 
 
@@ -199,6 +200,61 @@ def test_a_new_device_needs_nothing_but_an_invitation(make, sqld_with_auth, tmp_
     two.sync()
     one.sync()
     assert "Boarded" in one.texts()
+
+
+def test_a_device_that_does_not_seal_yet_invites_nobody(
+    make: Callable[..., Device], tmp_path: Path
+) -> None:
+    one = make("desk", "sync.seal=off", url=replica(tmp_path), keys=True)
+    with pytest.raises(ApiError, match="this device does not seal its replicas") as refused:
+        one.memory.invite()
+    assert "thermocline seal" in (refused.value.hint or "")
+
+
+def test_an_end_of_input_refuses_the_visitor_and_confirms_no_recovery_key(
+    make: Callable[..., Device], tmp_path: Path
+) -> None:
+    url = replica(tmp_path)
+    one = make("desk", "sync.seal=on", url=url, keys=True)
+    one.store("The pilot boards at six")
+    one.sync()
+    two = make("phone", url=url)
+    with spawn(one, "pair") as pairing:
+        assert pairing.stdout is not None
+        while "thermocline join" not in (line := pairing.stdout.readline()):
+            pass
+        with spawn(two, "join", line.split()[-1]) as joining:
+            rest, _ = pairing.communicate("", timeout=120)
+            joined, _ = joining.communicate(timeout=120)
+    assert "was refused" in rest
+    assert "ended the invitation" in joined
+    assert "Traceback" not in rest + joined
+    three = make("tablet", url=f"file:{tmp_path / 'other' / 'replica.db'}")
+    ours, theirs = os.openpty()
+    with spawn(three, "seal", stdin=theirs) as sealing:
+        os.write(ours, b"wrong\n\x04")
+        typed, _ = sealing.communicate(timeout=120)
+    os.close(ours)
+    os.close(theirs)
+    assert "That is not the last group." in typed
+    assert "was not confirmed" in typed
+    assert "Traceback" not in typed
+    assert not three.memory.seal_status().on
+
+
+def test_sealing_is_switched_off_only_by_a_typed_word(
+    make: Callable[..., Device], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    one = make("desk", url=replica(tmp_path), keys=True)
+    one.command("config", "--set", "sync.seal=on")
+    words = (f"--socket={one.socket}", "config", "--set", "sync.seal=off")
+    for typed in ("", "yes\n"):
+        refused = shells.run(*words, stdin=typed, code=2)
+        assert "sync.seal was not changed" in refused.stderr
+        assert one.memory.seal_status().on
+    assert "can read what you store from then on" in shells.run(*words, stdin="readable\n").stdout
+    assert not one.memory.seal_status().on
 
 
 def test_five_wrong_codes_end_an_invitation_and_a_code_works_once(make, tmp_path):
@@ -244,7 +300,7 @@ def test_a_lost_device_reads_nothing_that_is_written_after_it_was_retired(make, 
     lost_id = next(each.id for each in one.memory.devices().results if each.name[0] == "c")
     said = one.command("devices", "--retire", lost_id)
     assert "cannot read" in said
-    assert "make a new token" in said
+    assert "\n1. make a new token" in said, "the steps are lines of their own"
     one.store("The new berth is 14")
     one.sync()
     wait_until(lambda: epochs(url) == {2}, "the older rows are sealed with the new key")

@@ -2,10 +2,10 @@
 
     python tests/benchmarks/fit_successors.py [FILE…]
 
-From `data/corrections` the people of `_FITTED` and from `data/everyday` those that are not sealed;
-then FILE…, collections of chats in any format of `comparing`, whose texts alone are stored and
-replace nothing. Prints the weights of a logistic regression, and how many corrections and other
-pairs come out on the right side, also of the people that were not fitted.
+From the people of `data/corrections` and those of `data/everyday` that are not sealed, and the
+project's facts; then FILE…, collections of chats in any format of `comparing`, whose texts alone
+are stored and replace nothing. Prints the weights of a logistic regression, and how many
+corrections and other pairs come out on the right side, each person's by the weights of the others.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import comparing
@@ -30,15 +31,18 @@ from thermocline.daemon.recall.recall import look
 from thermocline.daemon.recall.successors import WEIGHTS, Statements
 
 _CORRECTIONS = Path(__file__).with_name("data") / "corrections"
-_FITTED = ("lucia", "oskar", "priya", "wendell")
 _GAP = "1 h"
 _DEPTH = 3
-# A pair of a chat counts less, for there are many.
-_OF_CHATS = 0.3
-# That two statements are left in their order is the lesser fault.
-_EAGERNESS = 1.2
+# A pair of a chat, or of what is outdated and another statement, counts less: there are many.
+_OF_MANY = 0.3
+# Few of the people's statements are close to each other; those of a project are.
+_OF_FACTS = 4.0
+# That two statements are left in their order is the greater fault.
+_EAGERNESS = 0.4
 _RIDGE = 0.5
-_STEPS = 40
+_STEPS = 12
+# Each is judged by the weights of the others.
+_FOLDS = 6
 
 # The features, whether the newer tells what became of the older, and the weight of the example.
 Example = tuple[Sequence[float], bool, float]
@@ -77,7 +81,8 @@ def _pairs(asked: comparing.InProcess, collection: Collection, worth: float) -> 
                 follows = is_stale and keys[newer] in question.right
                 if follows == (keys[newer] in question.right) and compared.may_follow(older, newer):
                     features = compared.features(older, newer)
-                    yield [features[name] for name in WEIGHTS], follows, worth
+                    weight = worth * (_OF_MANY if is_stale and not follows else 1.0)
+                    yield [features[name] for name in WEIGHTS], follows, weight
 
 
 def fit(pairs: Sequence[Example]) -> list[float]:
@@ -113,12 +118,6 @@ def _odds(weights: Sequence[float], features: Sequence[float]) -> float:
     return sum(weight * value for weight, value in zip(weights, features, strict=True))
 
 
-def _right(pairs: Sequence[Example], weights: Sequence[float], *, follows: bool) -> str:
-    of_kind = [features for features, is_so, _ in pairs if is_so == follows]
-    right = sum((_odds(weights, features) > 0) == follows for features in of_kind)
-    return f"{right} of {len(of_kind)}"
-
-
 def main() -> None:
     """Measure the pairs once, then fit and judge."""
     parser = argparse.ArgumentParser(
@@ -126,19 +125,22 @@ def main() -> None:
     )
     parser.add_argument("files", type=Path, nargs="*", metavar="FILE")
     files = parser.parse_args().files
-    names = everyday.names(_CORRECTIONS)
-    people = {name: everyday.read(_CORRECTIONS / f"{name}.json").corrected[_GAP] for name in names}
-    for name in everyday.names(everyday.FOLDER):
-        person = everyday.read(everyday.FOLDER / f"{name}.json")
-        corrected = person.corrected[_GAP]
-        people[name] = replace(corrected, questions=corrected.questions + person.facts.questions)
-    held = examples((people.pop(name) for name in names if name not in _FITTED), 1.0)
-    known = examples(people.values(), 1.0)
-    known += examples(comparing.read(everyday.FOLDER.parent / "facts.json"), 1.0)
-    for file in files:
-        known += examples(map(comparing.text_alone, comparing.read(file)), _OF_CHATS)
-    fitted = fit(known)
-    is_now = list(WEIGHTS.values())
+    people = [everyday.read(_CORRECTIONS / f"{name}.json") for name in everyday.names(_CORRECTIONS)]
+    people += [
+        everyday.read(everyday.FOLDER / f"{name}.json") for name in everyday.names(everyday.FOLDER)
+    ]
+    parts = [
+        examples([replace(corrected, questions=corrected.questions + person.facts.questions)], 1.0)
+        for person in people
+        for corrected in [person.corrected[_GAP]]
+    ]
+    parts.append(examples(comparing.read(everyday.FOLDER.parent / "facts.json"), _OF_FACTS))
+    parts += [
+        examples([comparing.text_alone(chat)], _OF_MANY)
+        for file in files
+        for chat in comparing.read(file)
+    ]
+    fitted = fit(list(chain.from_iterable(parts)))
     table(
         "weights",
         {
@@ -146,15 +148,18 @@ def main() -> None:
             for name, value in zip(WEIGHTS, fitted, strict=True)
         },
     )
+    right = {kind: [0, 0] for kind in (True, False)}
+    for fold in range(_FOLDS):
+        others = [part for at, part in enumerate(parts) if at % _FOLDS != fold]
+        weights = fit(list(chain.from_iterable(others)))
+        for features, follows, _ in chain.from_iterable(parts[fold::_FOLDS]):
+            right[follows][0] += (_odds(weights, features) > 0) == follows
+            right[follows][1] += 1
     table(
-        "pairs that come out on the right side",
+        "pairs that come out on the right side, by the weights of the others",
         {
-            title: {
-                f"{kind}, {label}": _right(pairs, weights, follows=follows)
-                for kind, follows in (("tell what became of it", True), ("do not", False))
-                for label, weights in (("is", is_now), ("fitted", fitted))
-            }
-            for title, pairs in (("people fitted", known), ("other people", held))
+            "tell what became of it": {"right": f"{right[True][0]} of {right[True][1]}"},
+            "do not": {"right": f"{right[False][0]} of {right[False][1]}"},
         },
     )
 

@@ -124,6 +124,8 @@ def test_a_server_that_is_killed_in_the_middle_of_a_batch_loses_and_doubles_noth
         sending.join()
         cut += not went[0]
         world.server.start()
+        if number % 10 == 9:
+            there.sync()
     contents = world.heal()
     rows, texts = archived(world)
     print(

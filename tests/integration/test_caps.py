@@ -328,7 +328,7 @@ class Operations(RuleBasedStateMachine):
 
 TestOperations = Operations.TestCase
 TestOperations.settings = settings(
-    max_examples=30,
+    max_examples=15,
     stateful_step_count=25,
     deadline=None,
     derandomize=True,

@@ -238,7 +238,7 @@ def test_the_half_life_is_an_argument_of_lists_and_prunes(call):
     assert call.ok("GET", "/api/experiences?half_life_days=30&min_weight=0.4")["total"] == 0
     for days in (0.5, 366):
         refused = call("POST", "/api/experiences/prune", {"halfLifeDays": days})
-        assert refused.body["error"]["field"] == "half_life_days"
+        assert refused.body["error"]["field"] == "halfLifeDays"
     would = call.ok("POST", "/api/experiences/prune", {"half_life_days": 10, "dry_run": True})
     assert [one["id"] for one in would["pruned"]] == [key]
     assert call.ok("POST", "/api/experiences/prune", {})["pruned"] == []

@@ -143,6 +143,11 @@ def test_a_topic_beside_the_time_still_counts(call):
     assert "lease" in recall(call, "which lease was signed last week?")["results"][0]["text"]
 
 
+def test_a_german_participle_finds_the_other_forms_of_its_verb(call):
+    store(call, [*others(40), {"text": "Wir imkern am Waldrand"}])
+    assert "imkern" in recall(call, "Wo haben wir geimkert?")["results"][0]["text"]
+
+
 def test_what_was_true_before_is_not_held_back_for_what_is_true_now(call):
     for days, drink in ((200, "black coffee"), (2, "mint tea")):
         call.store(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,6 +12,9 @@ import pytest
 from memory_sides import MemoryLocal, MemoryRemote
 from sealing import DeviceKeys
 
+from thermocline.daemon.cloud.keychain import Keychain
+from thermocline.daemon.cloud.pairing import Pairing
+from thermocline.daemon.errors import NotFound
 from thermocline.sync import (
     Device,
     Exchange,
@@ -23,7 +27,7 @@ from thermocline.sync import (
     SyncError,
     TryLater,
 )
-from thermocline.sync.sealing import roster
+from thermocline.sync.sealing import pairing, roster
 from thermocline.sync.sealing.keyring import Keyring, entry, new_keyring
 
 AGENT = "default"
@@ -58,7 +62,7 @@ class Member:
 
     def __init__(self, name: str, remote: Any, ring: Keyring | None = None) -> None:
         self.remote = remote
-        self.keys = DeviceKeys(name, ring) if ring is not None else None
+        self.keys: Any = DeviceKeys(name, ring) if ring is not None else None
         self.local = MemoryLocal(name, HybridClock(lambda: START))
         self.device = Device(name, f"the {name}")
         self.restart()
@@ -130,7 +134,7 @@ async def test_a_retired_device_reads_nothing_that_is_written_later_and_the_othe
     with pytest.raises(KeyMissing):
         await lost.exchange.receive()
     with pytest.raises(KeyMissing):
-        await lost.replica.learn_keys()
+        await lost.keys.learn(remote)
     assert "later" not in lost.texts
     await two.sync()
     assert "later" in two.texts
@@ -276,6 +280,102 @@ async def test_a_program_that_knows_nothing_of_keys_can_add_nothing_plain(remote
     ):
         with pytest.raises(Exception, match="the replica is sealed"):
             remote.query(sql)
+
+
+async def test_a_code_that_nobody_confirms_is_over_after_ten_minutes_on_both_devices(
+    remote, tmp_path, monkeypatch
+):
+    host, guest = (
+        Pairing(Keychain(tmp_path / name, lambda name=name: name, {})) for name in ("one", "two")
+    )
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    await host.keychain.begin()
+    code, _ = await host.invite(remote, Device("one", "the one"))
+    await guest.knock(remote, code, Device("two", "the two"))
+    assert not await guest.admitted()
+    monkeypatch.setattr(pairing, "SECONDS", -1)
+    with pytest.raises(NotFound, match="nobody has confirmed it within ten minutes"):
+        await guest.admitted()
+    with pytest.raises(NotFound, match="it is ten minutes old"):
+        await host.visitor()
+    with pytest.raises(NotFound, match="no invitation is open"):
+        await host.decide(accept=True)
+
+
+# Killed at each step: what a device has in its files is all that it has afterwards
+
+
+def keychain(folder: Path, device: str) -> Keychain:
+    """The keys in a folder, as a daemon that starts finds them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return Keychain(folder, lambda: device, {})
+
+
+@pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
+async def test_retiring_is_finished_by_the_next_call_wherever_it_was_killed(
+    tmp_path: Path, *, is_done: bool
+) -> None:
+    at, is_killed = 0, True
+    while is_killed:
+        at += 1
+        inner = MemoryRemote()
+        one, two, lost = await members(inner, "one", "two", "lost")
+        chain = keychain(tmp_path / str(at), "one")
+        await chain.take(one.ring)
+        one.remote = broken = Broken(inner)
+        broken.at, broken.is_done = at, is_done
+        try:
+            await chain.retire(broken, "lost")
+            await chain.replica(broken, AGENT).retire("lost", START)
+        except SyncError:
+            is_killed = True
+        else:
+            is_killed = False
+        broken.at = None
+        one.keys = chain = keychain(tmp_path / str(at), "one")
+        one.restart()
+        await chain.retire(broken, "lost")
+        await one.replica.retire("lost", START)
+        one.store("later")
+        await one.sync()
+        await two.sync()
+        assert "later" in two.texts
+        assert two.ring == chain.ring
+        with pytest.raises(Refused, match="retired"):
+            await lost.sync()
+        with pytest.raises(KeyMissing):
+            await lost.exchange.receive()
+    assert at > 3
+
+
+@pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(
+    "at", [7, *(pytest.param(n, marks=pytest.mark.crash) for n in range(1, 7))]
+)
+async def test_after_pairing_was_killed_at_any_step_another_code_works(
+    tmp_path: Path, at: int, *, is_done: bool
+) -> None:
+    broken = Broken(MemoryRemote())
+    broken.at, broken.is_done = at, is_done
+    ring = new_keyring()
+    await keychain(tmp_path / "one", "one").take(ring)
+
+    async def pair() -> None:
+        inviting, joining = (Pairing(keychain(tmp_path / name, name)) for name in ("one", "two"))
+        code, _ = await inviting.invite(broken, Device("one", "the one"))
+        _, words = await joining.knock(broken, code, Device("two", "the two"))
+        visitor = await inviting.visitor()
+        assert visitor is not None
+        assert visitor[1] == words
+        await inviting.decide(accept=True)
+        assert await joining.admitted()
+
+    with pytest.raises(TryLater):
+        await pair()
+    broken.at = None
+    await pair()
+    assert keychain(tmp_path / "two", "two").ring == ring
 
 
 # Switching on

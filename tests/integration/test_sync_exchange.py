@@ -20,7 +20,6 @@ from thermocline.sync import (
     Device,
     Exchange,
     FileRemote,
-    Head,
     HybridClock,
     Polls,
     Refused,
@@ -442,7 +441,7 @@ async def test_one_poll_shows_every_agent_of_the_database(remote):
     assert {"default", "other"} == heads.keys()
     for agent in ("default", "other", "third"):
         head, age = await Replica(remote, agent, polls).shared_poll(60.0)
-        assert head == heads.get(agent, Head())
+        assert head == heads.get(agent, Cursor())
         assert 0 <= age < 60
 
 

@@ -29,9 +29,7 @@ class Device:
         self.log = self.begin()
 
     def begin(self) -> UsageLog:
-        log = UsageLog(self.path, self._write, lambda: self.now)
-        log.load()
-        return log
+        return UsageLog(self.path, self._write, lambda: self.now)
 
     def _write(self, path: Path, content: bytes) -> None:
         atomic.write(path, content)

@@ -83,6 +83,15 @@ def test_replication_knows_nothing_of_the_daemon():
     assert "thermocline.daemon" not in output.split()
 
 
+def test_a_test_run_without_the_extras_can_begin():
+    fixtures = ROOT / "tests" / "fixtures"
+    code = (
+        f"import sys; sys.modules['nacl'] = sys.modules['textual'] = None;"
+        f" sys.path.insert(0, {str(fixtures)!r}); import cloud_fixtures, model_server"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
 def test_the_table_names_every_folder_once():
     folders = {f"daemon/{path.parent.name}/" for path in ROOT.glob("daemon/*/__init__.py")}
     assert folders | {"sync/", "tui/"} == {*FOLDERS}

@@ -46,7 +46,7 @@ def projected(db: sqlite3.Connection) -> tuple[Any, ...]:
     return rows, sorted(found), full_text.counts(db, ("experience_fts",))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 @given(WRITES)
 def test_the_projection_is_what_a_rebuild_makes_of_the_rows(remembered, writes):
     db = remembered([])

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from thermocline.sync import Clocks, Pending, Received, Row, deletion, version_of
 from thermocline.sync.failures import KeyMissing
+from thermocline.sync.replica import ListedRow
 from thermocline.sync.row_format import PlainRows, Unreadable
 from thermocline.sync.sealing import cipher, keyring
 from thermocline.sync.sealing.cipher import Unsealable
 from thermocline.sync.sealing.keyring import Keyring
-from thermocline.sync.sealing.proofs import ListedRow, Proof, differing, fingerprint
+from thermocline.sync.sealing.proofs import Proof, differing, fingerprint
 from thermocline.sync.sealing.sealed_rows import SealedRows, agent_of
 
 VECTORS = json.loads((Path(__file__).parents[1] / "data/vectors/sealing.json").read_text())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final
 
 from anthropic.lib.tools import (
@@ -20,7 +21,7 @@ from anthropic.lib.tools import (
 from ..async_client import AsyncClient
 from ..client import Client
 from ..errors import ApiError
-from .steps import Steps, arun, run
+from .steps import Steps, arun, run, unless_missing
 
 if TYPE_CHECKING:
     import os
@@ -291,13 +292,8 @@ def _key(path: str) -> str:
 
 def _content(key: str) -> Steps[str | None]:
     """The content of a file; None if there is none."""
-    try:
-        pair: Pair = yield lambda client: client.kv_get(key)
-    except ApiError as error:
-        if error.code != "not_found":
-            raise
-        return None
-    return pair.value
+    pair: Pair | None = yield from unless_missing(methodcaller("kv_get", key))
+    return None if pair is None else pair.value
 
 
 def _file(path: str, key: str) -> Steps[str]:
@@ -318,14 +314,10 @@ def _below(key: str) -> Steps[list[Pair]]:
     pairs: list[Pair] = []
     total = 1
     while len(pairs) < total:
-        page = yield _page(f"{key}/", len(pairs))
+        page = yield methodcaller("kv_list", f"{key}/", limit=_PAGE, offset=len(pairs))
         pairs += page.results
         total = page.total if page.results else 0
     return pairs
-
-
-def _page(prefix: str, at: int) -> Any:
-    return lambda client: client.kv_list(prefix, limit=_PAGE, offset=at)
 
 
 def _keys(key: str) -> Steps[list[str]]:
@@ -348,21 +340,13 @@ def _require_free(path: str, key: str, message: str) -> Steps[None]:
 
 def _put(key: str, text: str) -> Steps[str]:
     """Write a file; return what the model should know of it."""
-    stored = yield lambda client: client.kv_set(key, text)
+    stored = yield methodcaller("kv_set", key, text)
     return f"\nwarning: {stored.warning}" if stored.warning else ""
 
 
 def _remove(keys: Sequence[str]) -> Steps[None]:
     for key in keys:
-        try:
-            yield _deletion(key)
-        except ApiError as error:
-            if error.code != "not_found":
-                raise
-
-
-def _deletion(key: str) -> Any:
-    return lambda client: client.kv_delete(key)
+        yield from unless_missing(methodcaller("kv_delete", key))
 
 
 # What a model reads

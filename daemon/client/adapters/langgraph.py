@@ -13,6 +13,7 @@ import time
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from langgraph.store.base import (
@@ -31,8 +32,7 @@ from langgraph.store.base import (
 
 from ..async_client import AsyncClient
 from ..client import Client
-from ..errors import ApiError
-from .steps import Steps, arun, run
+from .steps import Steps, arun, run, unless_missing
 
 if TYPE_CHECKING:
     import os
@@ -155,9 +155,10 @@ class ThermoclineStore(BaseStore):
                     new.append({**fields, **place, "source": SOURCE})
                 known = known[1:]
             for memory in known:
-                yield from _forgotten(memory)
+                yield from unless_missing(methodcaller("forget", memory.id))
         for at in range(0, len(new), _PAGE):
-            yield _stored(new[at : at + _PAGE])
+            # Equal values of two items are two memories.
+            yield methodcaller("batch", new[at : at + _PAGE], force=True)
 
     def _fields_of(self, namespace: Namespace, op: PutOp) -> dict[str, Any]:
         """What a write sets in the memory of an item."""
@@ -238,11 +239,6 @@ def _page(at: int, prefix: Namespace) -> Any:
     )
 
 
-def _stored(memories: list[dict[str, Any]]) -> Any:
-    """The call that stores these: equal values of two items are two memories."""
-    return lambda client: client.batch(memories, force=True)
-
-
 def _memories_of(namespace: Namespace, key: str) -> Steps[list[MemoryView]]:
     """The memories of an item, the one changed last first: one, or none."""
     page: MemoryPage = yield lambda client: client.list(
@@ -255,21 +251,8 @@ def _memories_of(namespace: Namespace, key: str) -> Steps[list[MemoryView]]:
 def _changed(memory: MemoryView, fields: dict[str, Any]) -> Steps[bool]:
     """Change a memory; False if it was forgotten meanwhile."""
     unmerged = {} if memory.merged_into is None else {"merged_into": None}
-    try:
-        yield lambda client: client.update(memory.id, **fields, **unmerged)
-    except ApiError as error:
-        if error.code != "not_found":
-            raise
-        return False
-    return True
-
-
-def _forgotten(memory: MemoryView) -> Steps[None]:
-    try:
-        yield lambda client: client.forget(memory.id)
-    except ApiError as error:
-        if error.code != "not_found":
-            raise
+    call = methodcaller("update", memory.id, **fields, **unmerged)
+    return (yield from unless_missing(call)) is not None
 
 
 def _refreshed(wanted: bool, memories: Iterable[MemoryView]) -> Steps[None]:

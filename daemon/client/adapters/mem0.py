@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from ..async_client import AsyncClient
 from ..client import Client
-from ..errors import ApiError
 from .mem0_filters import AGENT_TAG, IDS, conditions_of, ids_of, meets
-from .steps import Steps, arun, run
+from .steps import Steps, arun, run, unless_missing
 
 if TYPE_CHECKING:
     import os
@@ -358,12 +357,8 @@ def _history(memory_id: str) -> Steps[list[Answer]]:
 
 
 def _lookup(memory_id: str) -> Steps[MemoryView | None]:
-    try:
-        memory: MemoryView = yield methodcaller("get", memory_id)
-    except ApiError as error:
-        if error.code not in ("not_found", "invalid"):
-            raise
-        return None
+    call = methodcaller("get", memory_id)
+    memory: MemoryView | None = yield from unless_missing(call, ("not_found", "invalid"))
     return memory
 
 

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from typing import Any, TypeAlias, TypeVar
 
 from ..async_client import AsyncClient
 from ..client import Client
+from ..errors import ApiError
 
 T = TypeVar("T")
 # Yields a call of the client, receives its answer or its error, and returns the result.
 Steps: TypeAlias = Generator[Callable[[Any], Any], Any, T]
+
+
+def unless_missing(
+    call: Callable[[Any], Any], codes: Collection[str] = ("not_found",)
+) -> Steps[Any]:
+    """The answer of a call; None if it was refused with one of these codes."""
+    try:
+        return (yield call)
+    except ApiError as error:
+        if error.code not in codes:
+            raise
+    return None
 
 
 def run(client: Client, steps: Steps[T]) -> T:

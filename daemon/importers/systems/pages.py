@@ -30,21 +30,28 @@ _CHECKBOX: Final = frozenset({"x", "X", " ", "-"})
 # OpenClaw
 
 
+def _workspace(source: SourcePath) -> Path:
+    """The workspace that a folder is, or that stands in OpenClaw's own folder."""
+    is_home = (source.path / "openclaw.json").is_file()
+    return source.path / "workspace" if is_home else source.path
+
+
 def _is_openclaw(source: SourcePath) -> bool:
-    """Whether a folder has a page about the user, or dated notes."""
+    """Whether a workspace has a page about the user, or dated notes."""
     if not source.is_folder:
         return False
-    memory = source.path / "memory"
-    return (source.path / _USER).is_file() or (
+    memory = _workspace(source) / "memory"
+    return (_workspace(source) / _USER).is_file() or (
         memory.is_dir() and any(_DATED.fullmatch(path.name) for path in memory.iterdir())
     )
 
 
 def _openclaw(source: SourcePath) -> Iterator[SourceEntry]:
     """Each statement of USER.md as a preference, and those of MEMORY.md and of the notes."""
-    pages = [source.path / name for name in (_USER, _MEMORY)]
-    for path in [*filter(Path.is_file, pages), *source.files(r".+\.md", "memory")]:
-        name, is_user = str(path.relative_to(source.path)), path.name == _USER
+    top = _workspace(source)
+    pages = [top / name for name in (_USER, _MEMORY)]
+    for path in [*filter(Path.is_file, pages), *source.files(r".+\.md", str(top / "memory"))]:
+        name, is_user = str(path.relative_to(top)), path.name == _USER
         builder, dated = source.builder("openclaw", path), _DATED.fullmatch(path.name)
         for number, heading, statement in statements(source.text(path)):
             if _BLANK_FORM.fullmatch(statement):
