@@ -164,7 +164,7 @@ def test_what_was_there_before_is_kept_and_a_daemon_has_the_old_or_the_new(life,
     old.stop()
     for number in stages(life, tmp_path / "count", 1000):
         device = world.make()
-        shutil.copytree(old.state, device.state)
+        shutil.copytree(old.state, device.state, dirs_exist_ok=True)
         # What is there already, and is gone on with, takes fewer steps.
         if not restore_killed(device, number, "--replace", count=tmp_path / "count"):
             continue
