@@ -154,9 +154,9 @@ class Statements:
     def may_follow(self, older: int, newer: int) -> bool:
         """Whether the newer has a topic of the older, or the best match of all that follow it.
 
-        And other words, with the numbers and dates of the question that the older has. A single topic that both have
-        from the question is shared by chance, unless the newer tells of a change or both have a
-        value or name.
+        And other words, with the numbers and dates of the question that the older has. A single
+        topic that both have from the question is shared by chance, unless the newer tells of a
+        change or both have a value or name.
         """
         followers, met = self._followers_of(older), self._signals.met
         shared = self._shared(older, newer)
