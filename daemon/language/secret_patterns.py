@@ -72,12 +72,12 @@ BEFORE_WORD: Final = (
     r",? (?:{secret_is})(?: (?:{secret_now}))?:? $"
 )
 NAMED_AFTER: Final = r"(?i)[^\n.!?]{0,12}\((?:the |my |our )?(?:\w+ )?(?:{secret_name})\)"
-# Names of programs and standards, times, amounts and versions.
+# Names of programs and standards, times, amounts, versions and commits.
 COMMON: Final = re.compile(
     r"(?i)(?:utf|sha|aes|iso|md|wpa|rsa|ed|base|pbkdf|argon|bcrypt|oauth|x|tls|http|ssh)-?\d\S*"
     r"|\d+(?:st|nd|rd|th|am|pm|[kmgt]b|h|min|x|ms|s|px|%|-?[a-z]{3,})|\d?[a-z]?password\w*|v?\d+(?:\.\d+)+\S*"
     r"|\S+\.(?:com|net|org|io|de|es|fr|dev|app|html|py|ts|js|json|toml|txt|pdf|md)|[\W\d]+|\d+\S{0,2}"
-    r"|(?-i:ge[a-zß-ÿ]+t|[a-zß-ÿ]+(?:ed|[ai]ble|ly|lich|bar|[ai]d[ao]|ing))"
+    r"|(?-i:[0-9a-f]{7,40}|ge[a-zß-ÿ]+t|[a-zß-ÿ]+(?:ed|[ai]ble|ly|lich|bar|[ai]d[ao]|ing))"
 )
 IN_XML: Final = re.compile(
     r"(?P<before><[\w:.-]{0,30}(?:passw(?:or)?d|passphrase|secret|token|api-?key)>)"
