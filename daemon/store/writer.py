@@ -131,7 +131,8 @@ class Writer:
         self._durable = True
         self._cache = WriterCache()
         self._failed_syncs = failed_syncs
-        self._trusted = failed_syncs.count
+        # What an earlier process, or the closing before, could not sync may be in the log.
+        self._trusted = _UNTRUSTED
         self._last: Callable[[sqlite3.Connection], None] | None = None
         self._failure: ThermoclineError | None = None
         self._begin_thread()
@@ -280,7 +281,8 @@ class Writer:
         try:
             return not self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         except sqlite3.Error:
-            # The commit stands; the log is moved later.
+            # The commit stands; the log is moved later. It may not have been synced: see `_fail`.
+            self._trusted = _UNTRUSTED
             return False
         finally:
             self._db.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
@@ -297,7 +299,8 @@ class Writer:
                 at = 0
                 while part := os.pread(log.fileno(), _PART, at):
                     at += os.pwrite(log.fileno(), part, at)
-                os.fdatasync(log.fileno())
+                if at:
+                    os.fdatasync(log.fileno())
         except FileNotFoundError:
             pass
         except OSError as error:

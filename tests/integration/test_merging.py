@@ -451,6 +451,17 @@ async def test_a_new_text_on_either_side_opens_the_question_again(open_store, ma
     assert await links(store) == {OLD: None, NEW: None}
 
 
+async def test_what_changed_since_a_pair_was_found_is_left_as_it_is(open_store, make_memory):
+    store = await open_store()
+    await store_both(store, make_memory)
+    for older, newer in ((OLD, NEW), (OLD, OLD), ("nobody", NEW), (OLD, "nobody")):
+        assert await store.write(lambda tx, o=older, n=newer: merging.supersede(tx, o, n)) is None
+    for older, newer in ((OLD, OLD), ("nobody", NEW), (OLD, "nobody")):
+        joined = await store.write(lambda tx, o=older, n=newer: merging.merge_duplicate(tx, o, n))
+        assert joined is None
+    assert await links(store) == {OLD: None, NEW: None}
+
+
 async def test_two_memories_never_supersede_each_other(open_store, make_memory):
     store = await open_store()
     await contradicting(store, make_memory)
@@ -553,6 +564,8 @@ def test_a_merge_that_cannot_be_is_refused_by_its_field(call, eventually):
     target = f"/api/memory/{one}"
     assert call("POST", f"{target}/unmerge").refusal() == (409, "conflict", "id")
     assert call("POST", f"{target}/merge", {"into": one}).refusal() == (409, "conflict", "into")
+    changed = call("PUT", target, {"merged_into": one})
+    assert changed.refusal() == (400, "invalid", "merged_into")
     for into in ("0123456789abcdef", expired):
         refused = call("POST", f"{target}/merge", {"into": into})
         assert refused.refusal()[:2] == (404, "not_found")

@@ -329,6 +329,15 @@ async def test_a_model_that_changes_under_the_same_name_encodes_all_again(desk, 
         assert (await desk.nearest(store, "word5"))[0].endswith("word5")
 
 
+async def test_a_model_that_changed_while_the_memory_was_closed_is_noticed(desk, make_memory):
+    async with desk.running() as store:
+        await fill(store, make_memory, *range(70))
+        await desk.settled(70)
+    desk.encoder.weights["ollama/first"] = "other"
+    async with desk.running():
+        await until(lambda: sum(desk.encoder.passages.values()) == 140, "all encoded again")
+
+
 async def test_back_to_the_earlier_model_nothing_is_encoded(desk, make_memory):
     async with desk.running() as store:
         await fill(store, make_memory, *range(130))

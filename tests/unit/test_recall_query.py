@@ -125,6 +125,21 @@ def test_a_dash_before_a_compound_excludes_it_whole():
     assert parse("чай -зелёный").excluded == (("зелёный",),)
 
 
+def test_people_are_named_and_their_names_count_less_than_what_is_asked_of_them():
+    query = ask("What did caroline's brother do with MELANIE?")
+    assert query.people == ("Caroline", "Melanie")
+    count = {word.text: word.share for word in query.words}
+    assert 0 < count["caroline"] == count["melanie"] < count["brother"]
+
+
+def test_a_person_and_a_month_of_one_name_are_both_understood_and_quoted_they_are_words():
+    query = ask("Where did June ski in June?")
+    assert query.people == ("June",)
+    assert "in June" in [date.text for date in query.dates]
+    quoted = ask('"May 2023" "Caroline"')
+    assert (quoted.dates, quoted.people) == ((), ())
+
+
 def test_people_are_known_by_their_full_name_or_a_first_name_that_is_theirs_alone():
     for text, people in [
         ("john smith and John Doe", ("John Smith", "John Doe")),

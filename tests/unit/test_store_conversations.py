@@ -87,3 +87,10 @@ def test_an_entry_is_kept_until_it_is_written_and_what_came_meanwhile_begins_ano
     assert conversations.keep_entry(buffer.tx, "c", "{}", seen_to=state.next_position)
     conversations.entry_written(buffer.tx, "c")
     assert buffer.state() is None
+
+
+def test_failures_are_counted_until_something_new_comes(buffer):
+    buffer.hear("one")
+    assert conversations.failed(buffer.tx, "c") == 1
+    assert conversations.failed(buffer.tx, "c") == 2
+    assert buffer.hear("two").tries == 0
