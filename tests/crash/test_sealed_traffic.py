@@ -126,10 +126,9 @@ def sync(device: Device) -> None:
 
     def is_done() -> bool:
         try:
-            device.sync()
+            return device.try_sync()
         except AnswerLost:
             return False
-        return True
 
     wait_until(is_done, "the device has replicated", MOST_SECONDS)
 
