@@ -19,6 +19,7 @@ ROOT = Path(thermocline.daemon.__file__).parents[1]
 # Files that the reader has.
 FILES = {
     "notes.md": "- call Ana about https://example.org\n",
+    "deploy.md": "# Deploy\n\nMigrate, then restart.\n",
     "MEMORY.md": "# Memory\n\n- Ana drinks tea\n",
     "chat.txt": "User: We left Heroku because it was too slow.\nAgent: Noted.\n",
 }

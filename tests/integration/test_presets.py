@@ -125,7 +125,7 @@ def test_tiny_claws_events_are_stored_and_found_for_their_user(call):
 @pytest.mark.parametrize("user", ["../x", "a:b", ""])
 def test_a_user_that_is_no_agent_is_refused(call, user):
     body = {"userId": user, "type": "fact_stored", "content": "x"}
-    assert call("POST", "/api/memory", body).refusal() == (400, "invalid", "user")
+    assert call("POST", "/api/memory", body).refusal() == (400, "invalid", "userId")
 
 
 def test_a_value_that_is_not_among_those_allowed_names_them(call):

@@ -521,6 +521,6 @@ def test_a_method_takes_its_words_by_position_and_refuses_more(scripted):
             client.kv_set("a", "b", "c")
         with pytest.raises(TypeError, match="needs a value for 'key'"):
             client.kv_get()
-        with pytest.raises(ApiError, match="got an empty text"):
+        with pytest.raises(ApiError, match="it is empty"):
             client.kv_get("")
     assert daemon.lines() == ["PUT /api/kv/a%20b HTTP/1.1"]
