@@ -23,7 +23,7 @@ _TITLE: Final = r"(?:(?:mr|mrs|ms|dr|prof|uncle|aunt|our|my) )?"
 _PASSIVE: Final = re.compile(
     r"^(?P<front>(?:at|on|in|since|after|before) \S+ )?(?P<object>.+?) "
     r"(?P<be>is|was|gets|got) (?P<verb>\w+) by "
-    rf"(?P<agent>{_TITLE}(?P<name>[^\s]+))(?P<rest>(?: .*)?)$"
+    rf"(?P<agent>{_TITLE}(?P<name>\S+(?: (?:&|and) \S+)?))(?P<rest>(?: .*)?)$"
 )
 # "The cache is cleared every 15 min": as "we clear the cache".
 _BY_NOBODY: Final = re.compile(
@@ -111,7 +111,7 @@ def _active(text: str, names: frozenset[str]) -> str:
         return text[: match.start("verb")] + stem(base_of(match["verb"])) + text[match.end() :]
     match = _PASSIVE.match(text)
     people = names | words("relatives") | words("kin")
-    if match is None or match["name"] not in people or match["name"] in words("days"):
+    if match is None or not {*match["name"].split()} - {"&", "and"} <= people - words("days"):
         return text
     verb = match["verb"] if match["be"] in {"was", "got"} else _present(match["verb"])
     front = f" {match['front'].rstrip()}" if match["front"] else ""

@@ -8,6 +8,7 @@ worse than keeping two, so that doubt decides for keeping both.
 
 from __future__ import annotations
 
+from difflib import SequenceMatcher
 from functools import cache
 from itertools import chain, pairwise
 from typing import Final
@@ -41,6 +42,7 @@ _OF_OTHER_WORDS: Final = {
 }
 # Topics that only one of them has.
 _MOST_OTHER: Final = 2
+_NO_LABELS: Final = ("without_label", "self", "ours", "own_words")
 
 
 def terms_to_look_up(text: str) -> tuple[list[str], bool]:
@@ -132,7 +134,33 @@ def replaces(older_text: str, newer_text: str) -> str:
     # "Sales insisted, the limit is 60 now": the rest may belong to another matter.
     claims = map(facets_of, claims_of(newer_text))
     reasons = (_replaces(older, claim) for claim in chain((newer,), claims))
-    return next(filter(None, reasons), "")
+    reason = next(filter(None, reasons), "")
+    return "" if reason and _name_two_things(older, newer) else reason
+
+
+def _name_two_things(older: Facets, newer: Facets) -> bool:
+    """Whether another word before a noun, or number behind one, tells two things apart.
+
+    "The gate code at the Savannah yard is 4410", "… at the Charlotte yard is 7731"; "door 7 …".
+    """
+    ours, theirs = older.statement.words, newer.statement.words
+    steps = SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()
+    replaced = [step[1:] for step in steps if step[0] == "replace"]
+    for start, end, other_start, other_end in replaced[:-1]:
+        if end - start != 1 or other_end - other_start != 1:
+            continue
+        word, other = ours[start], theirs[other_start]
+        if word.isdigit() and other.isdigit():
+            if start and stem_of(ours[start - 1]) in older.content:
+                return True
+        elif stem_of(ours[end]) in older.content and not any(map(_is_no_label, (word, other))):
+            return True
+    return False
+
+
+def _is_no_label(word: str) -> bool:
+    """Whether a word before a noun may change while the thing stays: "the new rent"."""
+    return is_small(word) or any(word in words(table) for table in _NO_LABELS)
 
 
 def _replaces(older: Facets, newer: Facets) -> str:
