@@ -36,8 +36,9 @@ _FEW: Final = 30
 # The best statements by whose topics later memories are looked up, and the maximum number of these.
 _LOOKED_UP: Final = 2
 _LATER: Final = 12
-# Longer texts, in terms, say more than one thing.
+# Longer texts, in terms, say more than one thing; so few terms are a name.
 _LONGEST: Final = 22
+_NAMING: Final = 2
 _FIRST: Final = chr(FIRST_CODE)
 _FIRST_DATE: Final = chr(DAY_CODE)
 # The logarithm of the odds by feature (`tests/benchmarks/fit_successors.py`), see `features`.
@@ -166,7 +167,7 @@ class Statements:
         if (
             (by_chance or (shared and self._signals.words == 1))
             and CHANGE not in self._bags[newer]
-            and not self._of_one_kind(older, newer)
+            and not (self._of_one_kind(older, newer) and self._states(newer))
         ):
             return False
         if self._signals.texts < _FEW:
@@ -185,6 +186,10 @@ class Statements:
         kinds: tuple[Wanted, ...] = ("value", "name")
         entries = self._entries[older], self._entries[newer]
         return any(all(has_wanted(entry, kind) for entry in entries) for kind in kinds)
+
+    def _states(self, at: int) -> bool:
+        """Whether it says something: "river 2" only names one of several."""
+        return _length(self._entries[at]) > _NAMING
 
     def _shared(self, older: int, newer: int) -> frozenset[str]:
         return self._bags[newer] & self._topics_of(older).keys()

@@ -153,3 +153,11 @@ def test_the_neighbours_of_a_match_are_results_after_it(talk):
 
 def test_neighbours_pass_the_filters_too(talk):
     assert sorted(rows(ask(talk, "otter", Filters(actor="Ann")))) == [26, 28, 30, 32, 34]
+
+
+def test_of_what_only_a_common_word_names_the_newest_come_first(remembered):
+    db = remembered(memory(NUMBER - number, f"river {number}") for number in range(600, 0, -1))
+    newest = [NUMBER - number for number in range(1, 6)]
+    answer = ask(db, "river", limit=5)
+    assert [hit.text for hit in answer.hits] == [f"river {NUMBER - row}" for row in newest]
+    assert answer.common_words == ("river",)
