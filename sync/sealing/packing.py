@@ -67,9 +67,9 @@ _TICKS: Final = 1 << 22
 _SHORT_ID, _SHORT_DEVICE, _HAS_CLOCKS = 1, 2, 4
 _ID_BYTES, _DEVICE_BYTES = 8, 6
 _STAMP: Final = struct.Struct(">q")
-# A window of 16 KB, which the words fill.
-_WINDOW: Final = -14
-_MEMORY: Final = 4
+# A window of 8 KB, which the words fill: a larger one takes longer to copy than it is worth.
+_WINDOW: Final = -13
+_MEMORY: Final = 6
 _MOST_BYTES: Final = 64 << 20
 _compressor: Final = zlib.compressobj(6, zlib.DEFLATED, _WINDOW, _MEMORY, zdict=_WORDS)
 _json: Final = msgspec.json.Encoder(order="sorted")

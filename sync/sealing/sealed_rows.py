@@ -23,7 +23,7 @@ from ..clock import COUNTER_BITS
 from ..failures import KeyMissing
 from ..ports import Pending, Received, Value
 from ..row_format import Columns, Unreadable, has_valid_clocks, size_of
-from ..rows import version_of
+from ..rows import Stamp, version_of
 from . import KIND
 from .cipher import NameDigest, Unsealable, decode, derive, encode, seal, sealed_length, unseal
 from .keyring import Keyring
@@ -41,12 +41,11 @@ class _Clocks(msgspec.Struct, frozen=True, omit_defaults=True):
     """The column `clocks` of a sealed row; `at` has the place that it has in a plain one."""
 
     epoch: int
-    at: tuple[int, str] | None = None
+    at: Stamp | None = None
     sealed: str | None = None
 
 
 _clocks_decoder: Final = msgspec.json.Decoder(_Clocks)
-_encoder: Final = msgspec.json.Encoder()
 
 
 class SealedRows:
@@ -64,7 +63,7 @@ class SealedRows:
         self._row_name = NameDigest(derive(root, "rows"), name)
         self._version_name = NameDigest(derive(root, "versions"))
         self.agent = sealed_agent(root, name)
-        self._keys: dict[int, bytes] = {}
+        self._epochs: dict[int, tuple[bytes, bytes, str]] = {}
 
     @property
     def epoch(self) -> int:
@@ -88,24 +87,14 @@ class SealedRows:
         version = self.version(row.version)
         assert version is not None
         epoch = self.epoch
-        sealed = encode(
-            seal(
-                self._key(epoch),
-                pack(self._name, row.row),
-                _place(self.agent, epoch),
-                bytes.fromhex(version[:_DIGITS]),
-            )
-        )
-        is_deleted = not row.row.data
-        written = _Clocks(epoch)
-        if is_deleted:
+        key_, place, clocks = self._of_epoch(epoch)
+        mark = bytes.fromhex(version[:_DIGITS])
+        sealed = encode(seal(key_, pack(self._name, row.row), place, mark))
+        data: str | None = sealed
+        if not row.row.data:
             at = row.row.clocks.at[0]
-            written = _Clocks(epoch, (at - at % _DAY, ""), sealed)
-        return (
-            *(kind, key, self.version(row.seen), version),
-            None if is_deleted else sealed,
-            _encoder.encode(written).decode(),
-        )
+            data, clocks = None, _clocks(epoch, (at - at % _DAY, ""), sealed)
+        return kind, key, self.version(row.seen), version, data, clocks
 
     def size(self, row: Pending) -> int:
         """As for `RowFormat`."""
@@ -145,7 +134,8 @@ class SealedRows:
     def conceal(self, place: str, text: str) -> str:
         """As for `RowFormat`."""
         epoch = self.epoch
-        sealed = seal(self._key(epoch), text.encode(), _place(self.agent, epoch, f"text\n{place}"))
+        key = self._of_epoch(epoch)[0]
+        sealed = seal(key, text.encode(), _place(self.agent, epoch, f"text\n{place}"))
         return f"{epoch}:{encode(sealed)}"
 
     def reveal(self, place: str, written: str) -> str:
@@ -153,7 +143,7 @@ class SealedRows:
         epoch, _, sealed = written.partition(":")
         try:
             bound = _place(self.agent, int(epoch), f"text\n{place}")
-            return unseal(self._key(int(epoch)), decode(sealed), bound).decode()
+            return unseal(self._of_epoch(int(epoch))[0], decode(sealed), bound).decode()
         except ValueError:
             return ""
 
@@ -166,18 +156,20 @@ class SealedRows:
         written, sealed = _sealed(data, clocks)
         if written.epoch > self.epoch:
             raise KeyMissing("key_missing")
-        place = _place(self.agent, written.epoch)
-        name, row = unpack(unseal(self._key(written.epoch), sealed, place, _mark(digits)))
+        key, place, _ = self._of_epoch(written.epoch)
+        name, row = unpack(unseal(key, sealed, place, _mark(digits)))
         if name != self._name or bool(row.data) == (data is None):
             raise Unsealable("it belongs elsewhere")
         if not has_valid_clocks(row):
             raise Unsealable("its clock is beyond the year 2200")
         return Received(row, version_of(row) or "")
 
-    def _key(self, epoch: int) -> bytes:
-        if epoch not in self._keys:
-            self._keys[epoch] = derive(self._keyring().key(epoch), "row")
-        return self._keys[epoch]
+    def _of_epoch(self, epoch: int) -> tuple[bytes, bytes, str]:
+        """The key of rows, the place of rows, and the clocks of those that live."""
+        if epoch not in self._epochs:
+            key = derive(self._keyring().key(epoch), "row")
+            self._epochs[epoch] = key, _place(self.agent, epoch), _clocks(epoch)
+        return self._epochs[epoch]
 
 
 def sealed_agent(root: bytes, name: str) -> str:
@@ -198,6 +190,10 @@ def agent_of(keyring: Keyring, agent: str, line: Sequence[Value]) -> str | None:
     except Unsealable:
         return None
     return name if sealed_agent(keyring.root, name) == agent else None
+
+
+def _clocks(epoch: int, at: Stamp | None = None, sealed: str | None = None) -> str:
+    return msgspec.json.encode(_Clocks(epoch, at, sealed)).decode()
 
 
 def _sealed(data: Value, clocks: Value) -> tuple[_Clocks, bytes]:
