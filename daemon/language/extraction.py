@@ -32,6 +32,7 @@ from .statements import (
     spoken,
     worth_keeping,
 )
+from .troubles import with_causes
 from .vocabulary import not_topics
 
 Kind: TypeAlias = Literal[
@@ -143,7 +144,7 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     """
     told = [turn for turn in turns if not is_command(turn.text)]
     heard = spoken(tuple(utterance_of(without_cited(turn)) for turn in told))
-    said = with_referents(heard, earlier)
+    said = with_causes(with_referents(heard, earlier))
     among = any(item.role == "agent" for item in said)
     named = {name for one in said if one.role == "user" for name in _WITHIN.findall(one.said)}
     met = _met(said)

@@ -10,13 +10,25 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from ..memory.indexing import index_words
 from ..memory.similarity import exact_key, fold, words
 from .comparison import judge
-from .cues import WORD, Signal, is_bare_answer, is_of_self, outcome_of, says, signals_of, worth
+from .cues import (
+    WORD,
+    Signal,
+    is_bare_answer,
+    is_of_self,
+    names_told,
+    outcome_of,
+    says,
+    signals_of,
+    worth,
+)
 from .names import people
 from .normal_form import negations
 from .sentences import UNALTERED, plain, printable, sentences
 from .speech import Role, Utterance, utterances
+from .thesaurus import language_of
 from .vocabulary import compiled, cue, not_topics
 from .vocabulary import words as language_words
 
@@ -39,13 +51,17 @@ _ECHO_WORDS: Final = 22
 # More tell something besides.
 _ACCEPTING_WORDS: Final = 14
 # A name or a number within a sentence.
-_VALUE: Final = re.compile(r"(?<=[a-zß-ÿ,] )[A-ZÀ-ÖØ-Þ]|\d")
+VALUE: Final = re.compile(r"(?<=[a-zß-ÿ,] )[A-ZÀ-ÖØ-Þ]|\d")
 # A longer confirmation is a statement by itself.
 _CONFIRMING_WORDS: Final = 7
 _ASIDE: Final[frozenset[Signal]] = frozenset({"greeting", "question", "offer"})
+# How far back "scratch that, 12" may reach.
+_JUST_SAID: Final = 2
 # Statements with the same content words, at least this many, say the same.
 _TELLING_WORDS: Final = 4
 _NUMBER: Final = re.compile(r"(?<![\w.:])[\w.:/-]*\d(?:[\w.:/-]|,(?=\d{3}))*(?<![.:-])")
+_BARE_NUMBER: Final = re.compile(r"(?<![\w.:/-])\d(?:[.,]?\d)*+(?=[,;!]|\.?$)")
+_MEASURED: Final = re.compile(r"\d ?(?P<unit>[^\W\d_]{2,12}|%)")
 # "June 19th", "19. Juni", "19 de junio", where the word is a month.
 _DATE: Final = re.compile(
     r"\b[^\W\d_]{3,10} \d{1,2}(?:st|nd|rd|th)?\b(?![.:]\d)"
@@ -53,6 +69,7 @@ _DATE: Final = re.compile(
 )
 # Where a further clause begins.
 _CLAUSE: Final = re.compile(r"[,;]\s+(?:(?:and|but|und|aber|y|et|pero|mais) )?|\s[-–—]\s")
+_AND: Final = re.compile(r"(?<![,;]) (?:and|but|und|aber|y|et|pero|mais) (?=\S+ \S+ \S)")
 # "The 3rd" of April.
 _ORDINAL: Final = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
 
@@ -146,12 +163,12 @@ class _Talk:
                 self._retracted = self.statements.pop()
         if self._asked is not None and (old := self._retracted) is not None:
             # "84. Wait no, it's 76": the new value answers the question.
-            is_value = (_counts if _counts(old.text) else _VALUE.search)(statement.said)
+            is_value = (has_number if has_number(old.text) else VALUE.search)(statement.said)
             is_value = is_value or says("anew", statement.said)
             if not is_value and retracts(statement.said):
                 return
             self._retracted = None
-            statement = _joined(self._asked, statement) if is_value else statement
+            statement = _joined(self._asked, _with_unit(statement, old)) if is_value else statement
         elif self._topic:
             self.statements.pop()
             statement = replace(statement, text=f"{self._topic}. {statement.text}")
@@ -212,7 +229,7 @@ def _takes_back(said: str) -> bool:
     """Whether a sentence gives another value for the one just given: "hm no, 32"."""
     no = cue("denies").match(fold(said))
     denied = no is not None and fold(said)[no.end() :].startswith((",", ".", "!", ":"))
-    return retracts(said) or (denied and (_counts(said) or says("anew", said)))
+    return retracts(said) or (denied and (has_number(said) or says("anew", said)))
 
 
 def _says_nothing(said: str) -> bool:
@@ -220,10 +237,27 @@ def _says_nothing(said: str) -> bool:
     return says("stalls", said) or says("supposed", said)
 
 
-def _counts(text: str) -> bool:
+def has_number(text: str) -> bool:
     """Whether a text has a number, in digits or words."""
     numbers = language_words("numbers")
     return bool(_NUMBER.search(text)) or not numbers.isdisjoint(words(text))
+
+
+def _with_unit(statement: SaidSentence, old: SaidSentence) -> SaidSentence:
+    """The statement with the unit of the number that its bare number takes the place of."""
+    bare = _BARE_NUMBER.search(statement.text)
+    unit = _MEASURED.search(old.said)
+    if bare is None or unit is None or unit["unit"].lower() in not_topics():
+        return statement
+    text = f"{statement.text[: bare.end()]} [{unit['unit']}]{statement.text[bare.end() :]}"
+    return replace(statement, text=text)
+
+
+def has_value(text: str) -> bool:
+    """Whether a text has a number or a name; German writes all nouns like these."""
+    if has_number(text) or people(text) or names_told(text):
+        return True
+    return bool(VALUE.search(text)) and language_of(frozenset(index_words(text.lower()))) != "de"
 
 
 def _is_yes_or_no(answer: SaidSentence, place: int) -> bool:
@@ -269,6 +303,8 @@ def correction_of(said: str, earlier: Sequence[str], *, denied: bool = False) ->
     """
     result = compiled(_INSTEAD).match(said) or compiled("{~replaced}").match(said)
     if result is None:
+        if scratched := _scratched(said, earlier[-_JUST_SAID:]):
+            return replace(scratched, place=scratched.place + max(0, len(earlier) - _JUST_SAID))
         match = compiled(_MEANT).match(said) or compiled(_DENIED).match(said)
         part = match["new"] if match else said if denied else ""
         if match and (alike := _with_shape(part.rstrip(" .!"), earlier)):
@@ -285,6 +321,28 @@ def correction_of(said: str, earlier: Sequence[str], *, denied: bool = False) ->
         elif not (new and old) and lost and lost <= frozenset(words(text)):
             return Correction(place, said)
     return None
+
+
+def _scratched(said: str, earlier: Sequence[str]) -> Correction | None:
+    """The newest text with one number, which that of "scratch that, 12" replaces."""
+    taken = cue("retracts").match(fold(said))
+    rest = fold(said)[taken.end() :].lstrip(" ,.!:-") if taken else ""
+    if (value := _NUMBER.match(rest)) is None:
+        return None
+    for place in range(len(earlier) - 1, -1, -1):
+        known = _numbers(earlier[place])
+        if len(known) == 1:
+            start, end = known[0].span()
+            units = {_unit(rest, value.end()), _unit(earlier[place], end)}
+            if len(units - {""} - not_topics()) < 2:
+                return Correction(place, earlier[place][:start] + value[0] + earlier[place][end:])
+    return None
+
+
+def _unit(text: str, at: int) -> str:
+    """The word behind the number that ends at a place; "" if there is none."""
+    match = _MEASURED.match(text, at - 1)
+    return match["unit"].lower() if match else ""
 
 
 def _with_shape(part: str, earlier: Sequence[str]) -> Correction | None:
@@ -351,11 +409,21 @@ def _months() -> frozenset[str]:
 
 
 def _without_aside(sentence: str) -> str:
-    """The sentence without the clauses at its end that are a joke."""
-    ends = [match.start() for match in _CLAUSE.finditer(sentence)]
-    while ends and says("joking", _CLAUSE.sub("", sentence[ends[-1] :], count=1)):
-        sentence = sentence[: ends.pop()]
+    """The sentence without the clauses at its end that are a joke, or of the moment only."""
+    ends = [*_CLAUSE.finditer(sentence), *_AND.finditer(sentence)]
+    for end in sorted(ends, key=re.Match.start, reverse=True):
+        clause = sentence[end.end() :]
+        joins = end.re is _AND
+        jokes = says("joking", clause) and not joins
+        rest = sentence[: end.start()]
+        if not jokes and (not _is_momentary(clause) or says("vague", rest) or not has_value(rest)):
+            break
+        sentence = sentence[: end.start()]
     return sentence
+
+
+def _is_momentary(clause: str) -> bool:
+    return says("momentary", clause) and not has_number(clause)
 
 
 def _statement(sentence: str, utterance: Utterance, aggression: float, place: int) -> SaidSentence:
@@ -369,6 +437,17 @@ def _statement(sentence: str, utterance: Utterance, aggression: float, place: in
     value = _SELF_WORTH if utterance.speaker and is_of_self(text) else 0.0
     value += worth(text, signals) - _ROLE_COST.get(utterance.role, 0.0)
     return SaidSentence(text, sentence, utterance.role, utterance.speaker, signals, value, place)
+
+
+def continued(before: SaidSentence, sentence: SaidSentence) -> SaidSentence:
+    """A statement with the sentence that goes on from it."""
+    end = before.said[len(before.said.rstrip(".!…")) :] or "."
+    text = f"{before.text}{end} {sentence.text}"
+    signals = before.signals | sentence.signals
+    value = max(before.worth, sentence.worth)
+    return replace(
+        before, text=text, said=f"{before.said} {sentence.said}", signals=signals, worth=value
+    )
 
 
 def _same_speaker(one: SaidSentence, other: SaidSentence) -> bool:
@@ -390,10 +469,11 @@ def _answers(  # noqa: PLR0911 - one kind of answer after the other
     if not same and says("echoes", answer.said) and not is_bare_answer(answer.said):
         # "Do you have a cabin? We do, 7114".
         return _is_short(answer, _ECHO_WORDS) and _is_short(asked, _ECHO_WORDS)
-    short = _is_short(answer, _ANSWER_WORDS + is_value * (3 if same else _MORE_WORDS))
+    more = (3 if same else _MORE_WORDS) if is_value else 2 * says("anybody", asked.said)
+    short = _is_short(answer, _ANSWER_WORDS + more)
     if same:
         # "Which database? We took Turso."
-        return short and not is_bare_answer(answer.said) and bool(_VALUE.search(answer.said))
+        return short and not is_bare_answer(answer.said) and bool(VALUE.search(answer.said))
     if "greeting" in answer.signals:
         return short and cue("short_answer").match(fold(answer.text)) is not None
     return short and (is_value or not answer.signals & {"decision", "report", "preference"})
