@@ -54,7 +54,7 @@ _TITLED: Final = re.compile(
 _ANIMAL: Final = re.compile(r"\b(?:[Tt]he|[Dd]er|[Dd]ie|[Dd]en|[Ee]l|[Ll][ea]) (?P<noun>\w{3,})\b")
 # "The electrician, Goran, says", "einer der Zwillinge, Mats, hat".
 _APPOSED: Final = re.compile(
-    r"\b(?i:the|my|our|of|der|die|dem|den|meine?|unsere?) [\w'-]+, "
+    r"\b(?i:the|my|our|of|der|die|dem|den|meine?|unsere?) (?:[\w'-]+ )?[\w'-]+, "
     rf"(?P<name>{_NAME}(?: {_NAME})?)(?=,)"
 )
 # "jule, meine mitbewohnerin": whoever writes no capitals.
