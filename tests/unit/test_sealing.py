@@ -145,7 +145,9 @@ def test_any_row_is_the_same_on_a_page_of_a_sealed_replica_byte_by_byte(kind, ke
 def test_a_short_memory_takes_fewer_bytes_sealed_than_as_it_is():
     row = a_row(
         text="My sister lives in the old house beside the station since the spring.",
-        **{"category": "people/family", "type": "semantic", "writer": "uid:1000"},
+        category="people/family",
+        type="semantic",
+        writer="uid:1000",
     )
     sealed = line(rows(RING), row)[3]
     assert len(sealed) < sum(map(len, row.encoded()))
