@@ -176,7 +176,9 @@ def test_an_agent_whose_folder_is_closed_to_us_keeps_nobody_from_the_others(make
     assert "Traceback" not in daemon.log.read_text()
 
 
-def test_a_daemon_without_a_remote_holds_no_openssl(daemon, calls_of):
+def test_a_daemon_without_a_remote_holds_no_openssl(make_daemon, calls_of, monkeypatch):
+    monkeypatch.setattr(Daemon, "forks", None)
+    daemon = make_daemon().start()
     call = calls_of(daemon)
     call.store("Ana prefers tea")
     assert call.ok("POST", "/api/recall", {"query": "tea"})["results"]
