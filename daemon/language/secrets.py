@@ -31,6 +31,8 @@ _LEAST_WORD: Final = 10
 # Candidates of these have a digit, which most texts have not.
 _WITH_DIGITS: Final = frozenset({forms.CARD, forms.CODE, forms.IBAN, forms.NUMBER, forms.RESCUE})
 _DIGIT: Final = re.compile("[0-9]")
+# What took the place of a secret names no other.
+_MARK: Final = re.compile(r"\[\w+ removed\]")
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
 # Letters beside digits or signs, and several words of which one is large.
 _MIXED: Final = re.compile(
@@ -329,6 +331,7 @@ def _token(match: re.Match[str]) -> str:
 def _seed(match: re.Match[str]) -> str:
     """A phrase of words in a row, such as a wallet's, that is named: terse notes have such rows."""
     before = match.string[max(0, match.start() - forms.BEFORE) : match.start()]
+    before = _MARK.sub("", before)
     if len(_WORD.findall(match.group())) < forms.SEED_WORDS:
         if not any(name in before.casefold() for name in _names()):
             return ""

@@ -178,7 +178,7 @@ def test_what_was_kept_of_a_problem_before_is_corrected_by_its_solution():
         (
             "Was kostet die Stunde?",
             "48 Euro. halt, seit Mai ja 53",
-            ["Was kostet die Stunde? halt, seit Mai ja 53"],
+            ["Was kostet die Stunde? halt, seit Mai ja 53 [Euro]"],
         ),
         ("Have you agreed on a rent?", "We said 900. hm, that was before the visit.", []),
         ("Is Nils the plumber?", "haha no!! my uncle", ["Is Nils the plumber? haha no!! my uncle"]),
