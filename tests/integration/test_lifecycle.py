@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from daemon_process import Daemon
 
 HALF = b"POST /api/memory HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"
 STREAM = b"GET /api/events HTTP/1.1\r\nHost: x\r\n\r\n"
