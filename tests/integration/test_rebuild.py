@@ -399,13 +399,9 @@ async def test_rows_of_wrong_types_do_not_keep_the_rest_from_being_salvaged(open
     db.execute("CREATE TABLE memories (nonsense)")
     good = ("a", '{"value":"b","created_at":1.0,"updated_at":1.0}', '{"at":[1,"d"]}')
     for key, data, clocks in (
-        good,
-        ("late", good[1], '{"at":[9223372036854775807,"d"]}'),
-        (b"x", good[1], good[2]),
-        ("c", 5, good[2]),
-        ("d", "{", good[2]),
-        ("e", good[1], None),
-    ):
+        good, ("late", good[1], '{"at":[9223372036854775807,"d"]}'), (b"x", good[1], good[2]),
+        ("c", 5, good[2]), ("d", "{", good[2]), ("e", good[1], None),
+    ):  # fmt: skip
         db.execute("INSERT INTO rows VALUES ('pair', ?, ?, ?, 1)", (key, data, clocks))
     db.execute("INSERT INTO rows VALUES ('hot', 'lesson/k', '{}', '{\"at\":[1,\"d\"]}', 1)")
     db.commit()
