@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 from agent_files import set_aside
+from store_parts import settled
 
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import NotFound, ThermoclineError
@@ -90,16 +91,6 @@ def expected(make_memory: MakeMemory, size: int) -> tuple[Any, ...]:
     texts = {m.id: m.text for m in map(make_memory, range(size))}
     pairs = {f"key{number}": f"value {number}" for number in range(size)}
     return texts, pairs, {"agent_name": "Ada"}
-
-
-async def settled() -> None:
-    """Wait until the check of the whole database, and the repair that it began, are over."""
-    deadline = time.monotonic() + 60
-    while any(
-        task.get_name().startswith(("check of", "repair of")) for task in asyncio.all_tasks()
-    ):
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.005)
 
 
 def without_pairs(found: tuple[Any, ...]) -> tuple[Any, ...]:
