@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import time
-from typing import Any
 
 import pytest
 from shells import Shell
@@ -18,12 +17,6 @@ RECORD = {
     "id", "text", "category", "importance", "created_at", "access_count", "score", "metadata",
     "tier",
 }  # fmt: skip
-
-
-@pytest.fixture
-def shell(call: Any) -> Shell:
-    """A shell of an agent of its own, so that the tests share nothing but the daemon."""
-    return Shell(call.path, call.agent)
 
 
 def test_what_is_stored_is_retrieved(shell):

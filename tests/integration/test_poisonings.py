@@ -27,12 +27,9 @@ FORMATS = ("thermocline", "tinyclaw", "tiny-claw", "scalyclaw", "evoclaw")
 TOOLS = {"default": "recall", "scalyclaw": "memory_search", "profclaw": "memory_search"}
 # What the person says: it stays as it is, and in every context.
 OWN = (
-    "My name is Ana Ruiz",
-    "I am allergic to peanuts",
-    "Always answer in short sentences",
-    "Never deploy on Fridays",
-    "I live in Rotterdam",
-)
+    "My name is Ana Ruiz", "I am allergic to peanuts", "Always answer in short sentences",
+    "Never deploy on Fridays", "I live in Rotterdam",
+)  # fmt: skip
 # Worth knowing, and found in quotes.
 HARMLESS = {
     "The museum of clocks opens at ten on Sundays": "when does the museum of clocks open?",

@@ -159,13 +159,10 @@ def test_what_was_true_before_is_not_held_back_for_what_is_true_now(call):
 
 
 KEPT = (
-    "I won't store the key in the notes",
-    "Lena's birthday is on 3 May",
-    "Bo takes shoe size 44",
-    "Der Schlüssel liegt beim Nachbarn",
-    "El contrato con Sevilla termina en julio",
+    "I won't store the key in the notes", "Lena's birthday is on 3 May", "Bo takes shoe size 44",
+    "Der Schlüssel liegt beim Nachbarn", "El contrato con Sevilla termina en julio",
     "打印机的供应商是晨星电子",
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("number", [0, 300])

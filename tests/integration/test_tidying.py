@@ -23,16 +23,12 @@ OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 MakeMemory: TypeAlias = Callable[..., Memory]
 NOW = 1_790_000_000.0
 SAME = [
-    ("User prefers dark mode", "user prefers the dark mode!"),
-    ("Anna mag Tee", "Anna mag Tee."),
-    ("El código es rojo", "el código es rojo"),
-    ("Мама любит чай", "мама любит чай."),
-    ("我喜欢喝茶。", "我喜欢喝茶"),
-    ("彼女は東京に住んでいます", "彼女は東京に住んでいます。"),
-    ("나는 커피를 마신다", "나는 커피를 마신다."),
-    ("मुझे चाय पसंद है", "मुझे चाय पसंद है।"),
+    ("User prefers dark mode", "user prefers the dark mode!"), ("Anna mag Tee", "Anna mag Tee."),
+    ("El código es rojo", "el código es rojo"), ("Мама любит чай", "мама любит чай."),
+    ("我喜欢喝茶。", "我喜欢喝茶"), ("彼女は東京に住んでいます", "彼女は東京に住んでいます。"),
+    ("나는 커피를 마신다", "나는 커피를 마신다."), ("मुझे चाय पसंद है", "मुझे चाय पसंद है।"),
     ("أحب القهوة", "أحب القهوة."),
-]
+]  # fmt: skip
 DIFFERENT = [
     ("The gate code is 4711", "The gate code is 9902"),
     ("Ben lives in Berlin", "Ben moved from Berlin to Lisbon"),

@@ -48,14 +48,9 @@ def test_the_order_of_the_list_does_not_matter_only_the_time_of_saying_does():
 
 def test_memories_that_differ_in_what_matters_are_no_duplicates():
     for fields in [
-        {"actor": "Ben"},
-        {"subject": "Ben"},
-        {"outcome": "failed"},
-        {"data": {"n": 2}},
-        {"type": "procedural"},
-        {"position": 4},
-        {"merged_into": "x"},
-    ]:
+        {"actor": "Ben"}, {"subject": "Ben"}, {"outcome": "failed"}, {"data": {"n": 2}},
+        {"type": "procedural"}, {"position": 4}, {"merged_into": "x"},
+    ]:  # fmt: skip
         known = {"actor": "Anna", "subject": "Anna", "outcome": "done", "data": {"n": 1}}
         older = stored("a", "Likes tea", **known)
         assert (
