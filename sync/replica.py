@@ -16,7 +16,7 @@ from . import schema
 from .clock import COUNTER_BITS
 from .failures import RowTooLarge, SchemaMissing
 from .ports import Cursor, Pending, Received, Remote, SqlStatement, Value, rows_of, whole
-from .row_format import PlainRows, RowFormat, Unreadable
+from .row_format import COLUMNS, PlainRows, RowFormat, Unreadable
 
 # The most that one push carries, in rows and in bytes of JSON; one row alone may be larger.
 MOST_ROWS: Final = 1000
@@ -27,10 +27,7 @@ _POLL: Final = "SELECT agent_id, seq, epoch FROM replica_clock"
 _POLL_ONE: Final = f"{_POLL} WHERE agent_id = ?"
 # The most SELECTs that SQLite takes as one statement.
 _MOST_TERMS: Final = 500
-_PAGE: Final = (
-    "SELECT seq, kind, id, version, data, clocks FROM rows"
-    " WHERE agent_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq"
-)
+_PAGE: Final = "SELECT {} FROM rows WHERE agent_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq"
 _ADVANCE: Final = """
     INSERT INTO replica_clock (agent_id, seq, epoch) VALUES (?1, ?2, lower(hex(randomblob(8))))
     ON CONFLICT (agent_id) DO UPDATE SET seq = seq + ?2 RETURNING seq, epoch
@@ -220,13 +217,15 @@ class Replica:
         """The rows after `after` up to `until`, or fewer if an answer cannot carry them."""
         while True:
             try:
-                rows = await self._ask(_PAGE, after, until)
+                received = await self._received(after, until)
             except RowTooLarge:
                 if until - after == 1:
                     return await self._without(until)
                 until = after + (until - after) // 2
             else:
-                return self._page([line[1:] for line in rows], until)
+                rows = tuple(row for row in received if isinstance(row, Received))
+                unreadable = tuple(row for row in received if isinstance(row, Unreadable))
+                return Page(rows, unreadable, until)
 
     async def push(
         self, rows: Sequence[Pending], device: Device, cursor: int, now: float
@@ -406,10 +405,14 @@ class Replica:
         args = (self.form.agent, device.id, name, int(now), cursor, device.release)
         return SqlStatement(_SIGN, args)
 
-    def _page(self, lines: Sequence[Sequence[Value]], until: int) -> Page:
-        received = [self.form.received(line) for line in lines]
-        rows = tuple(row for row in received if isinstance(row, Received))
-        return Page(rows, tuple(row for row in received if isinstance(row, Unreadable)), until)
+    async def _received(self, after: int, until: int) -> list[Received | Unreadable]:
+        lines = await self._ask(_PAGE.format(self.form.page), after, until)
+        listed = list(map(self.form.listed, lines))
+        if None not in listed:
+            return [row for row in listed if row is not None]
+        # Something is damaged: the whole rows say what.
+        lines = await self._ask(_PAGE.format(COLUMNS), after, until)
+        return list(map(self.form.received, lines))
 
     async def _without(self, seq: int) -> Page:
         """The page of one row that is too large for an answer."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
@@ -11,6 +11,8 @@ from .clock import TOO_HIGH
 from .ports import Pending, Received, Value
 from .rows import Row, decode_row, digest
 
+# What `RowFormat.received` takes.
+COLUMNS: Final = "kind, id, version, data, clocks"
 # Kind, id, the version seen, the version, data and clocks.
 Columns: TypeAlias = tuple[str, str, str | None, str, str | None, str]
 
@@ -34,9 +36,11 @@ class RowFormat(Protocol):
 
     Attributes:
         agent: what stands for the agent there.
+        page: the SQL of the columns that `listed` reads.
     """
 
     agent: str
+    page: str
 
     @property
     def epoch(self) -> int:
@@ -65,6 +69,13 @@ class RowFormat(Protocol):
             KeyMissing: it was sealed in a later epoch than the last one known here.
         """
 
+    def listed(self, line: Sequence[Value]) -> Received | Unreadable | None:
+        """A row of a page; None: it must be asked for with all that `received` takes.
+
+        Raises:
+            KeyMissing: as `received`.
+        """
+
     def unreadable(self, line: Sequence[Value], reason: str) -> Unreadable:
         """A row of which only kind, id and version were received."""
 
@@ -79,6 +90,7 @@ class PlainRows:
     """Rows as they are: whoever can read the remote can read them."""
 
     epoch = 0
+    page = COLUMNS
 
     def __init__(self, agent: str) -> None:
         self.agent = agent
@@ -117,6 +129,10 @@ class PlainRows:
             return self.unreadable(line[:3], "it is damaged: its digest differs")
         return Received(row, version)
 
+    def listed(self, line: Sequence[Value]) -> Received | Unreadable:
+        """As for `RowFormat`."""
+        return self.received(line)
+
     def unreadable(self, line: Sequence[Value], reason: str) -> Unreadable:
         """As for `RowFormat`."""
         kind, key, version = line
@@ -152,7 +168,10 @@ def read_row(kind: str, key: str, data: str | None, clocks: str) -> Row | str:
         row = decode_row(kind, key, data, clocks)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return "its data or its clocks are invalid"
+    return row if has_valid_clocks(row) else "its clock is beyond the year 2200"
+
+
+def has_valid_clocks(row: Row) -> bool:
+    """Whether all stamps of a row lie between 1970 and 2200."""
     stamps = [row.clocks.at, *row.clocks.fields.values(), row.clocks.deleted or row.clocks.at]
-    if not all(0 <= stamp < TOO_HIGH for stamp, _ in stamps):
-        return "its clock is beyond the year 2200"
-    return row
+    return all(0 <= stamp < TOO_HIGH for stamp, _ in stamps)

@@ -19,6 +19,7 @@ from calls import Caller, Wire
 from daemon_process import Daemon, wait_until
 from fork_server import Forked, ForkServer
 from hypothesis import settings
+from shells import Shell
 
 # Each of hundreds of processes would compile the daemon again, three times as slow to start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -171,6 +172,12 @@ def shared_daemon(
 def call(shared_daemon: Daemon) -> Caller:
     """Calls of an agent of its own to the module's daemon."""
     return Caller(shared_daemon.socket, f"agent{next(_numbers)}")
+
+
+@pytest.fixture
+def shell(call: Caller) -> Shell:
+    """Commands of the same agent."""
+    return Shell(call.path, call.agent)
 
 
 @pytest.fixture

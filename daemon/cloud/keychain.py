@@ -289,7 +289,7 @@ class Keychain:
         """The name of a sealed agent, from one of its rows; None: it has none that opens."""
         if self._kept is None:
             return None
-        sql = "SELECT id, data, clocks FROM rows WHERE agent_id = ?1 ORDER BY seq DESC LIMIT 1"
+        sql = "SELECT version, data, clocks FROM rows WHERE agent_id = ?1 ORDER BY seq DESC LIMIT 1"
         rows = await rows_of(remote, sql, sealed)
         return agent_of(self._kept.ring, sealed, rows[0]) if rows else None
 

@@ -8,6 +8,7 @@ cannot be configured, except an account by its numeric id.
 from __future__ import annotations
 
 import difflib
+import functools
 import json
 import re
 from typing import TYPE_CHECKING, Any, get_args, get_origin
@@ -272,6 +273,7 @@ def _defaults(struct: Any) -> dict[str, Any]:
     return defaults | {field.name: field.default_factory() for field in made}
 
 
+@functools.cache
 def _fields(struct: Any) -> dict[str, Any]:
     """The types of a struct's keys; none for any other type."""
     if not (isinstance(struct, type) and issubclass(struct, msgspec.Struct)):

@@ -47,7 +47,7 @@ _LONGEST_VALUE: Final = 4
 _LONGEST_CLAIM: Final = 24
 # Letters of a word by which two statements are compared first, and how many words may differ.
 _BEGINNING: Final = 3
-_REWORDED: Final = 8
+_REWORDED: Final = 10
 
 
 class Judgement(msgspec.Struct, frozen=True):

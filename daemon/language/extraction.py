@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from ..memory.records import OBSERVED, USER_STATED, Type
 from ..memory.similarity import words
 from . import cues
+from .corrections import correction_of, denies
 from .cues import WORD, Signal, signals_of, worth
 from .distilling import topics_of
 from .names import Mention, mentions, people
@@ -27,11 +28,10 @@ from .speech import MOST_CHARS, Role, Turn, is_command, utterance_of, without_ci
 from .statements import (
     SaidSentence,
     confirms,
-    correction_of,
-    denies,
     spoken,
     worth_keeping,
 )
+from .troubles import with_causes
 from .vocabulary import not_topics
 
 Kind: TypeAlias = Literal[
@@ -63,6 +63,7 @@ _LEAD_IN: Final = re.compile(
 # A name that was put in; see `references`.
 _PUT_IN: Final = re.compile(r"\A[^\[]{1,40}\[((?:(?! removed\])[^\]])+)\]")
 _SECRETS: Final = ("secret_name", "secret_code", "secret_number", "secret_phrase")
+_TOLD_BESIDE: Final[frozenset[Kind]] = frozenset({"fact", "error_pattern"})
 _PARTS: Final = re.compile(r"[,;]| and | und | y ")
 # "That was it" alone confirms what the agent said; with more it is a solution.
 _CONFIRMING_WORDS: Final = 7
@@ -143,7 +144,7 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     """
     told = [turn for turn in turns if not is_command(turn.text)]
     heard = spoken(tuple(utterance_of(without_cited(turn)) for turn in told))
-    said = with_referents(heard, earlier)
+    said = with_causes(with_referents(heard, earlier))
     among = any(item.role == "agent" for item in said)
     named = {name for one in said if one.role == "user" for name in _WITHIN.findall(one.said)}
     met = _met(said)
@@ -377,7 +378,7 @@ def _is_mere_yes(statement: SaidSentence) -> bool:
 
 
 def _is_mere_secret(statement: SaidSentence) -> bool:
-    if " removed]" not in statement.said or _kind(statement.signals) != "fact":
+    if " removed]" not in statement.said or _kind(statement.signals) not in _TOLD_BESIDE:
         return False
     beside = (
         part

@@ -154,7 +154,7 @@ def _is_unsaid(word: str, before: str, after: str, names: frozenset[str], *, den
         or (
             word in {"has", "have"}
             and _is_participle(after)
-            and after not in pairs_in_order("figures")
+            and after not in {"got", *pairs_in_order("figures")}
         )
         or (word in words("naming_verbs") and before in words("copulas"))
         or (word in {"an", "am"} and _synonyms().get(after, after) == "jede")

@@ -19,17 +19,30 @@ _SHORT_NUMBER: Final = re.compile(r"\d{1,2}(?::\d\d)?(?:am|pm)?|\d+00|\d+,\d{3}"
 _GERMAN_FORM: Final = re.compile(r"[a-zäöü]{4,}t")
 _TENS: Final = re.compile(r"(?P<tens>[a-z]+ty)-(?P<ones>[a-z]+)")
 _GERMAN_TENS: Final = re.compile(r"(?P<ones>[a-zü]+)und(?P<tens>[a-zß]+ig)")
+_AMOUNT: Final = re.compile(
+    r"(?P<before>[£€$])?(?P<number>\d+(?:[.,]\d+)*)(?(before)|(?P<after>[£€$%]|kg|km|cm|mm|gb|mb|tb|ml|min))"
+)
+_QUARTER: Final = {"quarter": "15", "viertel": "15"}
+_BEFORE_HOUR: Final = re.compile(
+    r"(?<!\S)(?:(?P<half>halb)|(?:(?P<minutes>quarter|viertel|5|10|20|25) (?:(?<=quarter )to|vor)))"
+    r" (?P<hour>\d{1,2})(?!\S)"
+)
+_FULL_HOUR: Final = re.compile(r"\d{1,2}:00")
+_AFTERNOON: Final = re.compile(r"(?P<hour>\d{1,2})(?P<minutes>:\d\d)?pm")
+_GROUP: Final = re.compile(r"\([^()]*\)|\[[^]]*\]")
+_OPTIONAL: Final = re.compile(r"[^ ]?[?*]")
 _TITLE: Final = r"(?:(?:mr|mrs|ms|dr|prof|uncle|aunt|our|my) )?"
 _PASSIVE: Final = re.compile(
-    r"^(?P<front>(?:at|on|in|since|after|before) \S+ )?(?P<object>.+?) "
-    r"(?P<be>is|was|gets|got) (?P<verb>\w+) by "
+    r"^(?P<front>(?:at|on|in|every|since|after|before) \S+ )?(?P<object>.+?) "
+    r"(?P<be>is|was|gets|got) (?P<verb>\w+)(?P<mid>(?: (?:from|to|at|in|on|off) .+?)?) by "
     rf"(?P<agent>{_TITLE}(?P<name>\S+(?: (?:&|and) \S+)?))(?P<rest>(?: .*)?)$"
 )
 # "The cache is cleared every 15 min": as "we clear the cache".
 _BY_NOBODY: Final = re.compile(
-    r"^(?P<front>(?:at|on|in|every) \S+ (?:\S+day )?)?(?P<object>(?!i |we )(?:\S+ ){0,3}?\S+) is "
+    r"^(?P<front>(?:at|on|in|every) \S+ (?:(?:\S+days?|\S+(?:ary|ch|ril|ay|une|uly|ust|ber)) )?)?"
+    r"(?P<object>(?!i |we )(?:\S+ ){0,3}?\S+) (?P<be>is|was) "
     r"(?P<verb>(?!closed|called|married)\w+)"
-    r"(?P<rest>(?: (?:every|on|at|with|to|from|in|before|after|for) .*)?)$"
+    r"(?P<rest>(?: (?:every|on|at|with|to|from|in|before|after|for) (?!.*\bby ).*)?)$"
 )
 _BY_US: Final = re.compile(r"\bwe (?P<verb>\w+)")
 _KEEPS_E: Final = re.compile(
@@ -40,12 +53,13 @@ _SIBILANT: Final = re.compile(r"(?:ch|sh|[sxzo])$")
 
 def as_usual(said: Iterable[str], names: frozenset[str]) -> list[str]:
     """The words in the usual wording; `names` are those that begin with a capital letter."""
-    text = " ".join(map(_figure, said))
-    for needed, pattern, usual in _rules():
-        if not needed or any(map(text.__contains__, needed)):
+    text = _BEFORE_HOUR.sub(_time_before, " ".join(map(_figure, said)))
+    for needed, required, pattern, usual in _rules():
+        if any(map(text.__contains__, needed)) and all(map(text.__contains__, required)):
             text = pattern.sub(usual, text)
     synonyms = pairs_in_order("synonyms")
-    return [_past(synonyms.get(word, word)) for word in _active(text, names).split()]
+    told = map(_hour, _active(text, names).split())
+    return [_past(synonyms.get(word, word)) for word in told]
 
 
 def may_be_reworded(word: str) -> bool:
@@ -56,13 +70,26 @@ def may_be_reworded(word: str) -> bool:
 
 
 @cache
-def _rules() -> tuple[tuple[frozenset[str], re.Pattern[str], str], ...]:
-    """Each rule with the words of which a text that it changes has one; none if it may be any."""
+def _rules() -> tuple[tuple[frozenset[str], frozenset[str], re.Pattern[str], str], ...]:
+    """Each rule with words of which a text that it changes has one, and those that it must have."""
     listed = (rule.split(" => ") for rule in _listed())
     return tuple(
-        (_words_in(pattern), re.compile(rf"(?<!\S)(?:{pattern})(?!\S)"), usual)
+        (
+            _words_in(pattern) or frozenset([""]),
+            _required(pattern),
+            re.compile(rf"(?<!\S)(?:{pattern})(?!\S)"),
+            usual,
+        )
         for pattern, usual in listed
     )
+
+
+def _required(pattern: str) -> frozenset[str]:
+    """The words outside of groups, which every text has that a pattern matches."""
+    bare = pattern
+    while (outer := _GROUP.sub("\0", bare)) != bare:
+        bare = outer
+    return frozenset() if "|" in bare else _words_in(_OPTIONAL.sub(" ", bare))
 
 
 @cache
@@ -87,8 +114,24 @@ def _figures() -> Mapping[str, str]:
 
 
 def _figure(word: str) -> str:
-    """The digits of a number below 100 in words, and a unit in short."""
+    """The digits of a number below 100 in words, and a unit in short: "£85" as "85 pound"."""
+    if amount := _AMOUNT.fullmatch(word):
+        unit = amount["before"] or amount["after"]
+        return f"{amount['number']} {_figures().get(unit, unit)}"
     return _figures().get(word, "") or _compound(word) or word
+
+
+def _time_before(told: re.Match[str]) -> str:
+    """The time in figures: of "quarter to seven" and "viertel vor sieben" 6:45, of "halb" 6:30."""
+    minutes = 30 if told["half"] else 60 - int(_QUARTER.get(told["minutes"], told["minutes"]))
+    return f"{(int(told['hour']) - 2) % 12 + 1}:{minutes}"
+
+
+def _hour(word: str) -> str:
+    """An hour of the afternoon as of 24, and a full one in short: "6pm" and "18:00" as "18"."""
+    if match := _AFTERNOON.fullmatch(word):
+        return f"{int(match['hour']) % 12 + 12}{match['minutes'] or ''}"
+    return word.removesuffix(":00") if _FULL_HOUR.fullmatch(word) else word
 
 
 def _compound(word: str) -> str:
@@ -97,25 +140,35 @@ def _compound(word: str) -> str:
     if (hundreds := word.removesuffix("hundert")) != word and hundreds in figures:
         return f"{figures[hundreds]}00"
     match = _TENS.fullmatch(word) or _GERMAN_TENS.fullmatch(word)
-    if match is None or match["tens"] not in figures or match["ones"] not in figures:
+    if match is None or match["tens"] not in figures:
         return ""
-    return str(int(figures[match["tens"]]) + int(figures[match["ones"]]))
+    ones = "1" if match["ones"] in {"one", "ein"} else figures.get(match["ones"], "")
+    # "Forty-minute" is a number with a unit.
+    return str(int(figures[match["tens"]]) + int(ones)) if ones.isdecimal() else ""
 
 
 def _active(text: str, names: frozenset[str]) -> str:
     """The text with somebody who does something first: "Tom paid it" for "it was paid by Tom"."""
     match = _BY_NOBODY.match(text)
     if match and (match["rest"] or match["front"]) and _is_participle(match["verb"]):
-        text = f"{match['front'] or ''}we {match['verb']} {match['object']}{match['rest']}"
+        told = _tensed(match["verb"], past=match["be"] == "was")
+        return f"{match['front'] or ''}we {told} {match['object']}{match['rest']}"
     if match := _BY_US.search(text):
-        return text[: match.start("verb")] + stem(base_of(match["verb"])) + text[match.end() :]
+        word = match["verb"]
+        past = word.endswith("ed") or (base_of(word) != word and not word.endswith(("s", "ing")))
+        return text[: match.start("verb")] + _tensed(word, past=past) + text[match.end() :]
     match = _PASSIVE.match(text)
     people = names | words("relatives") | words("kin")
     if match is None or not {*match["name"].split()} - {"&", "and"} <= people - words("days"):
         return text
     verb = match["verb"] if match["be"] in {"was", "got"} else _present(match["verb"])
     front = f" {match['front'].rstrip()}" if match["front"] else ""
-    return f"{match['agent']} {verb} {match['object']}{match['rest']}{front}"
+    return f"{match['agent']} {verb} {match['object']}{match['mid']}{match['rest']}{front}"
+
+
+def _tensed(verb: str, *, past: bool) -> str:
+    """The stem of a verb, marked if it was done."""
+    return f"{stem(base_of(verb))}{'+' * past}"
 
 
 def _is_participle(word: str) -> bool:

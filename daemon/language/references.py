@@ -17,7 +17,7 @@ from ..memory.indexing import index_words
 from ..memory.similarity import fold
 from .cues import Signal, is_bare_answer, names_told, says, worth
 from .names import people
-from .statements import SaidSentence, confirms
+from .statements import SaidSentence, confirms, continued
 from .thesaurus import language_of, thesaurus
 from .vocabulary import compiled, cue, grammar_by_language, not_topics, words
 
@@ -54,13 +54,24 @@ _TITLED: Final = re.compile(
 _ANIMAL: Final = re.compile(r"\b(?:[Tt]he|[Dd]er|[Dd]ie|[Dd]en|[Ee]l|[Ll][ea]) (?P<noun>\w{3,})\b")
 # "The electrician, Goran, says", "einer der Zwillinge, Mats, hat".
 _APPOSED: Final = re.compile(
-    r"\b(?i:the|my|our|of|der|die|dem|den|meine?|unsere?) [\w'-]+, "
+    r"\b(?i:the|my|our|of|der|die|dem|den|meine?|unsere?) (?:[\w'-]+ )?[\w'-]+, "
     rf"(?P<name>{_NAME}(?: {_NAME})?)(?=,)"
+)
+# "jule, meine mitbewohnerin": whoever writes no capitals.
+_UNCAPITALISED: Final = re.compile(
+    r"(?:\A|(?<=[?] ))(?P<name>[a-zà-ÿ]{3,12}), (?P<own>my|our|meine?|unsere?) (?P<noun>[\w-]+)"
+)
+# "Lupe is our manager. takes 12 percent."
+_WITHOUT_SUBJECT: Final = r"\A(?i:{without_subject})(?= )"
+# "A dog has bitten her last year", but not "her birthday".
+_OBJECT_PRONOUN: Final = (
+    r"(?<=\w )(?P<pronoun>her|him|ihr|ihm|ihn)(?=[,.!;]|$| (?i:{after_object})\b)"
 )
 _TITLES: Final[dict[str, Sex]] = {
     **dict.fromkeys(("mrs", "ms", "frau", "señora", "madame", "sister"), "she"),
     **dict.fromkeys(("mr", "herr", "señor", "monsieur", "father", "pater"), "he"),
 }
+_ARTICLES: Final[dict[str, Sex]] = {"der": "he", "den": "he", "die": "she"}
 # In English a name within a sentence, but for that of a place.
 _WITHIN: Final = re.compile(
     rf"(?<=[a-z,] )(?<!\bin )(?<!\bto )(?<!\bat )(?<!from )(?P<name>{_NAME})"
@@ -150,7 +161,7 @@ def with_referents(sentences: Iterable[SaidSentence], earlier: Iterable[str]) ->
         talk.begin(sentence.place)
         whole = talk.resolved(sentence) if is_statement and not alone else sentence
         if goes_on and whole is sentence:
-            resolved[-1] = _continued(resolved[-1], sentence)
+            resolved[-1] = continued(resolved[-1], sentence)
         else:
             resolved.append(whole)
         answer = re.split(r"[?？] *", sentence.said)[-1] if sentence.answers else ""
@@ -179,22 +190,14 @@ def _continues(before: SaidSentence, sentence: SaidSentence) -> bool:
         return False
     if says("momentary", before.said) or says("momentary", sentence.said):
         return False
+    if not sentence.said.startswith(sentence.text):
+        return False
     folded = fold(sentence.text)
     first, *others = folded.split()
     if first in words("movable") | words("movable_alone") | words("dayparts"):
         return len(others) < _MOST_OF_CIRCUMSTANCE and not says("clause", folded)
     match = compiled(_PRONOUN).match(sentence.text)
     return match is not None and match.start("pronoun") == 0 and _kind(match) == "it"
-
-
-def _continued(before: SaidSentence, sentence: SaidSentence) -> SaidSentence:
-    end = before.said[len(before.said.rstrip(".!…")) :] or "."
-    text = f"{before.text}{end} {sentence.text}"
-    signals = before.signals | sentence.signals
-    value = max(before.worth, sentence.worth)
-    return replace(
-        before, text=text, said=f"{before.said} {sentence.said}", signals=signals, worth=value
-    )
 
 
 def asked_about(question: str) -> str:
@@ -257,6 +260,8 @@ class _Talk:
         self._age = 0
         self._last = ""
         self._place = -1
+        # Who may be named in the last sentence, where nobody fits better.
+        self._weak: list[str] = []
         # Who was named in this turn, and how often everybody was meant.
         self._new: set[str] = set()
         self._times: Counter[str] = Counter()
@@ -276,6 +281,7 @@ class _Talk:
         own = names_told(text).values()
         among = _people_in(text, weak=not self._people)
         named = {name: sex for name, sex in among if name not in own}
+        self._weak = [] if named else [name for name, _ in _people_in(text, weak=True)]
         if who and (match := _ANSWERED.match(answer)) and not any(map(answer.count, named)):
             first = match["name"].split()[0].casefold()
             if first not in _grammar() | not_topics():
@@ -290,7 +296,8 @@ class _Talk:
         about = ""
         if objects:
             about = _bare(answer.partition(",")[0].rstrip(" .!"))
-            if not answer or not _grammar().isdisjoint(fold(about).split()):
+            grammar = not _grammar().isdisjoint(fold(about).split())
+            if not answer or grammar or is_bare_answer(about):
                 about = noun_phrase(text) or _named_alone(text)
             if about.count(" ") >= _LONGEST_PHRASE:
                 about = compiled(_FURTHER).split(about, maxsplit=1)[0]
@@ -319,7 +326,7 @@ class _Talk:
         if not kind and (match := self._later_person(text)):
             kind = "he" if says("he", match["pronoun"]) else "she"
         if match is None or not kind or (kind == "it" and not singular):
-            return sentence
+            return self._completed(sentence)
         name = thing
         if kind in {"he", "she"}:
             # "Balu": a name that nobody knows.
@@ -339,12 +346,28 @@ class _Talk:
         others = (who for who, sex in self._people.items() if sex == beside and who != name)
         return _with_name(named, other, who) if (who := next(others, "")) else named
 
+    def _completed(self, sentence: SaidSentence) -> SaidSentence:
+        """The sentence with who it is about, if it begins without a subject or has "her"."""
+        text = sentence.text
+        if not self._new or any(_people_in(text, weak=True)):
+            return sentence
+        if compiled(_WITHOUT_SUBJECT).match(text):
+            name = next(iter(name for name in self._people if name in self._new))
+            return replace(sentence, text=f"{text} [{name}]")
+        if pronoun := compiled(_OBJECT_PRONOUN).search(text):
+            sex = "he" if pronoun["pronoun"] in {"him", "ihm", "ihn"} else "she"
+            fits = (name for name in self._new if self._people.get(name) in {"", sex})
+            if name := next(fits, ""):
+                return _with_name(sentence, pronoun, name)
+        return sentence
+
     def _who(self, kind: str) -> str:
         """Who was named last in this turn; of those before, whom the talk is most about."""
         fits = [name for name, sex in self._people.items() if sex in {"", kind}]
         new = next((name for name in fits if name in self._new), "")
         # The first of equals is the last named.
-        return new or max(fits, key=self._times.__getitem__, default="")
+        known = max(fits, key=self._times.__getitem__, default="")
+        return new or known or next(iter(self._weak), "")
 
     def _later_person(self, text: str) -> re.Match[str] | None:
         """A pronoun within a sentence that names nobody: "On Mondays she swims"."""
@@ -434,6 +457,9 @@ def _beings_in(text: str) -> Iterator[tuple[int, str, Sex]]:
             yield at, name or match["phrase"], sex or ""
     for match in _TITLED.finditer(text):
         yield match.start("name"), match[0], _TITLES.get(match["title"].lower(), "")
+    for match in _UNCAPITALISED.finditer(text):
+        sex = "she" if match["own"].endswith("e") or match["noun"].endswith("in") else ""
+        yield match.start("name"), match["name"], _sex_of(match["noun"]) or sex
     for match in _APPOSED.finditer(text):
         yield match.start("name"), match["name"], ""
     # In the language of the text: "big" is a piglet in Dutch.
@@ -441,7 +467,7 @@ def _beings_in(text: str) -> Iterator[tuple[int, str, Sex]]:
     for match in _ANIMAL.finditer(text):
         codes = meant.get((match["noun"].lower(),), "")
         if any(thesaurus().field_of(code) == "animals" for code in codes):
-            yield match.start(), match[0], ""
+            yield match.start(), match[0], _ARTICLES.get(match[0].split()[0].lower(), "")
     for match in compiled(_KIN).finditer(text):
         yield match.start(), match[0], "she" if says("kin_women", match[0]) else "he"
 

@@ -139,15 +139,17 @@ def _goes_on(block: str, start: int, end: re.Match[str]) -> bool:
     if mark[0] == "…" or len(mark) > 1:
         return mark[0] in ".…" and following[:1].islower()
     token = _LAST_TOKEN.search(block, max(start, end.start() - 12), end.start())
-    return mark == "." and token is not None and _is_abbreviated(token, start, following)
+    return mark == "." and token is not None and _is_abbreviated(block, start, token, following)
 
 
-def _is_abbreviated(token: re.Match[str], start: int, following: str) -> bool:
+def _is_abbreviated(block: str, start: int, token: re.Match[str], following: str) -> bool:
     word = token.group()
     if word.isdigit():
         # "1. First", "am 20. Juni", "am 14. um elf".
         month = following.split(" ", 1)[0].strip(",.;").casefold()
-        day = len(word) <= 2 and following[:1].islower()
+        before = block[start : token.start()].rsplit(None, 1)[-1:]
+        dated = before and before[0].casefold() in words("before_ordinals")
+        day = len(word) <= 2 and following[:1].islower() and dated
         return (
             day
             or token.start() == start
@@ -155,7 +157,7 @@ def _is_abbreviated(token: re.Match[str], start: int, following: str) -> bool:
         )
     if word.casefold() == "no":
         return following[:1].isdigit()
-    initial = len(word) == 1 and word.isupper() and word != "I"
+    initial = len(word) == 1 and word.isupper() and word != "I" and not following[:1].islower()
     # "Ms." is a title, "ms." ends a sentence.
     return initial or word == "Ms" or word.casefold() in words("abbreviations")
 

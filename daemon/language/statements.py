@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
 from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
+from ..memory.indexing import index_words
 from ..memory.similarity import exact_key, fold, words
 from .comparison import judge
-from .cues import WORD, Signal, is_bare_answer, is_of_self, outcome_of, says, signals_of, worth
+from .corrections import DATE, INSTEAD, MEASURED, has_number, retracts
+from .cues import (
+    WORD,
+    Signal,
+    is_bare_answer,
+    is_of_self,
+    names_told,
+    outcome_of,
+    says,
+    signals_of,
+    worth,
+)
 from .names import people
 from .normal_form import negations
 from .sentences import UNALTERED, plain, printable, sentences
 from .speech import Role, Utterance, utterances
+from .thesaurus import language_of
 from .vocabulary import compiled, cue, not_topics
-from .vocabulary import words as language_words
 
-_INSTEAD: Final = r"(?i)(?P<new>.{1,300}?)[,;]? (?:{instead}) (?P<old>[^,;。]{1,60})[.!。]?$"
-_MEANT: Final = r"(?i)(?:[\w']+[,.!]? ){0,3}(?:{meant}) (?P<new>\S.{0,30})$"
-_DENIED: Final = r"(?i)(?:(?:{correction_words})[\s,.!-]+)+(?P<new>[^\s,]*\d\S*?)(?:[,.!]?$|, )"
 # The minimum worth of a kept statement: without aggression a plain sentence with a few content
 # words; with the default a sentence that also states, reports or names something.
 _LEAST_WORTH: Final = 0.6
@@ -39,22 +47,16 @@ _ECHO_WORDS: Final = 22
 # More tell something besides.
 _ACCEPTING_WORDS: Final = 14
 # A name or a number within a sentence.
-_VALUE: Final = re.compile(r"(?<=[a-zß-ÿ,] )[A-ZÀ-ÖØ-Þ]|\d")
+VALUE: Final = re.compile(r"(?<=[a-zß-ÿ,] )[A-ZÀ-ÖØ-Þ]|\d")
 # A longer confirmation is a statement by itself.
 _CONFIRMING_WORDS: Final = 7
 _ASIDE: Final[frozenset[Signal]] = frozenset({"greeting", "question", "offer"})
 # Statements with the same content words, at least this many, say the same.
 _TELLING_WORDS: Final = 4
-_NUMBER: Final = re.compile(r"(?<![\w.:])[\w.:/-]*\d(?:[\w.:/-]|,(?=\d{3}))*(?<![.:-])")
-# "June 19th", "19. Juni", "19 de junio", where the word is a month.
-_DATE: Final = re.compile(
-    r"\b[^\W\d_]{3,10} \d{1,2}(?:st|nd|rd|th)?\b(?![.:]\d)"
-    r"|\b\d{1,2}(?:st|nd|rd|th)?\.? (?:de |of )?[^\W\d_]{3,10}\b"
-)
+_BARE_NUMBER: Final = re.compile(r"(?<![\w.:/-])\d(?:[.,]?\d)*+(?=[,;!]|\.?$)")
 # Where a further clause begins.
 _CLAUSE: Final = re.compile(r"[,;]\s+(?:(?:and|but|und|aber|y|et|pero|mais) )?|\s[-–—]\s")
-# "The 3rd" of April.
-_ORDINAL: Final = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
+_AND: Final = re.compile(r"(?<![,;]) (?:and|but|und|aber|y|et|pero|mais) (?=\S+ \S+ \S)")
 
 
 class SaidSentence(msgspec.Struct, frozen=True):
@@ -80,18 +82,6 @@ class SaidSentence(msgspec.Struct, frozen=True):
     place: int = 0
     answers: bool = False
     confirmed: bool = False
-
-
-class Correction(msgspec.Struct, frozen=True):
-    """A corrected text.
-
-    Attributes:
-        place: the index of the corrected text.
-        text: that text with the new value, or the correction if it is self-contained.
-    """
-
-    place: int
-    text: str
 
 
 def statements(text: str, aggression: float = UNALTERED) -> list[SaidSentence]:
@@ -131,10 +121,10 @@ class _Talk:
         self._topic = ""
 
     def add(self, statement: SaidSentence) -> None:
-        last = self.statements[-1] if self.statements else None
-        if last is None:
+        if not self.statements:
             self.statements.append(statement)
             return
+        last = self._last_before(statement)
         if "question" in last.signals and _says_nothing(statement.said):
             return
         if last.answers and last.place == statement.place:
@@ -146,12 +136,12 @@ class _Talk:
                 self._retracted = self.statements.pop()
         if self._asked is not None and (old := self._retracted) is not None:
             # "84. Wait no, it's 76": the new value answers the question.
-            is_value = (_counts if _counts(old.text) else _VALUE.search)(statement.said)
+            is_value = (has_number if has_number(old.text) else VALUE.search)(statement.said)
             is_value = is_value or says("anew", statement.said)
             if not is_value and retracts(statement.said):
                 return
             self._retracted = None
-            statement = _joined(self._asked, statement) if is_value else statement
+            statement = _joined(self._asked, _with_unit(statement, old)) if is_value else statement
         elif self._topic:
             self.statements.pop()
             statement = replace(statement, text=f"{self._topic}. {statement.text}")
@@ -161,6 +151,17 @@ class _Talk:
         else:
             statement = self._answer(last, statement)
         self.statements.append(statement)
+
+    def _last_before(self, statement: SaidSentence) -> SaidSentence:
+        """The last sentence; before a reply the agent's last question, moved behind its remarks."""
+        known = self.statements
+        last = known[-1]
+        if last.role == "agent" and last.place < statement.place:
+            of_turn = (item for item in known if item.place == last.place)
+            if asked := [item for item in of_turn if "question" in item.signals]:
+                known.remove(asked[-1])
+                known.append(asked[-1])
+        return known[-1]
 
     def _reply(self, asked: SaidSentence, statement: SaidSentence) -> SaidSentence:
         """The first sentence after another speaker's question."""
@@ -205,14 +206,14 @@ def is_taken_up(said: str) -> bool:
         return False
     if len(WORD.findall(said)) > _ACCEPTING_WORDS:
         return False
-    return cue("accepts").match(fold(said)) is not None and not _DATE.search(said)
+    return cue("accepts").match(fold(said)) is not None and not DATE.search(said)
 
 
 def _takes_back(said: str) -> bool:
     """Whether a sentence gives another value for the one just given: "hm no, 32"."""
     no = cue("denies").match(fold(said))
     denied = no is not None and fold(said)[no.end() :].startswith((",", ".", "!", ":"))
-    return retracts(said) or (denied and (_counts(said) or says("anew", said)))
+    return retracts(said) or (denied and (has_number(said) or says("anew", said)))
 
 
 def _says_nothing(said: str) -> bool:
@@ -220,10 +221,21 @@ def _says_nothing(said: str) -> bool:
     return says("stalls", said) or says("supposed", said)
 
 
-def _counts(text: str) -> bool:
-    """Whether a text has a number, in digits or words."""
-    numbers = language_words("numbers")
-    return bool(_NUMBER.search(text)) or not numbers.isdisjoint(words(text))
+def _with_unit(statement: SaidSentence, old: SaidSentence) -> SaidSentence:
+    """The statement with the unit of the number that its bare number takes the place of."""
+    bare = _BARE_NUMBER.search(statement.text)
+    unit = MEASURED.search(old.said)
+    if bare is None or unit is None or unit["unit"].lower() in not_topics():
+        return statement
+    text = f"{statement.text[: bare.end()]} [{unit['unit']}]{statement.text[bare.end() :]}"
+    return replace(statement, text=text)
+
+
+def has_value(text: str) -> bool:
+    """Whether a text has a number or a name; German writes all nouns like these."""
+    if has_number(text) or people(text) or names_told(text):
+        return True
+    return bool(VALUE.search(text)) and language_of(frozenset(index_words(text.lower()))) != "de"
 
 
 def _is_yes_or_no(answer: SaidSentence, place: int) -> bool:
@@ -261,101 +273,22 @@ def confirms(statement: SaidSentence) -> bool:
     return short and outcome_of([statement.said]) == "positive"
 
 
-def correction_of(said: str, earlier: Sequence[str], *, denied: bool = False) -> Correction | None:
-    """The newest of the `earlier` texts, corrected by `said`; None if it corrects none.
-
-    A correction may consist of the value alone: "sorry, at 4, not 3"; "I meant 3,000"; or "June
-    19", if the sentence before it `denied` something.
-    """
-    result = compiled(_INSTEAD).match(said) or compiled("{~replaced}").match(said)
-    if result is None:
-        match = compiled(_MEANT).match(said) or compiled(_DENIED).match(said)
-        part = match["new"] if match else said if denied else ""
-        if match and (alike := _with_shape(part.rstrip(" .!"), earlier)):
-            return alike
-        return _with_value(part, earlier, only_date=match is None)
-    new, old = _value(result["new"]), _value(result["old"])
-    about = _about(result["new"].replace(new, " ")) if new != result["new"].strip() else None
-    lost = _about(result["old"])
-    for place in range(len(earlier) - 1, -1, -1):
-        text = earlier[place]
-        if new and old and (span := _standing(old, text)) is not None:
-            if not about or about & frozenset(words(text)):
-                return Correction(place, _dated(text[: span[0]] + new + text[span[1] :], result))
-        elif not (new and old) and lost and lost <= frozenset(words(text)):
-            return Correction(place, said)
-    return None
-
-
-def _with_shape(part: str, earlier: Sequence[str]) -> Correction | None:
-    """The newest text with one value that differs in digits alone: "0 */3 * * *", "v1.2.3"."""
-    if part.isdigit() or not any(map(str.isdigit, part)):
-        return None
-    shape = re.compile(r"(?<!\w)" + re.sub(r"\d+", r"\\d+", re.escape(part)) + r"(?!\w)")
-    for place in range(len(earlier) - 1, -1, -1):
-        if len(spans := [match.span() for match in shape.finditer(earlier[place])]) == 1:
-            start, end = spans[0]
-            return Correction(place, earlier[place][:start] + part + earlier[place][end:])
-    return None
-
-
-def _with_value(part: str, earlier: Sequence[str], *, only_date: bool) -> Correction | None:
-    """The newest text with a single date or number, which that of a part replaces."""
-    for find in (_dates, _numbers):
-        if len(values := find(part)) == 1:
-            break
-    else:
-        return None
-    if only_date and (find is not _dates or _about(_DATE.sub(" ", part))):
-        return None
-    for place in range(len(earlier) - 1, -1, -1):
-        if len(known := find(earlier[place])) == 1:
-            start, end = known[0].span()
-            return Correction(place, earlier[place][:start] + values[0][0] + earlier[place][end:])
-    return None
-
-
-def _dates(text: str) -> list[re.Match[str]]:
-    return [date for date in _DATE.finditer(text) if not _months().isdisjoint(words(date[0]))]
-
-
-def _numbers(text: str) -> list[re.Match[str]]:
-    return list(_NUMBER.finditer(text))
-
-
-def denies(said: str) -> bool:
-    """Whether a sentence retracts the statement before it."""
-    return cue("denies").match(fold(said)) is not None
-
-
-def retracts(said: str) -> bool:
-    """Whether a sentence takes back the value before it: "wait no", "that was before the move"."""
-    return cue("retracts").match(fold(said)) is not None
-
-
-def _dated(text: str, found: re.Match[str]) -> str:
-    """`text` with the new month and weekday in place of the denied ones."""
-    for dates in (_months(), language_words("days") - _months()):
-        new, old = (
-            [word for word in WORD.findall(found[part]) if word.lower() in dates]
-            for part in ("new", "old")
-        )
-        if len(new) == len(old) == 1:
-            text = re.sub(rf"\b{re.escape(old[0])}\b", new[0], text)
-    return text
-
-
-@cache
-def _months() -> frozenset[str]:
-    return language_words("months") - {"am", "pm"}
-
-
 def _without_aside(sentence: str) -> str:
-    """The sentence without the clauses at its end that are a joke."""
-    ends = [match.start() for match in _CLAUSE.finditer(sentence)]
-    while ends and says("joking", _CLAUSE.sub("", sentence[ends[-1] :], count=1)):
-        sentence = sentence[: ends.pop()]
+    """The sentence without the clauses at its end that are a joke, or of the moment only."""
+    ends = [*_CLAUSE.finditer(sentence), *_AND.finditer(sentence)]
+    for end in sorted(ends, key=re.Match.start, reverse=True):
+        clause = sentence[end.end() :]
+        joins = end.re is _AND
+        jokes = says("joking", clause) and not joins
+        rest = sentence[: end.start()]
+        if not jokes and (not _is_momentary(clause) or says("vague", rest) or not has_value(rest)):
+            break
+        sentence = sentence[: end.start()]
     return sentence
+
+
+def _is_momentary(clause: str) -> bool:
+    return says("momentary", clause) and not has_number(clause)
 
 
 def _statement(sentence: str, utterance: Utterance, aggression: float, place: int) -> SaidSentence:
@@ -369,6 +302,17 @@ def _statement(sentence: str, utterance: Utterance, aggression: float, place: in
     value = _SELF_WORTH if utterance.speaker and is_of_self(text) else 0.0
     value += worth(text, signals) - _ROLE_COST.get(utterance.role, 0.0)
     return SaidSentence(text, sentence, utterance.role, utterance.speaker, signals, value, place)
+
+
+def continued(before: SaidSentence, sentence: SaidSentence) -> SaidSentence:
+    """A statement with the sentence that goes on from it."""
+    end = before.said[len(before.said.rstrip(".!…")) :] or "."
+    text = f"{before.text}{end} {sentence.text}"
+    signals = before.signals | sentence.signals
+    value = max(before.worth, sentence.worth)
+    return replace(
+        before, text=text, said=f"{before.said} {sentence.said}", signals=signals, worth=value
+    )
 
 
 def _same_speaker(one: SaidSentence, other: SaidSentence) -> bool:
@@ -390,10 +334,11 @@ def _answers(  # noqa: PLR0911 - one kind of answer after the other
     if not same and says("echoes", answer.said) and not is_bare_answer(answer.said):
         # "Do you have a cabin? We do, 7114".
         return _is_short(answer, _ECHO_WORDS) and _is_short(asked, _ECHO_WORDS)
-    short = _is_short(answer, _ANSWER_WORDS + is_value * (3 if same else _MORE_WORDS))
+    more = (3 if same else _MORE_WORDS) if is_value else 2 * says("anybody", asked.said)
+    short = _is_short(answer, _ANSWER_WORDS + more)
     if same:
         # "Which database? We took Turso."
-        return short and not is_bare_answer(answer.said) and bool(_VALUE.search(answer.said))
+        return short and not is_bare_answer(answer.said) and bool(VALUE.search(answer.said))
     if "greeting" in answer.signals:
         return short and cue("short_answer").match(fold(answer.text)) is not None
     return short and (is_value or not answer.signals & {"decision", "report", "preference"})
@@ -437,30 +382,6 @@ def _gist(text: str) -> object:
 
 
 def _corrects(newer: SaidSentence, older: SaidSentence) -> bool:
-    instead = compiled(_INSTEAD).match(newer.text)
+    instead = compiled(INSTEAD).match(newer.text)
     text = instead["new"] if instead else newer.text
     return judge(older.text, text).relation == "contradiction"
-
-
-def _value(part: str) -> str:
-    """The only number of a part, or the whole part in scripts without blanks."""
-    if not part.isascii() and " " not in part.strip() and not _NUMBER.search(part):
-        return part.strip()
-    numbers = _NUMBER.findall(part)
-    return _ORDINAL.sub("", str(numbers[0])) if len(numbers) == 1 else ""
-
-
-def _about(part: str) -> frozenset[str]:
-    said = frozenset(words(part)) - not_topics() - _months() - language_words("days")
-    return frozenset(word for word in said if not cue("correction_words").fullmatch(word))
-
-
-def _standing(value: str, text: str) -> tuple[int, int] | None:
-    """The last position of a value in a text, as a whole word."""
-    if value.isascii():
-        spans = [
-            match.span() for match in _NUMBER.finditer(text) if _ORDINAL.sub("", match[0]) == value
-        ]
-        return spans[-1] if spans else None
-    at = text.rfind(value)
-    return (at, at + len(value)) if at >= 0 else None

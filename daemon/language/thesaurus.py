@@ -154,12 +154,6 @@ class Thesaurus:
         """Whether a word means a concept in a language, by itself and as it is."""
         return language in self._tables and bool(self._tables[language].get(word))
 
-    def same(self, word: str, other: str) -> bool:
-        """Whether two words mean the same concept; a class and its members do not."""
-        codes = {code for meaning in self.meanings(word) for code in meaning.codes}
-        others = {code for meaning in self.meanings(other) for code in meaning.codes}
-        return any(not ord(code) & 1 for code in codes & others)
-
     def sought(self, codes: str) -> dict[str, float]:
         """The codes that answer a question for `codes`, with their worth as a share of the word's.
 

@@ -73,6 +73,13 @@ def read_block(
 ) -> list[FilledSection]:
     """The sections with content, in order, within `request.max_tokens` as `render` writes them."""
     reading = BlockReading(db, request)
+    if reading.answer is None and not request.found:
+        return reading.cached("block without a query", lambda: _read(reading, render))
+    return _read(reading, render)
+
+
+def _read(reading: BlockReading, render: Render) -> list[FilledSection]:
+    request = reading.request
     sections = [one for one in SECTIONS if one.source or request.filters == Filters()]
     asking = [one for one in sections if one.asks and reading.answer is not None]
     read: dict[str, Sequence[BlockItem]] = {
@@ -89,8 +96,7 @@ def read_block(
         names = _rendered(_names(reading), render) if items.get("categories") else []
         return items | {_REST: _rendered(_without_always(reading), render), _NAMES: names}
 
-    name = "context" if asking else "context without a query"
-    read |= reading.cached(name, background)
+    read |= reading.cached("context", background) if asking else background()
     hits = {item.id: item for item in read["remembered"] if item.relevance is not None}
     always = [
         replace(item, relevance=hits[item.id].relevance) if item.id in hits else item

@@ -30,6 +30,7 @@ _IDLE: Final = re.compile(
     "(?<=[\ufe00-\ufe0f])[\ufe00-\ufe0f]+|(?<![^\x00-\x7f])[\u200c\u200d]+"
     "|[\u200c\u200d]+(?![^\x00-\x7f])|(?<=[\u200c\u200d])[\u200c\u200d]+"
 )
+_JOINERS: Final = re.compile("[\u200c\u200d\ufe00-\ufe0f]")
 _BREAKS: Final = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029]")
 # The beginning of a further line: such a line is no item, and no heading.
 _FURTHER: Final = "\n  | "
@@ -43,6 +44,7 @@ _ALIKE: Final = str.maketrans(
     "\u043a\u043c\u03b1\u03bf\u03c1\u03c5\u03b9\u03c4\u03ba\u03bd\u03b5\ua7af\u057d\u0578\u03f2\u0251\u0261",
     "aeopcyxijshdlqrtkmaopuitkvequncag",
 )
+_LIKE_MARKS: Final = re.compile(f"[{_ANGLES}«≪⟪《]")
 # What may stand between the mark and the name of an element that is not to be seen as one.
 _BETWEEN: Final = re.compile(r"[\s/⁄∕\\]+")
 _NAMES: Final = (
@@ -56,7 +58,10 @@ _NOT_IN_NAMES: Final = re.compile(f'[{_ANGLES}>＞﹥›〉\u232a⟩❭❯ᐳ˃�
 
 def plain(text: str) -> str:
     """The text without characters that nobody sees."""
-    return text if text.isascii() and text.isprintable() else _IDLE.sub("", _HIDDEN.sub("", text))
+    if text.isascii() and text.isprintable():
+        return text
+    text = _HIDDEN.sub("", text)
+    return _IDLE.sub("", text) if _JOINERS.search(text) else text
 
 
 def continued(text: str) -> str:
@@ -67,7 +72,7 @@ def continued(text: str) -> str:
 def escaped(text: str) -> str:
     """The text with every mark escaped that could begin or end an element, or looks like one."""
     text = plain(text)
-    if text.isascii() and "<" not in text:
+    if "<" not in text and (text.isascii() or not _LIKE_MARKS.search(text)):
         return text
     return _OPENING.sub(_escaped, _TAG.sub("&lt;", text))
 

@@ -148,8 +148,10 @@ class BlockReading:
             nearness=self.request.nearness,
         )
         answer = recall(self.db, request, rules.recall)
+        if not self.request.found or answer.confidence == "sure":
+            return answer
         parts = sentences(request.text)[:_SENTENCES]
-        if not self.request.found or answer.confidence == "sure" or len(parts) < 2:
+        if len(parts) < 2:
             return answer
         # The whole turn was encoded, not its sentences.
         words = replace(request, nearness=None)

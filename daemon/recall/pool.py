@@ -32,28 +32,28 @@ _ALL: Final = "SELECT row FROM memories LIMIT ?"
 
 
 class Pool(msgspec.Struct, frozen=True):
-    """The candidates, and their places in conversations by group and position."""
+    """The candidates, and the indexes of those in conversations by group and position."""
 
     entries: tuple[Candidate, ...]
-    places: Mapping[tuple[str, int], int]
+    places: Mapping[str, Mapping[int, int]]
 
     def beside(self, at: int, distance: int) -> int:
         """The entry `distance` places after entry `at` in its group; -1 if not in the pool."""
         entry = self.entries[at]
         if entry.position is None:
             return -1
-        return self.places.get((entry.group, entry.position + distance), -1)
+        return self.places.get(entry.group, {}).get(entry.position + distance, -1)
 
     def around(self, at: int) -> list[tuple[int, int]]:
         """The neighbours of entry `at` within reach, without itself: distance and entry."""
         entry = self.entries[at]
-        if entry.position is None or not entry.group:
+        places, position = self.places.get(entry.group), entry.position
+        if places is None or position is None:
             return []
-        group, position, places = entry.group, entry.position, self.places
         return [
-            (distance, near)
+            (distance, places[position + distance])
             for distance in DISTANCES
-            if (near := places.get((group, position + distance), -1)) >= 0
+            if position + distance in places
         ]
 
 
@@ -265,10 +265,10 @@ def of_categories(
     ]
 
 
-def places_of(entries: Sequence[Candidate]) -> dict[tuple[str, int], int]:
+def places_of(entries: Sequence[Candidate]) -> dict[str, dict[int, int]]:
     """The indexes of entries by group and position."""
-    return {
-        (entry.group, entry.position): at
-        for at, entry in enumerate(entries)
-        if entry.group and entry.position is not None
-    }
+    places: dict[str, dict[int, int]] = {}
+    for at, entry in enumerate(entries):
+        if entry.group and entry.position is not None:
+            places.setdefault(entry.group, {})[entry.position] = at
+    return places

@@ -122,24 +122,26 @@ class _Index:
         self, expression: str, limit: int, *, latest: bool = False, after: int = 0
     ) -> list[int]:
         """At most `limit` keys that match, of rows beyond `after`; with `latest` the newest."""
+        query = f"SELECT {self.keys_sql(latest=latest)}"
+        return _KEYS.decode(self._db.execute(query, (expression, after, limit)).fetchone()[0])
+
+    def keys_sql(self, *, latest: bool = False) -> str:
+        """SQL of the JSON of `keys`, from an expression, `after` and the limit."""
         order = "ORDER BY rowid DESC " if latest else ""
         # As one value: fetching hundreds of rows takes more than half of the time.
-        rows = self._db.execute(
-            f"SELECT json_group_array(key) FROM (SELECT {self.source.key_of('rowid')} AS key"
-            f" FROM {self.source.index} WHERE {self.source.index} MATCH ? AND rowid > ?"
-            f" {order}LIMIT ?)",
-            (expression, after, limit),
-        ).fetchone()
-        return _KEYS.decode(rows[0])
+        return (
+            f"(SELECT json_group_array(key) FROM (SELECT {self.source.key_of('rowid')} AS key"
+            f" FROM {self.source.index} WHERE {self.source.index} MATCH ?1 AND rowid > ?2"
+            f" {order}LIMIT ?3))"
+        )
 
-    def sample(self, expression: str) -> tuple[list[int], int]:
-        """The first keys that match, and the number of all that match: exact if they are few."""
-        keys = self.keys(expression, _SAMPLE)
-        if len(keys) < _SAMPLE:
-            return keys, len(keys)
+    def count(self, first: Sequence[int]) -> int:
+        """The number of all that match, from the first `_SAMPLE` keys: exact if they are few."""
+        if len(first) < _SAMPLE:
+            return len(first)
         # Keys are in ascending order, so the last one gives the density.
-        dense = _SAMPLE * self._newest // max(1, *self.source.rows(keys[-1:]))
-        return keys, min(self.texts, max(_SAMPLE, dense))
+        dense = _SAMPLE * self._newest // max(1, *self.source.rows(first[-1:]))
+        return min(self.texts, max(_SAMPLE, dense))
 
 
 class _Matches(msgspec.Struct):
@@ -181,12 +183,15 @@ def look_up(
     but adds to the score of those that contain it.
     """
     indexes = _indexes(db, sources, common_share)
-    return _LookUp(query, indexes).postings(newest)
+    return _LookUp(db, query, indexes).postings(newest)
 
 
 class _LookUp:
-    def __init__(self, query: Query, indexes: Sequence[_Index]) -> None:
+    def __init__(self, db: sqlite3.Connection, query: Query, indexes: Sequence[_Index]) -> None:
+        self._db = db
         self._indexes = indexes
+        # All indexes at once: most of a look-up is the call.
+        self._sql = f"SELECT {', '.join(index.keys_sql() for index in indexes)}"
         self._size = sum(index.texts for index in indexes)
         self._budget = _BUDGET
         self._phrased: frozenset[int] = frozenset()
@@ -282,8 +287,7 @@ class _LookUp:
         either = " OR ".join(f'"{start[:_PREFIX_LETTERS]}"*' for start in starts)
         prefix = self._within(either)
         keys: set[int] = set()
-        for index in self._indexes:
-            more = index.keys(prefix, _SAMPLE + 1)
+        for more in self._first_keys(prefix, _SAMPLE + 1):
             keys.update(more if len(more) <= _SAMPLE else ())
         keys.difference_update(*(sample for _, sample in found.samples))
         if keys:
@@ -293,12 +297,15 @@ class _LookUp:
         if not expression:
             return _Matches("", 0, [])
         expression = self._within(expression)
-        samples = [(index, *index.sample(expression)) for index in self._indexes]
-        return _Matches(
-            expression,
-            sum(count for *_, count in samples),
-            [(index, keys) for index, keys, _ in samples],
-        )
+        samples = [*zip(self._indexes, self._first_keys(expression, _SAMPLE), strict=True)]
+        return _Matches(expression, sum(index.count(keys) for index, keys in samples), samples)
+
+    def _first_keys(self, expression: str, limit: int) -> list[list[int]]:
+        """At most `limit` of the keys that match, for each index."""
+        if not self._indexes:
+            return []
+        row = self._db.execute(self._sql, (expression, 0, limit)).fetchone()
+        return [*map(_KEYS.decode, row)]
 
     def _weight(self, word: Word, count: int) -> float:
         return weight_of(count, self._size) * word.share

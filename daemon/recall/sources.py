@@ -44,21 +44,23 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         key: unique among all sources.
-        is_turn: whether it is a turn of a conversation, not a statement by itself.
-        group, position: the conversation or file that it is part of, and its place there. No two
-            sources share a group.
-        superseded_by: the row of the newer memory that replaces it.
-        is_question: whether it is a turn that ends with a question.
         terms: the terms of its text in order, separated by blanks.
         codes: the codes of the concepts and dates in it.
+        group, position: the conversation or file that it is part of, and its place there. No two
+            sources share a group.
+        is_turn: whether it is a turn of a conversation, not a statement by itself.
+        superseded_by: the row of the newer memory that replaces it.
+        is_question: whether it is a turn that ends with a question.
     """
 
     key: int
     created_at: float
     updated_at: float
-    is_turn: bool = False
+    terms: str = ""
+    codes: str = ""
     group: str = ""
     position: int | None = None
+    is_turn: bool = False
     actor: str = ""
     category: str = ""
     last_accessed_at: float | None = None
@@ -66,8 +68,6 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     importance: float = 0.5
     superseded_by: int | None = None
     is_question: bool = False
-    terms: str = ""
-    codes: str = ""
 
     @property
     def source(self) -> Source:
@@ -89,6 +89,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         index: its full-text index.
         columns: SQL of the fields of `Candidate` after its key, in their order; the terms of an
             item are in the table `indexed`.
+        joined: SQL of a further table that they need, one row for each item.
         text: SQL of the text of an item.
         beside: SQL of the rows between positions of groups, from the JSON
             [[group, first, last], …]; "" if items have no neighbours.
@@ -106,6 +107,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     index: str
     columns: str
     text: str
+    joined: str = ""
     beside: str = ""
     passes: Passes
     show: Callable[[sqlite3.Connection, Sequence[int]], Mapping[int, Any]]
@@ -157,7 +159,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         """The candidates that pass, in the rows that SQL selects from one JSON argument."""
         row = f"{self.table}.row"
         result = db.execute(
-            f"SELECT {self.key_of(row)}, {self.columns} FROM {self.table}"
+            f"SELECT {self.key_of(row)}, {self.columns} FROM {self.table} {self.joined}"
             f" LEFT JOIN {self.index}_terms AS indexed ON indexed.row = {row}"
             f" WHERE {row} IN ({rows}) AND {condition[0]}",
             (msgspec.json.encode(argument).decode(), *condition[1]),
@@ -166,12 +168,13 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _columns(**given: str) -> str:
-    """The columns of a candidate: `given`, and defaults for the rest."""
+    """The columns of a candidate up to the last that is `given`; the others have their defaults."""
     default = {
         "terms": f"coalesce(substr(indexed.terms, 1, {_READ}), '')",
-        "is_turn": "0",
+        "codes": "coalesce(indexed.codes, '')",
         "group": "''",
         "position": "NULL",
+        "is_turn": "0",
         "actor": "''",
         "category": "''",
         "last_accessed_at": "NULL",
@@ -179,11 +182,10 @@ def _columns(**given: str) -> str:
         "importance": "0.5",
         "superseded_by": "NULL",
         "is_question": "0",
-        "codes": "coalesce(indexed.codes, '')",
     }
-    return ", ".join(
-        given.get(name) or default.get(name) or name for name in Candidate.__struct_fields__[1:]
-    )
+    names = Candidate.__struct_fields__[1:]
+    last = max(map(names.index, ("codes", *given)))
+    return ", ".join(given.get(name) or default.get(name) or name for name in names[: last + 1])
 
 
 def _passes_as_memory(filters: Filters, now: float) -> Condition | None:
@@ -269,19 +271,19 @@ _PLACES: Final[Mapping[str, Condition]] = {
     "memory": (_OWN_FILES, ()),
     "custom": (f"NOT {_OWN_FILES}", ()),
 }
-_MODIFIED: Final = "(SELECT mtime / 1e9 FROM files WHERE id = file)"
 CHUNKS: Final = Source(
     name="file",
     table="chunks",
     index=chunk_tables.INDEX,
     columns=_columns(
-        created_at=_MODIFIED,
-        updated_at=_MODIFIED,
+        created_at="files.mtime / 1e9",
+        updated_at="files.mtime / 1e9",
         # No group of a memory begins with this character.
         group="char(1) || file",
         position="position",
     ),
     text="heading || ' ' || text",
+    joined="CROSS JOIN files ON files.id = file",
     beside=(
         "SELECT there.row FROM json_each(?) AS stretch CROSS JOIN chunks AS there"
         " ON file = CAST(substr(stretch.value ->> 0, 2) AS INTEGER)"

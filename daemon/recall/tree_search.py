@@ -14,7 +14,8 @@ category used in the future counts as just used. The relevance can reach 3, unli
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -27,12 +28,16 @@ from ..memory.scoring import DAY
 from ..memory.stemming import label_terms, terms_of
 from ..memory.tree_nodes import ROOT, Node, Tree, ancestors, said_of
 from ..store import tree_rows
+from ..store.connection import INSIDE
 from .postings import LEAST_SIZE, weight_of
 from .query import Query, little
 
 _HEAVIEST: Final = 2.0
 # The number of memories in place of a description.
 _CORES: Final = 3
+# The newest memories among which those of every category are looked for first.
+_LOOKED_AT: Final = 1_000
+_SHOWN: Final = f"merged_into IS NULL AND superseded_by IS NULL AND {INSIDE}"
 
 
 class TreeHit(msgspec.Struct, frozen=True):
@@ -79,19 +84,32 @@ def described(db: sqlite3.Connection) -> Tree:
     """The tree; a category without a real description has the core of its newest memories."""
     tree = tree_rows.load(db)
     bare = [path for path, node in tree.items() if not said_of(path, node)]
-    return tree | {
-        path: replace(tree[path], desc=_newest(db, path) or tree[path].desc) for path in bare
-    }
+    cores = _newest(db, bare)
+    return tree | {path: replace(tree[path], desc=cores[path] or tree[path].desc) for path in bare}
 
 
-def _newest(db: sqlite3.Connection, path: str) -> str:
-    rows = db.execute(
-        "SELECT text FROM memories WHERE category = ? AND merged_into IS NULL"
-        " AND superseded_by IS NULL AND NOT is_outside(source)"
-        " ORDER BY created_at DESC, id LIMIT ?",
-        (path, _CORES),
-    )
-    return "; ".join(core_summary(Distilled(fact=" ".join(text.split()))) for (text,) in rows)
+def _newest(db: sqlite3.Connection, paths: Sequence[str]) -> dict[str, str]:
+    """The cores of the newest memories of each category."""
+    texts: dict[str, list[str]] = {path: [] for path in paths}
+    lacking = set(paths)
+    query = f"SELECT category, text FROM memories WHERE {_SHOWN} %s ORDER BY created_at DESC, id"
+    # Most categories have some among the newest of all, which need no sorting.
+    for path, text in db.execute(f"{query % ''} LIMIT ?", (_LOOKED_AT,)):
+        if path in lacking:
+            texts[path].append(text)
+            lacking -= {path} if len(texts[path]) == _CORES else set()
+            if not lacking:
+                break
+    for path in lacking:
+        rows = db.execute(f"{query % 'AND category = ?'} LIMIT ?", (path, _CORES))
+        texts[path] = [text for _, text in rows]
+    return {path: "; ".join(map(_core, of_path)) for path, of_path in texts.items()}
+
+
+# The newest of most categories are the same after the next store.
+@lru_cache(256)
+def _core(text: str) -> str:
+    return core_summary(Distilled(fact=" ".join(text.split())))
 
 
 def search(nodes: Mapping[str, Node], query: str, now: float, top: int = 3) -> list[TreeHit]:

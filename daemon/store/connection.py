@@ -10,6 +10,12 @@ from typing import Any, Final, TypeVar
 from ..memory.records import is_outside
 
 T = TypeVar("T")
+# SQL: whether a memory did not come from outside, as most do not.
+INSIDE: Final = "(source = '' OR NOT is_outside(source))"
+_CHANGES: Final = (
+    "SELECT CASE WHEN json_valid(value) THEN value ->> 'changes' END FROM main.meta"
+    " WHERE key = 'clock'"
+)
 # How long a connection waits for another one's lock.
 BUSY_MILLISECONDS: Final = 5_000
 
@@ -20,20 +26,28 @@ class ReadingConnection(sqlite3.Connection):
     Attributes:
         kept: the values by name, each with the state that it belongs to; None on a connection that
             writes, whose own changes would not be noticed.
+        seen: SQLite's number of the last commit that was seen, and how many changes there were.
     """
 
     kept: dict[str, tuple[Hashable, Any]] | None = None
+    seen: tuple[int, int] = (-1, 0)
 
 
 def derived(db: sqlite3.Connection, name: str, state: Hashable, make: Callable[[], T]) -> T:
-    """The value of `make()`, kept until another connection commits or `state` differs.
+    """The value of `make()`, kept until something is stored or `state` differs.
 
-    It must follow from the main database and `state` alone, and must not be changed.
+    It must follow from the main database and `state` alone, without what is counted of answers, and
+    must not be changed.
     """
     kept = db.kept if isinstance(db, ReadingConnection) else None
-    if kept is None:
+    if kept is None or not isinstance(db, ReadingConnection):
         return make()
-    whole = (db.execute("PRAGMA data_version").fetchone()[0], state)
+    (commit,) = db.execute("PRAGMA data_version").fetchone()
+    if commit != db.seen[0]:
+        # Answers are counted every second, which changes nothing else.
+        row = db.execute(_CHANGES).fetchone()
+        db.seen = commit, -commit if row is None or row[0] is None else row[0]
+    whole = (db.seen[1], state)
     known = kept.get(name)
     if known is None or known[0] != whole:
         known = kept[name] = (whole, make())

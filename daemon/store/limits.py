@@ -33,7 +33,7 @@ def enforce_limits(tx: Transaction) -> None:
         _settle_tree(tx)
     if tx.settle_warm:
         _settle_warm(tx)
-    if tx.ticked or tx.counted:
+    if tx.ticked or tx.counted or tx.has_changed:
         # The clock too, so that no stamp is issued twice, even if the wall clock is set back.
         metrics.note_clock_state(tx)
     index_new(tx)

@@ -39,9 +39,10 @@ def totals(db: sqlite3.Connection, now: float) -> dict[str, float]:
 
 def note_clock_state(tx: Transaction, *, moved: bool = False) -> None:
     """Write the clock and the transaction's counts, added to those before unless these `moved`."""
-    before = ClockState() if moved else tx.cache.clock_state or meta.clock_state(tx.db)
+    before = tx.cache.clock_state or meta.clock_state(tx.db)
     counted = {} if moved else _added(before.counted, tx.counted)
-    tx.cache.clock_state = ClockState(tx.clock.last, tx.clock.issued, counted)
+    changes = before.changes + tx.has_changed
+    tx.cache.clock_state = ClockState(tx.clock.last, tx.clock.issued, counted, changes)
     meta.write(tx, meta.CLOCK, tx.cache.clock_state)
 
 

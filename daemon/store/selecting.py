@@ -11,6 +11,7 @@ import msgspec
 from ..memory.records import Memory, Tier
 from ..memory.scoring import COLD, HOT, WARM, Scoring, score
 from . import tree_rows
+from .connection import INSIDE
 from .memory_rows import FIELDS, SELECT, from_row
 
 Order: TypeAlias = Literal[
@@ -280,6 +281,6 @@ def _add_numbers(filters: Filters, now: float, add: Any) -> None:
         add("merged_into IS NULL")
     if filters.outside is not None:
         # Calls Python: for the rows that the other conditions leave.
-        add("is_outside(source)" if filters.outside else "NOT is_outside(source)")
+        add(f"NOT {INSIDE}" if filters.outside else INSIDE)
     if not filters.expired:
         add("(expires_at IS NULL OR expires_at > ?)", now)

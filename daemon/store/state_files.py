@@ -365,6 +365,7 @@ def _load_digests(db: sqlite3.Connection) -> dict[str, str]:
 def _note(tx: Transaction, digests: Mapping[str, str]) -> None:
     for name, digest in digests.items():
         _put(tx.db, name, digest)
+    tx.digests += len(digests)
 
 
 def _put(db: sqlite3.Connection, name: str, digest: str) -> None:

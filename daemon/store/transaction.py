@@ -59,11 +59,13 @@ class ClockState(msgspec.Struct, frozen=True):
     Attributes:
         clock, issued: the highest stamp issued or seen, and the highest issued by this device.
         counted: this device's counts since they were last moved into its row; see `metrics`.
+        changes: the number of commits that changed more than these.
     """
 
     clock: int = 0
     issued: int = 0
     counted: dict[str, float] = {}
+    changes: int = 0
 
 
 class WriterCache:
@@ -109,6 +111,7 @@ class Transaction:
         keep_category: the category that the tree's caps must leave alone.
         new_by_term: the ids of new memories by the stems of their words.
         unindexed: new memories that are not in the full text yet.
+        digests: how many digests of state files were written.
     """
 
     def __init__(
@@ -142,6 +145,13 @@ class Transaction:
         self.keep_category: str | None = None
         self.new_by_term: dict[str, list[str]] = {}
         self.unindexed: list[IndexEntry] = []
+        self.digests = 0
+        self._before = db.total_changes
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether anything was written but digests of state files."""
+        return self.db.total_changes != self._before + self.digests
 
     @contextmanager
     def undone_on_failure(self) -> Iterator[None]:

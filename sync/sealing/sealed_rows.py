@@ -5,53 +5,47 @@
 | `agent_id` | `=` and the keyed digest of the agent's name |
 | `kind`, `id` | `sealed`, and the keyed digest of agent, kind and id |
 | `version` | the keyed digest of the version |
-| `data` | the sealed row in base64; NULL for a deletion |
+| `data` | the packed and sealed row in base64; NULL for a deletion |
 | `clocks` | `{"epoch":1}`; for a deletion also its day, as a stamp, and the sealed row |
+
+A page has only the first digits of the version, which are a part of the nonce: digests cannot be
+compressed, and the row says its id and version itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from ..clock import COUNTER_BITS
 from ..failures import KeyMissing
 from ..ports import Pending, Received, Value
-from ..row_format import Columns, Unreadable, read_row, size_of
-from ..rows import digest
+from ..row_format import Columns, Unreadable, has_valid_clocks, size_of
+from ..rows import Stamp, version_of
 from . import KIND
 from .cipher import NameDigest, Unsealable, decode, derive, encode, seal, sealed_length, unseal
 from .keyring import Keyring
+from .packing import pack, unpack
 
 # No agent has a name that begins so; nor has a version of a row.
 MARK: Final = "="
 _DAY: Final = 86_400_000 << COUNTER_BITS
 _COLUMNS: Final = 220
+# The digits of the version that are a part of the nonce.
+_DIGITS: Final = 8
 
 
 class _Clocks(msgspec.Struct, frozen=True, omit_defaults=True):
     """The column `clocks` of a sealed row; `at` has the place that it has in a plain one."""
 
     epoch: int
-    at: tuple[int, str] | None = None
+    at: Stamp | None = None
     sealed: str | None = None
 
 
-class _Text(msgspec.Struct, frozen=True, array_like=True):
-    """What is sealed of a row; its data and clocks byte by byte, as their digest is of these."""
-
-    agent: str
-    kind: str
-    id: str
-    data: msgspec.Raw
-    clocks: msgspec.Raw
-
-
 _clocks_decoder: Final = msgspec.json.Decoder(_Clocks)
-_text_decoder: Final = msgspec.json.Decoder(_Text)
-_encoder: Final = msgspec.json.Encoder()
 
 
 class SealedRows:
@@ -60,6 +54,8 @@ class SealedRows:
     `keyring` is asked for each row: it may learn of another epoch at any time.
     """
 
+    page = f"substr(version, 1, {_DIGITS}) || coalesce(data, ''), clocks"
+
     def __init__(self, name: str, keyring: Callable[[], Keyring]) -> None:
         self._name = name
         self._keyring = keyring
@@ -67,7 +63,7 @@ class SealedRows:
         self._row_name = NameDigest(derive(root, "rows"), name)
         self._version_name = NameDigest(derive(root, "versions"))
         self.agent = sealed_agent(root, name)
-        self._keys: dict[int, bytes] = {}
+        self._epochs: dict[int, tuple[bytes, bytes, str]] = {}
 
     @property
     def epoch(self) -> int:
@@ -87,24 +83,18 @@ class SealedRows:
 
     def columns(self, row: Pending) -> Columns:
         """As for `RowFormat`."""
-        data, clocks = row.row.encoded()
-        text = (self._name, *row.row.key, _raw(data or "null"), _raw(clocks))
         kind, key = self.key(*row.row.key)
-        epoch = self.epoch
-        sealed = encode(
-            seal(self._key(epoch), _encoder.encode(text), _place(self.agent, key, epoch))
-        )
-        written = _Clocks(epoch)
-        if data is None:
-            at = row.row.clocks.at[0]
-            written = _Clocks(epoch, (at - at % _DAY, ""), sealed)
         version = self.version(row.version)
         assert version is not None
-        return (
-            *(kind, key, self.version(row.seen), version),
-            None if data is None else sealed,
-            _encoder.encode(written).decode(),
-        )
+        epoch = self.epoch
+        key_, place, clocks = self._of_epoch(epoch)
+        mark = bytes.fromhex(version[:_DIGITS])
+        sealed = encode(seal(key_, pack(self._name, row.row), place, mark))
+        data: str | None = sealed
+        if not row.row.data:
+            at = row.row.clocks.at[0]
+            data, clocks = None, _clocks(epoch, (at - at % _DAY, ""), sealed)
+        return kind, key, self.version(row.seen), version, data, clocks
 
     def size(self, row: Pending) -> int:
         """As for `RowFormat`."""
@@ -113,24 +103,28 @@ class SealedRows:
     def received(self, line: Sequence[Value]) -> Received | Unreadable:
         """As for `RowFormat`."""
         kind, key, version, data, clocks = line
-        try:
-            written = _clocks_decoder.decode(str(clocks))
-        except (msgspec.MsgspecError, ValueError):
+        if kind != KIND:
             return self.unreadable(line[:3], "it is not a sealed row")
-        sealed = written.sealed if data is None else data
-        if kind != KIND or not isinstance(sealed, str):
-            return self.unreadable(line[:3], "it is not a sealed row")
-        if written.epoch > self.epoch:
-            raise KeyMissing("key_missing")
         try:
-            row = self._opened(sealed, str(key), written.epoch, is_deleted=data is None)
+            row = self._opened(str(version)[:_DIGITS], data, clocks)
         except Unsealable as error:
             return self.unreadable(line[:3], f"it is damaged: {error}")
-        if isinstance(row, str):
-            return self.unreadable(line[:3], row)
+        if self.key(*row.row.key)[1] != key:
+            return self.unreadable(line[:3], "it is damaged: it belongs elsewhere")
         if version != self.version(row.version):
             return self.unreadable(line[:3], "it is damaged: its digest differs")
         return row
+
+    def listed(self, line: Sequence[Value]) -> Received | None:
+        """As for `RowFormat`."""
+        marked, clocks = line
+        digits, data = str(marked)[:_DIGITS], str(marked)[_DIGITS:]
+        try:
+            row = self._opened(digits, data or None, clocks)
+        except Unsealable:
+            return None
+        version = self.version(row.version)
+        return row if version is not None and version.startswith(digits) else None
 
     def unreadable(self, line: Sequence[Value], reason: str) -> Unreadable:
         """As for `RowFormat`."""
@@ -140,33 +134,42 @@ class SealedRows:
     def conceal(self, place: str, text: str) -> str:
         """As for `RowFormat`."""
         epoch = self.epoch
-        sealed = seal(self._key(epoch), text.encode(), _place(self.agent, place, epoch))
+        key = self._of_epoch(epoch)[0]
+        sealed = seal(key, text.encode(), _place(self.agent, epoch, f"text\n{place}"))
         return f"{epoch}:{encode(sealed)}"
 
     def reveal(self, place: str, written: str) -> str:
         """As for `RowFormat`."""
         epoch, _, sealed = written.partition(":")
         try:
-            bound = _place(self.agent, place, int(epoch))
-            return unseal(self._key(int(epoch)), decode(sealed), bound).decode()
+            bound = _place(self.agent, int(epoch), f"text\n{place}")
+            return unseal(self._of_epoch(int(epoch))[0], decode(sealed), bound).decode()
         except ValueError:
             return ""
 
-    def _opened(self, sealed: str, key: str, epoch: int, *, is_deleted: bool) -> Received | str:
-        """The row, or what is wrong with it."""
-        text = _text(unseal(self._key(epoch), decode(sealed), _place(self.agent, key, epoch)))
-        data, clocks = bytes(text.data).decode(), bytes(text.clocks).decode()
-        is_moved = text.agent != self._name or self.key(text.kind, text.id)[1] != key
-        if is_moved or is_deleted != (data == "null"):
-            return "it is damaged: it belongs elsewhere"
-        whole = None if is_deleted else data
-        row = read_row(text.kind, text.id, whole, clocks)
-        return row if isinstance(row, str) else Received(row, digest(whole, clocks))
+    def _opened(self, digits: str, data: Value, clocks: Value) -> Received:
+        """The row, whose version begins with these digits.
 
-    def _key(self, epoch: int) -> bytes:
-        if epoch not in self._keys:
-            self._keys[epoch] = derive(self._keyring().key(epoch), "row")
-        return self._keys[epoch]
+        Raises:
+            Unsealable: it was not sealed for this agent, or is invalid.
+        """
+        written, sealed = _sealed(data, clocks)
+        if written.epoch > self.epoch:
+            raise KeyMissing("key_missing")
+        key, place, _ = self._of_epoch(written.epoch)
+        name, row = unpack(unseal(key, sealed, place, _mark(digits)))
+        if name != self._name or bool(row.data) == (data is None):
+            raise Unsealable("it belongs elsewhere")
+        if not has_valid_clocks(row):
+            raise Unsealable("its clock is beyond the year 2200")
+        return Received(row, version_of(row) or "")
+
+    def _of_epoch(self, epoch: int) -> tuple[bytes, bytes, str]:
+        """The key of rows, the place of rows, and the clocks of those that live."""
+        if epoch not in self._epochs:
+            key = derive(self._keyring().key(epoch), "row")
+            self._epochs[epoch] = key, _place(self.agent, epoch), _clocks(epoch)
+        return self._epochs[epoch]
 
 
 def sealed_agent(root: bytes, name: str) -> str:
@@ -175,29 +178,46 @@ def sealed_agent(root: bytes, name: str) -> str:
 
 
 def agent_of(keyring: Keyring, agent: str, line: Sequence[Value]) -> str | None:
-    """The name of a sealed agent, from one of its rows: id, data, clocks. None: no row of ours."""
-    key, data, clocks = line
+    """The name of a sealed agent, from one of its rows: version, data, clocks.
+
+    None: it is not a row of the owner's.
+    """
+    version, data, clocks = line
     try:
-        written = msgspec.json.decode(str(clocks), type=_Clocks)
-        sealed = decode(str(written.sealed if data is None else data))
-        place = _place(agent, str(key), written.epoch)
-        name = _text(unseal(derive(keyring.key(written.epoch), "row"), sealed, place)).agent
-    except (msgspec.MsgspecError, ValueError):
+        written, sealed = _sealed(data, clocks)
+        key, place = derive(keyring.key(written.epoch), "row"), _place(agent, written.epoch)
+        name, _ = unpack(unseal(key, sealed, place, _mark(str(version)[:_DIGITS])))
+    except Unsealable:
         return None
     return name if sealed_agent(keyring.root, name) == agent else None
 
 
-def _place(agent: str, key: str, epoch: int) -> bytes:
-    """Where a sealed row belongs, which is authenticated with it."""
-    return f"thermocline row\n{agent}\n{key}\n{epoch}".encode()
+def _clocks(epoch: int, at: Stamp | None = None, sealed: str | None = None) -> str:
+    return msgspec.json.encode(_Clocks(epoch, at, sealed)).decode()
 
 
-def _text(content: bytes) -> _Text:
+def _sealed(data: Value, clocks: Value) -> tuple[_Clocks, bytes]:
+    """What is sealed of a row, and its clocks on the remote."""
     try:
-        return _text_decoder.decode(content)
+        written = _clocks_decoder.decode(str(clocks))
     except (msgspec.MsgspecError, ValueError):
-        raise Unsealable("it is not a row") from None
+        raise Unsealable("it is not a sealed row") from None
+    sealed = written.sealed if data is None else data
+    if not isinstance(sealed, str):
+        raise Unsealable("it is not a sealed row")
+    return written, decode(sealed)
 
 
-def _raw(text: str) -> Any:
-    return msgspec.Raw(text.encode())
+def _mark(digits: str) -> bytes:
+    try:
+        mark = bytes.fromhex(digits)
+    except ValueError:
+        mark = b""
+    if len(mark) != _DIGITS // 2:
+        raise Unsealable("its version is not a digest")
+    return mark
+
+
+def _place(agent: str, epoch: int, about: str = "row 2") -> bytes:
+    """What is authenticated with a sealed text: whose it is, and what it is about."""
+    return f"thermocline {about}\n{agent}\n{epoch}".encode()

@@ -17,16 +17,9 @@ import pytest
 import shells
 
 CLIENTS = (
-    "claude-code",
-    "claude-desktop",
-    "codex",
-    "gemini",
-    "cursor",
-    "vscode",
-    "opencode",
-    "zed",
+    "claude-code", "claude-desktop", "codex", "gemini", "cursor", "vscode", "opencode", "zed",
     "openclaw",
-)
+)  # fmt: skip
 
 
 @pytest.fixture

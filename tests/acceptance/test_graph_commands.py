@@ -3,16 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
-
-import pytest
-from shells import Shell
-
-
-@pytest.fixture
-def shell(call: Any) -> Shell:
-    """A shell of an agent of its own."""
-    return Shell(call.path, call.agent)
 
 
 def test_what_a_conversation_names_is_shown_with_where_it_comes_from(shell, tmp_path):

@@ -5,16 +5,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
-
-import pytest
-from shells import Shell
-
-
-@pytest.fixture
-def shell(call: Any) -> Shell:
-    """A shell of an agent of its own."""
-    return Shell(call.path, call.agent)
 
 
 def test_what_is_added_is_listed_and_in_the_context(shell, tmp_path):

@@ -2,17 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
-from shells import Shell
-
-
-@pytest.fixture
-def shell(call: Any) -> Shell:
-    """A shell of an agent of its own."""
-    return Shell(call.path, call.agent)
-
 
 def test_a_session_from_its_start_to_its_replay(shell):
     made = shell.json("store", "the site runs on pond-2", "--category", "projects/site")

@@ -45,14 +45,10 @@ def test_several_files_are_distilled_and_kept(shell, tmp_path, call):
 @pytest.mark.parametrize(
     "words",
     [
-        (),
-        ("a", "--text", "b"),
-        ("a", "--file", "b"),
-        ("--file", "-", "--file", "-"),
-        ("a", "--category", "x"),
-        ("a", "--rules", "--llm"),
+        (), ("a", "--text", "b"), ("a", "--file", "b"), ("--file", "-", "--file", "-"),
+        ("a", "--category", "x"), ("a", "--rules", "--llm"),
     ],
-)
+)  # fmt: skip
 def test_what_makes_no_sense_is_refused(shell, words):
     shell.run("distill", *words, code=2)
 
@@ -94,11 +90,8 @@ def test_a_conversation_is_observed_from_a_file(shell, tmp_path, call):
     assert out == "stored 2 turns\n"
     kept = call.ok("GET", "/api/memory?group=t")["results"]
     assert sorted((one["actor"], one["position"] is None) for one in kept) == [
-        ("Maya", False),
-        ("Maya", True),
-        ("Tom", False),
-        ("Tom", True),
-    ]
+        ("Maya", False), ("Maya", True), ("Tom", False), ("Tom", True),
+    ]  # fmt: skip
     found = shell.json("observe", str(talk), "--conversation", "t")
     assert (found["stored"], len(found["known"])) == ([], 2)
 

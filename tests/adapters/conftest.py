@@ -4,14 +4,30 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from daemon_process import Daemon
 
+from thermocline.daemon.client import Client
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SECONDS = 120.0
+
+
+@pytest.fixture
+def agent() -> str:
+    """Whose memory a test has to itself."""
+    return uuid.uuid4().hex
+
+
+@pytest.fixture
+def client(shared_daemon: Daemon, agent: str) -> Iterator[Client]:
+    """The same memory without the library."""
+    with shared_daemon.client(agent) as made:
+        yield made
 
 
 @pytest.fixture

@@ -22,28 +22,14 @@ from anthropic import Anthropic
 from anthropic.lib.tools import ToolError
 from anthropic.lib.tools._beta_builtin_memory_tool import BetaLocalFilesystemMemoryTool
 
-from thermocline.daemon.client import Client
 from thermocline.daemon.client.adapters.anthropic import AsyncMemoryTool, MemoryTool
 
 pytestmark = pytest.mark.adapters
 
 
 @pytest.fixture
-def agent() -> str:
-    """Whose memory a test has to itself."""
-    return uuid.uuid4().hex
-
-
-@pytest.fixture
 def tool(shared_daemon: Daemon, agent: str) -> Iterator[MemoryTool]:
     with closing(MemoryTool(agent, shared_daemon.socket)) as made:
-        yield made
-
-
-@pytest.fixture
-def client(shared_daemon: Daemon, agent: str) -> Iterator[Client]:
-    """The same memory without the tool."""
-    with shared_daemon.client(agent) as made:
         yield made
 
 

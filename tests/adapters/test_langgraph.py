@@ -26,25 +26,11 @@ from langgraph.store.base import (
 )
 from langgraph.store.memory import InMemoryStore
 
-from thermocline.daemon.client import Client
 from thermocline.daemon.client.adapters.langgraph import ThermoclineStore
 
 pytestmark = pytest.mark.adapters
 
 ANA, BEN = ("users", "ana"), ("users", "ben")
-
-
-@pytest.fixture
-def agent() -> str:
-    """Whose memory a test has to itself."""
-    return uuid.uuid4().hex
-
-
-@pytest.fixture
-def client(shared_daemon: Daemon, agent: str) -> Iterator[Client]:
-    """The same memory without LangGraph."""
-    with shared_daemon.client(agent) as made:
-        yield made
 
 
 @pytest.fixture

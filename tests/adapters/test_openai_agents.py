@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -19,7 +19,6 @@ from agents import Agent, OpenAIChatCompletionsModel, RunConfig, Runner, Session
 from agents.memory import SessionSettings
 from openai import AsyncOpenAI
 
-from thermocline.daemon.client import Client
 from thermocline.daemon.client.adapters.openai_agents import ThermoclineSession
 
 pytestmark = pytest.mark.adapters
@@ -40,21 +39,8 @@ TALK: list[Any] = [{"role": "system", "content": "Be brief"}, TEA, CALL, OUTPUT,
 
 
 @pytest.fixture
-def agent() -> str:
-    """Whose memory a test has to itself."""
-    return uuid.uuid4().hex
-
-
-@pytest.fixture
 async def session(shared_daemon: Daemon, agent: str) -> AsyncIterator[ThermoclineSession]:
     async with ThermoclineSession("chat", agent, shared_daemon.socket, user="Ana") as made:
-        yield made
-
-
-@pytest.fixture
-def client(shared_daemon: Daemon, agent: str) -> Iterator[Client]:
-    """The same memory without the SDK."""
-    with shared_daemon.client(agent) as made:
         yield made
 
 

@@ -47,7 +47,7 @@ def main() -> None:
             files = (options.people / f"{name}.json" for name in options.everyday)
             printed["everyday"] = _everyday([*map(everyday.read, files)], options)
         for path in options.collection:
-            printed |= _compare(_variants(path, options.among), options)
+            printed |= _compare(_variants(path, options), options)
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise SystemExit(f"cannot measure: {type(error).__name__}: {error}") from error
     if options.json:
@@ -65,6 +65,7 @@ def _options() -> argparse.Namespace:
     add("--collection", type=Path, nargs="+", action="extend", metavar="FILE", help="these files")
     add("--encoder", metavar="URL|static:DIR", help="with vectors of this encoder, too")
     add("--among", type=Path, metavar="FILE", help="LoCoMo's turns to ask the facts among")
+    add("--plain", action="store_true", help="collections as they are, in no other form")
     add("--kinds", action="store_true", help="ours by the kind of question, too")
     add("--others", type=int, default=everyday.OTHERS, help="memories around a context's")
     add("--limit", type=int, default=20, help="results of collections, 1 to 100 (%(default)s)")
@@ -133,7 +134,8 @@ def _compare(
             tables[name] = {ranker: figures(of) for ranker, of in outcomes.items()}
             if options.kinds:
                 tables[f"{name}, by kind"] = comparing.by_kind(outcomes["thermocline"])
-            if collections[0].name.startswith(facts.NAME) and "small talk" not in name:
+            of_facts = collections[0].name.startswith(facts.NAME)
+            if of_facts and "small talk" not in name and not options.plain:
                 for collection in collections:
                     rows = comparing.certainty(wire, collection, _UNANSWERABLE)
                     tables[f"{name}, unanswerable"] = rows
@@ -156,13 +158,15 @@ def _show(collections: Sequence[Collection], outcomes: Sequence[Outcome]) -> Non
     print()
 
 
-def _variants(path: Path, turns: Path | None) -> dict[str, list[Collection]]:
+def _variants(path: Path, options: argparse.Namespace) -> dict[str, list[Collection]]:
     collections = comparing.read(path)
     variants = {path.stem: collections}
+    if options.plain:
+        return variants
     if collections[0].name != facts.NAME:
         return variants | {f"{path.stem}, text alone": [*map(comparing.text_alone, collections)]}
-    if turns is not None:
-        mixed = comparing.among(collections[0], locomo.read(turns)[:3])
+    if options.among is not None:
+        mixed = comparing.among(collections[0], locomo.read(options.among)[:3])
         variants[f"{path.stem} among turns"] = [mixed]
     for words in (25, 45):
         chatty = [comparing.chatty(collection, words) for collection in collections]

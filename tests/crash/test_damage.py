@@ -28,12 +28,8 @@ from thermocline.daemon.store.agent_paths import DeviceId
 
 PAGE = 2048
 STATE_FILES = (
-    "hot-memory-state.json",
-    "warm-memory.json",
-    "memory-tree.json",
-    "metrics.json",
-    "MEMORY.md",
-)
+    "hot-memory-state.json", "warm-memory.json", "memory-tree.json", "metrics.json", "MEMORY.md",
+)  # fmt: skip
 CROWDED = ("store.max_open_agents=8", "warm.max_kb=8", "log.level=error")
 MANY = 60
 # Damage that no read meets is found when the whole database has been read, which begins with the

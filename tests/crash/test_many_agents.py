@@ -59,15 +59,8 @@ def test_a_disk_that_takes_seconds_to_sync_holds_up_no_reader(make_daemon, tmp_p
         client.store("the gate code is 4711")
     daemon.stop()
     slow = (
-        "strace",
-        "-D",
-        "-f",
-        "-qq",
-        "-o",
-        str(tmp_path / "trace"),
-        "-e",
-        "trace=fsync,fdatasync",
-    )
+        "strace", "-D", "-f", "-qq", "-o", str(tmp_path / "trace"), "-e", "trace=fsync,fdatasync",
+    )  # fmt: skip
     daemon.start(prefix=(*slow, "-e", "inject=fsync,fdatasync:delay_exit=3000000"))
     stored: list[Any] = []
 

@@ -21,7 +21,6 @@ from thermocline.sync.sealing.sealed_rows import SealedRows
 # Read here: the variables of ours are taken away before a test begins.
 FLAPS = int(os.environ.get("THERMOCLINE_FLAPS", "1000"))
 FEW_AND_MANY = [28, pytest.param(FLAPS, marks=pytest.mark.crash)]
-EACH = 400
 
 
 @pytest.fixture
@@ -102,9 +101,13 @@ def test_a_connection_that_comes_and_goes_loses_nothing_and_doubles_nothing(worl
     assert succeeded < flaps
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(60, marks=pytest.mark.crash)])
+@pytest.mark.parametrize(
+    ("kills", "each"), [(2, 120), pytest.param(60, 400, marks=pytest.mark.crash)]
+)
 @pytest.mark.timeout(1800)
-def test_a_server_that_is_killed_in_the_middle_of_a_batch_loses_and_doubles_nothing(world, kills):
+def test_a_server_that_is_killed_in_the_middle_of_a_batch_loses_and_doubles_nothing(
+    world, kills, each
+):
     here, there = world.devices
     chance = random.Random(11)
     there.store("a memory of its own")
@@ -112,8 +115,8 @@ def test_a_server_that_is_killed_in_the_middle_of_a_batch_loses_and_doubles_noth
     world.heal()
     cut = 0
     for number in range(kills):
-        first = number * EACH
-        here.memory.batch([{"text": f"reading number {first + n}"} for n in range(EACH)])
+        first = number * each
+        here.memory.batch([{"text": f"reading number {first + n}"} for n in range(each)])
         here.reinforce(used)
         went: list[bool] = []
         sending = threading.Thread(target=lambda went=went: went.append(here.try_sync()))
@@ -129,10 +132,10 @@ def test_a_server_that_is_killed_in_the_middle_of_a_batch_loses_and_doubles_noth
     contents = world.heal()
     rows, texts = archived(world)
     print(
-        f"\n{kills} kills, {cut} of them while rows were sent: {kills * EACH} memories stored,"
+        f"\n{kills} kills, {cut} of them while rows were sent: {kills * each} memories stored,"
         f" {rows} found, {rows - texts} doubled"
     )
-    assert rows == texts == len(contents.memories) == kills * EACH + 2
+    assert rows == texts == len(contents.memories) == kills * each + 2
     assert contents.memories[used]["access_count"] == kills
 
 

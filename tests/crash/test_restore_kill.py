@@ -26,6 +26,7 @@ KILLS = int(os.environ.get("THERMOCLINE_KILLS", "60"))
 SEED = int(os.environ.get("THERMOCLINE_SEED", "20"))
 KILLED = str(Path(__file__).parents[1] / "fixtures" / "killed.py")
 MANY = 1200
+FEW = 400
 # So many that most of them are not on their way at the same time.
 VERY_MANY = 20_000
 # One that would replicate at once would have both, the old and the new.
@@ -37,11 +38,14 @@ Life = tuple[World, Contents]
 
 
 @pytest.fixture(scope="module")
-def life(sqld_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
+def life(
+    sqld_binary: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Life]:
     """A replica with the rows of a device that has lived, and what that device shows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
-        yield from lived(sqld_binary, MANY)
+        is_quick = request.config.option.markexpr.startswith("not ")
+        yield from lived(sqld_binary, FEW if is_quick else MANY)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from sealing import give_keys
 
 from thermocline.daemon.client.errors import AnswerLost
 
-FEW_AND_MANY = [300, pytest.param(10_000, marks=pytest.mark.crash)]
+FEW_AND_MANY = [100, pytest.param(10_000, marks=pytest.mark.crash)]
 AGENTS = [f"harbourmaster-{place}" for place in ("norddeich", "emden-west", "borkum")]
 DEVICES = ["desktop-of-Otis", "seaside-of-Otis"]
 SYLLABLES = ["ka", "lo", "mi", "ren", "tas", "vur", "pel", "dor", "sim", "gha", "zet", "bro", "fel"]

@@ -148,17 +148,14 @@ def test_only_an_admin_of_every_agent_sees_and_changes_the_configuration(ask):
 @pytest.mark.parametrize(
     "change",
     [
-        {"set": {"agents.x.workspace": "/etc"}},
-        {"set": {"agents": {"x": {"workspace": "/etc"}}}},
+        {"set": {"agents.x.workspace": "/etc"}}, {"set": {"agents": {"x": {"workspace": "/etc"}}}},
         {"set": {"access": {"users": {str(STRANGER): "admin"}}}},
         {"set": {"sync.token_file": "/etc/shadow"}},
         {"set": {"sync": {"url": "file:/elsewhere/x"}}},
-        {"set": {"llm.api_base": "http://192.0.2.1"}},
-        {"set": {"socket": {"mode": "0666"}}},
-        {"unset": ["access"]},
-        {"unset": ["sync"]},
+        {"set": {"llm.api_base": "http://192.0.2.1"}}, {"set": {"socket": {"mode": "0666"}}},
+        {"unset": ["access"]}, {"unset": ["sync"]},
     ],
-)
+)  # fmt: skip
 def test_an_admin_who_is_not_the_owner_cannot_turn_the_daemon_on_its_owner(
     change, ask, open_daemon
 ):
@@ -190,16 +187,11 @@ def test_importing_needs_the_role_for_what_is_imported(ask):
 @as_root
 def test_who_was_granted_nothing_is_refused_everything(ask):
     for method, target, body in (
-        ("GET", "/api/memory", None),
-        ("POST", "/api/memory", {"text": "x"}),
-        ("GET", "/api/status", None),
-        ("GET", "/api/health", None),
-        ("GET", "/api/events", None),
-        ("GET", "/api/agents", None),
-        ("GET", "/api/openapi.json", None),
-        ("POST", "/api/metadata", {"text": "x"}),
-        ("DELETE", "/api/kv/k", None),
-    ):
+        ("GET", "/api/memory", None), ("POST", "/api/memory", {"text": "x"}),
+        ("GET", "/api/status", None), ("GET", "/api/health", None), ("GET", "/api/events", None),
+        ("GET", "/api/agents", None), ("GET", "/api/openapi.json", None),
+        ("POST", "/api/metadata", {"text": "x"}), ("DELETE", "/api/kv/k", None),
+    ):  # fmt: skip
         refused = ask(STRANGER, "notes", method, target, body)
         assert refused.refusal() == (403, "forbidden", None), target
         assert f"access.users.{STRANGER}" in refused.body["error"]["hint"]

@@ -58,13 +58,9 @@ def test_every_change_is_told_in_order(call, listen):
     call.ok("DELETE", f"/api/memory/{stored['id']}")
     told = [stream.next_of(call.agent) for _ in range(6)]
     assert [kind for kind, _ in told] == [
-        "category.added",
-        "memory.stored",
-        "memory.updated",
-        "kv.set",
-        "kv.deleted",
+        "category.added", "memory.stored", "memory.updated", "kv.set", "kv.deleted",
         "memory.deleted",
-    ]
+    ]  # fmt: skip
     brief = told[1][1]
     assert (brief["id"], brief["category"], brief["tier"]) == (stored["id"], "a", "warm")
     assert brief["time"] == pytest.approx(stored["created_at"], abs=5)

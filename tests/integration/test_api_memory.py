@@ -89,14 +89,9 @@ def test_every_field_that_is_given_comes_back_and_stays(call):
 
 def test_any_text_comes_back_as_it_was(anyone):
     for text in [
-        "  kept as it is \n",
-        "日本語のメモ",
-        "👩‍👩‍👧",
-        "مرحبا",
-        "'\"\\\u2028",
-        "x" * 65_536,
+        "  kept as it is \n", "日本語のメモ", "👩‍👩‍👧", "مرحبا", "'\"\\\u2028", "x" * 65_536,
         "a\tb\rc",
-    ]:
+    ]:  # fmt: skip
         stored = anyone.store(text)
         assert anyone.ok("GET", f"/api/memory/{stored['id']}")["text"] == text
 
@@ -466,20 +461,15 @@ def test_filters_leave_what_fits_all_of_them(shelf):
 
 def test_a_list_has_the_order_that_was_asked_for(shelf):
     for order, expected in [
-        ("newest", [BETA, "gamma", "alpha"]),
-        ("oldest", ["alpha", "gamma", BETA]),
-        ("importance", ["alpha", "gamma", BETA]),
-        ("score", [BETA, "gamma", "alpha"]),
+        ("newest", [BETA, "gamma", "alpha"]), ("oldest", ["alpha", "gamma", BETA]),
+        ("importance", ["alpha", "gamma", BETA]), ("score", [BETA, "gamma", "alpha"]),
         ("newest&reverse=true", ["alpha", "gamma", BETA]),
         ("importance&reverse=true", [BETA, "gamma", "alpha"]),
-        ("score&reverse=true", ["alpha", "gamma", BETA]),
-        ("uses", [BETA, "gamma", "alpha"]),
-        ("type", [BETA, "gamma", "alpha"]),
-        ("category", ["alpha", BETA, "gamma"]),
-        ("category&reverse=true", ["gamma", BETA, "alpha"]),
-        ("subject", [BETA, "gamma", "alpha"]),
+        ("score&reverse=true", ["alpha", "gamma", BETA]), ("uses", [BETA, "gamma", "alpha"]),
+        ("type", [BETA, "gamma", "alpha"]), ("category", ["alpha", BETA, "gamma"]),
+        ("category&reverse=true", ["gamma", BETA, "alpha"]), ("subject", [BETA, "gamma", "alpha"]),
         ("subject&reverse=true", ["gamma", BETA, "alpha"]),
-    ]:
+    ]:  # fmt: skip
         assert texts(shelf.ok("GET", f"/api/memory?order={order}")) == expected
         pages = [shelf.ok("GET", f"/api/memory?order={order}&limit=1&offset={n}") for n in range(4)]
         assert [texts(page) for page in pages] == [[text] for text in expected] + [[]]

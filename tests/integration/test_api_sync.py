@@ -185,12 +185,9 @@ def test_without_a_replica_there_is_nothing_to_ask_but_another_database(sqld, ca
     call.ok("PUT", "/api/hot/identity", {"agent_name": "Nova"})
     assert call.ok("GET", "/api/sync")["replica"] == "none"
     for method, target in (
-        ("POST", "/api/sync"),
-        ("GET", "/api/devices"),
-        ("POST", "/api/devices/rejoin"),
-        ("POST", "/api/devices/abcdef/retire"),
-        ("POST", "/api/cold/init"),
-    ):
+        ("POST", "/api/sync"), ("GET", "/api/devices"), ("POST", "/api/devices/rejoin"),
+        ("POST", "/api/devices/abcdef/retire"), ("POST", "/api/cold/init"),
+    ):  # fmt: skip
         assert call(method, target).refusal()[:2] == (404, "not_found"), target
     assert call.ok("POST", "/api/sync", {"url": sqld.url, "token": "x"})["sent"]
     [[data]] = sqld.query("SELECT data FROM critical_state")

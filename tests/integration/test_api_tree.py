@@ -143,11 +143,8 @@ def test_a_category_is_found_by_words_or_by_the_models_question(call):
     asked = call("GET", "/api/tree/search/prompt?query=which+beverage%3F")
     assert asked.headers["content-type"] == "text/plain; charset=utf-8"
     for part in (
-        "You decide in which categories",
-        '"relevance"',
-        " ada: Ada likes oolong",
-        "which",
-    ):
+        "You decide in which categories", '"relevance"', " ada: Ada likes oolong", "which",
+    ):  # fmt: skip
         assert part in asked.text
     by_model = call.ok("POST", "/api/tree/search", {"query": "ketch", "mode": "llm"})
     assert (by_model["mode"], by_model["count"]) == ("keyword", 1)

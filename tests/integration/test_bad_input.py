@@ -195,15 +195,8 @@ def test_a_key_named_twice_is_refused(call):
 
 def test_numbers_that_nothing_can_hold_are_refused_everywhere(call):
     for number in [
-        b"NaN",
-        b"Infinity",
-        b"-Infinity",
-        b"1e999",
-        b"-1e999",
-        b"9" * 30,
-        b"9" * 400,
-        b"9" * 5000,
-    ]:
+        b"NaN", b"Infinity", b"-Infinity", b"1e999", b"-1e999", b"9" * 30, b"9" * 400, b"9" * 5000,
+    ]:  # fmt: skip
         for name in (b"importance", b"created_at", b"expires", b"position", b"data"):
             body = b'{"text": "x", "%s": %s}' % (name, number)
             assert call("POST", "/api/memory", raw=body).refusal()[:2] == (400, "invalid")
@@ -272,13 +265,9 @@ def test_what_changes_or_forgets_an_agent_that_was_never_stored_for_is_refused(
 ):
     call = calls_of(shared_daemon, "nobody")
     for method, target in (
-        ("DELETE", "/api/kv/key"),
-        ("POST", "/api/memory/tidy"),
-        ("POST", "/api/tree/prune"),
-        ("GET", "/api/devices"),
-        ("GET", "/api/backup"),
-        ("GET", "/api/export"),
-    ):
+        ("DELETE", "/api/kv/key"), ("POST", "/api/memory/tidy"), ("POST", "/api/tree/prune"),
+        ("GET", "/api/devices"), ("GET", "/api/backup"), ("GET", "/api/export"),
+    ):  # fmt: skip
         assert call(method, target).refusal() == (404, "not_found", "agent"), target
     assert call("DELETE", f"/api/agents/{call.agent}").status == 404
     assert not shared_daemon.folder(call.agent).exists()
@@ -454,12 +443,8 @@ def test_raw_bytes_in_a_path_get_an_error_in_json(wire):
 
 def test_a_key_that_cannot_be_stored_is_refused(call):
     for key, status in [
-        ("%00", 400),
-        ("a%00b", 400),
-        ("%20", 400),
-        ("k" * 257, 413),
-        ("%F0%9F%98%80" * 257, 413),
-    ]:
+        ("%00", 400), ("a%00b", 400), ("%20", 400), ("k" * 257, 413), ("%F0%9F%98%80" * 257, 413),
+    ]:  # fmt: skip
         refused = call("PUT", f"/api/kv/{key}", {"value": "v"})
         assert refused.refusal() == (status, "too_large" if status == 413 else "invalid", "key")
 
@@ -508,15 +493,12 @@ def test_what_is_no_http_gets_an_error_in_json(wire):
 
 def test_a_length_that_makes_no_sense_is_refused(call, wire):
     for headers in [
-        b"Content-Length: nonsense\r\n",
-        b"Content-Length: -1\r\n",
-        b"Content-Length: 5\r\nContent-Length: 6\r\n",
-        b"Content-Length: " + b"9" * 40 + b"\r\n",
-        b"Content-Length: 0x10\r\n",
-        b"Transfer-Encoding: nonsense\r\n",
+        b"Content-Length: nonsense\r\n", b"Content-Length: -1\r\n",
+        b"Content-Length: 5\r\nContent-Length: 6\r\n", b"Content-Length: " + b"9" * 40 + b"\r\n",
+        b"Content-Length: 0x10\r\n", b"Transfer-Encoding: nonsense\r\n",
         b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
         b"Transfer-Encoding: chunked, nonsense\r\n",
-    ]:
+    ]:  # fmt: skip
         connection = wire()
         connection.send(begin(call) + headers + b"\r\n" + b'{"text":"x"}')
         assert connection.answer().refusal()[:2] == (400, "invalid")

@@ -375,12 +375,8 @@ async def test_damaged_notes_are_as_if_there_were_none(upkept):
     def spoil(tx: Transaction) -> None:
         days = ("day/2026-11-19", "day/2026-11-20")
         for key in (
-            "job/full",
-            "notes_read",
-            "tree_undo",
-            "note/own/2026-11-21.md",
-            *days,
-        ):
+            "job/full", "notes_read", "tree_undo", "note/own/2026-11-21.md", *days,
+        ):  # fmt: skip
             tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, '{not json')", (key,))
         # One that can be read, but is of no day.
         names = structs.fields(history.Day)

@@ -13,18 +13,9 @@ import pytest
 from thermocline.daemon.memory.messages import estimated_tokens
 
 ORDER = [
-    "always",
-    "hot-state",
-    "categories",
-    "knowledge",
-    "reflections",
-    "episodes",
-    "skills",
-    "remembered",
-    "facts",
-    "entities",
-    "files",
-]
+    "always", "hot-state", "categories", "knowledge", "reflections", "episodes", "skills",
+    "remembered", "facts", "entities", "files",
+]  # fmt: skip
 
 TINYCLAW = """[MEMORY]
 ## Knowledge

@@ -48,14 +48,11 @@ def test_an_experience_is_stored_read_and_deleted(call):
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        ({"intent": " "}, "intent"),
-        ({"type": "joy"}, "type"),
-        ({"weight": 0}, "weight"),
-        ({"success_score": 2}, "success_score"),
-        ({"user": "a", "userId": "b"}, "userId"),
+        ({"intent": " "}, "intent"), ({"type": "joy"}, "type"), ({"weight": 0}, "weight"),
+        ({"success_score": 2}, "success_score"), ({"user": "a", "userId": "b"}, "userId"),
         ({"mood": "good"}, "mood"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_experience_is_refused(call, body, field):
     answered = call("POST", "/api/experiences", HANGS | body)
     assert (answered.status, answered.body["error"]["field"]) == (400, field), answered.text

@@ -54,15 +54,11 @@ EVOCLAW = """# Daily notes
 - Deployed nothing, talked about sailing with Carla and decided to meet in Kiel
 """
 FACTS = [
-    ("ComfyUI from", "technical/gpu", 0.7),
-    ("LTX weights", "technical/gpu", 0.7),
-    ("listens on 8188", "technical/gpu", 0.7),
-    ("80 %", "projects/evoclaw", 0.75),
-    ("flaky registry", "projects/evoclaw", 0.75),
-    ("02:30", "technical/cron", 0.7),
-    ("90 %", "technical/cron", 0.75),
-    ("meet in Kiel", "general", 0.75),
-]
+    ("ComfyUI from", "technical/gpu", 0.7), ("LTX weights", "technical/gpu", 0.7),
+    ("listens on 8188", "technical/gpu", 0.7), ("80 %", "projects/evoclaw", 0.75),
+    ("flaky registry", "projects/evoclaw", 0.75), ("02:30", "technical/cron", 0.7),
+    ("90 %", "technical/cron", 0.75), ("meet in Kiel", "general", 0.75),
+]  # fmt: skip
 
 
 class Notes:
@@ -197,19 +193,12 @@ async def test_a_fact_is_of_its_day(notes):
 @pytest.mark.parametrize(
     ("name", "days", "read"),
     [
-        ("2026-11-21.md", 1, True),
-        ("2026-11-20.md", 1, False),
-        ("2026-11-20.md", 2, True),
-        ("2026-11-20-late.md", 2, True),
-        ("2026-11-19.md", 2, False),
-        ("2026-11-22.md", 2, False),
-        ("2020-01-01.md", 36_500, True),
-        ("2026-11-21.txt", 2, False),
-        ("2026-11-31.md", 2, False),
-        ("notes-2026-11-21.md", 2, False),
-        ("knowledge.md", 2, False),
+        ("2026-11-21.md", 1, True), ("2026-11-20.md", 1, False), ("2026-11-20.md", 2, True),
+        ("2026-11-20-late.md", 2, True), ("2026-11-19.md", 2, False), ("2026-11-22.md", 2, False),
+        ("2020-01-01.md", 36_500, True), ("2026-11-21.txt", 2, False), ("2026-11-31.md", 2, False),
+        ("notes-2026-11-21.md", 2, False), ("knowledge.md", 2, False),
     ],
-)
+)  # fmt: skip
 async def test_notes_are_known_by_their_names(notes, name, days, *, read):
     notes.write("- [x] Did something worth remembering\n", name)
     assert (await notes.take_in(days)).facts_stored == read
@@ -263,14 +252,11 @@ async def test_what_is_known_anywhere_is_not_stored_again(notes, known, where):
 @pytest.mark.parametrize(
     "other",
     [
-        "Carla inspects the rigging every autumn",
-        "Carla never inspects the rigging every spring",
-        "Ben inspects the rigging every spring",
-        "Carla inspects the rigging every spring?",
-        "カルラは毎年春に索具を点検する",
-        "...!!!",
+        "Carla inspects the rigging every autumn", "Carla never inspects the rigging every spring",
+        "Ben inspects the rigging every spring", "Carla inspects the rigging every spring?",
+        "カルラは毎年春に索具を点検する", "...!!!",
     ],
-)
+)  # fmt: skip
 async def test_what_differs_is_stored(notes, other):
     await notes.add(other)
     notes.write("- [x] Carla inspects the rigging every spring\n")

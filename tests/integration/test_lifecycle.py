@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from daemon_process import Daemon
 
 HALF = b"POST /api/memory HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"
 STREAM = b"GET /api/events HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -176,7 +177,9 @@ def test_an_agent_whose_folder_is_closed_to_us_keeps_nobody_from_the_others(make
     assert "Traceback" not in daemon.log.read_text()
 
 
-def test_a_daemon_without_a_remote_holds_no_openssl(daemon, calls_of):
+def test_a_daemon_without_a_remote_holds_no_openssl(make_daemon, calls_of, monkeypatch):
+    monkeypatch.setattr(Daemon, "forks", None)
+    daemon = make_daemon().start()
     call = calls_of(daemon)
     call.store("Ana prefers tea")
     assert call.ok("POST", "/api/recall", {"query": "tea"})["results"]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sqlite3
 import tempfile
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,6 +14,7 @@ import pytest
 from agent_files import files_holding
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from store_parts import settled
 
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory import tree as trees
@@ -501,16 +500,6 @@ def ruin(place: AgentPaths, index: str) -> None:
         file.write(bytes(size))
 
 
-async def repaired() -> None:
-    """Wait until the check of the whole database, and the repair that it began, are over."""
-    deadline = time.monotonic() + 60
-    while any(
-        task.get_name().startswith(("check of", "repair of")) for task in asyncio.all_tasks()
-    ):
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.005)
-
-
 async def test_a_rebuilt_memory_keeps_its_links_and_every_merge_can_still_be_undone(
     open_store, make_place, make_memory
 ):
@@ -519,7 +508,7 @@ async def test_a_rebuilt_memory_keeps_its_links_and_every_merge_can_still_be_und
     ruin(place, "memories_by_time")
     # The whole database is read once a week.
     store = await open_store(place, now=lambda: NOW + 8 * DAY, rules=CROWDED)
-    await repaired()
+    await settled()
     assert list(place.folder.glob("memory.db.corrupt-*"))
     after = await store.read(everything)
     for seen in (before, after):

@@ -27,12 +27,9 @@ FORMATS = ("thermocline", "tinyclaw", "tiny-claw", "scalyclaw", "evoclaw")
 TOOLS = {"default": "recall", "scalyclaw": "memory_search", "profclaw": "memory_search"}
 # What the person says: it stays as it is, and in every context.
 OWN = (
-    "My name is Ana Ruiz",
-    "I am allergic to peanuts",
-    "Always answer in short sentences",
-    "Never deploy on Fridays",
-    "I live in Rotterdam",
-)
+    "My name is Ana Ruiz", "I am allergic to peanuts", "Always answer in short sentences",
+    "Never deploy on Fridays", "I live in Rotterdam",
+)  # fmt: skip
 # Worth knowing, and found in quotes.
 HARMLESS = {
     "The museum of clocks opens at ten on Sundays": "when does the museum of clocks open?",
@@ -98,12 +95,12 @@ def tell(client: Client, docs: Path, attacks: list[Poisoning], *, named: bool) -
                 client.turns(f"told-{number}", turns=turns)
 
 
-def reached(client: Client, daemon: Daemon, attacks: list[Poisoning]) -> dict[str, list[str]]:
+def reached(client: Client, daemon: Daemon, formats: tuple[str, ...]) -> dict[str, list[str]]:
     """The attacks that a later session meets unquoted, by their words, and where."""
     found: dict[str, list[str]] = {}
 
     def look(where: str, text: str) -> None:
-        for attack in attacks:
+        for attack in ALL:
             if attack.canary.lower() in text.lower():
                 found.setdefault(attack.canary, []).append(where)
 
@@ -114,8 +111,8 @@ def reached(client: Client, daemon: Daemon, attacks: list[Poisoning]) -> dict[st
     pages = [*daemon.state.rglob("MEMORY.md")]
     for page in pages:
         look("MEMORY.md", page.read_text())
-    for asked in ("", *(attack.asks for attack in attacks)):
-        for form in FORMATS:
+    for asked in ("", *(attack.asks for attack in ALL)):
+        for form in formats:
             block = client.context(asked, max_tokens=4000, format=form).text or ""
             look(f"context of '{asked}' for {form}", QUOTED.sub("", block))
         for preset, tool in TOOLS.items() if asked else ():
@@ -156,7 +153,7 @@ def test_no_poisoning_reaches_a_later_session_unquoted(client, tmp_path):
     files = sum(attack.door == "file" for attack in ALL)
     wait_until(lambda: client.files_list().total >= files, "the files are indexed")
 
-    assert reached(client, daemon, ALL) == {}
+    assert reached(client, daemon, FORMATS) == {}
 
     unquoted = QUOTED.sub("", client.context("", max_tokens=4000).text or "")
     assert [text for text in OWN[:4] if text not in unquoted] == []
@@ -175,7 +172,7 @@ def test_the_same_as_the_words_of_a_person_do_reach_it(client, tmp_path):
     docs = tmp_path / "docs"
     docs.mkdir()
     tell(client, docs, [attack for attack in ALL if attack.door != "file"], named=False)
-    assert len(reached(client, daemon, ALL)) >= len(ALL) // 3
+    assert len(reached(client, daemon, FORMATS[:1])) >= len(ALL) // 3
 
 
 @pytest.mark.parametrize("field", ["standing", "pinned"])

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 from agent_files import set_aside
+from store_parts import settled
 
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import NotFound, ThermoclineError
@@ -90,16 +91,6 @@ def expected(make_memory: MakeMemory, size: int) -> tuple[Any, ...]:
     texts = {m.id: m.text for m in map(make_memory, range(size))}
     pairs = {f"key{number}": f"value {number}" for number in range(size)}
     return texts, pairs, {"agent_name": "Ada"}
-
-
-async def settled() -> None:
-    """Wait until the check of the whole database, and the repair that it began, are over."""
-    deadline = time.monotonic() + 60
-    while any(
-        task.get_name().startswith(("check of", "repair of")) for task in asyncio.all_tasks()
-    ):
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.005)
 
 
 def without_pairs(found: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -399,13 +390,9 @@ async def test_rows_of_wrong_types_do_not_keep_the_rest_from_being_salvaged(open
     db.execute("CREATE TABLE memories (nonsense)")
     good = ("a", '{"value":"b","created_at":1.0,"updated_at":1.0}', '{"at":[1,"d"]}')
     for key, data, clocks in (
-        good,
-        ("late", good[1], '{"at":[9223372036854775807,"d"]}'),
-        (b"x", good[1], good[2]),
-        ("c", 5, good[2]),
-        ("d", "{", good[2]),
-        ("e", good[1], None),
-    ):
+        good, ("late", good[1], '{"at":[9223372036854775807,"d"]}'), (b"x", good[1], good[2]),
+        ("c", 5, good[2]), ("d", "{", good[2]), ("e", good[1], None),
+    ):  # fmt: skip
         db.execute("INSERT INTO rows VALUES ('pair', ?, ?, ?, 1)", (key, data, clocks))
     db.execute("INSERT INTO rows VALUES ('hot', 'lesson/k', '{}', '{\"at\":[1,\"d\"]}', 1)")
     db.commit()

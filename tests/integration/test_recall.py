@@ -55,24 +55,16 @@ def shelf(shared_daemon: Any, calls_of: Any) -> Any:
 
 def test_each_filter_leaves_what_fits_it(shelf):
     for filters, expected in [
-        ({}, set(SHELF)),
-        ({"types": ["episodic"]}, {"episode"}),
+        ({}, set(SHELF)), ({"types": ["episodic"]}, {"episode"}),
         ({"types": ["episodic", "semantic"]}, set(SHELF)),
-        ({"events": ["correction"]}, {"episode"}),
-        ({"category": "proj"}, {"project", "below"}),
-        ({"category": "proj/x"}, {"below"}),
-        ({"tags": ["red"]}, {"project", "below"}),
-        ({"tags": ["red", "tall"]}, {"project"}),
-        ({"source": "chat"}, {"said"}),
-        ({"actor": "Ann"}, {"said"}),
-        ({"actor": "ann"}, set()),
-        ({"group": "talk"}, {"said"}),
-        ({"min_importance": 0.9}, {"worthy"}),
-        ({"tier": "frozen"}, {"faded"}),
-        ({"tier": "hot"}, {"worthy"}),
-        ({"tags": ["red"], "category": "proj/x"}, {"below"}),
+        ({"events": ["correction"]}, {"episode"}), ({"category": "proj"}, {"project", "below"}),
+        ({"category": "proj/x"}, {"below"}), ({"tags": ["red"]}, {"project", "below"}),
+        ({"tags": ["red", "tall"]}, {"project"}), ({"source": "chat"}, {"said"}),
+        ({"actor": "Ann"}, {"said"}), ({"actor": "ann"}, set()), ({"group": "talk"}, {"said"}),
+        ({"min_importance": 0.9}, {"worthy"}), ({"tier": "frozen"}, {"faded"}),
+        ({"tier": "hot"}, {"worthy"}), ({"tags": ["red"], "category": "proj/x"}, {"below"}),
         ({"actor": "Ann", "source": "mail"}, set()),
-    ]:
+    ]:  # fmt: skip
         assert names(shelf, **filters) == expected
 
 

@@ -111,7 +111,7 @@ def others(number: int) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize("number", [40, 600])
+@pytest.mark.parametrize("number", [40, 300])
 def test_a_time_or_a_person_alone_is_answered_by_what_is_of_it(call, number):
     store(call, [*others(number), *TOLD])
     assert not wrong(call, A_DAY, within(at(11, 21, 0), at(11, 22, 0)), 2)
@@ -159,29 +159,23 @@ def test_what_was_true_before_is_not_held_back_for_what_is_true_now(call):
 
 
 KEPT = (
-    "I won't store the key in the notes",
-    "Lena's birthday is on 3 May",
-    "Bo takes shoe size 44",
-    "Der Schlüssel liegt beim Nachbarn",
-    "El contrato con Sevilla termina en julio",
+    "I won't store the key in the notes", "Lena's birthday is on 3 May", "Bo takes shoe size 44",
+    "Der Schlüssel liegt beim Nachbarn", "El contrato con Sevilla termina en julio",
     "打印机的供应商是晨星电子",
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("number", [0, 300])
-@pytest.mark.parametrize(
-    "query",
-    [
+def test_what_nothing_answers_is_never_sure_in_any_language(call, number):
+    store(call, [*others(number), *({"text": text} for text in KEPT)])
+    for query in (
         "quantum chromodynamics", "What is the capital of Mongolia?", "Who won the chess olympiad?",
         "Welche Farbe hat das neue Auto?", "¿Quién pintó el garaje?", "鲸鱼的寿命有多长？",
-    ],
-)  # fmt: skip
-def test_what_nothing_answers_is_never_sure_in_any_language(call, number, query):
-    store(call, [*others(number), *({"text": text} for text in KEPT)])
-    answer = recall(call, query)
-    assert answer["confidence"] in {"unsure", "none"}
-    assert len(answer["results"]) <= 5
-    assert ("why" in answer) == (answer["confidence"] == "none")
+    ):  # fmt: skip
+        answer = recall(call, query)
+        assert answer["confidence"] in {"unsure", "none"}, query
+        assert len(answer["results"]) <= 5
+        assert ("why" in answer) == (answer["confidence"] == "none")
 
 
 def test_what_is_known_of_another_is_less_relevant(call):
@@ -192,31 +186,23 @@ def test_what_is_known_of_another_is_less_relevant(call):
     assert hers["results"][0]["relevance"] < 0.9 * his["results"][0]["relevance"]
 
 
-@pytest.mark.parametrize(
-    ("query", "part"),
-    [
+def test_what_is_known_answers_in_any_language(call):
+    store(call, [*others(40), *({"text": text} for text in KEPT)])
+    for query, part in (
         ("When is Lena's birthday?", "3 May"),
         ("Wo liegt der Schlüssel?", "Nachbarn"),
         ("¿Cuándo termina el contrato con Sevilla?", "julio"),
         ("打印机的供应商是哪一家？", "晨星"),
-    ],
-)
-def test_what_is_known_answers_in_any_language(call, query, part):
-    store(call, [*others(40), *({"text": text} for text in KEPT)])
-    assert part in recall(call, query)["results"][0]["text"]
+    ):
+        assert part in recall(call, query)["results"][0]["text"]
 
 
-@pytest.mark.parametrize(
-    "question",
-    [
+def test_how_to_answer_is_nothing_that_is_asked_for(call):
+    store(call, [{"text": "My bicycle is called Blitz"}, *others(20)])
+    for question in (
         "What is my bicycle called? Answer with the name alone.",
         "Please be brief. What's the name of my bicycle?",
         "Wie heißt mein bicycle? Antworte nur mit dem Namen.",
-    ],
-)
-def test_how_to_answer_is_nothing_that_is_asked_for(call, question):
-    call.store("My bicycle is called Blitz")
-    for text in OTHERS:
-        call.store(text.format(3))
-    found = call.ok("POST", "/api/recall", {"query": question, "limit": 1})
-    assert [one["text"] for one in found["results"]] == ["My bicycle is called Blitz"]
+    ):
+        found = call.ok("POST", "/api/recall", {"query": question, "limit": 1})
+        assert [result["text"] for result in found["results"]] == ["My bicycle is called Blitz"]

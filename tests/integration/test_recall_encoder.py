@@ -2,48 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
 from urllib.parse import quote
 
 import pytest
 from calls import Caller
-from concept_vectors import vector
 from daemon_process import Daemon, wait_until
-from model_server import ModelServer, Saying
+from model_server import Saying
+from static_model import write
 
 KILN = "the kiln reaches cone six overnight"
 OTHERS = ("the ledger lies in the blue drawer", "the permit expires in spring")
 # Shares no word and no concept with it.
 QUESTION = "ceramics firing schedule"
-EMBED = '--set=llm.models.embed=["openai/embed-test"]'
+ALIKE = dict.fromkeys(("kiln", "ceramics", "stoneware"), "kiln") | {"ledger": "ledger"}
 NOTE = "found by words alone"
 
 
-@pytest.fixture
-def call(make_daemon: Callable[..., Daemon], model_server: ModelServer) -> Caller:
-    """The calls of a daemon with an encoder, to which the question is like the kiln."""
-    return encoding(make_daemon, model_server, deadline_ms=60_000)
-
-
-def encoding(
-    make_daemon: Callable[..., Daemon], model_server: ModelServer, *, deadline_ms: int
-) -> Caller:
-    model_server.spoilt = _alike
-    server = f"--set=llm.api_base={model_server.base}"
-    daemon = make_daemon(EMBED, server, f"--set=recall.embed_deadline_ms={deadline_ms}").start()
-    return Caller(daemon.socket, "default")
-
-
-def _alike(text: str, numbers: list[float]) -> list[Any]:
-    return list(vector(KILN)) if QUESTION in text else list(numbers)
+@pytest.fixture(scope="module")
+def shared_daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """A daemon with an encoder to which the question is like the kiln."""
+    pytest.importorskip("tokenizers")
+    model = write(tmp_path_factory.mktemp("model"), alike=ALIKE)
+    patient = "--set=recall.embed_deadline_ms=60000"
+    embed = f'--set=llm.models.embed=["static:{model}"]'
+    daemon = Daemon(tmp_path_factory.mktemp("daemon"), embed, patient).start()
+    yield daemon
+    assert daemon.stop() == 0, daemon.log.read_text()
 
 
 def encoded(call: Caller, at_least: int) -> None:
     """Wait until everything is encoded."""
 
     def is_done() -> bool:
-        progress = call.ok("GET", "/api/status")["agents"]["default"]["vectors"]
+        progress = call.ok("GET", "/api/status")["agents"][call.agent]["vectors"]
         return progress is not None and progress["encoded"] >= at_least and not progress["left"]
 
     wait_until(is_done, "the texts are encoded")
@@ -77,7 +69,9 @@ def test_what_is_near_in_meaning_is_found_wherever_a_question_is_asked(call):
 
 
 def test_an_encoder_that_is_away_leaves_words_and_a_note(make_daemon, model_server):
-    call = encoding(make_daemon, model_server, deadline_ms=100)
+    options = (f"--set=llm.api_base={model_server.base}", "--set=recall.embed_deadline_ms=100")
+    daemon = make_daemon('--set=llm.models.embed=["openai/embed-test"]', *options).start()
+    call = Caller(daemon.socket, "default")
     stored(call)
     model_server.usually = Saying("down", status=503)
     words = {"query": "where is the ledger?"}
@@ -91,11 +85,7 @@ def test_an_encoder_that_is_away_leaves_words_and_a_note(make_daemon, model_serv
     assert NOTE in call.ok("POST", "/api/tools/recall", words)["note"]
 
 
-def test_a_fact_without_a_category_is_filed_where_its_like_is(call, model_server):
-    def alike(text: str, numbers: list[float]) -> list[Any]:
-        return list(vector(KILN)) if "toneware" in text else list(numbers)
-
-    model_server.spoilt = alike
+def test_a_fact_without_a_category_is_filed_where_its_like_is(call):
     for text in (KILN, "the kiln reaches cone six by noon"):
         call.store(text, category="studio/firing")
     call.store(OTHERS[0], category="office")

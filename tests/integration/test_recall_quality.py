@@ -145,7 +145,7 @@ def test_the_sealed_person_is_read_alone_and_never_shown(options):
 def own() -> Any:
     """The figures for the project's own facts and conversation."""
     files = [str(BENCHMARK.parent / "data" / name) for name in ("facts.json", "conversation.json")]
-    return measured("--collection", *files, "--kinds")
+    return measured("--collection", *files, "--kinds", "--plain")
 
 
 def test_recall_answers_more_facts_at_once_than_plain_fts5(own):

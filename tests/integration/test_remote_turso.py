@@ -263,6 +263,7 @@ PRETENDERS = [
     (answering(text=HTML, content_type="application/json"), TryLater, "not_json"),
     (answering(text="", content_type="application/json"), TryLater, "not_json"),
     (answering(text="[1, 2]", content_type="application/json"), TryLater, "not_json"),
+    (answering(body=b"x?", headers={"Content-Encoding": "deflate"}), TryLater, "not_json"),
     (answering(text='{"ok": true}', content_type="application/json"), TryLater, "not_json"),
     (answering(text='{"result": 7}', content_type="application/json"), TryLater, "not_json"),
     (answering(text='{"result": {"rows": 1}}'), TryLater, "not_json"),

@@ -48,13 +48,10 @@ def insert(key: str, value: Value = None) -> SqlStatement:
 async def test_statements_run_in_order_and_see_what_went_before(remote):
     results = await remote.batch(
         [
-            insert("a", 1),
-            SqlStatement("UPDATE t SET v = v + 1"),
-            SqlStatement("SELECT v FROM t"),
-            SqlStatement("UPDATE t SET v = v * 10"),
-            SqlStatement("SELECT v FROM t"),
+            insert("a", 1), SqlStatement("UPDATE t SET v = v + 1"), SqlStatement("SELECT v FROM t"),
+            SqlStatement("UPDATE t SET v = v * 10"), SqlStatement("SELECT v FROM t"),
         ]
-    )
+    )  # fmt: skip
     assert [result.rows for result in results] == [(), (), ((2,),), (), ((20,),)]
 
 
@@ -97,21 +94,12 @@ VALUES: list[Value] = [
     *(0, -1, 2**31, 2**53 + 1, 2**63 - 1, -(2**63)),
     *(0.1, 1.0, -0.0, 1e308, 5e-324, 123456789.123456789, 1 / 3),
     *(
-        "",
-        " ",
-        "ä",
-        "日本語",
-        "👩‍👩‍👧",
-        "\u202e",
-        "'\"\\;--",
-        "a\0b",
-        "\0",
-        "\r\n\t\x7f\x1b",
+        "", " ", "ä", "日本語", "👩‍👩‍👧", "\u202e", "'\"\\;--", "a\0b", "\0", "\r\n\t\x7f\x1b",
         "\ufeff",
     ),
     *("1", "1.0", "null", '{"type":"float","value":null}'),
     None,
-]
+]  # fmt: skip
 
 
 async def test_every_value_comes_back_as_it_went(remote):

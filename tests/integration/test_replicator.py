@@ -202,17 +202,10 @@ async def test_polls_are_rarer_while_nothing_changes_and_frequent_again_after_a_
 @pytest.mark.parametrize(
     ("shortest", "quiet", "interval"),
     [
-        (30, 0, 30),
-        (30, 31, 31),
-        (30, 480, 480),
-        (30, 1e9, 900),
-        (60, 1e9, 900),
-        (1, 1e9, 30),
-        (3600, 0, 3600),
-        (3600, 1e9, 3600),
-        (0.1, 1e9, 3),
+        (30, 0, 30), (30, 31, 31), (30, 480, 480), (30, 1e9, 900), (60, 1e9, 900), (1, 1e9, 30),
+        (3600, 0, 3600), (3600, 1e9, 3600), (0.1, 1e9, 3),
     ],
-)
+)  # fmt: skip
 def test_the_longest_interval_of_polls_is_thirty_times_the_shortest(shortest, quiet, interval):
     assert poll_interval(shortest, quiet) == pytest.approx(interval)
 

@@ -17,13 +17,9 @@ def agent(text: str) -> dict[str, Any]:
 
 
 TALK = (
-    user("Can you book the ferry to Rügen?"),
-    agent("For Friday at noon?"),
-    user("yes"),
-    agent("With the dog?"),
-    user("yes"),
-    agent("Both are booked."),
-)
+    user("Can you book the ferry to Rügen?"), agent("For Friday at noon?"), user("yes"),
+    agent("With the dog?"), user("yes"), agent("Both are booked."),
+)  # fmt: skip
 
 
 def send(call: Any, *messages: dict[str, Any], talk: str = "ferry") -> Any:

@@ -195,11 +195,8 @@ async def test_every_agent_that_there_is_has_its_upkeep_and_no_other(world):
     # It is 12 in Berlin; both are closed.
     ran = await world.live(13)
     assert [run for run in ran if run[0] == "ana"] == [
-        ("ana", "quick", 3.0),
-        ("ana", "quick", 6.0),
-        ("ana", "quick", 9.0),
-        ("ana", "daily", 12.0),
-    ]
+        ("ana", "quick", 3.0), ("ana", "quick", 6.0), ("ana", "quick", 9.0), ("ana", "daily", 12.0),
+    ]  # fmt: skip
     assert {agent for agent, _, _ in ran} == {"ana", "ben"}
     assert not (world.folder / "agents" / "default").exists()
 

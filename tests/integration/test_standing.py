@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-from shells import Shell
-
 RULE = "Never push on Fridays"
-
-
-@pytest.fixture
-def shell(call: Any) -> Shell:
-    """A shell of an agent of its own."""
-    return Shell(call.path, call.agent)
 
 
 def listed(call: Any, standing: str) -> list[str]:

@@ -76,13 +76,10 @@ async def test_every_file_has_the_shape_that_evoclaw_reads(open_store, make_memo
         memories.insert(tx, make_memory(1, category="work/boat", importance=0.9))
         state = hot_rows.load(tx.db)
         for key, value in (
-            ("identity", {"agent_name": "Ada"}),
-            ("owner_profile", {"timezone": "UTC"}),
-            ("lesson", {"text": "measure twice"}),
-            ("event", {"text": "hull done"}),
-            ("task", {"text": "buy paint"}),
-            ("project", {"name": "boat", "status": "active"}),
-        ):
+            ("identity", {"agent_name": "Ada"}), ("owner_profile", {"timezone": "UTC"}),
+            ("lesson", {"text": "measure twice"}), ("event", {"text": "hull done"}),
+            ("task", {"text": "buy paint"}), ("project", {"name": "boat", "status": "active"}),
+        ):  # fmt: skip
             state = hot.update(state, key, value, tx.now)
         hot_rows.save(tx, state)
 
@@ -166,11 +163,8 @@ async def test_nothing_is_written_when_nothing_changed(open_store, make_memory):
     await again.check_files()
     after = {name: (store.place.folder / name).stat().st_ino for name in ALL}
     assert {name for name in ALL if before[name] == after[name]} >= {
-        TREE_FILE,
-        HOT_FILE,
-        METRICS_FILE,
-        MARKDOWN_FILE,
-    }
+        TREE_FILE, HOT_FILE, METRICS_FILE, MARKDOWN_FILE,
+    }  # fmt: skip
 
 
 async def test_leftovers_of_a_killed_writer_are_removed(open_store):

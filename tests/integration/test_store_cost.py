@@ -19,8 +19,10 @@ from thermocline.daemon.operations import memories as operations
 from thermocline.daemon.operations.access import Peer
 from thermocline.daemon.operations.scope import Daemon, Scope
 from thermocline.daemon.schemas.memory import StoreBody
-from thermocline.daemon.store import memories, outbox, uses
+from thermocline.daemon.store import agent_entries, key_values, memories, metrics, outbox, uses
+from thermocline.daemon.store.agent_entries import OwnPart
 from thermocline.daemon.store.agent_store import AgentStore
+from thermocline.daemon.store.connection import derived
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 FOLDERS = tuple(str(Path(p)) for it in (thermocline.daemon, thermocline.sync) for p in it.__path__)
@@ -117,3 +119,33 @@ async def test_a_use_queues_a_short_row_however_many_memories_were_used(open_sto
     assert sum(len(part or "") for row in encoded for part in row) < MOST_QUEUED_BYTES
     counts = await store.read(lambda db: memories.find(db, ids[0]).access_count)
     assert counts == 2
+
+
+async def test_counting_an_answer_leaves_what_is_derived_and_every_change_renews_it(
+    open_store, make_memory
+):
+    store = await open_store(readers=1)
+    made: list[int] = []
+
+    async def number() -> int:
+        def make() -> int:
+            made.append(len(made))
+            return len(made)
+
+        return await store.read(lambda db: derived(db, "number", None, make))
+
+    await store.write(lambda tx: memories.insert(tx, make_memory(0)))
+    assert await number() == await number() == 1
+    await store.write(lambda tx: uses.count_answers(tx, [[]]))
+    assert await number() == 1
+    used = ["m00000"]
+    changes: list[Callable[[Any], object]] = [
+        lambda tx: uses.count_answers(tx, [used]),
+        lambda tx: memories.insert(tx, make_memory(1)),
+        lambda tx: key_values.put(tx, "tea", "sencha"),
+        lambda tx: agent_entries.take(tx, [OwnPart("knowledge", {"memory/KNOWLEDGE.md": "1"})]),
+        metrics.move_note,
+    ]
+    for times, change in enumerate(changes, 2):
+        await store.write(change)
+        assert await number() == times, times

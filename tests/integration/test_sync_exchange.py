@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
+import random
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from string import ascii_letters
 from typing import Any
 
 import pytest
@@ -43,6 +46,11 @@ AGENT = "default"
 START = 1_700_000_000.0
 DAY = 86_400.0
 LARGE = 5_000_000
+
+
+def dense(length: int) -> str:
+    """A text that cannot be compressed."""
+    return base64.b64encode(random.Random(length).randbytes(length)).decode()[:length]
 
 
 class SealedFile(FileRemote):
@@ -323,8 +331,8 @@ class Narrow:
 async def test_rows_that_no_answer_can_carry_are_left_out_alone(remote):
     one, two = Member("one", remote), Member("two", Narrow(remote, 200_000))
     one.store(*range(300))
-    one.store(*range(100, 108), text="x" * 90_000)
-    one.store(104, 250, text="x" * 250_000)
+    one.store(*range(100, 108), text=dense(90_000))
+    one.store(104, 250, text=dense(250_000))
     await one.sync()
     tally = await two.sync()
     assert (tally.received, tally.refused) == (298, 2)
@@ -335,7 +343,7 @@ async def test_rows_that_no_answer_can_carry_are_left_out_alone(remote):
 
 async def test_an_answer_beyond_ten_megabytes_is_asked_for_in_parts(server):
     one, two = Member("one", server), Member("two", server)
-    one.store(*range(300), text="x" * 60_000)
+    one.store(*range(300), text=dense(60_000))
     await one.sync()
     assert (await two.sync()).received == 300
 
@@ -343,7 +351,7 @@ async def test_an_answer_beyond_ten_megabytes_is_asked_for_in_parts(server):
 async def test_a_row_that_the_remote_cannot_take_is_set_aside_alone(remote):
     one, two = Member("one", remote), Member("two", remote)
     one.store(1)
-    one.local.write("memory", "large", {"text": "x" * LARGE})
+    one.local.write("memory", "large", {"text": dense(LARGE)})
     one.local.write("memory", "a\0b", {"text": "a name that SQLite would cut"})
     one.store(*range(2, 700))
     tally = await one.sync()
@@ -376,8 +384,16 @@ class Measured:
         await self.inner.close()
 
 
-@pytest.mark.parametrize("text", ['"quoted\\" \n' * 300, "記憶は層になる" * 300, "plain " * 500])
-async def test_no_batch_is_larger_than_a_megabyte_in_any_script(remote, text):
+SCRIPTS = {
+    "quoted": ('"\\\n ' + ascii_letters, 4000),
+    "chinese": ("".join(map(chr, range(0x4E00, 0x5E00))), 2000),
+    "plain": ("plain ", 10_000),
+}
+
+
+@pytest.mark.parametrize(("letters", "length"), SCRIPTS.values(), ids=SCRIPTS)
+async def test_no_batch_is_larger_than_a_megabyte_in_any_script(remote, letters, length):
+    text = "".join(random.Random(1).choices(letters, k=length))
     measured = Measured(remote)
     one, two = Member("one", measured), Member("two", remote)
     one.store(*range(700), text=text)
@@ -390,8 +406,8 @@ async def test_no_batch_is_larger_than_a_megabyte_in_any_script(remote, text):
 async def test_what_is_too_large_for_something_in_between_is_sent_in_parts(remote):
     narrow = Measured(remote, 25_000)
     one, two = Member("one", narrow), Member("two", remote)
-    one.store(*range(60), text="x" * 3000)
-    one.store(60, text="y" * 25_000)
+    one.store(*range(60), text=dense(3000))
+    one.store(60, text=dense(25_000))
     tally = await one.sync()
     assert (tally.sent, tally.set_aside) == (60, 1)
     assert narrow.refused < 12

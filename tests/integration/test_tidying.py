@@ -23,16 +23,12 @@ OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 MakeMemory: TypeAlias = Callable[..., Memory]
 NOW = 1_790_000_000.0
 SAME = [
-    ("User prefers dark mode", "user prefers the dark mode!"),
-    ("Anna mag Tee", "Anna mag Tee."),
-    ("El código es rojo", "el código es rojo"),
-    ("Мама любит чай", "мама любит чай."),
-    ("我喜欢喝茶。", "我喜欢喝茶"),
-    ("彼女は東京に住んでいます", "彼女は東京に住んでいます。"),
-    ("나는 커피를 마신다", "나는 커피를 마신다."),
-    ("मुझे चाय पसंद है", "मुझे चाय पसंद है।"),
+    ("User prefers dark mode", "user prefers the dark mode!"), ("Anna mag Tee", "Anna mag Tee."),
+    ("El código es rojo", "el código es rojo"), ("Мама любит чай", "мама любит чай."),
+    ("我喜欢喝茶。", "我喜欢喝茶"), ("彼女は東京に住んでいます", "彼女は東京に住んでいます。"),
+    ("나는 커피를 마신다", "나는 커피를 마신다."), ("मुझे चाय पसंद है", "मुझे चाय पसंद है।"),
     ("أحب القهوة", "أحب القهوة."),
-]
+]  # fmt: skip
 DIFFERENT = [
     ("The gate code is 4711", "The gate code is 9902"),
     ("Ben lives in Berlin", "Ben moved from Berlin to Lisbon"),
@@ -241,12 +237,12 @@ async def test_what_was_changed_meanwhile_is_judged_anew(open_store):
     assert await seen(store) == before
 
 
-async def test_four_thousand_memories_are_tidied_while_stores_go_on(open_store, make_memory):
+async def test_a_thousand_memories_are_tidied_while_stores_go_on(open_store, make_memory):
     store = await open_store(now=lambda: NOW)
     texts = [
-        f"the {n} word{n * 7919 % 3001} of part{n % 977} and word{n % 1009}" for n in range(3_400)
+        f"the {n} word{n * 7919 % 3001} of part{n % 977} and word{n % 1009}" for n in range(800)
     ]
-    texts += [f"User {n} likes tea" for n in range(300)] * 2
+    texts += [f"User {n} likes tea" for n in range(100)] * 2
     await stored(store, dated(texts))
     tidying = asyncio.create_task(tidy(store))
     answered = 0
@@ -259,8 +255,8 @@ async def test_four_thousand_memories_are_tidied_while_stores_go_on(open_store, 
         answered += 1
         await asyncio.sleep(0.002)
     report = await tidying
-    assert report.merged == 300
-    assert report.examined >= 4_000
+    assert report.merged == 100
+    assert report.examined >= 1_000
     # Were a store held up until the end, one or two would have been answered.
     assert answered > 20
     print(f"{answered} stores meanwhile, the slowest in {slowest * 1000:.0f} ms")
@@ -322,9 +318,8 @@ def test_tidying_over_the_socket_tells_the_pairs_and_their_reasons(call: Any) ->
 
 
 def test_of_many_pairs_the_first_are_named_and_all_are_counted(call):
-    for _ in range(2):
-        for start in (0, 300):
-            batch = [{"text": f"User {n} likes tea"} for n in range(start, start + 300)]
-            call.ok("POST", "/api/memory/batch", {"memories": batch, "force": True})
+    for _ in range(11):
+        batch = [{"text": f"User {n} likes tea"} for n in range(52)]
+        call.ok("POST", "/api/memory/batch", {"memories": batch, "force": True})
     tidied = call.ok("POST", "/api/memory/tidy", {"dry_run": True})
-    assert (tidied["merged"], len(tidied["pairs"])) == (600, 500)
+    assert (tidied["merged"], len(tidied["pairs"])) == (520, 500)

@@ -59,11 +59,8 @@ async def test_the_failure_of_one_operation_leaves_the_others_of_its_commit(
     )
     failures = [result for result in results if isinstance(result, BaseException)]
     assert [type(failure) for failure in failures] == [
-        InvalidInput,
-        ThermoclineError,
-        Conflict,
-        OverflowError,
-    ]
+        InvalidInput, ThermoclineError, Conflict, OverflowError,
+    ]  # fmt: skip
     assert await count(store) == 40
 
 

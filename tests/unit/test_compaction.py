@@ -74,17 +74,13 @@ def test_the_retention_score_is_profclaws():
 
 def test_each_part_of_the_score_counts():
     for message, score in [
-        (Message("user", "is it?"), 30),
-        (Message("user", "Fix the build?"), 20 + 10 + 15),
+        (Message("user", "is it?"), 30), (Message("user", "Fix the build?"), 20 + 10 + 15),
         (Message("user", "please fix the page"), 20),
         (Message("assistant", "done", tool_calls=2), 10 + 10 + 10),
-        (Message("tool", "an error"), 10),
-        (Message("assistant", "so"), 10),
-        (Message("assistant", "so", tool_calls=2), 20),
-        (Message("assistant", "it failed"), 20),
-        (Message("user", "a" * 404), 25),
-        (Message("user", "a" * 2_004), 35),
-    ]:
+        (Message("tool", "an error"), 10), (Message("assistant", "so"), 10),
+        (Message("assistant", "so", tool_calls=2), 20), (Message("assistant", "it failed"), 20),
+        (Message("user", "a" * 404), 25), (Message("user", "a" * 2_004), 35),
+    ]:  # fmt: skip
         assert retention_score(message) == score
 
 

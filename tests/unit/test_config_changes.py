@@ -21,27 +21,13 @@ def test_the_same_settings_are_no_change():
 
 def test_most_keys_take_effect_while_the_daemon_runs():
     for text in [
-        "hot.max_bytes=1000",
-        "warm.max_kb=9",
-        "scoring.half_life_days=9",
-        "tree.max_nodes=9",
-        "limits.max_list=9",
-        "recall.weights.match=0.9",
-        "recall.limit=9",
-        "merging.enabled=false",
-        "log.level=debug",
-        "socket.idle_timeout_seconds=9",
-        "socket.drain_seconds=9",
-        "store.state_file_delay_seconds=9",
-        "store.idle_close_seconds=9",
-        "config.check_seconds=9",
-        "cold.backend=none",
-        "sync.change_seconds=9",
-        "llm.model=openai/gpt-4o-mini",
-        "llm.timeouts.tree=9",
-        "llm.daily_cost=0.5",
-        "access.users.bob=read",
-    ]:
+        "hot.max_bytes=1000", "warm.max_kb=9", "scoring.half_life_days=9", "tree.max_nodes=9",
+        "limits.max_list=9", "recall.weights.match=0.9", "recall.limit=9", "merging.enabled=false",
+        "log.level=debug", "socket.idle_timeout_seconds=9", "socket.drain_seconds=9",
+        "store.state_file_delay_seconds=9", "store.idle_close_seconds=9", "config.check_seconds=9",
+        "cold.backend=none", "sync.change_seconds=9", "llm.model=openai/gpt-4o-mini",
+        "llm.timeouts.tree=9", "llm.daily_cost=0.5", "access.users.bob=read",
+    ]:  # fmt: skip
         old, new = settings(), settings(text)
         assert changed(old, new) == ((text.partition("=")[0],), ())
         assert running(old, new) == new
@@ -49,16 +35,10 @@ def test_most_keys_take_effect_while_the_daemon_runs():
 
 def test_what_is_bound_or_opened_at_the_start_needs_a_restart():
     for text in [
-        "agent_id=other",
-        "socket.path=/run/x.sock",
-        "socket.mode=0600",
-        "socket.group=staff",
-        "socket.max_connections=9",
-        "socket.max_body_bytes=99999",
-        "store.readers_per_agent=9",
-        "store.cache_kb=99",
-        "sync.device_name=desk",
-    ]:
+        "agent_id=other", "socket.path=/run/x.sock", "socket.mode=0600", "socket.group=staff",
+        "socket.max_connections=9", "socket.max_body_bytes=99999", "store.readers_per_agent=9",
+        "store.cache_kb=99", "sync.device_name=desk",
+    ]:  # fmt: skip
         old, new = settings(), settings(text)
         assert changed(old, new) == ((), (text.partition("=")[0],))
         assert running(old, new) == old

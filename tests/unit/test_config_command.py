@@ -108,13 +108,10 @@ def test_a_named_file_is_changed_in_its_place(run, user_file, tmp_path):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("--set", "hot.max_bytes=1"),
-        ("--set", "nonsense"),
-        ("--unset", "hot.max_byte"),
-        ("--check", "--set", "hot.max_bytes=1"),
-        ("--check", "--unset", "hot.max_bytes"),
+        ("--set", "hot.max_bytes=1"), ("--set", "nonsense"), ("--unset", "hot.max_byte"),
+        ("--check", "--set", "hot.max_bytes=1"), ("--check", "--unset", "hot.max_bytes"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_change_is_refused_with_exit_2_and_writes_nothing(
     arguments, run, user_file, capsys
 ):

@@ -112,11 +112,8 @@ def test_a_statement_of_some_cases_is_open_and_a_question_asks():
 def test_the_difference_is_what_the_common_ends_leave():
     parts = difference(tuple("abcxyde"), tuple("abczde"))
     assert (parts.before, parts.older, parts.newer, parts.after) == (
-        tuple("abc"),
-        tuple("xy"),
-        tuple("z"),
-        tuple("de"),
-    )
+        tuple("abc"), tuple("xy"), tuple("z"), tuple("de"),
+    )  # fmt: skip
 
 
 @given(st.lists(st.sampled_from("ab")).map(tuple), st.lists(st.sampled_from("ab")).map(tuple))

@@ -91,43 +91,32 @@ def test_references_of_an_item_its_sub_items_and_its_code_survive():
 
 def test_what_is_marked_or_decided_is_a_fact():
     for line, importance in [
-        ("- [x] wrote the weekly letter", MARKED),
-        ("- [X] wrote the weekly letter", MARKED),
-        ("**Lesson**: test the backups", MARKED),
-        ("- **Lesson**: test the backups", MARKED),
+        ("- [x] wrote the weekly letter", MARKED), ("- [X] wrote the weekly letter", MARKED),
+        ("**Lesson**: test the backups", MARKED), ("- **Lesson**: test the backups", MARKED),
         ("- confirmed that the second server is quick", DECIDED),
         ("+ the old cluster was migrated to the new one", DECIDED),
         ("- 我们决定使用新的数据库系统来代替旧的，因为旧的实在太慢了，大家都同意", DECIDED),
         ("- [ ] confirmed that the second server is quick", None),
-        ("- the unconfirmed second server is prefixed now", None),
-        ("- it was fixed", None),
-        ("- [x] tiny", None),
-        ("**Bold**", None),
+        ("- the unconfirmed second server is prefixed now", None), ("- it was fixed", None),
+        ("- [x] tiny", None), ("**Bold**", None),
         ("the weather was nice and we had a long walk", None),
         ("Did we confirm that the server is quick?", None),
         ("> - [x] quoted things are somebody else's", None),
         ("```\n- [x] this is only an example of it\n```", None),
         ("| - [x] a table is no list of things |", None),
-    ]:
+    ]:  # fmt: skip
         assert [fact.importance for fact in read_note(line)] == ([importance] if importance else [])
 
 
 def test_headings_lead_to_evoclaws_categories():
     for heading, category in [
-        ("GPU", "technical/gpu"),
-        ("Video work", "technical/gpu"),
-        ("EvoClaw releases", "projects/evoclaw"),
-        ("CI runs", "projects/evoclaw"),
-        ("Testing", "projects/evoclaw"),
-        ("Substrate node", "projects/clawchain"),
-        ("Memory consolidation", "projects/evoclaw/memory"),
-        ("Cron jobs", "technical/cron"),
-        ("Alerts", "technical/cron"),
-        ("Moltbook", "social"),
-        ("Special decisions", "general"),
-        ("The latest news", "general"),
-        ("", "general"),
-    ]:
+        ("GPU", "technical/gpu"), ("Video work", "technical/gpu"),
+        ("EvoClaw releases", "projects/evoclaw"), ("CI runs", "projects/evoclaw"),
+        ("Testing", "projects/evoclaw"), ("Substrate node", "projects/clawchain"),
+        ("Memory consolidation", "projects/evoclaw/memory"), ("Cron jobs", "technical/cron"),
+        ("Alerts", "technical/cron"), ("Moltbook", "social"), ("Special decisions", "general"),
+        ("The latest news", "general"), ("", "general"),
+    ]:  # fmt: skip
         assert category_of((heading,)) == category
         (fact,) = read_note(f"## {heading}\n- [x] wrote the weekly letter")
         assert fact.category == category

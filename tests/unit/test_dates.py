@@ -208,13 +208,10 @@ def test_any_text_is_read_at_any_time(text, told, zone):
 def test_every_day_is_read_however_it_is_written(day):
     name = MONTHS[day.month - 1]
     for text in (
-        day.isoformat(),
-        f"on {day.day} {name} {day.year}",
-        f"{name.capitalize()} {day.day}, {day.year}",
-        f"{day.day:02}.{day.month:02}.{day.year}",
-        f"{day.day}.{day.month}.{day.year}",
-        f"{day.year}年{day.month}月{day.day}日",
-    ):
+        day.isoformat(), f"on {day.day} {name} {day.year}",
+        f"{name.capitalize()} {day.day}, {day.year}", f"{day.day:02}.{day.month:02}.{day.year}",
+        f"{day.day}.{day.month}.{day.year}", f"{day.year}年{day.month}月{day.day}日",
+    ):  # fmt: skip
         (mention,) = find_dates(text, None, dt.UTC)
         assert mention.periods == ((day.toordinal(), day.toordinal() + 1),)
 

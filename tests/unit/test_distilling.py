@@ -26,15 +26,9 @@ KEYS = {"fact", "emotion", "people", "topics", "actions", "outcome", "urls", "co
 MARKS = ("User: ", "\nAgent: ", "\n", ". ", "- [x] ", "but ", "because ", "?", "```\n", "\\", '"')
 WORDS = ("not ", "we decided to use Postgres", "Ada", "fixed", "yet", "I prefer tea", "thanks! ")
 OTHERS = (
-    "`make all`",
-    "https://a.example/b",
-    "/srv/data/x",
-    "我们决定",
-    "です。",
-    "🎉",
-    "\ud800",
+    "`make all`", "https://a.example/b", "/srv/data/x", "我们决定", "です。", "🎉", "\ud800",
     "\x00",
-)
+)  # fmt: skip
 PIECES = st.one_of(st.text(max_size=12), st.sampled_from(MARKS + WORDS + OTHERS))
 TEXTS = st.lists(PIECES, max_size=30).map(" ".join)
 SHORT_PIECES = "I we our me Maximiliana: User: Agent: am 'm have likes failed done works . , :"
@@ -294,12 +288,9 @@ def test_confirmed_advice_counts_and_small_talk_and_tables_do_not():
 
 def test_emotions_are_those_that_somebody_feels():
     for text, emotion in [
-        ("I am so happy!", "happy"),
-        ("I'm not happy", "sad"),
-        ("I am not worried", "neutral"),
-        ("I was frustrated but now I'm glad", "angry → happy"),
-        ("No thanks", "neutral"),
-    ]:
+        ("I am so happy!", "happy"), ("I'm not happy", "sad"), ("I am not worried", "neutral"),
+        ("I was frustrated but now I'm glad", "angry → happy"), ("No thanks", "neutral"),
+    ]:  # fmt: skip
         assert emotion_of([text]) == emotion
 
 

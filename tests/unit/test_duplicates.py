@@ -32,6 +32,16 @@ def test_what_tidying_would_merge_is_not_stored_a_second_time(remembered):
         assert said_already(remembered([stored("a", older, 1.0)]), stored("b", newer, 2.0))
 
 
+def test_a_number_that_is_joined_with_its_unit_is_compared_like_any_word():
+    walk, ride = "It is a forty-minute walk to Ilona", "It is a forty-minute ride to Ilona"
+    assert not is_found([walk, ride])
+    assert is_found([walk, f"{walk}."])
+
+
+def test_a_word_with_sharp_s_means_the_same_as_its_synonym():
+    assert is_found(["Oma wohnt in Plön", "Großmutter wohnt in Plön"])
+
+
 def test_equal_words_of_two_events_are_two_memories():
     text = "Call the dentist before the holidays"
     preference = stored("a", text, 1.0, "preference_learned")

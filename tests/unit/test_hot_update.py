@@ -127,13 +127,10 @@ def test_a_value_above_16_kib_is_too_large():
 
 def test_an_entry_is_removed_by_its_name_or_exact_text():
     for key, name, field in [
-        ("identity", "a", "identity"),
-        ("owner_profile", "a", "owner_profile"),
-        ("lesson", "a", "lessons"),
-        ("event", "a", "events"),
-        ("task", "a", "tasks"),
+        ("identity", "a", "identity"), ("owner_profile", "a", "owner_profile"),
+        ("lesson", "a", "lessons"), ("event", "a", "events"), ("task", "a", "tasks"),
         ("project", "a", "projects"),
-    ]:
+    ]:  # fmt: skip
         items = ({"text": "a", "name": "a"}, {"text": "ab", "name": "ab"})
         state = HotState(
             identity={"a": 1, "ab": 2},

@@ -185,34 +185,20 @@ async def test_an_answer_makes_good_for_what_was_before(world):
 
 def test_every_status_has_its_meaning():
     for status, said, code in [
-        (400, "bad", "bad_request"),
-        (401, "", "unauthorized"),
-        (402, "", "payment"),
-        (403, "", "forbidden"),
-        (404, "", "not_found"),
-        (418, "", "bad_request"),
-        (422, "", "bad_request"),
-        (429, "slow down", "throttled"),
-        (429, "You exceeded your current quota, please", "payment"),
-        (302, "", "bad_request"),
-        (500, "", "server"),
-        (503, "", "server"),
-        (529, "overloaded", "server"),
-    ]:
+        (400, "bad", "bad_request"), (401, "", "unauthorized"), (402, "", "payment"),
+        (403, "", "forbidden"), (404, "", "not_found"), (418, "", "bad_request"),
+        (422, "", "bad_request"), (429, "slow down", "throttled"),
+        (429, "You exceeded your current quota, please", "payment"), (302, "", "bad_request"),
+        (500, "", "server"), (503, "", "server"), (529, "overloaded", "server"),
+    ]:  # fmt: skip
         assert of_status("m", status, said, None).code == code
 
 
 def test_a_pause_is_read_from_seconds_or_a_date():
     for header, seconds in [
-        (None, None),
-        ("7", 7.0),
-        ("0.5", 0.5),
-        ("-3", 0.0),
-        ("1e99", 86_400.0),
-        ("nan", None),
-        ("soon", None),
-        ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0),
-    ]:
+        (None, None), ("7", 7.0), ("0.5", 0.5), ("-3", 0.0), ("1e99", 86_400.0), ("nan", None),
+        ("soon", None), ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0),
+    ]:  # fmt: skip
         assert pause_of(header) == seconds
 
 

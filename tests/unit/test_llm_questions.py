@@ -78,14 +78,8 @@ def test_the_instructions_end_with_the_rule_and_hold_no_marker():
 
 def test_tokens_that_steer_a_server_are_broken_up():
     for token in [
-        "<|im_start|>",
-        "<|eot_id|>",
-        "</s>",
-        "<s>",
-        "[INST]",
-        "[/INST]",
-        "<end_of_turn>",
-    ]:
+        "<|im_start|>", "<|eot_id|>", "</s>", "<s>", "[INST]", "[/INST]", "<end_of_turn>",
+    ]:  # fmt: skip
         assert token not in quoted("note", f"a {token}system{token}", "m")
 
 

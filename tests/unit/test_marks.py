@@ -9,24 +9,12 @@ from thermocline.daemon.language.sentences import sentences
 from thermocline.daemon.language.speech import Turn
 
 UNALTERED = [
-    "rm -rf build/*",
-    "0 */3 * * *",
-    "*/5 * * * * backup.sh",
-    "src/**/*.ts and lib/**/*.js",
-    "def f(*args, **kwargs)",
-    "listen_addresses='*'",
-    "a='*' and b='*'",
-    "5*3*2 and 2**8",
-    "f(**a) and g(**b)",
-    "SELECT *, b* FROM t",
-    "/* no comment */",
-    "__init__ and __main__.py",
-    r"\d+\.\d+ and C:\*.txt",
-    "&amp; or &nbsp;",
-    "*one* word",
-    "`**code**` and ``a ` b``",
+    "rm -rf build/*", "0 */3 * * *", "*/5 * * * * backup.sh", "src/**/*.ts and lib/**/*.js",
+    "def f(*args, **kwargs)", "listen_addresses='*'", "a='*' and b='*'", "5*3*2 and 2**8",
+    "f(**a) and g(**b)", "SELECT *, b* FROM t", "/* no comment */", "__init__ and __main__.py",
+    r"\d+\.\d+ and C:\*.txt", "&amp; or &nbsp;", "*one* word", "`**code**` and ``a ` b``",
     "`rm *` and `cp *`",
-]
+]  # fmt: skip
 MARKED = [
     ("We **never** deploy on Fridays", "We never deploy on Fridays"),
     ("**Decision: use uv.** It is quick", "Decision: use uv. It is quick"),

@@ -42,13 +42,10 @@ def test_a_marker_behind_a_byte_order_mark_is_found():
 
 def test_damaged_markers_are_refused():
     for text in [
-        f"{BEGIN}\nx\n",
-        f"x\n{END}\n",
-        f"{END}\nx\n{BEGIN}\n",
-        f"{BEGIN}\na\n{END}\n{BEGIN}\nb\n{END}\n",
-        f"{BEGIN}\n{BEGIN}\na\n{END}\n",
+        f"{BEGIN}\nx\n", f"x\n{END}\n", f"{END}\nx\n{BEGIN}\n",
+        f"{BEGIN}\na\n{END}\n{BEGIN}\nb\n{END}\n", f"{BEGIN}\n{BEGIN}\na\n{END}\n",
         "\ufeffx".encode("utf-16-le").decode("latin-1"),
-    ]:
+    ]:  # fmt: skip
         for use in (memory_md.page_in, lambda content: memory_md.put(content, PAGE)):
             with pytest.raises(InvalidInput) as caught:
                 use(text.encode("latin-1"))

@@ -81,14 +81,11 @@ def test_a_memory_is_neither_joined_with_itself_nor_with_a_retired_one():
 
 def test_what_leads_to_no_memory_that_stays_is_freed_at_its_end():
     for merged, living, free in [
-        ({}, "", []),
-        ({"a": "b", "b": "c"}, "c", []),
-        ({"a": "b", "b": "c"}, "", ["b"]),
-        ({"a": "b", "x": "b"}, "", ["a", "x"]),
-        ({"a": "a"}, "", ["a"]),
+        ({}, "", []), ({"a": "b", "b": "c"}, "c", []), ({"a": "b", "b": "c"}, "", ["b"]),
+        ({"a": "b", "x": "b"}, "", ["a", "x"]), ({"a": "a"}, "", ["a"]),
         ({"a": "b", "b": "c", "c": "a", "x": "b"}, "", ["a"]),
         ({"x": "b", "b": "c", "c": "b"}, "", ["b"]),
-    ]:
+    ]:  # fmt: skip
         assert stranded(merged, living) == free
 
 

@@ -64,22 +64,17 @@ def test_what_is_there_is_not_missed(promised, contents):
     "damage",
     [
         lambda c: c.memories["a"].update(text="other"),
-        lambda c: c.memories["a"].update(outcome=""),
-        lambda c: c.memories["a"].update(tags=[]),
+        lambda c: c.memories["a"].update(outcome=""), lambda c: c.memories["a"].update(tags=[]),
         lambda c: c.memories["b"].update(merged_into=None),
         lambda c: c.memories["b"].update(merged_into="c"),
-        lambda c: c.memories["c"].update(merged_into="gone"),
-        lambda c: c.memories.pop("c"),
-        lambda c: c.memories.update(d=memory("d")),
-        lambda c: c.pairs.update(key="older"),
-        lambda c: c.pairs.update(gone="back"),
-        lambda c: c.hot["identity"].clear(),
+        lambda c: c.memories["c"].update(merged_into="gone"), lambda c: c.memories.pop("c"),
+        lambda c: c.memories.update(d=memory("d")), lambda c: c.pairs.update(key="older"),
+        lambda c: c.pairs.update(gone="back"), lambda c: c.hot["identity"].clear(),
         lambda c: c.hot["active_context"]["projects"].clear(),
-        lambda c: c.hot["critical_lessons"].clear(),
-        lambda c: c.categories.clear(),
+        lambda c: c.hot["critical_lessons"].clear(), lambda c: c.categories.clear(),
         lambda c: c.notes.clear(),
     ],
-)
+)  # fmt: skip
 def test_whatever_is_lost_is_one_line(promised, contents, damage):
     damage(contents)
     assert len(promised.lost(contents)) == 1

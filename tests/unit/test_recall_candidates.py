@@ -18,12 +18,9 @@ from thermocline.daemon.store.selecting import Filters
 NOW = 1_790_000_000.0
 NUMBER = 400
 TEXTS = (
-    "the red boat lies in the harbour",
-    "a boat goes to the island",
-    "he went home by the red bus",
-    "she walked to the harbours",
-    "the gardener is at work",
-)
+    "the red boat lies in the harbour", "a boat goes to the island", "he went home by the red bus",
+    "she walked to the harbours", "the gardener is at work",
+)  # fmt: skip
 
 
 def memory(number: int, text: str, **fields: Any) -> Memory:
@@ -83,27 +80,18 @@ def rivers(remembered: Callable[..., sqlite3.Connection]) -> sqlite3.Connection:
 
 def test_a_word_in_any_form_a_phrase_and_an_exclusion_decide_what_comes_first(few):
     for query, first in [
-        ("harbour", {1, 4}),
-        ("walking", {4}),
-        ("going to an island", {2}),
-        ("garden", {5}),
-        ('"red boat"', {1}),
-        ('"red boat" island', {1}),
-        ("boat -island", {1}),
-        ('red -"red bus"', {1}),
-        ('"boat" -island', {1}),
-    ]:
+        ("harbour", {1, 4}), ("walking", {4}), ("going to an island", {2}), ("garden", {5}),
+        ('"red boat"', {1}), ('"red boat" island', {1}), ("boat -island", {1}),
+        ('red -"red bus"', {1}), ('"boat" -island', {1}),
+    ]:  # fmt: skip
         assert set(rows(ask(few, query))[: len(first)]) == first
 
 
 def test_phrases_alone_and_exclusions_are_demanded(few):
     for query, all_of_them in [
-        ('"red boat"', {1}),
-        ('"the red" -bus', {1}),
-        ("boat -red", {2}),
-        ('"lies in" "harbour"', {1}),
-        ('"boat lies" -harbour', set()),
-    ]:
+        ('"red boat"', {1}), ('"the red" -bus', {1}), ("boat -red", {2}),
+        ('"lies in" "harbour"', {1}), ('"boat lies" -harbour', set()),
+    ]:  # fmt: skip
         assert set(rows(ask(few, query))) == all_of_them
 
 

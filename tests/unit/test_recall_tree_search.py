@@ -24,26 +24,15 @@ def test_the_share_of_the_words_that_stand_in_the_path_or_the_description_counts
 
 def test_memories_add_weight_up_to_double():
     for warm, cold, weight in [
-        (0, 0, 1.0),
-        (3, 0, 1.3),
-        (0, 7, 1.07),
-        (2, 5, 1.25),
-        (10, 0, 2.0),
-        (40, 900, 2.0),
-    ]:
+        (0, 0, 1.0), (3, 0, 1.3), (0, 7, 1.07), (2, 5, 1.25), (10, 0, 2.0), (40, 900, 2.0),
+    ]:  # fmt: skip
         assert relevance(Node(desc="", warm_count=warm, cold_count=cold)) == weight
 
 
 def test_a_category_that_was_used_of_late_leads():
     for days, factor in [
-        (-3, 1.5),
-        (0, 1.5),
-        (6.99, 1.5),
-        (7, 1.2),
-        (29.99, 1.2),
-        (30, 1.0),
-        (900, 1.0),
-    ]:
+        (-3, 1.5), (0, 1.5), (6.99, 1.5), (7, 1.2), (29.99, 1.2), (30, 1.0), (900, 1.0),
+    ]:  # fmt: skip
         assert relevance(Node(desc="", last_access=NOW - days * DAY)) == factor
 
 

@@ -59,13 +59,9 @@ def test_the_score_of_a_memory_is_that_of_its_parts():
 
 def test_a_tier_begins_at_its_threshold():
     for value, tier in [
-        (0.7, "hot"),
-        (0.6999, "warm"),
-        (0.3, "warm"),
-        (0.2999, "cold"),
-        (0.05, "cold"),
+        (0.7, "hot"), (0.6999, "warm"), (0.3, "warm"), (0.2999, "cold"), (0.05, "cold"),
         (0, "frozen"),
-    ]:
+    ]:  # fmt: skip
         assert tier_of(value) == tier
 
 

@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.sync import Clocks, Pending, Received, Row, deletion, version_of
+from thermocline.sync.clock import TOO_HIGH
 from thermocline.sync.failures import KeyMissing
 from thermocline.sync.replica import ListedRow
 from thermocline.sync.row_format import PlainRows, Unreadable
-from thermocline.sync.sealing import cipher, keyring
+from thermocline.sync.sealing import cipher, keyring, packing
 from thermocline.sync.sealing.cipher import Unsealable
 from thermocline.sync.sealing.keyring import Keyring
 from thermocline.sync.sealing.proofs import Proof, differing, fingerprint
@@ -38,6 +39,12 @@ def pending(row: Row, seen: str | None = None) -> Pending:
 
 def a_row(**data: Any) -> Row:
     return Row(kind="memory", id="m1", data=data, clocks=Clocks((5 << 40, "d1"), {"a": (6, "d2")}))
+
+
+def on_page(columns: list[Any]) -> list[Any]:
+    """The same row as a page shows it."""
+    _, _, version, data, clocks = columns
+    return [f"{version[:8]}{data or ''}", clocks]
 
 
 def line(form: SealedRows, row: Row) -> list[Any]:
@@ -66,6 +73,7 @@ def test_the_vectors_of_names_versions_and_rows_hold():
     assert form.version(version_of(row)) == sealed["version"]
     columns = [sealed[name] for name in ("kind", "id", "version", "data", "clocks")]
     assert form.received(columns) == Received(row, version_of(row) or "")
+    assert packing.unpack(bytes.fromhex(known["packed"])) == (known["agent"], row)
     gone = VECTORS["deletion"]
     received = form.received([gone[n] for n in ("kind", "id", "version", "data", "clocks")])
     assert isinstance(received, Received)
@@ -102,6 +110,49 @@ def test_a_sealed_row_opens_as_it_was_and_shows_nothing(agent, kind, key, data):
     assert form.size(pending(row)) + 200 >= len(msgspec.json.encode(columns))
 
 
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
+    lambda values: st.lists(values, max_size=3) | st.dictionaries(TEXT, values, max_size=3),
+    max_leaves=6,
+)
+FIELD = st.sampled_from(["text", "created_at", "importance", "tags", "superseded_by"]) | TEXT
+HEX = st.binary(max_size=9).map(bytes.hex)
+STAMP = st.tuples(st.integers(0, TOO_HIGH - 1), HEX | TEXT)
+TIMES = st.floats(-1e3, 5e9) | st.integers(0, 300).map(lambda number: number / 100)
+
+
+@given(
+    st.sampled_from(["memory", "kv"]) | NAME,
+    HEX | NAME,
+    st.dictionaries(FIELD, JSON | TIMES, max_size=5),
+    st.builds(Clocks, STAMP, st.dictionaries(TEXT, STAMP, max_size=2), st.none() | STAMP),
+)
+def test_any_row_is_the_same_on_a_page_of_a_sealed_replica_byte_by_byte(kind, key, data, clocks):
+    form = rows(RING)
+    row = msgspec.json.decode(
+        msgspec.json.encode(Row(kind=kind, id=key, data=data, clocks=clocks)), type=Row
+    )
+    columns = line(form, row)
+    received = form.listed(on_page(columns))
+    assert received == form.received(columns) == Received(row, version_of(row) or "")
+    assert received.row.encoded() == row.encoded()
+
+
+def test_a_short_memory_takes_fewer_bytes_sealed_than_as_it_is():
+    row = a_row(
+        text="My sister lives in the old house beside the station since the spring.",
+        category="people/family",
+        type="semantic",
+        writer="uid:1000",
+    )
+    sealed = line(rows(RING), row)[3]
+    assert len(sealed) < sum(map(len, row.encoded()))
+
+
 def test_equal_rows_have_equal_names_and_versions_and_different_texts():
     ring = keyring.new_keyring()
     one, two = line(rows(ring), a_row(text="x")), line(rows(ring), a_row(text="x"))
@@ -123,6 +174,9 @@ def test_any_changed_byte_is_noticed(column, place, flip):
     columns[column] = changed.decode("latin-1")
     try:
         assert isinstance(form.received(columns), Unreadable)
+        # A page shows neither the id nor all of the version.
+        if column > 2:
+            assert form.listed(on_page(columns)) is None
     except KeyMissing:
         # A larger number of the epoch: the remote has no such key either.
         assert column == 4
@@ -158,6 +212,8 @@ def test_what_was_tampered_with_is_unreadable_and_may_be_replaced():
         columns = change(one, line(form, other))
         received = form.received(columns)
         assert isinstance(received, Unreadable)
+        if columns[3:] != one[3:] and isinstance(columns[2], str):
+            assert form.listed(on_page(columns)) is None
         # The next push names the version that stands there.
         if columns[2] is not None:
             assert form.version(received.version) == str(columns[2])
@@ -200,10 +256,10 @@ def test_the_names_of_devices_and_agents_are_readable_for_the_owner_alone():
     assert form.reveal("d1", written) == "Ana's laptop"
     for device, text in (("d2", written), ("d1", "Ana's laptop"), ("d1", ""), ("d1", "9:AAAA")):
         assert form.reveal(device, text) == ""
-    _, key, _, data, clocks = line(form, a_row(text="x"))
-    assert agent_of(RING, form.agent, (key, data, clocks)) == "ana"
-    assert agent_of(RING, rows(RING, "ben").agent, (key, data, clocks)) is None
-    assert agent_of(keyring.new_keyring(), form.agent, (key, data, clocks)) is None
+    _, _, *columns = line(form, a_row(text="x"))
+    assert agent_of(RING, form.agent, columns) == "ana"
+    assert agent_of(RING, rows(RING, "ben").agent, columns) is None
+    assert agent_of(keyring.new_keyring(), form.agent, columns) is None
 
 
 # Keys

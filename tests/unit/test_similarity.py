@@ -20,15 +20,11 @@ JACCARD = json.loads((VECTORS / "tinyclaw_scoring.json").read_text())["jaccard"]
 def test_texts_that_differ_only_in_how_they_are_written_share_their_key():
     for one, other in [
         ("The gate code is 4711", "  the GATE code\n is 4711. "),
-        ("门禁密码是４７１１。", "门禁密码是4711"),
-        ("ｺｰﾋｰが好き", "コーヒーが好き!"),
-        ("Die STRASSE", "die Straße"),
-        ("café", "cafe\u0301"),
-        ("Anna isn’t here", "Anna isn't here"),
-        ("soft\u00adhyphen\u200b", "softhyphen"),
-        ("वह चाय पीता है।", "वह चाय पीता है"),
-        ("ΟΔΟΣ", "οδος"),
-    ]:
+        ("门禁密码是４７１１。", "门禁密码是4711"), ("ｺｰﾋｰが好き", "コーヒーが好き!"),
+        ("Die STRASSE", "die Straße"), ("café", "cafe\u0301"),
+        ("Anna isn’t here", "Anna isn't here"), ("soft\u00adhyphen\u200b", "softhyphen"),
+        ("वह चाय पीता है।", "वह चाय पीता है"), ("ΟΔΟΣ", "οδος"),
+    ]:  # fmt: skip
         assert exact_key(one) == exact_key(other)
 
 

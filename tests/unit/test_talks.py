@@ -178,7 +178,7 @@ def test_what_was_kept_of_a_problem_before_is_corrected_by_its_solution():
         (
             "Was kostet die Stunde?",
             "48 Euro. halt, seit Mai ja 53",
-            ["Was kostet die Stunde? halt, seit Mai ja 53"],
+            ["Was kostet die Stunde? halt, seit Mai ja 53 [Euro]"],
         ),
         ("Have you agreed on a rent?", "We said 900. hm, that was before the visit.", []),
         ("Is Nils the plumber?", "haha no!! my uncle", ["Is Nils the plumber? haha no!! my uncle"]),
@@ -203,11 +203,8 @@ def test_a_reply_is_kept_with_what_it_answers_and_without_what_it_takes_back(ask
 
 def test_a_secret_given_in_the_next_turn_is_cleared_wherever_it_is_repeated():
     assert clear_turns(["What is the PIN?", "4711", "Thanks", "so 4711 it is"]) == [
-        "What is the PIN?",
-        "[password removed]",
-        "Thanks",
-        "so [password removed] it is",
-    ]
+        "What is the PIN?", "[password removed]", "Thanks", "so [password removed] it is",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ pet | en: pet > dog, cat | de: haustier > hund, katze
 gift | en: gift, present
 poison | en: poison | de: gift
 car_park | en: car park, parking lot
+csharp | en: c#, csharp
 """.strip()
 
 
@@ -50,11 +51,24 @@ def test_the_concepts_of_a_text(small):
         ("near the car park", {"car_park"}),
         ("two parking lots", {"car_park"}),
         ("the whole lot", set()),
+        ("written in C#", {"csharp"}),
         ("a gift for my aunt", {"gift"}),
         ("das Gift ist für die Ratten", {"poison"}),
         ("Hundehaustier", {"dog", "pet", "pet*"}),
     ]:
         assert _names(small, text) == names
+
+
+def test_what_is_kept_of_the_files_is_made_again_when_it_is_damaged(tmp_path):
+    file = tmp_path / "all.txt"
+    file.write_text(_FILES, encoding="utf-8")
+    known = Thesaurus([file], tmp_path)
+    [kept] = tmp_path.glob("concepts-*.bin")
+    whole = kept.read_bytes()
+    for content in (whole, b"", whole[:-1], whole[:4] + b"x" + whole[5:]):
+        kept.write_bytes(content)
+        assert _names(Thesaurus([file], tmp_path), "Two puppies") == _names(known, "Two puppies")
+        assert kept.read_bytes() == whole
 
 
 def test_a_class_finds_its_members_and_these_do_not_find_each_other(small):

@@ -30,16 +30,13 @@ def test_only_categories_of_the_tree_above_the_threshold_are_kept_the_best_first
     found = chosen(
         [
             NamedCategory("people", 0.31, " it  is\nabout\x00 her "),
-            NamedCategory("/root/people/ana/", 7.0),
-            NamedCategory("people/ana", 0.4, "again"),
-            NamedCategory("PROJECTS/boat", 0.9),
-            NamedCategory("people/bob", 1.0),
-            NamedCategory("projects", 0.9),
-            NamedCategory("people", 0.3),
+            NamedCategory("/root/people/ana/", 7.0), NamedCategory("people/ana", 0.4, "again"),
+            NamedCategory("PROJECTS/boat", 0.9), NamedCategory("people/bob", 1.0),
+            NamedCategory("projects", 0.9), NamedCategory("people", 0.3),
             NamedCategory("people", float("nan")),
         ],
         TREE,
-    )
+    )  # fmt: skip
     assert [(one.path, one.relevance) for one in found] == [
         ("people/ana", 1.0),
         ("projects/Boat", 0.9),

@@ -65,11 +65,8 @@ def test_a_branch_may_be_merged_into_its_parent_and_into_the_root():
     done = apply(tree, [op("merge", "a/a", "a"), op("merge", "a", "root")], LIMITS, NOW)
     assert set(done.tree) == {"b"}
     assert done.steps == (
-        Relabel("a/a", "a"),
-        Relabel("a/a/b", "a/b"),
-        Relabel("a", ROOT),
-        Relabel("a/b", "b"),
-    )
+        Relabel("a/a", "a"), Relabel("a/a/b", "a/b"), Relabel("a", ROOT), Relabel("a/b", "b"),
+    )  # fmt: skip
 
 
 def test_a_renamed_branch_keeps_what_is_below_it():

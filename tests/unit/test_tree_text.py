@@ -13,22 +13,14 @@ def test_the_text_is_that_of_evoclaw():
     }
     assert show(tree, 5, 12, TreeLimits()) == "\n".join(
         [
-            "Memory Tree Index",
-            "==================================================",
-            "📂 Root (warm:5, cold:12)",
-            "  📁 people — People",
-            "     Memories: warm=1, cold=0",
-            "  📁 projects — What we build",
-            "     Memories: warm=0, cold=0",
-            "    📁 projects/boat — Boat",
-            "       Memories: warm=3, cold=10",
-            "  📁 projects-old — Attic",
-            "     Memories: warm=0, cold=2",
-            "",
-            "Nodes: 5/50",
+            "Memory Tree Index", "==================================================",
+            "📂 Root (warm:5, cold:12)", "  📁 people — People", "     Memories: warm=1, cold=0",
+            "  📁 projects — What we build", "     Memories: warm=0, cold=0",
+            "    📁 projects/boat — Boat", "       Memories: warm=3, cold=10",
+            "  📁 projects-old — Attic", "     Memories: warm=0, cold=2", "", "Nodes: 5/50",
             f"Size: {size(tree, TreeLimits())} / 2048 bytes",
         ]
-    )
+    )  # fmt: skip
 
 
 def test_an_empty_tree_is_its_root():
@@ -52,11 +44,8 @@ def test_a_model_reads_names_by_level_and_what_they_do_not_say_themselves():
         "projects-old": Node("Attic"),
     }
     assert prompt(tree).splitlines() == [
-        "projects: What we build",
-        " red_boat",
-        "  hull: planks and nails",
-        "projects-old: Attic",
-    ]
+        "projects: What we build", " red_boat", "  hull: planks and nails", "projects-old: Attic",
+    ]  # fmt: skip
 
 
 def test_counts_and_uses_leave_the_text_for_a_model_as_it_is():

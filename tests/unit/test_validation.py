@@ -37,13 +37,9 @@ def test_each_warning_has_its_line_and_a_suggestion_that_names_it():
 
 def test_actions_are_found_in_every_form():
     for verb, action in [
-        ("downloaded", "download"),
-        ("reinstalled", "install"),
-        ("configuring", "configure"),
-        ("set up", "setup"),
-        ("setup", "setup"),
-        ("deploys", "deploy"),
-    ]:
+        ("downloaded", "download"), ("reinstalled", "install"), ("configuring", "configure"),
+        ("set up", "setup"), ("setup", "setup"), ("deploys", "deploy"),
+    ]:  # fmt: skip
         assert messages(f"Ada {verb} things") == [COMMAND.format(action)]
 
 

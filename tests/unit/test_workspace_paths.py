@@ -5,37 +5,20 @@ from thermocline.daemon.memory.agent_files import belongs, copy_path
 
 def test_a_text_below_the_folder_belongs_to_the_memory():
     for path in [
-        "memory/2026-03-01.md",
-        "memory/skills/tea/SKILL.MD",
-        "memory/episodes.jsonl",
-        "memory/ça et là/Tagebuch.markdown",
-        "memory/x.txt",
-    ]:
+        "memory/2026-03-01.md", "memory/skills/tea/SKILL.MD", "memory/episodes.jsonl",
+        "memory/ça et là/Tagebuch.markdown", "memory/x.txt",
+    ]:  # fmt: skip
         assert belongs(path)
 
 
 def test_what_is_none_of_the_memorys_does_not():
     for path in [
-        "memory",
-        "memory/",
-        "note.md",
-        "MEMORY.md",
-        "/memory/note.md",
-        "memory/../note.md",
-        "memory/./note.md",
-        "memory//note.md",
-        "memory/.hidden.md",
-        "memory/.git/note.md",
-        "memory/picture.png",
-        "memory/warm-memory.json",
-        "memory/turso-credentials.json",
-        "memory/no ending",
-        "memory/line\nbreak.md",
-        "memory/nul\0.md",
-        "memory/" + "x" * 260 + ".md",
-        "memory/" + "x/" * 600 + "y.md",
-        "memory/\udcff.md",
-    ]:
+        "memory", "memory/", "note.md", "MEMORY.md", "/memory/note.md", "memory/../note.md",
+        "memory/./note.md", "memory//note.md", "memory/.hidden.md", "memory/.git/note.md",
+        "memory/picture.png", "memory/warm-memory.json", "memory/turso-credentials.json",
+        "memory/no ending", "memory/line\nbreak.md", "memory/nul\0.md",
+        "memory/" + "x" * 260 + ".md", "memory/" + "x/" * 600 + "y.md", "memory/\udcff.md",
+    ]:  # fmt: skip
         assert not belongs(path)
 
 

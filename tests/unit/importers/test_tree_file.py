@@ -139,14 +139,7 @@ ANYTHING = st.recursive(
         | st.dictionaries(
             st.sampled_from(
                 [
-                    "root",
-                    "children",
-                    "path",
-                    "summary",
-                    "desc",
-                    "warm_count",
-                    "last_access",
-                    "a",
+                    "root", "children", "path", "summary", "desc", "warm_count", "last_access", "a",
                     "a/b",
                 ]
             )
@@ -156,7 +149,7 @@ ANYTHING = st.recursive(
         )
     ),
     max_leaves=30,
-)
+)  # fmt: skip
 
 
 @given(ANYTHING | ANYTHING.map(lambda inner: {"root": {"children": inner}}))

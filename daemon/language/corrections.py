@@ -1,0 +1,185 @@
+"""What corrects an earlier text: "at 4, not 3", "I meant 3,000", "scratch that, 12"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Final
+
+import msgspec
+
+from ..memory.similarity import fold, words
+from .cues import WORD
+from .vocabulary import compiled, cue, not_topics
+from .vocabulary import words as language_words
+
+INSTEAD: Final = r"(?i)(?P<new>.{1,300}?)[,;]? (?:{instead}) (?P<old>[^,;。]{1,60})[.!。]?$"
+_MEANT: Final = r"(?i)(?:[\w']+[,.!]? ){0,3}(?:{meant}) (?P<new>\S.{0,30})$"
+_DENIED: Final = r"(?i)(?:(?:{correction_words})[\s,.!-]+)+(?P<new>[^\s,]*\d\S*?)(?:[,.!]?$|, )"
+# How far back "scratch that, 12" may reach.
+_JUST_SAID: Final = 2
+_NUMBER: Final = re.compile(r"(?<![\w.:])[\w.:/-]*\d(?:[\w.:/-]|,(?=\d{3}))*(?<![.:-])")
+MEASURED: Final = re.compile(r"\d ?(?P<unit>[^\W\d_]{2,12}|%)")
+# "June 19th", "19. Juni", "19 de junio", where the word is a month.
+DATE: Final = re.compile(
+    r"\b[^\W\d_]{3,10} \d{1,2}(?:st|nd|rd|th)?\b(?![.:]\d)"
+    r"|\b\d{1,2}(?:st|nd|rd|th)?\.? (?:de |of )?[^\W\d_]{3,10}\b"
+)
+# "The 3rd" of April.
+_ORDINAL: Final = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
+
+
+class Correction(msgspec.Struct, frozen=True):
+    """A corrected text.
+
+    Attributes:
+        place: the index of the corrected text.
+        text: that text with the new value, or the correction if it is self-contained.
+    """
+
+    place: int
+    text: str
+
+
+def has_number(text: str) -> bool:
+    """Whether a text has a number, in digits or words."""
+    numbers = language_words("numbers")
+    return bool(_NUMBER.search(text)) or not numbers.isdisjoint(words(text))
+
+
+def correction_of(said: str, earlier: Sequence[str], *, denied: bool = False) -> Correction | None:
+    """The newest of the `earlier` texts, corrected by `said`; None if it corrects none.
+
+    A correction may consist of the value alone: "sorry, at 4, not 3"; "I meant 3,000"; or "June
+    19", if the sentence before it `denied` something.
+    """
+    result = compiled(INSTEAD).match(said) or compiled("{~replaced}").match(said)
+    if result is None:
+        if scratched := _scratched(said, earlier):
+            return scratched
+        match = compiled(_MEANT).match(said) or compiled(_DENIED).match(said)
+        part = match["new"] if match else said if denied else ""
+        if match and (alike := _with_shape(part.rstrip(" .!"), earlier)):
+            return alike
+        return _with_value(part, earlier, only_date=match is None)
+    new, old = _value(result["new"]), _value(result["old"])
+    about = _about(result["new"].replace(new, " ")) if new != result["new"].strip() else None
+    lost = _about(result["old"])
+    for place in range(len(earlier) - 1, -1, -1):
+        text = earlier[place]
+        if new and old and (span := _standing(old, text)) is not None:
+            if not about or about & frozenset(words(text)):
+                return Correction(place, _dated(text[: span[0]] + new + text[span[1] :], result))
+        elif not (new and old) and lost and lost <= frozenset(words(text)):
+            return Correction(place, said)
+    return None
+
+
+def _scratched(said: str, earlier: Sequence[str]) -> Correction | None:
+    """Of the last two texts the newest whose only number that of "scratch that, 12" replaces."""
+    taken = cue("retracts").match(fold(said))
+    rest = fold(said)[taken.end() :].lstrip(" ,.!:-") if taken else ""
+    if (value := _NUMBER.match(rest)) is None:
+        return None
+    for place in range(len(earlier) - 1, max(len(earlier) - _JUST_SAID, 0) - 1, -1):
+        known = _numbers(earlier[place])
+        if len(known) == 1:
+            start, end = known[0].span()
+            units = {_unit(rest, value.end()), _unit(earlier[place], end)}
+            if len(units - {""} - not_topics()) < 2:
+                return Correction(place, earlier[place][:start] + value[0] + earlier[place][end:])
+    return None
+
+
+def _unit(text: str, at: int) -> str:
+    """The word behind the number that ends at a place; "" if there is none."""
+    match = MEASURED.match(text, at - 1)
+    return match["unit"].lower() if match else ""
+
+
+def _with_shape(part: str, earlier: Sequence[str]) -> Correction | None:
+    """The newest text with one value that differs in digits alone: "0 */3 * * *", "v1.2.3"."""
+    if part.isdigit() or not any(map(str.isdigit, part)):
+        return None
+    shape = re.compile(r"(?<!\w)" + re.sub(r"\d+", r"\\d+", re.escape(part)) + r"(?!\w)")
+    for place in range(len(earlier) - 1, -1, -1):
+        if len(spans := [match.span() for match in shape.finditer(earlier[place])]) == 1:
+            start, end = spans[0]
+            return Correction(place, earlier[place][:start] + part + earlier[place][end:])
+    return None
+
+
+def _with_value(part: str, earlier: Sequence[str], *, only_date: bool) -> Correction | None:
+    """The newest text with a single date or number, which that of a part replaces."""
+    for find in (_dates, _numbers):
+        if len(values := find(part)) == 1:
+            break
+    else:
+        return None
+    if only_date and (find is not _dates or _about(DATE.sub(" ", part))):
+        return None
+    for place in range(len(earlier) - 1, -1, -1):
+        if len(known := find(earlier[place])) == 1:
+            start, end = known[0].span()
+            return Correction(place, earlier[place][:start] + values[0][0] + earlier[place][end:])
+    return None
+
+
+def _dates(text: str) -> list[re.Match[str]]:
+    return [date for date in DATE.finditer(text) if not _months().isdisjoint(words(date[0]))]
+
+
+def _numbers(text: str) -> list[re.Match[str]]:
+    return list(_NUMBER.finditer(text))
+
+
+def denies(said: str) -> bool:
+    """Whether a sentence retracts the statement before it."""
+    return cue("denies").match(fold(said)) is not None
+
+
+def retracts(said: str) -> bool:
+    """Whether a sentence takes back the value before it: "wait no", "that was before the move"."""
+    return cue("retracts").match(fold(said)) is not None
+
+
+def _dated(text: str, found: re.Match[str]) -> str:
+    """`text` with the new month and weekday in place of the denied ones."""
+    for dates in (_months(), language_words("days") - _months()):
+        new, old = (
+            [word for word in WORD.findall(found[part]) if word.lower() in dates]
+            for part in ("new", "old")
+        )
+        if len(new) == len(old) == 1:
+            text = re.sub(rf"\b{re.escape(old[0])}\b", new[0], text)
+    return text
+
+
+@cache
+def _months() -> frozenset[str]:
+    return language_words("months") - {"am", "pm"}
+
+
+def _value(part: str) -> str:
+    """The only number of a part, or the whole part in scripts without blanks."""
+    if not part.isascii() and " " not in part.strip() and not _NUMBER.search(part):
+        return part.strip()
+    numbers = _NUMBER.findall(part)
+    return _ORDINAL.sub("", str(numbers[0])) if len(numbers) == 1 else ""
+
+
+def _about(part: str) -> frozenset[str]:
+    said = frozenset(words(part)) - not_topics() - _months() - language_words("days")
+    return frozenset(word for word in said if not cue("correction_words").fullmatch(word))
+
+
+def _standing(value: str, text: str) -> tuple[int, int] | None:
+    """The last position of a value in a text, as a whole word."""
+    if value.isascii():
+        spans = [
+            match.span() for match in _NUMBER.finditer(text) if _ORDINAL.sub("", match[0]) == value
+        ]
+        return spans[-1] if spans else None
+    at = text.rfind(value)
+    return (at, at + len(value)) if at >= 0 else None

@@ -1,0 +1,104 @@
+"""What becomes of a trouble in the course of a talk: guesses, attempts in vain, and its cause."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from .cues import WORD, Signal, says
+from .sentences import sentences
+from .statements import SaidSentence, continued, has_value
+
+_GUESSES: Final[frozenset[Signal]] = frozenset({"error", "hedge"})
+_STATED: Final[frozenset[Signal]] = frozenset({"preference", "decision", "commitment", "question"})
+# What is said of the cause right behind it, and means little alone.
+_OUTCOME_WORDS: Final = 7
+# A longer answer tells more than how things stand.
+_STATUS_WORDS: Final = 9
+_SOLVED_WORTH: Final = 2.0
+
+
+def with_causes(said: Sequence[SaidSentence]) -> list[SaidSentence]:
+    """The sentences of a talk, with the trouble before the cause that the user found for it.
+
+    What was supposed and tried until then is left out: "the keys hum → it's the dimmer".
+    """
+    result: list[SaidSentence] = []
+    for sentence in said:
+        troubles = list(_troubles(result, sentence)) if _finds_cause(sentence) else []
+        if troubles:
+            left = [item for at, item in enumerate(result) if at not in troubles]
+            left.append(_solution([result[at] for at in troubles], sentence))
+            result = left
+        elif result and _is_outcome(result[-1], sentence):
+            if sentence.said.startswith(sentence.text):
+                result[-1] = continued(result[-1], sentence)
+        elif _tells_the_moment(result[-1:], sentence):
+            result.append(replace(sentence, signals=sentence.signals | {"hedge"}))
+        else:
+            result.append(sentence)
+    return result
+
+
+def _tells_the_moment(before: Sequence[SaidSentence], sentence: SaidSentence) -> bool:
+    """Whether an answer only says how something stands now: "How is it going? Badly"."""
+    if sentence.role != "user":
+        return False
+    question, answer = before[0].said if before else "", sentence.said
+    if sentence.answers:
+        *questions, answer = re.split(r"[?？]\s*", sentence.said)
+        question = " ".join(questions)
+    elif not before or before[0].role != "agent" or "question" not in before[0].signals:
+        return False
+    stands = says("status", question.rstrip("?？ ")) and len(WORD.findall(answer)) <= _STATUS_WORDS
+    return stands and not (has_value(answer) or says("health", answer))
+
+
+def _solution(troubles: Sequence[SaidSentence], cause: SaidSentence) -> SaidSentence:
+    before = [item for item in troubles if item.place < cause.place]
+    sure = [item for item in before if "hedge" not in item.signals]
+    signals = (cause.signals - {"hedge", "error"}) | {"solution"}
+    problem = sure[-1].text if sure else before[0].text if before else ""
+    text = f"{problem} → {cause.text}" if problem else cause.text
+    return replace(cause, text=text, signals=signals, worth=cause.worth + _SOLVED_WORTH)
+
+
+def _finds_cause(sentence: SaidSentence) -> bool:
+    return (
+        sentence.role == "user"
+        and "question" not in sentence.signals
+        and any(says("found_cause", part) for part in sentences(sentence.said))
+    )
+
+
+def _troubles(said: Sequence[SaidSentence], cause: SaidSentence) -> Iterator[int]:
+    """The places of what was tried and supposed in its turn, and of the whole turn before that."""
+    first = cause.place - 2
+    told = [
+        at
+        for at, item in enumerate(said)
+        if item.place >= first and item.role == "user" and not item.signals & _STATED
+    ]
+    doubted = {
+        said[at].place
+        for at in told
+        if said[at].signals & _GUESSES or says("fruitless", said[at].said)
+    }
+    for at in told:
+        sentence = said[at]
+        in_vain = bool(sentence.signals & _GUESSES) or says("fruitless", sentence.said)
+        if in_vain or (sentence.place == first and first in doubted):
+            yield at
+
+
+def _is_outcome(cause: SaidSentence, sentence: SaidSentence) -> bool:
+    """Whether a sentence only says that it works now, behind the cause."""
+    if (cause.place, cause.role) != (sentence.place, sentence.role) or sentence.signals & _STATED:
+        return False
+    if "solution" not in cause.signals or not _finds_cause(cause):
+        return False
+    words = WORD.findall(sentence.said)
+    return 1 < len(words) <= _OUTCOME_WORDS and not has_value(sentence.said)
