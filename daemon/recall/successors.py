@@ -212,10 +212,10 @@ class Statements:
 
         How similar their topics are, and whether those of nothing else that follows are more so;
         whether they share any, how rare the rarest is, whether one beyond the question is in no
-        other statement ("Chloé moved to Halifax"), and whether they share two; how rare the rarest class is of which both have a member ("coffee", "tea");
-        whether the newer is the best match of all that follow; how well it matches beside the
-        older; whether it lacks what the question wants, tells of a change, or both name one of
-        several beings; the terms of the older.
+        other statement ("Chloé moved to Halifax"), and whether they share two; how rare the rarest
+        class is of which both have a member ("coffee", "tea"); whether the newer is the best match
+        of all that follow; how well it matches beside the older; whether it lacks what the question
+        wants, tells of a change, or both name one of several beings; the terms of the older.
         """
         entries, signals = self._entries, self._signals
         followers = self._followers_of(older)
