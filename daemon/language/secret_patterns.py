@@ -225,6 +225,8 @@ _CODE_NAME: Final = (
     r"|\w+'s|the) pin\b"
     r"|\b(?!pin\b(?! (?:code|number)))(?:{secret_code})\b|(?:{~secret_code})))"
 )
+# What each match of the next has.
+SAME_AS: Final = r"\b(?i:{same_as})\b"
 # "The PIN of the card is the same as the garage code": the code before it is a secret.
 SAME_CODE: Final = (
     rf"(?:{_CODE_NAME}|\b(?i:{{secret_name}}|{{secret_holder}})\b)[^\n]{{0,60}}\b(?i:{{same_as}})\b"

@@ -56,6 +56,8 @@ def clear(text: str) -> Cleared:
     bearer, password, token, credit_card, iban, identity_number. Clearing a cleared
     text changes nothing. Takes time that grows with the length of the text.
     """
+    if not text:
+        return Cleared(text, {})
     counts: Counter[str] = Counter()
     secrets: dict[str, str] = {}
     text = _clear(text, counts, secrets)
@@ -95,6 +97,9 @@ def _clear(text: str, counts: Counter[str], secrets: dict[str, str]) -> str:
 
 def _note_same_codes(text: str, secrets: dict[str, str]) -> None:
     """Add codes that are said to be a secret's: in the same sentence, or named before it."""
+    # Looking for what is said takes longer than all the rest.
+    if not (_DIGIT.search(text) and compiled(forms.SAME_AS).search(text)):
+        return
     for match in compiled(forms.SAME_CODE).finditer(text):
         other = match["other"] or ""
         result = forms.CODE.findall(other)
@@ -309,22 +314,27 @@ def _code(match: re.Match[str]) -> str:
 
 def _token(match: re.Match[str]) -> str:
     """A password in the words of a talk: "his password is still around, it's kestrel-Moped-81"."""
-    before = match.string[max(0, match.start() - forms.BEFORE) : match.start()]
     value = match["quoted"] or match["bare"]
+    is_word = not (match["quoted"] or _MIXED.search(value))
+    # Most words of a text end here.
+    if is_word and not (
+        (value[0].isupper() or (value.islower() and len(value) >= _LEAST_WORD))
+        and _CLAUSE_END.match(match.string, match.end())
+    ):
+        return ""
     if forms.PLACEHOLDER.match(value) or forms.COMMON.fullmatch(value):
         return ""
-    folded = match.string[max(0, match.start() - forms.BEFORE) : match.end() + _AFTER]
-    if not any(name in folded.casefold() for name in _names()):
+    before = match.string[max(0, match.start() - forms.BEFORE) : match.start()]
+    folded = match.string[max(0, match.start() - forms.BEFORE) : match.end() + _AFTER].casefold()
+    if not any(name in folded for name in _names()):
         return ""
-    near = compiled(forms.NAMED_BEFORE).search(before)
-    if match["quoted"]:
-        named = near or compiled(forms.BEFORE_SEED).search(before)
-    elif _MIXED.search(value):
-        named = near or compiled(forms.NAMED_AFTER).match(match.string, match.end())
-    else:
-        ends = _CLAUSE_END.match(match.string, match.end())
-        is_name = value[0].isupper() or (value.islower() and len(value) >= _LEAST_WORD)
-        named = compiled(forms.BEFORE_WORD).search(before) if ends and is_name else None
+    if is_word:
+        return "password" * bool(compiled(forms.BEFORE_WORD).search(before))
+    named = compiled(forms.NAMED_BEFORE).search(before)
+    if not named and match["quoted"]:
+        named = compiled(forms.BEFORE_SEED).search(before)
+    elif not named:
+        named = compiled(forms.NAMED_AFTER).match(match.string, match.end())
     return "password" * bool(named)
 
 
