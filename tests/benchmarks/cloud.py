@@ -57,9 +57,9 @@ def replicating(folder: Path, url: str, *, sealed: bool = False) -> Running:
     """
     settings = [f"sync.{name}=3600" for name in ("change_seconds", "poll_seconds")]
     settings += [f"sync.url={url}", "sync.critical_seconds=3600"]
+    settings.append(f"sync.seal={'on' if sealed else 'off'}")
     if sealed:
         give_keys(folder / "state")
-        settings.append("sync.seal=on")
     return Running(folder, *settings)
 
 
