@@ -49,8 +49,8 @@ settings.load_profile("same")
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One worker more than there are cores: each waits now and then for a process or a timer."""
-    return (os.cpu_count() or 1) + 1
+    """Two workers more than there are cores: each waits half of its time for others."""
+    return (os.cpu_count() or 1) + 2
 
 
 @pytest.hookimpl(wrapper=True)

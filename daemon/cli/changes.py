@@ -30,14 +30,16 @@ def _forget(args: Args, client: Caller) -> int:
     """Delete what is named; 1 if an id is unknown, after the others are deleted."""
     filters = args.present("category", "query", "secrets")
     refuse(args.ids and filters, "give either IDs, or --category, --query and --secrets")
+    refuse(args.all and (args.ids or filters), "--all forgets the whole agent: give nothing else")
     if args.ids:
         return _forget_each(args, client)
     client.timeout = PATIENT_SECONDS
     if filters:
         _forget_matching(args, client, filters)
     else:
-        missing = "say what to forget: IDs, --category, --query, --secrets, or a whole --agent"
-        refuse(args.agent is None, missing)
+        # "forget $ID" without a value names no memory, and must not mean all of them.
+        missing = "say what to forget: IDs, --category, --query or --secrets, or --all with --agent"
+        refuse(args.agent is None or not args.all, missing)
         _forget_agent(args)
     return 0
 
@@ -203,17 +205,18 @@ VERBS: Final = {
         --category PATH   all memories of this category and those below it
         --query TEXT      all memories that contain these words; - reads stdin
         --secrets         everything that holds a key, token or password
+        --all             the whole agent that --agent names
         --yes             do it; default: show what would be deleted""",
         note=(
             "Memories named by ID are deleted at once.\n"
-            "With --agent NAME alone the whole agent is deleted: its memories, key-value pairs\n"
-            "and hot state, and its folder with the notes in it. A workspace elsewhere is kept.\n"
+            "With --agent NAME --all the agent is deleted: its memories, key-value pairs and hot\n"
+            "state, and its folder with the notes in it. A workspace elsewhere is kept.\n"
             "If the replica cannot be reached, other devices keep the agent and send it back.\n"
             "Notes that were replicated stay on the replica.\n\n"
             "examples:\n"
             "  thermocline forget 8019fd10\n"
             "  thermocline forget --category projects/old --yes\n"
-            "  thermocline forget --agent assistant --yes"
+            "  thermocline forget --agent assistant --all --yes"
         ),
     ),
     "merge": Verb(

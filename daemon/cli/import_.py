@@ -40,6 +40,7 @@ SYSTEMS: Final = (
     ),
     *("jsonl", "mcp-memory", "mem0", "openclaw", "profclaw", "scalyclaw", "tinyclaw"),
 )
+_TABLES: Final = 12
 _ZIP: Final = b"PK\x03\x04"
 _FILES: Final = ("hot", "warm", "tree", "metrics", "memory-md", "rows")
 # The size of a part. Half of a request's default limit: JSON may escape what it holds.
@@ -95,6 +96,7 @@ def _reading(
     if not detected and args.format is None:
         if source.head.startswith(_ZIP) and (fault := source.obstacle) is not None:
             raise InvalidInput(f"cannot import {fault.place}: it {fault.why}")
+        _refuse_database(source)
         if not source.is_folder:
             state_files.format_of(source.head, source.path.name)
         is_empty = source.is_folder and not any(source.path.iterdir())
@@ -115,6 +117,24 @@ def _reading(
         for name in also
     ]
     return format_.name, chain(reading, unread)
+
+
+def _refuse_database(source: SourcePath) -> None:
+    """Refuse a database in which no format is detected.
+
+    Raises:
+        InvalidInput: the file is an SQLite database.
+    """
+    databases = [] if source.is_folder else source.databases()
+    if not databases:
+        return
+    tables = [visible(table) for table in sorted(databases[0].tables)]
+    shown = ", ".join(tables[:_TABLES]) or "none that can be read"
+    raise InvalidInput(
+        f"cannot import {source.path}: it is an SQLite database of another program",
+        field="format",
+        hint=f"its tables: {shown}",
+    )
 
 
 def _agree(args: Args, format_: str, detected: list[str]) -> None:

@@ -35,10 +35,12 @@ def record(memory: Memory, *more: str) -> dict[str, Any]:
 
 
 def headline(memory: Memory) -> str:
-    """A memory on one line; replaced ones are marked."""
+    """A memory on one line; replaced ones and those from outside are marked."""
     text = str(memory["text"]).strip()
     subject = heading_of(memory.get("subject") or "", text)
     line = f"{subject}: {text}" if subject else text
+    # An agent that runs the command reads this line too.
+    line = f"[from {memory['quoted_from']}] {line}" if memory.get("quoted_from") else line
     line = f"{line} → {memory['outcome']}" if memory.get("outcome") else line
     if memory.get("merged_into"):
         return f"[merged into {short(memory['merged_into'])}] {line}"
@@ -168,9 +170,7 @@ def _review(args: Args, client: Caller) -> Shown | None:
         elif not waiting["results"]:
             say("nothing from outside waits for a review")
         else:
-            show_rows(
-                [(short(one["id"]), one["source"], headline(one)) for one in waiting["results"]]
-            )
+            show_rows([(short(memory["id"]), headline(memory)) for memory in waiting["results"]])
             if (more := waiting["total"] - len(waiting["results"])) > 0:
                 print(f"and {more} more")
         return None

@@ -86,14 +86,12 @@ def _cells(result: Answer) -> tuple[str, ...]:
     memory = result.get("memory")
     # The id of a part of a file already names it.
     path = "" if "lines" in result else result.get("path")
-    # An agent that runs the command reads this line too.
-    source = f"[from {result['quoted_from']}] " if memory and result.get("quoted_from") else ""
     return (
         f"{result['relevance']:.2f}",
         short(result["id"]) if memory else result["id"],
         moment(result["created_at"]),
         result.get("category") or path or result["source"],
-        source + headline(memory) if memory else one_line(result["text"]),
+        headline(memory) if memory else one_line(result["text"]),
     )
 
 

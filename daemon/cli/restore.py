@@ -162,6 +162,14 @@ def _rows(restored: AgentRestored) -> Iterator[tuple[str, str]]:
     for fault in restored.lost:
         yield "NOT RESTORED", visible(fault)
     yield "took", _took(restored)
+    if restored.unindexed:
+        yield (
+            "",
+            (
+                f"the daemon indexes {restored.unindexed:,} older memories in the background, the"
+                " newest first: until then words do not find them"
+            ),
+        )
     yield "folder", restored.folder
     if restored.set_aside:
         yield "set aside", restored.set_aside

@@ -37,6 +37,8 @@ key, what the replica holds is lost: nobody can help."""
 def _seal(args: Args, client: Caller) -> Shown | None:
     """Show whether replicas are sealed, make another recovery key, or switch sealing on."""
     status = client.call("GET /api/seal")
+    if not status["replicated"]:
+        say("nothing is replicated: sealing begins when sync.url names a replica")
     if not args.recovery and (status["on"] and status["keys"]):
         return lambda: show_rows(_rows(status))
     file = args.recovery_key_file

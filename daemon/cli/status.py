@@ -140,6 +140,8 @@ def _agent(name: str, agent: Answer) -> tuple[str, ...]:
 
 
 def _encoding(agent: Answer) -> str:
+    if left := agent.get("unindexed"):
+        return f"indexing, {left:,} left"
     vectors = agent.get("vectors")
     return encoded_of(AnswerFields.of(vectors)) if vectors and vectors["left"] else ""
 

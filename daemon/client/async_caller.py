@@ -216,16 +216,24 @@ class AsyncCaller(CallCodec):
     ) -> Response:
         request = self._bytes_of(method, path, query, body)
         async with self._place():
-            answer = await self._sent(method, request)
-            if not leaving(answer):
-                return answer
-            await self.aclose()
             try:
-                return await self._sent(method, request)
-            except AnswerLost:
-                raise
-            except DaemonUnreachable:
-                return answer
+                # One deadline for all attempts, however slowly an answer drips.
+                async with asyncio.timeout(self._timeout):
+                    return await self._answered(method, request)
+            except TimeoutError as error:
+                raise self._lost(error) from error
+
+    async def _answered(self, method: str, request: bytes) -> Response:
+        answer = await self._sent(method, request)
+        if not leaving(answer):
+            return answer
+        await self.aclose()
+        try:
+            return await self._sent(method, request)
+        except AnswerLost:
+            raise
+        except DaemonUnreachable:
+            return answer
 
     async def _sent(self, method: str, request: bytes) -> Response:
         try:

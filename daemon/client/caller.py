@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 
 from ..runtime.places import default_socket
 from .errors import AnswerLost, AnswerUnreadable, ApiError, DaemonUnreachable, refusal
@@ -110,7 +111,7 @@ class CallCodec:
     Args:
         socket_path: the daemon's socket; default: `default_socket`.
         agent: whose memory; default: the daemon's `default`.
-        timeout: seconds to wait for the daemon at a time.
+        timeout: seconds to wait for the answer to a call; of a stream, for each piece.
         program: the name by which `undo --by` finds what is written.
     """
 
@@ -184,7 +185,7 @@ class CallCodec:
         if isinstance(error, BadAnswer):
             return DaemonUnreachable(self.socket_path, str(error))
         if isinstance(error, TimeoutError):
-            reason = f"nothing came for {self._timeout:g} seconds"
+            reason = f"no whole answer came within {self._timeout:g} seconds"
             return AnswerLost(self.socket_path, reason)
         return AnswerLost(self.socket_path, str(error))
 
@@ -220,7 +221,7 @@ class Caller(CallCodec):
 
     @property
     def timeout(self) -> float:
-        """Seconds to wait for the daemon at a time; a change closes the connection."""
+        """Seconds to wait for the answer to a call; a change closes the connection."""
         return self._timeout
 
     @timeout.setter
@@ -306,25 +307,27 @@ class Caller(CallCodec):
         self, method: str, path: str, query: Query | None = None, body: Json = None
     ) -> Response:
         request = self._bytes_of(method, path, query, body)
-        answer = self._sent(method, request)
+        # One deadline for all attempts, however slowly an answer drips.
+        until = time.monotonic() + self._timeout
+        answer = self._sent(method, request, until)
         if not leaving(answer):
             return answer
         self.close()
         try:
-            return self._sent(method, request)
+            return self._sent(method, request, until)
         except AnswerLost:
             raise
         except DaemonUnreachable:
             return answer
 
-    def _sent(self, method: str, request: bytes) -> Response:
+    def _sent(self, method: str, request: bytes, until: float) -> Response:
         try:
-            return self._once(request)
+            return self._once(request, until)
         except Broken as broken:
             if not repeatable(method, broken):
                 raise self._lost(broken) from broken
         try:
-            return self._once(request)
+            return self._once(request, until)
         except Broken as broken:
             raise self._lost(broken) from broken
 
@@ -342,13 +345,13 @@ class Caller(CallCodec):
             self._streaming = None
             connection.close()
 
-    def _once(self, request: bytes) -> Response:
+    def _once(self, request: bytes, until: float) -> Response:
         if self._connection is not None and self._connection.stale():
             self.close()
         connection = self._connection = self._connection or self._open(self._timeout)
         reusable = False
         try:
-            answer = connection.converse(request)
+            answer = connection.converse(request, until)
             reusable = answer.reusable
         except (BadAnswer, TimeoutError) as error:
             raise self._lost(error) from error

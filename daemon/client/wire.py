@@ -185,6 +185,8 @@ class Connection:
     def __init__(self, path: str, timeout: float | None) -> None:
         self._incoming = Incoming()
         self._timeout = timeout
+        # When the answer must be whole, by the monotonic clock; None: every wait has its own time.
+        self._until: float | None = None
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._socket.settimeout(timeout)
@@ -221,15 +223,20 @@ class Connection:
         self._socket.settimeout(self._timeout)
         return False
 
-    def converse(self, request: bytes) -> Response:
+    def converse(self, request: bytes, until: float | None = None) -> Response:
         """Send one request and wait for its whole answer.
+
+        At the longest `until` a time of the monotonic clock, by default as long as for one wait.
 
         Raises:
             Broken: the connection ended first.
             BadAnswer: the answer is not HTTP.
-            TimeoutError: a wait took too long; the connection is of no further use.
+            TimeoutError: it took too long; the connection is of no further use.
         """
         self._incoming.begun = False
+        self._until = until
+        if until is None and self._timeout is not None:
+            self._until = time.monotonic() + self._timeout
         sent = self._send(request)
         try:
             return self._received(self._incoming.response())
@@ -255,7 +262,13 @@ class Connection:
         """The whole body of an answer."""
         return self._received(self._incoming.body(status, headers))
 
+    def _hurry(self) -> None:
+        """Let the next wait end at the deadline."""
+        if self._until is not None:
+            self._socket.settimeout(remaining(self._until))
+
     def _send(self, request: bytes) -> bool:
+        self._hurry()
         try:
             self._socket.sendall(request)
         except (BrokenPipeError, ConnectionResetError):
@@ -263,6 +276,7 @@ class Connection:
         return True
 
     def _fill(self) -> None:
+        self._hurry()
         try:
             self._incoming.add(self._socket.recv(READ_SIZE))
         except ConnectionResetError:
@@ -276,6 +290,18 @@ class Connection:
                 value: T = end.value
                 return value
             self._fill()
+
+
+def remaining(until: float) -> float:
+    """Seconds until a time of the monotonic clock.
+
+    Raises:
+        TimeoutError: it has passed.
+    """
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
 
 
 def readable(connection: socket.socket) -> bool:

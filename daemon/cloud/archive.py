@@ -137,7 +137,7 @@ def spool(
         if number % 1000 == 0 and stopped():
             raise Unavailable("cannot continue the backup: its caller has left")
         if not live_only or kind_of(row.kind).lives(row):
-            out.write(line_of(row))
+            out.write(line_of(row, to_read=live_only))
     return apply.counts(db)
 
 

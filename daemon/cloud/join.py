@@ -92,6 +92,7 @@ class AgentRestored(msgspec.Struct, frozen=True, kw_only=True):
         counts: live rows by kind.
         rows: all that the replica has, deleted ones too; compared by kind.
         lost: what could not be restored, a line each.
+        unindexed: memories that the daemon has still to index.
         seconds: of this run.
     """
 
@@ -102,6 +103,7 @@ class AgentRestored(msgspec.Struct, frozen=True, kw_only=True):
     counts: dict[str, int]
     rows: int
     lost: tuple[str, ...]
+    unindexed: int
     seconds: float
 
 
@@ -320,7 +322,7 @@ class Restorer:
             differences = await self._fill(staging, self._replica(agent), resumed)
             withheld = await self._withheld(self._replica(agent))
             counts = await staging.read(apply.counts)
-            await staging.seal()
+            unindexed = await staging.seal()
         except StoreDamaged:
             # The next run would resume it.
             await staging.discard()
@@ -342,6 +344,7 @@ class Restorer:
             counts=counts,
             rows=differences.rows - len(differences.extra),
             lost=lost,
+            unindexed=unindexed,
             seconds=round(time.monotonic() - began, 3),
         )
         atomic.write(self._run_file, msgspec.json.encode(run))

@@ -29,12 +29,12 @@ from ..errors import AlreadyRunning, Conflict, StoreDamaged
 from ..memory.checks import check_agent, is_agent
 from ..runtime import atomic
 from ..runtime.os_errors import translate_os
-from ..store import meta
+from ..store import index_backlog, meta
 from ..store.agent_paths import DeviceId, StateLock
 from ..store.database import FILE_NAME, check_pages, connect_writer, migrate, translate
 from ..store.limits import enforce_limits
 from ..store.meta import read_clock
-from ..store.schema import MIGRATIONS
+from ..store.schema import BULK_INDEXES, MIGRATIONS
 from ..store.transaction import Transaction
 
 _log = logging.getLogger(__name__)
@@ -195,6 +195,8 @@ _COUNT: Final = (
     "SELECT (SELECT count(*) FROM memories) + (SELECT count(*) FROM rows)"
     " - (SELECT count(*) FROM outbox WHERE seen IS NULL)"
 )
+# The newest memories are found by their words as soon as the daemon runs.
+_INDEXED_AT_ONCE: Final = 1000
 _CACHE_KB: Final = 32_768
 _TEMPORARY: Final = ".verify-"
 # Pages of the log: fewer and longer runs of it are quicker.
@@ -255,7 +257,14 @@ class Staging(AgentLocal):
 
         await self.discard()
         await self._run(run)
-        await self.write(lambda tx: meta.write(tx, _ORIGIN, origin))
+
+        def mark(tx: Transaction) -> None:
+            meta.write(tx, _ORIGIN, origin)
+            index_backlog.begin(tx)
+            for name in BULK_INDEXES:
+                tx.db.execute(f"DROP INDEX {name}")
+
+        await self.write(mark)
 
     async def read(self, read: Callable[[sqlite3.Connection], T]) -> T:
         """Read from the database."""
@@ -275,6 +284,7 @@ class Staging(AgentLocal):
             )
             db.execute("BEGIN IMMEDIATE")
             try:
+                tx.defers_index = True
                 result = write(tx)
                 enforce_limits(tx)
                 db.execute("COMMIT")
@@ -291,12 +301,24 @@ class Staging(AgentLocal):
         """The number of received rows, deleted ones included."""
         return await self.read(lambda db: int(db.execute(_COUNT).fetchone()[0]))
 
-    async def seal(self) -> None:
-        """Check every page of the file, make it durable, and close it.
+    async def seal(self) -> int:
+        """Index the newest memories, check every page of the file, make it durable, and close it.
+
+        Returns:
+            The number of memories that are left to be indexed by the daemon.
 
         Raises:
             StoreDamaged: a page is not as SQLite wrote it.
         """
+
+        def complete(tx: Transaction) -> None:
+            for name, sql in BULK_INDEXES.items():
+                tx.db.execute(f"DROP INDEX IF EXISTS {name}")
+                tx.db.execute(sql)
+            index_backlog.reduce(tx, _INDEXED_AT_ONCE)
+
+        await self.write(complete)
+        left = await self.read(index_backlog.count)
 
         def run() -> None:
             self._opened().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -305,6 +327,7 @@ class Staging(AgentLocal):
             atomic.sync_tree(self.folder)
 
         await self._run(run)
+        return left
 
     async def discard(self) -> None:
         """Remove the whole folder."""

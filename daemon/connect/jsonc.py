@@ -60,7 +60,7 @@ def load(text: str) -> Any:
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with `value` at a path of keys; missing objects on the way are created.
+    """The text with `value` at a path of keys; missing and null objects on the way are created.
 
     Raises:
         Malformed: the text is not JSON with comments, or the path leads through a value that is
@@ -70,8 +70,12 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
         text = "{}\n"
     node, indent = _node(text, _skip(text, 0)), ""
     for number, key in enumerate(path):
+        if node.value is None:
+            rendered = _rendered(_nested(path[number:], value), indent, _step(text))
+            return text[: node.start] + rendered + text[node.end :]
         if not isinstance(node.value, dict):
-            raise _malformed(text, node.start)
+            where = f"'{path[number - 1]}' is" if number else "it is"
+            raise Malformed(f"{where} not an object (line {_line(text, node.start)})")
         member, rest = node.member(key), path[number + 1 :]
         if member is None:
             return _inserted(text, node, key, _nested(rest, value))
@@ -221,4 +225,8 @@ def _skip(text: str, at: int) -> int:
 
 
 def _malformed(text: str, at: int) -> Malformed:
-    return Malformed(f"line {text.count(chr(10), 0, at) + 1} is not valid JSON")
+    return Malformed(f"line {_line(text, at)} is not valid JSON")
+
+
+def _line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1

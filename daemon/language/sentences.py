@@ -146,7 +146,7 @@ def _is_abbreviated(block: str, start: int, token: re.Match[str], following: str
     word = token.group()
     if word.isdigit():
         # "1. First", "am 20. Juni", "am 14. um elf".
-        month = following.split(" ", 1)[0].strip(",.;").casefold()
+        month = following.split(" ", 1)[0].strip(",.;:!?)").casefold()
         before = block[start : token.start()].rsplit(None, 1)[-1:]
         dated = before and before[0].casefold() in words("before_ordinals")
         day = len(word) <= 2 and following[:1].islower() and dated

@@ -104,10 +104,9 @@ def read(text: str) -> Language:
 
 @cache
 def words(name: str) -> frozenset[str]:
-    """The words of a set; empty if no language has it."""
-    return frozenset(
-        word for language in languages() for word in language.words.get(name, "").split()
-    )
+    """The words of a set, with ß also as ss; empty if no language has it."""
+    listed = " ".join(language.words.get(name, "") for language in languages())
+    return frozenset((*listed.split(), *listed.replace("ß", "ss").split()))
 
 
 @cache
@@ -213,4 +212,5 @@ def _whole(language: Language, expression: str) -> str:
     def named(reference: re.Match[str]) -> str:
         return f"(?:{'|'.join(_whole(language, item) for item in language.cues[reference[1]])})"
 
-    return _REFERENCE.sub(named, expression.replace("\n", ""))
+    # Folded texts have no ß, and unfolded ones may.
+    return _REFERENCE.sub(named, expression.replace("\n", "").replace("ß", "(?:ß|ss)"))

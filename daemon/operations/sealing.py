@@ -12,7 +12,7 @@ from thermocline.sync.ports import address
 from ..cloud.account import OF_A_CALL, Account, Secret
 from ..cloud.databases import our_errors
 from ..cloud.sealing import is_sealed
-from ..errors import Conflict, InvalidInput
+from ..errors import ConfigInvalid, Conflict, InvalidInput
 from ..runtime import atomic
 from ..schemas import sealing as schemas
 from ..schemas.status import ConfigChange
@@ -34,6 +34,7 @@ async def show(scope: Scope) -> schemas.SealStatus:
         keys=ring is not None,
         epoch=0 if ring is None else ring.epoch,
         recovery=ring is not None and ring.recovery is not None,
+        replicated=await _is_replicated(scope),
     )
 
 
@@ -138,6 +139,14 @@ async def joined(scope: Scope) -> schemas.KeysTaken:
         await daemon.config.edit(ConfigChange(set=changes), daemon.problems)
     await daemon.replicas.restart()
     return schemas.KeysTaken(joined=True)
+
+
+async def _is_replicated(scope: Scope) -> bool:
+    try:
+        return await scope.daemon.replicas.account(scope.agent) is not None
+    except ConfigInvalid:
+        # There is a replica, though its credentials cannot be read.
+        return True
 
 
 async def _remote(scope: Scope) -> Remote | None:

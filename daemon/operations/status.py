@@ -30,7 +30,7 @@ from ..schemas.status import (
     Problem,
     Status,
 )
-from ..store import history, key_values
+from ..store import history, index_backlog, key_values
 from ..store.agent_store import AgentStore
 from ..store.tree_rows import totals
 from .history import everything, forget_everything
@@ -113,6 +113,7 @@ async def _agent_status(scope: Scope, store: AgentStore) -> AgentStatus:
             upkeep=daemon.upkeep.status(agent, db).brief,
             index=index,
             vectors=daemon.vectors.status(agent),
+            unindexed=index_backlog.count(db),
         )
 
     return await store.read(read)

@@ -51,6 +51,7 @@ def memory_as(
         memory,
         content=memory.text,
         archived=memory.archived_at is not None,
+        quoted_from=memory.source if memory.is_outside else UNSET,
         **{"score": round(score, 6)} | more,
         tier=tier_of(score),
     )

@@ -28,8 +28,8 @@ from .signals import Signals, has_wanted, little_terms, number_terms
 from .sources import MEMORIES, Candidate
 
 # The best statements that something may have become of, and their least share of the best match.
-_BEST: Final = 3
-_LEAST_SHARE: Final = 0.5
+_BEST: Final = 8
+_LEAST_SHARE: Final = 0.25
 _MOST: Final = 3
 # In a memory of fewer texts any word is rare: those of the question must be shared, too.
 _FEW: Final = 30
@@ -43,8 +43,9 @@ _FIRST: Final = chr(FIRST_CODE)
 _FIRST_DATE: Final = chr(DAY_CODE)
 # The logarithm of the odds by feature (`tests/benchmarks/fit_successors.py`), see `features`.
 WEIGHTS: Final = {
-    "always": 0.4, "similar": 1.6, "most similar": 1.1, "topic": -4.5, "rarest": 5.7, "rare": 1.9,
-    "both": 1.3, "ratio": 1.75, "lacks": -0.9, "change": 0.8, "beings": -0.3, "length": -0.59,
+    "always": 0.3, "similar": 5.4, "most similar": 1.2, "topic": -4.3, "rarest": 5.8, "rare": 1.4,
+    "two": -0.9, "alternative": 0.5, "best": 1.35, "ratio": 0.8, "lacks": -1.3, "change": 0.86,
+    "beings": -0.3, "length": -0.61,
 }  # fmt: skip
 # Matches count up to so many times the older one's.
 _HIGHEST: Final = 2.0
@@ -115,6 +116,7 @@ class Statements:
         self._matches = matches
         self.all = [at for at, entry in enumerate(pool.entries) if _is_short(entry)]
         self._bags = {at: frozenset(_labels(pool.entries[at])) for at in self.all}
+        self._members = {at: _members(self._bags[at]) for at in self.all}
         self._spread = Counter(chain.from_iterable(self._bags.values()))
         # The weight of a topic that only two statements have.
         self._rarest = math.log1p(len(self.all) / 2)
@@ -122,13 +124,16 @@ class Statements:
         self._followers: dict[int, _Followers] = {}
 
     def after(self, at: int) -> Iterator[int]:
-        """The statements that their speaker told after another."""
-        entries, told = self._entries, self._entries[at]
-        for other in self.all:
-            entry = entries[other]
-            if entry.actor != told.actor or entry.superseded_by:
-                continue
-            if _place(entry) > _place(told):
+        """The statements that may tell what became of another, by what they are about.
+
+        Of those that its speaker told after it: which share a topic, or have another member of a
+        class of which it has one ("coffee", "tea"), and the one that matches best.
+        """
+        followers = self._followers_of(at)
+        yield from followers.similarities
+        members = self._members[at]
+        for other in followers.others:
+            if other == followers.best or not members.isdisjoint(self._members[other]):
                 yield other
 
     def before(self, at: int) -> Iterator[int]:
@@ -153,24 +158,16 @@ class Statements:
         )
 
     def may_follow(self, older: int, newer: int) -> bool:
-        """Whether the newer has a topic of the older, or the best match of all that follow it.
+        """Whether one of `after` may tell what became of the older.
 
-        And other words, with the numbers and dates of the question that the older has. A single
-        topic that both have from the question is shared by chance, unless the newer tells of a
-        change or both have a value or name.
+        It has other words, with the numbers and dates of the question that the older has.
         """
-        followers, met = self._followers_of(older), self._signals.met
-        shared = self._shared(older, newer)
-        if (not shared and newer != followers.best) or self._bags[older] == self._bags[newer]:
-            return False
-        by_chance = len(shared) == 1 and shared <= self._signals.asked
-        if (
-            (by_chance or (shared and self._signals.words == 1))
-            and CHANGE not in self._bags[newer]
-            and not (self._of_one_kind(older, newer) and self._states(newer))
-        ):
+        met = self._signals.met
+        if self._bags[older] == self._bags[newer]:
             return False
         if self._signals.texts < _FEW:
+            if not self._fits(older, newer):
+                return False
             exact = [met[newer].get(word) == "" for word, by in met[older].items() if not by]
             # Whoever gives words, and asks nothing, wants them all.
             if exact and not (any if self._signals.wants else all)(exact):
@@ -179,6 +176,22 @@ class Statements:
             word in met[newer]
             for word, by in met[older].items()
             if word[0].isdigit() or _FIRST_DATE <= by < CHANGE
+        )
+
+    def _fits(self, older: int, newer: int) -> bool:
+        """Whether the newer has a topic of the older, or the best match of all that follow it.
+
+        A single topic that both have from the question is shared by chance, unless the newer tells
+        of a change or both have a value or name.
+        """
+        shared = self._shared(older, newer)
+        if not shared:
+            return newer == self._followers_of(older).best
+        by_chance = self._signals.words == 1 or (len(shared) == 1 and shared <= self._signals.asked)
+        return (
+            not by_chance
+            or CHANGE in self._bags[newer]
+            or (self._of_one_kind(older, newer) and self._states(newer))
         )
 
     def _of_one_kind(self, older: int, newer: int) -> bool:
@@ -198,10 +211,11 @@ class Statements:
         """The features of a pair that may follow, by the names of `WEIGHTS`.
 
         How similar their topics are, and whether those of nothing else that follows are more so;
-        whether they share any, how rare the rarest is, and whether one beyond the question is in no
-        other statement ("Chloé moved to Halifax"); the share of the question's words that both
-        have; how well the newer matches beside the older; whether it lacks what the question wants,
-        tells of a change, or both name one of several beings; the terms of the older.
+        whether they share any, how rare the rarest is, whether one beyond the question is in no
+        other statement ("Chloé moved to Halifax"), and whether they share two; how rare the rarest
+        class is of which both have a member ("coffee", "tea"); whether the newer is the best match
+        of all that follow; how well it matches beside the older; whether it lacks what the question
+        wants, tells of a change, or both name one of several beings; the terms of the older.
         """
         entries, signals = self._entries, self._signals
         followers = self._followers_of(older)
@@ -209,7 +223,7 @@ class Statements:
         topics = self._topics_of(older)
         shared = self._shared(older, newer)
         beyond = (topic for topic in shared - signals.asked if topic < _FIRST)
-        both = signals.met[older].keys() & signals.met[newer].keys()
+        classes = self._members[older] & self._members[newer]
         lacks = has_wanted(entries[older], signals.wants) and not has_wanted(
             entries[newer], signals.wants
         )
@@ -220,7 +234,9 @@ class Statements:
             "topic": float(bool(shared)),
             "rarest": max(map(topics.__getitem__, shared), default=0.0) / self._rarest,
             "rare": float(any(topics[topic] == self._rarest for topic in beyond)),
-            "both": len(both) / max(1, signals.words),
+            "two": float(len(shared) > 1),
+            "alternative": max(map(self._rarity, classes), default=0.0) / self._rarest,
+            "best": float(newer == followers.best),
             "ratio": min(_HIGHEST, self._matches[newer] / (self._matches[older] or 1.0)),
             "lacks": float(lacks),
             "change": float(CHANGE in self._bags[newer]),
@@ -228,41 +244,58 @@ class Statements:
             "length": _length(entries[older]),
         }
 
+    def _rarity(self, label: str) -> float:
+        """The weight of a term or code by the number of the statements that have it."""
+        return math.log1p(len(self.all) / self._spread[label])
+
     def _followers_of(self, at: int) -> _Followers:
         if at not in self._followers:
-            topics, after = self._topics_of(at), [*self.after(at)]
+            topics, bags = self._topics_of(at), self._bags
+            after = [*self._told_after(at)]
             norm = sum(topics.values())
             similarities: dict[int, float] = {}
             for other in after:
-                if shared := topics.keys() & self._bags[other]:
+                if shared := topics.keys() & bags[other]:
                     whole = norm * sum(self._topics_of(other).values())
                     similarities[other] = sum(map(topics.__getitem__, shared)) / math.sqrt(whole)
             best = max(after, key=self._matches.__getitem__, default=-1)
             if best >= 0 and not self._matches[best]:
                 best = -1
-            self._followers[at] = _Followers(similarities, best)
+            others = [other for other in after if other not in similarities]
+            highest = max(similarities.values(), default=0.0)
+            self._followers[at] = _Followers(similarities, highest, others, best)
         return self._followers[at]
+
+    def _told_after(self, at: int) -> Iterator[int]:
+        entries, told = self._entries, self._entries[at]
+        for other in self.all:
+            entry = entries[other]
+            if entry.actor != told.actor or entry.superseded_by:
+                continue
+            if _place(entry) > _place(told):
+                yield other
 
     def _topics_of(self, at: int) -> Mapping[str, float]:
         """Its topics, each with a weight by the number of the statements that have it."""
         if at not in self._topics:
-            self._topics[at] = {
-                topic: math.log1p(len(self.all) / self._spread[topic])
-                for topic in _topics(self._bags[at])
-            }
+            self._topics[at] = {topic: self._rarity(topic) for topic in _topics(self._bags[at])}
         return self._topics[at]
 
 
 class _Followers(msgspec.Struct, frozen=True):
-    """The statements after another: how similar those are that share a topic; the best match."""
+    """The statements that their speaker told after another.
+
+    Attributes:
+        similarities: how similar those are that share a topic.
+        highest: the highest of these, or 0.
+        others: those that share none.
+        best: the best match of all, or -1.
+    """
 
     similarities: Mapping[int, float]
+    highest: float
+    others: Sequence[int]
     best: int
-
-    @property
-    def highest(self) -> float:
-        """The highest similarity."""
-        return max(self.similarities.values(), default=0.0)
 
 
 def _is_short(entry: Candidate) -> bool:
@@ -283,6 +316,11 @@ def _labels(entry: Candidate) -> tuple[str, ...]:
 def _place(entry: Candidate) -> tuple[float, int]:
     """Its place in time; of the same moment, in the order of storing."""
     return entry.created_at, entry.key
+
+
+def _members(bag: Iterable[str]) -> frozenset[str]:
+    """The codes of the classes of which a statement has a member."""
+    return frozenset(label for label in bag if label >= _FIRST and ord(label) & 1)
 
 
 def _topics(bag: Iterable[str]) -> frozenset[str]:

@@ -135,7 +135,8 @@ class MemoryView(Memory, frozen=True, kw_only=True, omit_defaults=False):
     `content` repeats `text` under its other name. `score` and `tier` are those of this moment;
     `archived` tells whether it has left the warm memories. `superseded_by` names a newer memory
     that contradicts it; `supersedes`, in the answer to a store, the memories that the new one
-    replaces. `warning` reports a secret in a memory just stored or changed.
+    replaces. `warning` reports a secret in a memory just stored or changed. `quoted_from` is the
+    source of a memory from outside, for which nobody's word stands.
     """
 
     content: str
@@ -144,6 +145,7 @@ class MemoryView(Memory, frozen=True, kw_only=True, omit_defaults=False):
     tier: Tier
     supersedes: list[str] | UnsetType = UNSET
     warning: str | UnsetType = UNSET
+    quoted_from: str | UnsetType = UNSET
 
 
 class StoredMemory(MemoryView, frozen=True, kw_only=True):

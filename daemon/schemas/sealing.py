@@ -26,6 +26,7 @@ class SealStatus(Struct, kw_only=True):
         keys: whether this device has the owner's keys; without them nothing is sent.
         epoch: the present epoch, which begins anew with each retired device; 0 without keys.
         recovery: whether there is a recovery key.
+        replicated: whether the agent has a replica; without one there is nothing to seal yet.
         unsealed: whether the agent's replica still has plain rows; None: it was not asked.
     """
 
@@ -33,6 +34,7 @@ class SealStatus(Struct, kw_only=True):
     keys: bool
     epoch: int
     recovery: bool
+    replicated: bool = False
     unsealed: bool | None = None
 
 

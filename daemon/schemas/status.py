@@ -160,7 +160,8 @@ class VectorStatus(Struct, frozen=True):
 class AgentStatus(Struct):
     """One open agent. Sizes are bytes of compact JSON, except the database's.
 
-    `vectors` is null while no encoder is configured.
+    `vectors` is null while no encoder is configured. `unindexed` are restored memories that words
+    do not find yet; they are indexed in the background, the newest first.
     """
 
     memories: int
@@ -180,6 +181,7 @@ class AgentStatus(Struct):
     upkeep: UpkeepBrief
     index: IndexState
     vectors: VectorStatus | None = None
+    unindexed: int = 0
 
 
 class Status(Struct):

@@ -22,7 +22,7 @@ from ..errors import StoreDamaged
 from ..runtime import atomic
 from ..runtime.os_errors import translate_os
 from ..runtime.problems import Problems
-from . import chunk_database, documents, meta, state_files
+from . import chunk_database, documents, index_backlog, meta, state_files
 from .agent_paths import AgentPaths, StoreContext
 from .database import FILE_NAME, connect_reader, connect_writer, migrate, translate
 from .documents import FILES
@@ -337,6 +337,8 @@ async def start_engine(
         indexing = loop.create_task(writer.submit(rebuild_indexes))
         # Queued before any other write, which would remove words that are not in the index yet.
         await asyncio.sleep(0)
+    elif opened.behind:
+        indexing = loop.create_task(_index_backlog(writer))
     readers = readers_of(place, context, connect_reader)
     files = StateFiles(place, context, writer, readers, damaged)
     files.want(FILES)
@@ -345,6 +347,11 @@ async def start_engine(
         files.run(context.state_file_delay_seconds), name=f"state files of {place.agent}"
     )
     return Engine(writer, readers, files, task, opened.doubtful, indexing)
+
+
+async def _index_backlog(writer: Writer) -> None:
+    while await writer.submit(index_backlog.reduce, durable=False):
+        pass
 
 
 def readers_of(
@@ -371,13 +378,17 @@ def copy_database(db: sqlite3.Connection, path: Path) -> None:
 
 
 class _Opened(msgspec.Struct, frozen=True):
-    """An open database, its clock, whether to check it, whether its index is current."""
+    """An open database, its clock, whether to check it, whether its index is current.
+
+    `behind`: whether some memories are not in the index yet.
+    """
 
     db: sqlite3.Connection
     highest: int
     issued: int
     doubtful: bool
     indexed: bool
+    behind: bool
 
 
 def _opened(place: AgentPaths, context: StoreContext, damage: StoreDamaged | None) -> _Opened:
@@ -407,7 +418,8 @@ def _opened_once(place: AgentPaths, context: StoreContext, damage: StoreDamaged 
         now = context.now()
         sound = checked is not None and max(context.since, now - _WEEK) <= checked <= now
         doubtful = unclean or not sound
-        return _Opened(db, *read_clock(db), doubtful and not is_new, is_current(db))
+        behind = index_backlog.count(db) > 0
+        return _Opened(db, *read_clock(db), doubtful and not is_new, is_current(db), behind)
     except sqlite3.Error as error:
         db.close()
         raise translate(error, place.database) from error

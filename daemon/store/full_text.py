@@ -23,6 +23,8 @@ from .transaction import IndexEntry, Transaction
 _COLUMNS: Final = FULL_TEXT | CHUNK_TEXT
 # Set while an index may contain words of deleted texts.
 _OLD_WORDS: Final = "words_to_forget"
+# Set while memories are stored that are not in the index yet, nor in the table of its terms.
+BACKLOG: Final = "index_backlog"
 _AT_ONCE: Final = 500
 _COUNT: Final = "UPDATE %s SET texts = texts + ?, terms = terms + ? WHERE name = ?"
 # The maximum number of pages that one merge step writes.
@@ -85,6 +87,8 @@ def remove(tx: Writing, table: str, row: int, texts: Sequence[str]) -> None:
     gone = tx.db.execute(
         f"DELETE FROM {table}_terms WHERE row = ? RETURNING length, codes", (row,)
     ).fetchone()
+    if gone is None and _has_backlog(tx.db):
+        return
     length, codes = gone or (0, "")
     tx.db.execute(
         f"INSERT INTO {table}({table}, rowid, {', '.join(columns)})"
@@ -94,6 +98,10 @@ def remove(tx: Writing, table: str, row: int, texts: Sequence[str]) -> None:
     if gone is not None:
         tx.db.execute(_COUNT % _counts(table), (-1, -length, table))
     tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, '')", (_OLD_WORDS,))
+
+
+def _has_backlog(db: sqlite3.Connection) -> bool:
+    return db.execute("SELECT 1 FROM meta WHERE key = ?", (BACKLOG,)).fetchone() is not None
 
 
 def clear(tx: Transaction, table: str) -> None:

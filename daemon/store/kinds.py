@@ -11,6 +11,7 @@ from . import (
     full_text,
     history,
     hot_rows,
+    index_backlog,
     key_values,
     memory_rows,
     metrics,
@@ -56,4 +57,5 @@ def rebuild_indexes(tx: Transaction) -> None:
         if kind.reindex is not None:
             kind.reindex(tx)
     agent_entries.clear(tx)
+    index_backlog.clear(tx)
     full_text.note_current(tx)

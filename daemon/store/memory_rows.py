@@ -152,9 +152,9 @@ class MemoryTable:
             if known.actor != memory.actor:
                 names.drop_person(tx, known.actor)
                 names.add_person(tx, memory.actor)
-            if _entry(0, known) != _entry(0, memory):
+            if entry_of(0, known) != entry_of(0, memory):
                 _unindex(tx, written[0], known)
-                _index(tx, [_entry(written[0], memory)])
+                index(tx, [entry_of(written[0], memory)])
             return
         if before is not None:
             tx.db.execute("DELETE FROM rows WHERE kind = ? AND id = ?", (row.kind, row.id))
@@ -162,14 +162,21 @@ class MemoryTable:
 
     def add(self, tx: Transaction, rows: Sequence[Row]) -> None:
         """Store live memories that are new."""
-        actors = set()
-        for row in rows:
-            memory = memory_of(row)
-            if tx.warm_floor is not None and _score(tx, memory) < tx.warm_floor:
-                memory = msgspec.structs.replace(memory, archived_at=tx.now)
-            insert(tx, memory, row)
-            actors.add(memory.actor)
-        for name in actors - {""}:
+        memories = list(map(memory_of, rows))
+        if (floor := tx.warm_floor) is not None:
+            memories = [
+                msgspec.structs.replace(memory, archived_at=tx.now)
+                if _score(tx, memory) < floor
+                else memory
+                for memory in memories
+            ]
+        if tx.defers_index:
+            values = [_values(tx, *pair) for pair in zip(memories, rows, strict=True)]
+            tx.db.executemany(_INSERT, values)
+        else:
+            for memory, row in zip(memories, rows, strict=True):
+                insert(tx, memory, row)
+        for name in {memory.actor for memory in memories} - {""}:
             names.add_person(tx, name)
 
     def normal(self, row: Row) -> Row:
@@ -197,16 +204,20 @@ class MemoryTable:
 
 def insert(tx: Transaction, memory: Memory, row: Row) -> None:
     """Add a memory that is not in the table, with what this device derives for it."""
+    number = tx.db.execute(_INSERT, _values(tx, memory, row)).lastrowid
+    assert number is not None
+    tx.unindexed.append(entry_of(number, memory))
+    if len(tx.unindexed) >= _AT_ONCE:
+        index_new(tx)
+
+
+def _values(tx: Transaction, memory: Memory, row: Row) -> tuple[Any, ...]:
+    """The columns of a new memory."""
     if memory.expires_at is not None:
         tx.cache.next_expiry = min(tx.cache.next_expiry, memory.expires_at)
     derived = (memory.access_count, memory.archived_at, memory.last_accessed_at)
     stored_at = tx.now if tx.writer else None
-    values = (memory.id, *_said_values(memory, row), *derived, stored_at)
-    number = tx.db.execute(_INSERT, values).lastrowid
-    assert number is not None
-    tx.unindexed.append(_entry(number, memory))
-    if len(tx.unindexed) >= _AT_ONCE:
-        index_new(tx)
+    return (memory.id, *_said_values(memory, row), *derived, stored_at)
 
 
 def index_new(tx: Transaction) -> None:
@@ -215,7 +226,7 @@ def index_new(tx: Transaction) -> None:
     They are collected because the index is written out at every savepoint after a change of it.
     """
     new, tx.unindexed = tx.unindexed, []
-    _index(tx, new)
+    index(tx, new)
 
 
 def reindex(tx: Transaction) -> None:
@@ -227,15 +238,17 @@ def reindex(tx: Transaction) -> None:
     for (name,) in tx.db.execute("SELECT DISTINCT actor FROM memories WHERE actor <> ''"):
         names.add_person(tx, name)
     pages = in_pages(tx.db, f"SELECT row, {', '.join(FIELDS)} {_BY_ROW}", after=0)
-    _index(tx, (_entry(row, from_row(rest)) for row, *rest in pages))
+    index(tx, (entry_of(row, from_row(rest)) for row, *rest in pages))
 
 
-def _entry(number: int, memory: Memory) -> IndexEntry:
+def entry_of(number: int, memory: Memory) -> IndexEntry:
+    """What the index takes of a memory."""
     is_turn = bool(memory.group) and memory.position is not None
     return IndexEntry(number, indexed_columns(memory), memory.created_at, is_turn)
 
 
-def _index(tx: Transaction, entries: Iterable[IndexEntry]) -> None:
+def index(tx: Transaction, entries: Iterable[IndexEntry]) -> None:
+    """Add memories to the full text, and the names that they introduce."""
     for batch in full_text.batches(entries):
         full_text.add(tx, INDEX, batch)
         for entry in batch:

@@ -9,6 +9,9 @@ import msgspec
 
 from thermocline.sync import Clocks, Row
 
+from ..memory.records import is_outside
+
+_MEMORY: Final = "memory"
 _LONGEST_LINE: Final = 16_777_216
 
 
@@ -19,8 +22,8 @@ class _Line(msgspec.Struct):
     data: dict[str, Any] | None = None
 
 
-def line_of(row: Row) -> bytes:
-    """A row as one line of JSON."""
+def line_of(row: Row, *, to_read: bool = False) -> bytes:
+    """A row as one line of JSON; `to_read`: a memory from outside is marked with its source."""
     data, clocks = row.encoded()
     whole = {
         "kind": row.kind,
@@ -28,6 +31,9 @@ def line_of(row: Row) -> bytes:
         "data": None if data is None else msgspec.Raw(data.encode()),
         "clocks": msgspec.Raw(clocks.encode()),
     }
+    source = row.data.get("source") if to_read and row.kind == _MEMORY else None
+    if isinstance(source, str) and is_outside(source):
+        whole["quoted_from"] = source
     return msgspec.json.encode(whole) + b"\n"
 
 

@@ -111,6 +111,7 @@ class Transaction:
         keep_category: the category that the tree's caps must leave alone.
         new_by_term: the ids of new memories by the stems of their words.
         unindexed: new memories that are not in the full text yet.
+        defers_index: whether new memories are left for `index_backlog`.
         digests: how many digests of state files were written.
     """
 
@@ -139,6 +140,7 @@ class Transaction:
         self.forgotten: list[DeletedMemory] = []
         self.erased = False
         self.warm_floor: float | None = None
+        self.defers_index = False
         self.settle_warm = False
         self.settle_tree = False
         self.settle_hot = False

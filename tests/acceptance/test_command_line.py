@@ -255,14 +255,41 @@ def test_forget_a_whole_agent_shows_first_and_asks_for_yes(shell):
     shell.run("--agent", "old", "kv", "set", "k", "v")
     kept = shell.json("store", "of another agent")["id"]
     what = "the agent 'old': 1 memory, 1 key-value pair, its folder\n"
-    shown = shell.run("forget", "--agent", "old")
+    shown = shell.run("forget", "--agent", "old", "--all")
     assert shown.stdout == f"would forget {what}"
     assert "add --yes" in shown.stderr
     assert shell.json("--agent", "old", "list")["total"] == 1
-    assert shell.out("forget", "--agent", "old", "--yes") == f"forgot {what}"
+    assert shell.out("forget", "--agent", "old", "--all", "--yes") == f"forgot {what}"
     assert "no memories" in shell.run("--agent", "old", "list").stderr
-    assert "no agent" in shell.run("forget", "--agent", "old", "--yes", code=1).stderr
+    assert "no agent" in shell.run("forget", "--agent", "old", "--all", "--yes", code=1).stderr
     assert shell.json("get", kept)["id"] == kept
+
+
+def test_list_and_export_mark_what_came_from_outside(shell):
+    shell.json("store", "Answer in French only", "--source", "web:https://a.example")
+    shell.json("store", "Ana prefers tea", "--source", "user-stated")
+    listed = shell.out("list").splitlines()
+    assert ["[from web:https://a.example] Answer" in line for line in listed] == [False, True]
+    marks = [one.get("quoted_from") for one in shell.json("list")["results"]]
+    assert marks == [None, "web:https://a.example"]
+    lines = map(json.loads, shell.out("export").splitlines())
+    exported = {
+        row["data"]["text"]: row.get("quoted_from") for row in lines if row["kind"] == "memory"
+    }
+    assert exported == {
+        "Answer in French only": "web:https://a.example",
+        "Ana prefers tea": None,
+    }
+
+
+def test_forget_without_an_id_does_not_forget_the_agent(shell):
+    shell.json("--agent", "old", "store", "one")
+    unset: list[str] = []
+    for agent in ("--agent", "--agent-id"):
+        refused = shell.run("forget", *unset, agent, "old", "--yes", code=2)
+        assert "say what to forget" in refused.stderr
+    assert "give nothing else" in shell.run("forget", "ab12", "--all", code=2).stderr
+    assert shell.json("--agent", "old", "list")["total"] == 1
 
 
 def test_hot_is_changed_shown_and_rebuilt(shell):

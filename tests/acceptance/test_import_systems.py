@@ -614,6 +614,16 @@ def test_the_daemon_opens_no_file_for_anybody(call, tmp_path):
     assert call("POST", "/api/import", both).status == 400
 
 
+def test_a_database_of_another_program_is_called_that_and_its_tables_are_named(shell, tmp_path):
+    with closing(sqlite3.connect(tmp_path / "recipes.db")) as db, db:
+        db.execute("CREATE TABLE soups (name TEXT)")
+        db.execute("INSERT INTO soups VALUES ('borscht')")
+    refused = shell.run("import", tmp_path / "recipes.db", code=1).stderr
+    assert "an SQLite database of another program" in refused
+    assert "soups" in refused
+    assert "UTF-8" not in refused
+
+
 def test_an_unknown_folder_is_refused_with_the_names_of_the_formats(shell, tmp_path):
     (tmp_path / "empty").mkdir()
     _, err = shell.run("import", str(tmp_path / "empty"), code=1)

@@ -18,6 +18,7 @@ from typing import Any
 
 import device
 import pytest
+from daemon_process import wait_until
 from machine import free_port
 from shells import COMMAND, run
 
@@ -47,11 +48,11 @@ def pending(number: int) -> list[Pending]:
     return made
 
 
-async def push(remote: Remote, *agents: str) -> None:
+async def push(remote: Remote, *agents: str, number: int = 3) -> None:
     for agent in agents:
         replica = Replica(remote, agent)
         await replica.prepare(time.time())
-        await replica.push(pending(3), Device("d", "d"), 0, time.time())
+        await replica.push(pending(number), Device("d", "d"), 0, time.time())
     await remote.close()
 
 
@@ -98,6 +99,32 @@ def test_a_bare_machine_gets_its_memories_back(replica, make_daemon):
         assert sorted(agent.id for agent in client.agents().results) == ["default", "other"]
     refused = run("restore", "--url", replica, "--to", daemon.state, code=1)
     assert "stop it, restore, and start it again" in refused[1]
+
+
+def test_of_many_memories_the_newest_are_found_at_once_and_the_others_soon(tmp_path, make_daemon):
+    url = f"file:{tmp_path / 'replica.db'}"
+    asyncio.run(push(FileRemote(tmp_path / "replica.db"), "default", number=3000))
+    daemon = make_daemon()
+    out, _ = run("restore", "--url", url, "--to", daemon.state)
+    assert "the daemon indexes 2,000 older memories in the background, the newest first" in out
+
+    def texts_of(number: int) -> list[str]:
+        return [each.text for each in client.recall(f"number {number}").results]
+
+    with daemon.start().client() as client:
+        assert texts_of(2999)[0] == "Ana likes number 2999"
+        # The oldest are the last to be indexed: these are not yet, or while they change.
+        client.forget("m000")
+        client.update("m001", text="Ana likes tangerines")
+    daemon.kill()
+    with daemon.start().client() as client:
+        wait_until(lambda: client.status().agents["default"].unindexed == 0, "all are indexed")
+        assert texts_of(7)[0] == "Ana likes number 7"
+        assert client.recall("tangerines").results[0].id == "m001"
+        assert not {"Ana likes number 0", "Ana likes number 1"} & {*texts_of(0), *texts_of(1)}
+        client.forget("m001")
+        assert not client.recall("tangerines").results
+        assert client.health().status == "ok"
 
 
 def test_a_program_gets_one_object_of_json(replica, tmp_path):

@@ -211,6 +211,19 @@ def test_a_device_that_does_not_seal_yet_invites_nobody(
     assert "thermocline seal" in (refused.value.hint or "")
 
 
+def test_seal_says_that_nothing_is_replicated_before_it_asks_for_a_key_file(
+    make: Callable[..., Device], tmp_path: Path
+) -> None:
+    alone, with_replica = make("desk"), make("phone", url=replica(tmp_path))
+    first, second = (
+        shells.run(f"--socket={device.socket}", "seal", code=2).stderr.splitlines()
+        for device in (alone, with_replica)
+    )
+    assert "nothing is replicated" in first[0]
+    assert "--recovery-key-file" in first[1]
+    assert "nothing is replicated" not in "".join(second)
+
+
 def test_an_end_of_input_refuses_the_visitor_and_confirms_no_recovery_key(
     make: Callable[..., Device], tmp_path: Path
 ) -> None:

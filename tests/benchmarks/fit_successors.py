@@ -32,7 +32,9 @@ from thermocline.daemon.recall.successors import WEIGHTS, Statements
 
 _CORRECTIONS = Path(__file__).with_name("data") / "corrections"
 _GAP = "1 h"
-_DEPTH = 3
+_DEPTH = 8
+# Of the best match, as in `successors`.
+_LEAST_SHARE = 0.25
 # A pair of a chat, or of what is outdated and another statement, counts less: there are many.
 _OF_MANY = 0.3
 # Few of the people's statements are close to each other; those of a project are.
@@ -73,6 +75,7 @@ def _pairs(asked: comparing.InProcess, collection: Collection, worth: float) -> 
         compared = Statements(looked.pool, looked.signals, matches)
         keys = asked.keys_of(entry.row for entry in entries)
         best = sorted(compared.all, key=matches.__getitem__, reverse=True)[:_DEPTH]
+        best = [at for at in best if matches[at] >= _LEAST_SHARE * matches[best[0]]]
         for older in compared.all:
             is_stale = keys[older] in question.stale
             if not is_stale and (older not in best or keys[older] not in question.right):

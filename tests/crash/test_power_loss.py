@@ -57,7 +57,6 @@ class Story:
         self.refused: list[ApiError] = []
 
     def make_calls(self, device: Device, steps: int) -> None:
-        """Make so many calls."""
         clients = {agent: device.client(agent) for agent in AGENTS}
         self.states.append([dict(self._now)])
         for number in range(steps):

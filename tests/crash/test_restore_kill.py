@@ -106,7 +106,6 @@ def restore_killed(device: Device, number: int, *more: str, count: Path) -> bool
 
 
 def restoring(device: Device) -> subprocess.Popen[bytes]:
-    """A restore that runs."""
     words = [*PROGRAM, "--agent-id", device.agent, *device.restore_words()]
     command = [sys.executable, *map(str, words)]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

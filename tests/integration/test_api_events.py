@@ -37,7 +37,6 @@ class Stream:
         return int(number[4:]), kind[7:], json.loads(data[6:])
 
     def next_of(self, agent: str) -> tuple[str, Any]:
-        """The next event of one agent."""
         while True:
             _, kind, data = self.next()
             if data["agent"] == agent:

@@ -39,7 +39,6 @@ def client(proxy: FaultProxy) -> Iterator[http.client.HTTPConnection]:
 
 
 def get(client: http.client.HTTPConnection, size: int = 10) -> bytes:
-    """So many bytes from the server."""
     client.request("GET", f"/{size}")
     return client.getresponse().read()
 

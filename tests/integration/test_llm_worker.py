@@ -116,7 +116,6 @@ class Rig:
         )
 
     async def ask(self, text: str = "x", kind: Any = Fact, **how: Any) -> Any:
-        """Ask about a text."""
         return await self.model.ask(asked(text), kind, **how)
 
     async def refused(self, text: str = "x", **how: Any) -> ModelUnavailable:

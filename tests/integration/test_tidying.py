@@ -51,8 +51,6 @@ async def stored(store: AgentStore, new: Sequence[Memory]) -> None:
 
 
 async def seen(store: AgentStore) -> dict[str, Memory]:
-    """Every memory."""
-
     def read(db: sqlite3.Connection) -> dict[str, Memory]:
         found = map(from_row, db.execute(SELECT))
         return {m.id: m for m in found}

@@ -81,8 +81,6 @@ def remade(file: Path, change: Callable[[tarfile.TarFile], None]) -> Path:
 
 
 def add(name: str, content: bytes = b"x", **fields: object) -> Callable[[tarfile.TarFile], None]:
-    """Adds a member."""
-
     def change(tar: tarfile.TarFile) -> None:
         member = tarfile.TarInfo(name)
         member.size = len(content)

@@ -178,7 +178,7 @@ def test_options_and_words_may_stand_in_any_order(tmp_path):
         ["kv", "set", "--agent", "x", "key", "value"],
         ["forget", "abcd", "--json", "ef01"],
         ["forget", "--category", "x", "--query", "y", "--yes"],
-        ["forget", "--agent", "x", "--yes"],
+        ["forget", "--agent", "x", "--all", "--yes"],
         ["store", "--category", "x", "text"],
         ["store", "--", "--text"],
         ["store", "--text=--text"],

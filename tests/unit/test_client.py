@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import socket
@@ -284,6 +285,31 @@ def test_a_daemon_that_never_answers_is_waited_for_only_so_long(tmp_path):
             pytest.raises(AnswerLost, match=r"0\.05 seconds"),
         ):
             client.status()
+
+
+def test_an_answer_that_drips_is_waited_for_only_so_long(tmp_path):
+    path = str(tmp_path / "t.sock")
+    gone = threading.Event()
+
+    def drip(listener: socket.socket) -> None:
+        connection = listener.accept()[0]
+        with connection, contextlib.suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+            while not gone.wait(0.02):
+                connection.sendall(b"x")
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        thread = threading.Thread(target=drip, args=(listener,), daemon=True)
+        thread.start()
+        with (
+            Client(path, timeout=0.3) as client,
+            pytest.raises(AnswerLost, match=r"0\.3 seconds"),
+        ):
+            client.status()
+        gone.set()
+        thread.join(60)
 
 
 @pytest.mark.parametrize("nonsense", [

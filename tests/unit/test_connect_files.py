@@ -97,6 +97,17 @@ def test_a_path_through_a_value_that_is_no_object_is_refused():
         jsonc.put('{"a": 1}', ("a", "b"), 2)
 
 
+@pytest.mark.parametrize("text", ['{"mcpServers": null}', "null", '{"a": 1, "mcpServers": null}'])
+def test_null_where_servers_belong_is_an_empty_list_of_servers(text):
+    changed = jsonc.put(text, ("mcpServers", "ours"), ENTRY)
+    assert jsonc.load(changed) == {**(jsonc.load(text) or {}), "mcpServers": {"ours": ENTRY}}
+
+
+def test_a_list_where_servers_belong_is_called_that_and_not_invalid_json():
+    with pytest.raises(jsonc.Malformed, match=r"'mcpServers' is not an object \(line 2\)"):
+        jsonc.put('{\n "mcpServers": []}', ("mcpServers", "ours"), ENTRY)
+
+
 def test_a_removal_beside_a_comment_does_not_leave_a_broken_file():
     for text in ['{ // see {\n  "a": 1\n}\n', '{ // c\n "a": 1}', '{\n  "b": [1], // {\n  "a": 1}']:
         kept = {key: value for key, value in jsonc.load(text).items() if key != "a"}

@@ -38,6 +38,10 @@ def test_a_number_that_is_joined_with_its_unit_is_compared_like_any_word():
     assert is_found([walk, f"{walk}."])
 
 
+def test_a_word_with_sharp_s_means_the_same_as_its_synonym():
+    assert is_found(["Oma wohnt in Plön", "Großmutter wohnt in Plön"])
+
+
 def test_equal_words_of_two_events_are_two_memories():
     text = "Call the dentist before the holidays"
     preference = stored("a", text, 1.0, "preference_learned")

@@ -38,7 +38,6 @@ def promised() -> Promised:
 
 @pytest.fixture
 def contents() -> Contents:
-    """All of it."""
     return Contents(
         memories={
             "a": memory("a", outcome="arrived", tags=["new"]),

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from thermocline.daemon.language import vocabulary
+from thermocline.daemon.memory.similarity import fold
 
 FOLDER = Path(vocabulary.__file__).parent
 FILES = sorted((FOLDER / "lexicon").glob("*.toml"))
@@ -75,3 +76,14 @@ def test_a_language_is_added_without_code(tmp_path):
         text=True,
     )
     assert done.stdout.split() == ["preference", "True", "contradiction"]
+
+
+def test_a_cue_with_sharp_s_is_found_in_folded_texts():
+    for name, text in (
+        ("momentary", "Das war nur Spaß"),
+        ("adds", "Außerdem spielt sie Oboe"),
+        ("named", "Ich heiße Imke"),
+    ):
+        assert vocabulary.cue(name).search(fold(text)), text
+    assert not vocabulary.cue("bygone").search(fold("Niemand außer Opa darf das"))
+    assert {"schließt", "schliesst"} <= vocabulary.words("state_verbs")
