@@ -34,7 +34,7 @@ from ..store.agent_paths import DeviceId, StateLock
 from ..store.database import FILE_NAME, check_pages, connect_writer, migrate, translate
 from ..store.limits import enforce_limits
 from ..store.meta import read_clock
-from ..store.schema import MIGRATIONS
+from ..store.schema import BULK_INDEXES, MIGRATIONS
 from ..store.transaction import Transaction
 
 _log = logging.getLogger(__name__)
@@ -261,6 +261,8 @@ class Staging(AgentLocal):
         def mark(tx: Transaction) -> None:
             meta.write(tx, _ORIGIN, origin)
             index_backlog.begin(tx)
+            for name in BULK_INDEXES:
+                tx.db.execute(f"DROP INDEX {name}")
 
         await self.write(mark)
 
@@ -308,7 +310,14 @@ class Staging(AgentLocal):
         Raises:
             StoreDamaged: a page is not as SQLite wrote it.
         """
-        await self.write(lambda tx: index_backlog.reduce(tx, _INDEXED_AT_ONCE))
+
+        def complete(tx: Transaction) -> None:
+            for name, sql in BULK_INDEXES.items():
+                tx.db.execute(f"DROP INDEX IF EXISTS {name}")
+                tx.db.execute(sql)
+            index_backlog.reduce(tx, _INDEXED_AT_ONCE)
+
+        await self.write(complete)
         left = await self.read(index_backlog.count)
 
         def run() -> None:

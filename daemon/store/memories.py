@@ -190,13 +190,11 @@ def expire(tx: Transaction, memory: Memory) -> None:
 
 def archive(tx: Transaction, ids: Iterable[str]) -> int:
     """Move memories from warm to the cold archive of this device, and return how many."""
-    moved = sum(
-        tx.db.execute(
-            "UPDATE memories SET archived_at = ? WHERE id = ? AND archived_at IS NULL",
-            (tx.now, key),
-        ).rowcount
-        for key in ids
-    )
+    moved = tx.db.execute(
+        "UPDATE memories SET archived_at = ? WHERE archived_at IS NULL"
+        " AND id IN (SELECT value FROM json_each(?))",
+        (tx.now, msgspec.json.encode(list(ids)).decode()),
+    ).rowcount
     if moved:
         tx.count("total_evicted", moved)
         tx.count("evictions_today", moved)

@@ -162,14 +162,21 @@ class MemoryTable:
 
     def add(self, tx: Transaction, rows: Sequence[Row]) -> None:
         """Store live memories that are new."""
-        actors = set()
-        for row in rows:
-            memory = memory_of(row)
-            if tx.warm_floor is not None and _score(tx, memory) < tx.warm_floor:
-                memory = msgspec.structs.replace(memory, archived_at=tx.now)
-            insert(tx, memory, row)
-            actors.add(memory.actor)
-        for name in actors - {""}:
+        memories = list(map(memory_of, rows))
+        if (floor := tx.warm_floor) is not None:
+            memories = [
+                msgspec.structs.replace(memory, archived_at=tx.now)
+                if _score(tx, memory) < floor
+                else memory
+                for memory in memories
+            ]
+        if tx.defers_index:
+            values = [_values(tx, *pair) for pair in zip(memories, rows, strict=True)]
+            tx.db.executemany(_INSERT, values)
+        else:
+            for memory, row in zip(memories, rows, strict=True):
+                insert(tx, memory, row)
+        for name in {memory.actor for memory in memories} - {""}:
             names.add_person(tx, name)
 
     def normal(self, row: Row) -> Row:
@@ -197,18 +204,20 @@ class MemoryTable:
 
 def insert(tx: Transaction, memory: Memory, row: Row) -> None:
     """Add a memory that is not in the table, with what this device derives for it."""
+    number = tx.db.execute(_INSERT, _values(tx, memory, row)).lastrowid
+    assert number is not None
+    tx.unindexed.append(entry_of(number, memory))
+    if len(tx.unindexed) >= _AT_ONCE:
+        index_new(tx)
+
+
+def _values(tx: Transaction, memory: Memory, row: Row) -> tuple[Any, ...]:
+    """The columns of a new memory."""
     if memory.expires_at is not None:
         tx.cache.next_expiry = min(tx.cache.next_expiry, memory.expires_at)
     derived = (memory.access_count, memory.archived_at, memory.last_accessed_at)
     stored_at = tx.now if tx.writer else None
-    values = (memory.id, *_said_values(memory, row), *derived, stored_at)
-    number = tx.db.execute(_INSERT, values).lastrowid
-    assert number is not None
-    if tx.defers_index:
-        return
-    tx.unindexed.append(entry_of(number, memory))
-    if len(tx.unindexed) >= _AT_ONCE:
-        index_new(tx)
+    return (memory.id, *_said_values(memory, row), *derived, stored_at)
 
 
 def index_new(tx: Transaction) -> None:

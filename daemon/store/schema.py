@@ -135,6 +135,14 @@ _MEMORIES: Final = (
         WHERE archived_at IS NULL
     """,
 )
+# The indexes of memories that cost the most while many are added, by their names; a restore makes
+# them at its end.
+BULK_INDEXES: Final = {
+    sql.split()[2]: sql
+    for sql in _MEMORIES
+    if sql.startswith("CREATE INDEX memories_by_")
+    and sql.split()[2].removeprefix("memories_by_") in {"digest", "time", "category", "actor"}
+}
 # The names of people, by the words they may be called by; see `people`.
 _PEOPLE: Final = (
     """
