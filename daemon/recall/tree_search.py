@@ -28,7 +28,7 @@ from ..memory.scoring import DAY
 from ..memory.stemming import label_terms, terms_of
 from ..memory.tree_nodes import ROOT, Node, Tree, ancestors, said_of
 from ..store import tree_rows
-from ..store.connection import INSIDE
+from ..store.connection import INSIDE, derived
 from .postings import LEAST_SIZE, weight_of
 from .query import Query, little
 
@@ -82,6 +82,10 @@ class SearchedTree:
 
 def described(db: sqlite3.Connection) -> Tree:
     """The tree; a category without a real description has the core of its newest memories."""
+    return derived(db, "described", None, lambda: _described(db))
+
+
+def _described(db: sqlite3.Connection) -> Tree:
     tree = tree_rows.load(db)
     bare = [path for path, node in tree.items() if not said_of(path, node)]
     cores = _newest(db, bare)

@@ -22,7 +22,8 @@ def environment() -> dict[str, str]:
     """The environment of what is started: no configuration, and bytecode as users have it."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
     kept.pop("PYTHONDONTWRITEBYTECODE", None)
-    return kept | {"HOME": "/nonexistent"}
+    # Nobody can put anything there.
+    return kept | {"HOME": "/dev/null"}
 
 
 def encoder_settings(encoder: str | None) -> tuple[str, ...]:

@@ -241,8 +241,10 @@ def test_the_description_tells_the_true_type_of_texts(description):
 def test_an_answer_has_the_keys_that_are_described(call, description):
     stored = call.store("x")
     schemas = description["components"]["schemas"]
-    optional = {"warning", "supersedes", "known"}
+    optional = {"warning", "supersedes", "known", "quoted_from"}
     assert set(stored) == set(schemas["StoredMemory"]["properties"]) - optional
+    outside = call.store("y", source="web:https://wiki.example")
+    assert set(outside) - set(stored) == {"quoted_from"}
     assert set(stored) >= set(schemas["StoredMemory"]["required"])
     recalled = call.ok("POST", "/api/recall", {"query": "x", "explain": True})
     assert set(recalled) <= set(schemas["Recalled"]["properties"])
