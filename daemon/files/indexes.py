@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -32,7 +33,6 @@ _LOST_SCANS: Final = 50.0
 _LOST: Final = "files_not_watched"
 _MISSING: Final = "watched_path_missing"
 _NAMED: Final = 3
-_NO_FOLDERS: Final[dict[str, Identity]] = {}
 
 
 class Indexes:
@@ -68,10 +68,9 @@ class Indexes:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="index")
         self._indexes: dict[str, ChunkIndex] = {}
         self._soon = asyncio.Event()
-        self._watcher = Watcher(self._soon.set)
+        self._loop = asyncio.get_running_loop()
+        self._watcher = Watcher(self._told)
         self._watched: dict[str, Identity] = {}
-        self._joined: dict[str, Identity] = {}
-        self._joined_of: list[dict[str, Identity]] = []
         self._looking = asyncio.Lock()
         self._lost_until = 0.0
         self._uses = 0
@@ -176,13 +175,15 @@ class Indexes:
 
     async def _changes(self, *, at_once: bool) -> set[str]:
         """The changed places; if changes may have been missed, everything is rescanned."""
-        is_off = not self._rules().watch or time.monotonic() < self._lost_until
-        folders = _NO_FOLDERS if is_off else self._folders()
+        folders = {p: i for index in self._indexes.values() for p, i in index.folders.items()}
+        if not self._rules().watch or time.monotonic() < self._lost_until:
+            folders = {}
         if not (at_once or self._soon.is_set()) and folders == self._watched:
             return set()
         self._soon.clear()
         try:
-            changes = await self._watcher.changes(folders)
+            read = partial(self._watcher.changes, folders)
+            changes = await self._loop.run_in_executor(self._thread, read)
             self._watched = folders
         except WatchLostError as error:
             self._watched = {}
@@ -204,14 +205,6 @@ class Indexes:
             index.watching = bool(folders) or (self._rules().watch and not index.folders)
         return changes
 
-    def _folders(self) -> dict[str, Identity]:
-        """The folders of all indexes; the same object until one of them has other folders."""
-        each = [index.folders for index in self._indexes.values()]
-        if [*map(id, each)] != [*map(id, self._joined_of)]:
-            self._joined_of = each
-            self._joined = {path: at for folders in each for path, at in folders.items()}
-        return self._joined
-
     def _report(self, state: IndexState, agent: str) -> None:
         named = first_names(state.missing, _NAMED)
         self._problems.set(
@@ -221,6 +214,10 @@ class Indexes:
             "bring the files here, or `thermocline index remove` the path",
             lasting=False,
         )
+
+    def _told(self) -> None:
+        with suppress(RuntimeError):  # The daemon has stopped.
+            self._loop.call_soon_threadsafe(self._soon.set)
 
     def _is_busy(self) -> bool:
         """Whether an agent was used since the last call."""

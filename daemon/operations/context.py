@@ -28,7 +28,7 @@ from ..store import agent_entries
 from ..store.selecting import Filters
 from ..vectors.vectors import Near
 from . import sessions
-from .files import catch_up
+from .files import read_current
 from .operation import Operation
 from .scope import Scope
 from .views import view_of
@@ -80,13 +80,18 @@ async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
             # On a disk that refuses writes, the block is given all the same.
             with suppress(ThermoclineError):
                 await scope.daemon.agent_files.make_missing(store)
+        reading = partial(
+            scope.daemon.agent_files.read,
+            store,
+            partial(_made, request=request, body=body),
+            seconds=scope.settings.limits.query_seconds,
+        )
         synced: bool | UnsetType = UNSET
         if is_asked:
             wait = min(_WAIT_SECONDS, scope.settings.index.search_wait_ms / 1000)
-            synced = await catch_up(scope, store, seen, wait)
-        make = partial(_made, request=request, body=body)
-        seconds = scope.settings.limits.query_seconds
-        built = await scope.daemon.agent_files.read(store, make, seconds=seconds)
+            built, synced = await read_current(scope, store, seen, wait, reading)
+        else:
+            built = await reading()
         if built.answers and scope.leaves_traces:
             # Nobody asked for what is in it, so that it does not count as used.
             store.note_answer((), len(built.block.text or ""))

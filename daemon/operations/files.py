@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -27,6 +27,7 @@ from .operation import Operation
 from .scope import Scope
 from .views import view_of
 
+T = TypeVar("T")
 _ADDING_SECONDS: Final = 2.0
 
 
@@ -215,6 +216,26 @@ async def catch_up(
         return UNSET if indexes.of(store).in_step.is_set() else False
     synced = await indexes.catch_up(store, seconds)
     return UNSET if synced is None else synced
+
+
+async def read_current(
+    scope: Scope,
+    store: AgentStore,
+    filters: Filters,
+    seconds: float,
+    read: Callable[[], Awaitable[T]],
+) -> tuple[T, bool | UnsetType]:
+    """What is read, and `bring`, which goes on beside it: if files have changed, it is read again.
+
+    Usually none have, and looking takes as long as reading.
+    """
+    bringing = asyncio.create_task(catch_up(scope, store, filters, seconds))
+    try:
+        result = await read()
+        synced = await bringing
+    finally:
+        bringing.cancel()
+    return (await read() if synced is True else result), synced
 
 
 def _real(name: str) -> str:

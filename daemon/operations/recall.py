@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
+from functools import partial
 from typing import Any, Final, Literal
 
 import msgspec
@@ -34,7 +35,7 @@ from ..tasks.tree_tasks import Reasoning
 from ..vectors.vectors import Near
 from . import sessions
 from .experiences import experience_view
-from .files import catch_up, found_chunk
+from .files import found_chunk, read_current
 from .memories import filters_of
 from .operation import Operation
 from .scope import Scope
@@ -127,11 +128,15 @@ async def answered(
         request = replace(request, nearness=near.nearness)
         read = sessions.recalling(request, tuning, session, scope.now)
         seconds = scope.settings.limits.query_seconds
+        reading = partial(scope.daemon.agent_files.read, store, read, seconds=seconds)
         synced: bool | UnsetType = UNSET
         if (shown is None or CHUNKS.name in shown) and body.mode != "tree":
             wait = scope.settings.index.search_wait_ms / 1000
-            synced = await catch_up(scope, store, request.filters, wait)
-        answer, used = await scope.daemon.agent_files.read(store, read, seconds=seconds)
+            (answer, used), synced = await read_current(
+                scope, store, request.filters, wait, reading
+            )
+        else:
+            answer, used = await reading()
         if body.reinforce and scope.leaves_traces:
             sure = [hit.id for hit in answer.of(MEMORIES.name) if hit.sure]
             store.note_answer(sure, sum(len(hit.text) for hit in answer.hits))

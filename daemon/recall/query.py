@@ -197,6 +197,7 @@ class Query(msgspec.Struct, frozen=True):
         dates: the times in it.
         once: whether it asks for something that used to be true.
         wants: what kind of word must answer it, if it says so: "who" or "when", "how many".
+        asks: whether it is a question, and not only words to look for.
         topics: whether any word is a topic, and not only a person or a time.
     """
 
@@ -209,6 +210,7 @@ class Query(msgspec.Struct, frozen=True):
     dates: tuple[DateMention, ...] = ()
     once: bool = False
     wants: Wanted = ""
+    asks: bool = False
     topics: bool = True
 
     @property
@@ -302,6 +304,7 @@ def parse(
         dates=dates,
         once=_asks_for_past(plain, every),
         wants=_wanted(plain),
+        asks=plain.rstrip().endswith(("?", "？")),
         topics=topics,
     )
 

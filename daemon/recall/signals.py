@@ -85,7 +85,9 @@ class Signals(msgspec.Struct, frozen=True):
             for the word itself, else the code of a concept or date.
         asked: the terms and codes of the question's words.
         wants: what kind of word the question asks for.
-        words: the number of the question's words that are no words of grammar.
+        asks: whether it is a question.
+        words: the number of the question's words that are no words of grammar; 0 if it asks only
+            for a time.
         texts: the number of texts that were searched.
     """
 
@@ -95,6 +97,7 @@ class Signals(msgspec.Struct, frozen=True):
     met: Sequence[Mapping[str, str]]
     asked: frozenset[str]
     wants: Wanted
+    asks: bool
     words: int
     texts: int
 
@@ -144,7 +147,7 @@ def measure(
         columns["meaning"] = [shares.get(entry.key, 0.0) for entry in pool.entries]
         sums = _with(sums, "meaning", columns["meaning"])
     best = max(scores.own, default=0.0) or 1.0
-    telling = sum(not word.is_grammar for word in query.words)
+    telling = 0 if query.of_time else sum(not word.is_grammar for word in query.words)
     asked = frozenset(label for word in query.words for label in (word.term, *word.codes))
     return Signals(
         columns,
@@ -153,6 +156,7 @@ def measure(
         scores.met,
         asked,
         query.wants,
+        query.asks,
         telling,
         postings.size,
     )

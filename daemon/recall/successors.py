@@ -31,7 +31,7 @@ from .sources import MEMORIES, Candidate
 _BEST: Final = 8
 _LEAST_SHARE: Final = 0.25
 _MOST: Final = 3
-# In a memory of fewer texts any word is rare: those of the question must be shared, too.
+# Of fewer texts any word is rare: what tells no change must share those of the question, too.
 _FEW: Final = 30
 # The best statements by whose topics later memories are looked up, and the maximum number of these.
 _LOOKED_UP: Final = 2
@@ -82,6 +82,8 @@ def successors(
 
     One of each pair is among the best matches: the older, or with `once` the newer.
     """
+    if not signals.words:
+        return []
     statements = Statements(pool, signals, matches)
     best = nlargest(_BEST, statements.all, key=matches.__getitem__)
     pairs: list[tuple[int, int]] = []
@@ -162,15 +164,17 @@ class Statements:
 
         It has other words, with the numbers and dates of the question that the older has.
         """
-        met = self._signals.met
-        if self._bags[older] == self._bags[newer]:
+        signals, met = self._signals, self._signals.met
+        if self._bags[older] == self._bags[newer] or not self._states(newer):
             return False
-        if self._signals.texts < _FEW:
-            if not self._fits(older, newer):
-                return False
+        tells = signals.asks and CHANGE in self._bags[newer]
+        is_few = signals.texts < _FEW and not tells
+        if (is_few or signals.words < 2) and not self._fits(older, newer):
+            return False
+        if is_few:
             exact = [met[newer].get(word) == "" for word, by in met[older].items() if not by]
             # Whoever gives words, and asks nothing, wants them all.
-            if exact and not (any if self._signals.wants else all)(exact):
+            if exact and not (any if signals.wants else all)(exact):
                 return False
         return all(
             word in met[newer]
@@ -187,12 +191,8 @@ class Statements:
         shared = self._shared(older, newer)
         if not shared:
             return newer == self._followers_of(older).best
-        by_chance = self._signals.words == 1 or (len(shared) == 1 and shared <= self._signals.asked)
-        return (
-            not by_chance
-            or CHANGE in self._bags[newer]
-            or (self._of_one_kind(older, newer) and self._states(newer))
-        )
+        by_chance = self._signals.words < 2 or (len(shared) == 1 and shared <= self._signals.asked)
+        return not by_chance or CHANGE in self._bags[newer] or self._of_one_kind(older, newer)
 
     def _of_one_kind(self, older: int, newer: int) -> bool:
         """Whether both have a value or both a name."""
