@@ -65,6 +65,8 @@ def test_the_marker_names_the_kind():
         ("-----BEGIN PRIVATE " + "KEY-----\nMIIE\n-----END PRIVATE KEY-----", "private_key"),
         (f"Authorization: Bearer {RUN}", "bearer"),
         ("password: hunter2", "password"),
+        ("The church stream key is live_9f3k27xq81tb, is that right?", "api_key"),
+        ("Fürs Online-Banking ist es enzian-kar-77.", "password"),
         ("token=ab12cd34", "token"),
         ("redis://:geheim@localhost", "url_password"),
         ("4111 1111 1111 1111", "credit_card"),
