@@ -53,7 +53,9 @@ def _backup(args: Args, client: Caller) -> None:
     if args.json:
         show_json(_answer(file, archive))
     else:
-        _show(file, archive)
+        print(f"{visible(str(file))}: {size(file.stat().st_size)}, agent {archive.manifest.agent}")
+        print(f"  {counted(archive.manifest.counts)}")
+        print(f"  {len(archive.files):,} files, {size(archive.size)} unpacked; all checked")
 
 
 def _verified(part: Path) -> Archive:
@@ -80,12 +82,6 @@ def _answer(file: Path, archive: Archive) -> dict[str, object]:
         "unpacked_bytes": archive.size,
         "skipped": [{"path": entry.path, "why": entry.why} for entry in archive.skipped],
     }
-
-
-def _show(file: Path, archive: Archive) -> None:
-    print(f"{visible(str(file))}: {size(file.stat().st_size)}, agent {archive.manifest.agent}")
-    print(f"  {counted(archive.manifest.counts)}")
-    print(f"  {len(archive.files):,} files, {size(archive.size)} unpacked; all checked")
 
 
 def counted(counts: dict[str, int]) -> str:

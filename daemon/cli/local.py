@@ -90,7 +90,11 @@ def _tui(args: Args, client: Caller) -> int:
         Unavailable: textual is not installed.
         WrongUsage: there is no such tab or size, or no terminal.
     """
-    size = _size(args.size or "120x40")
+    text = args.size or "120x40"
+    match = re.fullmatch(r"(\d{2,3})x(\d{2,3})", text)
+    if match is None:
+        raise WrongUsage(f"--size: expected columns x rows such as 120x40, got {text[:40]!r}")
+    size = int(match[1]), int(match[2])
     try:
         from thermocline.tui import run, views  # noqa: PLC0415 - half a second, and an extra
     except ModuleNotFoundError as error:
@@ -112,13 +116,6 @@ def _tui(args: Args, client: Caller) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()) and _DRIVER_VARIABLE not in os.environ:
         raise WrongUsage("tui needs a terminal; see --screenshot, or thermocline status --watch")
     return run.open_view(connect, agent=args.agent, tab=args.tab, read_only=bool(args.read_only))
-
-
-def _size(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"(\d{2,3})x(\d{2,3})", text)
-    if match is None:
-        raise WrongUsage(f"--size: expected columns x rows such as 120x40, got {text[:40]!r}")
-    return int(match[1]), int(match[2])
 
 
 def _serve(args: Args) -> int:

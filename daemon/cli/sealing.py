@@ -51,7 +51,14 @@ def _seal(args: Args, client: Caller) -> Shown | None:
         print(_WARNING.format(key=key), end="\n\n")
         _confirm(key.rpartition("-")[2])
     else:
-        _write_new(file, key)
+        try:
+            handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            raise WrongUsage(f"{file} is there already: name a new file") from None
+        with os.fdopen(handle, "w", encoding="ascii") as out:
+            out.write(f"{key}\n")
+            out.flush()
+            os.fsync(out.fileno())
     if not status["on"]:
         client.request("PUT", "/api/config", body={"set": {"sync.seal": "on"}, "unset": []})
     client.answer = {"epoch": made["epoch"], "on": True, "recovery_key_file": file}
@@ -76,17 +83,6 @@ def _confirm(group: str) -> None:
             return
         print("That is not the last group.")
     raise WrongUsage("the recovery key was not confirmed: nothing is sealed; run it again")
-
-
-def _write_new(file: str, key: str) -> None:
-    try:
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        raise WrongUsage(f"{file} is there already: name a new file") from None
-    with os.fdopen(handle, "w", encoding="ascii") as out:
-        out.write(f"{key}\n")
-        out.flush()
-        os.fsync(out.fileno())
 
 
 def _pair(args: Args, client: Caller) -> Shown | None:

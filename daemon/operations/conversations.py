@@ -149,7 +149,16 @@ def reported(scope: Scope, body: Talk, *, ended: bool = False) -> Reported:
     field = named[0] if named else "turns"
     turns: Sequence[Any] = getattr(body, field) if named else ()
     if isinstance(turns, str):
-        turns = _transcript(turns)
+        # The turns of lines such as "Ada: I like tea"; a text without speakers is one turn
+        roles = {"agent": "assistant", "person": "user", "": "user"}
+        turns = [
+            TurnBody(
+                role=roles.get(utterance.role, utterance.role),
+                text=utterance.text,
+                actor=utterance.speaker,
+            )
+            for utterance in utterances(turns)
+        ]
     if len(turns) > _MOST_TURNS or (not turns and not ended):
         raise InvalidInput(f"give 1 to {_MOST_TURNS} turns (got {len(turns)})", field=field)
     if field == "messages":
@@ -210,19 +219,6 @@ def _store_turn(tx: Transaction, conversation: str, turn: IncomingTurn, position
         writer=tx.writer,
     )
     return memories.insert(tx, memory)
-
-
-def _transcript(text: str) -> list[TurnBody]:
-    """The turns of lines such as "Ada: I like tea"; a text without speakers is one turn."""
-    roles = {"agent": "assistant", "person": "user", "": "user"}
-    return [
-        TurnBody(
-            role=roles.get(utterance.role, utterance.role),
-            text=utterance.text,
-            actor=utterance.speaker,
-        )
-        for utterance in utterances(text)
-    ]
 
 
 def _messages(

@@ -169,7 +169,19 @@ def _result(
         result.score = result.relevance
     _add_fields(result, hit.item)
     if body.fields == "full":
-        _add_record(scope, result, hit, recalled.now)
+        match hit.item:
+            case Memory() as memory:
+                result.memory = memory_view(scope, memory, now=recalled.now)
+            case Pair() as pair:
+                result.pair = pair
+            case IndexedChunk():
+                result.file = found_chunk(hit)
+            case OwnEntry(item=entry):
+                result.entry = msgspec.to_builtins(entry)
+            case Experience() as experience:
+                result.experience = experience_view(experience, scope)
+            case Entity() as entity:
+                result.entity = entity
     if body.explain:
         result.parts = explanation(hit)
     return result
@@ -202,22 +214,6 @@ def _add_fields(result: schemas.RecallResult, item: Any) -> None:
             result.created_at, updated_at = item.first_seen, item.last_seen
     if updated_at != result.created_at:
         result.updated_at = updated_at
-
-
-def _add_record(scope: Scope, result: schemas.RecallResult, hit: Hit, now: float) -> None:
-    match hit.item:
-        case Memory() as memory:
-            result.memory = memory_view(scope, memory, now=now)
-        case Pair() as pair:
-            result.pair = pair
-        case IndexedChunk():
-            result.file = found_chunk(hit)
-        case OwnEntry(item=entry):
-            result.entry = msgspec.to_builtins(entry)
-        case Experience() as experience:
-            result.experience = experience_view(experience, scope)
-        case Entity() as entity:
-            result.entity = entity
 
 
 def _understood(answer: Answer) -> schemas.Understood:
