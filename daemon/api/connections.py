@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING, Final
 from ..config.settings import Socket
 from ..errors import ThermoclineError
 from ..operations.access import Peer, peer_of
-from .http import (
-    READ_BYTES,
-    HttpRequest,
-    RequestReader,
-    RequestTimeout,
-    error_response,
-)
+from .http import READ_BYTES, HttpRequest, RequestReader, RequestTimeout, error_response
 
 if TYPE_CHECKING:
     from .server import Server

@@ -253,5 +253,5 @@ VERBS: Final = {
             "  thermocline connect claude-code --plugin\n"
             "  thermocline connect --list"
         ),
-    ),
+    )
 }

@@ -209,11 +209,7 @@ VERBS: Final = {
         ),
     ),
     "observe": Verb(
-        Form(
-            "FILE",
-            _observe,
-            options="conversation! turns later end llm llm_endpoint rules",
-        ),
+        Form("FILE", _observe, options="conversation! turns later end llm llm_endpoint rules"),
         options="""
         FILE                 the conversation; - reads it from stdin
         --conversation NAME  its name, for all its turns

@@ -90,5 +90,5 @@ VERBS: Final = {
     "encoder": Verb(
         Form("", _encoder, seconds=PATIENT_SECONDS),
         note="Texts are sent to the encoder that is configured in llm.models.embed.",
-    ),
+    )
 }

@@ -435,5 +435,5 @@ VERBS: Final = {
             "  thermocline import chatgpt-export.zip --distil\n"
             "  thermocline import warm-memory.json.changed-20260301T120000"
         ),
-    ),
+    )
 }

@@ -71,5 +71,5 @@ VERBS: Final = {
             "costs more the more share it. The token in DIR opens this database alone; the API\n"
             "token stays here. Repeat the command to continue after an interruption."
         ),
-    ),
+    )
 }

@@ -242,5 +242,5 @@ VERBS: Final = {
             "--verify. After restoring a FILE, the daemon fetches newer changes and deletions\n"
             "from the replica."
         ),
-    ),
+    )
 }

@@ -277,8 +277,7 @@ def _fields(data: Any) -> str:
 
 VERBS: Final = {
     "status": Verb(
-        Form("", _status),
-        options="--watch  show it again every two seconds, until Ctrl-C",
+        Form("", _status), options="--watch  show it again every two seconds, until Ctrl-C"
     ),
     "agents": Verb(Form("", "GET /api/agents", _show_agents)),
     "metrics": Verb(

@@ -12,16 +12,7 @@ import time
 
 from ..runtime.places import default_socket
 from .errors import AnswerLost, AnswerUnreadable, ApiError, DaemonUnreachable, refusal
-from .wire import (
-    BadAnswer,
-    Broken,
-    Connection,
-    Events,
-    Response,
-    named,
-    quoted,
-    request_of,
-)
+from .wire import BadAnswer, Broken, Connection, Events, Response, named, quoted, request_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

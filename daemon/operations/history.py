@@ -19,15 +19,7 @@ from ..memory.checks import parse_since
 from ..memory.records import Memory
 from ..schemas import memory as schemas
 from ..schemas.common import DryRun, MemoryId
-from ..schemas.memory import (
-    ForgetBody,
-    Forgotten,
-    MergeBody,
-    Merged,
-    Tidied,
-    TidyPair,
-    Unmerged,
-)
+from ..schemas.memory import ForgetBody, Forgotten, MergeBody, Merged, Tidied, TidyPair, Unmerged
 from ..store import (
     apply,
     erasure,

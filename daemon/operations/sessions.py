@@ -138,8 +138,7 @@ def seen(session: Session | None, filters: Filters) -> Filters:
     category = filters.category
     if category is not None and not f"{category}/".startswith(f"{session.category or category}/"):
         raise InvalidInput(
-            f"session '{session.id}' sees the category '{session.category}' only",
-            field="category",
+            f"session '{session.id}' sees the category '{session.category}' only", field="category"
         )
     if category is not None and not session.category:
         raise InvalidInput(f"session '{session.id}' sees no memories", field="category")

@@ -196,9 +196,7 @@ def _found(devices: list[schemas.DeviceView], key: str) -> schemas.DeviceView:
         )
     if len(matches) > 1:
         raise Conflict(
-            f"'{key[:64]}' names several devices",
-            field="id",
-            hint="give more of its id",
+            f"'{key[:64]}' names several devices", field="id", hint="give more of its id"
         )
     return matches[0]
 

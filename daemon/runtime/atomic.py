@@ -43,11 +43,7 @@ class Replacement:
     """
 
     def __init__(
-        self,
-        path: Path,
-        content: bytes,
-        mode: int = 0o600,
-        owner: tuple[int, int] | None = None,
+        self, path: Path, content: bytes, mode: int = 0o600, owner: tuple[int, int] | None = None
     ) -> None:
         self.path = path
         self._temporary = f"{_prefix(path.name)}{secrets.token_hex(4)}.tmp"

@@ -13,8 +13,7 @@ from .common import Input
 from .sync import Token, Url
 
 Code = Annotated[
-    str,
-    Meta(min_length=12, max_length=32, description="the code that the inviting device shows"),
+    str, Meta(min_length=12, max_length=32, description="the code that the inviting device shows")
 ]
 
 

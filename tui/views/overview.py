@@ -11,13 +11,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from thermocline.daemon.client import Client
-from thermocline.daemon.client.wording import (
-    MODEL_STATES,
-    number_of,
-    phase_of,
-    proof_of,
-    size,
-)
+from thermocline.daemon.client.wording import MODEL_STATES, number_of, phase_of, proof_of, size
 from thermocline.daemon.schemas.files import FilesStats
 from thermocline.daemon.schemas.stats import LiveMetrics, Stats
 from thermocline.daemon.schemas.status import (

@@ -160,11 +160,7 @@ class UpkeepView(ResourceView):
                 Column("Calls", 6, lambda row: f"{row[1].calls:,}", right=True),
                 Column("Cached", 6, lambda row: f"{row[1].cached:,}", least=48, right=True),
                 Column(
-                    *(
-                        "Failed",
-                        6,
-                        lambda row: f"! {row[1].errors:,}" if row[1].errors else "-",
-                    ),
+                    *("Failed", 6, lambda row: f"! {row[1].errors:,}" if row[1].errors else "-"),
                     right=True,
                 ),
                 Column("Tokens", 15, _tokens, least=72, right=True),

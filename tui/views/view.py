@@ -226,10 +226,7 @@ class View(Widget):
     # The daemon
 
     async def call(
-        self,
-        method: Callable[[Client, *Ts], T],
-        *args: *Ts,
-        patience: float = USUAL_SECONDS,
+        self, method: Callable[[Client, *Ts], T], *args: *Ts, patience: float = USUAL_SECONDS
     ) -> T | None:
         """What a method of the client returns: `await self.call(Client.get, memory_id)`.
 

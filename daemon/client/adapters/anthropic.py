@@ -12,11 +12,7 @@ import threading
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final
 
-from anthropic.lib.tools import (
-    BetaAbstractMemoryTool,
-    BetaAsyncAbstractMemoryTool,
-    ToolError,
-)
+from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 
 from ..async_client import AsyncClient
 from ..client import Client
