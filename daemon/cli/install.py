@@ -238,11 +238,7 @@ def _say_left(plan: Plan, *, managed: bool) -> None:
 
 
 def _agreed(args: Args) -> bool:
-    """Whether the user agrees.
-
-    Raises:
-        WrongUsage: there is no terminal to ask on.
-    """
+    """Whether the user agrees. Raises `WrongUsage`: there is no terminal to ask on."""
     if args.yes:
         return True
     if args.json or sys.stdin is None or not sys.stdin.isatty():
@@ -280,11 +276,7 @@ def contents(target: System, command: str) -> dict[Path, bytes]:
 
 
 def _action(path: Path, content: bytes) -> str:
-    """The action that gives `path` this content.
-
-    Raises:
-        Conflict: it is somebody else's.
-    """
+    """The action that gives `path` this content. Raises `Conflict`: it is somebody else's."""
     if not os.path.lexists(path):
         return "write"
     if not _is_ours(path):

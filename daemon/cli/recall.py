@@ -70,11 +70,7 @@ def _retrieve(args: Args, client: Caller) -> None:
 
 
 def _model_of(args: Args) -> dict[str, str]:
-    """The options that make a model take part.
-
-    Raises:
-        WrongUsage: the mode excludes it.
-    """
+    """The options that make a model take part. Raises `WrongUsage`: the mode excludes it."""
     if not args.llm and not args.llm_endpoint:
         return {}
     if args.mode in {"keyword", "tree"}:

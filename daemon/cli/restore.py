@@ -44,11 +44,7 @@ def _restore(args: Args, client: Caller) -> int:
 
 
 def _check(args: Args) -> None:
-    """Refuse options that contradict one another.
-
-    Raises:
-        WrongUsage: they do.
-    """
+    """Refuse options that contradict one another. Raises `WrongUsage`: they do."""
     database = args.db_url or args.token_file or args.auth_token
     key = args.recovery_key_file
     of_database = database or args.keep_going or args.wait is not None

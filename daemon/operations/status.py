@@ -150,11 +150,7 @@ async def change_config(scope: Scope, body: ConfigChange) -> ConfigChanged:
 
 
 def require_all(scope: Scope) -> None:
-    """Require the role `admin` for every agent.
-
-    Raises:
-        Forbidden: the caller lacks it.
-    """
+    """Require the role `admin` for every agent. Raises `Forbidden`: the caller lacks it."""
     # No list of agents has an empty name, so only a grant for every agent covers it.
     if scope.daemon.gate.role(scope.peer, "") != "admin":
         raise Forbidden(

@@ -218,11 +218,7 @@ def importance_field(value: str) -> Field:
 
 
 def importance_of(entry: str) -> float:
-    """The importance that was entered.
-
-    Raises:
-        ValueError: it is not a number.
-    """
+    """The importance that was entered. Raises `ValueError`: it is not a number."""
     try:
         return float(entry.strip().replace(",", "."))
     except ValueError:
