@@ -242,7 +242,6 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
             self.post_message(self.Moved(self))
 
     def _on_resize(self, _: events.Resize) -> None:
-        """Rows may have another height."""
         self._measure()
         self._reveal()
         self.post_message(self.Moved(self))

@@ -32,7 +32,6 @@ _NAMED: Final = 10
 
 
 def _backup(args: Args, client: Caller) -> None:
-    """Save it, and print what it contains."""
     terminal = "cannot print an archive on a terminal: name a FILE, or use a pipe"
     refuse(args.file == "-" and sys.stdout.isatty(), terminal)
     pieces = client.download("/api/backup", {"seal": True} if args.seal else None)
@@ -91,7 +90,6 @@ def counted(counts: dict[str, int]) -> str:
 
 
 def _warn(skipped: Sequence[Skipped]) -> None:
-    """Name the files that the archive lacks."""
     for entry in skipped[:_NAMED]:
         say(f"left out: {visible(entry.path)} ({visible(entry.why)})")
     if len(skipped) > _NAMED:
@@ -99,7 +97,6 @@ def _warn(skipped: Sequence[Skipped]) -> None:
 
 
 def _export(args: Args, client: Caller) -> None:
-    """Write the rows, to standard output or into a file."""
     rows = client.download("/api/export")
     if args.file in (None, "-"):
         if not sys.stdout.isatty():

@@ -184,7 +184,6 @@ def _value(value: Any) -> str:
 
 
 def _undo(args: Args, client: Caller) -> Shown:
-    """Restore versions; that is an ordinary change, which can be undone."""
     refuse((args.id is None) == (args.by is None), "name a memory, or an author with --by")
     refuse(args.by is not None and args.since is None, "--by needs --since, such as --since 2h")
     request = args.present("id", "kind", "number", "by", "since", "dry_run")

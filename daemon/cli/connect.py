@@ -38,7 +38,6 @@ class Connected(msgspec.Struct, frozen=True):
 
 
 def _connect(args: Args, _: Caller) -> int | None:
-    """Connect a program, or show what is connected."""
     project = None if args.project is None else Path(args.project or ".").resolve()
     refuse(project and not project.is_dir(), f"--project: {project} is not a folder")
     where = Where(Path.home(), os.environ, project)
@@ -215,7 +214,6 @@ def _connected(name: str, program: Program, where: Where, launch: Launch) -> Con
 
 
 def _is_there(wanted: list[Edit]) -> bool:
-    """Whether the files have entries of ours."""
     try:
         return bool(edits.changes_of(wanted, undo=True))
     except (InvalidInput, OSError):

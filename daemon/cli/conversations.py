@@ -30,7 +30,6 @@ _REFERENCES: Final = ("urls", "commands", "paths")
 
 
 def _distill(args: Args, client: Caller) -> None:
-    """Distil one text or several."""
     refuse((args.text is None) == (not args.files), "give a text once: as a word or with --file")
     refuse(args.rules and (args.llm or args.llm_endpoint), "give either --rules or a model")
     for option in ("category", "source"):
@@ -81,7 +80,6 @@ def _show_distilled(name: str, result: Answer) -> None:
 
 
 def _observe(args: Args, client: Caller) -> Shown:
-    """Report a conversation, and show what is stored of it."""
     names_model = args.llm or args.llm_endpoint or args.rules
     refuse(args.turns and (args.later or args.end or names_model), "--turns stands alone")
     refuse(args.later and names_model, "give either --later, or --llm, --llm-endpoint and --rules")
@@ -167,7 +165,6 @@ def _validate(args: Args, client: Caller) -> int:
 
 
 def _extract_metadata(args: Args, client: Caller) -> None:
-    """Show the references in a file; nothing is stored."""
     answer = client.call("POST /api/metadata", text=text_in(args.file))
     if args.json:
         show_json({"file": args.file, **answer})

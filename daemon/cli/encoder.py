@@ -29,7 +29,6 @@ _EXAMPLES: Final = (
 
 
 def _encoder(_: Args, client: Caller) -> Shown:
-    """Show the encoder and try it; or how to configure one, and which is here."""
     if client.call("GET /api/encoder")["encoder"] is None:
         return _show_how
     trial = client.call("POST /api/encoder/try")

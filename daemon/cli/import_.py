@@ -54,7 +54,6 @@ _NUMBER: Final = re.compile(r"memories: \[(\d+)\]")
 
 
 def _import(args: Args, client: Caller) -> None:
-    """Import it, and print what was stored."""
     refuse(bool(args.path) == bool(args.db_url), "give a PATH or --url")
     token = token_of(args)
     refuse(token and not args.db_url, "a token needs --url")
@@ -78,11 +77,7 @@ def _import(args: Args, client: Caller) -> None:
 def _reading(
     args: Args, source: SourcePath
 ) -> tuple[str, Iterator[SourceEntry | Document | ReadFault]]:
-    """The named or detected format, and its content.
-
-    Raises:
-        InvalidInput: the format cannot be told, or is not the named one.
-    """
+    """The named or detected format, and its content."""
     from ..importers import formats, state_files  # noqa: PLC0415 - as above
     from ..importers.entries import ReadFault  # noqa: PLC0415 - as above
     from ..importers.systems import evoclaw, json_files  # noqa: PLC0415 - as above
@@ -120,11 +115,7 @@ def _reading(
 
 
 def _refuse_database(source: SourcePath) -> None:
-    """Refuse a database in which no format is detected.
-
-    Raises:
-        InvalidInput: the file is an SQLite database.
-    """
+    """Refuse a database in which no format is detected."""
     databases = [] if source.is_folder else source.databases()
     if not databases:
         return
@@ -138,11 +129,7 @@ def _refuse_database(source: SourcePath) -> None:
 
 
 def _agree(args: Args, format_: str, detected: list[str]) -> None:
-    """Refuse a named format where another is detected.
-
-    Raises:
-        InvalidInput: it is of another format.
-    """
+    """Refuse a named format where another is detected."""
     if detected and format_ not in detected:
         raise InvalidInput(
             f"{args.path} is not {args.format}: it is {' and '.join(detected)}",
@@ -348,11 +335,7 @@ def _run_whole(args: Args, client: Caller, token: str | None) -> None:
 
 
 def _show_all(args: Args, reports: dict[str, _Report], others: list[str]) -> None:
-    """Print the reports; `others` are agents that were not asked for.
-
-    Raises:
-        InvalidInput: nothing could be read at all.
-    """
+    """Print the reports; `others` are agents that were not asked for."""
     if others and not reports[""].read:
         hint = f"give --agent-id {others[0]}; there are {', '.join(others)}"
         raise InvalidInput(f"nothing in {args.path} belongs to '{args.agent}'", hint=hint)

@@ -104,13 +104,6 @@ class Plan(msgspec.Struct):
 
 
 def _install(args: Args, _: Caller) -> int:
-    """Write the units, and start the daemon where systemd runs.
-
-    Raises:
-        Conflict: a file of a person's own is in a unit's place.
-        Forbidden: only root may do it.
-        InvalidInput: the service could not start the command.
-    """
     target = _target(args)
     command = args.command or _this_command()
     if not os.path.isabs(command):  # noqa: PTH117 - as it was written
@@ -141,13 +134,6 @@ def _install(args: Args, _: Caller) -> int:
 
 
 def _uninstall(args: Args, client: Caller) -> int:
-    """Stop the daemon, remove the units, and take its section out of each MEMORY.md.
-
-    All that it has stored is kept.
-
-    Raises:
-        Forbidden: only root may do it.
-    """
     target = _target(args)
     there = [path for path in target.files() if path.exists()]
     steps = [Step("remove" if _is_ours(path) else "keep", str(path)) for path in there]
@@ -300,11 +286,7 @@ def _this_command() -> str:
 
 
 def _check_command(command: str, target: System) -> None:
-    """Refuse a command that the service could not start.
-
-    Raises:
-        InvalidInput: it is missing, or out of reach of the service's user or its sandbox.
-    """
+    """Refuse a command that the service could not start."""
     if not os.access(command, os.X_OK):
         raise InvalidInput(
             f"cannot start {command}: it is no command", hint="name it with --command"
@@ -335,11 +317,7 @@ def _is_open(path: Path) -> bool:
 
 
 def _quoted(command: str) -> str:
-    """`command` as systemd reads it in ExecStart=.
-
-    Raises:
-        WrongUsage: it has a character that no unit can hold.
-    """
+    """`command` as systemd reads it in ExecStart=."""
     if not command.isprintable():
         raise WrongUsage(f"--command: cannot use {command!r} in a unit")
     if _PLAIN.fullmatch(command):

@@ -27,7 +27,6 @@ def _day(entry: Answer) -> str:
 
 
 def _knowledge(args: Args, client: Caller) -> Shown:
-    """Show the knowledge, or propose lines to drop."""
     client.timeout = _MODEL_SECONDS
     answer = client.call("GET /api/knowledge", fold=bool(args.fold))
 
@@ -107,7 +106,6 @@ def _observe_experiences(args: Args, client: Caller) -> Shown:
 
 
 def _graph(args: Args, client: Caller) -> Shown:
-    """Show an entity or the best known, or change one."""
     changing = args.type is not None or args.alias or args.no_alias
     refuse(args.name is None and changing, "--type, --alias and --no-alias need a NAME")
     refuse(args.name is None and args.depth is not None, "--depth needs a NAME")

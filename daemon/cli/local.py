@@ -26,7 +26,6 @@ _DRIVER_VARIABLE: Final = "TEXTUAL_DRIVER"
 
 
 def _daemon(args: Args, _: Caller) -> int:
-    """Run until a signal ends it."""
     from ..runtime.process import quick_start  # noqa: PLC0415 - as below
 
     with quick_start():
@@ -84,12 +83,6 @@ def _show_finding(line: Any) -> None:
 
 
 def _tui(args: Args, client: Caller) -> int:
-    """Open the view.
-
-    Raises:
-        Unavailable: textual is not installed.
-        WrongUsage: there is no such tab or size, or no terminal.
-    """
     text = args.size or "120x40"
     match = re.fullmatch(r"(\d{2,3})x(\d{2,3})", text)
     if match is None:
@@ -185,11 +178,7 @@ def _config(args: Args, client: Caller) -> None:
 
 
 def _running_config(client: Caller) -> Any:
-    """The configuration in force; None without a daemon.
-
-    Raises:
-        ApiError: the caller may not see it.
-    """
+    """The configuration in force; None without a daemon."""
     try:
         return client.call("GET /api/config")["results"]
     except DaemonUnreachable:

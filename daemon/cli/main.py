@@ -88,7 +88,6 @@ def _run(words: list[str], *, as_json: bool) -> int:
 
 
 def _answered(form: Form, args: Args, client: Caller) -> Shown:
-    """Make the call of a form with the values of its words and options."""
     fields = args.present(*(name for name in vars(args) if name not in ("socket", "agent", "json")))
     answer = client.call(str(form.call), **fields)
     if not args.json and isinstance(answer, dict):

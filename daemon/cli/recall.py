@@ -34,7 +34,6 @@ _OPTIONS: Final = (
 
 
 def _retrieve(args: Args, client: Caller) -> None:
-    """Search, and show the best matches."""
     refuse(args.query is None, "a query is missing: give it as a word, or with --query")
     database = database_of(args)
     options = args.present(*_OPTIONS) | _model_of(args)
@@ -70,7 +69,6 @@ def _retrieve(args: Args, client: Caller) -> None:
 
 
 def _model_of(args: Args) -> dict[str, str]:
-    """The options that make a model take part. Raises `WrongUsage`: the mode excludes it."""
     if not args.llm and not args.llm_endpoint:
         return {}
     if args.mode in {"keyword", "tree"}:
@@ -100,7 +98,6 @@ def _record(result: Answer) -> dict[str, Any]:
 
 
 def _explain(recall: Answer, results: Sequence[Answer]) -> None:
-    """Print the results, each with the reasons for its rank; then how the question was read."""
     for result in results:
         show_rows([_cells(result)])
         if parts := result.get("parts"):
@@ -162,7 +159,6 @@ def _print(line: str) -> None:
 
 
 def _context(args: Args, client: Caller) -> None:
-    """Print what the agent reads before its turn, if there is anything."""
     fields = args.present("query", "max_tokens", "format", "session")
     block = client.call("POST /api/context", **{"format": "thermocline", **fields})
     for warning in block.get("warnings") or ():

@@ -29,7 +29,6 @@ _WAIT_SECONDS: Final = 300.0
 
 
 def _restore(args: Args, client: Caller) -> int:
-    """Restore, or verify that it would work."""
     _check(args)
     if args.verify:
         return _verify(args, client)
@@ -44,7 +43,6 @@ def _restore(args: Args, client: Caller) -> int:
 
 
 def _check(args: Args) -> None:
-    """Refuse options that contradict one another. Raises `WrongUsage`: they do."""
     database = args.db_url or args.token_file or args.auth_token
     key = args.recovery_key_file
     of_database = database or args.keep_going or args.wait is not None

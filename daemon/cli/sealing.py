@@ -35,7 +35,6 @@ key, what the replica holds is lost: nobody can help."""
 
 
 def _seal(args: Args, client: Caller) -> Shown | None:
-    """Show whether replicas are sealed, make another recovery key, or switch sealing on."""
     status = client.call("GET /api/seal")
     if not status["replicated"]:
         say("nothing is replicated: sealing begins when sync.url names a replica")
@@ -86,7 +85,6 @@ def _confirm(group: str) -> None:
 
 
 def _pair(args: Args, client: Caller) -> Shown | None:
-    """Invite a device, and give it the keys once its words were compared."""
     refuse(args.json and not args.yes, "--json needs --yes: nobody is asked then")
     invited = client.call("POST /api/pair", complete=bool(args.invitation))
     word = invited["code"] if not args.invitation else _INVITATION + _packed(invited)
@@ -115,7 +113,6 @@ def _packed(invited: Answer) -> str:
 
 
 def _join(args: Args, client: Caller) -> Shown | None:
-    """Take part with a code, or with a whole invitation."""
     body = {"code": args.code}
     if args.code.startswith(_INVITATION):
         try:

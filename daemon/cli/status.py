@@ -173,7 +173,6 @@ def _show_agents(answer: Answer, _: Answer) -> None:
 
 
 def _metrics(args: Args, client: Caller) -> Shown:
-    """Show the agent's and the daemon's metrics, a report or a comparison."""
     if args.report:
         stats = client.call("GET /api/memory/stats")
         return lambda: _show_report(stats)
@@ -253,7 +252,6 @@ def _bar(name: str, value: int, limit: int, unit: str = "") -> tuple[str, str, s
 
 
 def _events(args: Args, client: Caller) -> int:
-    """Print events as they come, until Ctrl-C or until the daemon stops."""
     query = {"types": ",".join(args.types) or None}
     for event_id, kind, data in client.stream("/api/events", query, args.after):
         if args.json:

@@ -42,7 +42,6 @@ _LINES: Final = (
 
 
 def _consolidate(args: Args, client: Caller) -> Shown:
-    """Run the upkeep, and print what was done."""
     database = database_of(args)
     done = client.call(
         "POST /api/consolidate",
@@ -76,7 +75,6 @@ def _show_done(done: Answer) -> None:
 
 
 def _ingest_daily(args: Args, client: Caller) -> Shown:
-    """Store the facts of the notes, and print the new ones."""
     refuse(args.days is not None and args.days < 1, "--days: expected 1 or more")
     database = database_of(args)
     request = args.present("days", "llm_endpoint")
@@ -137,7 +135,6 @@ def _when(seconds: float) -> str:
 
 
 def _sync(args: Args, client: Caller) -> Shown:
-    """Replicate now, or show the state of it."""
     if args.now:
         done = client.call("POST /api/sync")
         took = done["took_ms"]
@@ -213,7 +210,6 @@ def _sync_critical(args: Args, client: Caller) -> int:
 
 
 def _devices(args: Args, client: Caller) -> Shown:
-    """List the devices, or do what an option says."""
     if args.retire is not None:
         retired = client.call("POST /api/devices/{id}/retire", id=args.retire)
         lines = [worded("retired {name} ({id})", retired)]

@@ -143,7 +143,6 @@ async def knowledge(scope: Scope, query: schemas.KnowledgeQuery) -> schemas.Know
 async def _page(
     scope: Scope, name: str, limit: int, offset: int, kind: str | None
 ) -> tuple[list[OwnEntry], int, str]:
-    """The entries, their number, and what is wrong with their file."""
     limit = scope.page_limit(limit)
     async with scope.store() as store:
         return await scope.daemon.agent_files.read(

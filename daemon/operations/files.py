@@ -255,7 +255,6 @@ def _real(name: str) -> str:
 
 
 def _check_place(scope: Scope, path: str) -> None:
-    """Check that the agent or the caller may read a path."""
     state_dir = os.path.realpath(scope.daemon.identity.state_dir)
     if _is_below(path, state_dir):
         raise InvalidInput(f"cannot watch '{path}': it is part of the state folder", field="path")

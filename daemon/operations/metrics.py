@@ -70,7 +70,6 @@ async def metrics(scope: Scope) -> Metrics:
 
 
 def _of_vectors(scope: Scope) -> dict[str, float]:
-    """The vectors of the agent, if an encoder is configured and the agent is open."""
     vectors = scope.daemon.vectors.status(scope.agent)
     return {} if vectors is None else {"encoded": vectors.encoded, "to_encode": vectors.left}
 

@@ -188,7 +188,6 @@ def _result(
 
 
 def _add_fields(result: schemas.RecallResult, item: Any) -> None:
-    """The fields of a result that depend on its source."""
     match item:
         case Memory():
             result.category, result.actor, result.outcome = item.category, item.actor, item.outcome
@@ -285,7 +284,6 @@ def _weights(base: Weights, overrides: schemas.GivenWeights) -> Weights:
 
 
 def _check_endpoint(scope: Scope, body: schemas.RecallBody) -> None:
-    """Refuse an endpoint that the mode does not use, or that the caller may not use."""
     if body.llm_endpoint is None:
         return
     # A reader may not let the daemon call other servers.

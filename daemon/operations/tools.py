@@ -33,7 +33,6 @@ _CHARS: Final = 2_000
 
 
 async def _recall(scope: Scope, arguments: schemas.RecallArguments) -> schemas.RecalledItems:
-    """Search everything."""
     body = RecallBody(
         query=arguments.query,
         limit=arguments.limit,
@@ -75,7 +74,6 @@ async def _remember(scope: Scope, arguments: schemas.RememberArguments) -> schem
 
 
 async def _context(scope: Scope, arguments: schemas.ContextArguments) -> schemas.ContextText:
-    """The context block as text."""
     block = await context_block(
         scope, ContextQuery(query=arguments.query, max_tokens=arguments.max_tokens)
     )
@@ -83,7 +81,6 @@ async def _context(scope: Scope, arguments: schemas.ContextArguments) -> schemas
 
 
 async def _forget(scope: Scope, arguments: schemas.ForgetArguments) -> schemas.ForgottenMemory:
-    """Forget one memory."""
     deleted = await memories.remove(scope, arguments.id)
     return schemas.ForgottenMemory(deleted.id, deleted.deleted, [*(deleted.unmerged or ())])
 

@@ -55,8 +55,6 @@ async def _turn_back(view: FilesView) -> None:
 
 
 async def _add(view: FilesView) -> None:
-    """Watch another folder or file."""
-
     async def save(values: dict[str, str]) -> None:
         def change(client: Client) -> Done:
             added = client.files_add(values["path"].strip())
@@ -73,7 +71,6 @@ async def _add(view: FilesView) -> None:
 
 
 async def _remove(view: FilesView, watched: WatchedPath) -> None:
-    """Stop watching a path."""
     path = watched.path
     if watched.origin != "added":
         view.app.flash(f"{path} is watched by the {watched.origin}: change that", "warning")
@@ -83,8 +80,6 @@ async def _remove(view: FilesView, watched: WatchedPath) -> None:
 
 
 async def _look(view: FilesView) -> None:
-    """Look at every file now."""
-
     def change(client: Client) -> Done:
         done = client.files_sync()
         changed = f"{done.added} added, {done.updated} changed, {done.removed} removed"
@@ -95,7 +90,6 @@ async def _look(view: FilesView) -> None:
 
 
 async def _open(view: FilesView, row: Any) -> None:
-    """Read the file under the cursor."""
     view.add_class("-open")
     await view.preview(row)
     view.file_pane.focus()
@@ -155,7 +149,6 @@ class FilesView(ResourceView):
         }
 
     def _files_part(self) -> Part[IndexedFile]:
-        """Files with their chunks."""
         return Part[IndexedFile](
             "Files",
             [
@@ -175,7 +168,6 @@ class FilesView(ResourceView):
         )
 
     def _problems_part(self) -> Part[IndexedFile]:
-        """What cannot be indexed, and why."""
         return Part[IndexedFile](
             "Not indexed",
             [
@@ -191,7 +183,6 @@ class FilesView(ResourceView):
         )
 
     def _paths_part(self) -> Part[WatchedPath]:
-        """Watched paths."""
         return Part[WatchedPath](
             "Watched",
             [
@@ -207,7 +198,6 @@ class FilesView(ResourceView):
         )
 
     def _results_part(self) -> Part[FoundChunk]:
-        """The answers of a search."""
         return Part[FoundChunk](
             "Search",
             [

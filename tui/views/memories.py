@@ -37,12 +37,10 @@ _ORDERS: Final = {
 
 
 async def _add(view: MemoriesView) -> None:
-    """Add a memory, in the category that is shown."""
     await memory_actions.add(view, view.filters.get("category", ""))
 
 
 async def _filter(view: MemoriesView) -> None:
-    """Choose what is shown."""
     paths = await memory_actions.categories(view)
     tags = sorted({tag for memory in view.table.rows.values() for tag in memory.tags})
     now = view.filters.get
@@ -69,7 +67,6 @@ async def _filter(view: MemoriesView) -> None:
 
 
 async def _sort(view: MemoriesView) -> None:
-    """Choose the order."""
     choices = [(order, "age" if order == "newest" else order) for order in _ORDERS]
     chosen = await view.app.choose_from("Sort by", choices)
     if chosen is not None:

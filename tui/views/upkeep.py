@@ -152,7 +152,6 @@ class UpkeepView(ResourceView):
         }
 
     def _purposes_part(self) -> Part[Usage]:
-        """The model by purpose."""
         return Part[Usage](
             "Model",
             [
@@ -217,7 +216,6 @@ class UpkeepView(ResourceView):
         return text
 
     def _progress(self, running: Running) -> Text:
-        """How far a run is, by the events of its steps."""
         text = Text(f"⟳ {plain(running.mode)} ", self.paint("accent", bold=True))
         done, steps = 0, 0
         for event in reversed(self.app.events):
@@ -324,7 +322,6 @@ def _tokens(row: Usage) -> str:
 
 
 def _summary(done: Consolidated) -> str:
-    """What a run did, in words."""
     words = [
         number_of(number, single, several)
         for name, single, several in _RESULTS
@@ -336,7 +333,6 @@ def _summary(done: Consolidated) -> str:
 
 
 def _facts_of(done: Consolidated) -> Iterator[tuple[str, str]]:
-    """All facts of a run, as names and values."""
     yield ("would do" if done.dry_run else "did"), _summary(done)
     if scores := done.scores:
         counts = f"{scores.hot} hot, {scores.warm} warm, {scores.cold} cold, {scores.frozen} frozen"

@@ -271,11 +271,7 @@ def _clear() -> Steps[str]:
 
 
 def _key(path: str) -> str:
-    """The key of a path, or of the folder that it names.
-
-    Raises:
-        ToolError: it is not below `/memories`, or not a plain path.
-    """
+    """The key of a path below `/memories`, or of the folder that it names."""
     plain = path.rstrip("/")
     if plain != _ROOT and not plain.startswith(f"{_ROOT}/"):
         raise ToolError(f"Path must start with {_ROOT}, got: {path}")
