@@ -111,7 +111,7 @@ class PeerConnection(asyncio.Protocol):
         self._await_request()
 
     def connection_lost(self, _: BaseException | None) -> None:
-        """Begin no more requests; the one that is being answered goes on."""
+        """Begin no more requests; a request that is being answered goes on."""
         self._reader.end()
         self._arrival.end()
         self.resume_writing()

@@ -410,7 +410,7 @@ VERBS: Final = {
             "nothing; what has changed in the source is changed here, unless it was changed here\n"
             "later, and forgotten memories stay forgotten. Secrets are left out. Every turn of a\n"
             "conversation is kept as it was said, without tools and their output; --distil keeps\n"
-            "only statements. Agents found in a workspace are all imported unless one is named.\n"
+            "only statements. All agents of a workspace are imported unless --agent-id names one.\n"
             f"formats of systems:\n  {', '.join(SYSTEMS[:8])},\n  {', '.join(SYSTEMS[8:])}\n"
             f"formats of single files:\n  {', '.join(_FILES)}\n"
             "examples:\n"

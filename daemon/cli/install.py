@@ -57,13 +57,13 @@ class System(msgspec.Struct, frozen=True):
             self._at(Path("/etc/tmpfiles.d/thermocline.conf")): "tmpfiles.conf",
         }
 
-    def kept(self) -> list[str]:
+    def remaining(self) -> list[str]:
         """What uninstalling keeps: memories, settings, tokens."""
         if self.user:
             return ["~/.local/state/thermocline", "~/.config/thermocline"]
-        kept = ["/var/lib/thermocline", "/etc/thermocline", "/etc/credstore", "user thermocline"]
+        paths = ["/var/lib/thermocline", "/etc/thermocline", "/etc/credstore", "user thermocline"]
         drop_ins = Path("/etc/systemd/system/thermocline.service.d")
-        return kept + [str(drop_ins)] * drop_ins.exists()
+        return paths + [str(drop_ins)] * drop_ins.exists()
 
     def command(self, *more: str) -> list[str]:
         """`systemctl` with these words."""
@@ -155,7 +155,7 @@ def _uninstall(args: Args, client: Caller) -> int:
 
     code = _carry_out(args, target, plan, change)
     if not args.json and target.prefix is None:
-        print("kept:", ", ".join(target.kept()))
+        print("what stays:", ", ".join(target.remaining()))
     return code
 
 

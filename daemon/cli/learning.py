@@ -114,7 +114,7 @@ def _graph(args: Args, client: Caller) -> Shown:
         best = client.call("GET /api/graph", limit=args.limit or 20)
         show = page(
             "graph", "{name}", "{type}", "{mentionCount:memory memories}", _relations,
-            empty="no names yet: they are found in conversations that thermocline observe reads",
+            empty="no names yet: they come from conversations that thermocline observe reads",
         )  # fmt: skip
         return lambda: show(best, {})
     if changing:

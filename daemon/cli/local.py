@@ -312,7 +312,7 @@ VERBS: Final = {
             "start of a session and at each prompt it prints what the memory has for it, and\n"
             "from prompts and answers the memory learns. Without a daemon it does nothing. Its\n"
             "exit code is 0.\n\n"
-            f"The word is kept in the file {FILE}, in the project's folder, for all below it.\n\n"
+            f"The word is stored in the file {FILE}, in the project's folder, for all below it.\n\n"
             "example:\n  thermocline hook --project off"
         ),
     ),

@@ -40,7 +40,7 @@ _CANCELLABLE: Final = ("tools/call", "resources/read")
 _HOT: Final = "memory://hot"
 _MEMORY: Final = "memory://"
 _STARTING_SECONDS: Final = 15.0
-# Far more than the daemon takes by default; a longer line is not kept in memory.
+# Far more than the daemon takes by default; a longer line is dropped as it comes.
 _LONGEST_LINE: Final = 8 << 20
 _PIECE: Final = 1 << 16
 # What is under way when the client leaves may end.
@@ -122,8 +122,8 @@ class Bridge:
         self._ask = daemon.ask
         self._out = out
         self._writing = threading.Lock()
-        # Requests under way, with the keys of their ids, which a client may use twice; one that is
-        # cancelled leaves.
+        # Requests under way, with the keys of their ids, which a client may use twice; a
+        # cancelled request leaves.
         self._waiting: dict[threading.Thread, Any] = {}
         self._client = ""
         self._methods: Final[dict[str, Callable[[dict[str, Any], bool], dict[str, Any]]]] = {
@@ -249,14 +249,14 @@ class Bridge:
         return {"tools": self._offered}
 
     def _call(self, params: dict[str, Any], _: bool) -> dict[str, Any]:
-        name, given = params.get("name"), params.get("arguments")
+        name, arguments = params.get("name"), params.get("arguments")
         if name not in [tool["name"] for tool in self._offered]:
             raise _Refused(_WRONG_PARAMETERS, f"no tool is called {str(name)[:64]!r}")
-        if not isinstance(given, dict | None):
+        if not isinstance(arguments, dict | None):
             raise _Refused(_WRONG_PARAMETERS, "the arguments must be an object")
         path = url_path("/api/tools/{name}", {"name": str(name)})
         try:
-            reply = self._ask("POST", path, {"tools": self._preset}, given or {})
+            reply = self._ask("POST", path, {"tools": self._preset}, arguments or {})
         except (ClientError, OSError, ValueError) as error:
             # For the model, which can correct its arguments or tell the user.
             return {"content": [_text(_error_text(error))], "isError": True}

@@ -175,8 +175,8 @@ def _review(args: Args, client: Caller) -> Shown | None:
     if args.forget:
         forgotten = client.call("DELETE /api/memory/{id}", id=args.id)
         return f"forgot {short(forgotten['id'])}"
-    kept = client.call("PUT /api/memory/{id}", id=args.id, source=OWN_WORD, **changes)
-    return f"{short(kept['id'])} is your own word now"
+    memory = client.call("PUT /api/memory/{id}", id=args.id, source=OWN_WORD, **changes)
+    return f"{short(memory['id'])} is your own word now"
 
 
 def _search_url(args: Args, client: Caller) -> Shown | None:

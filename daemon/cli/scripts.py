@@ -1,7 +1,7 @@
 """The scripts of EvoClaw's tiered memory, as their callers know them.
 
-`thermocline connect openclaw` replaces each by one that calls `run` in the interpreter that it was
-started with, or starts this module if that interpreter cannot load the package.
+`thermocline connect openclaw` replaces each by a script that calls `run` in the interpreter that
+started it, or starts this module if that interpreter cannot load the package.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _RUN_SECONDS: Final = 1800.0
 _RETIRED_SEALED: Final = (
     "What is written from now on it cannot read; older rows are sealed with a new key.",
     "It may still have what it had received. If it is lost, do this now:",
-    "1. make a new token at the provider, and end the old one (turso db tokens invalidate NAME)",
+    "1. make a new token at the provider, and end the old token (turso db tokens invalidate NAME)",
     "2. put the new token into sync.token_file on each other device",
 )
 _LINES: Final = (

@@ -277,15 +277,15 @@ def _turn(scope: Scope, turn: TurnBody, user: str, at: str) -> IncomingTurn:
         raise InvalidInput("give each turn a 'text' or a 'content'", field=f"{at}.text")
     text = turn.content if turn.text is UNSET else turn.text
     assert isinstance(text, str)
-    given = checks.check_short(turn.role, f"{at}.role", _ROLE_CHARS)
-    if not given:
+    speaker = checks.check_short(turn.role, f"{at}.role", _ROLE_CHARS)
+    if not speaker:
         raise InvalidInput("give each turn a 'role'", field=f"{at}.role")
-    role: str = role_of(given)
+    role: str = role_of(speaker)
     actor = checks.check_short(turn.actor, f"{at}.actor", _NAME_CHARS)
     if role == "person":
         # A word that is no role may be a speaker's name; else no person is known to have said it.
-        actor = actor or (given if is_given_name(given) else "")
-        role = "user" if actor and not is_outside(given) else "tool"
+        actor = actor or (speaker if is_given_name(speaker) else "")
+        role = "user" if actor and not is_outside(speaker) else "tool"
     elif role == "agent":
         role = "assistant"
     text = checks.check_text(text, scope.settings.limits.max_text_bytes, field=f"{at}.text")

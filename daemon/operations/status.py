@@ -89,7 +89,7 @@ def _statm() -> int:
 
 async def _agent_status(scope: Scope, store: AgentStore) -> AgentStatus:
     daemon, rules, agent = scope.daemon, store.rules, store.place.agent
-    standing = daemon.replicas.status(agent)
+    replication = daemon.replicas.status(agent)
     index = daemon.indexes.of(store).state
     size = await asyncio.to_thread(daemon.agents.size_bytes, agent)
 
@@ -109,7 +109,7 @@ async def _agent_status(scope: Scope, store: AgentStore) -> AgentStatus:
             conflicts=history.conflicts(db),
             size_bytes=size,
             state_files_pending=store.state_files_pending,
-            sync=msgspec.structs.replace(standing, queued=queued),
+            sync=msgspec.structs.replace(replication, queued=queued),
             upkeep=daemon.upkeep.status(agent, db).brief,
             index=index,
             vectors=daemon.vectors.status(agent),

@@ -180,7 +180,7 @@ async def _devices(scope: Scope, seq: int) -> list[schemas.DeviceView]:
 def _found(devices: list[schemas.DeviceView], key: str) -> schemas.DeviceView:
     """The device with this id, or the only one with this name or whose id begins with `key`.
 
-    A prefix has 4 characters or more. Of devices with the same name the one in use is chosen.
+    A prefix has 4 characters or more. Of devices with the same name that in use is chosen.
     """
     matches = [device for device in devices if device.id == key]
     if not matches:

@@ -160,18 +160,18 @@ async def show_graph(scope: Scope, query: GraphQuery) -> Graph:
     """Show the people and things that memories name, and their relations."""
     if query.entity is None:
         top = await scope.read(lambda db: entities.most_mentioned(db, query.limit, scope.now))
-        return Graph("", found=bool(top), graph=top)
+        return Graph("", bool(top), top)
     name = check_short(query.entity, "entity", _LONGEST)
     nearest = await scope.read(
         lambda db: entities.around(db, name, query.depth, scope.now), timed=True
     )
     if nearest:
-        return Graph(name, found=True, graph=nearest)
+        return Graph(name, True, nearest)
     alike = await scope.read(lambda db: entities.named_like(db, name, scope.now))
     message = f"no memory names '{name}'"
     if alike:
         message += f"; did you mean {', '.join(alike)}?"
-    return Graph(name, found=False, message=message)
+    return Graph(name, False, message=message)
 
 
 @Operation("PUT", "/api/graph/{name}", role="write")

@@ -283,7 +283,7 @@ def _key(path: str) -> str:
 
 
 def _content(key: str) -> Steps[str | None]:
-    """The content of a file; None if there is none."""
+    """The content of a file; None without a file."""
     pair: Pair | None = yield from unless_missing(methodcaller("kv_get", key))
     return None if pair is None else pair.value
 

@@ -258,7 +258,7 @@ def _changed(memory: MemoryView, fields: dict[str, Any]) -> Steps[bool]:
 
 
 def _refreshed(wanted: bool, memories: Iterable[MemoryView]) -> Steps[None]:
-    """Begin the time to live of these items anew."""
+    """Restart the time to live of these items."""
     for memory in memories:
         if wanted and (minutes := memory.data.get("ttl")):
             expires = time.time() + minutes * 60

@@ -59,7 +59,7 @@ class _Calls:
         return self._run(_add(messages, **options))
 
     def get(self, memory_id: str) -> Any:
-        """A memory; None if there is none."""
+        """A memory; None if it does not exist."""
         return self._run(_get(memory_id))
 
     def get_all(
@@ -98,7 +98,7 @@ class _Calls:
         return self._run(_update(memory_id, text or data, metadata, expiration_date))
 
     def delete(self, memory_id: str) -> Any:
-        """Delete a memory for good; raises `ValueError` if there is none."""
+        """Delete a memory for good; raises `ValueError` if it does not exist."""
         return self._run(_delete(memory_id))
 
     def delete_all(
@@ -319,8 +319,8 @@ def _delete(memory_id: str) -> Steps[Answer]:
 
 
 def _delete_all(ids: Filters) -> Steps[Answer]:
-    given = {name: value for name, value in ids.items() if value is not None}
-    memories = yield from _listed(given, None, show_expired=True)
+    filters = {name: value for name, value in ids.items() if value is not None}
+    memories = yield from _listed(filters, None, show_expired=True)
     for memory in memories:
         yield methodcaller("forget", memory.id)
     return {"message": "Memories deleted successfully!"}
