@@ -88,8 +88,8 @@ class Gate:
             grants = [access.users[name] for name in _user_names(peer.uid) if name in access.users]
             grants += [access.groups[name] for name in _group_names(peer) if name in access.groups]
             roles = [grant.role for grant in grants if agent == _ANY or grant.covers(agent)]
-            best = max(roles, key=_RANK.__getitem__) if roles else None
-            self._known[key] = best
+            roles.sort(key=_RANK.__getitem__)
+            self._known[key] = roles[-1] if roles else None
         return self._known[key]
 
     def require(self, peer: Peer, agent: str, role: Role) -> None:
