@@ -15,13 +15,10 @@ from .values import WrongUsage, refuse, say, text_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any, Final, TypeAlias
+    from typing import Any, Final
 
     from ..client.caller import Caller
-    from .usage import Args, Shown
-
-    Answer: TypeAlias = Mapping[str, Any]
+    from .usage import Answer, Args, Shown
 
 _MOST_TEXTS: Final = 50
 _LISTS: Final = ("people", "topics", "actions", "urls", "commands", "paths")
@@ -169,13 +166,8 @@ def _extract_metadata(args: Args, client: Caller) -> None:
     if args.json:
         show_json({"file": args.file, **answer})
     else:
-        show_rows(_references(answer["metadata"]))
-
-
-def _references(metadata: Answer) -> Iterator[Sequence[str]]:
-    for kind in _REFERENCES:
-        for reference in metadata.get(kind, ()):
-            yield kind[:-1], reference
+        metadata = answer["metadata"]
+        show_rows((kind[:-1], text) for kind in _REFERENCES for text in metadata.get(kind, ()))
 
 
 VERBS: Final = {

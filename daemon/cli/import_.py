@@ -241,7 +241,10 @@ class _Sending:
         request: dict[str, Any] = {"distil": True} if self._args.distil else {}
         request["memories"] = [entry.fields for entry in memories]
         request["experiences"] = [entry.fields for entry in some if entry.is_experience]
-        places = [f"{entry.place}: {_source_id(entry.fields)}" for entry in memories]
+        places = []
+        for entry in memories:
+            imported = (entry.fields.get("data") or {}).get("imported")
+            places.append(f"{entry.place}: {str((imported or entry.fields).get('id', ''))[:80]}")
         self._ask(request, self._agent, places)
         self._sent += len(some)
         if sys.stderr.isatty():
@@ -308,11 +311,6 @@ def _parts(document: Document) -> Iterator[str]:
         part.append(record)
         size += len(record)
     yield f"[{','.join(part)}]"
-
-
-def _source_id(fields: dict[str, Any]) -> str:
-    imported = (fields.get("data") or {}).get("imported")
-    return str((imported or fields).get("id", ""))[:80]
 
 
 def _run_whole(args: Args, client: Caller, token: str | None) -> None:

@@ -201,8 +201,10 @@ def _carry_out(args: Args, target: System, plan: Plan, change: Callable[[], None
         plan.done = True
     if args.json:
         show_json(msgspec.to_builtins(plan))
-    elif plan.done:
-        _say_left(plan, managed=managed)
+    elif plan.done and plan.left:
+        print("left to run:" if managed else "then, where systemd runs:")
+        for line in plan.left:
+            print(f"  {visible(line)}")
     return 1 if managed and plan.left else 0
 
 
@@ -214,13 +216,6 @@ def _show(plan: Plan, *, managed: bool) -> None:
             print(f"{'run':<8}{visible(line)}", flush=True)
     if not plan.files:
         print("nothing is installed")
-
-
-def _say_left(plan: Plan, *, managed: bool) -> None:
-    if plan.left:
-        print("left to run:" if managed else "then, where systemd runs:")
-        for line in plan.left:
-            print(f"  {visible(line)}")
 
 
 def _agreed(args: Args) -> bool:

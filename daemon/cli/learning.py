@@ -11,13 +11,10 @@ from .values import refuse, say, text_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Final, TypeAlias
+    from typing import Any, Final
 
     from ..client.caller import Caller
-    from .usage import Args, Shown
-
-    Answer: TypeAlias = Mapping[str, Any]
+    from .usage import Answer, Args, Shown
 
 _MODEL_SECONDS: Final = 60.0
 
@@ -57,10 +54,6 @@ def _lesson(reflection: Answer) -> str:
 def _summary(episode: Answer) -> str:
     tags = f" ({', '.join(episode['tags'])})" if episode.get("tags") else ""
     return f"{episode['summary']}{tags}"
-
-
-def _reflected(answer: Answer, _: Answer) -> None:
-    print(visible(f"added: {_lesson(answer)}"))
 
 
 def _skill_add(args: Args, client: Caller) -> Shown:
@@ -195,7 +188,10 @@ VERBS: Final = {
             page("results", _day, "{type}", _lesson, empty="no reflections yet"),
             "type limit offset",
         ),
-        Form("add TEXT", "POST /api/reflections", _reflected, "type! context! action"),
+        Form(
+            "add TEXT", "POST /api/reflections",
+            lambda answer, _: print(visible(f"added: {_lesson(answer)}")), "type! context! action",
+        ),
         options=f"""
         TEXT = lesson                   what was learned; - reads it from stdin
         --type failure|success|insight  its kind; narrows a list

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -59,8 +60,12 @@ def _doctor(args: Args, client: Caller) -> int:
     lines = []
     for line in checks.examine(context.begin(os.environ, client, args.state_dir, Path("/"))):
         lines.append(line)
-        if not args.json:
-            _show_finding(line)
+        if args.json:
+            continue
+        level = "ok" if line.level == "ok" else line.level.upper()
+        print(f"{level:<8} {line.check}: {visible(line.message)}")
+        if line.fix and line.level != "ok":
+            print(f"{'':<8} {visible(line.fix)}")
     failures, warnings = (
         sum(line.level == level for line in lines) for level in ("failure", "warning")
     )
@@ -73,13 +78,6 @@ def _doctor(args: Args, client: Caller) -> int:
         counts += [number_of(warnings, "warning", "warnings")] if warnings else []
         print(", ".join(counts) or "nothing is wrong")
     return 1 if failures else 0
-
-
-def _show_finding(line: Any) -> None:
-    level = "ok" if line.level == "ok" else line.level.upper()
-    print(f"{level:<8} {line.check}: {visible(line.message)}")
-    if line.fix and line.level != "ok":
-        print(f"{'':<8} {visible(line.fix)}")
 
 
 def _tui(args: Args, client: Caller) -> int:
@@ -158,9 +156,10 @@ def _config(args: Args, client: Caller) -> None:
     if not args.check and (args.sets or args.unset):
         _change_config(args, client, file)
         return
-    if not args.check and file is None and (entries := _running_config(client)) is not None:
-        _show_config(args, entries)
-        return
+    if not args.check and file is None:
+        with suppress(DaemonUnreachable):
+            _show_config(args, client.call("GET /api/config")["results"])
+            return
     loaded = config.load(os.environ, file, args.sets)
     for warning in loaded.warnings:
         say(str(warning))
@@ -175,14 +174,6 @@ def _config(args: Args, client: Caller) -> None:
     else:
         entries = config.describe(loaded)
         _show_config_rows([tuple(map(config.visible, _config_row(*entry))) for entry in entries])
-
-
-def _running_config(client: Caller) -> Any:
-    """The configuration in force; None without a daemon."""
-    try:
-        return client.call("GET /api/config")["results"]
-    except DaemonUnreachable:
-        return None
 
 
 def _show_config(args: Args, entries: list[dict[str, Any]]) -> None:
@@ -239,12 +230,10 @@ def _change_config(args: Args, client: Caller, file: Path | None) -> None:
 
 
 def _confirm_unsealing(changes: dict[str, Any]) -> None:
-    """Have a word typed if the changes switch sealing off."""
-    if changes.get("sync.seal") != "off":
-        return
-    print("Who runs or reads the replica can read what you store from then on.")
-    if ask(f"Type {_UNSEALED} to go on: ") != _UNSEALED:
-        raise WrongUsage("sync.seal was not changed")
+    if changes.get("sync.seal") == "off":
+        print("Who runs or reads the replica can read what you store from then on.")
+        if ask(f"Type {_UNSEALED} to go on: ") != _UNSEALED:
+            raise WrongUsage("sync.seal was not changed")
 
 
 def _config_row(key: str, value: object, origin: str) -> tuple[str, str, str]:

@@ -13,12 +13,10 @@ from .values import WrongUsage, refuse, say
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any, Final, TypeAlias
+    from typing import Any, Final
 
     from ..client.caller import Caller
-    from .usage import Args
-
-    Answer: TypeAlias = Mapping[str, Any]
+    from .usage import Answer, Args
 
 # Above results that are not sure.
 NOT_SURE: Final = "nothing certain; perhaps related"
@@ -102,7 +100,8 @@ def _explain(recall: Answer, results: Sequence[Answer]) -> None:
         show_rows([_cells(result)])
         if parts := result.get("parts"):
             shares = (f"{name} {parts[name]:.3f}" for name in ("match", "recency", "importance"))
-            _print(f"{_INDENT}relevance {result['relevance']:.3f}; order by {', '.join(shares)}")
+            order = f"relevance {result['relevance']:.3f}; order by {', '.join(shares)}"
+            print(cut(_INDENT + order, width()))
             _print_rows(_reasons(result, parts), _INDENT)
     if understood := recall.get("understood"):
         print("understood")
@@ -151,11 +150,7 @@ def _print_rows(rows: Iterable[tuple[str, str]], indent: str) -> None:
     present = [(name, text) for name, text in rows if text]
     size = max((len(name) for name, _ in present), default=0)
     for name, text in present:
-        _print(f"{indent}{name:<{size}}  {visible(text)}")
-
-
-def _print(line: str) -> None:
-    print(cut(line, width()))
+        print(cut(f"{indent}{name:<{size}}  {visible(text)}", width()))
 
 
 def _context(args: Args, client: Caller) -> None:

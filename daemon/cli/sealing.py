@@ -16,12 +16,9 @@ from .values import WrongUsage, refuse, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Final
+    from typing import Final
 
-    from .usage import Args, Shown
-
-    Answer = Mapping[str, Any]
+    from .usage import Answer, Args, Shown
 
 _AGAIN_SECONDS: Final = 1.0
 _INVITATION: Final = "thermocline-"
@@ -87,7 +84,10 @@ def _confirm(group: str) -> None:
 def _pair(args: Args, client: Caller) -> Shown | None:
     refuse(args.json and not args.yes, "--json needs --yes: nobody is asked then")
     invited = client.call("POST /api/pair", complete=bool(args.invitation))
-    word = invited["code"] if not args.invitation else _INVITATION + _packed(invited)
+    word = invited["code"]
+    if args.invitation:
+        content = json.dumps([word, invited.get("url"), invited.get("token")])
+        word = _INVITATION + base64.urlsafe_b64encode(content.encode()).decode().rstrip("=")
     if args.json:
         show_json({"code": word, "ends_at": invited["ends_at"]}, one_line=True)
         sys.stdout.flush()
@@ -105,11 +105,6 @@ def _pair(args: Args, client: Caller) -> Shown | None:
     answer = client.call("POST /api/pair/answer", accept=accept)
     client.answer = {**answer, "words": visitor["words"]}
     return f"{name} has the keys now" if accept else f"{name} was refused"
-
-
-def _packed(invited: Answer) -> str:
-    content = [invited["code"], invited.get("url"), invited.get("token")]
-    return base64.urlsafe_b64encode(json.dumps(content).encode()).decode().rstrip("=")
 
 
 def _join(args: Args, client: Caller) -> Shown | None:

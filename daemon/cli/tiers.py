@@ -16,12 +16,10 @@ from .values import refuse, say
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any, Final, TypeAlias
+    from typing import Any, Final
 
     from ..client.caller import Caller
-    from .usage import Args, Shown
-
-    Answer: TypeAlias = Mapping[str, Any]
+    from .usage import Answer, Args, Shown
 
 
 def _hot(args: Args, client: Caller) -> Shown | None:

@@ -13,13 +13,11 @@ from .values import WrongUsage, refuse, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any, Final, TypeAlias
+    from collections.abc import Iterator
+    from typing import Final
 
     from ..client.caller import Caller
-    from .usage import Args, Shown
-
-    Answer: TypeAlias = Mapping[str, Any]
+    from .usage import Answer, Args, Shown
 
 # A hundred thousand memories take a minute, and a model takes its time.
 _RUN_SECONDS: Final = 1800.0

@@ -17,11 +17,13 @@ from .values import OUTPUT_VARIABLE, WrongUsage, converted, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any, Final, TypeAlias
 
     from ..client.caller import Caller
 
+    # The JSON that the daemon answers.
+    Answer: TypeAlias = Mapping[str, Any]
     # What a person reads: a line, or a function that prints it.
     Shown: TypeAlias = str | Callable[[], object]
     Run: TypeAlias = Callable[["Args", Caller], Shown | int | None]

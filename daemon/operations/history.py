@@ -19,7 +19,6 @@ from ..memory.checks import parse_since
 from ..memory.records import Memory
 from ..schemas import memory as schemas
 from ..schemas.common import DryRun, MemoryId
-from ..schemas.memory import ForgetBody, Forgotten, MergeBody, Merged, Tidied, TidyPair, Unmerged
 from ..store import (
     apply,
     erasure,
@@ -49,16 +48,16 @@ _PAIRS_AT_MOST: Final = 500
 
 
 @Operation("POST", "/api/memory/tidy", role="write")
-async def tidy_up(scope: Scope, body: DryRun | None = None) -> Tidied:
+async def tidy_up(scope: Scope, body: DryRun | None = None) -> schemas.Tidied:
     """Merge duplicates, mark contradicted memories, archive faded ones."""
     async with scope.store() as store:
         report = await tidy(store, dry_run=body is not None and body.dry_run)
     pairs = [_pair(finding) for finding in report.findings[:_PAIRS_AT_MOST]]
-    return Tidied(report.merged, report.superseded, report.archived, report.examined, pairs)
+    return schemas.Tidied(report.merged, report.superseded, report.archived, report.examined, pairs)
 
 
 @Operation("POST", "/api/memory/{id}/merge", role="write")
-async def merge(scope: Scope, id: MemoryId, body: MergeBody) -> Merged:  # noqa: A002
+async def merge(scope: Scope, id: MemoryId, body: schemas.MergeBody) -> schemas.Merged:  # noqa: A002
     """Merge a memory into another."""
 
     def apply(tx: Transaction) -> tuple[Memory, Memory]:
@@ -66,11 +65,11 @@ async def merge(scope: Scope, id: MemoryId, body: MergeBody) -> Merged:  # noqa:
         return _merged(tx, memory, memories.find_living(tx.db, body.into, tx.now), "into")
 
     retired, target = await scope.write(apply)
-    return Merged(memory_view(scope, target), memory_view(scope, retired))
+    return schemas.Merged(memory_view(scope, target), memory_view(scope, retired))
 
 
 @Operation("POST", "/api/memory/{id}/unmerge", role="write")
-async def unmerge(scope: Scope, id: MemoryId) -> Unmerged:  # noqa: A002
+async def unmerge(scope: Scope, id: MemoryId) -> schemas.Unmerged:  # noqa: A002
     """Undo the merge of a memory into another."""
 
     def apply(tx: Transaction) -> tuple[Memory, Memory | None]:
@@ -79,7 +78,7 @@ async def unmerge(scope: Scope, id: MemoryId) -> Unmerged:  # noqa: A002
         return back, fetch(tx.db, retired.merged_into)
 
     back, target = await scope.write(apply)
-    return Unmerged(
+    return schemas.Unmerged(
         memory_view(scope, back), None if target is None else memory_view(scope, target)
     )
 
@@ -110,9 +109,11 @@ def _merged(tx: Transaction, older: Memory, newer: Memory, field: str) -> tuple[
         raise Conflict(error.message, field=field, hint=error.hint) from error
 
 
-def _pair(finding: Finding) -> TidyPair:
+def _pair(finding: Finding) -> schemas.TidyPair:
     older, newer = finding.older, finding.newer
-    return TidyPair(older.id, newer.id, finding.relation, finding.reasons, older.text, newer.text)
+    return schemas.TidyPair(
+        older.id, newer.id, finding.relation, finding.reasons, older.text, newer.text
+    )
 
 
 # Forgetting
@@ -126,7 +127,7 @@ _LOGS: Final = (EPISODES, REFLECTIONS)
 
 
 @Operation("POST", "/api/memory/forget", role="write")
-async def forget(scope: Scope, body: ForgetBody) -> Forgotten:
+async def forget(scope: Scope, body: schemas.ForgetBody) -> schemas.Forgotten:
     """Forget all memories of a category, that contain words, or that hold secrets."""
     words = None if body.query is None else body.query.casefold().split()
     category = scope.category(body.category)
@@ -161,7 +162,7 @@ async def forget(scope: Scope, body: ForgetBody) -> Forgotten:
             if store.exists:
                 await scope.daemon.agent_files.catch_up(store)
     shown = [memory_view(scope, memory) for memory in newest]
-    return Forgotten(len(ids), not body.dry_run, shown, elsewhere if everywhere else UNSET)
+    return schemas.Forgotten(len(ids), not body.dry_run, shown, elsewhere if everywhere else UNSET)
 
 
 def _place(held: Held) -> str:

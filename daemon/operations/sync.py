@@ -21,7 +21,6 @@ from ..recall.sources import MEMORIES
 from ..schemas import sync as schemas
 from ..schemas.memory import MemoryPage
 from ..schemas.recall import HitView
-from ..schemas.sync import ColdFound, ColdQuery, ColdSearchBody, DatabaseBody, Initialized
 from ..store import history, outbox
 from ..store.selecting import Filters
 from .memories import listed
@@ -201,7 +200,7 @@ def _found(devices: list[schemas.DeviceView], key: str) -> schemas.DeviceView:
     return matches[0]
 
 
-async def another(scope: Scope, named: DatabaseBody) -> Account | None:
+async def another(scope: Scope, named: schemas.DatabaseBody) -> Account | None:
     """The database that a call names; None: the agent's own replica.
 
     Raises:
@@ -226,7 +225,7 @@ async def another(scope: Scope, named: DatabaseBody) -> Account | None:
     return Account(place.geturl(), Secret(named.token.strip()), OF_A_CALL)
 
 
-async def account_of(scope: Scope, named: DatabaseBody) -> Account:
+async def account_of(scope: Scope, named: schemas.DatabaseBody) -> Account:
     """The database that a call means, the agent's own replica included.
 
     Raises:
@@ -241,7 +240,7 @@ async def account_of(scope: Scope, named: DatabaseBody) -> Account:
     return account
 
 
-async def _is_own(scope: Scope, named: DatabaseBody) -> bool:
+async def _is_own(scope: Scope, named: schemas.DatabaseBody) -> bool:
     try:
         own = await scope.daemon.replicas.account(scope.agent)
     except ThermoclineError:
@@ -264,7 +263,7 @@ _METHOD: Final = "cold"
 
 
 @Operation("GET", "/api/cold")
-async def list_archive(scope: Scope, query: ColdQuery) -> MemoryPage:
+async def list_archive(scope: Scope, query: schemas.ColdQuery) -> MemoryPage:
     """List the archive, by words or the newest first."""
     if not query.query.strip():
         return await listed(scope, _ARCHIVED, query.limit, query.offset)
@@ -286,14 +285,16 @@ async def list_archive(scope: Scope, query: ColdQuery) -> MemoryPage:
 
 
 @Operation("POST", "/api/cold/init", role="write")
-async def init_database(scope: Scope, body: DatabaseBody | None = None) -> Initialized:
+async def init_database(
+    scope: Scope, body: schemas.DatabaseBody | None = None
+) -> schemas.Initialized:
     """Make the tables of the replica, or of another database, that are missing."""
-    await scope.daemon.databases.prepare(await account_of(scope, body or DatabaseBody()))
-    return Initialized()
+    await scope.daemon.databases.prepare(await account_of(scope, body or schemas.DatabaseBody()))
+    return schemas.Initialized()
 
 
 @Operation("POST", "/api/cold/search")
-async def search_database(scope: Scope, body: ColdSearchBody) -> ColdFound:
+async def search_database(scope: Scope, body: schemas.ColdSearchBody) -> schemas.ColdFound:
     """Search all memories that the replica, or another database, holds."""
     words = list(parse(body.query).telling[:_MOST_WORDS])
     account = await account_of(scope, body)
@@ -317,4 +318,4 @@ async def search_database(scope: Scope, body: ColdSearchBody) -> ColdFound:
         share = row.hits / len(words) if words else 0.0
         relevance = round(share, 6)
         hits.append(memory_as(HitView, scope, memory, relevance=relevance, search_method=_METHOD))
-    return ColdFound(hits)
+    return schemas.ColdFound(hits)
