@@ -118,33 +118,26 @@ async def _distilled(
 async def _viewed(
     scope: Scope, text: str, derived: Derived[list[Distilled]], task: _Wanted
 ) -> schemas.DistilledText:
-    facts = derived.value
-    if task.body.facts:
-        view = _view(
-            text, await distillation.best(facts, text, scope.daemon.thinking.model), derived
-        )
-        view.facts = facts
-    else:
-        view = _view(text, facts[0], derived)
-    if not task.body.core_summary:
-        view.core_summary = view.core_size = UNSET
-    if task.body.store:
-        view.stored = await _store(scope, facts, task)
-    return view
-
-
-def _view(text: str, best: Distilled, thought: Derived[Any]) -> schemas.DistilledText:
+    facts, body = derived.value, task.body
+    model = scope.daemon.thinking.model
+    best = await distillation.best(facts, text, model) if body.facts else facts[0]
     stages = stages_of(text, best)
-    return view_of(
+    view = view_of(
         schemas.DistilledText,
         stages,
         distilled=best,
-        mode=thought.method,
+        mode=derived.method,
         compression_ratio=round(stages.compression_ratio, 3),
         stages=schemas.StageSizes(stages.original_size, stages.distilled_size, stages.core_size),
-        why=thought.why or UNSET,
-        llm=thought.spent or UNSET,
+        facts=facts if body.facts else UNSET,
+        why=derived.why or UNSET,
+        llm=derived.spent or UNSET,
     )
+    if not body.core_summary:
+        view.core_summary = view.core_size = UNSET
+    if body.store:
+        view.stored = await _store(scope, facts, task)
+    return view
 
 
 async def _store(scope: Scope, facts: list[Distilled], task: _Wanted) -> list[schemas.StoredFact]:
@@ -194,7 +187,10 @@ async def shorten(scope: Scope, body: schemas.CompactBody) -> schemas.CompactedM
     if body.llm_endpoint is not None:
         # A reader may not let the daemon call other servers.
         scope.require("write")
-    window = await _window(scope, body)
+    window = body.window
+    if window is None:
+        known = None if body.model is None else await scope.daemon.model.window(body.model)
+        window = known or WINDOW
     answer = await asyncio.to_thread(_measured, window, read, limits)
     if not body.check:
         options = AskOptions(model=body.llm, endpoint=body.llm_endpoint)
@@ -211,13 +207,6 @@ async def shorten(scope: Scope, body: schemas.CompactBody) -> schemas.CompactedM
             answer.why = derived.why or UNSET
             answer.llm = derived.spent or UNSET
     return answer
-
-
-async def _window(scope: Scope, body: schemas.CompactBody) -> int:
-    if body.window is not None:
-        return body.window
-    known = None if body.model is None else await scope.daemon.model.window(body.model)
-    return known or WINDOW
 
 
 def _measured(

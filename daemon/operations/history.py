@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -13,7 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from ..errors import Conflict, InvalidInput, NotFound
 from ..language.secrets import cleared, secrets_in, secrets_of
-from ..maintenance.tidying import Finding, tidy
+from ..maintenance.tidying import tidy
 from ..memory.agent_files import EPISODES, REFLECTIONS
 from ..memory.checks import parse_since
 from ..memory.records import Memory
@@ -52,7 +53,13 @@ async def tidy_up(scope: Scope, body: DryRun | None = None) -> schemas.Tidied:
     """Merge duplicates, mark contradicted memories, archive faded ones."""
     async with scope.store() as store:
         report = await tidy(store, dry_run=body is not None and body.dry_run)
-    pairs = [_pair(finding) for finding in report.findings[:_PAIRS_AT_MOST]]
+    pairs = [
+        schemas.TidyPair(
+            *(finding.older.id, finding.newer.id, finding.relation, finding.reasons),
+            *(finding.older.text, finding.newer.text),
+        )
+        for finding in report.findings[:_PAIRS_AT_MOST]
+    ]
     return schemas.Tidied(report.merged, report.superseded, report.archived, report.examined, pairs)
 
 
@@ -109,13 +116,6 @@ def _merged(tx: Transaction, older: Memory, newer: Memory, field: str) -> tuple[
         raise Conflict(error.message, field=field, hint=error.hint) from error
 
 
-def _pair(finding: Finding) -> schemas.TidyPair:
-    older, newer = finding.older, finding.newer
-    return schemas.TidyPair(
-        older.id, newer.id, finding.relation, finding.reasons, older.text, newer.text
-    )
-
-
 # Forgetting
 
 
@@ -149,7 +149,8 @@ async def forget(scope: Scope, body: schemas.ForgetBody) -> schemas.Forgotten:
 
     async with scope.store() as store:
         ids, newest, held = await store.read(read)
-        elsewhere = [_place(row) for row in held]
+        kinds = [f"{row.kind}/" if row.where == "history" else "" for row in held]
+        elsewhere = [f"{row.where} {kind}{row.id}" for row, kind in zip(held, kinds, strict=True)]
         for log in _LOGS if everywhere else ():
             file = (store.place.workspace or store.place.folder) / log
             if await asyncio.to_thread(erasure.rewrite, file, _cleared, dry_run=body.dry_run):
@@ -165,21 +166,13 @@ async def forget(scope: Scope, body: schemas.ForgetBody) -> schemas.Forgotten:
     return schemas.Forgotten(len(ids), not body.dry_run, shown, elsewhere if everywhere else UNSET)
 
 
-def _place(held: Held) -> str:
-    kind = f"{held.kind}/" if held.where == "history" else ""
-    return f"{held.where} {kind}{held.id}"
-
-
 def _cleared(content: str) -> str:
-    return "\n".join(map(_cleared_line, content.split("\n")))
-
-
-def _cleared_line(line: str) -> str:
-    try:
-        value = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeError):
-        return line
-    return msgspec.json.encode(cleared(value)).decode() if secrets_in(value) else line
+    lines = content.split("\n")
+    for number, line in enumerate(lines):
+        with suppress(msgspec.DecodeError, UnicodeError):
+            if secrets_in(value := msgspec.json.decode(line)):
+                lines[number] = msgspec.json.encode(cleared(value)).decode()
+    return "\n".join(lines)
 
 
 async def _forget_all(store: AgentStore, ids: Sequence[str]) -> None:
@@ -187,11 +180,8 @@ async def _forget_all(store: AgentStore, ids: Sequence[str]) -> None:
 
     def apply(tx: Transaction, keys: Sequence[str]) -> None:
         for key in keys:
-            try:
-                memory = memories.find(tx.db, key)
-            except NotFound:
-                continue
-            memories.delete(tx, memory)
+            with suppress(NotFound):
+                memories.delete(tx, memories.find(tx.db, key))
 
     for start in range(0, len(ids), _TOGETHER):
         await store.write(partial(apply, keys=ids[start : start + _TOGETHER]))
@@ -264,12 +254,9 @@ async def list_versions(scope: Scope, query: schemas.HistoryQuery) -> schemas.Ve
 @Operation("POST", "/api/conflicts/seen", role="write")
 async def see_conflicts(scope: Scope, body: schemas.ConflictsBody) -> schemas.ConflictsSeen:
     """Record that somebody looked at lost values: no device counts them any longer."""
-
-    def apply(tx: Transaction) -> int:
-        return history.mark_seen(tx, body.numbers)
-
     async with scope.store(exists=True) as store:
-        return schemas.ConflictsSeen(await store.write(apply))
+        seen = await store.write(lambda tx: history.mark_seen(tx, body.numbers))
+    return schemas.ConflictsSeen(seen)
 
 
 @Operation("POST", "/api/undo", role="write")

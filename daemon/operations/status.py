@@ -158,7 +158,10 @@ async def list_agents(scope: Scope) -> schemas.AgentList:
     stores = agents.open_stores()
     results = []
     for name in filter(scope.may_read, names):
-        count = await _memories(stores[name]) if name in stores else None
+        count = None
+        # An agent that was closed meanwhile, or cannot be read, must not hide the rest.
+        with contextlib.suppress(ThermoclineError):
+            count = sum(await stores[name].read(totals)) if name in stores else None
         size = await asyncio.to_thread(agents.size_bytes, name)
         results.append(schemas.AgentView(name, name in stores, count, size))
     return schemas.AgentList(results)
@@ -191,10 +194,3 @@ async def forget_agent(scope: Scope, id: schemas.AgentId, query: DryRun) -> sche
     await agents.forget(agent)
     scope.daemon.problems.forget(agent)
     return answer
-
-
-async def _memories(store: AgentStore) -> int | None:
-    # An agent that was closed meanwhile, or cannot be read, must not hide the rest.
-    with contextlib.suppress(ThermoclineError):
-        return sum(await store.read(totals))
-    return None

@@ -214,15 +214,20 @@ async def another(scope: Scope, named: schemas.DatabaseBody) -> Account | None:
     if await _is_own(scope, named):
         return None
     scope.require("admin")
-    try:
-        place = address(named.url)
-    except SyncError as error:
-        raise InvalidInput(error.message, field="url", hint=error.hint or None) from None
+    url = url_of(named.url)
     if not named.token:
         raise InvalidInput(
             _BOTH, field="token", hint="only that of the agent's own replica may be left out"
         )
-    return Account(place.geturl(), Secret(named.token.strip()), OF_A_CALL)
+    return Account(url, Secret(named.token.strip()), OF_A_CALL)
+
+
+def url_of(text: str) -> str:
+    """A usable URL of a database, in its usual form; else raises `InvalidInput`."""
+    try:
+        return address(text).geturl()
+    except SyncError as error:
+        raise InvalidInput(error.message, field="url", hint=error.hint or None) from None
 
 
 async def account_of(scope: Scope, named: schemas.DatabaseBody) -> Account:

@@ -93,19 +93,13 @@ def _item(result: RecallResult, now: float) -> schemas.RecalledItem:
     return view_of(schemas.RecalledItem, result, text=text, age=age_of(at, now))
 
 
-_OURS: Final[Mapping[str, Run]] = {
-    "recall": _recall,
-    "remember": _remember,
-    "context": _context,
-    "forget": _forget,
-}
-
-
-# Lists and calls
-
-
 _RUN: Final[Mapping[Preset, Mapping[str, Run]]] = {
-    "default": _OURS,
+    "default": {
+        "recall": _recall,
+        "remember": _remember,
+        "context": _context,
+        "forget": _forget,
+    },
     "scalyclaw": scalyclaw.RUN,
     "profclaw": profclaw.RUN,
 }
