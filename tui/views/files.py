@@ -50,10 +50,6 @@ async def _turn(view: FilesView, step: int = 1) -> None:
     await view.file_pane.turn(step)
 
 
-async def _turn_back(view: FilesView) -> None:
-    await _turn(view, -1)
-
-
 async def _add(view: FilesView) -> None:
     async def save(values: dict[str, str]) -> None:
         def change(client: Client) -> Done:
@@ -125,7 +121,7 @@ class FilesView(ResourceView):
         ),
         Action("n", "Next chunk", _turn, when=lambda view: view.file is not None),
         Action(
-            *("N", "Chunk before", _turn_back),
+            *("N", "Chunk before", partial(_turn, step=-1)),
             when=lambda view: view.file is not None,
             show=False,
             display="N",
@@ -332,15 +328,16 @@ class FilesView(ResourceView):
 
     def moved(self) -> None:
         """Show what is under the cursor, once the cursor stays there."""
+
+        def preview() -> None:
+            row, file = self.row, self.file
+            same = isinstance(row, IndexedFile) and file is not None and file.path == row.path
+            if self.app.is_running and not same:
+                self.run_worker(self.preview(row), exclusive=True, group="preview")
+
         if self._moving is not None:
             self._moving.stop()
-        self._moving = self.set_timer(_PAUSE_SECONDS, self._preview_row)
-
-    def _preview_row(self) -> None:
-        row = self.row
-        same = isinstance(row, IndexedFile) and self.file is not None and self.file.path == row.path
-        if self.app.is_running and not same:
-            self.run_worker(self.preview(row), exclusive=True, group="preview")
+        self._moving = self.set_timer(_PAUSE_SECONDS, preview)
 
     def redraw(self) -> None:
         """Search while it is typed."""

@@ -13,7 +13,7 @@ from textual.widgets import Static
 from thermocline.daemon.client import Client, wording
 from thermocline.daemon.schemas import status as schemas
 from thermocline.daemon.schemas.files import FilesStats
-from thermocline.daemon.schemas.stats import LiveMetrics, Stats
+from thermocline.daemon.schemas.stats import Stats
 from thermocline.daemon.schemas.sync import SyncStatus
 from thermocline.daemon.schemas.upkeep import UpkeepBrief
 
@@ -148,8 +148,8 @@ class OverviewView(View):
         if happened or now - self._read_live >= _LIVE_SECONDS:
             self._read_live = now
             live = await self.call(Client.live)
-            if live is not None:
-                self._draw_live(live)
+            for key, _, _ in _SPARKS if live is not None else ():
+                self.query_one(f"#{key}", Spark).values = tuple(getattr(live, key))
         self._draw()
 
     def _draw(self) -> None:
@@ -171,7 +171,10 @@ class OverviewView(View):
         if vectors is not None:
             progress.set_count(vectors.encoded, vectors.encoded + vectors.left)
         if agent is not None:
-            self._draw_gauges(agent)
+            self.query_one("#hot", Gauge).set_bytes(agent.hot_bytes, agent.hot_max_bytes)
+            self.query_one("#warm", Gauge).set_bytes(agent.warm_bytes, agent.warm_max_bytes)
+            most = self._stats.tree.max_nodes if self._stats else 0
+            self.query_one("#tree", Gauge).set_count(agent.tree_nodes, most)
             facts["cold"] = iter([("cold", f"{agent.cold:,}, no cap; {agent.warm:,} are warm")])
             facts["replica"] = self._replica(agent)
             facts["work"] = self._work(agent.upkeep)
@@ -195,12 +198,6 @@ class OverviewView(View):
             if problem.hint:
                 text.append(f"\n  → {plain(problem.hint)}")
         redraw(self.query_one("#verdict", Static), text)
-
-    def _draw_gauges(self, agent: schemas.AgentStatus) -> None:
-        hot, warm, tree = (self.query_one(f"#{name}", Gauge) for name in ("hot", "warm", "tree"))
-        hot.set_bytes(agent.hot_bytes, agent.hot_max_bytes)
-        warm.set_bytes(agent.warm_bytes, agent.warm_max_bytes)
-        tree.set_count(agent.tree_nodes, self._stats.tree.max_nodes if self._stats else 0)
 
     def _replica(self, agent: schemas.AgentStatus) -> Rows:
         sync = agent.sync
@@ -275,10 +272,6 @@ class OverviewView(View):
         disk = wording.size(agent.size_bytes) if agent is not None else "-"
         yield "memory", f"{wording.size(status.memory_bytes)}, on disk {disk}"
         yield "version", f"{status.version}, pid {status.pid}, {status.connections} clients"
-
-    def _draw_live(self, live: LiveMetrics) -> None:
-        for key, _, _ in _SPARKS:
-            self.query_one(f"#{key}", Spark).values = tuple(getattr(live, key))
 
 
 def _panel(*children: Widget, title: str, id: str | None = None) -> Container:  # noqa: A002

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from msgspec import UNSET
@@ -78,10 +79,6 @@ async def _run(view: UpkeepView, *, dry_run: bool = False) -> None:
         view.refresh_data()
 
 
-async def _try(view: UpkeepView) -> None:
-    await _run(view, dry_run=True)
-
-
 _RUN: Final = Action("r", "Run now", _run, writes=True)
 
 
@@ -101,7 +98,7 @@ class UpkeepView(ResourceView):
     WATCHES = frozenset({""})
     ACTIONS = (
         _RUN,
-        Action("t", "Try without changes", _try),
+        Action("t", "Try without changes", partial(_run, dry_run=True)),
         Action("s", "Schedules", lambda view: view.show_part("schedules"), show=False),
         Action("d", "Runs", lambda view: view.show_part("runs")),
         Action("o", "Model", lambda view: view.show_part("purposes")),
@@ -156,7 +153,11 @@ class UpkeepView(ResourceView):
                     *("Failed", 6, lambda row: f"! {row[1].errors:,}" if row[1].errors else "-"),
                     right=True,
                 ),
-                Column("Tokens", 15, _tokens, least=72, right=True),
+                Column(
+                    *("Tokens", 15, lambda row: f"{row[1].tokens_in:,} → {row[1].tokens_out:,}"),
+                    least=72,
+                    right=True,
+                ),
                 Column("Cost", 8, lambda row: f"${row[1].cost:.4f}", right=True),
                 Column("p50", 7, lambda row: seconds_of(row[1].p50_seconds), least=76, right=True),
                 Column("p95", 7, lambda row: seconds_of(row[1].p95_seconds), least=86, right=True),
@@ -309,10 +310,6 @@ def _when(row: schemas.Schedule) -> str:
 
 def _tried(row: schemas.UpkeepRun) -> bool:
     return row.result is not None and row.result.dry_run
-
-
-def _tokens(row: Usage) -> str:
-    return f"{row[1].tokens_in:,} → {row[1].tokens_out:,}"
 
 
 def _summary(done: schemas.Consolidated) -> str:
