@@ -198,17 +198,9 @@ class Caller(CallCodec):
         answer: the JSON of the last `call`, with all its fields.
     """
 
-    def __init__(
-        self,
-        socket_path: str | os.PathLike[str] | None = None,
-        agent: str | None = None,
-        timeout: float = 30.0,
-        program: str = "",
-    ) -> None:
-        super().__init__(socket_path, agent, timeout, program)
-        self.answer: Json = None
-        self._connection: Connection | None = None
-        self._streaming: Connection | None = None
+    answer: Json = None
+    _connection: Connection | None = None
+    _streaming: Connection | None = None
 
     @property
     def timeout(self) -> float:
