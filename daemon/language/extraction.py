@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ..memory.records import OBSERVED, USER_STATED, Type
 from ..memory.similarity import words
 from . import cues
-from .corrections import correction_of, denies
+from .corrections import correction_of, denies, has_number
 from .cues import WORD, Signal, signals_of, worth
 from .distilling import topics_of
 from .names import Mention, mentions, people
@@ -356,6 +356,7 @@ def _is_stated(statement: SaidSentence) -> bool:
         return _is_done(statement)
     return _matters(statement.said) or not (
         cues.says("momentary", statement.said)
+        or (cues.says("chatter", statement.said) and not has_number(statement.said))
         or _is_mere_yes(statement)
         or ("hedge" in signals and _kind(signals) not in {"decision", "preference", "correction"})
     )
