@@ -317,7 +317,7 @@ def _code(match: re.Match[str]) -> str:
 def _is_of_box(match: re.Match[str], before: str) -> bool:
     """Whether digits are the code of a safe, a locker or a till, wherever its name stands."""
     text, end = match.string, match.end()
-    around = "#".join((forms.BOX_BEFORE.findall(before)[0], *forms.BOX_AFTER.findall(text, end)[:1]))
+    around = forms.BOX_BEFORE.findall(before)[0] + "#" + forms.BOX_AFTER.findall(text, end)[0]
     digits = sum(map(str.isdigit, match.group()))
     if digits < _LEAST_REPEATED or not compiled(forms.BOX).search(around):
         return False
