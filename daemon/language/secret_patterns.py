@@ -205,7 +205,9 @@ RESCUE: Final = re.compile(
 )
 # … codes of digits, and numbers of people and documents. These patterns only find candidates.
 _END: Final = r"(?![\w-]|[.,:/][0-9])"
-CODE: Final = re.compile(rf"(?<![A-Za-z0-9.,/-])[0-9](?:[ -]?[0-9]){{2,7}}{_END}")
+CODE: Final = re.compile(
+    rf"(?<![A-Za-z0-9.,/-])[0-9](?:[ -]?[0-9]){{2,7}}(?:-?[A-Z]{{1,2}}|[#*])?{_END}"
+)
 NUMBER: Final = re.compile(
     r"(?<![A-Za-z0-9.,/-])(?![A-Z]{3,} )(?=(?:[A-Z .-]{0,9}[0-9]){4})"
     rf"[A-Z0-9](?:[ ./-]?[A-Z0-9]){{5,24}}{_END}"
@@ -239,7 +241,7 @@ ANY_CODE: Final = rf"{ANY_CODE_NAME}|(?i:{{card_back}}|\b(?:{{secret_box}})\b)"
 # What is locked, and that it opens so, near a code on either side: "the safe has 4711 as its code".
 BOX: Final = r"(?i)\b(?:{secret_box})\b"
 OPENS: Final = r"(?i)\b(?:{secret_opens})\b"
-BEFORE_BOXED: Final = rf"(?i)\b(?:{{secret_box}}){_SAYS}$"
+BEFORE_BOXED: Final = rf"(?i)(?:\b(?:{{secret_box}}){_SAYS}|(?:safe|tresor|fuerte|coffre(?:-fort)?) )$"
 BOX_BEFORE: Final = re.compile(r"[^.!?\n]{0,60}$")
 BOX_AFTER: Final = re.compile(r"[^.!?\n]{0,60}")
 # No other code stands between them.

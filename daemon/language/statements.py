@@ -43,6 +43,7 @@ _ANSWER_WORDS: Final = 5
 # The answer to a question for a value may be a whole sentence.
 _MORE_WORDS: Final = 15
 _TOPIC_WORDS: Final = 8
+_REST_WORDS: Final = 5
 _ECHO_WORDS: Final = 22
 # More tell something besides.
 _ACCEPTING_WORDS: Final = 14
@@ -142,6 +143,9 @@ class _Talk:
                 return
             self._retracted = None
             statement = _joined(self._asked, _with_unit(statement, old)) if is_value else statement
+        elif _is_rest(last, statement):
+            self.statements[-1] = continued(last, statement)
+            return
         elif self._topic:
             self.statements.pop()
             statement = replace(statement, text=f"{self._topic}. {statement.text}")
@@ -198,6 +202,17 @@ class _Talk:
             value = advice.worth + _CONFIRMED_WORTH
             known[confirmed] = replace(advice, signals=signals, worth=value, confirmed=True)
         return statement
+
+
+def _is_rest(last: SaidSentence, statement: SaidSentence) -> bool:
+    """Whether a few words only add a value to the statement before them: "Starts 1 June"."""
+    if last.place != statement.place or statement.role != "user" or last.role != "user":
+        return False
+    if (last.signals | statement.signals) & _ASIDE or says("momentary", last.said):
+        return False
+    if not (last.said.startswith(last.text) and statement.said.startswith(statement.text)):
+        return False
+    return _is_short(statement, _REST_WORDS) and says("adds_value", statement.said)
 
 
 def is_taken_up(said: str) -> bool:
@@ -269,7 +284,7 @@ def confirms(statement: SaidSentence) -> bool:
     # An agent's praise confirms nothing.
     if statement.role == "agent" or statement.signals & {"question", "request"}:
         return False
-    if cue("denies").match(fold(statement.said)):
+    if says("denies", statement.said) or says("finished", statement.said):
         return False
     short = len(WORD.findall(statement.said)) <= _CONFIRMING_WORDS and len(statement.said) < 50
     return short and outcome_of([statement.said]) == "positive"
