@@ -337,7 +337,7 @@ def _with_problems(
 def _asked_before(statement: SaidSentence, said: Sequence[SaidSentence]) -> list[str]:
     """The user's last statement before an agent's advice."""
     before = [item for item in said if item.place == statement.place - 1 and item.role == "user"]
-    told = [one for one in before if "greeting" not in one.signals and len(_content(one.said)) > 1]
+    told = [one for one in before if "greeting" not in one.signals]
     return [shortened(one.text.rstrip("?？"), _PROBLEM_BYTES, utf8_bytes) for one in told[-1:]]
 
 

@@ -241,7 +241,9 @@ ANY_CODE: Final = rf"{ANY_CODE_NAME}|(?i:{{card_back}}|\b(?:{{secret_box}})\b)"
 # What is locked, and that it opens so, near a code on either side: "the safe has 4711 as its code".
 BOX: Final = r"(?i)\b(?:{secret_box})\b"
 OPENS: Final = r"(?i)\b(?:{secret_opens})\b"
-BEFORE_BOXED: Final = rf"(?i)(?:\b(?:{{secret_box}}){_SAYS}|(?:safe|tresor|fuerte|coffre(?:-fort)?) )$"
+BEFORE_BOXED: Final = (
+    rf"(?i)(?:\b(?:{{secret_box}}){_SAYS}|(?:safe|tresor|fuerte|coffre(?:-fort)?) )$"
+)
 BOX_BEFORE: Final = re.compile(r"[^.!?\n]{0,60}$")
 BOX_AFTER: Final = re.compile(r"[^.!?\n]{0,60}")
 # No other code stands between them.

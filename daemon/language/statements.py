@@ -128,13 +128,12 @@ class _Talk:
         last = self._last_before(statement)
         if "question" in last.signals and _says_nothing(statement.said):
             return
-        if last.answers and last.place == statement.place:
-            if cue("continues").match(fold(statement.said)):
-                text, said = f"{last.text}. {statement.text}", f"{last.said} {statement.said}"
-                self.statements[-1] = replace(last, text=text, said=said)
-                return
-            if self._asked is not None and _takes_back(statement.said):
-                self._retracted = self.statements.pop()
+        if _goes_on(last, statement):
+            self.statements[-1] = continued(last, statement)
+            return
+        answered = last.answers and last.place == statement.place
+        if answered and self._asked is not None and _takes_back(statement.said):
+            self._retracted = self.statements.pop()
         if self._asked is not None and (old := self._retracted) is not None:
             # "84. Wait no, it's 76": the new value answers the question.
             is_value = (has_number if has_number(old.text) else VALUE.search)(statement.said)
@@ -143,9 +142,6 @@ class _Talk:
                 return
             self._retracted = None
             statement = _joined(self._asked, _with_unit(statement, old)) if is_value else statement
-        elif _is_rest(last, statement):
-            self.statements[-1] = continued(last, statement)
-            return
         elif self._topic:
             self.statements.pop()
             statement = replace(statement, text=f"{self._topic}. {statement.text}")
@@ -204,13 +200,14 @@ class _Talk:
         return statement
 
 
-def _is_rest(last: SaidSentence, statement: SaidSentence) -> bool:
-    """Whether a few words only add a value to the statement before them: "Starts 1 June"."""
-    if last.place != statement.place or statement.role != "user" or last.role != "user":
+def _goes_on(last: SaidSentence, statement: SaidSentence) -> bool:
+    """Whether a statement is about what the one before it told, as "Starts 1 June" is."""
+    if last.place != statement.place:
         return False
-    if (last.signals | statement.signals) & _ASIDE or says("momentary", last.said):
-        return False
-    if not (last.said.startswith(last.text) and statement.said.startswith(statement.text)):
+    if last.answers and cue("continues").match(fold(statement.said)):
+        return True
+    aside = (last.signals | statement.signals) & _ASIDE or says("momentary", last.said)
+    if aside or not (last.said.startswith(last.text) and statement.said.startswith(statement.text)):
         return False
     return _is_short(statement, _REST_WORDS) and says("adds_value", statement.said)
 
