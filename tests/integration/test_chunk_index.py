@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from agent_files import lose_words
 from daemon_process import Daemon, wait_until
 
 from thermocline.daemon.client import ApiError, Client
@@ -416,7 +417,17 @@ def test_exclusions_gitignore_and_sizes_come_from_the_configuration(make_daemon,
         assert client.files_search("granted words").chunks[0].path == str(granted / "g.md")
 
 
-def test_a_damaged_index_is_made_anew_and_the_memory_is_untouched(make_daemon, tmp_path):
+def pages_of_noise(index: Path) -> None:
+    pages = bytearray(index.read_bytes())
+    for place in range(4_096 + 200, len(pages), 4_096):
+        pages[place : place + 3_000] = os.urandom(len(pages[place : place + 3_000]))
+    index.write_bytes(pages)
+
+
+@pytest.mark.parametrize(
+    "damage", [pages_of_noise, lambda index: lose_words(index, "chunk_fts", "word77")]
+)
+def test_a_damaged_index_is_made_anew_and_the_memory_is_untouched(make_daemon, tmp_path, damage):
     daemon = make_daemon().start()
     docs = tmp_path / "docs"
     docs.mkdir()
@@ -428,10 +439,7 @@ def test_a_damaged_index_is_made_anew_and_the_memory_is_untouched(make_daemon, t
         wait_until(lambda: client.files_stats().files >= 100, "indexed")
     daemon.stop()
     index = daemon.state / "agents" / "default" / "index.db"
-    pages = bytearray(index.read_bytes())
-    for place in range(4_096 + 200, len(pages), 4_096):
-        pages[place : place + 3_000] = os.urandom(len(pages[place : place + 3_000]))
-    index.write_bytes(pages)
+    damage(index)
     daemon.start()
     with daemon.client() as client:
         assert client.recall("gate code").results[0].text == "The gate code is 4711"
