@@ -10,6 +10,7 @@ import random
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -341,6 +342,31 @@ def test_every_search_reads_a_changed_file_first_and_says_so(desk):
         )
     assert all(waited), waited
     assert msgspec.to_builtins(desk.client.recall("the mill")).get("auto_synced") is None
+
+
+def test_a_search_beside_others_reads_a_changed_file_first(desk):
+    """Another caller's search may have brought the index up to date while this one was reading."""
+    over = threading.Event()
+
+    def ask() -> None:
+        with desk.daemon.client(agent=desk.agent) as other:
+            while not over.is_set():
+                other.recall("the mill")
+
+    others = [threading.Thread(target=ask) for _ in range(12)]
+    for other in others:
+        other.start()
+    try:
+        for number in range(60):
+            word = f"weir{''.join('abcdefghij'[int(digit)] for digit in str(number))}"
+            desk.write("mill.md", f"# Mill\n\nThe {word} of the mill is oiled on Mondays.\n")
+            answer = desk.client.recall(f"the {word} of the mill")
+            texts = [result.text for result in answer.results]
+            assert answer.auto_synced is False or f"The {word} of" in "".join(texts), number
+    finally:
+        over.set()
+        for other in others:
+            other.join()
 
 
 def test_chunks_are_listed_with_text_and_hash(desk):
