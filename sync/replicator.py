@@ -207,7 +207,14 @@ class Replicator:
         while True:
             await self._until_due()
             try:
-                await self._until_done()
+                clock = asyncio.get_running_loop().time()
+                others = (self._change_at, self._poll_at)
+                urgent_only = all(time is None or time > clock for time in others)
+                async for attempt in retrying(
+                    self._waiting, sleep=self._pause, before_wait=self._wait, random=self._random
+                ):
+                    with attempt:
+                        await self._once(urgent_only=urgent_only, shared=not self.pending)
             except SyncError as error:
                 self._stop(error)
                 # The cause may disappear unnoticed: a clock, a plan, a login.
@@ -245,16 +252,6 @@ class Replicator:
                     return
                 self._tell(held_until=self._now() + seconds)
             await _wait_for(self._stirred, seconds)
-
-    async def _until_done(self) -> None:
-        clock = asyncio.get_running_loop().time()
-        others = (self._change_at, self._poll_at)
-        urgent_only = all(time is None or time > clock for time in others)
-        async for attempt in retrying(
-            self._waiting, sleep=self._pause, before_wait=self._wait, random=self._random
-        ):
-            with attempt:
-                await self._once(urgent_only=urgent_only, shared=not self.pending)
 
     async def _once(
         self, *, urgent_only: bool, sign: bool = False, shared: bool = False

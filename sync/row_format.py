@@ -18,29 +18,19 @@ Columns: TypeAlias = tuple[str, str, str | None, str, str | None, str]
 
 
 class Unreadable(msgspec.Struct, frozen=True):
-    """A row on the remote that is invalid, or too large for an answer.
-
-    Attributes:
-        version: the version on the remote, if known, as it is for `Pending.seen`.
-        reason: what is wrong with it.
-    """
+    """A row on the remote that is invalid, or too large for an answer."""
 
     kind: str
     id: str
-    version: str | None
-    reason: str
+    version: str | None  # the version on the remote, if known, as it is for `Pending.seen`
+    reason: str  # what is wrong with it
 
 
 class RowFormat(Protocol):
-    """How the rows of one agent are written on a remote.
+    """How the rows of one agent are written on a remote."""
 
-    Attributes:
-        agent: what stands for the agent there.
-        page: the SQL of the columns that `listed` reads.
-    """
-
-    agent: str
-    page: str
+    agent: str  # what stands for the agent there
+    page: str  # the SQL of the columns that `listed` reads
 
     @property
     def epoch(self) -> int:

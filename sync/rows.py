@@ -23,18 +23,13 @@ NO_SETS: Final[frozenset[str]] = frozenset()
 
 
 class Clocks(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The stamps of a row's cells.
+    """The stamps of a row's cells."""
 
-    Attributes:
-        at: the stamp of every cell that `fields` does not name.
-        fields: stamps of single cells, by field, or by field and element of a set
-            (`tags:work`). A cell that is named here and not in the data was removed.
-        deleted: when the row was deleted last.
-    """
-
-    at: Stamp
+    at: Stamp  # the stamp of every cell that `fields` does not name
+    # Stamps of single cells, by field, or by field and element of a set (`tags:work`). A cell that
+    # is named here and not in the data was removed.
     fields: dict[str, Stamp] = {}
-    deleted: Stamp | None = None
+    deleted: Stamp | None = None  # when the row was deleted last
 
     @property
     def latest(self) -> Stamp:

@@ -32,19 +32,12 @@ _NOT_FOUND: Final = 404
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """How long a call may take, in seconds, and how long its answer may be.
+    """How long a call may take, in seconds, and how long its answer may be."""
 
-    Attributes:
-        total: of one call, from beginning to end.
-        connect: until there is a connection.
-        read: between two pieces of the answer.
-        answer_bytes: of one answer, unpacked.
-    """
-
-    total: float = 30.0
-    connect: float = 5.0
-    read: float = 20.0
-    answer_bytes: int = 64 << 20
+    total: float = 30.0  # of one call, from beginning to end
+    connect: float = 5.0  # until there is a connection
+    read: float = 20.0  # between two pieces of the answer
+    answer_bytes: int = 64 << 20  # of one answer, unpacked
 
 
 class TursoRemote:
@@ -202,7 +195,11 @@ class _Client(HttpClient):
             allow_redirects=False,
             trace_request_ctx=call,
         ) as response:
-            content = await self._read(response)
+            content, most = bytearray(), self._limits.answer_bytes
+            async for part in response.content.iter_any():
+                content += part
+                if len(content) > most:
+                    raise made("too_large", f"the answer is beyond {most} bytes")
             rows = (0, 0)
             try:
                 answer = _said(response, _unpacked(response, content, self._limits.answer_bytes))
@@ -210,14 +207,6 @@ class _Client(HttpClient):
                 return answer
             finally:
                 self._count(Usage(*rows, bytes_sent=len(body), bytes_received=len(content)))
-
-    async def _read(self, response: aiohttp.ClientResponse) -> bytearray:
-        content, most = bytearray(), self._limits.answer_bytes
-        async for part in response.content.iter_any():
-            content += part
-            if len(content) > most:
-                raise made("too_large", f"the answer is beyond {most} bytes")
-        return content
 
 
 def _unpacked(response: aiohttp.ClientResponse, content: bytearray, most: int) -> bytes:

@@ -46,20 +46,13 @@ class Secret:
 
 
 class Account(msgspec.Struct, frozen=True):
-    """A replica and its token.
+    """A replica and its token."""
 
-    Attributes:
-        url: `https://…`, `http://…` or `file:/…`, complete.
-        source: which setting, file or option named the replica.
-        token_file: the file that the token came from; empty: it came from none.
-        exposed: whether every user of this device can read that file.
-    """
-
-    url: str
+    url: str  # `https://…`, `http://…` or `file:/…`, complete
     token: Secret | None
-    source: str
-    token_file: str = ""
-    exposed: bool = False
+    source: str  # which setting, file or option named the replica
+    token_file: str = ""  # the file that the token came from; empty: it came from none
+    exposed: bool = False  # whether every user of this device can read that file
 
     @property
     def kind(self) -> Literal["turso", "file"]:

@@ -37,20 +37,15 @@ _LOST: Final = (
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """What is in the keyring's file.
+    """What is in the keyring's file."""
 
-    Attributes:
-        ring: the owner's keys.
-        is_first: whether these keys were made here. Then this device alone takes in what replicas
-            had unsealed: for any other that would be a way to give it forged rows.
-        switched: the agents of which nothing unsealed is left to take in.
-        is_published: whether a remote has these keys: others may have rows that need them.
-    """
-
-    ring: Keyring
+    ring: Keyring  # the owner's keys
+    # Whether these keys were made here. Then this device alone takes in what replicas had unsealed:
+    # for any other that would be a way to give it forged rows.
     is_first: bool = False
+    # Whether a remote has these keys: others may have rows that need them.
     is_published: bool = False
-    switched: tuple[str, ...] = ()
+    switched: tuple[str, ...] = ()  # the agents of which nothing unsealed is left to take in
 
 
 class Keychain:
@@ -183,9 +178,6 @@ class Keychain:
         """The present epoch of a remote, and the last epoch whose key each device has.
 
         Missing are devices of which this one cannot tell; 0: the remote has no keys.
-
-        Raises:
-            SyncError: it cannot be reached.
         """
         listed, ring = await roster.read(remote), self.ring
         present = max((each.epoch for each in listed), default=0)
@@ -196,11 +188,7 @@ class Keychain:
         return present, known | {each.device: each.epoch for each in signed}
 
     async def recovery_entry(self, remote: Remote) -> RosterEntry | None:
-        """The keys on a remote for the recovery key, whoever put them there.
-
-        Raises:
-            SyncError: it cannot be reached.
-        """
+        """The keys on a remote for the recovery key, whoever put them there."""
         listed = (each for each in await roster.read(remote) if each.device == keyring.RECOVERY)
         return next(listed, None)
 

@@ -60,18 +60,13 @@ class _Heading(msgspec.Struct, frozen=True):
 
 
 class _Text(msgspec.Struct):
-    """A text with the places where it may be cut.
-
-    Attributes:
-        lines: the start of each line; the last entry is the end of the text.
-        whole: blocks that are not cut if they fit: code and tables, in order.
-        cuts: the quality of each place; `places` has them in order.
-    """
+    """A text with the places where it may be cut."""
 
     text: str
-    lines: list[int]
+    lines: list[int]  # the start of each line; the last entry is the end of the text
+    # Blocks that are not cut if they fit: code and tables, in order.
     whole: list[tuple[int, int]] = []
-    cuts: dict[int, int] = {}
+    cuts: dict[int, int] = {}  # the quality of each place; `places` has them in order
     places: list[int] = []
     headings: list[_Heading] = []
 

@@ -56,19 +56,12 @@ EDITABLE: Final = frozenset(
 
 
 class ImportReport(msgspec.Struct):
-    """What an import did.
+    """What an import did."""
 
-    Attributes:
-        read: each file or table, and its number of entries.
-        stored: the number of new rows, by kind.
-        skipped: the number of rows that were not new, by reason.
-        left_out: what could not be used, one line each.
-    """
-
-    read: list[dict[str, Any]] = []
-    stored: dict[str, int] = {}
-    skipped: dict[str, int] = {}
-    left_out: list[str] = []
+    read: list[dict[str, Any]] = []  # each file or table, and its number of entries
+    stored: dict[str, int] = {}  # the number of new rows, by kind
+    skipped: dict[str, int] = {}  # the number of rows that were not new, by reason
+    left_out: list[str] = []  # what could not be used, one line each
 
     def add(self, other: ImportReport) -> None:
         """Add the counts of another part of the same import."""

@@ -312,21 +312,18 @@ class Worker:
                 return self._models.window(model)
         async with asyncio.timeout(request.seconds):
             if isinstance(request, Embed):
-                return await self._embedded(request)
+                if request.setup is not None:
+                    return await self._models.embed(request)
+                if self._static is None:
+                    from .static_encoder import StaticEncoders  # noqa: PLC0415 - most never need it
+
+                    self._static = StaticEncoders()
+                return await asyncio.to_thread(self._static.encode, request.model, request.texts)
             if request.endpoint is None:
                 return await self._models.ask(request)
             from .endpoint_calls import ask_endpoint  # noqa: PLC0415 - most never need it
 
             return await ask_endpoint(request, self._form)
-
-    async def _embedded(self, request: Embed) -> Embedded:
-        if request.setup is not None:
-            return await self._models.embed(request)
-        if self._static is None:
-            from .static_encoder import StaticEncoders  # noqa: PLC0415 - most never need it
-
-            self._static = StaticEncoders()
-        return await asyncio.to_thread(self._static.encode, request.model, request.texts)
 
     def _answered(self, request: Load | Ask | Embed | Window, task: asyncio.Task[Any]) -> None:
         del self._tasks[request.number]

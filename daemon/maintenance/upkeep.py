@@ -113,11 +113,7 @@ class Upkeep:
     async def run(
         self, store: AgentStore, mode: str, steps: Iterable[schemas.Step]
     ) -> schemas.Consolidated:
-        """Run some steps for an open agent, after the current run.
-
-        Raises:
-            ThermoclineError: a step failed.
-        """
+        """Run some steps for an open agent, after the current run."""
         async with self._lock(store.place.agent):
             return await self._run(self._work(store, mode), steps)
 
@@ -147,7 +143,6 @@ class Upkeep:
         return await self._detached(agent, run)
 
     def _folders(self, agent: str) -> tuple[Folder, ...]:
-        """The folders of an agent's notes."""
         folder, workspace = self._agents.place(agent)
         places = [("own", folder), *([("workspace", workspace)] if workspace else [])]
         return tuple(Folder(label, place / "memory") for label, place in places)

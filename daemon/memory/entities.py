@@ -31,19 +31,13 @@ def check_types(entities: Any, *, field: str) -> None:
 
 
 class Relation(msgspec.Struct, frozen=True):
-    """A relation of an entity to another.
-
-    Attributes:
-        strength: one for each memory that states it, each halved every 90 days.
-        since: when it was first stated.
-        memories: ids of the newest memories that state it.
-    """
+    """A relation of an entity to another."""
 
     relation: str
     target: str
-    strength: float
-    since: float
-    memories: tuple[str, ...]
+    strength: float  # one for each memory that states it, each halved every 90 days
+    since: float  # when it was first stated
+    memories: tuple[str, ...]  # ids of the newest memories that state it
 
 
 class Entity(msgspec.Struct, frozen=True, rename="camel"):

@@ -29,28 +29,21 @@ _WEIGHT_STEP: Final = 0.05
 
 
 class Experience(msgspec.Struct, frozen=True, kw_only=True):
-    """An intent and its result. Times are seconds since the epoch.
-
-    Attributes:
-        success_score: how well it worked, 0 to 1; for a preference the confidence.
-        use_count: the number of uses or statements, including the first.
-        weight: its weight at the time of its last use, 0 to 1.
-        pruned_at: the time since which it is no longer found.
-    """
+    """An intent and its result. Times are seconds since the epoch."""
 
     id: str
     type: ExperienceType
     intent: str
     solution: Json = None
-    success_score: float = 1.0
+    success_score: float = 1.0  # how well it worked, 0 to 1; for a preference the confidence
     tags: tuple[str, ...] = ()
     conversation: str = ""
     user: str = ""
     created_at: float
     last_used_at: float
-    use_count: int = 1
-    weight: float = 1.0
-    pruned_at: float | None = None
+    use_count: int = 1  # the number of uses or statements, including the first
+    weight: float = 1.0  # its weight at the time of its last use, 0 to 1
+    pruned_at: float | None = None  # the time since which it is no longer found
 
     def weight_at(self, now: float, half_life_days: float = HALF_LIFE_DAYS) -> float:
         """Its weight at a time; halves in every half-life without a use."""

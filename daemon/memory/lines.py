@@ -17,14 +17,11 @@ _SMALL: Final = 2_500
 
 
 class Joined(msgspec.Struct, frozen=True):
-    """Two versions of a text, merged.
-
-    Attributes:
-        contradicts: whether both versions replaced the same lines. The text then has the lines of
-            the later version, and the earlier version should be kept separately.
-    """
+    """Two versions of a text, merged."""
 
     text: str
+    # Whether both versions replaced the same lines. The text then has the lines of the later
+    # version, and the earlier version should be kept separately.
     contradicts: bool = False
 
 
@@ -92,7 +89,6 @@ def _share_removed(group: Sequence[_Hunk]) -> bool:
 
 
 def _both(first: Sequence[str], second: Sequence[str]) -> list[str]:
-    """The lines of both, common lines once."""
     joined: list[str] = []
     begin = other = 0
     for here, there in [*_matches(first, second), (len(first), len(second))]:
@@ -195,7 +191,6 @@ def _between(one: Sequence[str], two: Sequence[str], before: _Pair, anchor: _Pai
 
 
 def _lines(text: str) -> list[str]:
-    """The lines with their line ends; the last line gets one if it has none."""
     lines = text.splitlines(keepends=True)
     if lines and not lines[-1].endswith(("\n", "\r")):
         lines[-1] += "\n"

@@ -142,14 +142,11 @@ def _is_idle(node: Node, now: float, idle_days: float) -> bool:
 
 
 class FittedTree(msgspec.Struct, frozen=True):
-    """A tree within its limits.
-
-    Attributes:
-        merges: (from, to) for every removed category. No `to` is itself removed, so the memories
-            can be relabelled in any order.
-    """
+    """A tree within its limits."""
 
     tree: Tree
+    # (from, to) for every removed category. No `to` is itself removed, so the memories can be
+    # relabelled in any order.
     merges: tuple[tuple[str, str], ...]
 
 

@@ -122,7 +122,6 @@ def _parted(
 
 
 def _add(tx: Transaction, came: Sequence[Received | Row]) -> list[Applied]:
-    """Store rows that are new here, grouped by kind."""
     by_kind: dict[str, list[Row]] = {}
     done = []
     for item in came:

@@ -21,15 +21,12 @@ BUSY_MILLISECONDS: Final = 5_000
 
 
 class ReadingConnection(sqlite3.Connection):
-    """A connection that can keep values which it has derived; see `derived`.
+    """A connection that can keep values which it has derived; see `derived`."""
 
-    Attributes:
-        kept: the values by name, each with the state that it belongs to; None on a connection that
-            writes, whose own changes would not be noticed.
-        seen: SQLite's number of the last commit that was seen, and how many changes there were.
-    """
-
+    # The values by name, each with the state that it belongs to; None on a connection that writes,
+    # whose own changes would not be noticed.
     kept: dict[str, tuple[Hashable, Any]] | None = None
+    # SQLite's number of the last commit that was seen, and how many changes there were.
     seen: tuple[int, int] = (-1, 0)
 
 
@@ -61,9 +58,6 @@ def connect(path: Path, options: str) -> ReadingConnection:
     Args:
         path: of the database.
         options: SQLite's, as in the query of a URI: `mode=rw`.
-
-    Raises:
-        sqlite3.Error: as SQLite has it, always with its code.
     """
     db = sqlite3.connect(
         f"{uri(path)}?{options}",

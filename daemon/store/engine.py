@@ -262,17 +262,14 @@ _WEEK: Final = 604_800.0
 
 
 class Engine(msgspec.Struct, frozen=True):
-    """The parts that are replaced together when a database is rebuilt.
-
-    Attributes:
-        doubtful: whether the whole database should be checked: it is not new, and was not closed
-            properly, or not checked since the daemon started, or for a week.
-    """
+    """The parts that are replaced together when a database is rebuilt."""
 
     writer: Writer
     readers: Readers
     state_files: StateFiles
     writing: asyncio.Task[None]
+    # Whether the whole database should be checked: it is not new, and was not closed properly, or
+    # not checked since the daemon started, or for a week.
     doubtful: bool
     indexing: asyncio.Task[None] | None
 
@@ -309,9 +306,6 @@ async def start_engine(
         committed: called with what each commit changed.
         damaged: called when damage is found while the state files are written.
         damage: a fault found since it was last opened.
-
-    Raises:
-        ThermoclineError: it cannot be opened.
     """
     opened = await asyncio.to_thread(_opened, place, context, damage)
     clock = HybridClock(context.now, opened.highest, opened.issued)

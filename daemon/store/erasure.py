@@ -379,11 +379,7 @@ class Erasure:
                     await self.merge_words()
 
     async def erase_traces(self) -> None:
-        """Erase the texts of forgotten memories from the files of the agent.
-
-        Raises:
-            ThermoclineError: a file cannot be written; the next pass tries again.
-        """
+        """Erase the texts of forgotten memories from the files of the agent."""
         async with self._busy:
             number = len(self._forgotten)
             traces = Traces(self._forgotten)

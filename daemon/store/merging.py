@@ -26,15 +26,11 @@ _NEVER: Final[Stamp] = (0, "")
 
 
 class MergeContribution(msgspec.Struct, frozen=True):
-    """What a merged memory gave to the kept one; stored in the row of the merged memory.
+    """What a merged memory gave to the kept one; stored in the row of the merged memory."""
 
-    Attributes:
-        changes: the values of each changed cell of the kept memory before and after; None: absent.
-        gained: the importance that the kept memory gained.
-    """
-
+    # The values of each changed cell of the kept memory before and after; None: absent.
     changes: dict[str, tuple[Any, Any]]
-    gained: float
+    gained: float  # the importance that the kept memory gained
 
 
 def merge(
@@ -145,7 +141,8 @@ def undo_merge(tx: Transaction, retired: Memory) -> Memory:
 
     What has another value in the kept memory since stays, and so does what that gave to another.
     """
-    row, kept = rows.load(tx.db, KIND, retired.id), _kept(tx.db, retired)
+    row = rows.load(tx.db, KIND, retired.id)
+    kept = rows.load(tx.db, KIND, retired.merged_into) if retired.merged_into is not None else None
     if row is not None and kept is not None and GAVE in row.data:
         merge_contribution = msgspec.convert(row.data[GAVE], MergeContribution)
         cells, back = _values(kept), Fields()
@@ -185,12 +182,7 @@ def free(tx: Transaction, retired: Memory) -> list[str]:
     return freed
 
 
-def _kept(db: sqlite3.Connection, retired: Memory) -> Row | None:
-    return None if retired.merged_into is None else rows.load(db, KIND, retired.merged_into)
-
-
 def _merged_at(db: sqlite3.Connection, key: str) -> Stamp:
-    """When a memory was merged into another."""
     row = rows.load(db, KIND, key)
     return stamps(row)["merged_into"][0] if row is not None else _NEVER
 
@@ -221,7 +213,6 @@ def repair_links(tx: Transaction) -> None:
 
 
 def _values(row: Row) -> dict[str, Any]:
-    """The values of a row's cells."""
     cells = stamps(row, KIND.sets).items()
     return {name: value for name, (_, value) in cells if value is not ABSENT}
 

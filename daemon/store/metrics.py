@@ -81,5 +81,4 @@ def _day(name: str) -> str:
 
 
 def _numbers(data: dict[str, Any]) -> dict[str, float]:
-    """The numeric values; other releases may store other types."""
     return {n: float(v) for n, v in data.items() if isinstance(v, int | float)}

@@ -116,15 +116,10 @@ ROWS: Final = RowTable()
 
 
 class JoinResult(msgspec.Struct, frozen=True):
-    """The result of joining a row that two devices changed.
+    """The result of joining a row that two devices changed."""
 
-    Attributes:
-        data: the fields; None: for each field the later value.
-        lost: the version of which a part is left out, if any: a conflict.
-    """
-
-    data: dict[str, Any] | None = None
-    lost: Row | None = None
+    data: dict[str, Any] | None = None  # the fields; None: for each field the later value
+    lost: Row | None = None  # the version of which a part is left out, if any: a conflict
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):

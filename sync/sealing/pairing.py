@@ -155,15 +155,11 @@ TABLE: Final = """
 
 
 class Invitation(msgspec.Struct, frozen=True):
-    """An invitation on the remote; anybody with its token may have written it.
-
-    Attributes:
-        tries: how often somebody typed another code.
-    """
+    """An invitation on the remote; anybody with its token may have written it."""
 
     number: str
     made_at: int
-    tries: int
+    tries: int  # how often somebody typed another code
     offer: str
     request: str | None
     answer: str | None

@@ -74,24 +74,18 @@ _KINDS: Final[dict[Section, _Words]] = {
 
 
 class Displaced(msgspec.Struct, frozen=True):
-    """A value that was removed from the hot state.
-
-    Attributes:
-        section: its section.
-        text: a statement with the full value, at most 64 KiB of UTF-8; a longer value has several
-            parts, marked `(part 1 of 3)`.
-        category: a lesson's own category if it is valid, else that of the section.
-        created_at: epoch seconds; None if the entry had no time.
-        name: that of a project or a value, or the text of a task or lesson: what it was in the hot
-            state, so that it is one memory however often it leaves. Blank for parts, events, and
-            values that share a statement.
-    """
+    """A value that was removed from the hot state."""
 
     section: Section
+    # A statement with the full value, at most 64 KiB of UTF-8; a longer value has several parts,
+    # marked `(part 1 of 3)`.
     text: str
-    category: str
+    category: str  # a lesson's own category if it is valid, else that of the section
     importance: float
-    created_at: float | None
+    created_at: float | None  # epoch seconds; None if the entry had no time
+    # That of a project or a value, or the text of a task or lesson: what it was in the hot state,
+    # so that it is one memory however often it leaves. Blank for parts, events, and values that
+    # share a statement.
     name: str = ""
 
 
