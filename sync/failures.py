@@ -191,8 +191,8 @@ def from_answer(
 ) -> SyncError:
     """The error that an answer means.
 
-    `status` is that of HTTP, 200 where there is none; `body_code` the code in its body, or the name
-    of SQLite's error. The message is cut short and freed of control characters.
+    `status` is that of HTTP, 200 without one; `body_code` the code in its body, or the name of
+    SQLite's error. The message is cut short and freed of control characters.
     """
     code = _by_body(status, body_code, message.lower())
     code = code or _BY_STATUS.get(status) or _BY_STATUS.get(status // 100, "bad_request")

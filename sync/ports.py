@@ -106,7 +106,7 @@ class Local(Protocol):
         """
 
     async def offer_all(self, link: Cursor) -> None:
-        """For another remote, or one that was set back: mark every row as pending, reset `link`."""
+        """Another remote, or a restored older state: mark every row as pending, reset `link`."""
 
 
 Value: TypeAlias = str | int | float | None

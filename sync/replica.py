@@ -102,7 +102,7 @@ class DeviceRecord(msgspec.Struct, frozen=True):
     last_at: int
     retired_at: int | None
     behind: int | None  # number of rows of other devices that it lacks; None: it was retired
-    release: str | None  # that it ran at its last contact; None: one that does not say it
+    release: str | None  # that it ran at its last contact; None: it does not say it
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -240,7 +240,7 @@ class Replica:
             Cursor(str(epoch), whole(seq)), written.affected == len(rows), bool(signed.rows)
         )
 
-    async def standing(
+    async def current_versions(
         self, rows: Sequence[Pending]
     ) -> list[tuple[Pending, Received | Unreadable | None]]:
         """The remote's versions of rows that were pushed and not taken; None: it has none.

@@ -137,16 +137,16 @@ class PlainRows:
         return written
 
 
-def size_of(one: Pending) -> int:
+def size_of(pending: Pending) -> int:
     """The bytes that a plain row takes in a push, with the name of a device.
 
     Raises:
         ValueError: it cannot be sent as it is; the message says why.
     """
-    if "\0" in one.row.kind or "\0" in one.row.id:
+    if "\0" in pending.row.kind or "\0" in pending.row.id:
         raise ValueError("its name holds a NUL character")
     try:
-        written = (*one.row.key, one.seen, one.version, *one.row.encoded())
+        written = (*pending.row.key, pending.seen, pending.version, *pending.row.encoded())
         return 70 + len(msgspec.json.encode(written))
     except (ValueError, TypeError, RecursionError):
         raise ValueError("it cannot be written as JSON") from None

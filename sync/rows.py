@@ -169,8 +169,8 @@ def stamps(row: Row, sets: frozenset[str] = NO_SETS) -> dict[str, _Cell]:
 def patched(data: Fields, cells: Mapping[str, Any], sets: frozenset[str] = NO_SETS) -> Fields:
     """Data with single cells changed; `ABSENT` removes one. Names are those of `stamps`."""
     spread = _spread(data, sets) | dict(cells)
-    kept = {name: ((0, ""), value) for name, value in spread.items() if value is not ABSENT}
-    return _row("", "", kept, None, sets).data
+    present = {name: ((0, ""), value) for name, value in spread.items() if value is not ABSENT}
+    return _row("", "", present, None, sets).data
 
 
 class _Absent:

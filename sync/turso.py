@@ -173,7 +173,7 @@ class _Client(HttpClient):
     async def _call(self, method: str, path: str, request_body: Any) -> Any:
         body = msgspec.json.encode(request_body)
         while True:
-            call = SimpleNamespace(kept=False)
+            call = SimpleNamespace(reused=False)
             try:
                 return await self._once(method, path, body, call)
             except TimeoutError:
@@ -181,7 +181,7 @@ class _Client(HttpClient):
             except aiohttp.ClientConnectionError:
                 # The server was restarted since the connection's last use: the connection is
                 # dropped, and the next or a new one is used.
-                if not call.kept:
+                if not call.reused:
                     raise
 
     async def _once(self, method: str, path: str, body: bytes, call: SimpleNamespace) -> Any:
@@ -212,7 +212,7 @@ class _Client(HttpClient):
 def _unpacked(response: aiohttp.ClientResponse, content: bytearray, most: int) -> bytes:
     if response.headers.get("Content-Encoding", "identity") == "identity":
         return bytes(content)
-    # With a header of zlib or gzip, or without one: servers differ in the meaning of deflate.
+    # With a header of zlib or gzip, or without a header: servers differ in the meaning of deflate.
     bare = content[:1] != b"\x1f" and content[:1] != b"\x78"
     unpacking = zlib.decompressobj(-zlib.MAX_WBITS if bare else zlib.MAX_WBITS | 32)
     try:
@@ -225,7 +225,7 @@ def _unpacked(response: aiohttp.ClientResponse, content: bytearray, most: int) -
 
 
 async def _note_kept(_session: Any, context: SimpleNamespace, _parameters: Any) -> None:
-    context.trace_request_ctx.kept = True
+    context.trace_request_ctx.reused = True
 
 
 def _said(response: aiohttp.ClientResponse, content: bytes) -> Any:

@@ -136,7 +136,7 @@ class Accounts:
 
     Args:
         find: the account of an agent; called on a thread.
-        configuration: the one in force.
+        configuration: the current settings.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class Accounts:
 
 
 def complete(url: str) -> str:
-    """The HTTP address for one that may begin with `libsql:`."""
+    """The HTTP address for an address that may begin with `libsql:`."""
     return f"https:{url.removeprefix('libsql:')}" if url.startswith("libsql:") else url
 
 

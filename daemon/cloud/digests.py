@@ -34,7 +34,7 @@ _DIGESTS: Final = (
 
 
 class ReadableMemory(Protocol):
-    """A database: the one being restored, or one in use."""
+    """A database: being restored, or in use."""
 
     async def read(self, read: Callable[[sqlite3.Connection], T]) -> T:
         """Read in one snapshot."""

@@ -166,8 +166,8 @@ class Keychain:
             Conflict: this device has other keys.
         """
         async with self._changing:
-            kept = self._kept
-            if kept is not None and kept.is_published and not ring.follows(kept.ring):
+            stored = self._kept
+            if stored is not None and stored.is_published and not ring.follows(stored.ring):
                 raise Conflict(
                     "cannot take these keys: this device has those of another owner",
                     hint=f"move {self._state_dir / RING_FILE} away first, if they are not needed",
@@ -263,8 +263,8 @@ class Keychain:
 
     def is_switching(self, agent: str) -> bool:
         """Whether an agent's replica may have unsealed rows that are to be taken in."""
-        kept = self._kept
-        return kept is not None and kept.is_first and agent not in kept.switched
+        stored = self._kept
+        return stored is not None and stored.is_first and agent not in stored.switched
 
     async def switched(self, agent: str) -> None:
         """As for `SharedKeys`."""
@@ -288,10 +288,10 @@ class Keychain:
         assert self._kept is not None
         await self._keep(msgspec.structs.replace(self._kept, ring=ring))
 
-    async def _keep(self, kept: _Kept) -> None:
-        if kept == self._kept:
+    async def _keep(self, stored: _Kept) -> None:
+        if stored == self._kept:
             return
-        content = encode(wrap(self.public, msgspec.json.encode(kept)))
+        content = encode(wrap(self.public, msgspec.json.encode(stored)))
 
         def write() -> None:
             if self._is_new:
@@ -303,7 +303,7 @@ class Keychain:
         except OSError as error:
             raise translate_os(error, self._state_dir) from error
         self._is_new = False
-        self._kept = kept
+        self._kept = stored
 
     def _read(self) -> _Kept | None:
         path = self._state_dir / RING_FILE

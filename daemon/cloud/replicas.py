@@ -198,7 +198,7 @@ class Replicas:
         return tally
 
     async def account(self, agent: str) -> Account | None:
-        """The agent's replica by the configuration in force; None if there is none.
+        """The agent's replica by the configuration in force; None if it has no replica.
 
         Raises:
             ConfigInvalid: a named file cannot be read, or has no credentials.

@@ -64,7 +64,7 @@ class Verifier:
         self._one = asyncio.Lock()
 
     async def verify(self, agent: str) -> Verification:
-        """Restore into a temporary folder and compare; the result is noted in the memory.
+        """Restore into a temporary folder and compare; the result is recorded in the memory.
 
         Raises:
             NotFound: the agent does not exist, or is not replicated.

@@ -215,7 +215,7 @@ def _place(read: _Text, start: int, rules: IndexSettings) -> int:
 
 
 def _overlapping(read: _Text, start: int, to: int, rules: IndexSettings) -> int:
-    """The begin of the chunk after one that ends at `to`: an earlier sentence, if it fits."""
+    """The begin of the chunk after a chunk that ends at `to`: an earlier sentence, if it fits."""
     block = read.block_before(to)
     if block is not None and to <= block[1]:
         return to

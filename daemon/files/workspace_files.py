@@ -55,7 +55,7 @@ class Left(msgspec.Struct, frozen=True):
 class FolderChanges(msgspec.Struct):
     """The changes on a disk."""
 
-    found: list[FoundNote] = []  # new and changed files
+    changed: list[FoundNote] = []  # new and changed files
     vanished: list[str] = []  # removed files
     left: list[Left] = []  # files that cannot be replicated
     unfinished: list[str] = []  # temporary files of a killed process
@@ -123,7 +123,7 @@ def _look_at(
         if len(content) != stand.size or _stand_of(os.fstat(file.handle)) != stand:
             continue  # It is being written; the next call reads it.
         try:
-            result.found.append(FoundNote(file.path, stand, content.decode()))
+            result.changed.append(FoundNote(file.path, stand, content.decode()))
         except UnicodeDecodeError:
             result.left.append(Left(file.path, stand, "it is not valid UTF-8"))
         room -= len(content)
@@ -339,8 +339,8 @@ class Workspaces:
         while True:
             known = await store.read(notes.known)
             seen = await asyncio.to_thread(compare, top, known, left, never)
-            if seen.found or seen.vanished:
-                news = partial(notes.take, files=seen.found, vanished=seen.vanished)
+            if seen.changed or seen.vanished:
+                news = partial(notes.take, files=seen.changed, vanished=seen.vanished)
                 await store.write(news)
             if not seen.more:
                 break

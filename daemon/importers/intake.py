@@ -108,7 +108,7 @@ class Intake:
 
     def memories(
         self,
-        found: Iterable[Memory],
+        offered: Iterable[Memory],
         *,
         editable: frozenset[str] = EDITABLE,
         dated: bool = False,
@@ -116,11 +116,11 @@ class Intake:
         """Import memories without stamps, oldest first.
 
         Args:
-            found: the memories.
+            offered: the memories.
             editable: the fields in which a difference to the memory here counts as an edit.
             dated: whether the edit has the time when the memory itself was changed.
         """
-        memories = sorted(found, key=lambda memory: memory.created_at)
+        memories = sorted(offered, key=lambda memory: memory.created_at)
         ids = {memory.id for memory in memories}
         for some in _parts(memories):
             self._apply([self._memory(memory, ids, editable, dated=dated) for memory in some])
@@ -132,10 +132,10 @@ class Intake:
         self.skip(THERE, len(memories) - len(new))
         self.memories(new, dated=True)
 
-    def experiences(self, found: Iterable[Experience]) -> None:
+    def experiences(self, imported: Iterable[Experience]) -> None:
         """Import experiences of another system."""
         offered = []
-        for experience in found:
+        for experience in imported:
             data = {
                 name: v for name, v in msgspec.structs.asdict(experience).items() if v is not None
             }

@@ -38,7 +38,7 @@ class Format(msgspec.Struct, frozen=True):
 
     name: str
     detect: Callable[[SourcePath], bool]  # whether a path is of this format; changes nothing
-    # What the path holds; faults are noted in the source.
+    # What the path holds; the source records faults.
     entries: Callable[[SourcePath], Iterator[SourceEntry | Document]]
 
     def read(self, source: SourcePath) -> Reading:

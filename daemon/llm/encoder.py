@@ -125,7 +125,7 @@ class Encoder:
 
         Args:
             texts: the texts; long ones are cut.
-            model: `model`, or the one that made earlier vectors.
+            model: `model`, or the model that made earlier vectors.
             role: what the texts are to be compared as.
             deadline: the timeout in seconds; None: that of `llm.timeouts.embed`, in addition to
                 the start of the process.

@@ -135,7 +135,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """The answer to a request: its value, or why there is none."""
+    """The answer to a request: its value, or why it failed."""
 
     number: int
     value: msgspec.Raw = msgspec.Raw(b"null")

@@ -211,7 +211,7 @@ class _Reading(msgspec.Struct):
     asked_model: bool = False
     fallbacks: int = 0
     model_error: str | UnsetType = UNSET
-    told: set[str] = set()
+    reported: set[str] = set()
     files: list[NoteReport] = []
     facts: list[TakenIn] = []
 
@@ -287,8 +287,8 @@ class _Reading(msgspec.Struct):
         unknown = []
         for memory in group:
             key = exact_key(memory.text)
-            if key not in self.told and not is_known(db, memory):
-                self.told.add(key)
+            if key not in self.reported and not is_known(db, memory):
+                self.reported.add(key)
                 unknown.append(memory)
         return unknown
 

@@ -69,7 +69,7 @@ async def rebuild(store: AgentStore, operations: Sequence[TreeChange], method: M
 async def undo(store: AgentStore) -> RebuildUndone:
     """Undo the last rebuild: restore its categories, and the categories of its memories.
 
-    Later changes are kept: a memory that was moved since stays there, and a category with other
+    Later changes stay: a memory that was moved since stays there, and a category with other
     memories stays.
 
     Raises:

@@ -327,7 +327,7 @@ def jobs_of(
 def _runs(settings: Callable[[], Settings], upkeep: Upkeep) -> Iterator[Job]:
     def steps(mode: ConsolidationMode) -> tuple[Step, ...]:
         rhythms = settings().consolidation
-        apart = {one for word, one in APART.items() if getattr(rhythms, word) is not None}
+        apart = {step for word, step in APART.items() if getattr(rhythms, word) is not None}
         return tuple(step for step in steps_of(mode) if step not in apart)
 
     def rhythm(name: str) -> When:
@@ -339,11 +339,11 @@ def _runs(settings: Callable[[], Settings], upkeep: Upkeep) -> Iterator[Job]:
     async def run(store: AgentStore, mode: ConsolidationMode) -> None:
         await upkeep.run(store, mode, steps(mode))
 
-    for name, one in (*APART.items(), ("merging", "merge")):
+    for name, single_step in (*APART.items(), ("merging", "merge")):
         yield Job(
             name=name,
             when=partial(rhythm if name in APART else cron, name),
-            run=partial(upkeep.run, mode=name, steps=(one,)),
+            run=partial(upkeep.run, mode=name, steps=(single_step,)),
             lane="upkeep",
         )
     # "full" runs only on request; it is listed so that an interrupted run is repeated.

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-# One of so many bits has a plane.
+# One bit in this many has a plane.
 _STEP: Final = 2
 # The items that are compared by all bits, at least, and for each that is sought.
 _COMPARED: Final = 256
@@ -136,9 +136,9 @@ def _added(planes: list[int]) -> list[int]:
 def _places(mask: int, limit: int) -> list[int]:
     places: list[int] = []
     data = mask.to_bytes((mask.bit_length() + _BYTE - 1) // _BYTE, "little")
-    for found in _NOT_EMPTY.finditer(data):
+    for match in _NOT_EMPTY.finditer(data):
         if len(places) >= limit:
             break
-        first = _BYTE * found.start()
-        places += [first + bit for bit in _BITS[found[0][0]]]
+        first = _BYTE * match.start()
+        places += [first + bit for bit in _BITS[match[0][0]]]
     return places[:limit]

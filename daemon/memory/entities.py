@@ -20,7 +20,7 @@ def check_types(entities: Any, *, field: str) -> None:
     """Check the types of the `data.entities` of a memory, as far as they are given.
 
     Raises:
-        InvalidInput: a type is none of `ENTITY_TYPES`.
+        InvalidInput: a type is not in `ENTITY_TYPES`.
     """
     for at, entity in enumerate(entities if isinstance(entities, list) else ()):
         kind = entity.get("type") if isinstance(entity, dict) else None

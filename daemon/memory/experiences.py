@@ -71,12 +71,14 @@ def preference_weight(repeats: int) -> float:
     return min(1.0, _FIRST_WEIGHT + _WEIGHT_STEP * (repeats - 1))
 
 
-def identity(kind: ExperienceType, user: str, *said: str) -> str:
+def identity(kind: ExperienceType, user: str, *parts: str) -> str:
     """The id of an experience: equal for the same words in any case and spacing."""
-    words = "\0".join(" ".join(index_text(item).casefold().split()).rstrip(".!。") for item in said)
+    words = "\0".join(
+        " ".join(index_text(item).casefold().split()).rstrip(".!。") for item in parts
+    )
     return hashlib.sha256(f"{kind}\0{user}\0{words}".encode()).hexdigest()[:16]
 
 
-def overlap(asked: frozenset[str], tags: tuple[str, ...]) -> float:
+def overlap(wanted: frozenset[str], tags: tuple[str, ...]) -> float:
     """The share of the asked tags that an experience has."""
-    return len(asked & {tag.casefold() for tag in tags}) / len(asked) if asked else 0.0
+    return len(wanted & {tag.casefold() for tag in tags}) / len(wanted) if wanted else 0.0

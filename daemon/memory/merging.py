@@ -102,5 +102,5 @@ def _check_apart(older: Memory, newer: Memory, verb: str) -> None:
 
 
 def _union(first: Iterable[str], second: Iterable[str], limit: int) -> tuple[str, ...]:
-    kept = tuple(first)
-    return tuple(dict.fromkeys((*kept, *second)))[: max(limit, len(kept))]
+    items = tuple(first)
+    return tuple(dict.fromkeys((*items, *second)))[: max(limit, len(items))]

@@ -25,7 +25,7 @@ class ReadingConnection(sqlite3.Connection):
 
     # The values by name, each with the state that it belongs to; None on a connection that writes,
     # whose own changes would not be noticed.
-    kept: dict[str, tuple[Hashable, Any]] | None = None
+    derived_values: dict[str, tuple[Hashable, Any]] | None = None
     # SQLite's number of the last commit that was seen, and how many changes there were.
     seen: tuple[int, int] = (-1, 0)
 
@@ -36,8 +36,8 @@ def derived(db: sqlite3.Connection, name: str, state: Hashable, make: Callable[[
     It must follow from the main database and `state` alone, without what is counted of answers, and
     must not be changed.
     """
-    kept = db.kept if isinstance(db, ReadingConnection) else None
-    if kept is None or not isinstance(db, ReadingConnection):
+    values = db.derived_values if isinstance(db, ReadingConnection) else None
+    if values is None or not isinstance(db, ReadingConnection):
         return make()
     (commit,) = db.execute("PRAGMA data_version").fetchone()
     if commit != db.seen[0]:
@@ -45,9 +45,9 @@ def derived(db: sqlite3.Connection, name: str, state: Hashable, make: Callable[[
         row = db.execute(_CHANGES).fetchone()
         db.seen = commit, -commit if row is None or row[0] is None else row[0]
     whole = (db.seen[1], state)
-    known = kept.get(name)
+    known = values.get(name)
     if known is None or known[0] != whole:
-        known = kept[name] = (whole, make())
+        known = values[name] = (whole, make())
     value: T = known[1]
     return value
 

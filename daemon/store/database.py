@@ -17,7 +17,7 @@ from .connection import ReadingConnection, connect
 from .schema import COUNTED, Migration
 
 FILE_NAME: Final = "memory.db"
-# The log is moved into the database when it has so many pages.
+# The log is moved into the database when it has this many pages.
 LOG_PAGES: Final = 2_000
 _AT_ONCE: Final = 500
 # How long the way back to an earlier release stays.
@@ -52,7 +52,7 @@ def connect_reader(path: Path, cache_kb: int) -> sqlite3.Connection:
         db = _connect(path, "mode=rw", cache_kb)
         chunk_database.attach(db, path.parent, cache_kb)
         db.execute("PRAGMA query_only = ON")
-        db.kept = {}
+        db.derived_values = {}
     except sqlite3.Error as error:
         raise translate(error, path) from error
     return db
@@ -173,7 +173,7 @@ def in_pages(
     while True:
         rows = db.execute(sql, (*arguments, after, _AT_ONCE)).fetchall()
         yield from rows
-        # Not until nothing is found: in a damaged table that may never be.
+        # A damaged table may never run out of rows.
         if len(rows) < _AT_ONCE:
             return
         after = rows[-1][0]

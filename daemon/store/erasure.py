@@ -86,7 +86,7 @@ class Traces:
             left = [item for item in map(self.removed_from, value) if item is not None]
             return left or (None if value else value)
         if isinstance(value, dict):
-            items = {name: self.removed_from(one) for name, one in value.items()}
+            items = {name: self.removed_from(inner) for name, inner in value.items()}
             is_gone = items.get("text") is None and value.get("text") is not None
             return None if is_gone else items
         return value

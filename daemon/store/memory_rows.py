@@ -105,7 +105,7 @@ def to_row(memory: Memory, *, with_uses: bool = False) -> Fields:
         fields["tags"] = list(memory.tags)
     if "metadata" in fields:
         lists = msgspec.structs.asdict(memory.metadata)
-        fields["metadata"] = {name: list(found) for name, found in lists.items() if found}
+        fields["metadata"] = {name: list(values) for name, values in lists.items() if values}
     if with_uses and memory.access_count:
         fields["access_count"] = memory.access_count
     if with_uses and memory.last_accessed_at is not None:
@@ -199,8 +199,8 @@ class MemoryTable:
     def every(self, db: sqlite3.Connection, kind: str) -> Iterator[Row]:
         """Each row, including deleted ones, a few hundred at a time."""
         columns = f"row, clocks, extra, {', '.join(FIELDS)}"
-        for _, *found in in_pages(db, f"SELECT {columns} {_BY_ROW}", after=0):
-            yield _row(found)
+        for _, *values in in_pages(db, f"SELECT {columns} {_BY_ROW}", after=0):
+            yield _row(values)
         yield from ROWS.every(db, kind)
 
 
@@ -351,12 +351,12 @@ def unlink(tx: Transaction, key: str) -> None:
         rewrite(tx, freed, why="unlinked", stamp=_just_after(tx, older.id, "superseded_by"))
 
 
-def release(tx: Transaction, kept: str) -> None:
+def release(tx: Transaction, target: str) -> None:
     """Restore all memories that were merged into a deleted memory."""
-    rows = tx.db.execute(f"{SELECT} WHERE merged_into = ?", (kept,)).fetchall()
+    rows = tx.db.execute(f"{SELECT} WHERE merged_into = ?", (target,)).fetchall()
     for retired in map(from_row, rows):
         restore_merged(tx, retired, repairs=True)
-        tx.tell("memory.unmerged", id=retired.id, kept=kept, category=retired.category)
+        tx.tell("memory.unmerged", id=retired.id, into=target, category=retired.category)
 
 
 def restore_merged(tx: Transaction, retired: Memory, *, repairs: bool = False) -> Memory:

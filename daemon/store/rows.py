@@ -257,8 +257,8 @@ def write(
         if before is not None and kind.fields is not None:
             others = before.data.keys() - kind.fields - {without}
             data = {name: before.data[name] for name in others} | data
-        given = stamp or tx.stamp(before)
-        after = changed(before, (kind.name, key), data, given, kind.sets)
+        own_stamp = stamp or tx.stamp(before)
+        after = changed(before, (kind.name, key), data, own_stamp, kind.sets)
         if before is not None and after == before:
             return before
     number = save_version(tx, kind, before, why=why) if data is not None else None

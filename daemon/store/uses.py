@@ -72,17 +72,17 @@ def reinforce(tx: Transaction, ids: Iterable[str]) -> None:
 
     A use is not an edit: each device counts its own, so that uses never conflict.
     """
-    given = Counter(ids)
+    counts = Counter(ids)
     rows = tx.db.execute(
         "SELECT id, category FROM memories WHERE id IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode(list(given)).decode(),),
+        (msgspec.json.encode(list(counts)).decode(),),
     ).fetchall()
     tx.db.executemany(
         "UPDATE tree SET last_access = ? WHERE path = ?",
         [(tx.now, category) for category in {category for _, category in rows}],
     )
-    count(tx, {key: given[key] for key, _ in rows})
-    tx.count("reinforcements_today", given.total())
+    count(tx, {key: counts[key] for key, _ in rows})
+    tx.count("reinforcements_today", counts.total())
 
 
 def unreinforce(tx: Transaction, ids: Iterable[str]) -> None:
@@ -142,7 +142,7 @@ def forget(tx: Transaction, memories: frozenset[str]) -> None:
 
 
 def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
-    """Add what was counted since to the memory, to the one that it is merged into, and so on."""
+    """Add what was counted since to the memory, to its merge target, and so on."""
     tx.cache.are_uses = None
     tx.state_files.update({"warm", "tree", "hot"})
     old, (number, at) = _uses(before), _uses(after)

@@ -1,7 +1,7 @@
 """The thread that writes an agent's database, with group commit.
 
-Operations that arrive during a commit share the next one: under load many callers share one fsync,
-and a single caller never waits for others.
+Operations that arrive during a commit share the next: under load many callers share one fsync, and
+a single caller never waits for others.
 """
 
 from __future__ import annotations

@@ -116,11 +116,11 @@ def _others(
     )
 
 
-def _earlier(said: Sequence[tuple[str, str]]) -> tuple[list[str], int]:
+def _earlier(summaries: Sequence[tuple[str, str]]) -> tuple[list[str], int]:
     """The lines of earlier summaries, and the number of messages that they summarise."""
     lines: list[str] = []
     messages = 0
-    for _, text in said:
+    for _, text in summaries:
         title = _TITLE_READ.match(text)
         if title:
             messages += int(title[1])

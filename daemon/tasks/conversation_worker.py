@@ -296,7 +296,7 @@ class ConversationWorker:
             own = [item for item in waiting if item.id == name]
             if not own:
                 return
-            others = [one for one in waiting if not self._lock((agent, one.id)).locked()]
+            others = [other for other in waiting if not self._lock((agent, other.id)).locked()]
             for other in others:
                 await locks.enter_async_context(self._lock((agent, other.id)))
             try:

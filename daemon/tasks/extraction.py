@@ -112,7 +112,7 @@ class Extracted(msgspec.Struct, frozen=True):
 
     conversation: str  # the id of the conversation
     turns: int  # the number of turns that were read
-    kept: StoredMemories  # the memories that were stored, and those that were already known
+    memories: StoredMemories  # the memories that were stored, and those that were already known
     method: Method  # whether a model or the rules found them
     why: str = ""  # why a model that was asked did not, or ""
     # The cost of the question, which may be about several conversations.
@@ -166,7 +166,7 @@ async def _keep(
     now: float,
     near: AskNear | None,
 ) -> StoredMemories | None:
-    """Store what was found in a conversation; None if another caller read it meanwhile."""
+    """Store what was extracted from a conversation; None if another caller read it meanwhile."""
     key, writer = talk.conversation.id, talk.conversation.writer
     made = [
         memory_from(observation, key, observation.category or CATEGORY, now=now, writer=writer)

@@ -105,7 +105,7 @@ async def observe(
         Part("day", f"The conversation takes place on {today:%A}, {today}.", quoted=False),
         Part(
             "known already",
-            "\n".join(f"[{number}] {one_line(one)}" for number, one in enumerate(known, 1))
+            "\n".join(f"[{number}] {one_line(text)}" for number, text in enumerate(known, 1))
             or "nothing",
         ),
         *(

@@ -179,7 +179,7 @@ def is_signed(ring: Keyring, listed: RosterEntry) -> bool:
 
 
 def opened(listed: RosterEntry, private: bytes, older: Keyring | None = None) -> Keyring:
-    """The keyring in a device's entry; with an older one, only one that follows it.
+    """The keyring in a device's entry; with an older one, only a keyring that follows it.
 
     Raises:
         Unsealable: it is for another device, or was not made by the owner.
@@ -266,7 +266,7 @@ def normal(text: str) -> str:
     """The digits that a person typed, in the alphabet: O as 0, I and L as 1.
 
     Raises:
-        Unsealable: a character is none of a key.
+        Unsealable: a character cannot be in a key.
     """
     digits = "".join(text.upper().replace("-", " ").split()).translate(_ALIKE)
     if strange := sorted({digit for digit in digits if digit not in _ALPHABET}):

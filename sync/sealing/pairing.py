@@ -200,7 +200,7 @@ async def read(remote: Remote, number: str | None = None) -> list[Invitation]:
 
 
 async def write(remote: Remote, number: str, **message: str | None) -> bool:
-    """Put a message there, if there is none yet, or remove it; False: too late."""
+    """Put a message there, if it has no message yet, or remove it; False: too late."""
     [(column, text)] = message.items()
     assert column in ("request", "answer")
     sql = f"UPDATE replica_invitations SET {column} = ?2 WHERE number = ?1"
