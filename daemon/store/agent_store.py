@@ -205,7 +205,7 @@ class AgentStore:
             self._kept = rules
         if await self.read(full_text.needs_rebuild):
             await self.write(rebuild_indexes)
-        if await self.read(full_text.needs_merge):
+        if await self.read(full_text.to_merge):
             await self._erasure.merge_words()
             self._erasure.request()
         if time.monotonic() - self._pruned > _PRUNING_SECONDS:
