@@ -94,20 +94,15 @@ class Device(msgspec.Struct, frozen=True):
 
 
 class DeviceRecord(msgspec.Struct, frozen=True):
-    """One device of an agent. Times are seconds since the epoch.
-
-    Attributes:
-        behind: number of rows of other devices that it lacks; None: it was retired.
-        release: that it ran at its last contact; None: one that does not say it.
-    """
+    """One device of an agent. Times are seconds since the epoch."""
 
     id: str
     name: str
     first_at: int
     last_at: int
     retired_at: int | None
-    behind: int | None
-    release: str | None
+    behind: int | None  # number of rows of other devices that it lacks; None: it was retired
+    release: str | None  # that it ran at its last contact; None: it does not say it
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -128,17 +123,11 @@ class ListedRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Pushed(msgspec.Struct, frozen=True):
-    """The result of a push.
+    """The result of a push."""
 
-    Attributes:
-        poll: where the order ends after it.
-        complete: whether every row was taken.
-        signed: False: the remote was set back, or is another one.
-    """
-
-    poll: Cursor
-    complete: bool
-    signed: bool
+    poll: Cursor  # where the order ends after it
+    complete: bool  # whether every row was taken
+    signed: bool  # False: the remote was set back, or is another one
 
 
 class SharedKeys(Protocol):
@@ -251,7 +240,7 @@ class Replica:
             Cursor(str(epoch), whole(seq)), written.affected == len(rows), bool(signed.rows)
         )
 
-    async def standing(
+    async def current_versions(
         self, rows: Sequence[Pending]
     ) -> list[tuple[Pending, Received | Unreadable | None]]:
         """The remote's versions of rows that were pushed and not taken; None: it has none.
@@ -439,9 +428,6 @@ class Polls:
         """An agent's end of the order, and its age, at most `max_age` seconds.
 
         The query includes every agent that was named here, until `leave`: each costs one row.
-
-        Raises:
-            SyncError: the remote does not answer.
         """
         clock = asyncio.get_running_loop().time
         self._agents.add(agent)
@@ -461,11 +447,7 @@ class Polls:
         self._agents.discard(agent)
 
     async def all(self) -> Mapping[str, Cursor]:
-        """The end of the order of every agent in the database: one row read for each.
-
-        Raises:
-            SyncError: the remote does not answer.
-        """
+        """The end of the order of every agent in the database: one row read for each."""
         return await self._ask(_POLL)
 
     async def _ask(self, sql: str, *agents: str) -> dict[str, Cursor]:

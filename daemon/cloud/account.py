@@ -46,20 +46,13 @@ class Secret:
 
 
 class Account(msgspec.Struct, frozen=True):
-    """A replica and its token.
+    """A replica and its token."""
 
-    Attributes:
-        url: `https://…`, `http://…` or `file:/…`, complete.
-        source: which setting, file or option named the replica.
-        token_file: the file that the token came from; empty: it came from none.
-        exposed: whether every user of this device can read that file.
-    """
-
-    url: str
+    url: str  # `https://…`, `http://…` or `file:/…`, complete
     token: Secret | None
-    source: str
-    token_file: str = ""
-    exposed: bool = False
+    source: str  # which setting, file or option named the replica
+    token_file: str = ""  # the file that the token came from; empty: it came from none
+    exposed: bool = False  # whether every user of this device can read that file
 
     @property
     def kind(self) -> Literal["turso", "file"]:
@@ -143,7 +136,7 @@ class Accounts:
 
     Args:
         find: the account of an agent; called on a thread.
-        configuration: the one in force.
+        configuration: the current settings.
     """
 
     def __init__(
@@ -194,7 +187,7 @@ class Accounts:
 
 
 def complete(url: str) -> str:
-    """The HTTP address for one that may begin with `libsql:`."""
+    """The HTTP address for an address that may begin with `libsql:`."""
     return f"https:{url.removeprefix('libsql:')}" if url.startswith("libsql:") else url
 
 

@@ -69,11 +69,7 @@ class Databases:
         self.in_use: dict[Account, Database] = {}
 
     async def get(self, account: Account) -> Database:
-        """The database of an account, opened if necessary.
-
-        Raises:
-            ThermoclineError: it cannot be opened.
-        """
+        """The database of an account, opened if necessary."""
         async with self._connecting:
             if account not in self.in_use:
                 with our_errors(account):

@@ -37,20 +37,15 @@ _LOST: Final = (
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """What is in the keyring's file.
+    """What is in the keyring's file."""
 
-    Attributes:
-        ring: the owner's keys.
-        is_first: whether these keys were made here. Then this device alone takes in what replicas
-            had unsealed: for any other that would be a way to give it forged rows.
-        switched: the agents of which nothing unsealed is left to take in.
-        is_published: whether a remote has these keys: others may have rows that need them.
-    """
-
-    ring: Keyring
+    ring: Keyring  # the owner's keys
+    # Whether these keys were made here. Then this device alone takes in what replicas had unsealed:
+    # for any other that would be a way to give it forged rows.
     is_first: bool = False
+    # Whether a remote has these keys: others may have rows that need them.
     is_published: bool = False
-    switched: tuple[str, ...] = ()
+    switched: tuple[str, ...] = ()  # the agents of which nothing unsealed is left to take in
 
 
 class Keychain:
@@ -171,8 +166,8 @@ class Keychain:
             Conflict: this device has other keys.
         """
         async with self._changing:
-            kept = self._kept
-            if kept is not None and kept.is_published and not ring.follows(kept.ring):
+            stored = self._kept
+            if stored is not None and stored.is_published and not ring.follows(stored.ring):
                 raise Conflict(
                     "cannot take these keys: this device has those of another owner",
                     hint=f"move {self._state_dir / RING_FILE} away first, if they are not needed",
@@ -183,9 +178,6 @@ class Keychain:
         """The present epoch of a remote, and the last epoch whose key each device has.
 
         Missing are devices of which this one cannot tell; 0: the remote has no keys.
-
-        Raises:
-            SyncError: it cannot be reached.
         """
         listed, ring = await roster.read(remote), self.ring
         present = max((each.epoch for each in listed), default=0)
@@ -196,11 +188,7 @@ class Keychain:
         return present, known | {each.device: each.epoch for each in signed}
 
     async def recovery_entry(self, remote: Remote) -> RosterEntry | None:
-        """The keys on a remote for the recovery key, whoever put them there.
-
-        Raises:
-            SyncError: it cannot be reached.
-        """
+        """The keys on a remote for the recovery key, whoever put them there."""
         listed = (each for each in await roster.read(remote) if each.device == keyring.RECOVERY)
         return next(listed, None)
 
@@ -275,8 +263,8 @@ class Keychain:
 
     def is_switching(self, agent: str) -> bool:
         """Whether an agent's replica may have unsealed rows that are to be taken in."""
-        kept = self._kept
-        return kept is not None and kept.is_first and agent not in kept.switched
+        stored = self._kept
+        return stored is not None and stored.is_first and agent not in stored.switched
 
     async def switched(self, agent: str) -> None:
         """As for `SharedKeys`."""
@@ -300,10 +288,10 @@ class Keychain:
         assert self._kept is not None
         await self._keep(msgspec.structs.replace(self._kept, ring=ring))
 
-    async def _keep(self, kept: _Kept) -> None:
-        if kept == self._kept:
+    async def _keep(self, stored: _Kept) -> None:
+        if stored == self._kept:
             return
-        content = encode(wrap(self.public, msgspec.json.encode(kept)))
+        content = encode(wrap(self.public, msgspec.json.encode(stored)))
 
         def write() -> None:
             if self._is_new:
@@ -315,7 +303,7 @@ class Keychain:
         except OSError as error:
             raise translate_os(error, self._state_dir) from error
         self._is_new = False
-        self._kept = kept
+        self._kept = stored
 
     def _read(self) -> _Kept | None:
         path = self._state_dir / RING_FILE

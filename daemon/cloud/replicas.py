@@ -176,7 +176,9 @@ class Replicas:
             self._problems.report(ACCOUNT_PROBLEM, agent, error.message, error.hint or "")
         else:
             self._problems.clear(ACCOUNT_PROBLEM, agent)
-            self._tell_exposed(agent, loop)
+            path = loop.account.token_file if loop is not None and loop.account.exposed else ""
+            text = f"every user of this machine can read the token in {path}" if path else None
+            self._problems.set(_EXPOSED, agent, text, f"chmod 600 {path}", lasting=False)
             if loop is None:
                 self._owing.discard(agent)
 
@@ -196,7 +198,7 @@ class Replicas:
         return tally
 
     async def account(self, agent: str) -> Account | None:
-        """The agent's replica by the configuration in force; None if there is none.
+        """The agent's replica by the configuration in force; None if it has no replica.
 
         Raises:
             ConfigInvalid: a named file cannot be read, or has no credentials.
@@ -239,11 +241,7 @@ class Replicas:
         await self._discovery.now()
 
     async def publish_keys(self) -> None:
-        """Give the databases in use new keys, and seal older rows with them in the background.
-
-        Raises:
-            ThermoclineError: one cannot be reached, or has other keys.
-        """
+        """Give the databases in use new keys, and seal older rows with them in the background."""
         if not self.sealing.is_on:
             return
         keychain = await self.sealing.keychain()
@@ -293,11 +291,7 @@ class Replicas:
         self._done(agent, round_.ms)
 
     async def status_of(self, agent: str, store: AgentStore) -> ReplicationStatus:
-        """The state of an open agent's replication, with its outbox.
-
-        Raises:
-            ThermoclineError: its memory cannot be read.
-        """
+        """The state of an open agent's replication, with its outbox."""
         queued, aside = await store.read(lambda db: (outbox.queued(db), outbox.refused(db)))
         status = self.status(agent)
         reasons = tuple(f"{kind} {key[:100]}: {reason}" for kind, key, reason in aside[:10])
@@ -357,11 +351,6 @@ class Replicas:
 
     def _with_outbox(self, names: list[str]) -> set[str]:
         return {name for name in names if outbox.unsent(self._agents.place(name)[0])}
-
-    def _tell_exposed(self, agent: str, loop: Loop | None) -> None:
-        path = loop.account.token_file if loop is not None and loop.account.exposed else ""
-        text = f"every user of this machine can read the token in {path}" if path else None
-        self._problems.set(_EXPOSED, agent, text, f"chmod 600 {path}", lasting=False)
 
     async def _needed(self, agent: str) -> Loop:
         self._accounts.forget(agent)

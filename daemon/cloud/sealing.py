@@ -45,11 +45,7 @@ def load_keychain(state_dir: Path, device: Callable[[], str], env: Mapping[str, 
 
 
 async def is_sealed(remote: Remote) -> bool:
-    """Whether a remote says that it is sealed.
-
-    Raises:
-        SyncError: it cannot be reached.
-    """
+    """Whether a remote says that it is sealed."""
     try:
         return bool(await rows_of(remote, "SELECT 1 FROM replica_keys LIMIT 1"))
     except SchemaMissing:

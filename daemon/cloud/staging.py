@@ -224,11 +224,7 @@ class Staging(AgentLocal):
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="restore")
 
     async def resume(self, origin: str) -> bool:
-        """Open the database of an interrupted run from the same replica; False: nothing usable.
-
-        Raises:
-            ThermoclineError: the disk refuses.
-        """
+        """Open the database of an interrupted run from the same replica; False: nothing usable."""
 
         def run() -> bool:
             if not self.path.exists():
@@ -245,11 +241,7 @@ class Staging(AgentLocal):
         return await self._run(run)
 
     async def begin(self, origin: str = "") -> None:
-        """Start with an empty database; that of an earlier run is removed.
-
-        Raises:
-            ThermoclineError: the disk refuses.
-        """
+        """Start with an empty database; that of an earlier run is removed."""
 
         def run() -> None:
             atomic.make_folder(self.folder)

@@ -119,7 +119,6 @@ class UsageLog:
 
 
 def _add(counts: Counts, more: Counts) -> None:
-    """Add some counts to others, without days that are long over."""
     for url, used in more.items():
         days = counts.setdefault(url, {})
         for day, usage in used.items():

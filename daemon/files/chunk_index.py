@@ -185,11 +185,7 @@ class ChunkIndex:
             self._task = asyncio.get_running_loop().create_task(self._catch_up(), name=name)
 
     async def sync(self) -> FilesBrought:
-        """Scan everything, and return when the index is up to date.
-
-        Raises:
-            ThermoclineError: the update failed.
-        """
+        """Scan everything, and return when the index is up to date."""
         self.mark_dirty()
         self._not_before = 0.0
         while not self.in_step.is_set():

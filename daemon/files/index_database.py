@@ -59,9 +59,6 @@ class FileReader:
             path: its path in the index.
             place: a folder and the path below it; None if its root was removed.
             limit: the largest size in bytes.
-
-        Raises:
-            OSError: it is missing or cannot be read.
         """
         import aiofiles  # noqa: PLC0415 - when there is something to read
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 from ..config.settings import IndexSettings
-from ..memory.indexed_files import IndexState
 from ..runtime.problems import Problems, first_names
 from ..store import watched
 from ..store.agent_store import AgentStore
@@ -171,7 +170,15 @@ class Indexes:
                 await index.leave()
                 self._problems.clear(_MISSING, agent)
         for store in stores.values():
-            self._report(self.of(store).state, store.place.agent)
+            state = self.of(store).state
+            named = first_names(state.missing, _NAMED)
+            self._problems.set(
+                _MISSING,
+                store.place.agent,
+                f"not on this device: {named}" if named else None,
+                "bring the files here, or `thermocline index remove` the path",
+                lasting=False,
+            )
 
     async def _changes(self, *, at_once: bool) -> set[str]:
         """The changed places; if changes may have been missed, everything is rescanned."""
@@ -204,16 +211,6 @@ class Indexes:
         for index in self._indexes.values():
             index.watching = bool(folders) or (self._rules().watch and not index.folders)
         return changes
-
-    def _report(self, state: IndexState, agent: str) -> None:
-        named = first_names(state.missing, _NAMED)
-        self._problems.set(
-            _MISSING,
-            agent,
-            f"not on this device: {named}" if named else None,
-            "bring the files here, or `thermocline index remove` the path",
-            lasting=False,
-        )
 
     def _told(self) -> None:
         with suppress(RuntimeError):  # The daemon has stopped.

@@ -53,21 +53,13 @@ class Left(msgspec.Struct, frozen=True):
 
 
 class FolderChanges(msgspec.Struct):
-    """The changes on a disk.
+    """The changes on a disk."""
 
-    Attributes:
-        found: new and changed files.
-        vanished: removed files.
-        left: files that cannot be replicated.
-        unfinished: temporary files of a killed process.
-        more: whether there may be more changes, since the limit was reached.
-    """
-
-    found: list[FoundNote] = []
-    vanished: list[str] = []
-    left: list[Left] = []
-    unfinished: list[str] = []
-    more: bool = False
+    changed: list[FoundNote] = []  # new and changed files
+    vanished: list[str] = []  # removed files
+    left: list[Left] = []  # files that cannot be replicated
+    unfinished: list[str] = []  # temporary files of a killed process
+    more: bool = False  # whether there may be more changes, since the limit was reached
 
 
 def compare(
@@ -83,9 +75,6 @@ def compare(
         known: the known stands of files, by path.
         left: the files that the last call could not take, by path; read again only if changed.
         never: device and inode of a folder that is skipped.
-
-    Raises:
-        OSError: the disk refuses.
     """
     result = FolderChanges()
     if not top.is_dir():
@@ -134,7 +123,7 @@ def _look_at(
         if len(content) != stand.size or _stand_of(os.fstat(file.handle)) != stand:
             continue  # It is being written; the next call reads it.
         try:
-            result.found.append(FoundNote(file.path, stand, content.decode()))
+            result.changed.append(FoundNote(file.path, stand, content.decode()))
         except UnicodeDecodeError:
             result.left.append(Left(file.path, stand, "it is not valid UTF-8"))
         room -= len(content)
@@ -156,9 +145,6 @@ def write_files(
     Returns:
         The finished files with their new stands, and the files that something other than a file or
         folder blocks.
-
-    Raises:
-        OSError: the disk refuses.
     """
     done: list[tuple[WaitingNote, Fingerprint]] = []
     barred: list[Skipped] = []
@@ -353,8 +339,8 @@ class Workspaces:
         while True:
             known = await store.read(notes.known)
             seen = await asyncio.to_thread(compare, top, known, left, never)
-            if seen.found or seen.vanished:
-                news = partial(notes.take, files=seen.found, vanished=seen.vanished)
+            if seen.changed or seen.vanished:
+                news = partial(notes.take, files=seen.changed, vanished=seen.vanished)
                 await store.write(news)
             if not seen.more:
                 break

@@ -43,30 +43,22 @@ class ReadFault(msgspec.Struct, frozen=True):
 
 
 class SourceEntry(msgspec.Struct, frozen=True):
-    """The file or table of an entry, and its fields as `warm_file` reads them.
-
-    Attributes:
-        agent: whose it is; "" if the place does not say.
-    """
+    """The file or table of an entry, and its fields as `warm_file` reads them."""
 
     place: str
     fields: dict[str, Any]
     is_experience: bool = False
-    agent: str = ""
+    agent: str = ""  # whose it is; "" if the place does not say
 
 
 class Document(msgspec.Struct, frozen=True):
-    """A whole file that the daemon parses: a state file, a page, or rows in lines.
-
-    Attributes:
-        agent: whose it is; "" if the place does not say.
-    """
+    """A whole file that the daemon parses: a state file, a page, or rows in lines."""
 
     path: Path
     content: bytes
     written_at: float
     format: str | None = None
-    agent: str = ""
+    agent: str = ""  # whose it is; "" if the place does not say
 
 
 Reading: TypeAlias = Iterator[SourceEntry | Document | ReadFault]

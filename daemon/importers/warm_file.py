@@ -37,7 +37,7 @@ def parse(document: Json, now: float, *, max_depth: int = 4) -> Parsed[tuple[Mem
     """The memories of a warm file of any generation, in its order, every id once.
 
     Missing fields get EvoClaw's defaults: importance 0.5, no accesses, and as its creation
-    `timestamp`, else `now`. A category that is too deep is cut, and kept in `original_category`. A
+    `timestamp`, else `now`. A category that is too deep is cut, and stays in `original_category`. A
     missing id is derived from text and creation, so that reading the file again gives the same. Of
     two records with one id and one text the more used one stays; with different texts the later one
     gets another id. Reading the output of `warm.record` gives the same memories. Never raises.

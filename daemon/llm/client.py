@@ -248,7 +248,6 @@ class ModelClient:
         return "failing" if self._failed == self._settings() else "ready"
 
     def _installed(self) -> bool:
-        """Whether the library is there, as far as that is seen without loading it."""
         if self._clock() >= self._looked_until:
             self._looked_until = self._clock() + _MISSING_SECONDS
             self._found = find_spec("litellm") is not None
@@ -270,7 +269,10 @@ class ModelClient:
             return ModelReply(value, known.model, cached=True)
         if not models:
             raise CallFailed("off", f"no model is configured for {purpose}")
-        setup = await self._prepared(endpoint)
+        if endpoint is not None:
+            is_named(endpoint, ())
+        self.calls.check_budget()
+        setup = await self.setup() if endpoint is None else None
         before = self._clock()
         process = self.calls.process
         await (process.load() if endpoint is None else process.ready())
@@ -282,18 +284,6 @@ class ModelClient:
         self._cache.put(key, Cached(model, msgspec.json.encode(value)))
         spent = (cost.tokens_in, cost.tokens_out, cost.dollars)
         return ModelReply(value, model, *spent, repaired=repaired)
-
-    async def _prepared(self, endpoint: str | None) -> Setup | None:
-        """The setup for the process; None for a caller's own endpoint.
-
-        Raises:
-            InvalidInput: the endpoint is not an address.
-            CallFailed: the budget is spent, or the keys cannot be read.
-        """
-        if endpoint is not None:
-            is_named(endpoint, ())
-        self.calls.check_budget()
-        return await self.setup() if endpoint is None else None
 
     async def setup(self) -> Setup:
         """The keys and addresses as they are now configured.
@@ -365,7 +355,12 @@ class ModelClient:
             )
         except CallFailed as error:
             if endpoint is None:
-                self._note_failure(error)
+                if error.code == "unloaded":
+                    self._missing_until = self._clock() + _MISSING_SECONDS
+                if error.lasting or error.code == "unloaded":
+                    self._report(
+                        "model_failing", f"no model can be asked: {error.message}", error.hint
+                    )
             raise
         if endpoint is None:
             self._problems.clear("model_failing", "/llm")
@@ -381,12 +376,6 @@ class ModelClient:
             for name, count in cleared.counts.items():
                 counts[name] = counts.get(name, 0) + count
         return msgspec.structs.replace(question, parts=tuple(parts)), counts
-
-    def _note_failure(self, error: CallFailed) -> None:
-        if error.code == "unloaded":
-            self._missing_until = self._clock() + _MISSING_SECONDS
-        if error.lasting or error.code == "unloaded":
-            self._report("model_failing", f"no model can be asked: {error.message}", error.hint)
 
     def _report(self, code: str, text: str | None, hint: str | None) -> None:
         self._reported = self._settings() if text else self._reported

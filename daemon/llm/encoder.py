@@ -47,19 +47,14 @@ _Send = Callable[[Embed], Awaitable[Embedded]]
 
 
 class Encoding(msgspec.Struct, frozen=True):
-    """Texts as vectors of one model.
+    """Texts as vectors of one model."""
 
-    Attributes:
-        model: as it is configured.
-        revision: the digest of the files of a static model; "" if it is unknown.
-        probe: the vector of `PROBE` as a passage; of a query, as it was last encoded, b"" before.
-        vectors: one for each text; None if a text has none, such as an empty one.
-    """
-
-    model: str
+    model: str  # as it is configured
     dimensions: int
-    revision: str
+    revision: str  # the digest of the files of a static model; "" if it is unknown
+    # The vector of `PROBE` as a passage; of a query, as it was last encoded, b"" before.
     probe: bytes
+    # One for each text; None if a text has none, such as an empty one.
     vectors: tuple[bytes | None, ...] = ()
 
 
@@ -130,7 +125,7 @@ class Encoder:
 
         Args:
             texts: the texts; long ones are cut.
-            model: `model`, or the one that made earlier vectors.
+            model: `model`, or the model that made earlier vectors.
             role: what the texts are to be compared as.
             deadline: the timeout in seconds; None: that of `llm.timeouts.embed`, in addition to
                 the start of the process.
@@ -252,7 +247,6 @@ class Encoder:
         return tuple(cleared), dict(counts)
 
     async def _sender(self, model: str, cost: Cost) -> _Send:
-        """A function that sends a request to the process of the model, which is started."""
         failover, calls = self._models.failover, self._models.calls
         setup = None if model.startswith(STATIC) else await self._models.setup()
         if (paused := failover.paused(model)) is not None:

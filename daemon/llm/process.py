@@ -60,17 +60,12 @@ _LONGEST_PAUSE_SECONDS: Final = 60.0
 
 
 class Timeouts(msgspec.Struct, frozen=True):
-    """The timeouts of a process, in seconds.
+    """The timeouts of a process, in seconds."""
 
-    Attributes:
-        start: for its start.
-        load: for importing litellm, which takes long on a small device.
-        grace: for confirming the cancellation of a request; otherwise it counts as hanging, and is
-            killed. 0: a cancellation kills it at once.
-    """
-
-    start: float = 20.0
-    load: float = 90.0
+    start: float = 20.0  # for its start
+    load: float = 90.0  # for importing litellm, which takes long on a small device
+    # For confirming the cancellation of a request; otherwise it counts as hanging, and is killed.
+    # 0: a cancellation kills it at once.
     grace: float = 5.0
 
 

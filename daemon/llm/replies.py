@@ -179,7 +179,6 @@ def _without_last_commas(text: str) -> str:
 
 
 def _decoded(text: str) -> Iterator[Json]:
-    """The objects and lists in a text, in order."""
     at, left = 0, _MOST_READ * len(text)
     for _ in range(_MOST_STARTS):
         start = _OPENING.search(text, at)

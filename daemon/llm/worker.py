@@ -57,7 +57,7 @@ class _Place(msgspec.Struct, frozen=True):
 
     provider: str
     base: str | None
-    given: dict[str, str]
+    credentials: dict[str, str]
 
     def __repr__(self) -> str:
         return "_Place(...)"
@@ -153,7 +153,7 @@ class LiteLlm:
                 max_retries=0,
                 drop_params=True,
                 **_response_format(ask, structured=structured),
-                **place.given,
+                **place.credentials,
             )
             return _answer(ask, response)
         except (CallFailed, MemoryError):
@@ -178,7 +178,7 @@ class LiteLlm:
                 max_retries=0,
                 drop_params=True,
                 **arguments,
-                **place.given,
+                **place.credentials,
             )
             vectors, dimensions = vectors_of(embed.model, response.data, len(embed.texts))
         except (CallFailed, MemoryError):
@@ -213,7 +213,7 @@ class LiteLlm:
             return CallFailed("too_long", f"it is too long for {model}")
         headers = getattr(error, "litellm_response_headers", None)
         status = getattr(error, "status_code", None)
-        if headers is None and "api_key" not in place.given and _KEYLESS.search(message):
+        if headers is None and "api_key" not in place.credentials and _KEYLESS.search(message):
             return CallFailed("unauthorized", f"no key for {place.provider}")
         # litellm reports requests that never reached a server with status 500 and no headers.
         lost = isinstance(error, litellm.APIConnectionError) or (headers is None and status == 500)
@@ -312,21 +312,18 @@ class Worker:
                 return self._models.window(model)
         async with asyncio.timeout(request.seconds):
             if isinstance(request, Embed):
-                return await self._embedded(request)
+                if request.setup is not None:
+                    return await self._models.embed(request)
+                if self._static is None:
+                    from .static_encoder import StaticEncoders  # noqa: PLC0415 - most never need it
+
+                    self._static = StaticEncoders()
+                return await asyncio.to_thread(self._static.encode, request.model, request.texts)
             if request.endpoint is None:
                 return await self._models.ask(request)
             from .endpoint_calls import ask_endpoint  # noqa: PLC0415 - most never need it
 
             return await ask_endpoint(request, self._form)
-
-    async def _embedded(self, request: Embed) -> Embedded:
-        if request.setup is not None:
-            return await self._models.embed(request)
-        if self._static is None:
-            from .static_encoder import StaticEncoders  # noqa: PLC0415 - most never need it
-
-            self._static = StaticEncoders()
-        return await asyncio.to_thread(self._static.encode, request.model, request.texts)
 
     def _answered(self, request: Load | Ask | Embed | Window, task: asyncio.Task[Any]) -> None:
         del self._tasks[request.number]

@@ -100,7 +100,12 @@ async def tidy(store: AgentStore, *, dry_run: bool = False) -> TidyReport:
     Raises:
         ThermoclineError: the database fails; earlier changes are kept.
     """
-    survey = await _surveyed(store)
+    now = store.now
+    survey = Survey()
+    last = 0
+    while page := await store.read(partial(living_after, row=last, now=now, limit=_READ_AT_ONCE)):
+        await asyncio.to_thread(survey.add, page)
+        last = page[-1][0]
     pairs = await _duplicates(store, await asyncio.to_thread(survey.suspects))
     pairs += await _contradictions(store, survey.replacing, {pair.older.id for pair in pairs})
     if dry_run:
@@ -108,20 +113,13 @@ async def tidy(store: AgentStore, *, dry_run: bool = False) -> TidyReport:
         faded = await store.read(partial(limits.faded, now=store.now, rules=store.rules))
         archived = len(faded)
     else:
-        findings = await _join(store, pairs)
+        findings = []
+        for start in range(0, len(pairs), _PAIRS_AT_ONCE):
+            group = pairs[start : start + _PAIRS_AT_ONCE]
+            findings += await store.write(partial(_joined, pairs=group))
         archived = await store.write(limits.archive_faded)
     merged = sum(finding.relation == "duplicate" for finding in findings)
     return TidyReport(merged, len(findings) - merged, archived, survey.examined, tuple(findings))
-
-
-async def _surveyed(store: AgentStore) -> Survey:
-    now = store.now
-    survey = Survey()
-    last = 0
-    while page := await store.read(partial(living_after, row=last, now=now, limit=_READ_AT_ONCE)):
-        await asyncio.to_thread(survey.add, page)
-        last = page[-1][0]
-    return survey
 
 
 async def _duplicates(store: AgentStore, rows: Sequence[int]) -> list[RelatedPair]:
@@ -166,14 +164,6 @@ async def _contradictions(
             if known is None or pair.newer.created_at < known.newer.created_at:
                 pairs[pair.older.id] = pair
     return sorted(pairs.values(), key=lambda pair: pair.older.created_at)
-
-
-async def _join(store: AgentStore, pairs: Sequence[RelatedPair]) -> list[Finding]:
-    findings: list[Finding] = []
-    for start in range(0, len(pairs), _PAIRS_AT_ONCE):
-        group = pairs[start : start + _PAIRS_AT_ONCE]
-        findings += await store.write(partial(_joined, pairs=group))
-    return findings
 
 
 def _joined(tx: Transaction, pairs: Sequence[RelatedPair]) -> list[Finding]:
@@ -246,7 +236,6 @@ def _next_forgettable(
 
 
 def _forget(tx: Transaction, before: float, frozen: Sequence[_Forgettable]) -> int:
-    """Delete those of the memories that have not changed meanwhile."""
     teach_score(tx.db, tx.now, tx.rules.scoring)
     ids = msgspec.json.encode([key for _, key in frozen]).decode()
     still = "AND id IN (SELECT value FROM json_each(?3))"

@@ -113,11 +113,7 @@ class Upkeep:
     async def run(
         self, store: AgentStore, mode: str, steps: Iterable[schemas.Step]
     ) -> schemas.Consolidated:
-        """Run some steps for an open agent, after the current run.
-
-        Raises:
-            ThermoclineError: a step failed.
-        """
+        """Run some steps for an open agent, after the current run."""
         async with self._lock(store.place.agent):
             return await self._run(self._work(store, mode), steps)
 
@@ -147,7 +143,6 @@ class Upkeep:
         return await self._detached(agent, run)
 
     def _folders(self, agent: str) -> tuple[Folder, ...]:
-        """The folders of an agent's notes."""
         folder, workspace = self._agents.place(agent)
         places = [("own", folder), *([("workspace", workspace)] if workspace else [])]
         return tuple(Folder(label, place / "memory") for label, place in places)
@@ -332,7 +327,7 @@ def jobs_of(
 def _runs(settings: Callable[[], Settings], upkeep: Upkeep) -> Iterator[Job]:
     def steps(mode: ConsolidationMode) -> tuple[Step, ...]:
         rhythms = settings().consolidation
-        apart = {one for word, one in APART.items() if getattr(rhythms, word) is not None}
+        apart = {step for word, step in APART.items() if getattr(rhythms, word) is not None}
         return tuple(step for step in steps_of(mode) if step not in apart)
 
     def rhythm(name: str) -> When:
@@ -344,11 +339,11 @@ def _runs(settings: Callable[[], Settings], upkeep: Upkeep) -> Iterator[Job]:
     async def run(store: AgentStore, mode: ConsolidationMode) -> None:
         await upkeep.run(store, mode, steps(mode))
 
-    for name, one in (*APART.items(), ("merging", "merge")):
+    for name, single_step in (*APART.items(), ("merging", "merge")):
         yield Job(
             name=name,
             when=partial(rhythm if name in APART else cron, name),
-            run=partial(upkeep.run, mode=name, steps=(one,)),
+            run=partial(upkeep.run, mode=name, steps=(single_step,)),
             lane="upkeep",
         )
     # "full" runs only on request; it is listed so that an interrupted run is repeated.

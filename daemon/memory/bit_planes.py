@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-# One of so many bits has a plane.
+# One bit in this many has a plane.
 _STEP: Final = 2
 # The items that are compared by all bits, at least, and for each that is sought.
 _COMPARED: Final = 256
@@ -29,21 +29,13 @@ _BITS: Final = [[bit for bit in range(_BYTE) if byte >> bit & 1] for byte in ran
 
 
 class BitPlanes(msgspec.Struct, frozen=True, gc=False):
-    """The bits of items, which are named by their places from 0 on. Nothing in it changes.
-
-    Attributes:
-        size: the number of places.
-        width: the number of bits of each item.
-        planes: for every second bit, the first first, its values by place.
-        rows: all bits of the items by place, each in as many bytes.
-        there: which places have an item.
-    """
+    """The bits of items, which are named by their places from 0 on. Nothing in it changes."""
 
     size: int
-    width: int
-    planes: tuple[int, ...]
-    rows: bytes
-    there: int
+    width: int  # the number of bits of each item
+    planes: tuple[int, ...]  # for every second bit, the first first, its values by place
+    rows: bytes  # all bits of the items by place, each in as many bytes
+    there: int  # which places have an item
 
     @classmethod
     def of(cls, numbers: Sequence[int], width: int) -> BitPlanes:
@@ -142,12 +134,11 @@ def _added(planes: list[int]) -> list[int]:
 
 
 def _places(mask: int, limit: int) -> list[int]:
-    """The first `limit` places that a mask has."""
     places: list[int] = []
     data = mask.to_bytes((mask.bit_length() + _BYTE - 1) // _BYTE, "little")
-    for found in _NOT_EMPTY.finditer(data):
+    for match in _NOT_EMPTY.finditer(data):
         if len(places) >= limit:
             break
-        first = _BYTE * found.start()
-        places += [first + bit for bit in _BITS[found[0][0]]]
+        first = _BYTE * match.start()
+        places += [first + bit for bit in _BITS[match[0][0]]]
     return places[:limit]

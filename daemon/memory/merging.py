@@ -102,6 +102,5 @@ def _check_apart(older: Memory, newer: Memory, verb: str) -> None:
 
 
 def _union(first: Iterable[str], second: Iterable[str], limit: int) -> tuple[str, ...]:
-    """Both in order without repeats; `limit` applies only to items of the second."""
-    kept = tuple(first)
-    return tuple(dict.fromkeys((*kept, *second)))[: max(limit, len(kept))]
+    items = tuple(first)
+    return tuple(dict.fromkeys((*items, *second)))[: max(limit, len(items))]

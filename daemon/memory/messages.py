@@ -105,7 +105,7 @@ def known_turns(stored: Sequence[Spoken | None], sent: Sequence[Spoken]) -> int:
     continues the conversation, whatever it repeats.
 
     Args:
-        stored: the last stored turns, in their order; None is one that was forgotten, which any
+        stored: the last stored turns, in their order; None is a forgotten turn, which any
             turn may have been.
         sent: the turns of a request, in their order.
     """

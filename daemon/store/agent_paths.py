@@ -87,9 +87,6 @@ class StateLock:
                 f"cannot use {state_dir}: {holder}",
                 hint="use that one, end it, or start this one with another --state-dir",
             ) from None
-        self._write(socket)
-
-    def _write(self, socket: Path) -> None:
         text = json.dumps({"pid": os.getpid(), "socket": str(socket), "since": int(time.time())})
         # Informational: a full or read-only disk must not prevent reading the memory.
         with contextlib.suppress(OSError):
@@ -185,12 +182,7 @@ class FailedSyncs:
 
 
 class StoreContext(msgspec.Struct, frozen=True):
-    """What every agent's store shares with the daemon.
-
-    Attributes:
-        since: when the daemon started. A database that was last checked before that is checked
-            again when it is opened: the disk may have changed it meanwhile.
-    """
+    """What every agent's store shares with the daemon."""
 
     threads: Executor
     problems: Problems
@@ -202,5 +194,7 @@ class StoreContext(msgspec.Struct, frozen=True):
     device: DeviceId
     readers: int
     state_file_delay_seconds: Callable[[], float]
+    # When the daemon started. A database that was last checked before that is checked again when it
+    # is opened: the disk may have changed it meanwhile.
     since: float = 0.0
     failed_syncs: FailedSyncs = msgspec.field(default_factory=FailedSyncs)

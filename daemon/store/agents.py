@@ -156,11 +156,7 @@ class Agents:
             shutil.rmtree(left, ignore_errors=True)
 
     async def forget(self, agent: str) -> None:
-        """Close an agent and remove its folder. After a crash it exists whole, or not at all.
-
-        Raises:
-            ThermoclineError: the folder cannot be removed.
-        """
+        """Close an agent and remove its folder. After a crash it exists whole, or not at all."""
         folder = self._folder / agent
         async with self._opening.setdefault(agent, asyncio.Lock()):
             store = self._open.pop(agent, None)
@@ -190,11 +186,7 @@ class Agents:
         return exists
 
     def _exists(self, agent: str) -> bool:
-        """Whether the agent exists.
-
-        Raises:
-            ThermoclineError: its folder cannot be read.
-        """
+        """Whether the agent exists."""
         folder = self._folder / agent
         try:
             if has_database(folder) or agent in self._workspaces:
@@ -220,7 +212,9 @@ class Agents:
                 # It may have been forgotten meanwhile.
                 self._require(agent, create=create)
                 await self._close_idle(self._settings(), room_for=1)
-                store = await self._start(agent)
+                store = AgentStore(self._place_of(agent), self._context)
+                await store.open()
+                _log.info("opened the memory of '%s'", agent, extra={"action": "agent_opened"})
                 self._open[agent] = store
                 self._tell_followers()
         return store
@@ -248,12 +242,6 @@ class Agents:
                 f"cannot open the memory of '{agent}': its folder was removed while it is in use",
                 hint="try again in a moment",
             )
-
-    async def _start(self, agent: str) -> AgentStore:
-        store = AgentStore(self._place_of(agent), self._context)
-        await store.open()
-        _log.info("opened the memory of '%s'", agent, extra={"action": "agent_opened"})
-        return store
 
     def _tell_followers(self) -> None:
         for follow in self.followers:

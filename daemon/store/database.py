@@ -17,7 +17,7 @@ from .connection import ReadingConnection, connect
 from .schema import COUNTED, Migration
 
 FILE_NAME: Final = "memory.db"
-# The log is moved into the database when it has so many pages.
+# The log is moved into the database when it has this many pages.
 LOG_PAGES: Final = 2_000
 _AT_ONCE: Final = 500
 # How long the way back to an earlier release stays.
@@ -29,11 +29,7 @@ _DAMAGED_INDEX: Final = ("invalid fts5 file format", "constraint failed")
 
 
 def connect_writer(path: Path, cache_kb: int) -> sqlite3.Connection:
-    """The one connection that writes. Every commit is on the disk before it returns.
-
-    Raises:
-        ThermoclineError: as `translate` maps SQLite's error.
-    """
+    """The one connection that writes. Every commit is on the disk before it returns."""
     try:
         db = _connect(path, "mode=rwc", cache_kb)
         # Smaller than SQLite's usual: a store touches some seventeen pages, and each is written.
@@ -56,7 +52,7 @@ def connect_reader(path: Path, cache_kb: int) -> sqlite3.Connection:
         db = _connect(path, "mode=rw", cache_kb)
         chunk_database.attach(db, path.parent, cache_kb)
         db.execute("PRAGMA query_only = ON")
-        db.kept = {}
+        db.derived_values = {}
     except sqlite3.Error as error:
         raise translate(error, path) from error
     return db
@@ -82,9 +78,6 @@ def connect_look(path: Path) -> sqlite3.Connection:
     """A connection of another process than the daemon, which writes nothing, not even a lock file.
 
     While the daemon has the file open, it reads what the daemon has committed.
-
-    Raises:
-        sqlite3.Error: as SQLite has it.
     """
     beside = [path.with_name(f"{path.name}-{name}") for name in ("wal", "shm")]
     live = all(file.exists() for file in beside)
@@ -127,7 +120,11 @@ def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[Migration])
     if 0 < result < migrations[0].version:
         raise StoreDamaged(f"cannot use {path}: its schema version {result} was never released")
     if 0 < result < migrations[-1].version:
-        _keep_copy(db, path, result)
+        copy = path.with_name(f"{path.name}.v{result}-{atomic.stamp()}")
+        try:
+            db.execute("VACUUM INTO ?", (str(copy),))
+        except sqlite3.Error as error:
+            raise translate(error, path) from error
     for migration in migrations:
         if migration.version > result:
             _apply(db, path, migration)
@@ -136,14 +133,6 @@ def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[Migration])
 def _schema_version(db: sqlite3.Connection, path: Path) -> int:
     try:
         return int(db.execute("PRAGMA user_version").fetchone()[0])
-    except sqlite3.Error as error:
-        raise translate(error, path) from error
-
-
-def _keep_copy(db: sqlite3.Connection, path: Path, version: int) -> None:
-    copy = path.with_name(f"{path.name}.v{version}-{atomic.stamp()}")
-    try:
-        db.execute("VACUUM INTO ?", (str(copy),))
     except sqlite3.Error as error:
         raise translate(error, path) from error
 
@@ -184,7 +173,7 @@ def in_pages(
     while True:
         rows = db.execute(sql, (*arguments, after, _AT_ONCE)).fetchall()
         yield from rows
-        # Not until nothing is found: in a damaged table that may never be.
+        # A damaged table may never run out of rows.
         if len(rows) < _AT_ONCE:
             return
         after = rows[-1][0]
@@ -210,7 +199,6 @@ def check_pages(path: Path) -> None:
 
 
 def _miscounted(db: sqlite3.Connection) -> list[str]:
-    """The tables that have other than the counted number of rows."""
     # One statement, so that no commit comes between the two numbers.
     queries = (
         f"SELECT '{table}' WHERE CAST((SELECT count(*) FROM {table}) AS TEXT)"

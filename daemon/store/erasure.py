@@ -86,7 +86,7 @@ class Traces:
             left = [item for item in map(self.removed_from, value) if item is not None]
             return left or (None if value else value)
         if isinstance(value, dict):
-            items = {name: self.removed_from(one) for name, one in value.items()}
+            items = {name: self.removed_from(inner) for name, inner in value.items()}
             is_gone = items.get("text") is None and value.get("text") is not None
             return None if is_gone else items
         return value
@@ -379,11 +379,7 @@ class Erasure:
                     await self.merge_words()
 
     async def erase_traces(self) -> None:
-        """Erase the texts of forgotten memories from the files of the agent.
-
-        Raises:
-            ThermoclineError: a file cannot be written; the next pass tries again.
-        """
+        """Erase the texts of forgotten memories from the files of the agent."""
         async with self._busy:
             number = len(self._forgotten)
             traces = Traces(self._forgotten)

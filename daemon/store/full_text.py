@@ -87,7 +87,7 @@ def remove(tx: Writing, table: str, row: int, texts: Sequence[str]) -> None:
     gone = tx.db.execute(
         f"DELETE FROM {table}_terms WHERE row = ? RETURNING length, codes", (row,)
     ).fetchone()
-    if gone is None and _has_backlog(tx.db):
+    if gone is None and tx.db.execute("SELECT 1 FROM meta WHERE key = ?", (BACKLOG,)).fetchone():
         return
     length, codes = gone or (0, "")
     tx.db.execute(
@@ -98,10 +98,6 @@ def remove(tx: Writing, table: str, row: int, texts: Sequence[str]) -> None:
     if gone is not None:
         tx.db.execute(_COUNT % _counts(table), (-1, -length, table))
     tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, '')", (_OLD_WORDS,))
-
-
-def _has_backlog(db: sqlite3.Connection) -> bool:
-    return db.execute("SELECT 1 FROM meta WHERE key = ?", (BACKLOG,)).fetchone() is not None
 
 
 def clear(tx: Transaction, table: str) -> None:
@@ -140,7 +136,6 @@ def is_counted(db: sqlite3.Connection) -> bool:
 
 
 def _counts(table: str) -> str:
-    """The table with the sums of an index."""
     return CHUNK_COUNTS if table in CHUNK_TEXT else COUNTS
 
 

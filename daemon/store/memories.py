@@ -227,7 +227,6 @@ def _filed(tx: Transaction, memory: Memory) -> Memory:
 
 
 def _told(tx: Transaction, key: str, event: str) -> Memory:
-    """The current memory, after publishing the event."""
     memory = there(tx, key)
     _tell(tx, memory, event)
     return memory

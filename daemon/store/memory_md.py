@@ -50,16 +50,16 @@ def outside_section(text: str, *, keep_lines: bool = False) -> str:
     def left_out(part: bytes) -> bytes:
         return b"\n" * part.count(b"\n") if keep_lines else b""
 
-    kept, done, begun = b"", 0, None
+    rest, done, begun = b"", 0, None
     for kind, start, end in _markers(content):
         if kind == "end" and begun is not None:
-            kept = kept[:begun] + left_out(kept[begun:] + content[done:start])
+            rest = rest[:begun] + left_out(rest[begun:] + content[done:start])
         else:
-            kept += content[done:start]
-        begun = len(kept) if kind == "begin" else None
-        kept += left_out(content[start:end])
+            rest += content[done:start]
+        begun = len(rest) if kind == "begin" else None
+        rest += left_out(content[start:end])
         done = end
-    return (kept + content[done:]).decode(errors="surrogatepass")
+    return (rest + content[done:]).decode(errors="surrogatepass")
 
 
 def page_in(content: bytes) -> str | None:
@@ -116,16 +116,16 @@ def take_section_out(path: Path) -> None:
     Raises:
         ThermoclineError: it cannot be changed without a guess, or is not a file of its own.
     """
-    content, found = atomic.read(path, LARGEST, alone=True)
-    owner = found.st_uid, found.st_gid
-    new = atomic.Replacement(path, without(content), stat.S_IMODE(found.st_mode), owner)
+    content, status = atomic.read(path, LARGEST, alone=True)
+    owner = status.st_uid, status.st_gid
+    new = atomic.Replacement(path, without(content), stat.S_IMODE(status.st_mode), owner)
     atomic.sync([new])
     new.finish()
 
 
-def same(one: str | None, other: str) -> bool:
+def same(page: str | None, other: str) -> bool:
     """Whether two pages differ at most in their dates."""
-    return one is not None and _DATE.sub("", one) == _DATE.sub("", other)
+    return page is not None and _DATE.sub("", page) == _DATE.sub("", other)
 
 
 def digest(page: str) -> str:

@@ -26,15 +26,11 @@ _NEVER: Final[Stamp] = (0, "")
 
 
 class MergeContribution(msgspec.Struct, frozen=True):
-    """What a merged memory gave to the kept one; stored in the row of the merged memory.
+    """What a merged memory gave to the kept one; stored in the row of the merged memory."""
 
-    Attributes:
-        changes: the values of each changed cell of the kept memory before and after; None: absent.
-        gained: the importance that the kept memory gained.
-    """
-
+    # The values of each changed cell of the kept memory before and after; None: absent.
     changes: dict[str, tuple[Any, Any]]
-    gained: float
+    gained: float  # the importance that the kept memory gained
 
 
 def merge(
@@ -75,12 +71,12 @@ def unmerge(tx: Transaction, retired: Memory) -> Memory:
     Raises:
         Conflict: it is not merged.
     """
-    kept = retired.merged_into
-    if kept is None:
+    target = retired.merged_into
+    if target is None:
         raise Conflict(f"cannot unmerge '{retired.id}': it is not merged into another", field="id")
     back = undo_merge(tx, retired)
-    tx.tell("memory.unmerged", id=back.id, kept=kept, category=back.category)
-    _dissolve(tx, kept)
+    tx.tell("memory.unmerged", id=back.id, into=target, category=back.category)
+    _dissolve(tx, target)
     return back
 
 
@@ -97,8 +93,8 @@ def merge_duplicate(tx: Transaction, older: str, newer: str) -> Memory | None:
         return None
     if not is_duplicate(first, second) or _is_kept_apart(tx.db, first.id):
         return None
-    _, kept = merge(tx, first, second)
-    return kept
+    _, survivor = merge(tx, first, second)
+    return survivor
 
 
 def merge_exclusions(db: sqlite3.Connection) -> set[str]:
@@ -145,10 +141,13 @@ def undo_merge(tx: Transaction, retired: Memory) -> Memory:
 
     What has another value in the kept memory since stays, and so does what that gave to another.
     """
-    row, kept = rows.load(tx.db, KIND, retired.id), _kept(tx.db, retired)
-    if row is not None and kept is not None and GAVE in row.data:
+    row = rows.load(tx.db, KIND, retired.id)
+    target = (
+        rows.load(tx.db, KIND, retired.merged_into) if retired.merged_into is not None else None
+    )
+    if row is not None and target is not None and GAVE in row.data:
         merge_contribution = msgspec.convert(row.data[GAVE], MergeContribution)
-        cells, back = _values(kept), Fields()
+        cells, back = _values(target), Fields()
         for name, (before, after) in merge_contribution.changes.items():
             value = cells.get(name)
             if value == after:
@@ -156,7 +155,7 @@ def undo_merge(tx: Transaction, retired: Memory) -> Memory:
             elif name == "importance" and isinstance(value, int | float):
                 # It was changed later: only this merge's contribution is removed.
                 back[name] = max(0.0, value - merge_contribution.gained)
-        rows.write(tx, KIND, kept.id, patched(kept.data, back, KIND.sets), why="unmerged")
+        rows.write(tx, KIND, target.id, patched(target.data, back, KIND.sets), why="unmerged")
     return restore_merged(tx, retired)
 
 
@@ -185,12 +184,7 @@ def free(tx: Transaction, retired: Memory) -> list[str]:
     return freed
 
 
-def _kept(db: sqlite3.Connection, retired: Memory) -> Row | None:
-    return None if retired.merged_into is None else rows.load(db, KIND, retired.merged_into)
-
-
 def _merged_at(db: sqlite3.Connection, key: str) -> Stamp:
-    """When a memory was merged into another."""
     row = rows.load(db, KIND, key)
     return stamps(row)["merged_into"][0] if row is not None else _NEVER
 
@@ -221,7 +215,6 @@ def repair_links(tx: Transaction) -> None:
 
 
 def _values(row: Row) -> dict[str, Any]:
-    """The values of a row's cells."""
     cells = stamps(row, KIND.sets).items()
     return {name: value for name, (_, value) in cells if value is not ABSENT}
 

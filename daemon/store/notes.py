@@ -51,16 +51,11 @@ class FoundNote(msgspec.Struct, frozen=True):
 
 
 class WaitingNote(msgspec.Struct, frozen=True):
-    """A row not yet written to the disk.
-
-    Attributes:
-        note: the new content of the file; None: the file is to be removed.
-        stand: the status of the file that may be replaced; with another status, it was written
-            since.
-    """
+    """A row not yet written to the disk."""
 
     path: str
-    note: Note | None
+    note: Note | None  # the new content of the file; None: the file is to be removed
+    # The status of the file that may be replaced; with another status, it was written since.
     stand: Fingerprint
 
 

@@ -40,25 +40,16 @@ def is_json(value: Any, field: str) -> None:
 
 
 class Projection(msgspec.Struct, frozen=True, kw_only=True):
-    """A table with the values by which recall and lists select records, and their full text.
+    """A table with the values by which recall and lists select records, and their full text."""
 
-    Attributes:
-        table: its column `row` numbers the texts of the index.
-        index: the full-text index.
-        columns: the columns besides `row` and the id, which are attributes of the record.
-        texts: the attributes that are indexed.
-        told_at: the attribute with the time that "tomorrow" in the texts is relative to.
-        includes: whether a record is in the table.
-        before: called before a record is projected.
-    """
-
-    table: str
+    table: str  # its column `row` numbers the texts of the index
     index: str
+    # The columns besides `row` and the id, which are attributes of the record.
     columns: tuple[str, ...]
-    texts: tuple[str, ...]
-    told_at: str
-    includes: Callable[[Any], bool] = lambda _: True
-    before: Callable[[Transaction], None] = lambda _: None
+    texts: tuple[str, ...]  # the attributes that are indexed
+    told_at: str  # the attribute with the time that "tomorrow" in the texts is relative to
+    includes: Callable[[Any], bool] = lambda _: True  # whether a record is in the table
+    before: Callable[[Transaction], None] = lambda _: None  # called before a record is projected
 
 
 class RecordKind(Generic[T]):
@@ -226,7 +217,6 @@ class RecordKind(Generic[T]):
         full_text.add(tx, index, [IndexEntry(number, self._texts(new), told_at)])
 
     def _included(self, row: Row | None) -> T | None:
-        """The record of a row, if it belongs into the projection."""
         if row is None or not self.kind.lives(row):
             return None
         record = self.of(row.id, row.data)

@@ -116,15 +116,10 @@ ROWS: Final = RowTable()
 
 
 class JoinResult(msgspec.Struct, frozen=True):
-    """The result of joining a row that two devices changed.
+    """The result of joining a row that two devices changed."""
 
-    Attributes:
-        data: the fields; None: for each field the later value.
-        lost: the version of which a part is left out, if any: a conflict.
-    """
-
-    data: dict[str, Any] | None = None
-    lost: Row | None = None
+    data: dict[str, Any] | None = None  # the fields; None: for each field the later value
+    lost: Row | None = None  # the version of which a part is left out, if any: a conflict
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
@@ -262,8 +257,8 @@ def write(
         if before is not None and kind.fields is not None:
             others = before.data.keys() - kind.fields - {without}
             data = {name: before.data[name] for name in others} | data
-        given = stamp or tx.stamp(before)
-        after = changed(before, (kind.name, key), data, given, kind.sets)
+        own_stamp = stamp or tx.stamp(before)
+        after = changed(before, (kind.name, key), data, own_stamp, kind.sets)
         if before is not None and after == before:
             return before
     number = save_version(tx, kind, before, why=why) if data is not None else None

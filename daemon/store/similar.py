@@ -48,8 +48,8 @@ def find_same(
 def known_word_for_word(db: sqlite3.Connection, memory: Memory) -> Memory | None:
     """The memory that has the text of `memory` except for blanks, said by the same actor.
 
-    It still holds: it is not superseded. The one that it was merged into takes its place. A turn of
-    a conversation is never known.
+    It still holds: it is not superseded. The memory that it was merged into takes its place. A turn
+    of a conversation is never known.
     """
     if memory.position is not None:
         return None
@@ -59,16 +59,16 @@ def known_word_for_word(db: sqlite3.Connection, memory: Memory) -> Memory | None
             continue
         if is_outside(other.source) != is_outside(memory.source):
             continue
-        kept = merging.successor(db, other.id)
-        if kept is not None and kept.superseded_by is None:
-            return kept
+        survivor = merging.successor(db, other.id)
+        if survivor is not None and survivor.superseded_by is None:
+            return survivor
     return None
 
 
 def said_already(db: sqlite3.Connection, memory: Memory) -> Memory | None:
     """The memory that says the same as `memory`, whatever their ids.
 
-    This includes one that would be merged with it; a turn is never a duplicate.
+    This includes a memory that would be merged with it; a turn is never a duplicate.
     """
     outside = is_outside(memory.source)
     for other in _with_text(db, memory.text, memory.updated_at, turns=False):

@@ -23,19 +23,13 @@ acting: ContextVar[str] = ContextVar("acting", default="")
 
 
 class IndexEntry(msgspec.Struct, frozen=True, gc=False):
-    """A text to index.
-
-    Attributes:
-        row: its row number.
-        columns: its parts in the order of the index's columns.
-        told_at: the time that "tomorrow" in it is relative to; None: such words mean no date.
-        is_turn: whether it is a turn of a conversation.
-    """
+    """A text to index."""
 
     row: int
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # its parts in the order of the index's columns
+    # The time that "tomorrow" in it is relative to; None: such words mean no date.
     told_at: float | None = None
-    is_turn: bool = False
+    is_turn: bool = False  # whether it is a turn of a conversation
 
 
 class Event(msgspec.Struct, frozen=True):

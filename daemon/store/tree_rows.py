@@ -70,7 +70,6 @@ def ensure(tx: Transaction, category: str) -> None:
 
 
 def _known(tx: Transaction) -> set[str]:
-    """The categories in the tree."""
     if tx.cache.categories is None:
         tx.cache.categories = {path for (path,) in tx.db.execute("SELECT path FROM tree")}
     return tx.cache.categories

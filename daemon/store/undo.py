@@ -38,7 +38,7 @@ _LINK: Final = ("merged_into", GAVE)
 def undo(tx: Transaction, kind: Kind, key: str, number: int | None = None) -> Row:
     """Restore the version of a row before its last change, or the one with a number.
 
-    A merge that the change made is undone, one that it undid is made again. Undoing twice redoes.
+    A merge that the change made is undone, a merge that it undid is repeated. Undoing twice redoes.
 
     Raises:
         NotFound: the version is not in the history.

@@ -1,7 +1,7 @@
 """The thread that writes an agent's database, with group commit.
 
-Operations that arrive during a commit share the next one: under load many callers share one fsync,
-and a single caller never waits for others.
+Operations that arrive during a commit share the next: under load many callers share one fsync, and
+a single caller never waits for others.
 """
 
 from __future__ import annotations
@@ -45,18 +45,13 @@ _PART: Final = 1_048_576
 
 
 class Committed(msgspec.Struct, frozen=True):
-    """What one commit changed.
-
-    Attributes:
-        forgotten: the memories whose traces must also leave the files.
-        erased: whether content was deleted, of which the log has copies.
-    """
+    """What one commit changed."""
 
     events: tuple[Event, ...]
     state_files: frozenset[StateFile]
     outgoing: frozenset[str]
-    forgotten: tuple[DeletedMemory, ...]
-    erased: bool
+    forgotten: tuple[DeletedMemory, ...]  # the memories whose traces must also leave the files
+    erased: bool  # whether content was deleted, of which the log has copies
 
 
 class _Spoiled(Exception):
@@ -332,7 +327,6 @@ class Writer:
             transaction.restore_snapshot(snapshot)
 
     def _fail(self, group: list[_Job], error: Exception) -> None:
-        """Undo the group; every caller gets an error."""
         if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_FSYNC:
             # It was to write earlier commits too, which were not synced.
             self._trusted = _UNTRUSTED

@@ -116,11 +116,11 @@ def _others(
     )
 
 
-def _earlier(said: Sequence[tuple[str, str]]) -> tuple[list[str], int]:
+def _earlier(summaries: Sequence[tuple[str, str]]) -> tuple[list[str], int]:
     """The lines of earlier summaries, and the number of messages that they summarise."""
     lines: list[str] = []
     messages = 0
-    for _, text in said:
+    for _, text in summaries:
         title = _TITLE_READ.match(text)
         if title:
             messages += int(title[1])
@@ -162,21 +162,13 @@ WINDOW: Final = 128_000
 
 
 class CompactionLimits(msgspec.Struct, frozen=True):
-    """When to compact, and how far.
+    """When to compact, and how far."""
 
-    Attributes:
-        threshold: the share of the window above which a conversation is compacted.
-        target: the share of the window that it is compacted to.
-        recent: the number of latest messages that always stay.
-        least: the minimum number of messages of a conversation that is compacted.
-        tool_tokens: longer results of tools are cut to this number of tokens.
-    """
-
-    threshold: float = 0.7
-    target: float = 0.5
-    recent: int = 6
-    least: int = 10
-    tool_tokens: int = 2_000
+    threshold: float = 0.7  # the share of the window above which a conversation is compacted
+    target: float = 0.5  # the share of the window that it is compacted to
+    recent: int = 6  # the number of latest messages that always stay
+    least: int = 10  # the minimum number of messages of a conversation that is compacted
+    tool_tokens: int = 2_000  # longer results of tools are cut to this number of tokens
 
 
 LIMITS: Final = CompactionLimits()

@@ -105,32 +105,22 @@ _USELESS: Final = "the model's reply is not usable"
 
 
 class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether to ask a model, and how.
+    """Whether to ask a model, and how."""
 
-    Attributes:
-        model: False: only the rules; None: a model if it is available; True: always a model, with
-            the reason if it does not answer.
-        endpoint: a server to ask instead of the configured models.
-        seconds: the timeout; None: that of the configuration for the purpose.
-    """
-
+    # False: only the rules; None: a model if it is available; True: always a model, with the reason
+    # if it does not answer.
     model: bool | None = None
-    endpoint: str | None = None
-    seconds: float | None = None
+    endpoint: str | None = None  # a server to ask instead of the configured models
+    seconds: float | None = None  # the timeout; None: that of the configuration for the purpose
 
 
 class Derived(msgspec.Struct, Generic[V], frozen=True):
-    """A result, and whether a model or the rules made it.
-
-    Attributes:
-        why: why the rules were used although a model was asked, or "".
-        spent: the expense of the model; None if no model answered.
-    """
+    """A result, and whether a model or the rules made it."""
 
     value: V
     method: Method
-    why: str = ""
-    spent: Expense | None = None
+    why: str = ""  # why the rules were used although a model was asked, or ""
+    spent: Expense | None = None  # the expense of the model; None if no model answered
 
 
 class ModelOrRules:

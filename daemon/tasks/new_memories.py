@@ -186,16 +186,11 @@ _DECIDED: Final = 0.7
 
 
 class StoredMemories(msgspec.Struct, frozen=True):
-    """The stored memories, and the already known ones.
-
-    Attributes:
-        stored: the new memories.
-        known: the existing memories that say the same as the others.
-        superseded: for the id of a stored memory, those that it replaces.
-    """
+    """The stored memories, and the already known ones."""
 
     stored: tuple[Memory, ...] = ()
-    known: tuple[Memory, ...] = ()
+    known: tuple[Memory, ...] = ()  # the existing memories that say the same as the others
+    # For the id of a stored memory, those that it replaces.
     superseded: Mapping[str, tuple[Memory, ...]] = {}
 
 

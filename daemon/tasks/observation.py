@@ -73,15 +73,11 @@ class ObservationReply(msgspec.Struct, frozen=True):
 
 
 class UnreadTurns(msgspec.Struct, frozen=True):
-    """Consecutive turns of a conversation, and what was kept of it before.
-
-    Attributes:
-        earlier: the texts of earlier memories, oldest first, with their ids.
-    """
+    """Consecutive turns of a conversation, and what was kept of it before."""
 
     conversation: Conversation
     turns: list[BufferedTurn]
-    earlier: dict[str, str] = {}
+    earlier: dict[str, str] = {}  # the texts of earlier memories, oldest first, with their ids
 
 
 async def observe(
@@ -109,7 +105,7 @@ async def observe(
         Part("day", f"The conversation takes place on {today:%A}, {today}.", quoted=False),
         Part(
             "known already",
-            "\n".join(f"[{number}] {one_line(one)}" for number, one in enumerate(known, 1))
+            "\n".join(f"[{number}] {one_line(text)}" for number, text in enumerate(known, 1))
             or "nothing",
         ),
         *(
@@ -249,7 +245,6 @@ def _source(reply: ObservationReply, turn: BufferedTurn) -> str:
 
 
 def _profile(reply: ObservationReply, text: str, turn: BufferedTurn) -> dict[str, str]:
-    """What a model says about the owner, who talks with the agent without a name."""
     kind, value = reply.profile.strip().lower(), one_line(reply.value, _SHORT)
     if turn.role != "user" or turn.actor:
         return {}

@@ -108,7 +108,7 @@ def key_from_words(words: str, salt: bytes) -> bytes:
 
 
 def public_key(private: bytes) -> bytes:
-    """The public key of a private one (X25519)."""
+    """The public key of a private key (X25519)."""
     return sodium.crypto_scalarmult_base(private)
 
 

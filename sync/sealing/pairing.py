@@ -155,15 +155,11 @@ TABLE: Final = """
 
 
 class Invitation(msgspec.Struct, frozen=True):
-    """An invitation on the remote; anybody with its token may have written it.
-
-    Attributes:
-        tries: how often somebody typed another code.
-    """
+    """An invitation on the remote; anybody with its token may have written it."""
 
     number: str
     made_at: int
-    tries: int
+    tries: int  # how often somebody typed another code
     offer: str
     request: str | None
     answer: str | None
@@ -204,7 +200,7 @@ async def read(remote: Remote, number: str | None = None) -> list[Invitation]:
 
 
 async def write(remote: Remote, number: str, **message: str | None) -> bool:
-    """Put a message there, if there is none yet, or remove it; False: too late."""
+    """Put a message there, if it has no message yet, or remove it; False: too late."""
     [(column, text)] = message.items()
     assert column in ("request", "answer")
     sql = f"UPDATE replica_invitations SET {column} = ?2 WHERE number = ?1"

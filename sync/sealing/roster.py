@@ -76,11 +76,7 @@ class KeyHolder(msgspec.Struct, frozen=True):
 
 
 async def read(remote: Remote) -> list[RosterEntry]:
-    """Every entry, whoever made it; none: the remote is not sealed.
-
-    Raises:
-        SyncError: it cannot be reached.
-    """
+    """Every entry, whoever made it; none: the remote is not sealed."""
     try:
         rows = await rows_of(remote, _READ)
     except SchemaMissing:

@@ -67,13 +67,13 @@ def sealed(ring: Keyring, content: Iterable[bytes]) -> Iterator[bytes]:
             tag = sodium.crypto_secretstream_xchacha20poly1305_TAG_FINAL
         text = sodium.crypto_secretstream_xchacha20poly1305_push(state, text, extra, tag)
         extra = None
-        return noted(len(text).to_bytes(_LENGTH_BYTES, "big") + text)
+        return hashed(len(text).to_bytes(_LENGTH_BYTES, "big") + text)
 
-    def noted(text: bytes) -> bytes:
+    def hashed(text: bytes) -> bytes:
         digest.update(text)
         return text
 
-    yield noted(FILE_MAGIC + line)
+    yield hashed(FILE_MAGIC + line)
     waiting = bytearray()
     for some in content:
         waiting += some
