@@ -225,11 +225,7 @@ def merge(db: sqlite3.Connection, now: float) -> bool:
         last = meta_value(db, _MERGED)
         if last is None:
             note(db, _MERGED, str(now))
-        if (
-            last is None
-            or 0 <= now - float(last) < DAY
-            or not full_text.to_merge(db, CHUNK_COUNTS)
-        ):
+        if last is None or 0 <= now - float(last) < DAY or not full_text.to_merge(db, CHUNK_COUNTS):
             return False
     with transaction(db):
         full_text.merge(_Writing(db), (INDEX,))
