@@ -50,9 +50,8 @@ class HybridClock:
     def tick(self, above: int = 0) -> int:
         """A stamp above all stamps that this clock has issued or accepted.
 
-        Args:
-            above: the youngest stamp of the changed row, even if `observe` did not accept it. It
-                raises only this stamp, not the following ones.
+        `above` is the youngest stamp of the changed row, even if `observe` did not accept it. It
+        raises only this stamp, not the following ones.
         """
         with self._lock:
             wall = stamp_at(self._now())

@@ -266,9 +266,7 @@ class Replica:
     async def devices(self, device: str, cursor: int) -> list[DeviceRecord]:
         """Every device that ever replicated, latest contact first.
 
-        Args:
-            device: this one.
-            cursor: its position, which it knows better than its last record here.
+        `cursor` is the position of this device, which it knows better than its last record here.
         """
         rows = await self._ask(
             "SELECT d.device_id, d.name, d.first_at, d.last_at, d.retired_at,"

@@ -134,9 +134,7 @@ class Known(msgspec.Struct):
 class Accounts:
     """The accounts of agents, cached until they expire or the configuration changes.
 
-    Args:
-        find: the account of an agent; called on a thread.
-        configuration: the current settings.
+    `find` returns the account of an agent; it is called on a thread.
     """
 
     def __init__(

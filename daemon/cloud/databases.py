@@ -139,15 +139,8 @@ class Discovery:
     """Opens agents that are stored in the databases in use but do not exist here.
 
     A search reads a row for every agent of a database. The next is later while nothing new appears,
-    by at least a second for each of these rows.
-
-    Args:
-        agents: the memories.
-        accounts, databases: where agents are replicated, and what of that is open.
-        sealing: makes each agent's replica, and tells which agent a sealed one is.
-        poll_seconds: the shortest time between two searches.
-        problems: where an invalid account is reported.
-        replicate: starts the replication of an agent.
+    by at least a second for each of these rows. `sealing` makes each agent's replica, and tells
+    which agent a sealed one is. `poll_seconds` is the shortest time between two searches.
 
     Attributes:
         known: agents that existed here: an agent whose folder was removed is not created again.

@@ -149,9 +149,7 @@ def _rows(
 def named(names: Sequence[str], what: str) -> list[str]:
     """A line that counts rows and names the first of them; empty without rows.
 
-    Args:
-        names: as they are on the replica; they may hold any character.
-        what: the statement about them.
+    `names` are as on the replica; they may hold any character.
     """
     if not names:
         return []

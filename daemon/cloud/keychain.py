@@ -51,10 +51,8 @@ class _Kept(msgspec.Struct, frozen=True):
 class Keychain:
     """The keys on this device; implements `SharedKeys`. Made on a thread.
 
-    Args:
-        state_dir: where the files are.
-        device: the id of this device, which may change.
-        env: may name a folder of systemd's credentials.
+    `device` returns the id of this device, which may change; `env` may name a folder of systemd's
+    credentials.
 
     Raises:
         StoreDamaged: a file is damaged, or belongs to another device.

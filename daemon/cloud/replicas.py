@@ -59,18 +59,10 @@ FindAccount: TypeAlias = Callable[[str, Path, Path | None], Account | None]
 class Replicas:
     """Replicates each open agent, and closed ones with unsent rows.
 
-    Agents that other devices have stored in the same database are opened automatically.
-
-    Args:
-        agents: the memories.
-        account, connect: find an agent's account, and open its remote.
-        local: an agent's rows, as the replicator sees them.
-        rename: gives this device another id, after its folder was copied.
-        sealing: makes each agent's replica.
-        settings: the configuration in force.
-        problems: where failures that need an action are reported.
-        usage: what the databases were used for.
-        done: called with the duration of each round of an agent, in milliseconds.
+    Agents that other devices have stored in the same database are opened automatically. `account`
+    and `connect` find an agent's account and open its remote; `local` has an agent's rows, as the
+    replicator sees them; `rename` gives this device another id, after its folder was copied; `done`
+    is called with the duration of each round of an agent, in milliseconds.
     """
 
     def __init__(  # noqa: PLR0913 - the collaborators of the composition root

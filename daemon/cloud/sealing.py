@@ -53,12 +53,7 @@ async def is_sealed(remote: Remote) -> bool:
 
 
 class Sealing:
-    """Makes the replicas of agents, plain or sealed, as the configuration has it.
-
-    Args:
-        state_dir, device, env: as for `Keychain`.
-        is_on: whether replicas are sealed.
-    """
+    """Makes the replicas of agents, plain or sealed, as the configuration has it."""
 
     def __init__(
         self,

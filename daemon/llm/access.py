@@ -132,9 +132,7 @@ def target_of(url: str) -> str:
 def is_allowed(address: str, *, anywhere: bool) -> bool:
     """Whether connections to an IP address are allowed.
 
-    Args:
-        address: as returned by a resolver.
-        anywhere: whether the configuration names the host; otherwise only this device is allowed.
+    `anywhere`: the configuration names the host; otherwise only this device is allowed.
     """
     try:
         ip = ipaddress.ip_address(address.partition("%")[0])

@@ -29,9 +29,7 @@ Json = Any
 async def ask_endpoint(ask: Ask, form: str) -> Answered:
     """Ask the endpoint of a request one question.
 
-    Args:
-        ask: the request; its endpoint is set.
-        form: the text before the schema of the reply.
+    `form` is the text before the schema of the reply.
 
     Raises:
         CallFailed: the endpoint did not reply.

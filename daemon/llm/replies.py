@@ -101,10 +101,7 @@ def _strict(node: Json, named: dict[str, Json]) -> Json:
 def read(text: str, kind: type[T], *, question: str = "") -> T:
     """The value in a reply. Takes time that grows with the length of the reply.
 
-    Args:
-        text: the reply.
-        kind: the requested type.
-        question: the data of the question; a refusal that is in it is a quotation.
+    `question` is the data of the question; a refusal that is in it is a quotation.
 
     Raises:
         UnreadableReply: the reply has no value of this type, or is a refusal.

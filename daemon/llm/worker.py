@@ -274,11 +274,7 @@ _MOST_MEMORY: Final = 768 << 20
 
 
 class Worker:
-    """Answers requests, several at a time.
-
-    Args:
-        out: the file that answers are written to.
-    """
+    """Answers requests, several at a time."""
 
     def __init__(self, out: int) -> None:
         self._out = out

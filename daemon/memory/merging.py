@@ -70,9 +70,7 @@ def supersede(older: Memory, newer: Memory) -> Supersession:
 def stranded(merged: Mapping[str, str], living: Container[str]) -> list[str]:
     """The memories to release so that every merge ends at an existing memory.
 
-    Args:
-        merged: the target of each merged memory.
-        living: the ids of the memories that are not merged.
+    `merged` is the target of each merged memory.
     """
     free: list[str] = []
     sound: set[str] = set()

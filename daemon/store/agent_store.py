@@ -128,10 +128,8 @@ class AgentStore:
     ) -> T:
         """Run `read` on a snapshot of the database, beside the writer.
 
-        Args:
-            read: what to run.
-            seconds: after which it is interrupted; None: never.
-            is_long: whether it reads the whole database, which leaves room for others.
+        After `seconds` it is interrupted. With `is_long` it reads the whole database, which leaves
+        room for others.
 
         Raises:
             TooSlow: it was interrupted.
@@ -166,9 +164,8 @@ class AgentStore:
     def note_answer(self, used: Sequence[str], chars: int) -> None:
         """Count an answer, and uses, within a second and in one commit.
 
-        Args:
-            used: the ids of the memories used; each counts at most once an hour.
-            chars: the length of the answer's texts, from which the saved context is estimated.
+        `used` are the ids of the memories used; each counts at most once an hour. `chars` is the
+        length of the answer's texts, from which the saved context is estimated.
         """
         self._uses.note(used, chars)
 
@@ -374,12 +371,8 @@ class AgentStore:
         """Close, set aside, rebuild, reopen; once, however many calls found the damage.
 
         A database that SQLite reports as malformed but that reads whole after closing is reopened
-        as it is. If the error recurs within a minute, it is rebuilt.
-
-        Args:
-            broken: the engine in which the damage was found.
-            error: the damage.
-            renewals: the value of `_renewals` before, if the damage may be in the chunks.
+        as it is. If the error recurs within a minute, it is rebuilt. `renewals` is the value of
+        `_renewals` before, if the damage may be in the chunks.
 
         Returns:
             Whether it was only reopened, so that the damage may show again.

@@ -41,12 +41,7 @@ _FORGOTTEN: Final = ".forgotten"
 class Agents:
     """Opens and closes the stores of agents; one open store is shared by all callers.
 
-    Args:
-        state_dir: the folder whose `agents/` has a folder for each agent.
-        workspaces: workspaces outside `state_dir`, by agent.
-        cache_kb: the page cache of each database connection.
-        context: what the stores share.
-        settings: the limits on open stores.
+    `workspaces` are those outside `state_dir`, by agent; `settings` the limits on open stores.
 
     Attributes:
         followers: called whenever an agent was opened or closed.
@@ -78,11 +73,9 @@ class Agents:
     ) -> AsyncIterator[AgentStore]:
         """The agent's store, which stays open until the block ends.
 
-        Args:
-            agent: its id.
-            create: whether a new memory may be created. That of the default agent always may.
-            quietly: this use does not count against closing it as idle.
-            or_empty: an agent that does not exist is read as one without memories.
+        With `create` a new memory may be created; that of the default agent always may. A `quietly`
+        use does not count against closing it as idle. With `or_empty` an agent that does not exist
+        is read as one without memories.
 
         Raises:
             InvalidInput: the id is not valid.

@@ -46,11 +46,6 @@ def apply(tx: Transaction, came: Sequence[Received | Row], *, why: str = "") -> 
 
     An invalid row is skipped; the rest is applied. `Received` rows are on the replica in this
     version, so only differing rows are marked for sending; plain rows come from anywhere else.
-
-    Args:
-        tx: the transaction.
-        came: the rows.
-        why: the reason to record in the history.
     """
     fresh, others = _parted(tx, came)
     done: list[Applied] = []

@@ -239,11 +239,7 @@ def mark_processed(tx: Transaction, key: str, turns: Sequence[BufferedTurn]) -> 
 def keep_entry(tx: Transaction, key: str, line: str, *, seen_to: int) -> bool:
     """Keep the line about the whole until it is in the file, and remove the turns.
 
-    Args:
-        tx: the transaction, which also stores what else is made of the conversation.
-        key: the conversation.
-        line: about it.
-        seen_to: the value of `next_position` when the turns were read.
+    `seen_to` is the value of `next_position` when the turns were read.
 
     Returns:
         False if turns came since then: the conversation continues, and the line is not kept.

@@ -43,11 +43,7 @@ class Stated(msgspec.Struct):
 def around(db: sqlite3.Connection, name: str, depth: int, now: float) -> list[Entity]:
     """An entity and its related entities, itself first, then by distance.
 
-    Args:
-        db: a reader.
-        name: of the entity, or an alias.
-        depth: the maximum distance, in relations of either direction.
-        now: seconds since the epoch.
+    `depth` is the maximum distance, in relations of either direction.
 
     Returns:
         At most 200 entities; empty if no memory names the entity.

@@ -39,11 +39,8 @@ def outside_section(text: str, *, keep_lines: bool = False) -> str:
     """A file's text without the daemon's section.
 
     Damaged markers are not repaired by guessing: each whole section and each marker line is left
-    out, and everything else counts as written by people.
-
-    Args:
-        text: of the file.
-        keep_lines: keep an empty line for each line left out, so that line numbers stay.
+    out, and everything else counts as written by people. With `keep_lines` an empty line stays for
+    each line left out, so that line numbers stay.
     """
     content = text.encode(errors="surrogatepass")
 

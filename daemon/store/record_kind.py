@@ -157,12 +157,7 @@ class RecordKind(Generic[T]):
     ) -> T:
         """Store a record; fields that are None are left out.
 
-        Args:
-            tx: the transaction.
-            record: what to store.
-            key: the id of its row; by default its first field.
-            new: whether the id must not be in use.
-            why: the reason to record in the history.
+        The id of its row is `key`, by default its first field; with `new` it must not be in use.
 
         Raises:
             Conflict: the record should be new, and its id is in use.

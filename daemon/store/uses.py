@@ -186,13 +186,7 @@ class GivenAnswer(msgspec.Struct, frozen=True):
 
 
 class UseCounter:
-    """Collects the answers of a second, then counts them together.
-
-    Args:
-        agent: whose answers, for the task's name.
-        write: runs an operation in a commit.
-        read: runs a query on the database.
-    """
+    """Collects the answers of a second, then counts them together."""
 
     def __init__(
         self,

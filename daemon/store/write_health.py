@@ -24,10 +24,7 @@ _ROOM: Final = 1_048_576
 class WriteHealth:
     """Whether the disk currently refuses an agent's writes.
 
-    Args:
-        agent: whose writes.
-        problems: where a refusal is reported.
-        readers: makes readers of a database that is not open for writing.
+    `readers` makes readers of a database that is not open for writing.
 
     Attributes:
         standby: reads while the database cannot be opened for writing.

@@ -96,11 +96,8 @@ class _Job:
 class Writer:
     """Runs operations in order, in groups, each group in one durable transaction.
 
-    Args:
-        begin: makes the transaction for a group.
-        settle: brings the memory back within its limits, before the commit.
-        committed: called on the event loop with the changes of a commit, before its callers return.
-        failed_syncs: of the file system; shared by all writers.
+    `enforce_limits` runs before the commit; `committed` is called on the event loop with the
+    changes of a commit, before its callers return. All writers share `failed_syncs`.
     """
 
     def __init__(
@@ -141,11 +138,8 @@ class Writer:
     async def submit(self, operation: Operation[T], *, durable: bool = True) -> T:
         """Run `operation` and return its result once the commit is on the disk.
 
-        A cancelled caller does not cancel the operation: it may still be committed.
-
-        Args:
-            operation: what to do.
-            durable: False returns before the commit is synced; the next durable one syncs both.
+        A cancelled caller does not cancel the operation: it may still be committed. If not
+        `durable`, it returns before the commit is synced; the next durable commit syncs both.
 
         Raises:
             ThermoclineError: raised by the operation, or by the commit; nothing was changed.
@@ -171,9 +165,8 @@ class Writer:
     async def close(self, last: Callable[[sqlite3.Connection], None] | None = None) -> None:
         """Commit all queued operations, then close the database. Further writes are refused.
 
-        Args:
-            last: called with the connection, outside a transaction, after all commits. If it
-                fails nothing is closed, and writing goes on.
+        `last` is called with the connection, outside a transaction, after all commits. If it fails
+        nothing is closed, and writing goes on.
 
         Raises:
             ThermoclineError: from `last`.

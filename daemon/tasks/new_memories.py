@@ -72,12 +72,6 @@ def category_for(
 ) -> str | None:
     """The category whose name, description and memories fit `text` best.
 
-    Args:
-        db: a read connection.
-        text: the text.
-        now: the time.
-        rules: the settings of the search.
-
     Returns:
         A category of the tree; None if none fits.
     """

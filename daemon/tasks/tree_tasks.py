@@ -51,11 +51,7 @@ Reasoning: TypeAlias = Derived[tuple[NamedCategory, ...]]
 
 
 class Reasoner:
-    """Searches trees with a model; a late search continues, so that a repeated question finds it.
-
-    Args:
-        model: the model.
-    """
+    """Searches trees with a model; a late search goes on, so that a repeated question finds it."""
 
     def __init__(self, model: ModelOrRules) -> None:
         self._model = model

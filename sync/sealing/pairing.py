@@ -54,10 +54,7 @@ class Guest(msgspec.Struct, frozen=True, array_like=True):
 class Handshake:
     """One pairing, on either side. Making it is blocking: a quarter of a second.
 
-    Args:
-        number: of the invitation.
-        code: as a person typed it.
-        salt: in the offer; None: this is the inviting device.
+    `code` is as a person typed it; `salt` is in the offer, None: this is the inviting device.
 
     Raises:
         Unsealable: it is not a code.
