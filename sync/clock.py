@@ -65,8 +65,7 @@ class HybridClock:
     def observe(self, stamp: int) -> bool:
         """Accept another device's stamp: all following stamps here are above it.
 
-        Returns:
-            False: it is more than a day ahead of the wall clock, and was not accepted.
+        False: it is more than a day ahead of the wall clock, and was not accepted.
         """
         with self._lock:
             if stamp > self._last and stamp - stamp_at(self._now()) > _DAY:

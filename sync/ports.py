@@ -180,11 +180,7 @@ async def rows_of(remote: Remote, sql: str, *args: Value) -> tuple[tuple[Value, 
 
 
 def check(statements: Sequence[SqlStatement]) -> None:
-    """Refuse values that no remote can store, before anything is sent.
-
-    Raises:
-        Refused: "bad_request", for an argument that SQLite cannot hold exactly.
-    """
+    """Refuse ("bad_request") values that SQLite cannot hold exactly, before anything is sent."""
     for number, statement in enumerate(statements):
         for argument in (statement.sql, *statement.args):
             if fault := _fault(argument):

@@ -97,10 +97,8 @@ async def connect(
     """The remote of an account, which need not be reachable yet.
 
     Files are read and written on `threads`; calls to the cloud are counted by URL. The cloud client
-    is only loaded if it is used, and what all replication needs by the first remote.
-
-    Raises:
-        SyncError: the address is not usable, or would send the token unencrypted.
+    is only loaded if it is used, and what all replication needs by the first remote. An address
+    that would send the token unencrypted is refused.
     """
     await asyncio.to_thread(importlib.import_module, "tenacity")
     if account.kind == "file":

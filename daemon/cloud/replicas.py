@@ -175,12 +175,7 @@ class Replicas:
                 self._owing.discard(agent)
 
     async def sync(self, agent: str, *, urgent_only: bool = False) -> RoundResult:
-        """Receive everything, and send everything or the critical state alone, now.
-
-        Raises:
-            NotFound: the agent is not replicated.
-            ThermoclineError: the memory cannot be used, or the replica cannot be reached.
-        """
+        """Receive everything, and send everything or the critical state; else `NotFound`."""
         loop = await self._needed(agent)
         with our_errors(loop.account):
             tally = await loop.replicator.sync(urgent_only=urgent_only)
@@ -190,20 +185,11 @@ class Replicas:
         return tally
 
     async def account(self, agent: str) -> Account | None:
-        """The agent's replica by the configuration in force; None if it has no replica.
-
-        Raises:
-            ConfigInvalid: a named file cannot be read, or has no credentials.
-        """
+        """The agent's replica by the configuration in force, if any; errors as for `account_of`."""
         return await self._accounts.read(agent)
 
     async def ask(self, agent: str, question: Question[T]) -> T:
-        """Send a request to the agent's replica, now.
-
-        Raises:
-            NotFound: the agent is not replicated.
-            ThermoclineError: the account is not usable, or the replica does not answer.
-        """
+        """Send a request to the agent's replica, now; `NotFound` if it is not replicated."""
         loop = await self._needed(agent)
         with our_errors(loop.account):
             try:
@@ -215,9 +201,7 @@ class Replicas:
     async def remote(self, agent: str, account: Account | None = None) -> Remote:
         """The database of an agent, or of an account, as it is, for its keys.
 
-        Raises:
-            NotFound: the agent is not replicated.
-            ThermoclineError: the account is not usable.
+        `NotFound`: the agent is not replicated.
         """
         account = account or await self._accounts.read(agent)
         if account is None:

@@ -159,11 +159,7 @@ def write_files(
 
 
 def stand_at(top: Path, path: str) -> Fingerprint:
-    """The stand of a file of a workspace.
-
-    Raises:
-        OSError: `EEXIST`: something else has the name; the disk refuses.
-    """
+    """The stand of a file of a workspace; `EEXIST`: something else has the name."""
     try:
         with folder_of(top, _below(path)) as (folder, name):
             return _stand(folder, name)
@@ -215,11 +211,7 @@ def _remove(top: Path, path: str, stand: Fingerprint | None) -> Fingerprint | No
 
 
 def _stand(folder: int, name: str) -> Fingerprint:
-    """The stand of the file with this name.
-
-    Raises:
-        OSError: `EEXIST`: something else has the name.
-    """
+    """The stand of the file with this name; `EEXIST`: something else has the name."""
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:

@@ -91,11 +91,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 
 def parts_of(url: str) -> SplitResult:
-    """The parts of an endpoint's URL.
-
-    Raises:
-        InvalidInput: it is not a URL, not http or https, or contains a password.
-    """
+    """The parts of an endpoint's URL (http or https, without a password), else `InvalidInput`."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port

@@ -113,11 +113,7 @@ class Budget:
             del self._days[old]
 
     def save(self) -> None:
-        """Write the counts to disk. Blocking.
-
-        Raises:
-            OSError: the file cannot be written; it is unchanged.
-        """
+        """Write the counts to disk. If that raises, the file is unchanged. Blocking."""
         self._write(self._path, msgspec.json.encode(self._days))
 
     def _price(self) -> float:

@@ -67,21 +67,13 @@ class ModelProcess(ChildProcess):
         return WorkerState(pid, version, self.busy, self.starts, self.deaths)
 
     async def reply(self, request: Ask | Embed, kind: type[A]) -> A:
-        """The answer of a model, for which litellm is imported, or of an endpoint.
-
-        Raises:
-            CallFailed: the model did not reply, the process died, or litellm is missing.
-        """
+        """The answer of a model, which imports litellm, or of an endpoint; else `CallFailed`."""
         if isinstance(request, Embed) or request.endpoint is None:
             await self.load()
         return await self.ask(request, kind)
 
     async def window(self, model: str) -> int | None:
-        """The context window of a model in tokens, from litellm's table; None if unknown.
-
-        Raises:
-            CallFailed: the process died, or litellm is missing.
-        """
+        """The context window of a model in tokens, from litellm's table; None if unknown."""
         await self.load()
         return await self.ask(Window(model), int | None)  # type: ignore[arg-type]
 
@@ -139,11 +131,7 @@ class MeteredCalls:
         self._saving = asyncio.Lock()
 
     def check_budget(self) -> None:
-        """Raise if the budget is spent.
-
-        Raises:
-            CallFailed: it is spent.
-        """
+        """Raise `CallFailed` if the budget is spent."""
         why = self.budget.why_spent()
         if why is None:
             self._problems.clear("model_budget_spent", "/llm")

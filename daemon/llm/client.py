@@ -276,11 +276,7 @@ class ModelClient:
         return ModelReply(value, model, *spent, repaired=repaired)
 
     async def setup(self) -> Setup:
-        """The keys and addresses as they are now configured.
-
-        Raises:
-            CallFailed: the keys cannot be read.
-        """
+        """The keys and addresses as configured now; `CallFailed` if the keys cannot be read."""
         settings = self._settings()
         keys = await self._keys(settings)
         setup = Setup(keys, settings.main, settings.api_base, settings.api_bases)

@@ -146,11 +146,7 @@ class ChildProcess:
         return self._deaths
 
     async def ready(self) -> None:
-        """Start the process if needed. Cancelling does not stop the start.
-
-        Raises:
-            CallFailed: it does not start.
-        """
+        """Start the process if needed, else `CallFailed`. Cancelling does not stop the start."""
         with self._in_use():
             await self._started()
 

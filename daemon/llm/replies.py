@@ -204,11 +204,7 @@ def _python(text: str) -> Iterator[Json]:
 
 
 def _fitting(value: Json, kind: type[T]) -> T:
-    """The value as a `kind`, also with an additional or a missing wrapper.
-
-    Raises:
-        msgspec.ValidationError: it has another type.
-    """
+    """The value as a `kind`, also with an additional or a missing wrapper."""
     first: msgspec.ValidationError | None = None
     for item in (value, *_unwrapped(value)):
         try:

@@ -119,12 +119,7 @@ class Upkeep:
         endpoint: str | None = None,
         writer: str = "daemon",
     ) -> schemas.Ingested:
-        """Ingest an agent's daily notes now.
-
-        Raises:
-            NotFound: there is no such agent.
-            ThermoclineError: the memory cannot be read or written.
-        """
+        """Ingest an agent's daily notes now; `NotFound` if there is no such agent."""
 
         async def run(store: AgentStore) -> schemas.Ingested:
             work = self._work(store, "ingest", dry_run=dry_run, endpoint=endpoint)
@@ -141,11 +136,7 @@ class Upkeep:
         return tuple(Folder(label, place / "memory") for label, place in places)
 
     def todays_note(self, agent: str) -> tuple[str, str] | None:
-        """The path and the text of an agent's note of today, or None. Blocking.
-
-        Raises:
-            InvalidInput: there is one, but it is not read.
-        """
+        """The path and text of an agent's note of today, if any; errors as `note_of`. Blocking."""
         today = datetime.fromtimestamp(self._now(), self._zone).date()
         return note_of(self._folders(agent), today, self._rules().ingest.max_note_kb)
 

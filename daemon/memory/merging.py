@@ -58,11 +58,7 @@ def merge(older: Memory, newer: Memory, share: float = SHARE_OF_OLDER) -> Memory
 
 
 def supersede(older: Memory, newer: Memory) -> Supersession:
-    """Mark `older` as superseded by `newer`.
-
-    Raises:
-        Conflict: they are the same memory, or one of them is retired by a merge.
-    """
+    """Mark `older` as superseded by `newer`; `Conflict` if they are the same, or one is merged."""
     _check_apart(older, newer, "supersede")
     return Supersession(older.id, newer.id)
 

@@ -100,8 +100,7 @@ class AgentStore:
     async def open(self) -> None:
         """Open, take over or rebuild the database, and start writing the state files.
 
-        Raises:
-            ThermoclineError: it cannot be opened, or, if the disk refuses writes, not be read.
+        If the disk refuses writes, it is only opened for reading.
         """
         try:
             self._engine = await self._start()
@@ -148,8 +147,7 @@ class AgentStore:
     async def erase_traces(self) -> None:
         """Erase the texts of forgotten memories from the agent's files now; the rest follows soon.
 
-        Raises:
-            ThermoclineError: a file cannot be written; it is tried again.
+        A file that cannot be written is tried again.
         """
         await self._erasure.erase_traces()
 
@@ -317,11 +315,7 @@ class AgentStore:
         return await use(await self._ready())
 
     async def _repair_found(self, engine: Engine) -> bool:
-        """Repair the damage that SQLite finds, reading the whole database at most once a minute.
-
-        Returns:
-            False: it finds none.
-        """
+        """Repair the damage that SQLite finds, at most once a minute; False: it finds none."""
         async with self._searching:
             if self._engine is not engine:
                 return True

@@ -221,11 +221,7 @@ class Agents:
             )
 
     async def _leave_removed(self, agent: str, store: AgentStore) -> None:
-        """Close a store whose folder was removed: later writes would be lost.
-
-        Raises:
-            Unavailable: it is still in use.
-        """
+        """Close a store whose folder was removed: later writes would be lost."""
         deadline = time.monotonic() + _USERS_SECONDS
         while store.in_use and time.monotonic() < deadline:  # noqa: ASYNC110 - users are brief
             await asyncio.sleep(0.01)
@@ -285,9 +281,6 @@ def _size(folder: Path) -> int:
     """The bytes of all files below `folder`, without inner folders that cannot be listed now.
 
     Temporary files may go while they are counted.
-
-    Raises:
-        OSError: the folder itself cannot be listed.
     """
     total = 0
     os.scandir(folder).close()
@@ -347,11 +340,7 @@ def _on_empty(read: Callable[[sqlite3.Connection], T]) -> T:
 
 
 def require_room(db: sqlite3.Connection, agent: str, quotas: Quotas) -> None:
-    """Check that the agent is below its quotas.
-
-    Raises:
-        QuotaReached: it has the maximum number of memories or size of the database.
-    """
+    """Raise `QuotaReached` if the agent has its maximum number of memories or of bytes."""
     if quotas.memories:
         (memories,) = db.execute("SELECT count(*) FROM memories").fetchone()
         if memories >= quotas.memories:

@@ -71,11 +71,7 @@ def apply(tx: Transaction, came: Sequence[Received | Row], *, why: str = "") -> 
 
 
 def every(db: sqlite3.Connection, kinds: Iterable[str] | None = None) -> Iterator[Row]:
-    """Every row, including deleted rows and kinds of other releases.
-
-    Raises:
-        StoreDamaged: a row is not valid although SQLite reports no error.
-    """
+    """Every row, deleted or of other releases' kinds too; `StoreDamaged` if not valid."""
     result = {name for (name,) in db.execute("SELECT DISTINCT kind FROM rows")} | KINDS.keys()
     if None in result:
         raise StoreDamaged("cannot trust the rows: one is of no kind")

@@ -164,9 +164,6 @@ def erase_from_files(place: AgentPaths, traces: Traces) -> None:
     """Erase the texts from the file of episodes and from the daemon's own copies. Blocking.
 
     A copy of the whole database in which a text is found is removed.
-
-    Raises:
-        Conflict, OSError: a file cannot be written.
     """
     needles = traces.needles()
     for path in {*_copies(place)}:

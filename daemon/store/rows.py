@@ -58,11 +58,7 @@ class Table(Protocol):
 
 
 def stored_row(kind: str, key: str, data: str | None, clocks: str) -> Row:
-    """The row in the columns of a table.
-
-    Raises:
-        StoreDamaged: the columns are not valid although SQLite reports no error.
-    """
+    """The row in the columns of a table; `StoreDamaged` if they are not valid."""
     try:
         return decode_row(kind, key, data, clocks)
     except (msgspec.MsgspecError, ValueError, TypeError) as error:
@@ -226,17 +222,11 @@ def write(
     without: str = "",
     new: bool = False,
 ) -> Row | None:
-    """Write `data` as the row's content, or delete the row if `data` is None.
+    """Write `data` as the row's content and return the row; None deletes it, and is returned.
 
     Fields that this release does not know are kept. Unchanged rows are not written. `stamp` is that
     of a change of several rows; `without` is a field to remove, though this release does not write
-    it; with `new` the row must not exist yet.
-
-    Returns:
-        The row; None if it was deleted.
-
-    Raises:
-        Conflict: it exists, and should be new.
+    it; with `new`, `Conflict` if the row exists.
     """
     before = kind.load(tx.db, key)
     if new and kind.lives(before):

@@ -202,8 +202,7 @@ class Transaction:
     def observe(self, clock: int) -> bool:
         """Take note of another device's clock: stamps are younger from here on.
 
-        Returns:
-            False: it is more than a day ahead, and is not followed.
+        False: it is more than a day ahead, and is not followed.
         """
         self.ticked = True
         return self.clock.observe(clock)

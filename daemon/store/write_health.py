@@ -44,11 +44,7 @@ class WriteHealth:
 
     @contextlib.contextmanager
     def reporting(self) -> Iterator[None]:
-        """Run a write and report a refusal. In standby it is refused without being tried.
-
-        Raises:
-            DiskFull, ReadOnly: the disk refused.
-        """
+        """Run a write, and report a refusal. In standby it is refused without being tried."""
         if self.standby is not None and self._error is not None:
             raise type(self._error)(self._error.message, hint=self._error.hint)
         try:
@@ -69,11 +65,7 @@ class WriteHealth:
             self._problems.clear(kind.code, self._agent)
 
     async def enter_standby(self, error: Refused) -> None:
-        """Read from now on without opening the database for writing.
-
-        Raises:
-            DiskFull, ReadOnly: `error`, if the database cannot be read.
-        """
+        """Read from now on without opening the database for writing; else raise `error`."""
         self.record(error)
         standby = self._readers()
         try:

@@ -153,8 +153,7 @@ class Writer:
     async def truncate_log(self) -> bool:
         """Move the log into the database and empty it, after all queued operations.
 
-        Returns:
-            False: a reader still needs the log, or the database is being closed, which empties it.
+        False: a reader still needs the log, or the database is being closed, which empties it.
         """
         if self._closed:
             return False
@@ -165,11 +164,8 @@ class Writer:
     async def close(self, last: Callable[[sqlite3.Connection], None] | None = None) -> None:
         """Commit all queued operations, then close the database. Further writes are refused.
 
-        `last` is called with the connection, outside a transaction, after all commits. If it fails
-        nothing is closed, and writing goes on.
-
-        Raises:
-            ThermoclineError: from `last`.
+        `last` is called with the connection, outside a transaction, after all commits. If it
+        raises, nothing is closed, and writing goes on.
         """
         if not self._closed:
             self._closed = True
@@ -296,11 +292,7 @@ class Writer:
         self._trusted = failed
 
     def _run_job(self, job: _Job, transaction: Transaction, *, alone: bool) -> None:
-        """Run one operation so that its failure undoes only itself.
-
-        Raises:
-            _Spoiled: it failed after it had written.
-        """
+        """Run an operation so that its failure undoes only itself; `_Spoiled` if it had written."""
         transaction.writer = job.by
         if alone:
             job.result = job.operation(transaction)

@@ -153,12 +153,7 @@ class ModelOrRules:
     async def ask(
         self, question: ModelQuestion, kind: type[R], options: AskOptions
     ) -> ModelReply[R]:
-        """Ask a model.
-
-        Raises:
-            ModelUnavailable: no model can answer now.
-            InvalidInput: the endpoint is not an address.
-        """
+        """Ask a model; errors as `Model.ask`."""
         return await self.model.ask(
             question, kind, deadline=options.seconds, endpoint=options.endpoint
         )

@@ -86,8 +86,7 @@ async def sum_up(
 async def write_entry(store: AgentStore, conversation: Conversation) -> None:
     """Append the line of a conversation to the agent's `memory/episodes.jsonl`, once.
 
-    Raises:
-        ThermoclineError: the disk refuses; the line stays in the buffer.
+    If the disk refuses, the line stays in the buffer.
     """
     assert conversation.entry is not None
     folder = store.place.workspace or store.place.folder

@@ -85,11 +85,7 @@ def sealed(ring: Keyring, content: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def header_of(file: BinaryIO) -> SealedHeader:
-    """The line of a sealed file, which is then read up to its first piece.
-
-    Raises:
-        Unsealable: it is not a sealed file.
-    """
+    """The line of a sealed file, which is then read up to its first piece; else `Unsealable`."""
     return _header(file)[0]
 
 
