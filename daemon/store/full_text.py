@@ -108,11 +108,7 @@ def clear(tx: Transaction, table: str) -> None:
 
 
 def counts(db: sqlite3.Connection, indexes: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """The number of texts in some indexes, and the total number of their terms.
-
-    Raises:
-        IndexDamaged: an index of the agent's database has no such row.
-    """
+    """The number of texts in some indexes, and of all their terms; else `IndexDamaged`."""
     names = list(indexes)
     tables = dict.fromkeys(map(_counts, names))
     rows = db.execute(
