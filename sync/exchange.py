@@ -213,11 +213,7 @@ class Exchange:
     async def _exchange(
         self, poll: Cursor, link: Cursor, kinds: frozenset[str] | None, tally: RoundResult
     ) -> bool:
-        """Receive, send, and receive again, until nothing is left.
-
-        Returns:
-            False: the remote was replaced by another meanwhile.
-        """
+        """Receive, send, and receive again, until nothing is left; False: another remote."""
         small = 0
         while True:
             link = await self._pull(link, poll.seq, tally)

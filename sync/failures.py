@@ -242,9 +242,8 @@ def made(code: str, detail: str, retry_after: float | None = None) -> SyncError:
 def pause(retry_after: str, date: str) -> float | None:
     """The seconds that a `Retry-After` asks for, at most a day; None: none.
 
-    Args:
-        retry_after: seconds, or a moment.
-        date: the `Date` of the same answer, so that this device's clock does not matter.
+    `retry_after` is in seconds, or a moment; `date` is the `Date` of the same answer, so that this
+    device's clock does not matter.
     """
     if re.fullmatch(r"\d{1,9}", retry_after.strip(), re.ASCII):
         return min(float(retry_after), _LONGEST_PAUSE)

@@ -75,10 +75,7 @@ class Local(Protocol):
     ) -> list[Pending]:
         """Rows that the remote lacks, the oldest change first; at least one, if any.
 
-        Args:
-            kinds: only these kinds; None: all.
-            limit: maximum number of rows.
-            max_bytes: of their JSON; a single row may be larger.
+        `max_bytes` are those of their JSON; a single row may be larger.
         """
 
     async def taken(self, rows: Sequence[Pending], link: Cursor) -> None:
@@ -162,11 +159,8 @@ class Remote(Protocol):
 
         A batch that raised `TryLater`, or was cancelled, may have been applied, since only the
         answer may have been lost: repeating it must do no harm. It may be repeated automatically if
-        the connection broke.
-
-        Args:
-            statements: none of them may begin or end a transaction. A batch that reads and then
-                writes may conflict with another device (`TryLater`, "busy"): write first.
+        the connection broke. None of the statements may begin or end a transaction. A batch that
+        reads and then writes may conflict with another device (`TryLater`, "busy"): write first.
 
         Returns:
             One result for each statement.
@@ -186,11 +180,7 @@ async def rows_of(remote: Remote, sql: str, *args: Value) -> tuple[tuple[Value, 
 
 
 def check(statements: Sequence[SqlStatement]) -> None:
-    """Refuse values that no remote can store, before anything is sent.
-
-    Raises:
-        Refused: "bad_request", for an argument that SQLite cannot hold exactly.
-    """
+    """Refuse ("bad_request") values that SQLite cannot hold exactly, before anything is sent."""
     for number, statement in enumerate(statements):
         for argument in (statement.sql, *statement.args):
             if fault := _fault(argument):

@@ -136,18 +136,11 @@ class SharedKeys(Protocol):
     async def publish(self, remote: Remote) -> None:
         """Give the remote the keys that it lacks, each encrypted for a device.
 
-        From then on it takes only sealed rows.
-
-        Raises:
-            KeyMissing: its rows are sealed with other keys.
+        From then on it takes only sealed rows. `KeyMissing`: its rows are sealed with other keys.
         """
 
     async def learn(self, remote: Remote) -> None:
-        """Take the keys of a later epoch.
-
-        Raises:
-            KeyMissing: there are none for this device.
-        """
+        """Take the keys of a later epoch; `KeyMissing` if there are none for this device."""
 
     async def switched(self, agent: str) -> None:
         """Note that the remote has nothing unsealed of an agent that is to be taken in."""
@@ -245,8 +238,7 @@ class Replica:
     ) -> list[tuple[Pending, Received | Unreadable | None]]:
         """The remote's versions of rows that were pushed and not taken; None: it has none.
 
-        Raises:
-            RowTooLarge: ask for fewer.
+        `RowTooLarge`: ask for fewer.
         """
         keys = _json([(*self.form.key(*r.row.key), self.form.version(r.version)) for r in rows])
         return [
@@ -257,8 +249,7 @@ class Replica:
     async def sign(self, device: Device, cursor: int, now: float) -> tuple[bool, bool]:
         """Record the contact of this device.
 
-        Returns:
-            Whether the remote still has its earlier record, and whether it was retired.
+        Returns whether the remote still has its earlier record, and whether it was retired.
         """
         [result] = await self.remote.batch([self._signature(device, cursor, now)])
         return bool(result.rows), any(row[0] is not None for row in result.rows)
@@ -266,9 +257,7 @@ class Replica:
     async def devices(self, device: str, cursor: int) -> list[DeviceRecord]:
         """Every device that ever replicated, latest contact first.
 
-        Args:
-            device: this one.
-            cursor: its position, which it knows better than its last record here.
+        `cursor` is the position of this device, which it knows better than its last record here.
         """
         rows = await self._ask(
             "SELECT d.device_id, d.name, d.first_at, d.last_at, d.retired_at,"

@@ -222,11 +222,7 @@ class Replicator:
                 await self._pause(_STOPPED_TLS_SECONDS if is_tls else _STOPPED_SECONDS)
 
     async def sync(self, *, urgent_only: bool = False) -> RoundResult:
-        """Receive everything and send everything, or only the urgent kinds, now.
-
-        Raises:
-            SyncError: it failed; the loop continues as before.
-        """
+        """Receive and send everything, or the urgent kinds, now. The loop survives a failure."""
         stopped = self.state.phase == "stopped"
         try:
             tally = await self._once(urgent_only=urgent_only, sign=True)

@@ -46,25 +46,16 @@ class RowFormat(Protocol):
         """A row as it is written there."""
 
     def size(self, row: Pending) -> int:
-        """The bytes that a row takes in a push.
-
-        Raises:
-            ValueError: it cannot be sent as it is; the message says why.
-        """
+        """The bytes that a row takes in a push; `ValueError` says why it cannot be sent."""
 
     def received(self, line: Sequence[Value]) -> Received | Unreadable:
         """A row as received: kind, id, version, data, clocks. Any program may have written it.
 
-        Raises:
-            KeyMissing: it was sealed in a later epoch than the last one known here.
+        `KeyMissing`: it was sealed in a later epoch than the last one known here.
         """
 
     def listed(self, line: Sequence[Value]) -> Received | Unreadable | None:
-        """A row of a page; None: it must be asked for with all that `received` takes.
-
-        Raises:
-            KeyMissing: as `received`.
-        """
+        """A row of a page; None: ask for it with all that `received` takes; errors as there."""
 
     def unreadable(self, line: Sequence[Value], reason: str) -> Unreadable:
         """A row of which only kind, id and version were received."""
@@ -140,8 +131,7 @@ class PlainRows:
 def size_of(pending: Pending) -> int:
     """The bytes that a plain row takes in a push, with the name of a device.
 
-    Raises:
-        ValueError: it cannot be sent as it is; the message says why.
+    `ValueError` says why it cannot be sent as it is.
     """
     if "\0" in pending.row.kind or "\0" in pending.row.id:
         raise ValueError("its name holds a NUL character")

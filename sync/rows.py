@@ -57,11 +57,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decode_row(kind: str, id: str, data: str | None, clocks: str) -> Row:  # noqa: A002
-    """The row whose `encoded` is given.
-
-    Raises:
-        msgspec.MsgspecError, ValueError: it is not a row.
-    """
+    """The row whose `encoded` is given; `MsgspecError` or `ValueError` if it is not a row."""
     fields = msgspec.json.decode(data, type=dict[str, Any]) if data is not None else {}
     return Row(kind=kind, id=id, data=fields, clocks=msgspec.json.decode(clocks, type=Clocks))
 

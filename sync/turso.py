@@ -229,11 +229,7 @@ async def _note_kept(_session: Any, context: SimpleNamespace, _parameters: Any) 
 
 
 def _said(response: aiohttp.ClientResponse, content: bytes) -> Any:
-    """The answer in the form of `/v1/`, whichever path was asked.
-
-    Raises:
-        _Answer: it is an error, or does not come from a database.
-    """
+    """The answer in the form of `/v1/`, whichever path was asked; `_Answer` for an error."""
     try:
         answer = msgspec.json.decode(content.replace(_INFINITE, _NULL))
     except (msgspec.DecodeError, RecursionError):

@@ -134,9 +134,7 @@ class Known(msgspec.Struct):
 class Accounts:
     """The accounts of agents, cached until they expire or the configuration changes.
 
-    Args:
-        find: the account of an agent; called on a thread.
-        configuration: the current settings.
+    `find` returns the account of an agent; it is called on a thread.
     """
 
     def __init__(
@@ -147,11 +145,7 @@ class Accounts:
         self._known: dict[str, Known] = {}
 
     async def of(self, agent: str, *, locked_out: bool = False) -> Account | None:
-        """The agent's account, cached for at most half a minute, for less if it is not usable.
-
-        Raises:
-            ConfigInvalid: as for `account_of`.
-        """
+        """The agent's account, cached for at most half a minute; errors as for `account_of`."""
         known = self._known.get(agent)
         if known is None or known.configuration is not self._configuration():
             return await self.read(agent)
@@ -201,11 +195,7 @@ def plain(url: str) -> str:
 
 
 def read_token(path: Path) -> Secret:
-    """The token in a file that contains nothing else. Blocking.
-
-    Raises:
-        ConfigInvalid: it cannot be read, is empty, or contains more than a token.
-    """
+    """The token in a file that contains nothing else, else `ConfigInvalid`. Blocking."""
     try:
         text = path.read_bytes()[:_LONGEST_FILE].decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:

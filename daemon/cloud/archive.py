@@ -114,10 +114,7 @@ def spool(
     """Write every row of a database as a line, and count the live ones by kind. Blocking.
 
     The database is in a transaction, so all rows are of one moment. `live_only` leaves out
-    tombstones.
-
-    Raises:
-        Unavailable: `stopped` returned true.
+    tombstones. `Unavailable` once `stopped` returns true.
     """
     for number, row in enumerate(apply.every(db)):
         if number % 1000 == 0 and stopped():
@@ -217,11 +214,7 @@ def is_sealed(file: Path) -> bool:
 
 
 def check_sealed(file: Path) -> None:
-    """Check the digest at the end of a sealed archive, which needs no key. Blocking.
-
-    Raises:
-        StoreDamaged: it is cut off or damaged.
-    """
+    """Check the digest at the end of a sealed archive, else `StoreDamaged`. Blocking."""
     digest, left = hashlib.blake2b(digest_size=_DIGEST_BYTES), file.stat().st_size - _DIGEST_BYTES
     with file.open("rb") as raw:
         while left > 0 and (piece := raw.read(min(left, _PIECE))):

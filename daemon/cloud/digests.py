@@ -70,10 +70,6 @@ async def compare(replica: Replica, memory: ReadableMemory) -> Differences:
     """Compare a database with its replica: all rows of a kind at once, then those that differ.
 
     Sealed rows are all of one kind there.
-
-    Raises:
-        SyncError: the replica does not answer.
-        ThermoclineError: the database cannot be read.
     """
     there = await of_replica(replica)
     here = await memory.read(lambda db: _of_database(db, replica.form))
@@ -149,9 +145,7 @@ def _rows(
 def named(names: Sequence[str], what: str) -> list[str]:
     """A line that counts rows and names the first of them; empty without rows.
 
-    Args:
-        names: as they are on the replica; they may hold any character.
-        what: the statement about them.
+    `names` are as on the replica; they may hold any character.
     """
     if not names:
         return []

@@ -162,12 +162,7 @@ class Restorer:
         self._run_file = request.state_dir / "agents" / RUN_FILE
 
     async def measure(self) -> list[Measured]:
-        """Count, and change nothing. A daemon may run meanwhile.
-
-        Raises:
-            NotFound: there is nothing to restore.
-            ThermoclineError: the replica cannot be asked.
-        """
+        """Count, and change nothing; `NotFound` without anything to restore. A daemon may run."""
         with our_errors():
             await self._unlock()
             return [await self._measure(name) for name in await self._names()]

@@ -49,11 +49,8 @@ class Provisioned(msgspec.Struct, frozen=True):
 class TursoProvider:
     """Turso's platform API. Every method that sends is blocking.
 
-    Args:
-        organization: the account or organization that owns the databases.
-        group: the group of databases, which says where they are; it must exist.
-        token: an API token of the organization.
-        api: the address of the API.
+    `organization` owns the databases; `group` says where they are, and must exist; `token` is an
+    API token of the organization, `api` the address of the API.
 
     Raises:
         InvalidInput: the API does not accept a name.

@@ -59,18 +59,10 @@ FindAccount: TypeAlias = Callable[[str, Path, Path | None], Account | None]
 class Replicas:
     """Replicates each open agent, and closed ones with unsent rows.
 
-    Agents that other devices have stored in the same database are opened automatically.
-
-    Args:
-        agents: the memories.
-        account, connect: find an agent's account, and open its remote.
-        local: an agent's rows, as the replicator sees them.
-        rename: gives this device another id, after its folder was copied.
-        sealing: makes each agent's replica.
-        settings: the configuration in force.
-        problems: where failures that need an action are reported.
-        usage: what the databases were used for.
-        done: called with the duration of each round of an agent, in milliseconds.
+    Agents that other devices have stored in the same database are opened automatically. `account`
+    and `connect` find an agent's account and open its remote; `local` has an agent's rows, as the
+    replicator sees them; `rename` gives this device another id, after its folder was copied; `done`
+    is called with the duration of each round of an agent, in milliseconds.
     """
 
     def __init__(  # noqa: PLR0913 - the collaborators of the composition root
@@ -183,12 +175,7 @@ class Replicas:
                 self._owing.discard(agent)
 
     async def sync(self, agent: str, *, urgent_only: bool = False) -> RoundResult:
-        """Receive everything, and send everything or the critical state alone, now.
-
-        Raises:
-            NotFound: the agent is not replicated.
-            ThermoclineError: the memory cannot be used, or the replica cannot be reached.
-        """
+        """Receive everything, and send everything or the critical state; else `NotFound`."""
         loop = await self._needed(agent)
         with our_errors(loop.account):
             tally = await loop.replicator.sync(urgent_only=urgent_only)
@@ -198,20 +185,11 @@ class Replicas:
         return tally
 
     async def account(self, agent: str) -> Account | None:
-        """The agent's replica by the configuration in force; None if it has no replica.
-
-        Raises:
-            ConfigInvalid: a named file cannot be read, or has no credentials.
-        """
+        """The agent's replica by the configuration in force, if any; errors as for `account_of`."""
         return await self._accounts.read(agent)
 
     async def ask(self, agent: str, question: Question[T]) -> T:
-        """Send a request to the agent's replica, now.
-
-        Raises:
-            NotFound: the agent is not replicated.
-            ThermoclineError: the account is not usable, or the replica does not answer.
-        """
+        """Send a request to the agent's replica, now; `NotFound` if it is not replicated."""
         loop = await self._needed(agent)
         with our_errors(loop.account):
             try:
@@ -223,9 +201,7 @@ class Replicas:
     async def remote(self, agent: str, account: Account | None = None) -> Remote:
         """The database of an agent, or of an account, as it is, for its keys.
 
-        Raises:
-            NotFound: the agent is not replicated.
-            ThermoclineError: the account is not usable.
+        `NotFound`: the agent is not replicated.
         """
         account = account or await self._accounts.read(agent)
         if account is None:

@@ -49,11 +49,7 @@ _PARTS: Final = {
 
 
 class AgentFiles:
-    """Reads and extends the files that an agent maintains itself.
-
-    Args:
-        problems: receives files that cannot be read.
-    """
+    """Reads and extends the files that an agent maintains itself."""
 
     def __init__(self, problems: Problems) -> None:
         self._problems = problems

@@ -94,10 +94,7 @@ class _Text(msgspec.Struct):
 def cut(text: str, rules: IndexSettings, *, markdown: bool) -> Cut:
     """The chunks of a text.
 
-    Args:
-        text: a text with any line ends.
-        rules: the size of the chunks and of their overlap.
-        markdown: whether the text may have headings, code and tables.
+    With `markdown` the text may have headings, code and tables.
     """
     text = _LINE_ENDS.sub("\n", text.removeprefix("\ufeff"))
     meta, begin = _front_matter(text)

@@ -55,10 +55,8 @@ class FileReader:
     async def read(self, path: str, place: tuple[Path, str] | None, limit: int) -> ReadFile | None:
         """Read a file; None if it is being written.
 
-        Args:
-            path: its path in the index.
-            place: a folder and the path below it; None if its root was removed.
-            limit: the largest size in bytes.
+        `path` is its path in the index; `place` a folder and the path below it, None if its root
+        was removed; `limit` the largest size in bytes.
         """
         import aiofiles  # noqa: PLC0415 - when there is something to read
 

@@ -37,15 +37,9 @@ _NAMED: Final = 3
 class Indexes:
     """Keeps the index of each open agent up to date.
 
-    Closed agents are not watched; when an agent is opened, everything is scanned again.
-
-    Args:
-        agents: the agents.
-        rules: returns the current settings.
-        granted: the paths that the configuration gives each agent.
-        state_dir: never indexed, except an agent's own notes.
-        publish: receives events.
-        problems: receives missing paths and failures.
+    Closed agents are not watched; when an agent is opened, everything is scanned again. `granted`
+    are the paths that the configuration gives each agent; `state_dir` is never indexed, except an
+    agent's own notes.
     """
 
     def __init__(
@@ -143,8 +137,7 @@ class Indexes:
     async def check(self, *, at_once: bool) -> bool:
         """Handle changes, and start updates that are due; whether changes are still coming in.
 
-        Args:
-            at_once: neither wait for a notification nor for further changes.
+        `at_once`: neither wait for a notification nor for further changes.
         """
         async with self._looking:
             await self._follow()

@@ -113,11 +113,8 @@ def scan(
 ) -> Scan:
     """Scan files and folders. Blocking.
 
-    Args:
-        roots: the roots; a folder in two roots counts for the inner one.
-        rules: the files to index.
-        never: device and inode of a folder that is skipped.
-        only: paths of the index to scan, with everything below them; "" for all.
+    A folder in two roots counts for the inner one. `never` is the device and inode of a folder that
+    is skipped; `only` are the paths of the index to scan, with everything below them, "" for all.
     """
     result = Scan()
     for root in roots:

@@ -67,11 +67,8 @@ Reading: TypeAlias = Iterator[SourceEntry | Document | ReadFault]
 class EntryBuilder:
     """Makes the entries of one place.
 
-    Args:
-        fault: receives the place and what is wrong there.
-        system: the name of the format.
-        place: the file or table, as the report names it.
-        written_at: when the source was last changed: the default of missing times.
+    `fault` receives a place and what is wrong there; `place` is the file or table, as the report
+    names it; `written_at` is the default of missing times.
     """
 
     def __init__(

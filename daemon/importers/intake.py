@@ -82,11 +82,9 @@ class ImportReport(msgspec.Struct):
 class Intake:
     """Applies read data to one memory.
 
-    Args:
-        tx: of the memory.
-        edited_at: when the files were last changed: a difference to the memory counts as an edit at
-            that time. None: they only fill what is missing, as the remains of a memory do.
-        writer: the writer of the memories; None: as the files say.
+    A difference to the memory counts as an edit at `edited_at`, when the files were last changed;
+    if that is None they only fill what is missing, as the remains of a memory do. `writer` is the
+    writer of the memories; None: as the files say.
     """
 
     def __init__(
@@ -115,10 +113,8 @@ class Intake:
     ) -> None:
         """Import memories without stamps, oldest first.
 
-        Args:
-            offered: the memories.
-            editable: the fields in which a difference to the memory here counts as an edit.
-            dated: whether the edit has the time when the memory itself was changed.
+        A difference in an `editable` field counts as an edit; if `dated`, at the time when the
+        memory itself was changed.
         """
         memories = sorted(offered, key=lambda memory: memory.created_at)
         ids = {memory.id for memory in memories}

@@ -58,11 +58,7 @@ def parse(document: Json, now: float, *, max_depth: int = 4) -> Parsed[tuple[Mem
 
 
 def check_id(key: str) -> str:
-    """The id of a record.
-
-    Raises:
-        InvalidInput: it is empty, too long, or has blanks or slashes.
-    """
+    """The id of a record; `InvalidInput` if it is empty, too long, or has blanks or slashes."""
     if not _ID.fullmatch(key):
         raise InvalidInput("it cannot be used as an id", field="id")
     return key
@@ -141,11 +137,7 @@ class _Record(Fields):
         yield from (f"content.{name}" for name in inner if name not in _KNOWN_CONTENT)
 
     def memory(self, now: float, max_depth: int) -> Memory:
-        """The memory, its id still empty.
-
-        Raises:
-            InvalidInput: it has no text, or an invalid text; nothing else is fatal.
-        """
+        """The memory, its id still empty; `InvalidInput` only if it has no valid text."""
         text = self._body()
         created_at = self.time("created_at", "timestamp")
         self.has_time = created_at is not None

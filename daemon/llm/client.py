@@ -42,11 +42,7 @@ class Cached(msgspec.Struct, frozen=True):
 
 
 class Cache:
-    """The most recently used answers, in memory; empty after a restart.
-
-    Args:
-        most: returns the maximum number of answers.
-    """
+    """The most recently used answers, in memory; empty after a restart."""
 
     def __init__(self, most: Callable[[], int]) -> None:
         self._most = most
@@ -113,14 +109,8 @@ class _Request(msgspec.Struct, frozen=True):
 class ModelClient:
     """Asks the configured models, or a caller's endpoint, through the models' process.
 
-    Args:
-        settings: returns the current configuration.
-        calls: makes and counts the calls.
-        failover: chooses the model and retries calls.
-        prompts: the rules for every question.
-        env: the environment, with `$CREDENTIALS_DIRECTORY`.
-        clear: removes secrets from a text before it is sent.
-        problems: receives faults that a person has to fix.
+    `clear` removes secrets from a text before it is sent; `problems` receives faults that a person
+    has to fix.
 
     Attributes:
         calls, failover: shared with the encoder.
@@ -286,11 +276,7 @@ class ModelClient:
         return ModelReply(value, model, *spent, repaired=repaired)
 
     async def setup(self) -> Setup:
-        """The keys and addresses as they are now configured.
-
-        Raises:
-            CallFailed: the keys cannot be read.
-        """
+        """The keys and addresses as configured now; `CallFailed` if the keys cannot be read."""
         settings = self._settings()
         keys = await self._keys(settings)
         setup = Setup(keys, settings.main, settings.api_base, settings.api_bases)
@@ -394,16 +380,8 @@ def build_model(
 ) -> ModelClient:
     """Build a client. Reads files; starts no process before the first question.
 
-    Close it at the end; otherwise its process runs until the daemon exits.
-
-    Args:
-        settings: returns the current configuration.
-        env: the environment of the daemon.
-        state_dir: the folder of the file with the costs.
-        write: replaces a file durably.
-        clear: removes secrets from a text.
-        problems: receives faults.
-        timeouts: those of the models' process.
+    Close it at the end; otherwise its process runs until the daemon exits. `write` replaces a file
+    durably; `clear` removes secrets from a text; `timeouts` are those of the models' process.
     """
     budget = Budget(state_dir / FILE, write, time.time, settings)
     _load(budget, state_dir / FILE, problems)

@@ -93,12 +93,9 @@ class Model(Protocol):
     ) -> ModelReply[T]:
         """Ask, and read the reply as a `kind`.
 
-        Args:
-            question: the question.
-            kind: a msgspec struct, or a list or tuple of them; not recursive.
-            deadline: the timeout in seconds; None: the timeout of the purpose, in addition to the
-                start of the process.
-            endpoint: a server to ask instead of the configured models; it gets no key.
+        `kind` is a msgspec struct, or a list or tuple of them; not recursive. `deadline` is the
+        timeout in seconds; None: that of the purpose, in addition to the start of the process.
+        `endpoint` is a server to ask instead of the configured models; it gets no key.
 
         Raises:
             ModelUnavailable: no model can answer now; the message says why.
@@ -139,10 +136,8 @@ class Prompts(msgspec.Struct, frozen=True):
     def question(self, purpose: str, *parts: Part, max_tokens: int | None = None) -> ModelQuestion:
         """A question for a purpose, with its instructions and limits.
 
-        Args:
-            purpose: one of `PURPOSES`.
-            parts: the data.
-            max_tokens: the maximum length of the reply; None: that of the purpose.
+        `purpose` is in `PURPOSES`; `max_tokens` is the maximum length of the reply, None: that of
+        the purpose.
         """
         tokens, temperature = _LIMITS[purpose]
         return ModelQuestion(
@@ -170,8 +165,7 @@ def read_prompts() -> Prompts:
 class Quoting:
     """Writes questions as messages for a model.
 
-    Args:
-        random: returns a number of random bytes as hexadecimal digits.
+    `random` returns a number of random bytes as hexadecimal digits.
     """
 
     def __init__(self, random: Random = secrets.token_hex) -> None:

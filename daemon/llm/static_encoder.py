@@ -63,9 +63,7 @@ class StaticEncoders:
     def encode(self, name: str, texts: Sequence[str]) -> Embedded:
         """Encode texts. Blocking; safe on any thread.
 
-        Args:
-            name: `static:` and the folder.
-            texts: the texts.
+        `name` is `static:` and the folder.
 
         Raises:
             CallFailed: the folder has no usable model, or a package is missing.

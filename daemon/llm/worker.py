@@ -72,22 +72,14 @@ class LiteLlm:
         self._structured: dict[tuple[str, str | None], bool] = {}
 
     async def load(self) -> str:
-        """Import litellm; return its version.
-
-        Raises:
-            ImportError: it is missing or incomplete.
-        """
+        """Import litellm; return its version. `ImportError` if it is missing or incomplete."""
         if self._litellm is None:
             self._litellm = await asyncio.to_thread(_imported)
         version = importlib.import_module("importlib.metadata").version("litellm")
         return str(version)
 
     async def ask(self, ask: Ask) -> Answered:
-        """Ask one model: with a schema, or with the schema as text if its server refuses schemas.
-
-        Raises:
-            CallFailed: the model did not reply.
-        """
+        """Ask one model, with a schema; as text if its server refuses schemas."""
         place = self._place(ask.model, ask.setup or Setup())
         at = (ask.model, place.base)
         structured = self._structured.get(at)
@@ -162,11 +154,7 @@ class LiteLlm:
             raise self._failure(ask, place, error) from None
 
     async def embed(self, embed: Embed) -> Embedded:
-        """Encode texts.
-
-        Raises:
-            CallFailed: the model did not answer, or not with their vectors.
-        """
+        """Encode texts; `CallFailed` if the model did not answer, or not with their vectors."""
         place = self._place(embed.model, embed.setup or Setup())
         texts, arguments = prepared(embed, place.provider)
         try:
@@ -274,11 +262,7 @@ _MOST_MEMORY: Final = 768 << 20
 
 
 class Worker:
-    """Answers requests, several at a time.
-
-    Args:
-        out: the file that answers are written to.
-    """
+    """Answers requests, several at a time."""
 
     def __init__(self, out: int) -> None:
         self._out = out

@@ -74,11 +74,7 @@ NoteResult: TypeAlias = DailyNote | Unread
 
 
 def note_of(folders: Sequence[Folder], day: date, max_kb: int) -> tuple[str, str] | None:
-    """The path and the text of the note of a day, or None. Blocking.
-
-    Raises:
-        InvalidInput: it cannot be read.
-    """
+    """The path and text of the note of a day, if any; `InvalidInput` if not readable. Blocking."""
     results = list(read_notes(folders, day, 1, max_kb))
     notes = [note for note in results if isinstance(note, DailyNote)]
     if notes:

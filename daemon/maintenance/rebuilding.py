@@ -67,13 +67,10 @@ async def rebuild(store: AgentStore, operations: Sequence[TreeChange], method: M
 
 
 async def undo(store: AgentStore) -> RebuildUndone:
-    """Undo the last rebuild: restore its categories, and the categories of its memories.
+    """Undo the last rebuild (else `NotFound`): restore its categories, and those of its memories.
 
     Later changes stay: a memory that was moved since stays there, and a category with other
     memories stays.
-
-    Raises:
-        NotFound: there is no rebuild to undo.
     """
     return await store.write(_undo)
 

@@ -146,12 +146,8 @@ def retry_seconds(least: float, failures: int) -> float:
 async def record(store: AgentStore, names: tuple[str, ...], run: Callable[[], Awaitable[T]]) -> T:
     """Run a job, and record it under its name, and on success under those that it covers.
 
-    While it runs, its record says that it was interrupted.
-
-    Args:
-        store: the agent's memory.
-        names: the job, and the jobs that it covers.
-        run: runs the job.
+    While it runs, its record says that it was interrupted. `names` are the job, and the jobs that
+    it covers.
     """
     at, started = store.now, time.perf_counter()
 

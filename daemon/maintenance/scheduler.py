@@ -93,15 +93,9 @@ class Scheduler:
 
     Due times are monotonic, and recomputed whenever the device's clock jumps: a jump neither causes
     a busy loop nor postpones a job beyond its next regular time. A closed agent that was not used
-    since is opened only for jobs that cover others, or once a day.
-
-    Args:
-        agents: the agents.
-        jobs: all jobs, larger ones last.
-        clock: the time, in the device's zone.
-        device: this device's id; devices with the same memory run at different times.
-        jitter: returns the seconds over which agents and devices are spread.
-        problems: receives failures.
+    since is opened only for jobs that cover others, or once a day. Larger `jobs` come last. `clock`
+    is in the device's zone; devices with the same memory run at different times, by `device`;
+    `jitter` returns the seconds over which agents and devices are spread.
     """
 
     def __init__(

@@ -91,11 +91,8 @@ class Survey:
 async def tidy(store: AgentStore, *, dry_run: bool = False) -> TidyReport:
     """Merge duplicates, mark superseded memories, archive faded ones.
 
-    Nothing is forgotten, and every merge can be undone. Idempotent.
-
-    Args:
-        store: the agent's memory.
-        dry_run: change nothing, and report the changes.
+    Nothing is forgotten, and every merge can be undone. Idempotent. With `dry_run` nothing is
+    changed, and the changes are reported.
 
     Raises:
         ThermoclineError: the database fails; earlier changes are kept.
@@ -199,20 +196,12 @@ _Forgettable: TypeAlias = tuple[float, str]
 
 
 async def clean(store: AgentStore, years: float, *, dry_run: bool = False) -> int:
-    """Delete frozen memories that were created and last changed more than `years` ago.
+    """Delete frozen memories created and last changed more than `years` ago; return their number.
 
     The last change counts, so that old notes stored today are not deleted tomorrow. Tombstones are
-    kept for other devices. The target of a merge keeps the merged content, as after expiry.
-
-    Each batch is a transaction; after an interruption the next call continues.
-
-    Args:
-        store: the agent's memory.
-        years: how long frozen memories are kept.
-        dry_run: delete nothing.
-
-    Returns:
-        The number of memories that were deleted, or would be.
+    kept for other devices. The target of a merge keeps the merged content, as after expiry. Each
+    batch is a transaction; after an interruption the next call continues. `dry_run` deletes
+    nothing.
     """
     forgotten, before, now, rules = 0, store.now - years * YEAR, store.now, store.rules
     after: _Forgettable = (float("-inf"), "")

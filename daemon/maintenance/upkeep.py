@@ -41,15 +41,8 @@ _UNREAD: Final = "notes_unread"
 class Upkeep:
     """Consolidates memories and ingests notes, one run at a time for each agent.
 
-    Args:
-        agents: the agents.
-        rules: returns the current settings.
-        publish: receives events of a run's progress, by agent.
-        problems: receives notes that cannot be read.
-        clock: the time, in the device's zone.
-        schedules: returns an agent's jobs for status.
-        model: a model; None: only the rules.
-        nearest: finds what is near in meaning to memories; None: nothing does.
+    `clock` is in the device's zone; `schedules` returns an agent's jobs for status; without `model`
+    only the rules are used; `nearest` finds what is near in meaning to memories.
     """
 
     def __init__(
@@ -126,12 +119,7 @@ class Upkeep:
         endpoint: str | None = None,
         writer: str = "daemon",
     ) -> schemas.Ingested:
-        """Ingest an agent's daily notes now.
-
-        Raises:
-            NotFound: there is no such agent.
-            ThermoclineError: the memory cannot be read or written.
-        """
+        """Ingest an agent's daily notes now; `NotFound` if there is no such agent."""
 
         async def run(store: AgentStore) -> schemas.Ingested:
             work = self._work(store, "ingest", dry_run=dry_run, endpoint=endpoint)
@@ -148,11 +136,7 @@ class Upkeep:
         return tuple(Folder(label, place / "memory") for label, place in places)
 
     def todays_note(self, agent: str) -> tuple[str, str] | None:
-        """The path and the text of an agent's note of today, or None. Blocking.
-
-        Raises:
-            InvalidInput: there is one, but it is not read.
-        """
+        """The path and text of an agent's note of today, if any; errors as `note_of`. Blocking."""
         today = datetime.fromtimestamp(self._now(), self._zone).date()
         return note_of(self._folders(agent), today, self._rules().ingest.max_note_kb)
 
@@ -269,17 +253,7 @@ def jobs_of(
     trim_memory: Callable[[], Awaitable[None]],
     sample: Callable[[], Awaitable[None]],
 ) -> Sequence[Job]:
-    """All jobs.
-
-    Args:
-        settings: returns the current settings.
-        upkeep: consolidates memories.
-        keep_files: synchronises an agent's workspace and memory.
-        verify: compares a restored copy with an agent's memory.
-        close_idle: closes unused agents.
-        trim_memory: returns unused heap to the system.
-        sample: records the numbers of this minute for the live history.
-    """
+    """All jobs."""
 
     def often() -> When:
         return settings().store.state_file_check_seconds

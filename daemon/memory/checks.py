@@ -355,11 +355,7 @@ def parse_expiry(value: float | str | None, now: float, *, field: str = "expires
 
 
 def parse_since(value: float | str, now: float, *, field: str = "since") -> float:
-    """The time of `value`: a duration before `now` ("2h", "7d"), or a time.
-
-    Raises:
-        InvalidInput: it is malformed.
-    """
+    """The time of `value`: a duration before `now` ("2h", "7d"), or a time; else `InvalidInput`."""
     seconds = _duration(value) if isinstance(value, str) else None
     if seconds is not None:
         return max(0.0, now - seconds)

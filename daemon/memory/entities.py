@@ -17,11 +17,7 @@ UNKNOWN_TYPE: Final = "concept"
 
 
 def check_types(entities: Any, *, field: str) -> None:
-    """Check the types of the `data.entities` of a memory, as far as they are given.
-
-    Raises:
-        InvalidInput: a type is not in `ENTITY_TYPES`.
-    """
+    """Raise `InvalidInput` for an entity in `data.entities` of a type not in `ENTITY_TYPES`."""
     for at, entity in enumerate(entities if isinstance(entities, list) else ()):
         kind = entity.get("type") if isinstance(entity, dict) else None
         if kind and str(kind).lower() not in ENTITY_TYPES:

@@ -39,14 +39,8 @@ def join(base: str, earlier: str, later: str, *, log: bool = False) -> Joined:
 
     Lines that one version removed and the other kept are removed. Of lines that both added at the
     same place, those of the earlier version come first, and common lines appear once. The result is
-    the same on all devices.
-
-    Args:
-        base: the common base version, or "".
-        earlier: the version that was changed first.
-        later: the other version, whose lines win if the two contradict.
-        log: whether each line is a separate entry: both versions of a line are kept then, and
-            nothing contradicts.
+    the same on all devices. If the two contradict, the lines of `later` win; in a `log` each line
+    is a separate entry: both versions of a line stay then, and nothing contradicts.
     """
     if earlier in (base, later):
         return Joined(later)

@@ -31,9 +31,6 @@ class DeviceId:
 
     A damaged file is set aside and a new id made: stamps stay ordered by their clock, and the old
     id only names the origin of older changes.
-
-    Args:
-        state_dir: the folder, which exists.
     """
 
     def __init__(self, state_dir: Path) -> None:
@@ -161,13 +158,7 @@ class Importer(Protocol):
         """Whether the folder or the workspace has files to take over."""
 
     def take_over(self, tx: Transaction, place: AgentPaths, damaged: Path | None) -> dict[str, Any]:
-        """Apply everything readable; return a report of what was applied, and what was not.
-
-        Args:
-            tx: of the new database.
-            place: where the files are.
-            damaged: a database that can no longer be opened.
-        """
+        """Apply everything readable; return a report of what was applied, and what was not."""
 
 
 class FailedSyncs:

@@ -41,12 +41,7 @@ _FORGOTTEN: Final = ".forgotten"
 class Agents:
     """Opens and closes the stores of agents; one open store is shared by all callers.
 
-    Args:
-        state_dir: the folder whose `agents/` has a folder for each agent.
-        workspaces: workspaces outside `state_dir`, by agent.
-        cache_kb: the page cache of each database connection.
-        context: what the stores share.
-        settings: the limits on open stores.
+    `workspaces` are those outside `state_dir`, by agent; `settings` the limits on open stores.
 
     Attributes:
         followers: called whenever an agent was opened or closed.
@@ -78,11 +73,9 @@ class Agents:
     ) -> AsyncIterator[AgentStore]:
         """The agent's store, which stays open until the block ends.
 
-        Args:
-            agent: its id.
-            create: whether a new memory may be created. That of the default agent always may.
-            quietly: this use does not count against closing it as idle.
-            or_empty: an agent that does not exist is read as one without memories.
+        With `create` a new memory may be created; that of the default agent always may. A `quietly`
+        use does not count against closing it as idle. With `or_empty` an agent that does not exist
+        is read as one without memories.
 
         Raises:
             InvalidInput: the id is not valid.
@@ -228,11 +221,7 @@ class Agents:
             )
 
     async def _leave_removed(self, agent: str, store: AgentStore) -> None:
-        """Close a store whose folder was removed: later writes would be lost.
-
-        Raises:
-            Unavailable: it is still in use.
-        """
+        """Close a store whose folder was removed: later writes would be lost."""
         deadline = time.monotonic() + _USERS_SECONDS
         while store.in_use and time.monotonic() < deadline:  # noqa: ASYNC110 - users are brief
             await asyncio.sleep(0.01)
@@ -292,9 +281,6 @@ def _size(folder: Path) -> int:
     """The bytes of all files below `folder`, without inner folders that cannot be listed now.
 
     Temporary files may go while they are counted.
-
-    Raises:
-        OSError: the folder itself cannot be listed.
     """
     total = 0
     os.scandir(folder).close()
@@ -354,11 +340,7 @@ def _on_empty(read: Callable[[sqlite3.Connection], T]) -> T:
 
 
 def require_room(db: sqlite3.Connection, agent: str, quotas: Quotas) -> None:
-    """Check that the agent is below its quotas.
-
-    Raises:
-        QuotaReached: it has the maximum number of memories or size of the database.
-    """
+    """Raise `QuotaReached` if the agent has its maximum number of memories or of bytes."""
     if quotas.memories:
         (memories,) = db.execute("SELECT count(*) FROM memories").fetchone()
         if memories >= quotas.memories:

@@ -46,11 +46,6 @@ def apply(tx: Transaction, came: Sequence[Received | Row], *, why: str = "") -> 
 
     An invalid row is skipped; the rest is applied. `Received` rows are on the replica in this
     version, so only differing rows are marked for sending; plain rows come from anywhere else.
-
-    Args:
-        tx: the transaction.
-        came: the rows.
-        why: the reason to record in the history.
     """
     fresh, others = _parted(tx, came)
     done: list[Applied] = []
@@ -76,11 +71,7 @@ def apply(tx: Transaction, came: Sequence[Received | Row], *, why: str = "") -> 
 
 
 def every(db: sqlite3.Connection, kinds: Iterable[str] | None = None) -> Iterator[Row]:
-    """Every row, including deleted rows and kinds of other releases.
-
-    Raises:
-        StoreDamaged: a row is not valid although SQLite reports no error.
-    """
+    """Every row, deleted or of other releases' kinds too; `StoreDamaged` if not valid."""
     result = {name for (name,) in db.execute("SELECT DISTINCT kind FROM rows")} | KINDS.keys()
     if None in result:
         raise StoreDamaged("cannot trust the rows: one is of no kind")

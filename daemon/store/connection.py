@@ -55,9 +55,7 @@ def derived(db: sqlite3.Connection, name: str, state: Hashable, make: Callable[[
 def connect(path: Path, options: str) -> ReadingConnection:
     """A connection for any thread, without implicit transactions, whose schema has been read.
 
-    Args:
-        path: of the database.
-        options: SQLite's, as in the query of a URI: `mode=rw`.
+    `options` are SQLite's, as in the query of a URI: `mode=rw`.
     """
     db = sqlite3.connect(
         f"{uri(path)}?{options}",

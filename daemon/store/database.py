@@ -163,12 +163,8 @@ def in_pages(
 ) -> Iterator[tuple[Any, ...]]:
     """The rows of a query, a few hundred at a time; writing between is allowed.
 
-    Args:
-        db: where.
-        sql: a query in the order of its first column, whose last two parameters are the value of
-            that column to begin behind, and how many rows to read.
-        arguments: its other parameters.
-        after: the value that comes before all others.
+    `sql` is in the order of its first column; its last two parameters are the value of that column
+    to begin behind (at first `after`), and how many rows to read.
     """
     while True:
         rows = db.execute(sql, (*arguments, after, _AT_ONCE)).fetchall()
@@ -180,12 +176,9 @@ def in_pages(
 
 
 def check_pages(path: Path) -> None:
-    """Read every page once and raise if one is not what SQLite wrote, or not in its place.
+    """Read every page once; `StoreDamaged` names the first that is not what SQLite wrote.
 
     Takes a second for 250,000 memories.
-
-    Raises:
-        StoreDamaged: naming the first fault.
     """
     try:
         with closing(_connect(path, "mode=rw", cache_kb=512)) as db:

@@ -53,12 +53,8 @@ def open_database(
 
     A damaged database is rebuilt and set aside; a missing one is taken over from the files, if
     there are any. The old one stays in place until the new one is complete: after an interruption,
-    the next opening starts again or finishes.
-
-    Args:
-        place: where.
-        context: what all memories share.
-        damage: a fault detected in the database since it was last opened.
+    the next opening starts again or finishes. `damage` was detected since the database was last
+    opened.
 
     Raises:
         ThermoclineError: the disk refuses, or a later release wrote the database.
@@ -300,12 +296,8 @@ async def start_engine(
 ) -> Engine:
     """Open the database, rebuild it if it is damaged, and start its writer and readers.
 
-    Args:
-        place: where.
-        context: what all agents share.
-        committed: called with what each commit changed.
-        damaged: called when damage is found while the state files are written.
-        damage: a fault found since it was last opened.
+    `committed` is called with what each commit changed, `damaged` when damage is found while the
+    state files are written; `damage` was found since it was last opened.
     """
     opened = await asyncio.to_thread(_opened, place, context, damage)
     clock = HybridClock(context.now, opened.highest, opened.issued)

@@ -47,11 +47,7 @@ _ALONE: Final = rb"(?:(?<!\w)|(?<=\\[nrt]))%b(?!\w)"
 
 
 class Traces:
-    """The texts of forgotten memories.
-
-    Args:
-        forgotten: the memories.
-    """
+    """The texts of forgotten memories."""
 
     def __init__(self, forgotten: Iterable[DeletedMemory]) -> None:
         self.texts = sorted(
@@ -168,9 +164,6 @@ def erase_from_files(place: AgentPaths, traces: Traces) -> None:
     """Erase the texts from the file of episodes and from the daemon's own copies. Blocking.
 
     A copy of the whole database in which a text is found is removed.
-
-    Raises:
-        Conflict, OSError: a file cannot be written.
     """
     needles = traces.needles()
     for path in {*_copies(place)}:
@@ -333,12 +326,8 @@ class Erasure:
     """Erases traces of forgotten memories, words of deleted texts, and the database's log.
 
     Deleted content is overwritten in the database by its commit. Its words stay in the full text
-    until that is merged, and the log has copies of all pages until it is emptied.
-
-    Args:
-        place: of the agent.
-        store: its memory.
-        truncate_log: empties the log; False: a reader needs it.
+    until that is merged, and the log has copies of all pages until it is emptied. `truncate_log`
+    returns False if a reader needs the log.
     """
 
     def __init__(
@@ -396,7 +385,7 @@ class Erasure:
         """Merge the full text, which removes the words of deleted texts."""
         # Bounded: under load every step finds new segments and deleted texts.
         for _ in range(await self._store.read(full_text.steps)):
-            if not await self._store.read(full_text.needs_merge):
+            if not await self._store.read(full_text.to_merge):
                 break
             await self._store.write(full_text.merge)
 

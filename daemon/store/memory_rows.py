@@ -114,11 +114,7 @@ def to_row(memory: Memory, *, with_uses: bool = False) -> Fields:
 
 
 def memory_of(row: Row) -> Memory:
-    """The memory in the data of a row, with only the uses that came with it.
-
-    Raises:
-        msgspec.ValidationError: the data is not valid.
-    """
+    """The memory in a row, with only the uses that came with it; else `ValidationError`."""
     fields: Fields = {
         name: v for name, v in row.data.items() if name in ROW_FIELDS or name in BROUGHT
     }

@@ -36,12 +36,9 @@ class MergeContribution(msgspec.Struct, frozen=True):
 def merge(
     tx: Transaction, older: Memory, newer: Memory, share: float = merging.SHARE_OF_OLDER
 ) -> tuple[Memory, Memory]:
-    """Retire `older` into `newer`, whatever their content; return both.
+    """Retire `older` into `newer`, whatever their content; return both. Errors as `memory.merging`.
 
     `share` is the fraction of the older's importance that the newer gains.
-
-    Raises:
-        Conflict: they are the same memory, or one of them is already retired.
     """
     memory = merging.merge(older, newer, share)
     before = rows.load(tx.db, KIND, newer.id)
@@ -63,13 +60,10 @@ def merge(
 
 
 def unmerge(tx: Transaction, retired: Memory) -> Memory:
-    """Restore a merged memory, and remove its contribution to the memory it was merged into.
+    """Restore a merged memory, and remove its contribution to its target; `Conflict` if not merged.
 
     A memory that was made only from merged ones, and never changed, is removed with the last of
     them. `merge_duplicate` ignores the restored memory until its text changes.
-
-    Raises:
-        Conflict: it is not merged.
     """
     target = retired.merged_into
     if target is None:
@@ -81,12 +75,9 @@ def unmerge(tx: Transaction, retired: Memory) -> Memory:
 
 
 def merge_duplicate(tx: Transaction, older: str, newer: str) -> Memory | None:
-    """Merge two memories by their ids, if they still say the same.
+    """Merge two memories by their ids, if they still say the same; return the survivor, if merged.
 
     If `newer` was itself merged meanwhile, the memory it was merged into takes its place.
-
-    Returns:
-        The kept memory; None if nothing was merged.
     """
     first, second = fetch(tx.db, older), successor(tx.db, newer)
     if first is None or second is None or first.id == second.id or first.merged_into is not None:
@@ -106,12 +97,10 @@ def merge_exclusions(db: sqlite3.Connection) -> set[str]:
 
 
 def supersede(tx: Transaction, older: str, newer: str) -> Memory | None:
-    """Mark a memory as superseded by another, by their ids, if they still contradict each other.
+    """Mark a memory as superseded by another, if they still contradict each other; return that one.
 
-    As for `merge_duplicate`, the memory that `newer` was merged into takes its place.
-
-    Returns:
-        The superseding memory; None if nothing was marked.
+    As for `merge_duplicate`, the memory that `newer` was merged into takes its place. None: nothing
+    was marked.
     """
     first, second = fetch(tx.db, older), successor(tx.db, newer)
     if first is None or second is None or first.id == second.id:
@@ -123,11 +112,7 @@ def supersede(tx: Transaction, older: str, newer: str) -> Memory | None:
 
 
 def mark_superseded(tx: Transaction, older: Memory, newer: Memory) -> None:
-    """Mark a memory as superseded by another that contradicts it.
-
-    Raises:
-        Conflict: they are the same memory, or one of them is retired by a merge.
-    """
+    """Mark a memory as superseded by another that contradicts it; errors as `memory.merging`."""
     link = merging.supersede(older, newer)
     if newer.superseded_by == older.id:
         # Their times have changed since.
@@ -160,13 +145,10 @@ def undo_merge(tx: Transaction, retired: Memory) -> Memory:
 
 
 def free(tx: Transaction, retired: Memory) -> list[str]:
-    """Undo a merge and all that may have passed on what it gave, so that nothing of it is left.
+    """Undo a merge and all that may have passed on what it gave; return the other restored ids.
 
     These are the merges of the kept memory into others, and the later ones into any of them. The
     earlier versions of all these memories are deleted.
-
-    Returns:
-        The ids of the other memories that are restored.
     """
     memory = fetch(tx.db, retired.merged_into)
     freed: list[str] = []

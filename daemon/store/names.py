@@ -82,10 +82,7 @@ def names_of(
 ) -> dict[str, tuple[str, ...]]:
     """The names introduced by each of some concepts; none of a concept with too many names.
 
-    Args:
-        db: the database.
-        codes: of the concepts.
-        within: the condition on the memories that may introduce them, and its arguments.
+    `within` is the condition on the memories that may introduce them, and its arguments.
     """
     condition, arguments = within
     inside = (

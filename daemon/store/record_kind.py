@@ -107,11 +107,7 @@ class RecordKind(Generic[T]):
         return None if row is None else self.of(key, row.data)
 
     def get(self, db: sqlite3.Connection, key: str) -> T:
-        """The record with this id.
-
-        Raises:
-            NotFound: it does not exist.
-        """
+        """The record with this id; `NotFound` if it does not exist."""
         if (record := self.find(db, key)) is None:
             raise NotFound(self._missing.format(key), field=self._field)
         return record
@@ -157,15 +153,8 @@ class RecordKind(Generic[T]):
     ) -> T:
         """Store a record; fields that are None are left out.
 
-        Args:
-            tx: the transaction.
-            record: what to store.
-            key: the id of its row; by default its first field.
-            new: whether the id must not be in use.
-            why: the reason to record in the history.
-
-        Raises:
-            Conflict: the record should be new, and its id is in use.
+        The id of its row is `key`, by default its first field; with `new`, `Conflict` if it is in
+        use.
         """
         key = key or getattr(record, self._key)
         values = {name: getattr(record, name) for name in self._fields}
@@ -174,11 +163,7 @@ class RecordKind(Generic[T]):
         return record
 
     def delete(self, tx: Transaction, key: str) -> None:
-        """Delete a record.
-
-        Raises:
-            NotFound: it does not exist.
-        """
+        """Delete a record; `NotFound` if it does not exist."""
         self.get(tx.db, key)
         rows.write(tx, self.kind, key, None)
 

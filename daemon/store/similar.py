@@ -174,13 +174,9 @@ def contradicted_by(
     """The current memories that a later one contradicts, newest first.
 
     Only the texts that share rare words with it are compared, 20 at most. Turns of conversations
-    contradict nothing and are not contradicted.
-
-    Args:
-        db: the connection.
-        memory: the later memory.
-        new: the ids of memories that the index does not have yet, by the stems of their words.
-        retiring: the ids of memories whose marks no longer count, since they are to be merged.
+    contradict nothing and are not contradicted. `new` are the ids of memories that the index does
+    not have yet, by the stems of their words; `retiring` those whose marks no longer count, since
+    they are to be merged.
     """
     terms, any_of = terms_to_look_up(memory.text) if memory.position is None else ([], False)
     if not terms:

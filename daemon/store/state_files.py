@@ -45,11 +45,7 @@ _Stamp: TypeAlias = tuple[int, int, int]
 class StateFiles:
     """Keeps the state files of one agent in step with its database.
 
-    Args:
-        place: where they are; MEMORY.md has a section that shows the hot state.
-        context: the clock, the limits in force, and where trouble is reported.
-        writer, readers: the database.
-        damaged: called when the database turns out to be damaged.
+    `damaged` is called when the database turns out to be damaged.
     """
 
     def __init__(
@@ -84,8 +80,7 @@ class StateFiles:
     async def run(self, delay_seconds: Callable[[], float]) -> None:
         """Write what is wanted, until cancelled.
 
-        Args:
-            delay_seconds: gives how long changes may gather before they are written.
+        `delay_seconds` gives how long changes may gather before they are written.
         """
         allowance, refilled = _AT_ONCE, time.monotonic()
         while True:

@@ -76,12 +76,7 @@ def undo_by(tx: Transaction, by: str, since: float) -> list[tuple[str, str, Outc
     """Revert what an author changed since a time, and delete what the author made since.
 
     Later changes by others in the same rows stay, field by field, and so do rows that others have
-    changed since.
-
-    Args:
-        tx: the transaction.
-        by: as `written_by` takes it.
-        since: seconds since the epoch.
+    changed since. `by` is as `written_by` takes it, `since` in seconds since the epoch.
 
     Returns:
         Kind and id of each row, and what became of it. Lines and skills, which are in files, are to

@@ -56,11 +56,7 @@ def count(tx: Transaction, used: Mapping[str, int]) -> None:
 
 
 def restore_snapshot(tx: Transaction, memory: str) -> None:
-    """Take back one use that this device counted; the time of the last use stays.
-
-    Raises:
-        Conflict: this device has counted no use.
-    """
+    """Take back a use that this device counted (else `Conflict`); the last time stays."""
     number, at = _uses(rows.load(tx.db, KIND, name := f"{memory}/{tx.device}"))
     if not number:
         raise Conflict(f"this device has counted no use of '{memory}'", field="id")
@@ -86,11 +82,7 @@ def reinforce(tx: Transaction, ids: Iterable[str]) -> None:
 
 
 def unreinforce(tx: Transaction, ids: Iterable[str]) -> None:
-    """Take back one use of each memory.
-
-    Raises:
-        Conflict: this device has counted no use.
-    """
+    """Take back one use of each memory; `Conflict` if this device has counted none."""
     for key in ids:
         restore_snapshot(tx, key)
 
@@ -186,13 +178,7 @@ class GivenAnswer(msgspec.Struct, frozen=True):
 
 
 class UseCounter:
-    """Collects the answers of a second, then counts them together.
-
-    Args:
-        agent: whose answers, for the task's name.
-        write: runs an operation in a commit.
-        read: runs a query on the database.
-    """
+    """Collects the answers of a second, then counts them together."""
 
     def __init__(
         self,

@@ -57,11 +57,9 @@ def summary_of(messages: Sequence[tuple[str, str]], room: int) -> str:
 
     It has the statements that say most, in order, each with its speaker, and the lines of earlier
     summaries among the messages. In the room that is left, other messages have the sentence of
-    theirs that says most, the user's first: there is always something to read.
-
-    Args:
-        messages: role and text of each message, oldest first.
-        room: the tokens available; at least those of the smallest tier are used.
+    theirs that says most, the user's first: there is always something to read. `messages` are role
+    and text, oldest first; `room` is the number of available tokens; at least those of the smallest
+    tier are used.
     """
     earlier, before = _earlier(messages)
     fresh = [pair for pair in messages if not is_summary(pair[1])]
@@ -219,12 +217,8 @@ def compact(
 
     The system's messages and the last 6 always stay, and a call of a tool stays with its results,
     even if they alone exceed the target. Nothing changes if the result would not be shorter.
-    Compacting again includes the earlier summary in the new one.
-
-    Args:
-        messages: the conversation, oldest first.
-        window: the tokens that the model can read.
-        limits: profClaw's numbers by default.
+    Compacting again includes the earlier summary in the new one. `messages` are oldest first;
+    `window` is the number of tokens that the model can read; the limits are profClaw's by default.
     """
     if not needs_compaction(messages, window, limits):
         return _result(messages, messages, range(len(messages)), None, 0)

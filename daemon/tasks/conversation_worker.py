@@ -58,16 +58,9 @@ class _Due(msgspec.Struct):
 class ConversationWorker:
     """Reads buffered turns after a pause, and summarises finished conversations, in the background.
 
-    The buffers are on disk, so that the daemon continues after a restart.
-
-    Args:
-        agents: the agents.
-        model: the model.
-        observe: returns the current configuration.
-        problems: receives failures.
-        zone: the time zone of dates.
-        near: asks what is near in meaning to a new memory.
-        retry_seconds: the pause after a failure; doubles with each further failure in a row.
+    The buffers are on disk, so that the daemon continues after a restart. `near` asks what is near
+    in meaning to a new memory; `retry_seconds` is the pause after a failure, which doubles with
+    each further failure in a row.
     """
 
     def __init__(

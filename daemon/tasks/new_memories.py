@@ -71,17 +71,7 @@ def category_for(
     now: float,
     rules: Rules = Rules(),  # noqa: B008 - frozen
 ) -> str | None:
-    """The category whose name, description and memories fit `text` best.
-
-    Args:
-        db: a read connection.
-        text: the text.
-        now: the time.
-        rules: the settings of the search.
-
-    Returns:
-        A category of the tree; None if none fits.
-    """
+    """The category whose name, description and memories fit `text` best; None if none fits."""
     tree = tree_rows.load(db)
     stems = frozenset(_stem(word) for word in words(text[:_LONGEST]) if _tells(word))
     if not tree or not stems:

@@ -89,12 +89,8 @@ async def observe(
 ) -> Derived[list[list[Observation]]]:
     """What is worth remembering of each conversation, by at most one question to a model.
 
-    Args:
-        talks: the conversations.
-        known: existing memories that they may repeat or correct.
-        model: the model.
-        options: whether and how to ask it.
-        today: the day that "tomorrow" is relative to.
+    `known` are existing memories that they may repeat or correct; `today` is the day that
+    "tomorrow" is relative to.
     """
     read = [[_plain(turn) for turn in talk.turns if is_worth_reading(turn)] for talk in talks]
     if not is_worth_asking(talks, model, options):
@@ -173,10 +169,8 @@ def observed(
 ) -> list[list[Observation]]:
     """A model's observations within the limits of a memory, by conversation.
 
-    Args:
-        replies: the reply of the model.
-        numbered: the turns of each conversation by the numbers given to the model.
-        known: the memories given to the model, in order.
+    `numbered` are the turns of each conversation by the numbers given to the model, `known` the
+    memories given to it, in order.
     """
     observations: list[list[Observation]] = [[] for _ in numbered]
     # The first observation of a turn gets the facts about the owner that the rules find.

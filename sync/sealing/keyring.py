@@ -61,11 +61,7 @@ class Keyring(msgspec.Struct, frozen=True):
         return len(self.epochs)
 
     def key(self, epoch: int) -> bytes:
-        """The key of an epoch.
-
-        Raises:
-            Unsealable: it is not here.
-        """
+        """The key of an epoch; `Unsealable` if it is not here."""
         if not 1 <= epoch <= self.epoch:
             raise Unsealable(f"the key of epoch {epoch} is not on this device")
         return self.epochs[epoch - 1].key
@@ -105,11 +101,7 @@ def new_keyring() -> Keyring:
 
 
 def decoded_keyring(content: bytes) -> Keyring:
-    """The keyring whose `encoded` is given.
-
-    Raises:
-        Unsealable: it is not one.
-    """
+    """The keyring whose `encoded` is given, else `Unsealable`."""
     try:
         ring = msgspec.json.decode(content, type=Keyring)
     except (msgspec.MsgspecError, ValueError):
@@ -181,8 +173,7 @@ def is_signed(ring: Keyring, listed: RosterEntry) -> bool:
 def opened(listed: RosterEntry, private: bytes, older: Keyring | None = None) -> Keyring:
     """The keyring in a device's entry; with an older one, only a keyring that follows it.
 
-    Raises:
-        Unsealable: it is for another device, or was not made by the owner.
+    `Unsealable`: it is for another device, or was not made by the owner.
     """
     ring = decoded_keyring(unwrap(private, decode(listed.wrapped)))
     if not is_signed(ring, listed) or (older is not None and not ring.follows(older)):
@@ -217,11 +208,7 @@ def new_recovery_key() -> str:
 
 
 def read_recovery_key(text: str) -> str:
-    """A recovery key as a person typed it, in its normal form.
-
-    Raises:
-        Unsealable: it is mistyped.
-    """
+    """A recovery key as a person typed it, in its normal form; `Unsealable` if it is mistyped."""
     digits = normal(text)
     if len(digits) != _DIGITS + _CHECK_DIGITS:
         raise Unsealable(f"it has {len(digits)} letters and digits instead of 28")
@@ -241,8 +228,7 @@ def lock_for(recovery_key: str, root: bytes) -> RecoveryLock:
 def recovered(listed: RosterEntry, recovery_key: str) -> Keyring:
     """The keyring, by the recovery key alone. Blocking.
 
-    Raises:
-        Unsealable: it is another key, or the keyring was not made by the owner.
+    `Unsealable`: it is another key, or the keyring was not made by the owner.
     """
     try:
         lock = msgspec.json.decode(decode(listed.public), type=RecoveryLock)
@@ -263,11 +249,7 @@ def grouped(digits: str) -> str:
 
 
 def normal(text: str) -> str:
-    """The digits that a person typed, in the alphabet: O as 0, I and L as 1.
-
-    Raises:
-        Unsealable: a character cannot be in a key.
-    """
+    """The digits that a person typed, in the alphabet: O as 0, I and L as 1; else `Unsealable`."""
     digits = "".join(text.upper().replace("-", " ").split()).translate(_ALIKE)
     if strange := sorted({digit for digit in digits if digit not in _ALPHABET}):
         raise Unsealable(f"it contains {strange[0]!r}, which no key has")

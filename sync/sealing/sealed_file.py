@@ -85,11 +85,7 @@ def sealed(ring: Keyring, content: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def header_of(file: BinaryIO) -> SealedHeader:
-    """The line of a sealed file, which is then read up to its first piece.
-
-    Raises:
-        Unsealable: it is not a sealed file.
-    """
+    """The line of a sealed file, which is then read up to its first piece; else `Unsealable`."""
     return _header(file)[0]
 
 
@@ -97,11 +93,8 @@ class UnsealedFile(io.RawIOBase):
     """The content of a sealed file, to be read once from its beginning.
 
     Reading raises `EOFError` if the file is cut off and `zlib.error` if it was changed, as reading
-    a compressed file does.
-
-    Args:
-        file: the sealed file, at its beginning; closed with this one.
-        ring: has the key of its epoch.
+    a compressed file does. `file` is at its beginning, and closed with this one; `ring` has the key
+    of its epoch.
 
     Raises:
         Unsealable: it is not a sealed file, or of another owner.
