@@ -32,10 +32,7 @@ class Watcher:
     """The changes in some folders since the last call of `look`.
 
     Each folder is watched without its subfolders, so that no link is followed and excluded folders
-    cost nothing.
-
-    Args:
-        changed: called on another thread after a change.
+    cost nothing. `changed` is called on another thread after a change.
     """
 
     def __init__(self, changed: Callable[[], None]) -> None:

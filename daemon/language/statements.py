@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ..memory.indexing import index_words
 from ..memory.similarity import exact_key, fold, words
 from .comparison import judge
-from .corrections import DATE, INSTEAD, MEASURED, has_number, retracts
+from .corrections import DATE, INSTEAD, MEASURED, corrected_within, has_number, retracts
 from .cues import (
     WORD,
     Signal,
@@ -47,7 +47,7 @@ _ECHO_WORDS: Final = 22
 # More tell something besides.
 _ACCEPTING_WORDS: Final = 14
 # A name or a number within a sentence.
-VALUE: Final = re.compile(r"(?<=[a-zß-ÿ,] )[A-ZÀ-ÖØ-Þ]|\d")
+VALUE: Final = re.compile(r"(?<=[a-zß-ÿ,] )(?!I\b)[A-ZÀ-ÖØ-Þ]|\d")
 # A longer confirmation is a statement by itself.
 _CONFIRMING_WORDS: Final = 7
 _ASIDE: Final[frozenset[Signal]] = frozenset({"greeting", "question", "offer"})
@@ -269,6 +269,8 @@ def confirms(statement: SaidSentence) -> bool:
     # An agent's praise confirms nothing.
     if statement.role == "agent" or statement.signals & {"question", "request"}:
         return False
+    if cue("denies").match(fold(statement.said)):
+        return False
     short = len(WORD.findall(statement.said)) <= _CONFIRMING_WORDS and len(statement.said) < 50
     return short and outcome_of([statement.said]) == "positive"
 
@@ -292,9 +294,13 @@ def _is_momentary(clause: str) -> bool:
 
 
 def _statement(sentence: str, utterance: Utterance, aggression: float, place: int) -> SaidSentence:
+    corrects = False
     if utterance.role == "user":
-        sentence = _without_aside(sentence)
+        corrected = corrected_within(sentence)
+        sentence, corrects = _without_aside(corrected), corrected != sentence
     signals = signals_of(sentence)
+    if corrects:
+        signals |= {"correction"}
     if utterance.role == "agent":
         # A request by an agent is advice.
         signals -= {"request"}

@@ -107,8 +107,7 @@ class AgentStore:
     async def open(self) -> None:
         """Open, take over or rebuild the database, and start writing the state files.
 
-        Raises:
-            ThermoclineError: it cannot be opened, or, if the disk refuses writes, not be read.
+        If the disk refuses writes, it is only opened for reading.
         """
         try:
             self._engine = await self._start()
@@ -135,10 +134,8 @@ class AgentStore:
     ) -> T:
         """Run `read` on a snapshot of the database, beside the writer.
 
-        Args:
-            read: what to run.
-            seconds: after which it is interrupted; None: never.
-            is_long: whether it reads the whole database, which leaves room for others.
+        After `seconds` it is interrupted. With `is_long` it reads the whole database, which leaves
+        room for others.
 
         Raises:
             TooSlow: it was interrupted.
@@ -157,8 +154,7 @@ class AgentStore:
     async def erase_traces(self) -> None:
         """Erase the texts of forgotten memories from the agent's files now; the rest follows soon.
 
-        Raises:
-            ThermoclineError: a file cannot be written; it is tried again.
+        A file that cannot be written is tried again.
         """
         await self._erasure.erase_traces()
 
@@ -173,9 +169,8 @@ class AgentStore:
     def note_answer(self, used: Sequence[str], chars: int) -> None:
         """Count an answer, and uses, within a second and in one commit.
 
-        Args:
-            used: the ids of the memories used; each counts at most once an hour.
-            chars: the length of the answer's texts, from which the saved context is estimated.
+        `used` are the ids of the memories used; each counts at most once an hour. `chars` is the
+        length of the answer's texts, from which the saved context is estimated.
         """
         self._uses.note(used, chars)
 
@@ -212,7 +207,7 @@ class AgentStore:
             self._kept = rules
         if await self.read(full_text.needs_rebuild):
             await self.write(rebuild_indexes)
-        if await self.read(full_text.needs_merge):
+        if await self.read(full_text.to_merge):
             await self._erasure.merge_words()
             self._erasure.request()
         if time.monotonic() - self._pruned > _PRUNING_SECONDS:
@@ -333,11 +328,7 @@ class AgentStore:
         await engine.writer.submit(rebuild_indexes)
 
     async def _repair_found(self, engine: Engine) -> bool:
-        """Repair the damage that SQLite finds, reading the whole database at most once a minute.
-
-        Returns:
-            False: it finds none.
-        """
+        """Repair the damage that SQLite finds, at most once a minute; False: it finds none."""
         async with self._searching:
             if self._engine is not engine:
                 return True
@@ -387,12 +378,8 @@ class AgentStore:
         """Close, set aside, rebuild, reopen; once, however many calls found the damage.
 
         A database that SQLite reports as malformed but that reads whole after closing is reopened
-        as it is. If the error recurs within a minute, it is rebuilt.
-
-        Args:
-            broken: the engine in which the damage was found.
-            error: the damage.
-            renewals: the value of `_renewals` before, if the damage may be in the chunks.
+        as it is. If the error recurs within a minute, it is rebuilt. `renewals` is the value of
+        `_renewals` before, if the damage may be in the chunks.
 
         Returns:
             Whether it was only reopened, so that the damage may show again.

@@ -97,11 +97,7 @@ def _empty() -> bytes:
 
 
 def open_index(folder: Path, cache_kb: int) -> sqlite3.Connection:
-    """The connection for writing; an unusable or missing file is replaced by an empty one.
-
-    Raises:
-        sqlite3.Error, OSError: the disk refuses.
-    """
+    """The connection for writing; an unusable or missing file is replaced by an empty one."""
     path = folder / FILE_NAME
     try:
         return _opened(path, cache_kb)
