@@ -20,8 +20,9 @@
     ├── AlreadyRunning        another daemon holds the state folder
     └── StoreDamaged          a file on disk is not what was written
 
-The branches differ by what the caller can do about them. This module imports nothing,
-so that every folder, the domain included, may raise from it.
+The branches differ by what the caller can do about them. Whatever uses the disk, a remote or a
+model may raise them; a docstring names those on which a caller acts, and what holds then. This
+module imports nothing, so that every folder, the domain included, may raise from it.
 """
 
 from __future__ import annotations

@@ -50,9 +50,8 @@ class HybridClock:
     def tick(self, above: int = 0) -> int:
         """A stamp above all stamps that this clock has issued or accepted.
 
-        Args:
-            above: the youngest stamp of the changed row, even if `observe` did not accept it. It
-                raises only this stamp, not the following ones.
+        `above` is the youngest stamp of the changed row, even if `observe` did not accept it. It
+        raises only this stamp, not the following ones.
         """
         with self._lock:
             wall = stamp_at(self._now())
@@ -66,8 +65,7 @@ class HybridClock:
     def observe(self, stamp: int) -> bool:
         """Accept another device's stamp: all following stamps here are above it.
 
-        Returns:
-            False: it is more than a day ahead of the wall clock, and was not accepted.
+        False: it is more than a day ahead of the wall clock, and was not accepted.
         """
         with self._lock:
             if stamp > self._last and stamp - stamp_at(self._now()) > _DAY:

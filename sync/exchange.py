@@ -213,11 +213,7 @@ class Exchange:
     async def _exchange(
         self, poll: Cursor, link: Cursor, kinds: frozenset[str] | None, tally: RoundResult
     ) -> bool:
-        """Receive, send, and receive again, until nothing is left.
-
-        Returns:
-            False: the remote was replaced by another meanwhile.
-        """
+        """Receive, send, and receive again, until nothing is left; False: another remote."""
         small = 0
         while True:
             link = await self._pull(link, poll.seq, tally)
@@ -325,20 +321,20 @@ class Exchange:
     ) -> None:
         """Record the rows that were taken, and merge those that were not."""
         differing = await self._standing(unsure)
-        left = {one.row.key for one, _ in differing}
+        left = {pending.row.key for pending, _ in differing}
         taken = [pending for pending in batch if pending.row.key not in left]
         await self._local.taken(taken, link)
         tally.sent += len(taken)
-        if received := tuple(found for _, found in differing if isinstance(found, Received)):
+        if received := tuple(current for _, current in differing if isinstance(current, Received)):
             await self._apply(Page(received, (), link.seq), link, tally)
         over: list[Pending] = []
-        for one, found in differing:
-            if isinstance(found, Unreadable) and found.version in (None, one.seen):
-                reason = f"what the replica has cannot be merged: {found.reason}"
-                await self._set_aside(one, reason, tally)
-            elif not isinstance(found, Received):
-                version = None if found is None else found.version
-                over.append(msgspec.structs.replace(one, seen=version))
+        for row, current in differing:
+            if isinstance(current, Unreadable) and current.version in (None, row.seen):
+                reason = f"what the replica has cannot be merged: {current.reason}"
+                await self._set_aside(row, reason, tally)
+            elif not isinstance(current, Received):
+                version = None if current is None else current.version
+                over.append(msgspec.structs.replace(row, seen=version))
         await self._local.over(over)
 
     async def _standing(
@@ -347,17 +343,17 @@ class Exchange:
         if not batch:
             return []
         try:
-            return await self._replica.standing(batch)
+            return await self._replica.current_versions(batch)
         except RowTooLarge as error:
             if len(batch) == 1:
                 return [(batch[0], Unreadable(*batch[0].row.key, None, error.message))]
         middle = len(batch) // 2
         return await self._standing(batch[:middle]) + await self._standing(batch[middle:])
 
-    async def _set_aside(self, one: Pending, reason: str, tally: RoundResult) -> None:
-        await self._local.set_aside(one, reason)
+    async def _set_aside(self, pending: Pending, reason: str, tally: RoundResult) -> None:
+        await self._local.set_aside(pending, reason)
         tally.set_aside += 1
-        tally.note(*one.row.key, reason)
+        tally.note(*pending.row.key, reason)
 
     async def _tidy(self, tally: RoundResult) -> None:
         """Once a day: prune old tombstones, and find devices that were not seen for long.

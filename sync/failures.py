@@ -191,8 +191,8 @@ def from_answer(
 ) -> SyncError:
     """The error that an answer means.
 
-    `status` is that of HTTP, 200 where there is none; `body_code` the code in its body, or the name
-    of SQLite's error. The message is cut short and freed of control characters.
+    `status` is that of HTTP, 200 without one; `body_code` the code in its body, or the name of
+    SQLite's error. The message is cut short and freed of control characters.
     """
     code = _by_body(status, body_code, message.lower())
     code = code or _BY_STATUS.get(status) or _BY_STATUS.get(status // 100, "bad_request")
@@ -216,7 +216,8 @@ def classify(error: BaseException, secret: str = "") -> SyncError:
         if len(secret) < _LONG_SECRET:
             pattern = rf"(?<!\w){pattern}(?!\w)"
         detail = re.sub(pattern, "[hidden]", detail)
-    names = _names(error)
+    inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None)
+    names = {cls.__name__ for item in (error, inner) for cls in type(item).__mro__}
     if "LibsqlError" in names:
         status, pause_seconds = getattr(error, "status", 200), getattr(error, "retry_after", None)
         return from_answer(status, getattr(error, "code", ""), detail, pause_seconds)
@@ -229,7 +230,9 @@ def classify(error: BaseException, secret: str = "") -> SyncError:
 def made(code: str, detail: str, retry_after: float | None = None) -> SyncError:
     """The error of a code of the table; its message is the meaning and the detail."""
     kind, what, _ = _CODES[code]
-    detail = _tidied(detail)
+    line = "".join(c if c.isprintable() else " " for c in detail[: 4 * _LONGEST_MESSAGE])
+    line = " ".join(line.split())
+    detail = line if len(line) <= _LONGEST_MESSAGE else f"{line[:_LONGEST_MESSAGE]} …"
     message = f"{what}: {detail}" if detail else what
     if issubclass(kind, TryLater):
         return kind(code, message, retry_after=retry_after)
@@ -239,9 +242,8 @@ def made(code: str, detail: str, retry_after: float | None = None) -> SyncError:
 def pause(retry_after: str, date: str) -> float | None:
     """The seconds that a `Retry-After` asks for, at most a day; None: none.
 
-    Args:
-        retry_after: seconds, or a moment.
-        date: the `Date` of the same answer, so that this device's clock does not matter.
+    `retry_after` is in seconds, or a moment; `date` is the `Date` of the same answer, so that this
+    device's clock does not matter.
     """
     if re.fullmatch(r"\d{1,9}", retry_after.strip(), re.ASCII):
         return min(float(retry_after), _LONGEST_PAUSE)
@@ -264,19 +266,6 @@ def _by_body(status: int, code: str, words: str) -> str | None:
     return "sql" if status < 300 else None
 
 
-def _names(error: BaseException) -> set[str]:
-    """The classes of an error, and of the system's error that it wraps."""
-    inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None)
-    return {cls.__name__ for item in (error, inner) for cls in type(item).__mro__}
-
-
-def _tidied(text: str) -> str:
-    """One short line without control characters."""
-    line = "".join(c if c.isprintable() else " " for c in text[: 4 * _LONGEST_MESSAGE])
-    line = " ".join(line.split())
-    return line if len(line) <= _LONGEST_MESSAGE else f"{line[:_LONGEST_MESSAGE]} …"
-
-
 if TYPE_CHECKING:
     import tenacity
 
@@ -285,19 +274,12 @@ _MOST_DOUBLINGS = 32
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """The limits of the waits, in seconds.
+    """The limits of the waits, in seconds."""
 
-    Attributes:
-        first: the longest wait after the first failure; it doubles with each further one.
-        longest: where the doubling ends.
-        quota: the shortest wait once the quota is spent.
-        instant: no wait at all, whatever the remote asks for: for tests.
-    """
-
-    first: float = 5.0
-    longest: float = 300.0
-    quota: float = 3600.0
-    instant: bool = False
+    first: float = 5.0  # the longest wait after the first failure; it doubles with each further one
+    longest: float = 300.0  # where the doubling ends
+    quota: float = 3600.0  # the shortest wait once the quota is spent
+    instant: bool = False  # no wait at all, whatever the remote asks for: for tests
 
     def seconds(self, error: TryLater, failures: int, random: Random) -> float:
         """The wait after this number of failures in a row, beyond what the remote asked for.

@@ -140,7 +140,11 @@ class FileRemote:
 
     def _connect(self) -> sqlite3.Connection:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _create(self._path)
+        # For its owner only; SQLite gives its log the same mode. An existing file is not opened:
+        # closing it would drop the locks that this process holds on it through another connection.
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
+        with suppress(FileExistsError):
+            os.close(os.open(self._path, flags, 0o600))
         for ending in ("", "-wal", "-shm", "-journal"):
             _refuse_irregular(self._path.with_name(self._path.name + ending))
         connection = sqlite3.connect(
@@ -228,16 +232,6 @@ def _size(value: Value) -> int:
     if isinstance(value, str):
         return len(value) if value.isascii() else len(value.encode())
     return 8
-
-
-def _create(path: Path) -> None:
-    """Create the file, for its owner only; SQLite gives its log the same mode.
-
-    An existing file is not opened: closing it would drop the locks that this process holds on it
-    through another connection.
-    """
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
 
 
 def _refuse_irregular(path: Path) -> None:

@@ -28,25 +28,15 @@ _TABLES: Final = {
 
 
 class Foreign(msgspec.Struct, frozen=True):
-    """The content of the tables.
-
-    Attributes:
-        agents: all agents in them.
-        memories: of one agent: `table`, `id`, and the other columns.
-        critical: its hot state and tree, if it has any.
-    """
+    """The content of the tables."""
 
     agents: list[str]
-    memories: list[dict[str, Value]]
-    critical: dict[str, Any] | None
+    memories: list[dict[str, Value]]  # of one agent: `table`, `id`, and the other columns
+    critical: dict[str, Any] | None  # its hot state and tree, if it has any
 
 
 async def read(remote: Remote, agent: str) -> Foreign:
-    """Everything that EvoClaw's tables hold of an agent.
-
-    Raises:
-        SyncError: the remote cannot be reached, or refuses.
-    """
+    """Everything that EvoClaw's tables hold of an agent."""
     tables = await _tables(remote)
     agents: set[str] = set()
     memories: list[dict[str, Value]] = []

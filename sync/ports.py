@@ -18,29 +18,20 @@ if TYPE_CHECKING:
 
 
 class Cursor(msgspec.Struct, frozen=True):
-    """A position in an agent's order on a remote: its end, or up to where this device has received.
+    """A position in an agent's order on a remote: its end, or what this device has received."""
 
-    Attributes:
-        epoch: of the order; empty if the agent has no rows there, or before the first contact.
-        seq: of the last row.
-    """
-
+    # Of the order; empty if the agent has no rows there, or before the first contact.
     epoch: str = ""
-    seq: int = 0
+    seq: int = 0  # of the last row
 
 
 class Pending(msgspec.Struct, frozen=True):
-    """A row that the remote does not have in this version.
-
-    Attributes:
-        row: this version.
-        version: its digest.
-        seen: the digest of the version that the remote had when this device last saw it; None: the
-            remote had none. A push only replaces this version.
-    """
+    """A row that the remote does not have in this version."""
 
     row: Row
-    version: str
+    version: str  # its digest
+    # The digest of the version that the remote had when this device last saw it; None: the remote
+    # had none. A push only replaces this version.
     seen: str | None
 
 
@@ -52,22 +43,15 @@ class Received(msgspec.Struct, frozen=True):
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """What applying rows did.
+    """What applying rows did."""
 
-    Attributes:
-        changed: rows that were new or newer.
-        refused: rows that are unreadable here, and left out.
-        conflicts: rows in which another device had changed a field that was changed here too.
-        copied: whether a row has a stamp of this device that this device never issued: its folder
-            was copied, and it must take another id.
-        ahead: devices whose clock is more than a day ahead of this one's.
-    """
-
-    changed: int = 0
-    refused: int = 0
-    conflicts: int = 0
+    changed: int = 0  # rows that were new or newer
+    refused: int = 0  # rows that are unreadable here, and left out
+    conflicts: int = 0  # rows in which another device had changed a field that was changed here too
+    # Whether a row has a stamp of this device that this device never issued: its folder was copied,
+    # and it must take another id.
     copied: bool = False
-    ahead: tuple[str, ...] = ()
+    ahead: tuple[str, ...] = ()  # devices whose clock is more than a day ahead of this one's
 
     def __add__(self, other: Applied) -> Applied:
         """The sum of both."""
@@ -91,10 +75,7 @@ class Local(Protocol):
     ) -> list[Pending]:
         """Rows that the remote lacks, the oldest change first; at least one, if any.
 
-        Args:
-            kinds: only these kinds; None: all.
-            limit: maximum number of rows.
-            max_bytes: of their JSON; a single row may be larger.
+        `max_bytes` are those of their JSON; a single row may be larger.
         """
 
     async def taken(self, rows: Sequence[Pending], link: Cursor) -> None:
@@ -122,7 +103,7 @@ class Local(Protocol):
         """
 
     async def offer_all(self, link: Cursor) -> None:
-        """For another remote, or one that was set back: mark every row as pending, reset `link`."""
+        """Another remote, or a restored older state: mark every row as pending, reset `link`."""
 
 
 Value: TypeAlias = str | int | float | None
@@ -178,11 +159,8 @@ class Remote(Protocol):
 
         A batch that raised `TryLater`, or was cancelled, may have been applied, since only the
         answer may have been lost: repeating it must do no harm. It may be repeated automatically if
-        the connection broke.
-
-        Args:
-            statements: none of them may begin or end a transaction. A batch that reads and then
-                writes may conflict with another device (`TryLater`, "busy"): write first.
+        the connection broke. None of the statements may begin or end a transaction. A batch that
+        reads and then writes may conflict with another device (`TryLater`, "busy"): write first.
 
         Returns:
             One result for each statement.
@@ -202,11 +180,7 @@ async def rows_of(remote: Remote, sql: str, *args: Value) -> tuple[tuple[Value, 
 
 
 def check(statements: Sequence[SqlStatement]) -> None:
-    """Refuse values that no remote can store, before anything is sent.
-
-    Raises:
-        Refused: "bad_request", for an argument that SQLite cannot hold exactly.
-    """
+    """Refuse ("bad_request") values that SQLite cannot hold exactly, before anything is sent."""
     for number, statement in enumerate(statements):
         for argument in (statement.sql, *statement.args):
             if fault := _fault(argument):

@@ -94,20 +94,15 @@ class Device(msgspec.Struct, frozen=True):
 
 
 class DeviceRecord(msgspec.Struct, frozen=True):
-    """One device of an agent. Times are seconds since the epoch.
-
-    Attributes:
-        behind: number of rows of other devices that it lacks; None: it was retired.
-        release: that it ran at its last contact; None: one that does not say it.
-    """
+    """One device of an agent. Times are seconds since the epoch."""
 
     id: str
     name: str
     first_at: int
     last_at: int
     retired_at: int | None
-    behind: int | None
-    release: str | None
+    behind: int | None  # number of rows of other devices that it lacks; None: it was retired
+    release: str | None  # that it ran at its last contact; None: it does not say it
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -128,17 +123,11 @@ class ListedRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Pushed(msgspec.Struct, frozen=True):
-    """The result of a push.
+    """The result of a push."""
 
-    Attributes:
-        poll: where the order ends after it.
-        complete: whether every row was taken.
-        signed: False: the remote was set back, or is another one.
-    """
-
-    poll: Cursor
-    complete: bool
-    signed: bool
+    poll: Cursor  # where the order ends after it
+    complete: bool  # whether every row was taken
+    signed: bool  # False: the remote was set back, or is another one
 
 
 class SharedKeys(Protocol):
@@ -147,18 +136,11 @@ class SharedKeys(Protocol):
     async def publish(self, remote: Remote) -> None:
         """Give the remote the keys that it lacks, each encrypted for a device.
 
-        From then on it takes only sealed rows.
-
-        Raises:
-            KeyMissing: its rows are sealed with other keys.
+        From then on it takes only sealed rows. `KeyMissing`: its rows are sealed with other keys.
         """
 
     async def learn(self, remote: Remote) -> None:
-        """Take the keys of a later epoch.
-
-        Raises:
-            KeyMissing: there are none for this device.
-        """
+        """Take the keys of a later epoch; `KeyMissing` if there are none for this device."""
 
     async def switched(self, agent: str) -> None:
         """Note that the remote has nothing unsealed of an agent that is to be taken in."""
@@ -251,13 +233,12 @@ class Replica:
             Cursor(str(epoch), whole(seq)), written.affected == len(rows), bool(signed.rows)
         )
 
-    async def standing(
+    async def current_versions(
         self, rows: Sequence[Pending]
     ) -> list[tuple[Pending, Received | Unreadable | None]]:
         """The remote's versions of rows that were pushed and not taken; None: it has none.
 
-        Raises:
-            RowTooLarge: ask for fewer.
+        `RowTooLarge`: ask for fewer.
         """
         keys = _json([(*self.form.key(*r.row.key), self.form.version(r.version)) for r in rows])
         return [
@@ -268,8 +249,7 @@ class Replica:
     async def sign(self, device: Device, cursor: int, now: float) -> tuple[bool, bool]:
         """Record the contact of this device.
 
-        Returns:
-            Whether the remote still has its earlier record, and whether it was retired.
+        Returns whether the remote still has its earlier record, and whether it was retired.
         """
         [result] = await self.remote.batch([self._signature(device, cursor, now)])
         return bool(result.rows), any(row[0] is not None for row in result.rows)
@@ -277,9 +257,7 @@ class Replica:
     async def devices(self, device: str, cursor: int) -> list[DeviceRecord]:
         """Every device that ever replicated, latest contact first.
 
-        Args:
-            device: this one.
-            cursor: its position, which it knows better than its last record here.
+        `cursor` is the position of this device, which it knows better than its last record here.
         """
         rows = await self._ask(
             "SELECT d.device_id, d.name, d.first_at, d.last_at, d.retired_at,"
@@ -439,9 +417,6 @@ class Polls:
         """An agent's end of the order, and its age, at most `max_age` seconds.
 
         The query includes every agent that was named here, until `leave`: each costs one row.
-
-        Raises:
-            SyncError: the remote does not answer.
         """
         clock = asyncio.get_running_loop().time
         self._agents.add(agent)
@@ -461,11 +436,7 @@ class Polls:
         self._agents.discard(agent)
 
     async def all(self) -> Mapping[str, Cursor]:
-        """The end of the order of every agent in the database: one row read for each.
-
-        Raises:
-            SyncError: the remote does not answer.
-        """
+        """The end of the order of every agent in the database: one row read for each."""
         return await self._ask(_POLL)
 
     async def _ask(self, sql: str, *agents: str) -> dict[str, Cursor]:

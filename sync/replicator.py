@@ -123,7 +123,7 @@ class Replicator:
     A temporary failure is retried forever, with growing waits. A failure that a person must fix
     stops the loop for an hour, or for minutes if a clock may be wrong; `sync` and `wake` end that
     pause. Pending rows are stored with the rows, so that nothing is lost. `urgent` kinds are sent
-    at once; `told` is called with every new state, `done` with every round. `hold_seconds` gives
+    at once; `on_state` is called with each new state, `done` with each round. `hold_seconds` gives
     the time for which rounds are held back; `sync` is not.
 
     Polls are rarer while neither side changes; after an outage the first is at a random moment.
@@ -139,7 +139,7 @@ class Replicator:
         timing: Timing,
         waiting: Waiting,
         now: Callable[[], float],
-        told: Callable[[State], None],
+        on_state: Callable[[State], None],
         done: Callable[[Round], None] = lambda _: None,
         hold_seconds: Callable[[], float] = lambda: 0.0,
         unsealed: Replica | None = None,
@@ -149,7 +149,7 @@ class Replicator:
         self._timing = timing
         self._waiting = waiting
         self._now = now
-        self._told = told
+        self._on_state = on_state
         self._done = done
         self._hold_seconds = hold_seconds
         self._random = random.Random()  # noqa: S311 - spreads waits, hides nothing
@@ -207,7 +207,14 @@ class Replicator:
         while True:
             await self._until_due()
             try:
-                await self._until_done()
+                clock = asyncio.get_running_loop().time()
+                others = (self._change_at, self._poll_at)
+                urgent_only = all(time is None or time > clock for time in others)
+                async for attempt in retrying(
+                    self._waiting, sleep=self._pause, before_wait=self._wait, random=self._random
+                ):
+                    with attempt:
+                        await self._once(urgent_only=urgent_only, shared=not self.pending)
             except SyncError as error:
                 self._stop(error)
                 # The cause may disappear unnoticed: a clock, a plan, a login.
@@ -215,11 +222,7 @@ class Replicator:
                 await self._pause(_STOPPED_TLS_SECONDS if is_tls else _STOPPED_SECONDS)
 
     async def sync(self, *, urgent_only: bool = False) -> RoundResult:
-        """Receive everything and send everything, or only the urgent kinds, now.
-
-        Raises:
-            SyncError: it failed; the loop continues as before.
-        """
+        """Receive and send everything, or the urgent kinds, now. The loop survives a failure."""
         stopped = self.state.phase == "stopped"
         try:
             tally = await self._once(urgent_only=urgent_only, sign=True)
@@ -245,16 +248,6 @@ class Replicator:
                     return
                 self._tell(held_until=self._now() + seconds)
             await _wait_for(self._stirred, seconds)
-
-    async def _until_done(self) -> None:
-        clock = asyncio.get_running_loop().time()
-        others = (self._change_at, self._poll_at)
-        urgent_only = all(time is None or time > clock for time in others)
-        async for attempt in retrying(
-            self._waiting, sleep=self._pause, before_wait=self._wait, random=self._random
-        ):
-            with attempt:
-                await self._once(urgent_only=urgent_only, shared=not self.pending)
 
     async def _once(
         self, *, urgent_only: bool, sign: bool = False, shared: bool = False
@@ -329,7 +322,7 @@ class Replicator:
         if (state.phase, state.error) != (self.state.phase, self.state.error):
             state = msgspec.structs.replace(state, since=self._now())
         self.state = state
-        self._told(state)
+        self._on_state(state)
 
 
 async def _wait_for(event: asyncio.Event, seconds: float | None) -> None:

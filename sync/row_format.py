@@ -18,29 +18,19 @@ Columns: TypeAlias = tuple[str, str, str | None, str, str | None, str]
 
 
 class Unreadable(msgspec.Struct, frozen=True):
-    """A row on the remote that is invalid, or too large for an answer.
-
-    Attributes:
-        version: the version on the remote, if known, as it is for `Pending.seen`.
-        reason: what is wrong with it.
-    """
+    """A row on the remote that is invalid, or too large for an answer."""
 
     kind: str
     id: str
-    version: str | None
-    reason: str
+    version: str | None  # the version on the remote, if known, as it is for `Pending.seen`
+    reason: str  # what is wrong with it
 
 
 class RowFormat(Protocol):
-    """How the rows of one agent are written on a remote.
+    """How the rows of one agent are written on a remote."""
 
-    Attributes:
-        agent: what stands for the agent there.
-        page: the SQL of the columns that `listed` reads.
-    """
-
-    agent: str
-    page: str
+    agent: str  # what stands for the agent there
+    page: str  # the SQL of the columns that `listed` reads
 
     @property
     def epoch(self) -> int:
@@ -56,25 +46,16 @@ class RowFormat(Protocol):
         """A row as it is written there."""
 
     def size(self, row: Pending) -> int:
-        """The bytes that a row takes in a push.
-
-        Raises:
-            ValueError: it cannot be sent as it is; the message says why.
-        """
+        """The bytes that a row takes in a push; `ValueError` says why it cannot be sent."""
 
     def received(self, line: Sequence[Value]) -> Received | Unreadable:
         """A row as received: kind, id, version, data, clocks. Any program may have written it.
 
-        Raises:
-            KeyMissing: it was sealed in a later epoch than the last one known here.
+        `KeyMissing`: it was sealed in a later epoch than the last one known here.
         """
 
     def listed(self, line: Sequence[Value]) -> Received | Unreadable | None:
-        """A row of a page; None: it must be asked for with all that `received` takes.
-
-        Raises:
-            KeyMissing: as `received`.
-        """
+        """A row of a page; None: ask for it with all that `received` takes; errors as there."""
 
     def unreadable(self, line: Sequence[Value], reason: str) -> Unreadable:
         """A row of which only kind, id and version were received."""
@@ -147,16 +128,15 @@ class PlainRows:
         return written
 
 
-def size_of(one: Pending) -> int:
+def size_of(pending: Pending) -> int:
     """The bytes that a plain row takes in a push, with the name of a device.
 
-    Raises:
-        ValueError: it cannot be sent as it is; the message says why.
+    `ValueError` says why it cannot be sent as it is.
     """
-    if "\0" in one.row.kind or "\0" in one.row.id:
+    if "\0" in pending.row.kind or "\0" in pending.row.id:
         raise ValueError("its name holds a NUL character")
     try:
-        written = (*one.row.key, one.seen, one.version, *one.row.encoded())
+        written = (*pending.row.key, pending.seen, pending.version, *pending.row.encoded())
         return 70 + len(msgspec.json.encode(written))
     except (ValueError, TypeError, RecursionError):
         raise ValueError("it cannot be written as JSON") from None

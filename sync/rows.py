@@ -23,18 +23,13 @@ NO_SETS: Final[frozenset[str]] = frozenset()
 
 
 class Clocks(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The stamps of a row's cells.
+    """The stamps of a row's cells."""
 
-    Attributes:
-        at: the stamp of every cell that `fields` does not name.
-        fields: stamps of single cells, by field, or by field and element of a set
-            (`tags:work`). A cell that is named here and not in the data was removed.
-        deleted: when the row was deleted last.
-    """
-
-    at: Stamp
+    at: Stamp  # the stamp of every cell that `fields` does not name
+    # Stamps of single cells, by field, or by field and element of a set (`tags:work`). A cell that
+    # is named here and not in the data was removed.
     fields: dict[str, Stamp] = {}
-    deleted: Stamp | None = None
+    deleted: Stamp | None = None  # when the row was deleted last
 
     @property
     def latest(self) -> Stamp:
@@ -62,11 +57,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decode_row(kind: str, id: str, data: str | None, clocks: str) -> Row:  # noqa: A002
-    """The row whose `encoded` is given.
-
-    Raises:
-        msgspec.MsgspecError, ValueError: it is not a row.
-    """
+    """The row whose `encoded` is given; `MsgspecError` or `ValueError` if it is not a row."""
     fields = msgspec.json.decode(data, type=dict[str, Any]) if data is not None else {}
     return Row(kind=kind, id=id, data=fields, clocks=msgspec.json.decode(clocks, type=Clocks))
 
@@ -174,8 +165,8 @@ def stamps(row: Row, sets: frozenset[str] = NO_SETS) -> dict[str, _Cell]:
 def patched(data: Fields, cells: Mapping[str, Any], sets: frozenset[str] = NO_SETS) -> Fields:
     """Data with single cells changed; `ABSENT` removes one. Names are those of `stamps`."""
     spread = _spread(data, sets) | dict(cells)
-    kept = {name: ((0, ""), value) for name, value in spread.items() if value is not ABSENT}
-    return _row("", "", kept, None, sets).data
+    present = {name: ((0, ""), value) for name, value in spread.items() if value is not ABSENT}
+    return _row("", "", present, None, sets).data
 
 
 class _Absent:

@@ -32,19 +32,12 @@ _NOT_FOUND: Final = 404
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """How long a call may take, in seconds, and how long its answer may be.
+    """How long a call may take, in seconds, and how long its answer may be."""
 
-    Attributes:
-        total: of one call, from beginning to end.
-        connect: until there is a connection.
-        read: between two pieces of the answer.
-        answer_bytes: of one answer, unpacked.
-    """
-
-    total: float = 30.0
-    connect: float = 5.0
-    read: float = 20.0
-    answer_bytes: int = 64 << 20
+    total: float = 30.0  # of one call, from beginning to end
+    connect: float = 5.0  # until there is a connection
+    read: float = 20.0  # between two pieces of the answer
+    answer_bytes: int = 64 << 20  # of one answer, unpacked
 
 
 class TursoRemote:
@@ -180,7 +173,7 @@ class _Client(HttpClient):
     async def _call(self, method: str, path: str, request_body: Any) -> Any:
         body = msgspec.json.encode(request_body)
         while True:
-            call = SimpleNamespace(kept=False)
+            call = SimpleNamespace(reused=False)
             try:
                 return await self._once(method, path, body, call)
             except TimeoutError:
@@ -188,7 +181,7 @@ class _Client(HttpClient):
             except aiohttp.ClientConnectionError:
                 # The server was restarted since the connection's last use: the connection is
                 # dropped, and the next or a new one is used.
-                if not call.kept:
+                if not call.reused:
                     raise
 
     async def _once(self, method: str, path: str, body: bytes, call: SimpleNamespace) -> Any:
@@ -202,7 +195,11 @@ class _Client(HttpClient):
             allow_redirects=False,
             trace_request_ctx=call,
         ) as response:
-            content = await self._read(response)
+            content, most = bytearray(), self._limits.answer_bytes
+            async for part in response.content.iter_any():
+                content += part
+                if len(content) > most:
+                    raise made("too_large", f"the answer is beyond {most} bytes")
             rows = (0, 0)
             try:
                 answer = _said(response, _unpacked(response, content, self._limits.answer_bytes))
@@ -211,19 +208,11 @@ class _Client(HttpClient):
             finally:
                 self._count(Usage(*rows, bytes_sent=len(body), bytes_received=len(content)))
 
-    async def _read(self, response: aiohttp.ClientResponse) -> bytearray:
-        content, most = bytearray(), self._limits.answer_bytes
-        async for part in response.content.iter_any():
-            content += part
-            if len(content) > most:
-                raise made("too_large", f"the answer is beyond {most} bytes")
-        return content
-
 
 def _unpacked(response: aiohttp.ClientResponse, content: bytearray, most: int) -> bytes:
     if response.headers.get("Content-Encoding", "identity") == "identity":
         return bytes(content)
-    # With a header of zlib or gzip, or without one: servers differ in the meaning of deflate.
+    # With a header of zlib or gzip, or without a header: servers differ in the meaning of deflate.
     bare = content[:1] != b"\x1f" and content[:1] != b"\x78"
     unpacking = zlib.decompressobj(-zlib.MAX_WBITS if bare else zlib.MAX_WBITS | 32)
     try:
@@ -236,15 +225,11 @@ def _unpacked(response: aiohttp.ClientResponse, content: bytearray, most: int) -
 
 
 async def _note_kept(_session: Any, context: SimpleNamespace, _parameters: Any) -> None:
-    context.trace_request_ctx.kept = True
+    context.trace_request_ctx.reused = True
 
 
 def _said(response: aiohttp.ClientResponse, content: bytes) -> Any:
-    """The answer in the form of `/v1/`, whichever path was asked.
-
-    Raises:
-        _Answer: it is an error, or does not come from a database.
-    """
+    """The answer in the form of `/v1/`, whichever path was asked; `_Answer` for an error."""
     try:
         answer = msgspec.json.decode(content.replace(_INFINITE, _NULL))
     except (msgspec.DecodeError, RecursionError):

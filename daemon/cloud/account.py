@@ -46,20 +46,13 @@ class Secret:
 
 
 class Account(msgspec.Struct, frozen=True):
-    """A replica and its token.
+    """A replica and its token."""
 
-    Attributes:
-        url: `https://…`, `http://…` or `file:/…`, complete.
-        source: which setting, file or option named the replica.
-        token_file: the file that the token came from; empty: it came from none.
-        exposed: whether every user of this device can read that file.
-    """
-
-    url: str
+    url: str  # `https://…`, `http://…` or `file:/…`, complete
     token: Secret | None
-    source: str
-    token_file: str = ""
-    exposed: bool = False
+    source: str  # which setting, file or option named the replica
+    token_file: str = ""  # the file that the token came from; empty: it came from none
+    exposed: bool = False  # whether every user of this device can read that file
 
     @property
     def kind(self) -> Literal["turso", "file"]:
@@ -141,9 +134,7 @@ class Known(msgspec.Struct):
 class Accounts:
     """The accounts of agents, cached until they expire or the configuration changes.
 
-    Args:
-        find: the account of an agent; called on a thread.
-        configuration: the one in force.
+    `find` returns the account of an agent; it is called on a thread.
     """
 
     def __init__(
@@ -154,11 +145,7 @@ class Accounts:
         self._known: dict[str, Known] = {}
 
     async def of(self, agent: str, *, locked_out: bool = False) -> Account | None:
-        """The agent's account, cached for at most half a minute, for less if it is not usable.
-
-        Raises:
-            ConfigInvalid: as for `account_of`.
-        """
+        """The agent's account, cached for at most half a minute; errors as for `account_of`."""
         known = self._known.get(agent)
         if known is None or known.configuration is not self._configuration():
             return await self.read(agent)
@@ -194,7 +181,7 @@ class Accounts:
 
 
 def complete(url: str) -> str:
-    """The HTTP address for one that may begin with `libsql:`."""
+    """The HTTP address for an address that may begin with `libsql:`."""
     return f"https:{url.removeprefix('libsql:')}" if url.startswith("libsql:") else url
 
 
@@ -208,11 +195,7 @@ def plain(url: str) -> str:
 
 
 def read_token(path: Path) -> Secret:
-    """The token in a file that contains nothing else. Blocking.
-
-    Raises:
-        ConfigInvalid: it cannot be read, is empty, or contains more than a token.
-    """
+    """The token in a file that contains nothing else, else `ConfigInvalid`. Blocking."""
     try:
         text = path.read_bytes()[:_LONGEST_FILE].decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:

@@ -64,24 +64,15 @@ _ANOTHER: Final = "copy it again from where it was kept, or take another backup"
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The description of an archive.
+    """The description of an archive."""
 
-    Attributes:
-        format: of the archive; a release reads those up to its own.
-        device: the id of the device that it was made on.
-        made_at: seconds since the epoch; all rows are of that moment.
-        thermocline: the release that made it.
-        counts: live rows by kind.
-        workspace: the folder elsewhere that held the workspace, if one did.
-    """
-
-    format: int
+    format: int  # of the archive; a release reads those up to its own
     agent: str
-    device: str
-    made_at: float
-    thermocline: str
-    counts: dict[str, int]
-    workspace: str | None = None
+    device: str  # the id of the device that it was made on
+    made_at: float  # seconds since the epoch; all rows are of that moment
+    thermocline: str  # the release that made it
+    counts: dict[str, int]  # live rows by kind
+    workspace: str | None = None  # the folder elsewhere that held the workspace, if one did
 
 
 class ArchivedFile(msgspec.Struct, frozen=True):
@@ -93,16 +84,11 @@ class ArchivedFile(msgspec.Struct, frozen=True):
 
 
 class Archive(msgspec.Struct, frozen=True):
-    """A complete archive with valid checksums.
-
-    Attributes:
-        files: all but the checksums, in their order.
-        skipped: what the workspace held and the archive does not.
-    """
+    """A complete archive with valid checksums."""
 
     manifest: Manifest
-    files: tuple[ArchivedFile, ...]
-    skipped: tuple[Skipped, ...]
+    files: tuple[ArchivedFile, ...]  # all but the checksums, in their order
+    skipped: tuple[Skipped, ...]  # what the workspace held and the archive does not
 
     @property
     def size(self) -> int:
@@ -128,10 +114,7 @@ def spool(
     """Write every row of a database as a line, and count the live ones by kind. Blocking.
 
     The database is in a transaction, so all rows are of one moment. `live_only` leaves out
-    tombstones.
-
-    Raises:
-        Unavailable: `stopped` returned true.
+    tombstones. `Unavailable` once `stopped` returns true.
     """
     for number, row in enumerate(apply.every(db)):
         if number % 1000 == 0 and stopped():
@@ -231,11 +214,7 @@ def is_sealed(file: Path) -> bool:
 
 
 def check_sealed(file: Path) -> None:
-    """Check the digest at the end of a sealed archive, which needs no key. Blocking.
-
-    Raises:
-        StoreDamaged: it is cut off or damaged.
-    """
+    """Check the digest at the end of a sealed archive, else `StoreDamaged`. Blocking."""
     digest, left = hashlib.blake2b(digest_size=_DIGEST_BYTES), file.stat().st_size - _DIGEST_BYTES
     with file.open("rb") as raw:
         while left > 0 and (piece := raw.read(min(left, _PIECE))):

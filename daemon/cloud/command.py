@@ -50,11 +50,7 @@ _NAME_KEY: Final = "name a file with the recovery key: --recovery-key-file"
 
 
 def from_file(request: RestoreRequest, say: Callable[[str], None]) -> Restored:
-    """Restore an archive. Blocking.
-
-    Raises:
-        ThermoclineError: as for `restore_file`.
-    """
+    """Restore an archive. Blocking."""
     os.umask(0o077)
     file = request.file
     assert file is not None
@@ -78,20 +74,12 @@ def from_file(request: RestoreRequest, say: Callable[[str], None]) -> Restored:
 
 
 def from_replica(request: RestoreRequest) -> Outcome:
-    """Restore from a database. Blocking; after Ctrl-C another run resumes it.
-
-    Raises:
-        ThermoclineError: nothing was restored.
-    """
+    """Restore from a database. Blocking; after Ctrl-C another run resumes it."""
     return _run(request, Restorer.join)
 
 
 def measure(request: RestoreRequest) -> list[Measured]:
-    """Only count what is in a database. Blocking.
-
-    Raises:
-        ThermoclineError: the database cannot be asked.
-    """
+    """Only count what is in a database. Blocking."""
     return _run(request, Restorer.measure)
 
 
@@ -125,7 +113,12 @@ async def _with(
 
     async def open_keys(remote: Remote) -> Keychain:
         progress.end()
-        return await _keychain(remote, request)
+        # Those in the state folder, else by the recovery key.
+        keychain = await asyncio.to_thread(load_keychain, request.state_dir, lambda: "", os.environ)
+        present, known = await keychain.epochs(remote)
+        if present not in known.values():
+            await _ask(keychain, await keychain.recovery_entry(remote), request)
+        return keychain
 
     joiner = Restorer(
         remote,
@@ -144,20 +137,6 @@ async def _with(
         await remote.close()
         if request.state_dir.is_dir():
             await usage.save(at_once=True)
-
-
-async def _keychain(remote: Remote, request: RestoreRequest) -> Keychain:
-    """The keys of a sealed replica: those in the state folder, or by the recovery key.
-
-    Raises:
-        InvalidInput: there is no recovery key, or it is another one.
-        SyncError: the replica cannot be reached.
-    """
-    keychain = await asyncio.to_thread(load_keychain, request.state_dir, lambda: "", os.environ)
-    present, known = await keychain.epochs(remote)
-    if present not in known.values():
-        await _ask(keychain, await keychain.recovery_entry(remote), request)
-    return keychain
 
 
 async def _ask(keychain: Keychain, listed: RosterEntry | None, request: RestoreRequest) -> None:

@@ -69,11 +69,7 @@ class Databases:
         self.in_use: dict[Account, Database] = {}
 
     async def get(self, account: Account) -> Database:
-        """The database of an account, opened if necessary.
-
-        Raises:
-            ThermoclineError: it cannot be opened.
-        """
+        """The database of an account, opened if necessary."""
         async with self._connecting:
             if account not in self.in_use:
                 with our_errors(account):
@@ -101,10 +97,8 @@ async def connect(
     """The remote of an account, which need not be reachable yet.
 
     Files are read and written on `threads`; calls to the cloud are counted by URL. The cloud client
-    is only loaded if it is used, and what all replication needs by the first remote.
-
-    Raises:
-        SyncError: the address is not usable, or would send the token unencrypted.
+    is only loaded if it is used, and what all replication needs by the first remote. An address
+    that would send the token unencrypted is refused.
     """
     await asyncio.to_thread(importlib.import_module, "tenacity")
     if account.kind == "file":
@@ -143,15 +137,8 @@ class Discovery:
     """Opens agents that are stored in the databases in use but do not exist here.
 
     A search reads a row for every agent of a database. The next is later while nothing new appears,
-    by at least a second for each of these rows.
-
-    Args:
-        agents: the memories.
-        accounts, databases: where agents are replicated, and what of that is open.
-        sealing: makes each agent's replica, and tells which agent a sealed one is.
-        poll_seconds: the shortest time between two searches.
-        problems: where an invalid account is reported.
-        replicate: starts the replication of an agent.
+    by at least a second for each of these rows. `sealing` makes each agent's replica, and tells
+    which agent a sealed one is. `poll_seconds` is the shortest time between two searches.
 
     Attributes:
         known: agents that existed here: an agent whose folder was removed is not created again.

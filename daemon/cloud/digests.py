@@ -34,48 +34,31 @@ _DIGESTS: Final = (
 
 
 class ReadableMemory(Protocol):
-    """A database: the one being restored, or one in use."""
+    """A database: being restored, or in use."""
 
     async def read(self, read: Callable[[sqlite3.Connection], T]) -> T:
         """Read in one snapshot."""
 
 
 class Digest(msgspec.Struct, frozen=True):
-    """All rows of a kind together.
+    """All rows of a kind together."""
 
-    Attributes:
-        rows: their number, deleted ones included.
-        total: the sum of the first digits of their versions.
-        live: the number of rows that are not deleted, if the replica says so.
-    """
-
-    rows: int = 0
-    total: int = 0
-    live: int = 0
+    rows: int = 0  # their number, deleted ones included
+    total: int = 0  # the sum of the first digits of their versions
+    live: int = 0  # the number of rows that are not deleted, if the replica says so
 
 
 class Differences(msgspec.Struct):
-    """Rows by which a database and its replica differ, as `kind id`.
+    """Rows by which a database and its replica differ, as `kind id`."""
 
-    Attributes:
-        missing: rows that the replica does not have.
-        different: rows that the replica has in another version.
-        extra: rows that only the replica has.
-        rows: how many the replica has.
-    """
-
-    missing: list[str] = []
-    different: list[str] = []
-    extra: list[str] = []
-    rows: int = 0
+    missing: list[str] = []  # rows that the replica does not have
+    different: list[str] = []  # rows that the replica has in another version
+    extra: list[str] = []  # rows that only the replica has
+    rows: int = 0  # how many the replica has
 
 
 async def of_replica(replica: Replica) -> dict[str, Digest]:
-    """The digest of each kind on the replica.
-
-    Raises:
-        SyncError: it does not answer.
-    """
+    """The digest of each kind on the replica."""
     [result] = await replica.remote.batch([SqlStatement(_DIGESTS, (replica.form.agent,))])
     return {
         str(kind): Digest(int(rows or 0), int(total or 0), int(live or 0))
@@ -87,10 +70,6 @@ async def compare(replica: Replica, memory: ReadableMemory) -> Differences:
     """Compare a database with its replica: all rows of a kind at once, then those that differ.
 
     Sealed rows are all of one kind there.
-
-    Raises:
-        SyncError: the replica does not answer.
-        ThermoclineError: the database cannot be read.
     """
     there = await of_replica(replica)
     here = await memory.read(lambda db: _of_database(db, replica.form))
@@ -166,9 +145,7 @@ def _rows(
 def named(names: Sequence[str], what: str) -> list[str]:
     """A line that counts rows and names the first of them; empty without rows.
 
-    Args:
-        names: as they are on the replica; they may hold any character.
-        what: the statement about them.
+    `names` are as on the replica; they may hold any character.
     """
     if not names:
         return []

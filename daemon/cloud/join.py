@@ -83,42 +83,26 @@ class RestoreRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentRestored(msgspec.Struct, frozen=True, kw_only=True):
-    """One memory that was restored.
-
-    Attributes:
-        folder: where it is.
-        set_aside: where the previous memory is now; None if the place was empty.
-        unsent: rows of that memory that the replica does not have.
-        counts: live rows by kind.
-        rows: all that the replica has, deleted ones too; compared by kind.
-        lost: what could not be restored, a line each.
-        unindexed: memories that the daemon has still to index.
-        seconds: of this run.
-    """
+    """One memory that was restored."""
 
     agent: str
-    folder: str
-    set_aside: str | None
-    unsent: int
-    counts: dict[str, int]
-    rows: int
-    lost: tuple[str, ...]
-    unindexed: int
-    seconds: float
+    folder: str  # where it is
+    set_aside: str | None  # where the previous memory is now; None if the place was empty
+    unsent: int  # rows of that memory that the replica does not have
+    counts: dict[str, int]  # live rows by kind
+    rows: int  # all that the replica has, deleted ones too; compared by kind
+    lost: tuple[str, ...]  # what could not be restored, a line each
+    unindexed: int  # memories that the daemon has still to index
+    seconds: float  # of this run
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """The size of a restore, and its estimated time.
-
-    Attributes:
-        taken: whether a memory is in the place.
-        counts: live rows by kind.
-    """
+    """The size of a restore, and its estimated time."""
 
     agent: str
     folder: str
-    taken: bool
-    counts: dict[str, int]
+    taken: bool  # whether a memory is in the place
+    counts: dict[str, int]  # live rows by kind
     seconds: float
 
 
@@ -178,12 +162,7 @@ class Restorer:
         self._run_file = request.state_dir / "agents" / RUN_FILE
 
     async def measure(self) -> list[Measured]:
-        """Count, and change nothing. A daemon may run meanwhile.
-
-        Raises:
-            NotFound: there is nothing to restore.
-            ThermoclineError: the replica cannot be asked.
-        """
+        """Count, and change nothing; `NotFound` without anything to restore. A daemon may run."""
         with our_errors():
             await self._unlock()
             return [await self._measure(name) for name in await self._names()]

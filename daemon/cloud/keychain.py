@@ -37,29 +37,22 @@ _LOST: Final = (
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """What is in the keyring's file.
+    """What is in the keyring's file."""
 
-    Attributes:
-        ring: the owner's keys.
-        is_first: whether these keys were made here. Then this device alone takes in what replicas
-            had unsealed: for any other that would be a way to give it forged rows.
-        switched: the agents of which nothing unsealed is left to take in.
-        is_published: whether a remote has these keys: others may have rows that need them.
-    """
-
-    ring: Keyring
+    ring: Keyring  # the owner's keys
+    # Whether these keys were made here. Then this device alone takes in what replicas had unsealed:
+    # for any other that would be a way to give it forged rows.
     is_first: bool = False
+    # Whether a remote has these keys: others may have rows that need them.
     is_published: bool = False
-    switched: tuple[str, ...] = ()
+    switched: tuple[str, ...] = ()  # the agents of which nothing unsealed is left to take in
 
 
 class Keychain:
     """The keys on this device; implements `SharedKeys`. Made on a thread.
 
-    Args:
-        state_dir: where the files are.
-        device: the id of this device, which may change.
-        env: may name a folder of systemd's credentials.
+    `device` returns the id of this device, which may change; `env` may name a folder of systemd's
+    credentials.
 
     Raises:
         StoreDamaged: a file is damaged, or belongs to another device.
@@ -91,11 +84,7 @@ class Keychain:
         return public_key(self._private)
 
     def needed(self) -> Keyring:
-        """The owner's keys.
-
-        Raises:
-            Conflict: this device does not have them.
-        """
+        """The owner's keys; `Conflict` if this device does not have them."""
         if self._kept is None:
             raise Conflict(
                 "cannot seal: this device has no keys",
@@ -105,20 +94,12 @@ class Keychain:
         return self._kept.ring
 
     def replica(self, remote: Remote, agent: str, polls: Polls | None = None) -> Replica:
-        """The sealed replica of an agent.
-
-        Raises:
-            Conflict: this device does not have the owner's keys.
-        """
+        """The sealed replica of an agent; `Conflict` without the owner's keys."""
         self.needed()
         return Replica(remote, agent, polls, form=SealedRows(agent, self.needed), keys=self)
 
     async def begin(self) -> str:
-        """Make keys for an owner who has none; return the recovery key, which is not kept.
-
-        Raises:
-            Conflict: this device has keys.
-        """
+        """Make keys for a new owner; return the recovery key, which is not stored."""
         async with self._changing:
             if self._kept is not None:
                 raise Conflict(
@@ -133,9 +114,7 @@ class Keychain:
     async def replace_recovery_key(self, remote: Remote | None) -> str:
         """Begin an epoch with another recovery key, which is returned: the old one opens no later.
 
-        Raises:
-            Conflict: this device has no keys.
-            SyncError: the remote cannot be reached; nothing was changed.
+        `Conflict` without keys. If the remote cannot be reached, nothing was changed.
         """
         recovery_key = keyring.new_recovery_key()
         lock = await asyncio.to_thread(keyring.lock_for, recovery_key, self.needed().root)
@@ -143,12 +122,7 @@ class Keychain:
         return recovery_key
 
     async def retire(self, remote: Remote, device: str) -> None:
-        """Begin an epoch whose key another device is not given.
-
-        Raises:
-            Conflict: this device has no keys.
-            SyncError: the remote cannot be reached; nothing was changed.
-        """
+        """Begin an epoch whose key a device is not given; errors as `replace_recovery_key`."""
         await self._advance(remote, lambda ring: ring.next(retired=device))
 
     async def _advance(self, remote: Remote | None, change: Callable[[Keyring], Keyring]) -> None:
@@ -165,14 +139,10 @@ class Keychain:
             await self._take(ring)
 
     async def take(self, ring: Keyring) -> None:
-        """Keep an owner's keys, from another device or by the recovery key.
-
-        Raises:
-            Conflict: this device has other keys.
-        """
+        """Keep an owner's keys, from another device or by the recovery key; else `Conflict`."""
         async with self._changing:
-            kept = self._kept
-            if kept is not None and kept.is_published and not ring.follows(kept.ring):
+            stored = self._kept
+            if stored is not None and stored.is_published and not ring.follows(stored.ring):
                 raise Conflict(
                     "cannot take these keys: this device has those of another owner",
                     hint=f"move {self._state_dir / RING_FILE} away first, if they are not needed",
@@ -183,9 +153,6 @@ class Keychain:
         """The present epoch of a remote, and the last epoch whose key each device has.
 
         Missing are devices of which this one cannot tell; 0: the remote has no keys.
-
-        Raises:
-            SyncError: it cannot be reached.
         """
         listed, ring = await roster.read(remote), self.ring
         present = max((each.epoch for each in listed), default=0)
@@ -196,19 +163,14 @@ class Keychain:
         return present, known | {each.device: each.epoch for each in signed}
 
     async def recovery_entry(self, remote: Remote) -> RosterEntry | None:
-        """The keys on a remote for the recovery key, whoever put them there.
-
-        Raises:
-            SyncError: it cannot be reached.
-        """
+        """The keys on a remote for the recovery key, whoever put them there."""
         listed = (each for each in await roster.read(remote) if each.device == keyring.RECOVERY)
         return next(listed, None)
 
     async def recover(self, listed: RosterEntry | None, recovery_key: str) -> None:
         """Take the owner's keys by the recovery key, and keep them in memory.
 
-        Raises:
-            InvalidInput: it is mistyped, or another one, or there are no keys for one.
+        `InvalidInput`: it is mistyped, or another one, or there are no keys for one.
         """
         if listed is None:
             raise InvalidInput("cannot use a recovery key: nothing is sealed for one here")
@@ -219,19 +181,11 @@ class Keychain:
         self._kept = _Kept(ring)
 
     def sealed(self, content: Iterable[bytes]) -> Iterator[bytes]:
-        """Seal a stream. Blocking.
-
-        Raises:
-            Conflict: this device has no keys.
-        """
+        """Seal a stream. `Conflict` without keys. Blocking."""
         return sealed_file.sealed(self.needed(), content)
 
     def header_of(self, file: Path) -> SealedHeader:
-        """What a sealed file says of itself. Blocking.
-
-        Raises:
-            StoreDamaged: it is damaged.
-        """
+        """What a sealed file says of itself; `StoreDamaged` if it is damaged. Blocking."""
         try:
             with file.open("rb") as content:
                 return sealed_file.header_of(content)
@@ -243,11 +197,7 @@ class Keychain:
         return self._kept is not None and 0 < epoch <= self._kept.ring.epoch
 
     def unsealed(self, file: Path) -> BinaryIO:
-        """Open what is in a sealed file. Blocking.
-
-        Raises:
-            InvalidInput: it is sealed with other keys.
-        """
+        """Open what is in a sealed file; `InvalidInput` if sealed with other keys. Blocking."""
         try:
             content: Any = UnsealedFile(file.open("rb"), self.needed())
         except Unsealable as error:
@@ -275,8 +225,8 @@ class Keychain:
 
     def is_switching(self, agent: str) -> bool:
         """Whether an agent's replica may have unsealed rows that are to be taken in."""
-        kept = self._kept
-        return kept is not None and kept.is_first and agent not in kept.switched
+        stored = self._kept
+        return stored is not None and stored.is_first and agent not in stored.switched
 
     async def switched(self, agent: str) -> None:
         """As for `SharedKeys`."""
@@ -300,10 +250,10 @@ class Keychain:
         assert self._kept is not None
         await self._keep(msgspec.structs.replace(self._kept, ring=ring))
 
-    async def _keep(self, kept: _Kept) -> None:
-        if kept == self._kept:
+    async def _keep(self, stored: _Kept) -> None:
+        if stored == self._kept:
             return
-        content = encode(wrap(self.public, msgspec.json.encode(kept)))
+        content = encode(wrap(self.public, msgspec.json.encode(stored)))
 
         def write() -> None:
             if self._is_new:
@@ -315,7 +265,7 @@ class Keychain:
         except OSError as error:
             raise translate_os(error, self._state_dir) from error
         self._is_new = False
-        self._kept = kept
+        self._kept = stored
 
     def _read(self) -> _Kept | None:
         path = self._state_dir / RING_FILE

@@ -172,7 +172,7 @@ class Loop:
             timing=timing,
             waiting=waiting,
             now=time.time,
-            told=self._tell,
+            on_state=self._tell,
             done=done,
             hold_seconds=hold_seconds,
             unsealed=unsealed,

@@ -110,7 +110,10 @@ class OtherDatabases:
             if not left:
                 break
             await replica.push(left, self._device, 0, time.time())
-            left = [_over(one, remote_row) for one, remote_row in await replica.standing(left)]
+            left = [
+                _over(pending, remote_row)
+                for pending, remote_row in await replica.current_versions(left)
+            ]
         return len(rows) - len(left)
 
     async def evoclaw(self, account: Account, agent: str) -> foreign.Foreign:
@@ -157,9 +160,9 @@ def _evoclaws(agent: str, memory: Memory) -> tuple[Value, ...]:
     )
 
 
-def _over(one: Pending, remote_row: object) -> Pending:
+def _over(pending: Pending, remote_row: object) -> Pending:
     """The row to send: merged with the row on the remote."""
     if not isinstance(remote_row, Received):
-        return msgspec.structs.replace(one, seen=getattr(remote_row, "version", None))
-    row = merge(one.row, remote_row.row, kind_of(one.row.kind).sets)
+        return msgspec.structs.replace(pending, seen=getattr(remote_row, "version", None))
+    row = merge(pending.row, remote_row.row, kind_of(pending.row.kind).sets)
     return Pending(row, version_of(row) or "", remote_row.version)

@@ -40,12 +40,7 @@ class Pairing:
         self._made_at = 0.0
 
     async def invite(self, remote: Remote, device: Device) -> tuple[str, float]:
-        """Open an invitation; return its code, and when it ends, in seconds since the epoch.
-
-        Raises:
-            Conflict: this device has no keys.
-            SyncError: the remote cannot be reached.
-        """
+        """Open an invitation; return its code, and its end (epoch). `Conflict` without keys."""
         self.keychain.needed()
         if self._open is not None and self._remote is not None:
             await pairing.end(self._remote, self._open.number)
@@ -60,9 +55,7 @@ class Pairing:
     async def visitor(self) -> tuple[Guest, tuple[str, ...]] | None:
         """The device that has typed the code, with the words on its screen; None: none has.
 
-        Raises:
-            NotFound: the invitation is over.
-            SyncError: the remote cannot be reached.
+        `NotFound`: the invitation is over.
         """
         remote, handshake, host, invitation = await self._invitation()
         if invitation.request is None:
@@ -79,9 +72,7 @@ class Pairing:
     async def decide(self, *, accept: bool) -> Guest:
         """Give the device that has typed the code the keys, or end the invitation.
 
-        Raises:
-            NotFound: the invitation is over, or nobody has typed the code.
-            SyncError: the remote cannot be reached.
+        `NotFound`: the invitation is over, or nobody has typed the code.
         """
         remote, handshake, _, _ = await self._invitation()
         guest = self._guest
@@ -98,11 +89,9 @@ class Pairing:
     async def knock(
         self, remote: Remote, code: str, device: Device
     ) -> tuple[Guest, tuple[str, ...]]:
-        """Ask to take part with a code; return the inviting device, and the words on its screen.
+        """Ask to take part; return the inviting device, and the words on its screen.
 
-        Raises:
-            InvalidInput: no invitation has this code.
-            SyncError: the remote cannot be reached.
+        `InvalidInput`: no invitation has this code.
         """
         guest = Guest(self.keychain.public, device.id, device.name)
         invitations = await pairing.read(remote)
@@ -126,10 +115,7 @@ class Pairing:
     async def admitted(self) -> bool:
         """Take the keys, once the other device has given them; False: not yet.
 
-        Raises:
-            NotFound: the invitation is over.
-            Conflict: this device has the keys of another owner.
-            SyncError: the remote cannot be reached.
+        `NotFound`: the invitation is over. `Conflict`: this device has the keys of another owner.
         """
         remote, handshake = self._remote, self._open
         if remote is None or handshake is None:

@@ -49,14 +49,11 @@ class Provisioned(msgspec.Struct, frozen=True):
 class TursoProvider:
     """Turso's platform API. Every method that sends is blocking.
 
-    Args:
-        organization: the account or organization that owns the databases.
-        group: the group of databases, which says where they are; it must exist.
-        token: an API token of the organization.
-        api: the address of the API.
+    `organization` owns the databases; `group` says where they are, and must exist; `token` is an
+    API token of the organization, `api` the address of the API.
 
     Raises:
-        InvalidInput: a name is not one that the API accepts.
+        InvalidInput: the API does not accept a name.
         ReplicaRefused: the address is not usable.
     """
 
@@ -79,7 +76,7 @@ class TursoProvider:
         ]
 
     def provision(self, name: str, expiration: str = "never") -> Provisioned:
-        """A database of this name, made if there is none, with a new token for it alone.
+        """A database of this name, made if it does not exist, with a new token for it alone.
 
         Repeated after an interruption it continues.
 
@@ -130,20 +127,20 @@ class TursoProvider:
 
 def _refusal(status: int, reason: str) -> Conflict | NotFound | ReplicaAway | ReplicaRefused:
     text = "".join(c if c.isprintable() else " " for c in reason)[:_LONGEST_REASON]
-    said = f": {text}" if text else f" with status {status}"
+    detail = f": {text}" if text else f" with status {status}"
     if status == _TAKEN:
-        return Conflict(f"the database exists already{said}")
+        return Conflict(f"the database exists already{detail}")
     if status in _UNAUTHORIZED:
         hint = "make a new API token (`turso auth api-tokens mint NAME`)"
         return ReplicaRefused(
-            "unauthorized", f"the provider refuses the API token{said}", hint=hint
+            "unauthorized", f"the provider refuses the API token{detail}", hint=hint
         )
     if status == _NOT_FOUND:
         hint = "check the names of the organization and the group"
-        return NotFound(f"the provider finds no such place{said}", hint=hint)
+        return NotFound(f"the provider finds no such place{detail}", hint=hint)
     if status in _SERVER:
-        return ReplicaAway("server", f"the provider cannot do it now{said}")
-    return ReplicaRefused("bad_request", f"the provider refuses{said}")
+        return ReplicaAway("server", f"the provider cannot do it now{detail}")
+    return ReplicaRefused("bad_request", f"the provider refuses{detail}")
 
 
 def _check(field: str, name: str) -> None:

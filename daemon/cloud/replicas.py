@@ -59,18 +59,10 @@ FindAccount: TypeAlias = Callable[[str, Path, Path | None], Account | None]
 class Replicas:
     """Replicates each open agent, and closed ones with unsent rows.
 
-    Agents that other devices have stored in the same database are opened automatically.
-
-    Args:
-        agents: the memories.
-        account, connect: find an agent's account, and open its remote.
-        local: an agent's rows, as the replicator sees them.
-        rename: gives this device another id, after its folder was copied.
-        sealing: makes each agent's replica.
-        settings: the configuration in force.
-        problems: where failures that need an action are reported.
-        usage: what the databases were used for.
-        done: called with the duration of each round of an agent, in milliseconds.
+    Agents that other devices have stored in the same database are opened automatically. `account`
+    and `connect` find an agent's account and open its remote; `local` has an agent's rows, as the
+    replicator sees them; `rename` gives this device another id, after its folder was copied; `done`
+    is called with the duration of each round of an agent, in milliseconds.
     """
 
     def __init__(  # noqa: PLR0913 - the collaborators of the composition root
@@ -176,17 +168,14 @@ class Replicas:
             self._problems.report(ACCOUNT_PROBLEM, agent, error.message, error.hint or "")
         else:
             self._problems.clear(ACCOUNT_PROBLEM, agent)
-            self._tell_exposed(agent, loop)
+            path = loop.account.token_file if loop is not None and loop.account.exposed else ""
+            text = f"every user of this machine can read the token in {path}" if path else None
+            self._problems.set(_EXPOSED, agent, text, f"chmod 600 {path}", lasting=False)
             if loop is None:
                 self._owing.discard(agent)
 
     async def sync(self, agent: str, *, urgent_only: bool = False) -> RoundResult:
-        """Receive everything, and send everything or the critical state alone, now.
-
-        Raises:
-            NotFound: the agent is not replicated.
-            ThermoclineError: the memory cannot be used, or the replica cannot be reached.
-        """
+        """Receive everything, and send everything or the critical state; else `NotFound`."""
         loop = await self._needed(agent)
         with our_errors(loop.account):
             tally = await loop.replicator.sync(urgent_only=urgent_only)
@@ -196,20 +185,11 @@ class Replicas:
         return tally
 
     async def account(self, agent: str) -> Account | None:
-        """The agent's replica by the configuration in force; None if there is none.
-
-        Raises:
-            ConfigInvalid: a named file cannot be read, or has no credentials.
-        """
+        """The agent's replica by the configuration in force, if any; errors as for `account_of`."""
         return await self._accounts.read(agent)
 
     async def ask(self, agent: str, question: Question[T]) -> T:
-        """Send a request to the agent's replica, now.
-
-        Raises:
-            NotFound: the agent is not replicated.
-            ThermoclineError: the account is not usable, or the replica does not answer.
-        """
+        """Send a request to the agent's replica, now; `NotFound` if it is not replicated."""
         loop = await self._needed(agent)
         with our_errors(loop.account):
             try:
@@ -221,9 +201,7 @@ class Replicas:
     async def remote(self, agent: str, account: Account | None = None) -> Remote:
         """The database of an agent, or of an account, as it is, for its keys.
 
-        Raises:
-            NotFound: the agent is not replicated.
-            ThermoclineError: the account is not usable.
+        `NotFound`: the agent is not replicated.
         """
         account = account or await self._accounts.read(agent)
         if account is None:
@@ -239,11 +217,7 @@ class Replicas:
         await self._discovery.now()
 
     async def publish_keys(self) -> None:
-        """Give the databases in use new keys, and seal older rows with them in the background.
-
-        Raises:
-            ThermoclineError: one cannot be reached, or has other keys.
-        """
+        """Give the databases in use new keys, and seal older rows with them in the background."""
         if not self.sealing.is_on:
             return
         keychain = await self.sealing.keychain()
@@ -293,11 +267,7 @@ class Replicas:
         self._done(agent, round_.ms)
 
     async def status_of(self, agent: str, store: AgentStore) -> ReplicationStatus:
-        """The state of an open agent's replication, with its outbox.
-
-        Raises:
-            ThermoclineError: its memory cannot be read.
-        """
+        """The state of an open agent's replication, with its outbox."""
         queued, aside = await store.read(lambda db: (outbox.queued(db), outbox.refused(db)))
         status = self.status(agent)
         reasons = tuple(f"{kind} {key[:100]}: {reason}" for kind, key, reason in aside[:10])
@@ -357,11 +327,6 @@ class Replicas:
 
     def _with_outbox(self, names: list[str]) -> set[str]:
         return {name for name in names if outbox.unsent(self._agents.place(name)[0])}
-
-    def _tell_exposed(self, agent: str, loop: Loop | None) -> None:
-        path = loop.account.token_file if loop is not None and loop.account.exposed else ""
-        text = f"every user of this machine can read the token in {path}" if path else None
-        self._problems.set(_EXPOSED, agent, text, f"chmod 600 {path}", lasting=False)
 
     async def _needed(self, agent: str) -> Loop:
         self._accounts.forget(agent)

@@ -26,9 +26,7 @@ RING_FILE: Final = "keyring"
 def load_keychain(state_dir: Path, device: Callable[[], str], env: Mapping[str, str]) -> Keychain:
     """The keys in a state folder. Blocking.
 
-    Raises:
-        ConfigInvalid: PyNaCl is not installed.
-        StoreDamaged: a file of the keys is damaged.
+    `ConfigInvalid`: PyNaCl is not installed. `StoreDamaged`: a file of the keys is damaged.
     """
     try:
         module = import_module(".keychain", __package__)
@@ -45,11 +43,7 @@ def load_keychain(state_dir: Path, device: Callable[[], str], env: Mapping[str, 
 
 
 async def is_sealed(remote: Remote) -> bool:
-    """Whether a remote says that it is sealed.
-
-    Raises:
-        SyncError: it cannot be reached.
-    """
+    """Whether a remote says that it is sealed."""
     try:
         return bool(await rows_of(remote, "SELECT 1 FROM replica_keys LIMIT 1"))
     except SchemaMissing:
@@ -57,12 +51,7 @@ async def is_sealed(remote: Remote) -> bool:
 
 
 class Sealing:
-    """Makes the replicas of agents, plain or sealed, as the configuration has it.
-
-    Args:
-        state_dir, device, env: as for `Keychain`.
-        is_on: whether replicas are sealed.
-    """
+    """Makes the replicas of agents, plain or sealed, as the configuration has it."""
 
     def __init__(
         self,
@@ -110,9 +99,7 @@ class Sealing:
     ) -> tuple[Replica, Replica | None]:
         """The replica of an agent, and what it had before it was sealed, if that is to be taken in.
 
-        Raises:
-            Conflict: it is to be sealed, and this device has no keys.
-            ThermoclineError: the keys cannot be read.
+        `Conflict`: it is to be sealed, and this device has no keys.
         """
         if not self.is_on:
             return Replica(remote, agent, polls), None

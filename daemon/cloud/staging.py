@@ -65,11 +65,7 @@ class Target:
         return any(path.name not in self._beside for path in self.folder.iterdir())
 
     def refuse_taken(self) -> None:
-        """Refuse a place with a memory.
-
-        Raises:
-            Conflict: the place has a memory.
-        """
+        """Raise `Conflict` if the place has a memory."""
         if self.is_taken():
             raise Conflict(
                 f"cannot restore '{self.agent}': {self.folder} is not empty",
@@ -133,9 +129,7 @@ def locked(state_dir: Path, why: str) -> Iterator[None]:
     """Exclude daemons and other restores from a state folder, and finish interrupted swaps.
 
     The folder is made, if it is missing; a daemon that wants to start meanwhile is told `why`.
-
-    Raises:
-        AlreadyRunning: a daemon runs there.
+    `AlreadyRunning`: a daemon runs there.
     """
     atomic.make_folder(state_dir / "agents")
     try:
@@ -224,11 +218,7 @@ class Staging(AgentLocal):
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="restore")
 
     async def resume(self, origin: str) -> bool:
-        """Open the database of an interrupted run from the same replica; False: nothing usable.
-
-        Raises:
-            ThermoclineError: the disk refuses.
-        """
+        """Open the database of an interrupted run from the same replica; False: nothing usable."""
 
         def run() -> bool:
             if not self.path.exists():
@@ -245,11 +235,7 @@ class Staging(AgentLocal):
         return await self._run(run)
 
     async def begin(self, origin: str = "") -> None:
-        """Start with an empty database; that of an earlier run is removed.
-
-        Raises:
-            ThermoclineError: the disk refuses.
-        """
+        """Start with an empty database; that of an earlier run is removed."""
 
         def run() -> None:
             atomic.make_folder(self.folder)
@@ -302,13 +288,9 @@ class Staging(AgentLocal):
         return await self.read(lambda db: int(db.execute(_COUNT).fetchone()[0]))
 
     async def seal(self) -> int:
-        """Index the newest memories, check every page of the file, make it durable, and close it.
+        """Index the newest memories, check every page (`StoreDamaged`), sync and close the file.
 
-        Returns:
-            The number of memories that are left to be indexed by the daemon.
-
-        Raises:
-            StoreDamaged: a page is not as SQLite wrote it.
+        Returns the number of memories that are left to be indexed by the daemon.
         """
 
         def complete(tx: Transaction) -> None:

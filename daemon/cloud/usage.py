@@ -37,12 +37,8 @@ class UsageLog:
     They are read when it is made; without a readable file they begin at zero. Blocking.
 
     After a crash the counts of the last ten minutes may be missing; `save` writes all of them, and
-    adds them to what another process has written there, such as a restore without a daemon.
-
-    Args:
-        path: the file of the counts.
-        write: replaces a file durably.
-        now: returns seconds since the epoch.
+    adds them to what another process has written there, such as a restore without a daemon. `write`
+    replaces a file durably; `now` returns seconds since the epoch.
     """
 
     def __init__(self, path: Path, write: Write, now: Callable[[], float]) -> None:
@@ -119,7 +115,6 @@ class UsageLog:
 
 
 def _add(counts: Counts, more: Counts) -> None:
-    """Add some counts to others, without days that are long over."""
     for url, used in more.items():
         days = counts.setdefault(url, {})
         for day, usage in used.items():

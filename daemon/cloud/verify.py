@@ -64,7 +64,7 @@ class Verifier:
         self._one = asyncio.Lock()
 
     async def verify(self, agent: str) -> Verification:
-        """Restore into a temporary folder and compare; the result is noted in the memory.
+        """Restore into a temporary folder and compare; the result is recorded in the memory.
 
         Raises:
             NotFound: the agent does not exist, or is not replicated.
@@ -130,7 +130,6 @@ def _verification(printed: _Printed, differences: Differences, seconds: float) -
 
 
 async def _restore(account: Account, agent: str, folder: Path) -> _Printed:
-    """Have the command restore into a folder; it ends with this call."""
     words = ["restore", "--url", account.url, "--to", str(folder), "--agent-id", agent]
     words += ["--json", "--keep-going", "--wait", _GIVE_UP_SECONDS]
     if account.token is not None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from ..runtime.problems import first_names
+from ..store.connection import lost_words
 from ..store.database import connect_look
 from ..store.meta import read_clock
 from ..store.schema import MIGRATIONS
@@ -210,7 +211,9 @@ def _look(path: Path) -> tuple[int, list[str]]:
     try:
         with closing(connect_look(path)) as db:
             schema = int(db.execute("PRAGMA user_version").fetchone()[0])
-            return schema, [str(text) for (text,) in db.execute("PRAGMA integrity_check(3)")]
+            faults = [str(text) for (text,) in db.execute("PRAGMA integrity_check(3)")]
+            lost = lost_words(db) if faults == ["ok"] else ""
+            return schema, [f"'{lost}' has lost words"] if lost else faults
     except sqlite3.Error as error:
         return 0, [str(error)]
 

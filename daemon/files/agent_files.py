@@ -49,11 +49,7 @@ _PARTS: Final = {
 
 
 class AgentFiles:
-    """Reads and extends the files that an agent maintains itself.
-
-    Args:
-        problems: receives files that cannot be read.
-    """
+    """Reads and extends the files that an agent maintains itself."""
 
     def __init__(self, problems: Problems) -> None:
         self._problems = problems
@@ -87,11 +83,7 @@ class AgentFiles:
         return await store.read(read, seconds=seconds)
 
     async def catch_up(self, store: AgentStore) -> None:
-        """Read changed files into the database.
-
-        Raises:
-            ThermoclineError: the database cannot be written.
-        """
+        """Read changed files into the database."""
         known = await store.read(agent_entries.stands)
         read, left = await asyncio.to_thread(_load, _workspace(store), known, store.now)
         if not read:
@@ -119,11 +111,7 @@ class AgentFiles:
         return line
 
     async def remove(self, store: AgentStore, entries: AbstractSet[tuple[str, str]]) -> None:
-        """Remove reflections and episodes, by the digests of their lines, and skills.
-
-        Raises:
-            ThermoclineError: a file cannot be written.
-        """
+        """Remove reflections and episodes, by the digests of their lines, and skills."""
         if not entries:
             return
         workspace, now = _workspace(store), store.now

@@ -43,22 +43,16 @@ _TICK_SECONDS: Final = 1.0
 class ChunkIndex:
     """The index of one open agent. Everything that blocks runs on one thread, shared by all agents.
 
-    Args:
-        store: the store of the agent.
-        rules: returns the current settings.
-        granted: the paths that the configuration gives the agent.
-        state_dir: a folder that is never indexed.
-        thread: an executor of one thread.
-        publish: receives events.
-        busy: whether the processor is needed for something else.
-        brought: called after each update.
-        problems: receives failures.
+    `granted` are the paths that the configuration gives the agent; `state_dir` is never indexed;
+    `thread` executes one call at a time; `busy` says whether the processor is needed for something
+    else; `brought` is called after each update.
 
     Attributes:
         folders: the folders to watch; the watcher sets `watching`.
         since: the monotonic time since which work is waiting, or None.
         in_step: set while the index matches the files, as far as is known.
         scan_seconds: the duration of the last scan of everything.
+        last: what the last update brought, an object of its own for each.
     """
 
     def __init__(  # noqa: PLR0913 - what all indexes share
@@ -185,11 +179,7 @@ class ChunkIndex:
             self._task = asyncio.get_running_loop().create_task(self._catch_up(), name=name)
 
     async def sync(self) -> FilesBrought:
-        """Scan everything, and return when the index is up to date.
-
-        Raises:
-            ThermoclineError: the update failed.
-        """
+        """Scan everything, and return when the index is up to date."""
         self.mark_dirty()
         self._not_before = 0.0
         while not self.in_step.is_set():

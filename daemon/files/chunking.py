@@ -60,18 +60,13 @@ class _Heading(msgspec.Struct, frozen=True):
 
 
 class _Text(msgspec.Struct):
-    """A text with the places where it may be cut.
-
-    Attributes:
-        lines: the start of each line; the last entry is the end of the text.
-        whole: blocks that are not cut if they fit: code and tables, in order.
-        cuts: the quality of each place; `places` has them in order.
-    """
+    """A text with the places where it may be cut."""
 
     text: str
-    lines: list[int]
+    lines: list[int]  # the start of each line; the last entry is the end of the text
+    # Blocks that are not cut if they fit: code and tables, in order.
     whole: list[tuple[int, int]] = []
-    cuts: dict[int, int] = {}
+    cuts: dict[int, int] = {}  # the quality of each place; `places` has them in order
     places: list[int] = []
     headings: list[_Heading] = []
 
@@ -99,10 +94,7 @@ class _Text(msgspec.Struct):
 def cut(text: str, rules: IndexSettings, *, markdown: bool) -> Cut:
     """The chunks of a text.
 
-    Args:
-        text: a text with any line ends.
-        rules: the size of the chunks and of their overlap.
-        markdown: whether the text may have headings, code and tables.
+    With `markdown` the text may have headings, code and tables.
     """
     text = _LINE_ENDS.sub("\n", text.removeprefix("\ufeff"))
     meta, begin = _front_matter(text)
@@ -220,7 +212,7 @@ def _place(read: _Text, start: int, rules: IndexSettings) -> int:
 
 
 def _overlapping(read: _Text, start: int, to: int, rules: IndexSettings) -> int:
-    """The begin of the chunk after one that ends at `to`: an earlier sentence, if it fits."""
+    """The begin of the chunk after a chunk that ends at `to`: an earlier sentence, if it fits."""
     block = read.block_before(to)
     if block is not None and to <= block[1]:
         return to

@@ -55,13 +55,8 @@ class FileReader:
     async def read(self, path: str, place: tuple[Path, str] | None, limit: int) -> ReadFile | None:
         """Read a file; None if it is being written.
 
-        Args:
-            path: its path in the index.
-            place: a folder and the path below it; None if its root was removed.
-            limit: the largest size in bytes.
-
-        Raises:
-            OSError: it is missing or cannot be read.
+        `path` is its path in the index; `place` a folder and the path below it, None if its root
+        was removed; `limit` the largest size in bytes.
         """
         import aiofiles  # noqa: PLC0415 - when there is something to read
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 from ..config.settings import IndexSettings
-from ..memory.indexed_files import IndexState
 from ..runtime.problems import Problems, first_names
 from ..store import watched
 from ..store.agent_store import AgentStore
@@ -38,15 +37,9 @@ _NAMED: Final = 3
 class Indexes:
     """Keeps the index of each open agent up to date.
 
-    Closed agents are not watched; when an agent is opened, everything is scanned again.
-
-    Args:
-        agents: the agents.
-        rules: returns the current settings.
-        granted: the paths that the configuration gives each agent.
-        state_dir: never indexed, except an agent's own notes.
-        publish: receives events.
-        problems: receives missing paths and failures.
+    Closed agents are not watched; when an agent is opened, everything is scanned again. `granted`
+    are the paths that the configuration gives each agent; `state_dir` is never indexed, except an
+    agent's own notes.
     """
 
     def __init__(
@@ -122,12 +115,14 @@ class Indexes:
             self._soon.set()
 
     async def catch_up(self, store: AgentStore, seconds: float) -> bool | None:
-        """Wait for an index that is not up to date; None if it already is."""
+        """Wait for an index that is not up to date; None if it was when this was called."""
         index = self.of(store)
         if index.in_step.is_set():
+            update = index.last
             await self.check(at_once=True)
             if index.in_step.is_set():
-                return None
+                # Another caller may have had it updated meanwhile.
+                return True if index.last is not update else None
         return await self.in_step(store, seconds)
 
     async def in_step(self, store: AgentStore, seconds: float) -> bool:
@@ -144,8 +139,7 @@ class Indexes:
     async def check(self, *, at_once: bool) -> bool:
         """Handle changes, and start updates that are due; whether changes are still coming in.
 
-        Args:
-            at_once: neither wait for a notification nor for further changes.
+        `at_once`: neither wait for a notification nor for further changes.
         """
         async with self._looking:
             await self._follow()
@@ -171,7 +165,15 @@ class Indexes:
                 await index.leave()
                 self._problems.clear(_MISSING, agent)
         for store in stores.values():
-            self._report(self.of(store).state, store.place.agent)
+            state = self.of(store).state
+            named = first_names(state.missing, _NAMED)
+            self._problems.set(
+                _MISSING,
+                store.place.agent,
+                f"not on this device: {named}" if named else None,
+                "bring the files here, or `thermocline index remove` the path",
+                lasting=False,
+            )
 
     async def _changes(self, *, at_once: bool) -> set[str]:
         """The changed places; if changes may have been missed, everything is rescanned."""
@@ -204,16 +206,6 @@ class Indexes:
         for index in self._indexes.values():
             index.watching = bool(folders) or (self._rules().watch and not index.folders)
         return changes
-
-    def _report(self, state: IndexState, agent: str) -> None:
-        named = first_names(state.missing, _NAMED)
-        self._problems.set(
-            _MISSING,
-            agent,
-            f"not on this device: {named}" if named else None,
-            "bring the files here, or `thermocline index remove` the path",
-            lasting=False,
-        )
 
     def _told(self) -> None:
         with suppress(RuntimeError):  # The daemon has stopped.

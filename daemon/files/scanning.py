@@ -28,17 +28,11 @@ _NOWHERE: Final = FileFingerprint(0, 0, 0, 0)
 
 
 class IndexRoot(msgspec.Struct, frozen=True):
-    """A folder or file that is indexed.
+    """A folder or file that is indexed."""
 
-    Attributes:
-        top: its place on the disk.
-        name: the beginning of its paths in the index.
-        of_agent: whether it is part of the agent's workspace.
-    """
-
-    top: Path
-    name: str
-    of_agent: bool = False
+    top: Path  # its place on the disk
+    name: str  # the beginning of its paths in the index
+    of_agent: bool = False  # whether it is part of the agent's workspace
 
     def holds(self, path: str) -> bool:
         """Whether a path of the index belongs to this root."""
@@ -57,19 +51,13 @@ class IndexRoot(msgspec.Struct, frozen=True):
 
 
 class Scan(msgspec.Struct):
-    """The result of a scan.
+    """The result of a scan."""
 
-    Attributes:
-        present: the stand of each wanted file, by its path in the index.
-        reasons: why some of these files cannot be indexed.
-        folders: the folders to watch, by their place on the disk.
-        seen: the scanned paths; files below them that are not present were removed.
-    """
-
+    # The stand of each wanted file, by its path in the index.
     present: dict[str, FileFingerprint] = {}
-    reasons: dict[str, str] = {}
-    folders: dict[str, Identity] = {}
-    seen: list[str] = []
+    reasons: dict[str, str] = {}  # why some of these files cannot be indexed
+    folders: dict[str, Identity] = {}  # the folders to watch, by their place on the disk
+    seen: list[str] = []  # the scanned paths; files below them that are not present were removed
 
 
 class Wanted:
@@ -125,11 +113,8 @@ def scan(
 ) -> Scan:
     """Scan files and folders. Blocking.
 
-    Args:
-        roots: the roots; a folder in two roots counts for the inner one.
-        rules: the files to index.
-        never: device and inode of a folder that is skipped.
-        only: paths of the index to scan, with everything below them; "" for all.
+    A folder in two roots counts for the inner one. `never` is the device and inode of a folder that
+    is skipped; `only` are the paths of the index to scan, with everything below them, "" for all.
     """
     result = Scan()
     for root in roots:

@@ -57,13 +57,9 @@ def walk(
     """Every regular file below a folder, sorted, and a `Skipped` for anything else.
 
     Links are not followed, including those put in place of a folder or file during the walk.
-
-    Args:
-        top: the folder; it may be missing.
-        prefix: the beginning of the returned paths, such as `memory`.
-        never: device and inode of a folder that is skipped.
-        wanted: whether to open a file, by its path and stat result.
-        enters: whether to enter a folder, the top included.
+    `prefix` is the beginning of the returned paths, such as `memory`; `never` the device and inode
+    of a folder that is skipped; `wanted` says whether to open a file, by its path and stat result;
+    `enters` whether to enter a folder, the top included.
     """
     try:
         handle = os.open(top, _FOLDER)
@@ -101,10 +97,7 @@ def open_below(top: Path, below: str) -> int:
 def folder_of(top: Path, below: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
     """Open the folder that contains a path below `top`: its handle, and the name in it.
 
-    Args:
-        top: the folder that `below` is relative to.
-        below: a path without `..`.
-        make: create missing folders, durably.
+    `below` is a path without `..`; with `make` missing folders are created, durably.
 
     Raises:
         OSError: a folder is missing, or is a link.

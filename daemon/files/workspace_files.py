@@ -53,21 +53,13 @@ class Left(msgspec.Struct, frozen=True):
 
 
 class FolderChanges(msgspec.Struct):
-    """The changes on a disk.
+    """The changes on a disk."""
 
-    Attributes:
-        found: new and changed files.
-        vanished: removed files.
-        left: files that cannot be replicated.
-        unfinished: temporary files of a killed process.
-        more: whether there may be more changes, since the limit was reached.
-    """
-
-    found: list[FoundNote] = []
-    vanished: list[str] = []
-    left: list[Left] = []
-    unfinished: list[str] = []
-    more: bool = False
+    changed: list[FoundNote] = []  # new and changed files
+    vanished: list[str] = []  # removed files
+    left: list[Left] = []  # files that cannot be replicated
+    unfinished: list[str] = []  # temporary files of a killed process
+    more: bool = False  # whether there may be more changes, since the limit was reached
 
 
 def compare(
@@ -76,16 +68,9 @@ def compare(
     """Compare a workspace's files with their known stands. Blocking.
 
     If the folder is missing, or all of several known files are, it is probably not mounted, and no
-    file counts as removed.
-
-    Args:
-        top: the folder `memory`; a link is not followed.
-        known: the known stands of files, by path.
-        left: the files that the last call could not take, by path; read again only if changed.
-        never: device and inode of a folder that is skipped.
-
-    Raises:
-        OSError: the disk refuses.
+    file counts as removed. `top` is the folder `memory`; a link is not followed. `known` are the
+    known stands of files by path, `left` the files that the last call could not take, read again
+    only if changed; `never` is the device and inode of a folder that is skipped.
     """
     result = FolderChanges()
     if not top.is_dir():
@@ -134,7 +119,7 @@ def _look_at(
         if len(content) != stand.size or _stand_of(os.fstat(file.handle)) != stand:
             continue  # It is being written; the next call reads it.
         try:
-            result.found.append(FoundNote(file.path, stand, content.decode()))
+            result.changed.append(FoundNote(file.path, stand, content.decode()))
         except UnicodeDecodeError:
             result.left.append(Left(file.path, stand, "it is not valid UTF-8"))
         room -= len(content)
@@ -149,16 +134,11 @@ def write_files(
 ) -> tuple[list[tuple[WaitingNote, Fingerprint]], list[Skipped]]:
     """Write or remove files, durably, unless they have changed meanwhile. Blocking.
 
-    Args:
-        top: the folder `memory`, which is created if it is missing.
-        files: the files to write or remove.
+    `top` is the folder `memory`, which is created if it is missing.
 
     Returns:
         The finished files with their new stands, and the files that something other than a file or
         folder blocks.
-
-    Raises:
-        OSError: the disk refuses.
     """
     done: list[tuple[WaitingNote, Fingerprint]] = []
     barred: list[Skipped] = []
@@ -179,11 +159,7 @@ def write_files(
 
 
 def stand_at(top: Path, path: str) -> Fingerprint:
-    """The stand of a file of a workspace.
-
-    Raises:
-        OSError: `EEXIST`: something else has the name; the disk refuses.
-    """
+    """The stand of a file of a workspace; `EEXIST`: something else has the name."""
     try:
         with folder_of(top, _below(path)) as (folder, name):
             return _stand(folder, name)
@@ -235,11 +211,7 @@ def _remove(top: Path, path: str, stand: Fingerprint | None) -> Fingerprint | No
 
 
 def _stand(folder: int, name: str) -> Fingerprint:
-    """The stand of the file with this name.
-
-    Raises:
-        OSError: `EEXIST`: something else has the name.
-    """
+    """The stand of the file with this name; `EEXIST`: something else has the name."""
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -298,10 +270,8 @@ _PLACED_AT_ONCE: Final = 16
 class Workspaces:
     """Copies changes of a workspace into the memory, and changes of the memory into files.
 
-    Args:
-        state_dir: skipped if a workspace contains it.
-        wanted: whether workspaces are replicated.
-        problems: receives files that cannot be replicated.
+    `state_dir` is skipped if a workspace contains it; `wanted` says whether workspaces are
+    replicated.
     """
 
     def __init__(self, state_dir: Path, wanted: Callable[[], bool], problems: Problems) -> None:
@@ -353,8 +323,8 @@ class Workspaces:
         while True:
             known = await store.read(notes.known)
             seen = await asyncio.to_thread(compare, top, known, left, never)
-            if seen.found or seen.vanished:
-                news = partial(notes.take, files=seen.found, vanished=seen.vanished)
+            if seen.changed or seen.vanished:
+                news = partial(notes.take, files=seen.changed, vanished=seen.vanished)
                 await store.write(news)
             if not seen.more:
                 break

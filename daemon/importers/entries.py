@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from ..language.cues import is_standing_statement
+from ..language.standing import is_standing_statement
 from ..memory.metadata import extract, merge
 from ..memory.records import ENTITIES, OBSERVED, USER_STATED, Json, Metadata
 from ..runtime.project import project_of
@@ -43,30 +43,22 @@ class ReadFault(msgspec.Struct, frozen=True):
 
 
 class SourceEntry(msgspec.Struct, frozen=True):
-    """The file or table of an entry, and its fields as `warm_file` reads them.
-
-    Attributes:
-        agent: whose it is; "" if the place does not say.
-    """
+    """The file or table of an entry, and its fields as `warm_file` reads them."""
 
     place: str
     fields: dict[str, Any]
     is_experience: bool = False
-    agent: str = ""
+    agent: str = ""  # whose it is; "" if the place does not say
 
 
 class Document(msgspec.Struct, frozen=True):
-    """A whole file that the daemon parses: a state file, a page, or rows in lines.
-
-    Attributes:
-        agent: whose it is; "" if the place does not say.
-    """
+    """A whole file that the daemon parses: a state file, a page, or rows in lines."""
 
     path: Path
     content: bytes
     written_at: float
     format: str | None = None
-    agent: str = ""
+    agent: str = ""  # whose it is; "" if the place does not say
 
 
 Reading: TypeAlias = Iterator[SourceEntry | Document | ReadFault]
@@ -75,11 +67,8 @@ Reading: TypeAlias = Iterator[SourceEntry | Document | ReadFault]
 class EntryBuilder:
     """Makes the entries of one place.
 
-    Args:
-        fault: receives the place and what is wrong there.
-        system: the name of the format.
-        place: the file or table, as the report names it.
-        written_at: when the source was last changed: the default of missing times.
+    `fault` receives a place and what is wrong there; `place` is the file or table, as the report
+    names it; `written_at` is the default of missing times.
     """
 
     def __init__(

@@ -56,19 +56,12 @@ EDITABLE: Final = frozenset(
 
 
 class ImportReport(msgspec.Struct):
-    """What an import did.
+    """What an import did."""
 
-    Attributes:
-        read: each file or table, and its number of entries.
-        stored: the number of new rows, by kind.
-        skipped: the number of rows that were not new, by reason.
-        left_out: what could not be used, one line each.
-    """
-
-    read: list[dict[str, Any]] = []
-    stored: dict[str, int] = {}
-    skipped: dict[str, int] = {}
-    left_out: list[str] = []
+    read: list[dict[str, Any]] = []  # each file or table, and its number of entries
+    stored: dict[str, int] = {}  # the number of new rows, by kind
+    skipped: dict[str, int] = {}  # the number of rows that were not new, by reason
+    left_out: list[str] = []  # what could not be used, one line each
 
     def add(self, other: ImportReport) -> None:
         """Add the counts of another part of the same import."""
@@ -89,11 +82,9 @@ class ImportReport(msgspec.Struct):
 class Intake:
     """Applies read data to one memory.
 
-    Args:
-        tx: of the memory.
-        edited_at: when the files were last changed: a difference to the memory counts as an edit at
-            that time. None: they only fill what is missing, as the remains of a memory do.
-        writer: the writer of the memories; None: as the files say.
+    A difference to the memory counts as an edit at `edited_at`, when the files were last changed;
+    if that is None they only fill what is missing, as the remains of a memory do. `writer` is the
+    writer of the memories; None: as the files say.
     """
 
     def __init__(
@@ -115,19 +106,17 @@ class Intake:
 
     def memories(
         self,
-        found: Iterable[Memory],
+        offered: Iterable[Memory],
         *,
         editable: frozenset[str] = EDITABLE,
         dated: bool = False,
     ) -> None:
         """Import memories without stamps, oldest first.
 
-        Args:
-            found: the memories.
-            editable: the fields in which a difference to the memory here counts as an edit.
-            dated: whether the edit has the time when the memory itself was changed.
+        A difference in an `editable` field counts as an edit; if `dated`, at the time when the
+        memory itself was changed.
         """
-        memories = sorted(found, key=lambda memory: memory.created_at)
+        memories = sorted(offered, key=lambda memory: memory.created_at)
         ids = {memory.id for memory in memories}
         for some in _parts(memories):
             self._apply([self._memory(memory, ids, editable, dated=dated) for memory in some])
@@ -139,10 +128,10 @@ class Intake:
         self.skip(THERE, len(memories) - len(new))
         self.memories(new, dated=True)
 
-    def experiences(self, found: Iterable[Experience]) -> None:
+    def experiences(self, imported: Iterable[Experience]) -> None:
         """Import experiences of another system."""
         offered = []
-        for experience in found:
+        for experience in imported:
             data = {
                 name: v for name, v in msgspec.structs.asdict(experience).items() if v is not None
             }

@@ -34,15 +34,11 @@ _DECODER: Final = json.JSONDecoder()
 
 
 class Format(msgspec.Struct, frozen=True):
-    """A system whose memory can be imported.
-
-    Attributes:
-        detect: whether a path is of this format; changes nothing.
-        entries: what the path holds; faults are noted in the source.
-    """
+    """A system whose memory can be imported."""
 
     name: str
-    detect: Callable[[SourcePath], bool]
+    detect: Callable[[SourcePath], bool]  # whether a path is of this format; changes nothing
+    # What the path holds; the source records faults.
     entries: Callable[[SourcePath], Iterator[SourceEntry | Document]]
 
     def read(self, source: SourcePath) -> Reading:

@@ -30,10 +30,6 @@ _LONGEST_VALUE: Final = 16 << 20
 class Copy:
     """A copy of a database in a temporary folder, made on the first read.
 
-    Args:
-        path: of the original.
-        end: closes and removes the copy.
-
     Attributes:
         path: of the original.
         tables: its columns by table; empty if the schema is damaged.
@@ -60,11 +56,9 @@ class Copy:
     ) -> Iterator[dict[str, Any]]:
         """What a SELECT gives of each row of a table, columns by name; nothing without the table.
 
-        Args:
-            table: its name.
-            order: the column that orders the rows, if the table has it.
-            select: reads `FROM t`, which is one row; a column that the table lacks is NULL. Beside
-                SQLite's functions it has those of `FUNCTIONS`.
+        `order` is the column that orders the rows, if the table has it. `select` reads `FROM t`,
+        which is one row; a column that the table lacks is NULL. Beside SQLite's functions it has
+        those of `FUNCTIONS`.
 
         Raises:
             sqlite3.DatabaseError: the file is damaged from here on.

@@ -75,7 +75,7 @@ def take(
     content: bytes,
     name: str,
     intake: Intake,
-    given: Format | None = None,
+    expected: Format | None = None,
     *,
     written_at: float,
     shown: str | None = None,
@@ -89,7 +89,7 @@ def take(
         InvalidInput: it has an unknown format, or cannot be read at all.
     """
     tx = intake.tx
-    format_ = format_of(content, name, given)
+    format_ = format_of(content, name, expected)
     written_at = min(written_at, tx.now)
     shown = shown or name
     if format_ == "rows":
@@ -160,27 +160,27 @@ _JSON_FORMATS: Final[dict[Format, tuple[Callable[..., Parsed[Any]], Callable[...
 }
 
 
-def format_of(content: bytes, name: str, given: Format | None = None) -> Format:
+def format_of(content: bytes, name: str, expected: Format | None = None) -> Format:
     """The format of a file: as given, or by its name, or by its content.
 
     Raises:
         InvalidInput: the format cannot be detected, or the content is certainly not as given.
     """
-    if given is None:
+    if expected is None:
         return _by_name(name) or _by_content(content)
     try:
         other = _by_content(content)
     except InvalidInput:
-        return given
-    if other != given:
+        return expected
+    if other != expected:
         raise InvalidInput(
-            f"it is not {given}: it is {other}", field="format", hint=f"say format {other}"
+            f"it is not {expected}: it is {other}", field="format", hint=f"say format {other}"
         )
-    return given
+    return expected
 
 
 def are_rows(head: bytes, *, whole: bool) -> bool:
-    """Whether a file with this beginning consists of rows, one in each line."""
+    """Whether a file with this beginning consists of rows, a row in each line."""
     lines = [line for line in head.splitlines() if line.strip()]
     if not whole and len(lines) > 1:
         lines.pop()

@@ -50,7 +50,12 @@ def salvage(path: Path, intake: Intake) -> None:
     with contextlib.suppress(*_DAMAGE):
         db = sqlite3.connect(f"{uri(path)}?mode=rw", uri=True, isolation_level=None)
         with contextlib.closing(db):
-            _note_clock(db, intake)
+            # Continue after the device's last stamp; else its own rows look like another device's.
+            with contextlib.suppress(sqlite3.Error, StoreDamaged):
+                highest, issued = read_clock(db)
+                if 0 <= issued <= highest < TOO_HIGH:
+                    intake.tx.observe(highest)
+                    intake.tx.clock.issued = max(intake.tx.clock.issued, issued)
             number = intake.rows(_rows(db))
             archived: list[tuple[float, str]] = []
             number += intake.rows(_memories(db, path, archived))
@@ -196,15 +201,6 @@ def _highest(db: sqlite3.Connection, path: Path) -> int:
         return int(db.execute("SELECT max(row) FROM memories").fetchone()[0] or 0)
     except sqlite3.Error:
         return path.stat().st_size // _SMALLEST_ROW
-
-
-def _note_clock(db: sqlite3.Connection, intake: Intake) -> None:
-    """Continue after the device's last stamp; otherwise its own rows look like another device's."""
-    with contextlib.suppress(sqlite3.Error, StoreDamaged):
-        highest, issued = read_clock(db)
-        if 0 <= issued <= highest < TOO_HIGH:
-            intake.tx.observe(highest)
-            intake.tx.clock.issued = max(intake.tx.clock.issued, issued)
 
 
 def _take_derived(db: sqlite3.Connection, intake: Intake) -> None:

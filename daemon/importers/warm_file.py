@@ -37,7 +37,7 @@ def parse(document: Json, now: float, *, max_depth: int = 4) -> Parsed[tuple[Mem
     """The memories of a warm file of any generation, in its order, every id once.
 
     Missing fields get EvoClaw's defaults: importance 0.5, no accesses, and as its creation
-    `timestamp`, else `now`. A category that is too deep is cut, and kept in `original_category`. A
+    `timestamp`, else `now`. A category that is too deep is cut, and stays in `original_category`. A
     missing id is derived from text and creation, so that reading the file again gives the same. Of
     two records with one id and one text the more used one stays; with different texts the later one
     gets another id. Reading the output of `warm.record` gives the same memories. Never raises.
@@ -58,11 +58,7 @@ def parse(document: Json, now: float, *, max_depth: int = 4) -> Parsed[tuple[Mem
 
 
 def check_id(key: str) -> str:
-    """The id of a record.
-
-    Raises:
-        InvalidInput: it is empty, too long, or has blanks or slashes.
-    """
+    """The id of a record; `InvalidInput` if it is empty, too long, or has blanks or slashes."""
     if not _ID.fullmatch(key):
         raise InvalidInput("it cannot be used as an id", field="id")
     return key
@@ -141,11 +137,7 @@ class _Record(Fields):
         yield from (f"content.{name}" for name in inner if name not in _KNOWN_CONTENT)
 
     def memory(self, now: float, max_depth: int) -> Memory:
-        """The memory, its id still empty.
-
-        Raises:
-            InvalidInput: it has no text, or an invalid text; nothing else is fatal.
-        """
+        """The memory, its id still empty; `InvalidInput` only if it has no valid text."""
         text = self._body()
         created_at = self.time("created_at", "timestamp")
         self.has_time = created_at is not None

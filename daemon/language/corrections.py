@@ -19,6 +19,9 @@ _MEANT: Final = r"(?i)(?:[\w']+[,.!]? ){0,3}(?:{meant}) (?P<new>\S.{0,30})$"
 _DENIED: Final = r"(?i)(?:(?:{correction_words})[\s,.!-]+)+(?P<new>[^\s,]*\d\S*?)(?:[,.!]?$|, )"
 # How far back "scratch that, 12" may reach.
 _JUST_SAID: Final = 2
+# Where somebody may begin to correct themselves, and the words before the new value.
+_PAUSE: Final = re.compile(r"[,;.…]+\s+|\s[-–—]+\s")
+_MOST_RETRACTING: Final = 4
 _NUMBER: Final = re.compile(r"(?<![\w.:])[\w.:/-]*\d(?:[\w.:/-]|,(?=\d{3}))*(?<![.:-])")
 MEASURED: Final = re.compile(r"\d ?(?P<unit>[^\W\d_]{2,12}|%)")
 # "June 19th", "19. Juni", "19 de junio", where the word is a month.
@@ -119,11 +122,42 @@ def _with_value(part: str, earlier: Sequence[str], *, only_date: bool) -> Correc
         return None
     if only_date and (find is not _dates or _about(DATE.sub(" ", part))):
         return None
+    unit = _unit(part, values[0].end())
     for place in range(len(earlier) - 1, -1, -1):
-        if len(known := find(earlier[place])) == 1:
+        text = earlier[place]
+        known = find(text)
+        # "I meant 64 beds" chooses among "46 beds and 9 rooms".
+        known = [match for match in known if unit and _unit(text, match.end()) == unit] or known
+        if len(known) == 1:
             start, end = known[0].span()
-            return Correction(place, earlier[place][:start] + values[0][0] + earlier[place][end:])
+            return Correction(place, text[:start] + values[0][0] + text[end:])
     return None
+
+
+def corrected_within(sentence: str) -> str:
+    """A sentence with the value that it corrects itself to: "17 kids, sorry, I meant 19 kids"."""
+    for pause in _PAUSE.finditer(sentence):
+        before, rest = sentence[: pause.start()], sentence[pause.end() :]
+        value = _NUMBER.search(rest)
+        if value is None or len(WORD.findall(rest[: value.start()])) > _MOST_RETRACTING:
+            continue
+        denied = cue("denies").match(fold(rest))
+        denied = denied if denied and fold(rest)[denied.end() :][:1] in set(",.!:") else None
+        if not (denied or retracts(rest) or compiled(_MEANT).match(rest[: value.end()])):
+            continue
+        unit = _unit(rest, value.end())
+        known = [
+            number
+            for number in _numbers(before)
+            if not unit or _unit(before, number.end()) in {"", unit}
+        ]
+        if known:
+            start, end = known[-1].span()
+            after = rest[value.end() :]
+            if unit and _unit(before, end) == unit:
+                after = after.lstrip()[len(unit) :]
+            return corrected_within(before[:start] + value[0] + before[end:] + after)
+    return sentence
 
 
 def _dates(text: str) -> list[re.Match[str]]:

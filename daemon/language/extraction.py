@@ -18,13 +18,14 @@ from msgspec.structs import replace
 from ..memory.records import OBSERVED, USER_STATED, Type
 from ..memory.similarity import words
 from . import cues
-from .corrections import correction_of, denies
+from .corrections import correction_of, denies, has_number
 from .cues import WORD, Signal, signals_of, worth
 from .distilling import topics_of
 from .names import Mention, mentions, people
 from .references import asked_about, noun_phrase, with_referents
 from .sentences import sentences, shortened, utf8_bytes
 from .speech import MOST_CHARS, Role, Turn, is_command, utterance_of, without_cited
+from .standing import is_standing_statement
 from .statements import (
     SaidSentence,
     confirms,
@@ -249,7 +250,7 @@ def _raised(
         lasting: Signal = "commitment" if cues.says("reminder", statement.said) else "preference"
         signals = (signals - {"request", "hedge", "greeting"}) | {lasting}
         return replace(statement, signals=signals, worth=statement.worth + _LASTING)
-    if cues.is_health(statement.said):
+    if cues.is_health(statement.said) or is_standing_statement(statement.said):
         return replace(statement, worth=statement.worth + _LASTING)
     if (among or not statement.speaker) and not signals & _ASIDE and not confirms(statement):
         about = _OF_NAMED * (statement.said.split(maxsplit=1)[0] in named)
@@ -354,8 +355,10 @@ def _is_stated(statement: SaidSentence) -> bool:
         return False
     if statement.role == "agent":
         return _is_done(statement)
+    chats = "solution" not in signals and not has_number(statement.said)
     return _matters(statement.said) or not (
         cues.says("momentary", statement.said)
+        or (chats and cues.says("chatter", statement.said))
         or _is_mere_yes(statement)
         or ("hedge" in signals and _kind(signals) not in {"decision", "preference", "correction"})
     )

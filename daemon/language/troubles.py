@@ -8,9 +8,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from ..memory.similarity import words
 from .cues import WORD, Signal, says
 from .sentences import sentences
 from .statements import SaidSentence, continued, has_value
+from .vocabulary import not_topics
 
 _GUESSES: Final[frozenset[Signal]] = frozenset({"error", "hedge"})
 _STATED: Final[frozenset[Signal]] = frozenset({"preference", "decision", "commitment", "question"})
@@ -19,6 +21,7 @@ _OUTCOME_WORDS: Final = 7
 # A longer answer tells more than how things stand.
 _STATUS_WORDS: Final = 9
 _SOLVED_WORTH: Final = 2.0
+_NAME_PUT_IN: Final = re.compile(r"(?<=\b(?:it|es)) \[[^\]]*\]", re.IGNORECASE)
 
 
 def with_causes(said: Sequence[SaidSentence]) -> list[SaidSentence]:
@@ -62,7 +65,9 @@ def _solution(troubles: Sequence[SaidSentence], cause: SaidSentence) -> SaidSent
     sure = [item for item in before if "hedge" not in item.signals]
     signals = (cause.signals - {"hedge", "error"}) | {"solution"}
     problem = sure[-1].text if sure else before[0].text if before else ""
-    text = f"{problem} → {cause.text}" if problem else cause.text
+    # "It" is the trouble, and no name is put in for it.
+    solved = _NAME_PUT_IN.sub("", cause.text, count=1)
+    text = f"{problem} → {solved}" if problem else cause.text
     return replace(cause, text=text, signals=signals, worth=cause.worth + _SOLVED_WORTH)
 
 
@@ -76,11 +81,18 @@ def _finds_cause(sentence: SaidSentence) -> bool:
 
 def _troubles(said: Sequence[SaidSentence], cause: SaidSentence) -> Iterator[int]:
     """The places of what was tried and supposed in its turn, and of the whole turn before that."""
-    first = cause.place - 2
+    by_user = [item for item in said if item.role == "user"]
+    turn = [item for item in by_user if item.place == cause.place]
+    about = frozenset().union(*map(_content, [*turn, cause]))
+    guessed = {item.place for item in by_user if item.signals & _GUESSES} - {cause.place}
+    met = [s.place for s in by_user if s.place in guessed and about & _content(s)]
+    first = max(met, default=cause.place - 2)
     told = [
         at
         for at, item in enumerate(said)
-        if item.place >= first and item.role == "user" and not item.signals & _STATED
+        if item.place in {first, cause.place - 1, cause.place}
+        and item.role == "user"
+        and ("hedge" in item.signals or not item.signals & _STATED)
     ]
     doubted = {
         said[at].place
@@ -94,11 +106,15 @@ def _troubles(said: Sequence[SaidSentence], cause: SaidSentence) -> Iterator[int
             yield at
 
 
+def _content(sentence: SaidSentence) -> frozenset[str]:
+    return frozenset(word for word in words(sentence.said) if len(word) > 1) - not_topics()
+
+
 def _is_outcome(cause: SaidSentence, sentence: SaidSentence) -> bool:
     """Whether a sentence only says that it works now, behind the cause."""
     if (cause.place, cause.role) != (sentence.place, sentence.role) or sentence.signals & _STATED:
         return False
     if "solution" not in cause.signals or not _finds_cause(cause):
         return False
-    words = WORD.findall(sentence.said)
-    return 1 < len(words) <= _OUTCOME_WORDS and not has_value(sentence.said)
+    length = len(WORD.findall(sentence.said))
+    return 1 < length <= _OUTCOME_WORDS and not has_value(sentence.said)

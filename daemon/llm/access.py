@@ -91,11 +91,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 
 def parts_of(url: str) -> SplitResult:
-    """The parts of an endpoint's URL.
-
-    Raises:
-        InvalidInput: it is not a URL, not http or https, or contains a password.
-    """
+    """The parts of an endpoint's URL (http or https, without a password), else `InvalidInput`."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
@@ -132,9 +128,7 @@ def target_of(url: str) -> str:
 def is_allowed(address: str, *, anywhere: bool) -> bool:
     """Whether connections to an IP address are allowed.
 
-    Args:
-        address: as returned by a resolver.
-        anywhere: whether the configuration names the host; otherwise only this device is allowed.
+    `anywhere`: the configuration names the host; otherwise only this device is allowed.
     """
     try:
         ip = ipaddress.ip_address(address.partition("%")[0])

@@ -26,13 +26,8 @@ class Budget:
     """The cost of each day in the device's time zone, and whether the limit is reached.
 
     Counts survive a restart once `save` has returned. If the clock is set back, the counts of that
-    day are used again, so that no day has two budgets.
-
-    Args:
-        path: the file of the counts.
-        write: replaces a file durably.
-        now: returns seconds since the epoch.
-        settings: returns the current limits.
+    day are used again, so that no day has two budgets. `write` replaces a file durably; `now`
+    returns seconds since the epoch.
     """
 
     def __init__(
@@ -118,11 +113,7 @@ class Budget:
             del self._days[old]
 
     def save(self) -> None:
-        """Write the counts to disk. Blocking.
-
-        Raises:
-            OSError: the file cannot be written; it is unchanged.
-        """
+        """Write the counts to disk. If that raises, the file is unchanged. Blocking."""
         self._write(self._path, msgspec.json.encode(self._days))
 
     def _price(self) -> float:

@@ -67,21 +67,13 @@ class ModelProcess(ChildProcess):
         return WorkerState(pid, version, self.busy, self.starts, self.deaths)
 
     async def reply(self, request: Ask | Embed, kind: type[A]) -> A:
-        """The answer of a model, for which litellm is imported, or of an endpoint.
-
-        Raises:
-            CallFailed: the model did not reply, the process died, or litellm is missing.
-        """
+        """The answer of a model, which imports litellm, or of an endpoint; else `CallFailed`."""
         if isinstance(request, Embed) or request.endpoint is None:
             await self.load()
         return await self.ask(request, kind)
 
     async def window(self, model: str) -> int | None:
-        """The context window of a model in tokens, from litellm's table; None if unknown.
-
-        Raises:
-            CallFailed: the process died, or litellm is missing.
-        """
+        """The context window of a model in tokens, from litellm's table; None if unknown."""
         await self.load()
         return await self.ask(Window(model), int | None)  # type: ignore[arg-type]
 
@@ -127,14 +119,7 @@ class Cost:
 
 
 class MeteredCalls:
-    """Makes calls and counts them.
-
-    Args:
-        process: the models' process.
-        budget: the daily budget.
-        usage: the counts since the start.
-        problems: receives the report of a spent budget.
-    """
+    """Makes calls and counts them."""
 
     def __init__(
         self, process: ModelProcess, budget: Budget, usage: UsageCounts, problems: Problems
@@ -146,11 +131,7 @@ class MeteredCalls:
         self._saving = asyncio.Lock()
 
     def check_budget(self) -> None:
-        """Raise if the budget is spent.
-
-        Raises:
-            CallFailed: it is spent.
-        """
+        """Raise `CallFailed` if the budget is spent."""
         why = self.budget.why_spent()
         if why is None:
             self._problems.clear("model_budget_spent", "/llm")
@@ -164,11 +145,7 @@ class MeteredCalls:
     async def call(self, purpose: str, setup: Setup | None, cost: Cost, ask: Ask) -> Answered:
         """Make one call.
 
-        Args:
-            purpose: the purpose of the question.
-            setup: keys and addresses; None for a caller's own endpoint.
-            cost: the sum to add to.
-            ask: the request.
+        `setup` is None for a caller's own endpoint; the costs are added to `cost`.
 
         Raises:
             CallFailed: the model did not reply, or the budget is spent.
@@ -248,10 +225,8 @@ class _Pause(msgspec.Struct, frozen=True):
 class Failover:
     """Asks models in order: retries temporary failures, and skips a model that keeps failing.
 
-    Args:
-        clock: returns monotonic seconds, also those of `until`.
-        sleep: waits a number of seconds.
-        chance: randomises the waits of several requests.
+    `clock` returns monotonic seconds, also those of `until`; `chance` randomises the waits of
+    several requests.
     """
 
     def __init__(
@@ -276,12 +251,8 @@ class Failover:
     ) -> tuple[str, A]:
         """The first reply of any model, with the name of the model.
 
-        Args:
-            call: makes one request.
-            ask: the request; model and time are filled in.
-            models: the models in order.
-            until: the deadline.
-            patient: whether a timeout counts as a failure of the model.
+        `ask` is the request, in which model and time are filled in. Unless `patient`, a timeout is
+        no failure of the model.
 
         Raises:
             CallFailed: no model replied; the failure of the last model that was asked, or why the

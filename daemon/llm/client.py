@@ -42,11 +42,7 @@ class Cached(msgspec.Struct, frozen=True):
 
 
 class Cache:
-    """The most recently used answers, in memory; empty after a restart.
-
-    Args:
-        most: returns the maximum number of answers.
-    """
+    """The most recently used answers, in memory; empty after a restart."""
 
     def __init__(self, most: Callable[[], int]) -> None:
         self._most = most
@@ -113,14 +109,8 @@ class _Request(msgspec.Struct, frozen=True):
 class ModelClient:
     """Asks the configured models, or a caller's endpoint, through the models' process.
 
-    Args:
-        settings: returns the current configuration.
-        calls: makes and counts the calls.
-        failover: chooses the model and retries calls.
-        prompts: the rules for every question.
-        env: the environment, with `$CREDENTIALS_DIRECTORY`.
-        clear: removes secrets from a text before it is sent.
-        problems: receives faults that a person has to fix.
+    `clear` removes secrets from a text before it is sent; `problems` receives faults that a person
+    has to fix.
 
     Attributes:
         calls, failover: shared with the encoder.
@@ -248,7 +238,6 @@ class ModelClient:
         return "failing" if self._failed == self._settings() else "ready"
 
     def _installed(self) -> bool:
-        """Whether the library is there, as far as that is seen without loading it."""
         if self._clock() >= self._looked_until:
             self._looked_until = self._clock() + _MISSING_SECONDS
             self._found = find_spec("litellm") is not None
@@ -270,7 +259,10 @@ class ModelClient:
             return ModelReply(value, known.model, cached=True)
         if not models:
             raise CallFailed("off", f"no model is configured for {purpose}")
-        setup = await self._prepared(endpoint)
+        if endpoint is not None:
+            is_named(endpoint, ())
+        self.calls.check_budget()
+        setup = await self.setup() if endpoint is None else None
         before = self._clock()
         process = self.calls.process
         await (process.load() if endpoint is None else process.ready())
@@ -283,24 +275,8 @@ class ModelClient:
         spent = (cost.tokens_in, cost.tokens_out, cost.dollars)
         return ModelReply(value, model, *spent, repaired=repaired)
 
-    async def _prepared(self, endpoint: str | None) -> Setup | None:
-        """The setup for the process; None for a caller's own endpoint.
-
-        Raises:
-            InvalidInput: the endpoint is not an address.
-            CallFailed: the budget is spent, or the keys cannot be read.
-        """
-        if endpoint is not None:
-            is_named(endpoint, ())
-        self.calls.check_budget()
-        return await self.setup() if endpoint is None else None
-
     async def setup(self) -> Setup:
-        """The keys and addresses as they are now configured.
-
-        Raises:
-            CallFailed: the keys cannot be read.
-        """
+        """The keys and addresses as configured now; `CallFailed` if the keys cannot be read."""
         settings = self._settings()
         keys = await self._keys(settings)
         setup = Setup(keys, settings.main, settings.api_base, settings.api_bases)
@@ -365,7 +341,12 @@ class ModelClient:
             )
         except CallFailed as error:
             if endpoint is None:
-                self._note_failure(error)
+                if error.code == "unloaded":
+                    self._missing_until = self._clock() + _MISSING_SECONDS
+                if error.lasting or error.code == "unloaded":
+                    self._report(
+                        "model_failing", f"no model can be asked: {error.message}", error.hint
+                    )
             raise
         if endpoint is None:
             self._problems.clear("model_failing", "/llm")
@@ -381,12 +362,6 @@ class ModelClient:
             for name, count in cleared.counts.items():
                 counts[name] = counts.get(name, 0) + count
         return msgspec.structs.replace(question, parts=tuple(parts)), counts
-
-    def _note_failure(self, error: CallFailed) -> None:
-        if error.code == "unloaded":
-            self._missing_until = self._clock() + _MISSING_SECONDS
-        if error.lasting or error.code == "unloaded":
-            self._report("model_failing", f"no model can be asked: {error.message}", error.hint)
 
     def _report(self, code: str, text: str | None, hint: str | None) -> None:
         self._reported = self._settings() if text else self._reported
@@ -405,16 +380,8 @@ def build_model(
 ) -> ModelClient:
     """Build a client. Reads files; starts no process before the first question.
 
-    Close it at the end; otherwise its process runs until the daemon exits.
-
-    Args:
-        settings: returns the current configuration.
-        env: the environment of the daemon.
-        state_dir: the folder of the file with the costs.
-        write: replaces a file durably.
-        clear: removes secrets from a text.
-        problems: receives faults.
-        timeouts: those of the models' process.
+    Close it at the end; otherwise its process runs until the daemon exits. `write` replaces a file
+    durably; `clear` removes secrets from a text; `timeouts` are those of the models' process.
     """
     budget = Budget(state_dir / FILE, write, time.time, settings)
     _load(budget, state_dir / FILE, problems)

@@ -47,19 +47,14 @@ _Send = Callable[[Embed], Awaitable[Embedded]]
 
 
 class Encoding(msgspec.Struct, frozen=True):
-    """Texts as vectors of one model.
+    """Texts as vectors of one model."""
 
-    Attributes:
-        model: as it is configured.
-        revision: the digest of the files of a static model; "" if it is unknown.
-        probe: the vector of `PROBE` as a passage; of a query, as it was last encoded, b"" before.
-        vectors: one for each text; None if a text has none, such as an empty one.
-    """
-
-    model: str
+    model: str  # as it is configured
     dimensions: int
-    revision: str
+    revision: str  # the digest of the files of a static model; "" if it is unknown
+    # The vector of `PROBE` as a passage; of a query, as it was last encoded, b"" before.
     probe: bytes
+    # One for each text; None if a text has none, such as an empty one.
     vectors: tuple[bytes | None, ...] = ()
 
 
@@ -85,11 +80,8 @@ class EncodingCost(Cost):
 class Encoder:
     """Encodes texts, which lose their secrets first, with the configured model or an earlier one.
 
-    Args:
-        settings: returns the current configuration.
-        models: the client of models, whose calls, pauses and keys it shares.
-        static: the process of static models.
-        clear: removes secrets from a text before it leaves the daemon.
+    It shares calls, pauses and keys with `models`; `static` is the process of static models;
+    `clear` removes secrets from a text before it leaves the daemon.
     """
 
     def __init__(
@@ -128,12 +120,9 @@ class Encoder:
     ) -> Encoding:
         """Encode up to 64 texts. Passages come with a new probe, also if there are none.
 
-        Args:
-            texts: the texts; long ones are cut.
-            model: `model`, or the one that made earlier vectors.
-            role: what the texts are to be compared as.
-            deadline: the timeout in seconds; None: that of `llm.timeouts.embed`, in addition to
-                the start of the process.
+        Long texts are cut. `model` is the configured one, or that of earlier vectors; `role` is
+        what the texts are to be compared as; `deadline` the timeout in seconds, None: that of
+        `llm.timeouts.embed`, in addition to the start of the process.
 
         Raises:
             ModelUnavailable: the model cannot encode them now; the message says why.
@@ -252,7 +241,6 @@ class Encoder:
         return tuple(cleared), dict(counts)
 
     async def _sender(self, model: str, cost: Cost) -> _Send:
-        """A function that sends a request to the process of the model, which is started."""
         failover, calls = self._models.failover, self._models.calls
         setup = None if model.startswith(STATIC) else await self._models.setup()
         if (paused := failover.paused(model)) is not None:
@@ -377,12 +365,7 @@ def build_encoder(
 ) -> Encoder:
     """Build an encoder. Starts no process before the first text; close it at the end.
 
-    Args:
-        settings: returns the current configuration.
-        models: the client of models.
-        env: the environment of the daemon.
-        clear: removes secrets from a text.
-        timeouts: those of the process of static models.
+    `clear` removes secrets from a text; `timeouts` are those of the process of static models.
     """
 
     def stays() -> bool:

@@ -27,14 +27,9 @@ Json = Any
 
 
 async def ask_endpoint(ask: Ask, form: str) -> Answered:
-    """Ask the endpoint of a request one question.
+    """Ask the endpoint of a request one question; `CallFailed` if it did not reply.
 
-    Args:
-        ask: the request; its endpoint is set.
-        form: the text before the schema of the reply.
-
-    Raises:
-        CallFailed: the endpoint did not reply.
+    `form` is the text before the schema of the reply.
     """
     assert ask.endpoint is not None
     url = target_of(ask.endpoint)

@@ -101,11 +101,8 @@ class CallFailed(Exception):
 def of_status(who: str, status: int, message: str, retry_after: float | None) -> CallFailed:
     """The failure for an HTTP status.
 
-    Args:
-        who: the model or the endpoint.
-        status: the HTTP status.
-        message: the server's message, without keys.
-        retry_after: the seconds to wait, if the server said so.
+    `who` is the model or the endpoint; `message` is the server's, without keys; `retry_after` the
+    seconds to wait, if the server said so.
     """
     code = _STATUS.get(status, "server" if status >= 500 else "bad_request")
     if code == "throttled" and any(word in message for word in _EMPTY):

@@ -28,39 +28,26 @@ T = TypeVar("T")
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A part of a question besides the instructions.
+    """A part of a question besides the instructions."""
 
-    Attributes:
-        name: a plain word, such as `tree` or `question`.
-        text: the text; secrets in it are removed before it is sent.
-        quoted: whether it is data, such as anything stored or said, which is set apart by a
-            marker that it cannot forge. Only our own texts may be unquoted.
-        stable: whether it is usually the same in the next request. Stable parts come first, so
-            that a provider or a local server can cache them.
-    """
-
-    name: str
-    text: str
+    name: str  # a plain word, such as `tree` or `question`
+    text: str  # the text; secrets in it are removed before it is sent
+    # Whether it is data, such as anything stored or said, which is set apart by a marker that it
+    # cannot forge. Only our own texts may be unquoted.
     quoted: bool = True
+    # Whether it is usually the same in the next request. Stable parts come first, so that a
+    # provider or a local server can cache them.
     stable: bool = False
 
 
 class ModelQuestion(msgspec.Struct, frozen=True):
-    """A question to a model.
+    """A question to a model."""
 
-    Attributes:
-        purpose: one of `PURPOSES`; determines the model and the timeout.
-        system: the instructions; constant, without any data.
-        parts: the data.
-        max_tokens: the maximum length of the reply.
-        temperature: 0 for the likeliest reply.
-    """
-
-    purpose: str
-    system: str
+    purpose: str  # one of `PURPOSES`; determines the model and the timeout
+    system: str  # the instructions; constant, without any data
     parts: tuple[Part, ...]
-    max_tokens: int
-    temperature: float
+    max_tokens: int  # the maximum length of the reply
+    temperature: float  # 0 for the likeliest reply
 
 
 class ModelReply(msgspec.Struct, Generic[T], frozen=True):
@@ -106,12 +93,9 @@ class Model(Protocol):
     ) -> ModelReply[T]:
         """Ask, and read the reply as a `kind`.
 
-        Args:
-            question: the question.
-            kind: a msgspec struct, or a list or tuple of them; not recursive.
-            deadline: the timeout in seconds; None: the timeout of the purpose, in addition to the
-                start of the process.
-            endpoint: a server to ask instead of the configured models; it gets no key.
+        `kind` is a msgspec struct, or a list or tuple of them; not recursive. `deadline` is the
+        timeout in seconds; None: that of the purpose, in addition to the start of the process.
+        `endpoint` is a server to ask instead of the configured models; it gets no key.
 
         Raises:
             ModelUnavailable: no model can answer now; the message says why.
@@ -142,27 +126,18 @@ Random = Callable[[int], str]
 
 
 class Prompts(msgspec.Struct, frozen=True):
-    """The instructions, read from the files in `prompts/`.
+    """The instructions, read from the files in `prompts/`."""
 
-    Attributes:
-        data: the rule about quoted data, added to all instructions.
-        repair: the message after an unusable reply.
-        form: the text before the schema of the reply.
-        purposes: the instructions for each purpose.
-    """
-
-    data: str
-    repair: str
-    form: str
-    purposes: dict[str, str]
+    data: str  # the rule about quoted data, added to all instructions
+    repair: str  # the message after an unusable reply
+    form: str  # the text before the schema of the reply
+    purposes: dict[str, str]  # the instructions for each purpose
 
     def question(self, purpose: str, *parts: Part, max_tokens: int | None = None) -> ModelQuestion:
         """A question for a purpose, with its instructions and limits.
 
-        Args:
-            purpose: one of `PURPOSES`.
-            parts: the data.
-            max_tokens: the maximum length of the reply; None: that of the purpose.
+        `purpose` is in `PURPOSES`; `max_tokens` is the maximum length of the reply, None: that of
+        the purpose.
         """
         tokens, temperature = _LIMITS[purpose]
         return ModelQuestion(
@@ -190,8 +165,7 @@ def read_prompts() -> Prompts:
 class Quoting:
     """Writes questions as messages for a model.
 
-    Args:
-        random: returns a number of random bytes as hexadecimal digits.
+    `random` returns a number of random bytes as hexadecimal digits.
     """
 
     def __init__(self, random: Random = secrets.token_hex) -> None:
@@ -200,7 +174,9 @@ class Quoting:
 
     def messages(self, question: ModelQuestion, rule: str) -> tuple[ChatMessage, ...]:
         """The instructions with the rule about data, then the parts, stable ones first."""
-        marker = self._marker("".join(part.text for part in question.parts))
+        text = "".join(part.text for part in question.parts)
+        while (marker := self._random(_DIGITS // 2)) in text:
+            continue
         parts = sorted(question.parts, key=lambda part: not part.stable)
         written = [
             quoted(part.name, part.text, self._stable_marker(part.name, part.text))
@@ -212,11 +188,6 @@ class Quoting:
         ]
         system = f"{question.system.strip()}\n\n{rule.strip()}"
         return ChatMessage("system", system), ChatMessage("user", "\n\n".join(written))
-
-    def _marker(self, text: str) -> str:
-        while (marker := self._random(_DIGITS // 2)) in text:
-            continue
-        return marker
 
     def _stable_marker(self, name: str, text: str) -> str:
         """Digits derived from this text that do not occur in it."""

@@ -60,17 +60,12 @@ _LONGEST_PAUSE_SECONDS: Final = 60.0
 
 
 class Timeouts(msgspec.Struct, frozen=True):
-    """The timeouts of a process, in seconds.
+    """The timeouts of a process, in seconds."""
 
-    Attributes:
-        start: for its start.
-        load: for importing litellm, which takes long on a small device.
-        grace: for confirming the cancellation of a request; otherwise it counts as hanging, and is
-            killed. 0: a cancellation kills it at once.
-    """
-
-    start: float = 20.0
-    load: float = 90.0
+    start: float = 20.0  # for its start
+    load: float = 90.0  # for importing litellm, which takes long on a small device
+    # For confirming the cancellation of a request; otherwise it counts as hanging, and is killed.
+    # 0: a cancellation kills it at once.
     grace: float = 5.0
 
 
@@ -151,23 +146,16 @@ class ChildProcess:
         return self._deaths
 
     async def ready(self) -> None:
-        """Start the process if needed. Cancelling does not stop the start.
-
-        Raises:
-            CallFailed: it does not start.
-        """
+        """Start the process if needed, else `CallFailed`. Cancelling does not stop the start."""
         with self._in_use():
             await self._started()
 
     async def ask(self, request: msgspec.Struct, kind: type[T], *, proves_life: bool = True) -> T:
         """Send a request, with a number of its own, and return the value of its answer.
 
-        Cancelling cancels the request in the process too.
-
-        Args:
-            request: a message with a field `number`.
-            kind: the type of the value.
-            proves_life: whether a process that answers this is not about to crash again.
+        Cancelling cancels the request in the process too. `request` has a field `number`; `kind` is
+        the type of the value. A process that answers one which `proves_life` is not about to crash
+        again.
 
         Raises:
             CallFailed: the process died, or its answer is a failure.

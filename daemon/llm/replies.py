@@ -101,10 +101,7 @@ def _strict(node: Json, named: dict[str, Json]) -> Json:
 def read(text: str, kind: type[T], *, question: str = "") -> T:
     """The value in a reply. Takes time that grows with the length of the reply.
 
-    Args:
-        text: the reply.
-        kind: the requested type.
-        question: the data of the question; a refusal that is in it is a quotation.
+    `question` is the data of the question; a refusal that is in it is a quotation.
 
     Raises:
         UnreadableReply: the reply has no value of this type, or is a refusal.
@@ -179,7 +176,6 @@ def _without_last_commas(text: str) -> str:
 
 
 def _decoded(text: str) -> Iterator[Json]:
-    """The objects and lists in a text, in order."""
     at, left = 0, _MOST_READ * len(text)
     for _ in range(_MOST_STARTS):
         start = _OPENING.search(text, at)
@@ -208,11 +204,7 @@ def _python(text: str) -> Iterator[Json]:
 
 
 def _fitting(value: Json, kind: type[T]) -> T:
-    """The value as a `kind`, also with an additional or a missing wrapper.
-
-    Raises:
-        msgspec.ValidationError: it has another type.
-    """
+    """The value as a `kind`, also with an additional or a missing wrapper."""
     first: msgspec.ValidationError | None = None
     for item in (value, *_unwrapped(value)):
         try:

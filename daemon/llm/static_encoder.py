@@ -63,9 +63,7 @@ class StaticEncoders:
     def encode(self, name: str, texts: Sequence[str]) -> Embedded:
         """Encode texts. Blocking; safe on any thread.
 
-        Args:
-            name: `static:` and the folder.
-            texts: the texts.
+        `name` is `static:` and the folder.
 
         Raises:
             CallFailed: the folder has no usable model, or a package is missing.
@@ -100,7 +98,11 @@ class _StaticModel:
     def __init__(self, folder: Path) -> None:
         self._numpy: Any = importlib.import_module("numpy")
         tokenizers: Any = importlib.import_module("tokenizers")
-        self.revision = _digest(folder)
+        digest = hashlib.sha256()
+        for name in FILES:
+            with (folder / name).open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        self.revision = digest.hexdigest()[:32]
         try:
             self._tokenizer = tokenizers.Tokenizer.from_file(str(folder / _TOKENIZER))
         except Exception as error:  # the library raises no class of its own
@@ -148,7 +150,6 @@ class _StaticModel:
         return bytes(numpy.rint(mean * (_LARGEST / largest)).astype("i1").tobytes())
 
     def _tensors(self, path: Path) -> dict[str, Any]:
-        """The tensors of a file in the format of safetensors, by name; their data is not read."""
         size = path.stat().st_size
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
@@ -170,12 +171,3 @@ class _StaticModel:
         if "embeddings" not in tensors:
             raise ValueError(f"{path.name} has no tensor 'embeddings'")
         return tensors
-
-
-def _digest(folder: Path) -> str:
-    """A digest of the files of a model."""
-    digest = hashlib.sha256()
-    for name in FILES:
-        with (folder / name).open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
-    return digest.hexdigest()[:32]

@@ -26,19 +26,13 @@ TextRole: TypeAlias = Literal["query", "passage"]
 
 
 class Setup(msgspec.Struct, frozen=True):
-    """The keys and addresses for models. Never shown.
+    """The keys and addresses for models. Never shown."""
 
-    Attributes:
-        keys: the key of each provider, or an object of arguments for litellm.
-        main: the model whose provider the key under `""` belongs to.
-        base: the URL of the models' server, unless `bases` has the provider.
-        bases: the URLs of servers by provider.
-    """
-
+    # The key of each provider, or an object of arguments for litellm.
     keys: dict[str, str | dict[str, str]] = {}
-    main: str | None = None
-    base: str | None = None
-    bases: dict[str, str] = {}
+    main: str | None = None  # the model whose provider the key under `""` belongs to
+    base: str | None = None  # the URL of the models' server, unless `bases` has the provider
+    bases: dict[str, str] = {}  # the URLs of servers by provider
 
     def __repr__(self) -> str:
         return "Setup(...)"
@@ -66,46 +60,29 @@ class ReplyForm(msgspec.Struct, frozen=True):
 
 
 class Ask(msgspec.Struct, frozen=True, tag="ask"):
-    """A request to a model or an endpoint; the answer is an `Answered`.
+    """A request to a model or an endpoint; the answer is an `Answered`."""
 
-    Attributes:
-        model: its name in litellm; "" for an endpoint.
-        seconds: the timeout.
-        endpoint: the URL to ask instead, without a key.
-        anywhere: whether the endpoint may be on another device.
-        setup: the keys; None for an endpoint.
-        number: chosen when it is sent.
-    """
-
-    model: str
+    model: str  # its name in litellm; "" for an endpoint
     messages: tuple[ChatMessage, ...]
     form: ReplyForm
     max_tokens: int
     temperature: float
     seconds: float
-    endpoint: str | None = None
-    anywhere: bool = False
-    setup: Setup | None = None
-    number: int = 0
+    endpoint: str | None = None  # the URL to ask instead, without a key
+    anywhere: bool = False  # whether the endpoint may be on another device
+    setup: Setup | None = None  # the keys; None for an endpoint
+    number: int = 0  # chosen when it is sent
 
 
 class Embed(msgspec.Struct, frozen=True, tag="embed"):
-    """Texts to encode as vectors; the answer is an `Embedded`.
+    """Texts to encode as vectors; the answer is an `Embedded`."""
 
-    Attributes:
-        model: its name in litellm, or `static:` and a folder.
-        role: what the texts are to be compared as.
-        seconds: the timeout.
-        setup: the keys; None for a static model.
-        number: chosen when it is sent.
-    """
-
-    model: str
+    model: str  # its name in litellm, or `static:` and a folder
     texts: tuple[str, ...]
-    role: TextRole
+    role: TextRole  # what the texts are to be compared as
     seconds: float = 0.0
-    setup: Setup | None = None
-    number: int = 0
+    setup: Setup | None = None  # the keys; None for a static model
+    number: int = 0  # chosen when it is sent
 
 
 class Window(msgspec.Struct, frozen=True, tag="window"):
@@ -139,21 +116,14 @@ class Answered(msgspec.Struct, frozen=True):
 
 
 class Embedded(msgspec.Struct, frozen=True):
-    """The vectors of some texts.
+    """The vectors of some texts."""
 
-    Attributes:
-        vectors: one for each text, of eight bits a dimension; None if the model gave one that has
-            no direction.
-        revision: the digest of the files of a static model; "" if it is unknown.
-        tokens: None if the server did not say.
-        cost: None if the price is unknown.
-    """
-
+    # One for each text, of eight bits a dimension; None if the model gave one without a direction.
     vectors: tuple[bytes | None, ...]
     dimensions: int
-    revision: str = ""
-    tokens: int | None = None
-    cost: float | None = None
+    revision: str = ""  # the digest of the files of a static model; "" if it is unknown
+    tokens: int | None = None  # None if the server did not say
+    cost: float | None = None  # None if the price is unknown
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -165,7 +135,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """The answer to a request: its value, or why there is none."""
+    """The answer to a request: its value, or why it failed."""
 
     number: int
     value: msgspec.Raw = msgspec.Raw(b"null")

@@ -57,7 +57,7 @@ class _Place(msgspec.Struct, frozen=True):
 
     provider: str
     base: str | None
-    given: dict[str, str]
+    credentials: dict[str, str]
 
     def __repr__(self) -> str:
         return "_Place(...)"
@@ -72,22 +72,14 @@ class LiteLlm:
         self._structured: dict[tuple[str, str | None], bool] = {}
 
     async def load(self) -> str:
-        """Import litellm; return its version.
-
-        Raises:
-            ImportError: it is missing or incomplete.
-        """
+        """Import litellm; return its version. `ImportError` if it is missing or incomplete."""
         if self._litellm is None:
             self._litellm = await asyncio.to_thread(_imported)
         version = importlib.import_module("importlib.metadata").version("litellm")
         return str(version)
 
     async def ask(self, ask: Ask) -> Answered:
-        """Ask one model: with a schema, or with the schema as text if its server refuses schemas.
-
-        Raises:
-            CallFailed: the model did not reply.
-        """
+        """Ask one model, with a schema; as text if its server refuses schemas."""
         place = self._place(ask.model, ask.setup or Setup())
         at = (ask.model, place.base)
         structured = self._structured.get(at)
@@ -153,7 +145,7 @@ class LiteLlm:
                 max_retries=0,
                 drop_params=True,
                 **_response_format(ask, structured=structured),
-                **place.given,
+                **place.credentials,
             )
             return _answer(ask, response)
         except (CallFailed, MemoryError):
@@ -162,11 +154,7 @@ class LiteLlm:
             raise self._failure(ask, place, error) from None
 
     async def embed(self, embed: Embed) -> Embedded:
-        """Encode texts.
-
-        Raises:
-            CallFailed: the model did not answer, or not with their vectors.
-        """
+        """Encode texts; `CallFailed` if the model did not answer, or not with their vectors."""
         place = self._place(embed.model, embed.setup or Setup())
         texts, arguments = prepared(embed, place.provider)
         try:
@@ -178,7 +166,7 @@ class LiteLlm:
                 max_retries=0,
                 drop_params=True,
                 **arguments,
-                **place.given,
+                **place.credentials,
             )
             vectors, dimensions = vectors_of(embed.model, response.data, len(embed.texts))
         except (CallFailed, MemoryError):
@@ -213,7 +201,7 @@ class LiteLlm:
             return CallFailed("too_long", f"it is too long for {model}")
         headers = getattr(error, "litellm_response_headers", None)
         status = getattr(error, "status_code", None)
-        if headers is None and "api_key" not in place.given and _KEYLESS.search(message):
+        if headers is None and "api_key" not in place.credentials and _KEYLESS.search(message):
             return CallFailed("unauthorized", f"no key for {place.provider}")
         # litellm reports requests that never reached a server with status 500 and no headers.
         lost = isinstance(error, litellm.APIConnectionError) or (headers is None and status == 500)
@@ -274,11 +262,7 @@ _MOST_MEMORY: Final = 768 << 20
 
 
 class Worker:
-    """Answers requests, several at a time.
-
-    Args:
-        out: the file that answers are written to.
-    """
+    """Answers requests, several at a time."""
 
     def __init__(self, out: int) -> None:
         self._out = out
@@ -312,21 +296,18 @@ class Worker:
                 return self._models.window(model)
         async with asyncio.timeout(request.seconds):
             if isinstance(request, Embed):
-                return await self._embedded(request)
+                if request.setup is not None:
+                    return await self._models.embed(request)
+                if self._static is None:
+                    from .static_encoder import StaticEncoders  # noqa: PLC0415 - most never need it
+
+                    self._static = StaticEncoders()
+                return await asyncio.to_thread(self._static.encode, request.model, request.texts)
             if request.endpoint is None:
                 return await self._models.ask(request)
             from .endpoint_calls import ask_endpoint  # noqa: PLC0415 - most never need it
 
             return await ask_endpoint(request, self._form)
-
-    async def _embedded(self, request: Embed) -> Embedded:
-        if request.setup is not None:
-            return await self._models.embed(request)
-        if self._static is None:
-            from .static_encoder import StaticEncoders  # noqa: PLC0415 - most never need it
-
-            self._static = StaticEncoders()
-        return await asyncio.to_thread(self._static.encode, request.model, request.texts)
 
     def _answered(self, request: Load | Ask | Embed | Window, task: asyncio.Task[Any]) -> None:
         del self._tasks[request.number]

@@ -78,11 +78,7 @@ async def consolidate(
 ) -> Consolidated:
     """Run some steps, in order.
 
-    Args:
-        work: the agent and its settings.
-        steps: the steps.
-        tell: receives the events `upkeep.started`, `upkeep.progress` and `upkeep.finished`.
-        stages: the functions of the steps; None: `STAGES`.
+    `tell` receives the events `upkeep.started`, `upkeep.progress` and `upkeep.finished`.
 
     Raises:
         ThermoclineError: a step failed. The other steps were done.

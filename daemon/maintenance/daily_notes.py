@@ -24,9 +24,9 @@ from msgspec import UNSET, UnsetType
 
 from ..config.settings import Ingest
 from ..errors import Conflict, InvalidInput, ModelUnavailable, TooLarge
-from ..language.cues import is_standing_statement
 from ..language.notes import CATEGORIES, NoteFact, read_note
 from ..language.secrets import clear, without_secrets
+from ..language.standing import is_standing_statement
 from ..memory import checks
 from ..memory.records import DEFAULT_CATEGORY, EXTRACTED, NOTE, Memory
 from ..memory.similarity import exact_key
@@ -54,19 +54,13 @@ class Folder(msgspec.Struct, frozen=True):
 
 
 class DailyNote(msgspec.Struct, frozen=True):
-    """A note that was read.
+    """A note that was read."""
 
-    Attributes:
-        key: its folder and name, which identify the note.
-        day: the date at the beginning of its name.
-        digest: the digest of its bytes.
-    """
-
-    key: str
+    key: str  # its folder and name, which identify the note
     name: str
-    day: date
+    day: date  # the date at the beginning of its name
     text: str
-    digest: str
+    digest: str  # the digest of its bytes
 
 
 class Unread(msgspec.Struct, frozen=True):
@@ -80,11 +74,7 @@ NoteResult: TypeAlias = DailyNote | Unread
 
 
 def note_of(folders: Sequence[Folder], day: date, max_kb: int) -> tuple[str, str] | None:
-    """The path and the text of the note of a day, or None. Blocking.
-
-    Raises:
-        InvalidInput: it cannot be read.
-    """
+    """The path and text of the note of a day, if any; `InvalidInput` if not readable. Blocking."""
     results = list(read_notes(folders, day, 1, max_kb))
     notes = [note for note in results if isinstance(note, DailyNote)]
     if notes:
@@ -165,30 +155,19 @@ class _Known(msgspec.Struct, frozen=True):
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of upkeep for one agent.
+    """One run of upkeep for one agent."""
 
-    Attributes:
-        store: the agent's memory, open during the run.
-        mode: the name of the run.
-        dry_run: change nothing.
-        folders: those of the agent's daily notes.
-        notes: how to read these.
-        zone: the device's time zone.
-        model: a model; None: only the rules.
-        endpoint: a server to ask instead of the configured models.
-        nearest: finds what is near in meaning to memories; None: nothing does.
-        facts: the results of the steps so far, by the field names of `Consolidated`.
-    """
-
-    store: AgentStore
-    mode: str
+    store: AgentStore  # the agent's memory, open during the run
+    mode: str  # the name of the run
     dry_run: bool
-    folders: tuple[Folder, ...]
-    notes: Ingest
-    zone: tzinfo
-    model: ModelOrRules | None = None
-    endpoint: str | None = None
+    folders: tuple[Folder, ...]  # those of the agent's daily notes
+    notes: Ingest  # how to read these
+    zone: tzinfo  # the device's time zone
+    model: ModelOrRules | None = None  # a model; None: only the rules
+    endpoint: str | None = None  # a server to ask instead of the configured models
+    # Finds what is near in meaning to memories; None: nothing does.
     nearest: AskNearest | None = None
+    # The results of the steps so far, by the field names of `Consolidated`.
     facts: dict[str, Any] = {}
 
     @property
@@ -228,7 +207,7 @@ class _Reading(msgspec.Struct):
     asked_model: bool = False
     fallbacks: int = 0
     model_error: str | UnsetType = UNSET
-    told: set[str] = set()
+    reported: set[str] = set()
     files: list[NoteReport] = []
     facts: list[TakenIn] = []
 
@@ -304,8 +283,8 @@ class _Reading(msgspec.Struct):
         unknown = []
         for memory in group:
             key = exact_key(memory.text)
-            if key not in self.told and not is_known(db, memory):
-                self.told.add(key)
+            if key not in self.reported and not is_known(db, memory):
+                self.reported.add(key)
                 unknown.append(memory)
         return unknown
 
@@ -336,7 +315,6 @@ class _Reading(msgspec.Struct):
 
 
 def _category(category: str, max_depth: int) -> str:
-    """A valid category: cut at the tree's depth, or the default if it is not a path."""
     try:
         return checks.filed_category(category, max_depth)
     except InvalidInput:

@@ -27,20 +27,14 @@ _LOOKED_AT: Final = 5_000
 
 
 class Undo(msgspec.Struct, frozen=True):
-    """What undoes a rebuild.
+    """What undoes a rebuild."""
 
-    Attributes:
-        at: the time of the rebuild.
-        nodes: the removed and changed categories, as they were before.
-        made: the created categories.
-        moved: the id of each moved memory, and its category before and after.
-    """
-
-    at: float
+    at: float  # the time of the rebuild
     method: Method
     operations: tuple[TreeChange, ...]
-    nodes: dict[str, Node]
+    nodes: dict[str, Node]  # the removed and changed categories, as they were before
     made: tuple[str, ...]
+    # The id of each moved memory, and its category before and after.
     moved: tuple[tuple[str, str, str], ...]
 
 
@@ -73,13 +67,10 @@ async def rebuild(store: AgentStore, operations: Sequence[TreeChange], method: M
 
 
 async def undo(store: AgentStore) -> RebuildUndone:
-    """Undo the last rebuild: restore its categories, and the categories of its memories.
+    """Undo the last rebuild (else `NotFound`): restore its categories, and those of its memories.
 
-    Later changes are kept: a memory that was moved since stays there, and a category with other
+    Later changes stay: a memory that was moved since stays there, and a category with other
     memories stays.
-
-    Raises:
-        NotFound: there is no rebuild to undo.
     """
     return await store.write(_undo)
 

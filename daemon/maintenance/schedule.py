@@ -112,23 +112,14 @@ _POSTPONED_SECONDS: Final = 3_600.0
 
 
 class Run(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The last run of a job.
+    """The last run of a job."""
 
-    Attributes:
-        done: the time of the last successful run.
-        at: the start of the last run; None if there was none.
-        seconds: the duration of the last run.
-        error: why it failed, or `INTERRUPTED` while it runs.
-        failures: the failures in a row.
-        retry_at: when a job that failed or was postponed is due; None: an error makes it due at
-            once.
-    """
-
-    done: float
-    at: float | None = None
-    seconds: float | None = None
-    error: str = ""
-    failures: int = 0
+    done: float  # the time of the last successful run
+    at: float | None = None  # the start of the last run; None if there was none
+    seconds: float | None = None  # the duration of the last run
+    error: str = ""  # why it failed, or `INTERRUPTED` while it runs
+    failures: int = 0  # the failures in a row
+    # When a job that failed or was postponed is due; None: an error makes it due at once.
     retry_at: float | None = None
 
 
@@ -155,15 +146,8 @@ def retry_seconds(least: float, failures: int) -> float:
 async def record(store: AgentStore, names: tuple[str, ...], run: Callable[[], Awaitable[T]]) -> T:
     """Run a job, and record it under its name, and on success under those that it covers.
 
-    While it runs, its record says that it was interrupted.
-
-    Args:
-        store: the agent's memory.
-        names: the job, and the jobs that it covers.
-        run: runs the job.
-
-    Raises:
-        ThermoclineError: the memory cannot be written.
+    While it runs, its record says that it was interrupted. `names` are the job, and the jobs that
+    it covers.
     """
     at, started = store.now, time.perf_counter()
 

@@ -58,50 +58,34 @@ class Clock(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A periodic job.
+    """A periodic job."""
 
-    Attributes:
-        name: also the name of its record.
-        when: returns the current schedule.
-        run: called with the agent's store, or without arguments if `agents` is "none".
-        agents: "all" jobs also run for closed agents, are recorded, and run once after a missed
-            time; "open" jobs run for open agents; "none" jobs for the daemon.
-        lane: "all" jobs of one lane run sequentially for an agent, last in the list first; jobs
-            without a lane have a separate one.
-        covers: the jobs of its lane that it includes.
-        problem: the code of its problem reports.
-        at_once: the maximum number of agents that its lane runs for at the same time.
-        soon: whether it first runs when its agent is opened, not after the first interval.
-    """
-
-    name: str
-    when: Callable[[], When]
+    name: str  # also the name of its record
+    when: Callable[[], When]  # returns the current schedule
+    # Called with the agent's store, or without arguments if `agents` is "none".
     run: Callable[..., Awaitable[object]]
+    # "all" jobs also run for closed agents, are recorded, and run once after a missed time; "open"
+    # jobs run for open agents; "none" jobs for the daemon.
     agents: Literal["all", "open", "none"] = "all"
+    # "all" jobs of one lane run sequentially for an agent, last in the list first; jobs without a
+    # lane have a separate one.
     lane: str = ""
-    covers: tuple[str, ...] = ()
-    problem: str = "upkeep_failed"
-    at_once: int = 4
+    covers: tuple[str, ...] = ()  # the jobs of its lane that it includes
+    problem: str = "upkeep_failed"  # the code of its problem reports
+    at_once: int = 4  # the maximum number of agents that its lane runs for at the same time
+    # Whether it first runs when its agent is opened, not after the first interval.
     soon: bool = False
 
 
 class _Lane(msgspec.Struct):
-    """The state of a lane of an agent.
+    """The state of a lane of an agent."""
 
-    Attributes:
-        due: when it runs next, on the monotonic clock; infinite while it runs.
-        uses: the number of uses of the agent at its last run.
-        is_idle: whether the agent is closed, and was not used between the last two runs.
-        failures: in a row, of what is not recorded for each job: opening the agent, and the jobs
-            without a row.
-        failing: the jobs whose failure is reported.
-    """
-
-    due: float
-    uses: int | None = None
-    is_idle: bool = False
+    due: float  # when it runs next, on the monotonic clock; infinite while it runs
+    uses: int | None = None  # the number of uses of the agent at its last run
+    is_idle: bool = False  # whether the agent is closed, and was not used between the last two runs
+    # In a row, of what is not recorded for each job: opening the agent, and the jobs without a row.
     failures: int = 0
-    failing: set[str] = set()
+    failing: set[str] = set()  # the jobs whose failure is reported
 
 
 class Scheduler:
@@ -109,15 +93,9 @@ class Scheduler:
 
     Due times are monotonic, and recomputed whenever the device's clock jumps: a jump neither causes
     a busy loop nor postpones a job beyond its next regular time. A closed agent that was not used
-    since is opened only for jobs that cover others, or once a day.
-
-    Args:
-        agents: the agents.
-        jobs: all jobs, larger ones last.
-        clock: the time, in the device's zone.
-        device: this device's id; devices with the same memory run at different times.
-        jitter: returns the seconds over which agents and devices are spread.
-        problems: receives failures.
+    since is opened only for jobs that cover others, or once a day. Larger `jobs` come last. `clock`
+    is in the device's zone; devices with the same memory run at different times, by `device`;
+    `jitter` returns the seconds over which agents and devices are spread.
     """
 
     def __init__(

@@ -91,16 +91,18 @@ class Survey:
 async def tidy(store: AgentStore, *, dry_run: bool = False) -> TidyReport:
     """Merge duplicates, mark superseded memories, archive faded ones.
 
-    Nothing is forgotten, and every merge can be undone. Idempotent.
-
-    Args:
-        store: the agent's memory.
-        dry_run: change nothing, and report the changes.
+    Nothing is forgotten, and every merge can be undone. Idempotent. With `dry_run` nothing is
+    changed, and the changes are reported.
 
     Raises:
         ThermoclineError: the database fails; earlier changes are kept.
     """
-    survey = await _surveyed(store)
+    now = store.now
+    survey = Survey()
+    last = 0
+    while page := await store.read(partial(living_after, row=last, now=now, limit=_READ_AT_ONCE)):
+        await asyncio.to_thread(survey.add, page)
+        last = page[-1][0]
     pairs = await _duplicates(store, await asyncio.to_thread(survey.suspects))
     pairs += await _contradictions(store, survey.replacing, {pair.older.id for pair in pairs})
     if dry_run:
@@ -108,20 +110,13 @@ async def tidy(store: AgentStore, *, dry_run: bool = False) -> TidyReport:
         faded = await store.read(partial(limits.faded, now=store.now, rules=store.rules))
         archived = len(faded)
     else:
-        findings = await _join(store, pairs)
+        findings = []
+        for start in range(0, len(pairs), _PAIRS_AT_ONCE):
+            group = pairs[start : start + _PAIRS_AT_ONCE]
+            findings += await store.write(partial(_joined, pairs=group))
         archived = await store.write(limits.archive_faded)
     merged = sum(finding.relation == "duplicate" for finding in findings)
     return TidyReport(merged, len(findings) - merged, archived, survey.examined, tuple(findings))
-
-
-async def _surveyed(store: AgentStore) -> Survey:
-    now = store.now
-    survey = Survey()
-    last = 0
-    while page := await store.read(partial(living_after, row=last, now=now, limit=_READ_AT_ONCE)):
-        await asyncio.to_thread(survey.add, page)
-        last = page[-1][0]
-    return survey
 
 
 async def _duplicates(store: AgentStore, rows: Sequence[int]) -> list[RelatedPair]:
@@ -168,14 +163,6 @@ async def _contradictions(
     return sorted(pairs.values(), key=lambda pair: pair.older.created_at)
 
 
-async def _join(store: AgentStore, pairs: Sequence[RelatedPair]) -> list[Finding]:
-    findings: list[Finding] = []
-    for start in range(0, len(pairs), _PAIRS_AT_ONCE):
-        group = pairs[start : start + _PAIRS_AT_ONCE]
-        findings += await store.write(partial(_joined, pairs=group))
-    return findings
-
-
 def _joined(tx: Transaction, pairs: Sequence[RelatedPair]) -> list[Finding]:
     findings = []
     for pair in pairs:
@@ -209,20 +196,12 @@ _Forgettable: TypeAlias = tuple[float, str]
 
 
 async def clean(store: AgentStore, years: float, *, dry_run: bool = False) -> int:
-    """Delete frozen memories that were created and last changed more than `years` ago.
+    """Delete frozen memories created and last changed more than `years` ago; return their number.
 
     The last change counts, so that old notes stored today are not deleted tomorrow. Tombstones are
-    kept for other devices. The target of a merge keeps the merged content, as after expiry.
-
-    Each batch is a transaction; after an interruption the next call continues.
-
-    Args:
-        store: the agent's memory.
-        years: how long frozen memories are kept.
-        dry_run: delete nothing.
-
-    Returns:
-        The number of memories that were deleted, or would be.
+    kept for other devices. The target of a merge keeps the merged content, as after expiry. Each
+    batch is a transaction; after an interruption the next call continues. `dry_run` deletes
+    nothing.
     """
     forgotten, before, now, rules = 0, store.now - years * YEAR, store.now, store.rules
     after: _Forgettable = (float("-inf"), "")
@@ -246,7 +225,6 @@ def _next_forgettable(
 
 
 def _forget(tx: Transaction, before: float, frozen: Sequence[_Forgettable]) -> int:
-    """Delete those of the memories that have not changed meanwhile."""
     teach_score(tx.db, tx.now, tx.rules.scoring)
     ids = msgspec.json.encode([key for _, key in frozen]).decode()
     still = "AND id IN (SELECT value FROM json_each(?3))"

@@ -69,13 +69,8 @@ def propose(
 ) -> list[TreeChange]:
     """The operations that would improve the tree, in an order in which `apply` accepts them.
 
-    Args:
-        tree: the current tree.
-        members: the memories directly in each category with at least `OVERFULL` of them, or the
-            latest of very many; may include `root`.
-        limits: the limits of the tree.
-        now: the time.
-        idle_days: the time without use after which a category is idle.
+    `members` are the memories directly in each category with at least `OVERFULL` of them, or the
+    latest of very many; it may include `root`. A category is idle after `idle_days` without use.
     """
     wanted = [*_merges(tree, now, idle_days), *_splits(tree, members, limits)]
     placed = {
@@ -195,11 +190,7 @@ _NEARLY: Final = 0.9
 def analyse(tree: Tree, totals: tuple[int, int], limits: TreeLimits, now: float) -> list[str]:
     """The findings, a line each, the sizes first.
 
-    Args:
-        tree: the tree.
-        totals: the numbers of warm and cold memories, in the root too.
-        limits: its limits.
-        now: the time.
+    `totals` are the numbers of warm and cold memories, in the root too.
     """
     inner = children(tree)
     counts = {path: node.warm_count + node.cold_count for path, node in tree.items()}
@@ -238,11 +229,8 @@ def analyse(tree: Tree, totals: tuple[int, int], limits: TreeLimits, now: float)
 def markdown(agent: str, at: str, findings: Sequence[str], done: Sequence[str]) -> str:
     """The report as a file.
 
-    Args:
-        agent: whose tree it is.
-        at: the time, in ISO 8601.
-        findings: those of `analyse`.
-        done: what the run did, a line each.
+    `at` is the time in ISO 8601; `findings` are those of `analyse`; `done` is what the run did, a
+    line each.
     """
     lines = [f"# The tree of '{agent}', {at}", "", *(f"- {line}" for line in findings)]
     if done:

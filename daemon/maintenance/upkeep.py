@@ -41,15 +41,8 @@ _UNREAD: Final = "notes_unread"
 class Upkeep:
     """Consolidates memories and ingests notes, one run at a time for each agent.
 
-    Args:
-        agents: the agents.
-        rules: returns the current settings.
-        publish: receives events of a run's progress, by agent.
-        problems: receives notes that cannot be read.
-        clock: the time, in the device's zone.
-        schedules: returns an agent's jobs for status.
-        model: a model; None: only the rules.
-        nearest: finds what is near in meaning to memories; None: nothing does.
+    `clock` is in the device's zone; `schedules` returns an agent's jobs for status; without `model`
+    only the rules are used; `nearest` finds what is near in meaning to memories.
     """
 
     def __init__(
@@ -113,11 +106,7 @@ class Upkeep:
     async def run(
         self, store: AgentStore, mode: str, steps: Iterable[schemas.Step]
     ) -> schemas.Consolidated:
-        """Run some steps for an open agent, after the current run.
-
-        Raises:
-            ThermoclineError: a step failed.
-        """
+        """Run some steps for an open agent, after the current run."""
         async with self._lock(store.place.agent):
             return await self._run(self._work(store, mode), steps)
 
@@ -130,12 +119,7 @@ class Upkeep:
         endpoint: str | None = None,
         writer: str = "daemon",
     ) -> schemas.Ingested:
-        """Ingest an agent's daily notes now.
-
-        Raises:
-            NotFound: there is no such agent.
-            ThermoclineError: the memory cannot be read or written.
-        """
+        """Ingest an agent's daily notes now; `NotFound` if there is no such agent."""
 
         async def run(store: AgentStore) -> schemas.Ingested:
             work = self._work(store, "ingest", dry_run=dry_run, endpoint=endpoint)
@@ -147,17 +131,12 @@ class Upkeep:
         return await self._detached(agent, run)
 
     def _folders(self, agent: str) -> tuple[Folder, ...]:
-        """The folders of an agent's notes."""
         folder, workspace = self._agents.place(agent)
         places = [("own", folder), *([("workspace", workspace)] if workspace else [])]
         return tuple(Folder(label, place / "memory") for label, place in places)
 
     def todays_note(self, agent: str) -> tuple[str, str] | None:
-        """The path and the text of an agent's note of today, or None. Blocking.
-
-        Raises:
-            InvalidInput: there is one, but it is not read.
-        """
+        """The path and text of an agent's note of today, if any; errors as `note_of`. Blocking."""
         today = datetime.fromtimestamp(self._now(), self._zone).date()
         return note_of(self._folders(agent), today, self._rules().ingest.max_note_kb)
 
@@ -274,17 +253,7 @@ def jobs_of(
     trim_memory: Callable[[], Awaitable[None]],
     sample: Callable[[], Awaitable[None]],
 ) -> Sequence[Job]:
-    """All jobs.
-
-    Args:
-        settings: returns the current settings.
-        upkeep: consolidates memories.
-        keep_files: synchronises an agent's workspace and memory.
-        verify: compares a restored copy with an agent's memory.
-        close_idle: closes unused agents.
-        trim_memory: returns unused heap to the system.
-        sample: records the numbers of this minute for the live history.
-    """
+    """All jobs."""
 
     def often() -> When:
         return settings().store.state_file_check_seconds
@@ -332,7 +301,7 @@ def jobs_of(
 def _runs(settings: Callable[[], Settings], upkeep: Upkeep) -> Iterator[Job]:
     def steps(mode: ConsolidationMode) -> tuple[Step, ...]:
         rhythms = settings().consolidation
-        apart = {one for word, one in APART.items() if getattr(rhythms, word) is not None}
+        apart = {step for word, step in APART.items() if getattr(rhythms, word) is not None}
         return tuple(step for step in steps_of(mode) if step not in apart)
 
     def rhythm(name: str) -> When:
@@ -344,11 +313,11 @@ def _runs(settings: Callable[[], Settings], upkeep: Upkeep) -> Iterator[Job]:
     async def run(store: AgentStore, mode: ConsolidationMode) -> None:
         await upkeep.run(store, mode, steps(mode))
 
-    for name, one in (*APART.items(), ("merging", "merge")):
+    for name, single_step in (*APART.items(), ("merging", "merge")):
         yield Job(
             name=name,
             when=partial(rhythm if name in APART else cron, name),
-            run=partial(upkeep.run, mode=name, steps=(one,)),
+            run=partial(upkeep.run, mode=name, steps=(single_step,)),
             lane="upkeep",
         )
     # "full" runs only on request; it is listed so that an interrupted run is repeated.

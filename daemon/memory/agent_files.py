@@ -106,8 +106,8 @@ class Reflection(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         """As it is shown and found."""
-        said = f"{self.context}: {self.lesson}" if self.context else self.lesson
-        return f"{said} → {self.action}" if self.action else said
+        text = f"{self.context}: {self.lesson}" if self.context else self.lesson
+        return f"{text} → {self.action}" if self.action else text
 
 
 class EpisodeLine(msgspec.Struct, frozen=True):
@@ -127,7 +127,7 @@ class EpisodeLine(msgspec.Struct, frozen=True):
 
 
 class Skill(msgspec.Struct, frozen=True):
-    """How to do something. `text` is the content of its file, "" if there is none."""
+    """How to do something. `text` is the content of its file, "" if it has no file."""
 
     id: str
     description: str
@@ -227,9 +227,9 @@ def skill_index(text: str) -> dict[str, str] | None:
     if result is None:
         return None
     named = {
-        name: " ".join(said.split())
-        for name, said in result.items()
-        if isinstance(said, str) and is_skill_id(name)
+        name: " ".join(description.split())
+        for name, description in result.items()
+        if isinstance(description, str) and is_skill_id(name)
     }
     return dict(list(named.items())[:_MOST_SKILLS])
 
@@ -255,7 +255,9 @@ def join_index(base: str, earlier: str, later: str) -> str | None:
         name: first.get(name) if second.get(name) == was.get(name) else second.get(name)
         for name in {**was, **first, **second}
     }
-    return index_text({name: said for name, said in joined.items() if said is not None})
+    return index_text(
+        {name: description for name, description in joined.items() if description is not None}
+    )
 
 
 def moment_of(ts: str, otherwise: float) -> float:
@@ -286,7 +288,7 @@ def knowledge_text(text: str) -> str:
 
 def folds(text: str) -> list[Fold]:
     """What to remove until the knowledge has its maximum length: repeated, then oldest lines."""
-    said = [
+    content = [
         (number, line.strip())
         for number, line in enumerate(text.split("\n")[:_COMPARED], 1)
         if line.strip() and not line.lstrip().startswith("#")
@@ -296,7 +298,7 @@ def folds(text: str) -> list[Fold]:
         return []
     folds: list[Fold] = []
     seen: list[tuple[int, frozenset[str]]] = []
-    for number, line in reversed(said):
+    for number, line in reversed(content):
         these = frozenset(words(line))
         alike = next((at for at, those in seen if jaccard(these, those) >= _ALIKE), None)
         if alike is None:
@@ -305,7 +307,7 @@ def folds(text: str) -> list[Fold]:
             folds.append(Fold(number, line, f"line {alike} says the same"))
     left = over - len(folds)
     repeated = {fold.line for fold in folds}
-    oldest = [(number, line) for number, line in said if number not in repeated]
+    oldest = [(number, line) for number, line in content if number not in repeated]
     folds += [Fold(number, line, "among the oldest") for number, line in oldest[: max(0, left)]]
     return sorted(folds, key=lambda fold: fold.line)
 
@@ -327,6 +329,6 @@ def _object(line: str) -> dict[str, Any]:
     return result if isinstance(result, dict) else {}
 
 
-def _said(found: Mapping[str, Any], name: str) -> str:
-    value = found.get(name)
+def _said(fields: Mapping[str, Any], name: str) -> str:
+    value = fields.get(name)
     return value.strip() if isinstance(value, str) else ""

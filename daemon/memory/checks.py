@@ -143,10 +143,9 @@ def check_tags(tags: Iterable[str], *, field: str = "tags") -> tuple[str, ...]:
 
 def check_metadata(metadata: Metadata, *, field: str = "metadata") -> Metadata:
     """The references that a caller gives: at most 64 of a kind, each at most 2,048 characters."""
-    given = msgspec.structs.asdict(metadata)
     lists = (
-        _check_list(found, f"{field}.{name}", REFERENCE_CHARS, REFERENCES)
-        for name, found in given.items()
+        _check_list(values, f"{field}.{name}", REFERENCE_CHARS, REFERENCES)
+        for name, values in msgspec.structs.asdict(metadata).items()
     )
     return Metadata(*lists)
 
@@ -205,7 +204,7 @@ def check_category(path: str, max_depth: int = 4, *, field: str = "category") ->
 
 
 def filed_category(path: str, max_depth: int = 4, *, field: str = "category") -> str:
-    """The category in which a memory of `path` is filed: one that is too deep is cut.
+    """The category in which a memory of `path` is filed: too deep a path is cut.
 
     Raises:
         InvalidInput, TooLarge: as `check_category`, but for the depth.
@@ -356,11 +355,7 @@ def parse_expiry(value: float | str | None, now: float, *, field: str = "expires
 
 
 def parse_since(value: float | str, now: float, *, field: str = "since") -> float:
-    """The time of `value`: a duration before `now` ("2h", "7d"), or a time.
-
-    Raises:
-        InvalidInput: it is malformed.
-    """
+    """The time of `value`: a duration before `now` ("2h", "7d"), or a time; else `InvalidInput`."""
     seconds = _duration(value) if isinstance(value, str) else None
     if seconds is not None:
         return max(0.0, now - seconds)

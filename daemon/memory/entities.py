@@ -17,11 +17,7 @@ UNKNOWN_TYPE: Final = "concept"
 
 
 def check_types(entities: Any, *, field: str) -> None:
-    """Check the types of the `data.entities` of a memory, as far as they are given.
-
-    Raises:
-        InvalidInput: a type is none of `ENTITY_TYPES`.
-    """
+    """Raise `InvalidInput` for an entity in `data.entities` of a type not in `ENTITY_TYPES`."""
     for at, entity in enumerate(entities if isinstance(entities, list) else ()):
         kind = entity.get("type") if isinstance(entity, dict) else None
         if kind and str(kind).lower() not in ENTITY_TYPES:
@@ -31,19 +27,13 @@ def check_types(entities: Any, *, field: str) -> None:
 
 
 class Relation(msgspec.Struct, frozen=True):
-    """A relation of an entity to another.
-
-    Attributes:
-        strength: one for each memory that states it, each halved every 90 days.
-        since: when it was first stated.
-        memories: ids of the newest memories that state it.
-    """
+    """A relation of an entity to another."""
 
     relation: str
     target: str
-    strength: float
-    since: float
-    memories: tuple[str, ...]
+    strength: float  # one for each memory that states it, each halved every 90 days
+    since: float  # when it was first stated
+    memories: tuple[str, ...]  # ids of the newest memories that state it
 
 
 class Entity(msgspec.Struct, frozen=True, rename="camel"):

@@ -29,28 +29,21 @@ _WEIGHT_STEP: Final = 0.05
 
 
 class Experience(msgspec.Struct, frozen=True, kw_only=True):
-    """An intent and its result. Times are seconds since the epoch.
-
-    Attributes:
-        success_score: how well it worked, 0 to 1; for a preference the confidence.
-        use_count: the number of uses or statements, including the first.
-        weight: its weight at the time of its last use, 0 to 1.
-        pruned_at: the time since which it is no longer found.
-    """
+    """An intent and its result. Times are seconds since the epoch."""
 
     id: str
     type: ExperienceType
     intent: str
     solution: Json = None
-    success_score: float = 1.0
+    success_score: float = 1.0  # how well it worked, 0 to 1; for a preference the confidence
     tags: tuple[str, ...] = ()
     conversation: str = ""
     user: str = ""
     created_at: float
     last_used_at: float
-    use_count: int = 1
-    weight: float = 1.0
-    pruned_at: float | None = None
+    use_count: int = 1  # the number of uses or statements, including the first
+    weight: float = 1.0  # its weight at the time of its last use, 0 to 1
+    pruned_at: float | None = None  # the time since which it is no longer found
 
     def weight_at(self, now: float, half_life_days: float = HALF_LIFE_DAYS) -> float:
         """Its weight at a time; halves in every half-life without a use."""
@@ -78,12 +71,14 @@ def preference_weight(repeats: int) -> float:
     return min(1.0, _FIRST_WEIGHT + _WEIGHT_STEP * (repeats - 1))
 
 
-def identity(kind: ExperienceType, user: str, *said: str) -> str:
+def identity(kind: ExperienceType, user: str, *parts: str) -> str:
     """The id of an experience: equal for the same words in any case and spacing."""
-    words = "\0".join(" ".join(index_text(item).casefold().split()).rstrip(".!。") for item in said)
+    words = "\0".join(
+        " ".join(index_text(item).casefold().split()).rstrip(".!。") for item in parts
+    )
     return hashlib.sha256(f"{kind}\0{user}\0{words}".encode()).hexdigest()[:16]
 
 
-def overlap(asked: frozenset[str], tags: tuple[str, ...]) -> float:
+def overlap(wanted: frozenset[str], tags: tuple[str, ...]) -> float:
     """The share of the asked tags that an experience has."""
-    return len(asked & {tag.casefold() for tag in tags}) / len(asked) if asked else 0.0
+    return len(wanted & {tag.casefold() for tag in tags}) / len(wanted) if wanted else 0.0

@@ -27,23 +27,17 @@ class IndexedFile(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class IndexedChunk(msgspec.Struct, frozen=True):
-    """A part of a file that answers or is listed; `heading` names the headings above it.
+    """A part of a file that answers or is listed; `heading` names the headings above it."""
 
-    Attributes:
-        id: path and lines, as editors take them.
-        position: its place among the chunks of its file.
-        hash: of the text: it stays while the text does, wherever that moves.
-    """
-
-    id: str
+    id: str  # path and lines, as editors take them
     path: str
-    position: int
+    position: int  # its place among the chunks of its file
     start_line: int
     end_line: int
     title: str
     heading: str
     text: str
-    hash: str
+    hash: str  # of the text: it stays while the text does, wherever that moves
     modified_at: float
 
 

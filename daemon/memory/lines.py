@@ -17,14 +17,11 @@ _SMALL: Final = 2_500
 
 
 class Joined(msgspec.Struct, frozen=True):
-    """Two versions of a text, merged.
-
-    Attributes:
-        contradicts: whether both versions replaced the same lines. The text then has the lines of
-            the later version, and the earlier version should be kept separately.
-    """
+    """Two versions of a text, merged."""
 
     text: str
+    # Whether both versions replaced the same lines. The text then has the lines of the later
+    # version, and the earlier version should be kept separately.
     contradicts: bool = False
 
 
@@ -42,14 +39,8 @@ def join(base: str, earlier: str, later: str, *, log: bool = False) -> Joined:
 
     Lines that one version removed and the other kept are removed. Of lines that both added at the
     same place, those of the earlier version come first, and common lines appear once. The result is
-    the same on all devices.
-
-    Args:
-        base: the common base version, or "".
-        earlier: the version that was changed first.
-        later: the other version, whose lines win if the two contradict.
-        log: whether each line is a separate entry: both versions of a line are kept then, and
-            nothing contradicts.
+    the same on all devices. If the two contradict, the lines of `later` win; in a `log` each line
+    is a separate entry: both versions of a line stay then, and nothing contradicts.
     """
     if earlier in (base, later):
         return Joined(later)
@@ -92,7 +83,6 @@ def _share_removed(group: Sequence[_Hunk]) -> bool:
 
 
 def _both(first: Sequence[str], second: Sequence[str]) -> list[str]:
-    """The lines of both, common lines once."""
     joined: list[str] = []
     begin = other = 0
     for here, there in [*_matches(first, second), (len(first), len(second))]:
@@ -126,40 +116,42 @@ def _hunks(base: Sequence[str], new: Sequence[str], is_later: bool) -> Iterator[
         begin, other = here + 1, there + 1
 
 
-def _matches(one: Sequence[str], two: Sequence[str]) -> list[_Pair]:
+def _matches(first: Sequence[str], second: Sequence[str]) -> list[_Pair]:
     """Pairs of positions of equal lines, both ascending.
 
     Equal lines at both ends match; between them, lines that each side has once are anchors
     (the longest ascending run of them), and short stretches between anchors are compared in full.
     """
-    begin, end, other_end = _trimmed(one, two, 0, len(one), 0, len(two))
+    begin, end, other_end = _trimmed(first, second, 0, len(first), 0, len(second))
     matches = [(at, at) for at in range(begin)]
     before = (begin, begin)
-    for anchor in [*_anchors(one, two, (begin, end), (begin, other_end)), (end, other_end)]:
-        matches += _between(one, two, before, anchor)
+    for anchor in [*_anchors(first, second, (begin, end), (begin, other_end)), (end, other_end)]:
+        matches += _between(first, second, before, anchor)
         if anchor != (end, other_end):
             matches.append(anchor)
         before = (anchor[0] + 1, anchor[1] + 1)
-    matches += [(end + at, other_end + at) for at in range(len(one) - end)]
+    matches += [(end + at, other_end + at) for at in range(len(first) - end)]
     return matches
 
 
 def _trimmed(
-    one: Sequence[str], two: Sequence[str], begin: int, end: int, other: int, other_end: int
+    first: Sequence[str], second: Sequence[str], begin: int, end: int, other: int, other_end: int
 ) -> tuple[int, int, int]:
     shift = other - begin
-    while begin < end and begin + shift < other_end and one[begin] == two[begin + shift]:
+    while begin < end and begin + shift < other_end and first[begin] == second[begin + shift]:
         begin += 1
-    while begin < end and begin + shift < other_end and one[end - 1] == two[other_end - 1]:
+    while begin < end and begin + shift < other_end and first[end - 1] == second[other_end - 1]:
         end, other_end = end - 1, other_end - 1
     return begin, end, other_end
 
 
-def _anchors(one: Sequence[str], two: Sequence[str], here: _Pair, there: _Pair) -> list[_Pair]:
-    counts, others = Counter(one[slice(*here)]), Counter(two[slice(*there)])
-    place = {two[at]: at for at in range(*there) if others[two[at]] == 1}
+def _anchors(first: Sequence[str], second: Sequence[str], here: _Pair, there: _Pair) -> list[_Pair]:
+    counts, others = Counter(first[slice(*here)]), Counter(second[slice(*there)])
+    place = {second[at]: at for at in range(*there) if others[second[at]] == 1}
     pairs = [
-        (at, place[one[at]]) for at in range(*here) if counts[one[at]] == 1 and one[at] in place
+        (at, place[first[at]])
+        for at in range(*here)
+        if counts[first[at]] == 1 and first[at] in place
     ]
     return _ascending(pairs)
 
@@ -182,20 +174,23 @@ def _ascending(pairs: Sequence[_Pair]) -> list[_Pair]:
     return run[::-1]
 
 
-def _between(one: Sequence[str], two: Sequence[str], before: _Pair, anchor: _Pair) -> list[_Pair]:
+def _between(
+    first: Sequence[str], second: Sequence[str], before: _Pair, anchor: _Pair
+) -> list[_Pair]:
     (begin, other), (end, other_end) = before, anchor
-    low, high, other_high = _trimmed(one, two, begin, end, other, other_end)
+    low, high, other_high = _trimmed(first, second, begin, end, other, other_end)
     shift = other - begin
     result = [(at, at + shift) for at in range(begin, low)]
     if (high - low) * (other_high - low - shift) <= _SMALL:
-        small = SequenceMatcher(None, one[low:high], two[low + shift : other_high], autojunk=False)
+        small = SequenceMatcher(
+            None, first[low:high], second[low + shift : other_high], autojunk=False
+        )
         for block in small.get_matching_blocks():
             result += [(low + block.a + at, low + shift + block.b + at) for at in range(block.size)]
     return result + [(high + at, other_high + at) for at in range(end - high)]
 
 
 def _lines(text: str) -> list[str]:
-    """The lines with their line ends; the last line gets one if it has none."""
     lines = text.splitlines(keepends=True)
     if lines and not lines[-1].endswith(("\n", "\r")):
         lines[-1] += "\n"

@@ -58,11 +58,7 @@ def merge(older: Memory, newer: Memory, share: float = SHARE_OF_OLDER) -> Memory
 
 
 def supersede(older: Memory, newer: Memory) -> Supersession:
-    """Mark `older` as superseded by `newer`.
-
-    Raises:
-        Conflict: they are the same memory, or one of them is retired by a merge.
-    """
+    """Mark `older` as superseded by `newer`; `Conflict` if they are the same, or one is merged."""
     _check_apart(older, newer, "supersede")
     return Supersession(older.id, newer.id)
 
@@ -70,9 +66,7 @@ def supersede(older: Memory, newer: Memory) -> Supersession:
 def stranded(merged: Mapping[str, str], living: Container[str]) -> list[str]:
     """The memories to release so that every merge ends at an existing memory.
 
-    Args:
-        merged: the target of each merged memory.
-        living: the ids of the memories that are not merged.
+    `merged` is the target of each merged memory.
     """
     free: list[str] = []
     sound: set[str] = set()
@@ -102,6 +96,5 @@ def _check_apart(older: Memory, newer: Memory, verb: str) -> None:
 
 
 def _union(first: Iterable[str], second: Iterable[str], limit: int) -> tuple[str, ...]:
-    """Both in order without repeats; `limit` applies only to items of the second."""
-    kept = tuple(first)
-    return tuple(dict.fromkeys((*kept, *second)))[: max(limit, len(kept))]
+    items = tuple(first)
+    return tuple(dict.fromkeys((*items, *second)))[: max(limit, len(items))]

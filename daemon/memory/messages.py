@@ -98,16 +98,12 @@ Spoken: TypeAlias = tuple[str, str]
 def known_turns(stored: Sequence[Spoken | None], sent: Sequence[Spoken]) -> int:
     """The number of turns at the beginning of `sent` that are not new.
 
-    Agents send the whole history with each turn, or what is left of it after its beginning was
-    cut. So the turns sent begin with the last ones stored, or with all of them. A history may also
-    have been changed: then the last two stored turns are in it, or it begins like the stored one
-    and continues differently. What precedes a known turn is not new either. Anything else
-    continues the conversation, whatever it repeats.
-
-    Args:
-        stored: the last stored turns, in their order; None is one that was forgotten, which any
-            turn may have been.
-        sent: the turns of a request, in their order.
+    Agents send the whole history with each turn, or what is left of it after its beginning was cut.
+    So the turns sent begin with the last ones stored, or with all of them. A history may also have
+    been changed: then the last two stored turns are in it, or it begins like the stored one and
+    continues differently. What precedes a known turn is not new either. Anything else continues the
+    conversation, whatever it repeats. Both are in their order; a stored turn that is None was
+    forgotten, and may have been any turn.
     """
     for count in range(min(len(stored), len(sent)), 0, -1):
         length, equal = _common(stored[-count:], sent)

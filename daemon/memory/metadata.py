@@ -236,10 +236,10 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _grouped(
-    found: Iterator[re.Match[str]], key: Callable[[re.Match[str]], str]
+    matches: Iterator[re.Match[str]], key: Callable[[re.Match[str]], str]
 ) -> dict[str, list[re.Match[str]]]:
     groups: dict[str, list[re.Match[str]]] = {}
-    for match in found:
+    for match in matches:
         group = groups.setdefault(key(match), [])
         if len(group) < _MENTIONS:
             group.append(match)

@@ -172,16 +172,9 @@ OmissionKind: TypeAlias = Literal["url", "command", "next_step"]
 
 
 class Omission(msgspec.Struct, frozen=True):
-    """Something that is missing in a note.
-
-    Attributes:
-        kind: what is missing.
-        message: the warning, in EvoClaw's words.
-        line: where in the note, from 1.
-        suggestion: what to write, and on which line.
-    """
+    """Something that is missing in a note."""
 
     kind: OmissionKind
-    message: str
-    line: int
-    suggestion: str
+    message: str  # the warning, in EvoClaw's words
+    line: int  # where in the note, from 1
+    suggestion: str  # what to write, and on which line

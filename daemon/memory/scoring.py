@@ -223,7 +223,7 @@ def _record(memory: Memory, value: float, tier: str) -> dict[str, Any]:
         "created_at": memory.created_at,
         "access_count": memory.access_count,
         "score": value,
-        "metadata": {name: list(found) for name, found in asdict(memory.metadata).items()},
+        "metadata": {name: list(values) for name, values in asdict(memory.metadata).items()},
         "tier": tier,
     }
     if memory.updated_at != memory.created_at:

@@ -13,24 +13,18 @@ Via: TypeAlias = Literal["recall", "context", "files"]
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """A stretch of work. Times are seconds since the epoch.
-
-    Attributes:
-        category: it sees only memories below it; "": all, unless it names paths.
-        paths: the beginnings of the paths of files that it sees; empty: all, unless it names a
-            category.
-        updated_at: when it was last opened, archived or reopened.
-    """
+    """A stretch of work. Times are seconds since the epoch."""
 
     id: str
     name: str = ""
     conversation: str = ""
     user: str = ""
-    category: str = ""
+    category: str = ""  # it sees only memories below it; "": all, unless it names paths
+    # The beginnings of the paths of files that it sees; empty: all, unless it names a category.
     paths: tuple[str, ...] = ()
     status: SessionStatus = "active"
     created_at: float
-    updated_at: float
+    updated_at: float  # when it was last opened, archived or reopened
 
 
 class Used(msgspec.Struct, frozen=True, omit_defaults=True):

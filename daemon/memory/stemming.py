@@ -226,8 +226,8 @@ def _replace(word: str, endings: dict[str, str], least: int) -> str:
         ending = word[-length:]
         if ending in endings:
             rest = word[:-length]
-            kept = _measure(rest) <= least or (ending == "ion" and rest[-1:] not in {"s", "t"})
-            return word if kept else rest + endings[ending]
+            stays = _measure(rest) <= least or (ending == "ion" and rest[-1:] not in {"s", "t"})
+            return word if stays else rest + endings[ending]
     return word
 
 

@@ -123,16 +123,16 @@ def prune(
     A category is removed if it has no memories, all categories below it are removed, and it was
     not used for `idle_days` or never.
     """
-    kept = dict(tree)
+    rest = dict(tree)
     sheltered: set[str] = set()
     removed: list[str] = []
     for path in sorted(tree, key=lambda path: (-level(path), path)):
         if path not in sheltered and _is_idle(tree[path], now, idle_days):
-            del kept[path]
+            del rest[path]
             removed.append(path)
         else:
             sheltered.add(parent(path))
-    return kept, tuple(removed)
+    return rest, tuple(removed)
 
 
 def _is_idle(node: Node, now: float, idle_days: float) -> bool:
@@ -142,14 +142,11 @@ def _is_idle(node: Node, now: float, idle_days: float) -> bool:
 
 
 class FittedTree(msgspec.Struct, frozen=True):
-    """A tree within its limits.
-
-    Attributes:
-        merges: (from, to) for every removed category. No `to` is itself removed, so the memories
-            can be relabelled in any order.
-    """
+    """A tree within its limits."""
 
     tree: Tree
+    # (from, to) for every removed category. No `to` is itself removed, so the memories can be
+    # relabelled in any order.
     merges: tuple[tuple[str, str], ...]
 
 
@@ -183,7 +180,7 @@ class _Work:
         self.nodes = with_parents(tree)
         self.children = {path: set(below) for path, below in children(self.nodes).items()}
         self.now = now
-        self.kept = frozenset((*ancestors(keep), keep)) if keep else frozenset[str]()
+        self.protected = frozenset((*ancestors(keep), keep)) if keep else frozenset[str]()
         self.merges: dict[str, str] = {}
         self.size = sum(map(name_bytes, self.nodes))
 
@@ -212,12 +209,12 @@ class _Work:
 
     def rank(self, path: str) -> _Rank:
         node = self.nodes[path]
-        return path in self.kept, usage(node, self.now), node.last_access, path
+        return path in self.protected, usage(node, self.now), node.last_access, path
 
     def branch_rank(self, path: str) -> _Rank:
         ranks = [self.rank(below) for below in self.branch(path)]
         return (
-            path in self.kept,
+            path in self.protected,
             math.fsum(rank[1] for rank in ranks),
             max(rank[2] for rank in ranks),
             path,

@@ -30,14 +30,10 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class NamedCategory(msgspec.Struct, frozen=True):
-    """A category in which something may be filed or found, and why.
-
-    Attributes:
-        relevance: the estimate that it is there, 0 to 1.
-    """
+    """A category in which something may be filed or found, and why."""
 
     path: str
-    relevance: float
+    relevance: float  # the estimate that it is there, 0 to 1
     reason: str = ""
 
 
@@ -228,5 +224,4 @@ def _cut(desc: str, most: int) -> str:
 
 
 def _in_order(tree: Tree) -> list[str]:
-    """Every path before its children, siblings sorted."""
     return sorted(tree, key=lambda path: path.split("/"))

@@ -36,22 +36,17 @@ Kind: TypeAlias = Literal["add", "remove", "merge", "rename", "describe", "move"
 
 
 class TreeChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One change of the tree.
+    """One change of the tree."""
 
-    Attributes:
-        type: `add` creates `path` and its missing parents; `remove` removes it and everything
-            below; `merge` merges it and everything below into the existing `new_path`; `rename`
-            renames it to `new_path`, which must not exist; `describe` sets its description to
-            `summary`; `move` moves the memories `ids` to `new_path`, creating it if necessary.
-        summary: the description of the created or described category.
-        reason: for people.
-    """
-
+    # `add` creates `path` and its missing parents; `remove` removes it and everything below;
+    # `merge` merges it and everything below into the existing `new_path`; `rename` renames it to
+    # `new_path`, which must not exist; `describe` sets its description to `summary`; `move` moves
+    # the memories `ids` to `new_path`, creating it if necessary.
     type: Kind
     path: str
     new_path: str = ""
-    summary: str = ""
-    reason: str = ""
+    summary: str = ""  # the description of the created or described category
+    reason: str = ""  # for people
     ids: tuple[str, ...] = ()
 
 
@@ -147,11 +142,7 @@ class _Work(msgspec.Struct):
     refused: list[RefusedChange] = []
 
     def do(self, operation: TreeChange) -> None:
-        """Apply one operation; a failure changes nothing.
-
-        Raises:
-            ThermoclineError: it cannot be done.
-        """
+        """Apply one operation; a failure changes nothing."""
         path = self._existing(operation.path) if operation.type != "add" else ""
         before = dict(self.nodes)
         steps: list[Relabel | Move] = []
@@ -161,7 +152,9 @@ class _Work(msgspec.Struct):
             elif operation.type == "remove":
                 self._remove(path)
             elif operation.type == "describe":
-                self._describe(path, operation.summary)
+                if path == ROOT or not one_line(operation.summary):
+                    raise InvalidInput(f"cannot use this description of '{path}'")
+                grow(self.nodes, path, operation.summary, self.now)
             elif operation.type == "move":
                 steps = [self._move(path, operation)]
             else:
@@ -187,11 +180,6 @@ class _Work(msgspec.Struct):
     def _make(self, path: str, summary: str, *, fresh: bool = False) -> None:
         if path == ROOT or (fresh and path in self.nodes):
             raise Conflict(f"the category '{path}' is already there")
-        grow(self.nodes, path, summary, self.now)
-
-    def _describe(self, path: str, summary: str) -> None:
-        if path == ROOT or not one_line(summary):
-            raise InvalidInput(f"cannot use this description of '{path}'")
         grow(self.nodes, path, summary, self.now)
 
     def _remove(self, path: str) -> None:

@@ -42,10 +42,8 @@ def nearer_than_rest(near: Mapping[int, float]) -> dict[int, float]:
     """How much nearer each of the nearest items is than what is not near, 0 to 1.
 
     Encoders differ in the cosine of texts that have nothing in common: it is at most that of the
-    last of `MOST_NEAR`; of fewer, which may all be near, at most half of the first.
-
-    Args:
-        near: the cosines of the nearest items by key, at most `MOST_NEAR`.
+    last of `MOST_NEAR`; of fewer, which may all be near, at most half of the first. `near` are the
+    cosines of the nearest items by key, at most `MOST_NEAR`.
     """
     rest = min(near.values(), default=0.0)
     if len(near) < MOST_NEAR:

@@ -90,13 +90,15 @@ async def _read_now(
 def _tell(scope: Scope, answer: schemas.Observed, read: list[Extracted]) -> None:
     answer.stored = [
         memory_view(
-            scope, memory, supersedes=superseded_ids(extracted.kept.superseded.get(memory.id, ()))
+            scope,
+            memory,
+            supersedes=superseded_ids(extracted.memories.superseded.get(memory.id, ())),
         )
         for extracted in read
-        for memory in extracted.kept.stored
+        for memory in extracted.memories.stored
     ]
     answer.known = list(
-        dict.fromkeys(memory.id for extracted in read for memory in extracted.kept.known)
+        dict.fromkeys(memory.id for extracted in read for memory in extracted.memories.known)
     )
     answer.mode = "llm" if any(extracted.method == "llm" for extracted in read) else "rule"
     answer.why = next((extracted.why for extracted in read if extracted.why), UNSET)

@@ -87,9 +87,14 @@ def described(db: sqlite3.Connection) -> Tree:
 
 def _described(db: sqlite3.Connection) -> Tree:
     tree = tree_rows.load(db)
-    bare = [path for path, node in tree.items() if not said_of(path, node)]
+    # Looking for a memory of a category that has none would read the newest of all.
+    bare = [
+        path
+        for path, node in tree.items()
+        if (node.warm_count or node.cold_count) and not said_of(path, node)
+    ]
     cores = _newest(db, bare)
-    return tree | {path: replace(tree[path], desc=cores[path] or tree[path].desc) for path in bare}
+    return tree | {path: replace(tree[path], desc=core) for path, core in cores.items() if core}
 
 
 def _newest(db: sqlite3.Connection, paths: Sequence[str]) -> dict[str, str]:

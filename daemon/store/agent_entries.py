@@ -38,36 +38,22 @@ INDEXES: Final = {name: f"{name}_fts" for name in OWN}
 
 
 class OwnEntry(msgspec.Struct, frozen=True):
-    """A line of a log, or a skill.
+    """A line of a log, or a skill."""
 
-    Attributes:
-        id: of a skill its own; of a line a digest of its content.
-        position: its place among the lines that are not blank, or among the skills.
-        created_at: in seconds since the epoch; of a skill the time of its file.
-    """
-
-    id: str
-    position: int
-    created_at: float
+    id: str  # of a skill its own; of a line a digest of its content
+    position: int  # its place among the lines that are not blank, or among the skills
+    created_at: float  # in seconds since the epoch; of a skill the time of its file
     item: Item
 
 
 class OwnPart(msgspec.Struct, frozen=True):
-    """One of the files, or the skills, as read.
+    """One of the files, or the skills, as read."""
 
-    Attributes:
-        name: `knowledge`, `reflections`, `episodes` or `skills`.
-        stands: the status of each file, by path; "" if it does not exist.
-        changed_at: the newest of their times.
-        lines: the number of lines that are not blank; of knowledge, of all lines.
-        text: of the knowledge; of a log what is wrong with it.
-    """
-
-    name: str
-    stands: Mapping[str, str]
-    changed_at: float = 0.0
-    lines: int = 0
-    text: str = ""
+    name: str  # `knowledge`, `reflections`, `episodes` or `skills`
+    stands: Mapping[str, str]  # the status of each file, by path; "" if it does not exist
+    changed_at: float = 0.0  # the newest of their times
+    lines: int = 0  # the number of lines that are not blank; of knowledge, of all lines
+    text: str = ""  # of the knowledge; of a log what is wrong with it
     entries: tuple[OwnEntry, ...] = ()
 
 

@@ -31,9 +31,6 @@ class DeviceId:
 
     A damaged file is set aside and a new id made: stamps stay ordered by their clock, and the old
     id only names the origin of older changes.
-
-    Args:
-        state_dir: the folder, which exists.
     """
 
     def __init__(self, state_dir: Path) -> None:
@@ -87,9 +84,6 @@ class StateLock:
                 f"cannot use {state_dir}: {holder}",
                 hint="use that one, end it, or start this one with another --state-dir",
             ) from None
-        self._write(socket)
-
-    def _write(self, socket: Path) -> None:
         text = json.dumps({"pid": os.getpid(), "socket": str(socket), "since": int(time.time())})
         # Informational: a full or read-only disk must not prevent reading the memory.
         with contextlib.suppress(OSError):
@@ -164,13 +158,7 @@ class Importer(Protocol):
         """Whether the folder or the workspace has files to take over."""
 
     def take_over(self, tx: Transaction, place: AgentPaths, damaged: Path | None) -> dict[str, Any]:
-        """Apply everything readable; return a report of what was applied, and what was not.
-
-        Args:
-            tx: of the new database.
-            place: where the files are.
-            damaged: a database that can no longer be opened.
-        """
+        """Apply everything readable; return a report of what was applied, and what was not."""
 
 
 class FailedSyncs:
@@ -185,12 +173,7 @@ class FailedSyncs:
 
 
 class StoreContext(msgspec.Struct, frozen=True):
-    """What every agent's store shares with the daemon.
-
-    Attributes:
-        since: when the daemon started. A database that was last checked before that is checked
-            again when it is opened: the disk may have changed it meanwhile.
-    """
+    """What every agent's store shares with the daemon."""
 
     threads: Executor
     problems: Problems
@@ -202,5 +185,7 @@ class StoreContext(msgspec.Struct, frozen=True):
     device: DeviceId
     readers: int
     state_file_delay_seconds: Callable[[], float]
+    # When the daemon started. A database that was last checked before that is checked again when it
+    # is opened: the disk may have changed it meanwhile.
     since: float = 0.0
     failed_syncs: FailedSyncs = msgspec.field(default_factory=FailedSyncs)

@@ -15,7 +15,14 @@ from ..config.settings import Rules
 from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
 from . import chunk_database, full_text, history, meta
 from .agent_paths import AgentPaths, StoreContext
-from .database import FILE_NAME, check_pages, connect_standby, reads_whole, remove_old_copies
+from .database import (
+    FILE_NAME,
+    check_pages,
+    connect_standby,
+    has_all_words,
+    reads_whole,
+    remove_old_copies,
+)
 from .engine import CHECKED, Engine, copy_database, readers_of, start_engine
 from .erasure import Erasure
 from .kinds import rebuild_indexes
@@ -100,8 +107,7 @@ class AgentStore:
     async def open(self) -> None:
         """Open, take over or rebuild the database, and start writing the state files.
 
-        Raises:
-            ThermoclineError: it cannot be opened, or, if the disk refuses writes, not be read.
+        If the disk refuses writes, it is only opened for reading.
         """
         try:
             self._engine = await self._start()
@@ -128,10 +134,8 @@ class AgentStore:
     ) -> T:
         """Run `read` on a snapshot of the database, beside the writer.
 
-        Args:
-            read: what to run.
-            seconds: after which it is interrupted; None: never.
-            is_long: whether it reads the whole database, which leaves room for others.
+        After `seconds` it is interrupted. With `is_long` it reads the whole database, which leaves
+        room for others.
 
         Raises:
             TooSlow: it was interrupted.
@@ -150,8 +154,7 @@ class AgentStore:
     async def erase_traces(self) -> None:
         """Erase the texts of forgotten memories from the agent's files now; the rest follows soon.
 
-        Raises:
-            ThermoclineError: a file cannot be written; it is tried again.
+        A file that cannot be written is tried again.
         """
         await self._erasure.erase_traces()
 
@@ -166,9 +169,8 @@ class AgentStore:
     def note_answer(self, used: Sequence[str], chars: int) -> None:
         """Count an answer, and uses, within a second and in one commit.
 
-        Args:
-            used: the ids of the memories used; each counts at most once an hour.
-            chars: the length of the answer's texts, from which the saved context is estimated.
+        `used` are the ids of the memories used; each counts at most once an hour. `chars` is the
+        length of the answer's texts, from which the saved context is estimated.
         """
         self._uses.note(used, chars)
 
@@ -205,7 +207,7 @@ class AgentStore:
             self._kept = rules
         if await self.read(full_text.needs_rebuild):
             await self.write(rebuild_indexes)
-        if await self.read(full_text.needs_merge):
+        if await self.read(full_text.to_merge):
             await self._erasure.merge_words()
             self._erasure.request()
         if time.monotonic() - self._pruned > _PRUNING_SECONDS:
@@ -272,8 +274,11 @@ class AgentStore:
         """Read the whole database once, so that damage is found before it is needed."""
         try:
             await asyncio.to_thread(check_pages, self.place.database)
-            if not await engine.readers.run(full_text.is_counted):
-                await engine.writer.submit(rebuild_indexes)
+            has_words = await asyncio.to_thread(has_all_words, self.place.database)
+            if not has_words or not await engine.readers.run(full_text.is_counted):
+                await self._rebuild_indexes(engine, "a full-text index has lost some of its words")
+            if not await asyncio.to_thread(chunk_database.is_sound, self.place.folder):
+                await self.renew_chunks(engine)
             await engine.writer.submit(lambda tx: meta.write(tx, CHECKED, tx.now), durable=False)
         except StoreDamaged as error:
             # For this engine only: another call may have found and repaired the damage.
@@ -303,8 +308,7 @@ class AgentStore:
         try:
             return await use(engine)
         except full_text.IndexDamaged as error:
-            _log.warning("rebuilding the indexes: %s", error, extra={"action": "index_rebuilt"})
-            await engine.writer.submit(rebuild_indexes)
+            await self._rebuild_indexes(engine, error.message)
         except StoreDamaged as error:
             if await self._repair(engine, error, renewals):
                 return await self._with_repair(use)
@@ -319,12 +323,12 @@ class AgentStore:
                     raise
         return await use(await self._ready())
 
-    async def _repair_found(self, engine: Engine) -> bool:
-        """Repair the damage that SQLite finds, reading the whole database at most once a minute.
+    async def _rebuild_indexes(self, engine: Engine, fault: str) -> None:
+        _log.warning("rebuilding the indexes: %s", fault, extra={"action": "index_rebuilt"})
+        await engine.writer.submit(rebuild_indexes)
 
-        Returns:
-            False: it finds none.
-        """
+    async def _repair_found(self, engine: Engine) -> bool:
+        """Repair the damage that SQLite finds, at most once a minute; False: it finds none."""
         async with self._searching:
             if self._engine is not engine:
                 return True
@@ -374,12 +378,8 @@ class AgentStore:
         """Close, set aside, rebuild, reopen; once, however many calls found the damage.
 
         A database that SQLite reports as malformed but that reads whole after closing is reopened
-        as it is. If the error recurs within a minute, it is rebuilt.
-
-        Args:
-            broken: the engine in which the damage was found.
-            error: the damage.
-            renewals: the value of `_renewals` before, if the damage may be in the chunks.
+        as it is. If the error recurs within a minute, it is rebuilt. `renewals` is the value of
+        `_renewals` before, if the damage may be in the chunks.
 
         Returns:
             Whether it was only reopened, so that the damage may show again.

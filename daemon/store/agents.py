@@ -41,12 +41,7 @@ _FORGOTTEN: Final = ".forgotten"
 class Agents:
     """Opens and closes the stores of agents; one open store is shared by all callers.
 
-    Args:
-        state_dir: the folder whose `agents/` has a folder for each agent.
-        workspaces: workspaces outside `state_dir`, by agent.
-        cache_kb: the page cache of each database connection.
-        context: what the stores share.
-        settings: the limits on open stores.
+    `workspaces` are those outside `state_dir`, by agent; `settings` the limits on open stores.
 
     Attributes:
         followers: called whenever an agent was opened or closed.
@@ -78,11 +73,9 @@ class Agents:
     ) -> AsyncIterator[AgentStore]:
         """The agent's store, which stays open until the block ends.
 
-        Args:
-            agent: its id.
-            create: whether a new memory may be created. That of the default agent always may.
-            quietly: this use does not count against closing it as idle.
-            or_empty: an agent that does not exist is read as one without memories.
+        With `create` a new memory may be created; that of the default agent always may. A `quietly`
+        use does not count against closing it as idle. With `or_empty` an agent that does not exist
+        is read as one without memories.
 
         Raises:
             InvalidInput: the id is not valid.
@@ -156,11 +149,7 @@ class Agents:
             shutil.rmtree(left, ignore_errors=True)
 
     async def forget(self, agent: str) -> None:
-        """Close an agent and remove its folder. After a crash it exists whole, or not at all.
-
-        Raises:
-            ThermoclineError: the folder cannot be removed.
-        """
+        """Close an agent and remove its folder. After a crash it exists whole, or not at all."""
         folder = self._folder / agent
         async with self._opening.setdefault(agent, asyncio.Lock()):
             store = self._open.pop(agent, None)
@@ -190,11 +179,7 @@ class Agents:
         return exists
 
     def _exists(self, agent: str) -> bool:
-        """Whether the agent exists.
-
-        Raises:
-            ThermoclineError: its folder cannot be read.
-        """
+        """Whether the agent exists."""
         folder = self._folder / agent
         try:
             if has_database(folder) or agent in self._workspaces:
@@ -220,7 +205,9 @@ class Agents:
                 # It may have been forgotten meanwhile.
                 self._require(agent, create=create)
                 await self._close_idle(self._settings(), room_for=1)
-                store = await self._start(agent)
+                store = AgentStore(self._place_of(agent), self._context)
+                await store.open()
+                _log.info("opened the memory of '%s'", agent, extra={"action": "agent_opened"})
                 self._open[agent] = store
                 self._tell_followers()
         return store
@@ -234,11 +221,7 @@ class Agents:
             )
 
     async def _leave_removed(self, agent: str, store: AgentStore) -> None:
-        """Close a store whose folder was removed: later writes would be lost.
-
-        Raises:
-            Unavailable: it is still in use.
-        """
+        """Close a store whose folder was removed: later writes would be lost."""
         deadline = time.monotonic() + _USERS_SECONDS
         while store.in_use and time.monotonic() < deadline:  # noqa: ASYNC110 - users are brief
             await asyncio.sleep(0.01)
@@ -248,12 +231,6 @@ class Agents:
                 f"cannot open the memory of '{agent}': its folder was removed while it is in use",
                 hint="try again in a moment",
             )
-
-    async def _start(self, agent: str) -> AgentStore:
-        store = AgentStore(self._place_of(agent), self._context)
-        await store.open()
-        _log.info("opened the memory of '%s'", agent, extra={"action": "agent_opened"})
-        return store
 
     def _tell_followers(self) -> None:
         for follow in self.followers:
@@ -304,9 +281,6 @@ def _size(folder: Path) -> int:
     """The bytes of all files below `folder`, without inner folders that cannot be listed now.
 
     Temporary files may go while they are counted.
-
-    Raises:
-        OSError: the folder itself cannot be listed.
     """
     total = 0
     os.scandir(folder).close()
@@ -366,11 +340,7 @@ def _on_empty(read: Callable[[sqlite3.Connection], T]) -> T:
 
 
 def require_room(db: sqlite3.Connection, agent: str, quotas: Quotas) -> None:
-    """Check that the agent is below its quotas.
-
-    Raises:
-        QuotaReached: it has the maximum number of memories or size of the database.
-    """
+    """Raise `QuotaReached` if the agent has its maximum number of memories or of bytes."""
     if quotas.memories:
         (memories,) = db.execute("SELECT count(*) FROM memories").fetchone()
         if memories >= quotas.memories:

@@ -46,11 +46,6 @@ def apply(tx: Transaction, came: Sequence[Received | Row], *, why: str = "") -> 
 
     An invalid row is skipped; the rest is applied. `Received` rows are on the replica in this
     version, so only differing rows are marked for sending; plain rows come from anywhere else.
-
-    Args:
-        tx: the transaction.
-        came: the rows.
-        why: the reason to record in the history.
     """
     fresh, others = _parted(tx, came)
     done: list[Applied] = []
@@ -76,11 +71,7 @@ def apply(tx: Transaction, came: Sequence[Received | Row], *, why: str = "") -> 
 
 
 def every(db: sqlite3.Connection, kinds: Iterable[str] | None = None) -> Iterator[Row]:
-    """Every row, including deleted rows and kinds of other releases.
-
-    Raises:
-        StoreDamaged: a row is not valid although SQLite reports no error.
-    """
+    """Every row, deleted or of other releases' kinds too; `StoreDamaged` if not valid."""
     result = {name for (name,) in db.execute("SELECT DISTINCT kind FROM rows")} | KINDS.keys()
     if None in result:
         raise StoreDamaged("cannot trust the rows: one is of no kind")
@@ -122,7 +113,6 @@ def _parted(
 
 
 def _add(tx: Transaction, came: Sequence[Received | Row]) -> list[Applied]:
-    """Store rows that are new here, grouped by kind."""
     by_kind: dict[str, list[Row]] = {}
     done = []
     for item in came:
@@ -176,14 +166,14 @@ def _apply(tx: Transaction, received: Received | Row, why: str) -> Applied:
     ahead = _checked(tx, theirs)
     ours = kind.load(tx.db, theirs.id)
     merged = theirs if ours is None else merge(ours, theirs, kind.sets)
-    settled = _settled(tx, kind, ours, theirs, merged) if ours is not None else JoinResult()
-    if settled.lost is not None:
+    join_result = _settled(tx, kind, ours, theirs, merged) if ours is not None else JoinResult()
+    if join_result.lost is not None:
         if kind.join is None:
-            history.record_lost(tx, kind, settled.lost)
+            history.record_lost(tx, kind, join_result.lost)
         else:
             # The other devices have it in a copy of the file.
-            device = settled.lost.clocks.latest[1]
-            rows.save_version(tx, kind, settled.lost, why=history.CONFLICT, device=device)
+            device = join_result.lost.clocks.latest[1]
+            rows.save_version(tx, kind, join_result.lost, why=history.CONFLICT, device=device)
     if ours is not None and kind.lives(merged) and (lost := outlived(merged, ours, theirs)):
         # It was edited after another device had deleted it: its other fields are restored too.
         merged = changed_row(merged, merged.key, lost | merged.data, tx.stamp(merged), kind.sets)
@@ -197,9 +187,9 @@ def _apply(tx: Transaction, received: Received | Row, why: str) -> Applied:
         _agree(tx, kind, received, merged)
     elif changed:
         rows.mark(tx, kind, theirs.id, ours, number)
-    if settled.data is not None:
-        rows.write(tx, kind, theirs.id, merged.data | settled.data, why="joined")
-    return Applied(int(changed), 0, int(settled.lost is not None), copied, ahead)
+    if join_result.data is not None:
+        rows.write(tx, kind, theirs.id, merged.data | join_result.data, why="joined")
+    return Applied(int(changed), 0, int(join_result.lost is not None), copied, ahead)
 
 
 def _given(row: Row | None, device: str) -> set[int]:
@@ -239,9 +229,9 @@ def _settled(tx: Transaction, kind: Kind, ours: Row, theirs: Row, merged: Row) -
     clashing = _clashes(kind, base, ours, theirs)
     if not clashing or _is_known(tx, kind, theirs, clashing):
         return JoinResult()
-    settled = kind.join(tx, base, ours, theirs) if kind.join is not None else None
+    joined = kind.join(tx, base, ours, theirs) if kind.join is not None else None
     lost = theirs if merged.data.get(clashing[0]) == ours.data.get(clashing[0]) else ours
-    return settled or JoinResult(lost=lost)
+    return joined or JoinResult(lost=lost)
 
 
 def _is_known(tx: Transaction, kind: Kind, theirs: Row, fields: Iterable[str]) -> bool:

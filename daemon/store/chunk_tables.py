@@ -71,7 +71,7 @@ class Changed(msgspec.Struct, frozen=True):
     """How the chunks of a file changed."""
 
     added: int = 0
-    kept: int = 0
+    unchanged: int = 0
     removed: int = 0
 
 
@@ -165,13 +165,13 @@ def _put_pieces(db: sqlite3.Connection, number: int, pieces: Sequence[Piece]) ->
     ):
         before.setdefault(digest, []).append((row, (place[0], place[1], place[2])))
     new: list[IndexEntry] = []
-    kept = 0
+    unchanged = 0
     for position, piece in enumerate(pieces):
         place = (position, piece.first_line, piece.last_line)
         digest = piece.digest
         if same := before.get(digest):
             row, old = same.pop()
-            kept += 1
+            unchanged += 1
             if old != place:
                 db.execute(
                     "UPDATE chunks SET position = ?, first_line = ?, last_line = ? WHERE row = ?",
@@ -187,7 +187,7 @@ def _put_pieces(db: sqlite3.Connection, number: int, pieces: Sequence[Piece]) ->
     gone = [row for rows in before.values() for row, _ in rows]
     _remove_rows(db, gone)
     full_text.add(_Writing(db), INDEX, new)
-    return Changed(len(new), kept, len(gone))
+    return Changed(len(new), unchanged, len(gone))
 
 
 def drop(db: sqlite3.Connection, paths: Iterable[str]) -> None:
@@ -206,10 +206,10 @@ def _drop(db: sqlite3.Connection, path: str) -> None:
 
 def _remove_rows(db: sqlite3.Connection, rows: Sequence[int]) -> None:
     for row in rows:
-        said = db.execute(
+        texts = db.execute(
             "DELETE FROM chunks WHERE row = ? RETURNING text, heading, extra", (row,)
         ).fetchone()
-        full_text.remove(_Writing(db), INDEX, row, _indexed(*said))
+        full_text.remove(_Writing(db), INDEX, row, _indexed(*texts))
 
 
 def _indexed(text: str, heading: str, extra: str) -> tuple[str, str]:
@@ -221,19 +221,15 @@ def merge(db: sqlite3.Connection, now: float) -> bool:
 
     A complete merge rewrites the index: after it has grown, and daily to remove deleted texts.
     """
-    if not full_text.has_grown(db, CHUNK_COUNTS):
+    if not full_text.grown(db, CHUNK_COUNTS):
         last = meta_value(db, _MERGED)
         if last is None:
             note(db, _MERGED, str(now))
-        if (
-            last is None
-            or 0 <= now - float(last) < DAY
-            or not full_text.needs_merge(db, CHUNK_COUNTS)
-        ):
+        if last is None or 0 <= now - float(last) < DAY or not full_text.to_merge(db, CHUNK_COUNTS):
             return False
     with transaction(db):
         full_text.merge(_Writing(db), (INDEX,))
-        if not full_text.needs_merge(db, CHUNK_COUNTS):
+        if not full_text.to_merge(db, CHUNK_COUNTS):
             note(db, _MERGED, str(now))
     return True
 

@@ -21,15 +21,12 @@ BUSY_MILLISECONDS: Final = 5_000
 
 
 class ReadingConnection(sqlite3.Connection):
-    """A connection that can keep values which it has derived; see `derived`.
+    """A connection that can keep values which it has derived; see `derived`."""
 
-    Attributes:
-        kept: the values by name, each with the state that it belongs to; None on a connection that
-            writes, whose own changes would not be noticed.
-        seen: SQLite's number of the last commit that was seen, and how many changes there were.
-    """
-
-    kept: dict[str, tuple[Hashable, Any]] | None = None
+    # The values by name, each with the state that it belongs to; None on a connection that writes,
+    # whose own changes would not be noticed.
+    derived_values: dict[str, tuple[Hashable, Any]] | None = None
+    # SQLite's number of the last commit that was seen, and how many changes there were.
     seen: tuple[int, int] = (-1, 0)
 
 
@@ -39,8 +36,8 @@ def derived(db: sqlite3.Connection, name: str, state: Hashable, make: Callable[[
     It must follow from the main database and `state` alone, without what is counted of answers, and
     must not be changed.
     """
-    kept = db.kept if isinstance(db, ReadingConnection) else None
-    if kept is None or not isinstance(db, ReadingConnection):
+    values = db.derived_values if isinstance(db, ReadingConnection) else None
+    if values is None or not isinstance(db, ReadingConnection):
         return make()
     (commit,) = db.execute("PRAGMA data_version").fetchone()
     if commit != db.seen[0]:
@@ -48,9 +45,9 @@ def derived(db: sqlite3.Connection, name: str, state: Hashable, make: Callable[[
         row = db.execute(_CHANGES).fetchone()
         db.seen = commit, -commit if row is None or row[0] is None else row[0]
     whole = (db.seen[1], state)
-    known = kept.get(name)
+    known = values.get(name)
     if known is None or known[0] != whole:
-        known = kept[name] = (whole, make())
+        known = values[name] = (whole, make())
     value: T = known[1]
     return value
 
@@ -58,12 +55,7 @@ def derived(db: sqlite3.Connection, name: str, state: Hashable, make: Callable[[
 def connect(path: Path, options: str) -> ReadingConnection:
     """A connection for any thread, without implicit transactions, whose schema has been read.
 
-    Args:
-        path: of the database.
-        options: SQLite's, as in the query of a URI: `mode=rw`.
-
-    Raises:
-        sqlite3.Error: as SQLite has it, always with its code.
+    `options` are SQLite's, as in the query of a URI: `mode=rw`.
     """
     db = sqlite3.connect(
         f"{uri(path)}?{options}",
@@ -91,6 +83,39 @@ def connect(path: Path, options: str) -> ReadingConnection:
 def register_functions(db: sqlite3.Connection) -> None:
     """Register the SQL functions that conditions on memories need."""
     db.create_function("is_outside", 1, is_outside, deterministic=True)
+
+
+def lost_words(db: sqlite3.Connection) -> str:
+    """The first full-text index of which a disk has lost some; empty if none.
+
+    SQLite cannot check the pages on which large blobs end. Reads all words, in a tenth of a second
+    for 100,000 memories, without locking; for a connection that is closed afterwards.
+
+    Raises:
+        sqlite3.Error: the index cannot be read.
+    """
+    is_index = "sql LIKE 'CREATE VIRTUAL TABLE%fts5(%'"
+    for (name,) in db.execute(f"SELECT name FROM sqlite_schema WHERE {is_index}").fetchall():
+        db.execute(f"CREATE VIRTUAL TABLE temp.words_of_{name} USING fts5vocab(main, {name}, row)")
+        # One statement, so that no commit comes between the two.
+        added, present = db.execute(
+            f"SELECT (SELECT block FROM {name}_data WHERE id = 1),"
+            f" (SELECT ifnull(sum(cnt), 0) FROM temp.words_of_{name})"
+        ).fetchone()
+        # FTS5's own numbers of the texts and of the words in each column.
+        if added is None or present != sum(_varints(added)[1:]):
+            return str(name)
+    return ""
+
+
+def _varints(block: bytes) -> list[int]:
+    numbers, number = [], 0
+    for byte in block:
+        number = number << 7 | byte & 0x7F
+        if byte < 0x80:
+            numbers.append(number)
+            number = 0
+    return numbers
 
 
 def uri(path: Path) -> str:

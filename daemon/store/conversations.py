@@ -108,12 +108,9 @@ def are_waiting(folder: Path) -> bool:
 def buffer_turns(
     tx: Transaction, key: str, turns: Sequence[IncomingTurn], *, ended: bool, writer: str
 ) -> Conversation | None:
-    """Buffer turns, in their order; `ended` marks the end of the conversation.
+    """Buffer turns in their order and return the conversation; `ended` marks the end of it.
 
-    Positions are those among the buffered turns.
-
-    Returns:
-        The conversation; None if it ended and no turn is buffered.
+    Positions are those among the buffered turns. None: it ended and no turn is buffered.
     """
     known = find(tx.db, key)
     if known is None and not turns:
@@ -213,9 +210,7 @@ def transcript(db: sqlite3.Connection, key: str) -> list[str]:
 def mark_processed(tx: Transaction, key: str, turns: Sequence[BufferedTurn]) -> bool:
     """Mark turns as read; what was extracted from them must be stored in the same commit.
 
-    Returns:
-        Whether they were unread. If not, another call has read them, and nothing may be stored from
-        them again.
+    False: another call has read them, and nothing may be stored from them again.
     """
     start, end = turns[0].position, turns[-1].position + 1
     moved = tx.db.execute(
@@ -239,14 +234,8 @@ def mark_processed(tx: Transaction, key: str, turns: Sequence[BufferedTurn]) -> 
 def keep_entry(tx: Transaction, key: str, line: str, *, seen_to: int) -> bool:
     """Keep the line about the whole until it is in the file, and remove the turns.
 
-    Args:
-        tx: the transaction, which also stores what else is made of the conversation.
-        key: the conversation.
-        line: about it.
-        seen_to: the value of `next_position` when the turns were read.
-
-    Returns:
-        False if turns came since then: the conversation continues, and the line is not kept.
+    `seen_to` is the value of `next_position` when the turns were read. False: turns came since
+    then, the conversation continues, and the line is not kept.
     """
     updated = tx.db.execute(
         "UPDATE conversations SET entry = ? WHERE id = ? AND next_position = ? AND read_to = ?"

@@ -13,11 +13,11 @@ from ..errors import Conflict, DiskFull, ReadOnly, StoreDamaged, ThermoclineErro
 from ..runtime import atomic
 from ..runtime.os_errors import NO_FILES, out_of_files, translate_os
 from . import chunk_database
-from .connection import ReadingConnection, connect
+from .connection import ReadingConnection, connect, lost_words
 from .schema import COUNTED, Migration
 
 FILE_NAME: Final = "memory.db"
-# The log is moved into the database when it has so many pages.
+# The log is moved into the database when it has this many pages.
 LOG_PAGES: Final = 2_000
 _AT_ONCE: Final = 500
 # How long the way back to an earlier release stays.
@@ -29,11 +29,7 @@ _DAMAGED_INDEX: Final = ("invalid fts5 file format", "constraint failed")
 
 
 def connect_writer(path: Path, cache_kb: int) -> sqlite3.Connection:
-    """The one connection that writes. Every commit is on the disk before it returns.
-
-    Raises:
-        ThermoclineError: as `translate` maps SQLite's error.
-    """
+    """The one connection that writes. Every commit is on the disk before it returns."""
     try:
         db = _connect(path, "mode=rwc", cache_kb)
         # Smaller than SQLite's usual: a store touches some seventeen pages, and each is written.
@@ -56,7 +52,7 @@ def connect_reader(path: Path, cache_kb: int) -> sqlite3.Connection:
         db = _connect(path, "mode=rw", cache_kb)
         chunk_database.attach(db, path.parent, cache_kb)
         db.execute("PRAGMA query_only = ON")
-        db.kept = {}
+        db.derived_values = {}
     except sqlite3.Error as error:
         raise translate(error, path) from error
     return db
@@ -82,9 +78,6 @@ def connect_look(path: Path) -> sqlite3.Connection:
     """A connection of another process than the daemon, which writes nothing, not even a lock file.
 
     While the daemon has the file open, it reads what the daemon has committed.
-
-    Raises:
-        sqlite3.Error: as SQLite has it.
     """
     beside = [path.with_name(f"{path.name}-{name}") for name in ("wal", "shm")]
     live = all(file.exists() for file in beside)
@@ -127,7 +120,11 @@ def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[Migration])
     if 0 < result < migrations[0].version:
         raise StoreDamaged(f"cannot use {path}: its schema version {result} was never released")
     if 0 < result < migrations[-1].version:
-        _keep_copy(db, path, result)
+        copy = path.with_name(f"{path.name}.v{result}-{atomic.stamp()}")
+        try:
+            db.execute("VACUUM INTO ?", (str(copy),))
+        except sqlite3.Error as error:
+            raise translate(error, path) from error
     for migration in migrations:
         if migration.version > result:
             _apply(db, path, migration)
@@ -136,14 +133,6 @@ def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[Migration])
 def _schema_version(db: sqlite3.Connection, path: Path) -> int:
     try:
         return int(db.execute("PRAGMA user_version").fetchone()[0])
-    except sqlite3.Error as error:
-        raise translate(error, path) from error
-
-
-def _keep_copy(db: sqlite3.Connection, path: Path, version: int) -> None:
-    copy = path.with_name(f"{path.name}.v{version}-{atomic.stamp()}")
-    try:
-        db.execute("VACUUM INTO ?", (str(copy),))
     except sqlite3.Error as error:
         raise translate(error, path) from error
 
@@ -174,29 +163,22 @@ def in_pages(
 ) -> Iterator[tuple[Any, ...]]:
     """The rows of a query, a few hundred at a time; writing between is allowed.
 
-    Args:
-        db: where.
-        sql: a query in the order of its first column, whose last two parameters are the value of
-            that column to begin behind, and how many rows to read.
-        arguments: its other parameters.
-        after: the value that comes before all others.
+    `sql` is in the order of its first column; its last two parameters are the value of that column
+    to begin behind (at first `after`), and how many rows to read.
     """
     while True:
         rows = db.execute(sql, (*arguments, after, _AT_ONCE)).fetchall()
         yield from rows
-        # Not until nothing is found: in a damaged table that may never be.
+        # A damaged table may never run out of rows.
         if len(rows) < _AT_ONCE:
             return
         after = rows[-1][0]
 
 
 def check_pages(path: Path) -> None:
-    """Read every page once and raise if one is not what SQLite wrote, or not in its place.
+    """Read every page once; `StoreDamaged` names the first that is not what SQLite wrote.
 
     Takes a second for 250,000 memories.
-
-    Raises:
-        StoreDamaged: naming the first fault.
     """
     try:
         with closing(_connect(path, "mode=rw", cache_kb=512)) as db:
@@ -210,7 +192,6 @@ def check_pages(path: Path) -> None:
 
 
 def _miscounted(db: sqlite3.Connection) -> list[str]:
-    """The tables that have other than the counted number of rows."""
     # One statement, so that no commit comes between the two numbers.
     queries = (
         f"SELECT '{table}' WHERE CAST((SELECT count(*) FROM {table}) AS TEXT)"
@@ -224,15 +205,22 @@ def reads_whole(path: Path) -> bool:
     """Whether SQLite finds no fault in a database and its full-text indexes. Blocking."""
     try:
         check_pages(path)
-        with closing(_connect(path, "mode=rw", cache_kb=512)) as db:
-            result = db.execute(
-                "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%fts5(%'"
-            )
-            for (table,) in result.fetchall():
-                db.execute(f"INSERT INTO {table}({table}, rank) VALUES ('integrity-check', 0)")
-    except (StoreDamaged, ThermoclineError, sqlite3.Error):
+        return has_all_words(path)
+    except ThermoclineError:
         return False
-    return True
+
+
+def has_all_words(path: Path) -> bool:
+    """Whether each full-text index has the words that were added to it. Blocking.
+
+    Raises:
+        ThermoclineError: as `translate` maps SQLite's error.
+    """
+    try:
+        with closing(_connect(path, "mode=rw", cache_kb=512)) as db:
+            return not lost_words(db)
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
 
 
 def translate(error: sqlite3.Error, path: Path) -> ThermoclineError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterable
-from datetime import datetime, tzinfo
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
@@ -105,14 +105,9 @@ def want_section(tx: Transaction, *, wanted: bool) -> None:
 
 
 def _page(document: dict[str, Any], now: float) -> str:
-    zone = _local_zone()
-    return markdown.render(document, now, zone) if markdown.body(document, zone) else ""
-
-
-def _local_zone() -> tzinfo:
     zone = datetime.now().astimezone().tzinfo
     assert zone is not None
-    return zone
+    return markdown.render(document, now, zone) if markdown.body(document, zone) else ""
 
 
 def _json(document: Any, limit: int | None) -> str:

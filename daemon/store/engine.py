@@ -53,12 +53,8 @@ def open_database(
 
     A damaged database is rebuilt and set aside; a missing one is taken over from the files, if
     there are any. The old one stays in place until the new one is complete: after an interruption,
-    the next opening starts again or finishes.
-
-    Args:
-        place: where.
-        context: what all memories share.
-        damage: a fault found in the database since it was last opened.
+    the next opening starts again or finishes. `damage` was detected since the database was last
+    opened.
 
     Raises:
         ThermoclineError: the disk refuses, or a later release wrote the database.
@@ -175,7 +171,7 @@ def _connect(place: AgentPaths, path: Path) -> sqlite3.Connection:
 
 
 def has_database(folder: Path) -> bool:
-    """Whether the folder has a database, or a rebuilt one that is to be moved in."""
+    """Whether the folder has a database, or a rebuilt one to be moved in."""
     return (folder / FILE_NAME).exists() or (folder / _REBUILT).exists()
 
 
@@ -184,7 +180,7 @@ def _rebuilt(place: AgentPaths) -> Path:
 
 
 def _move_in(place: AgentPaths) -> Path | None:
-    """Set the old database aside, if there is one, and put the complete new one in its place."""
+    """Set the old database aside, if it exists, and put the complete new one in its place."""
     aside: Path | None = None
     if place.database.exists():
         aside = atomic.set_aside(place.database, "corrupt")
@@ -232,8 +228,8 @@ def _keep_originals(place: AgentPaths, word: str, stamp: str) -> str:
     return folder.name
 
 
-def _report(place: AgentPaths, report: dict[str, Any], kept: str, stamp: str) -> None:
-    whole = {"time": stamp, **report, "originals_kept_in": kept}
+def _report(place: AgentPaths, report: dict[str, Any], folder: str, stamp: str) -> None:
+    whole = {"time": stamp, **report, "originals_kept_in": folder}
     text = json.dumps(whole, ensure_ascii=False, indent=2)
     atomic.write(place.folder / "takeover-report.json", f"{text}\n".encode())
     _log.info(
@@ -262,17 +258,14 @@ _WEEK: Final = 604_800.0
 
 
 class Engine(msgspec.Struct, frozen=True):
-    """The parts that are replaced together when a database is rebuilt.
-
-    Attributes:
-        doubtful: whether the whole database should be checked: it is not new, and was not closed
-            properly, or not checked since the daemon started, or for a week.
-    """
+    """The parts that are replaced together when a database is rebuilt."""
 
     writer: Writer
     readers: Readers
     state_files: StateFiles
     writing: asyncio.Task[None]
+    # Whether the whole database should be checked: it is not new, and was not closed properly, or
+    # not checked since the daemon started, or for a week.
     doubtful: bool
     indexing: asyncio.Task[None] | None
 
@@ -303,15 +296,8 @@ async def start_engine(
 ) -> Engine:
     """Open the database, rebuild it if it is damaged, and start its writer and readers.
 
-    Args:
-        place: where.
-        context: what all agents share.
-        committed: called with what each commit changed.
-        damaged: called when damage is found while the state files are written.
-        damage: a fault found since it was last opened.
-
-    Raises:
-        ThermoclineError: it cannot be opened.
+    `committed` is called with what each commit changed, `damaged` when damage is found while the
+    state files are written; `damage` was found since it was last opened.
     """
     opened = await asyncio.to_thread(_opened, place, context, damage)
     clock = HybridClock(context.now, opened.highest, opened.issued)

@@ -41,16 +41,9 @@ class Stated(msgspec.Struct):
 
 
 def around(db: sqlite3.Connection, name: str, depth: int, now: float) -> list[Entity]:
-    """An entity and its related entities, itself first, then by distance.
+    """An entity and its related entities, itself first, then by distance; at most 200.
 
-    Args:
-        db: a reader.
-        name: of the entity, or an alias.
-        depth: the maximum distance, in relations of either direction.
-        now: seconds since the epoch.
-
-    Returns:
-        At most 200 entities; empty if no memory names the entity.
+    `depth` is the maximum distance, in relations of either direction.
     """
     entities: dict[str, Entity] = {}
     frontier = [canonical(db, name_key(name))]

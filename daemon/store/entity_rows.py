@@ -26,16 +26,10 @@ _MOST_ALIASES: Final = 50
 
 
 def state(tx: Transaction, name: str, changes: Fields) -> str:
-    """Write the row of an entity; return its key.
+    """Write the row of an entity with at most 50 aliases (else `InvalidInput`); return its key.
 
-    Args:
-        tx: the transaction.
-        name: of the entity, or an alias.
-        changes: the fields of `Stated` to replace. An alias that is itself an entity is merged into
-            this one, with its aliases.
-
-    Raises:
-        InvalidInput: there would be more than 50 aliases.
+    `changes` are fields of `Stated`. An alias that is itself an entity is merged into this one,
+    with its aliases.
     """
     key = canonical(tx.db, name_key(name))
     before = stated(tx.db, key)

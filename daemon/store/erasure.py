@@ -47,11 +47,7 @@ _ALONE: Final = rb"(?:(?<!\w)|(?<=\\[nrt]))%b(?!\w)"
 
 
 class Traces:
-    """The texts of forgotten memories.
-
-    Args:
-        forgotten: the memories.
-    """
+    """The texts of forgotten memories."""
 
     def __init__(self, forgotten: Iterable[DeletedMemory]) -> None:
         self.texts = sorted(
@@ -86,7 +82,7 @@ class Traces:
             left = [item for item in map(self.removed_from, value) if item is not None]
             return left or (None if value else value)
         if isinstance(value, dict):
-            items = {name: self.removed_from(one) for name, one in value.items()}
+            items = {name: self.removed_from(inner) for name, inner in value.items()}
             is_gone = items.get("text") is None and value.get("text") is not None
             return None if is_gone else items
         return value
@@ -168,9 +164,6 @@ def erase_from_files(place: AgentPaths, traces: Traces) -> None:
     """Erase the texts from the file of episodes and from the daemon's own copies. Blocking.
 
     A copy of the whole database in which a text is found is removed.
-
-    Raises:
-        Conflict, OSError: a file cannot be written.
     """
     needles = traces.needles()
     for path in {*_copies(place)}:
@@ -333,12 +326,8 @@ class Erasure:
     """Erases traces of forgotten memories, words of deleted texts, and the database's log.
 
     Deleted content is overwritten in the database by its commit. Its words stay in the full text
-    until that is merged, and the log has copies of all pages until it is emptied.
-
-    Args:
-        place: of the agent.
-        store: its memory.
-        truncate_log: empties the log; False: a reader needs it.
+    until that is merged, and the log has copies of all pages until it is emptied. `truncate_log`
+    returns False if a reader needs the log.
     """
 
     def __init__(
@@ -379,11 +368,7 @@ class Erasure:
                     await self.merge_words()
 
     async def erase_traces(self) -> None:
-        """Erase the texts of forgotten memories from the files of the agent.
-
-        Raises:
-            ThermoclineError: a file cannot be written; the next pass tries again.
-        """
+        """Erase the texts of forgotten memories from the files of the agent."""
         async with self._busy:
             number = len(self._forgotten)
             traces = Traces(self._forgotten)
@@ -400,7 +385,7 @@ class Erasure:
         """Merge the full text, which removes the words of deleted texts."""
         # Bounded: under load every step finds new segments and deleted texts.
         for _ in range(await self._store.read(full_text.steps)):
-            if not await self._store.read(full_text.needs_merge):
+            if not await self._store.read(full_text.to_merge):
                 break
             await self._store.write(full_text.merge)
 

@@ -209,11 +209,7 @@ def fading(
 
 
 def delete(tx: Transaction, key: str) -> None:
-    """Delete an experience for good.
-
-    Raises:
-        NotFound: it does not exist.
-    """
+    """Delete an experience for good; `NotFound` if it does not exist."""
     EXPERIENCES.delete(tx, key)
     tx.tell("experience.deleted", id=key)
 

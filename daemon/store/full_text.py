@@ -32,7 +32,7 @@ _PAGES: Final = 64
 # The maximum number of levels; SQLite reads up to 2,000, and writes all with every change.
 _MOST_LEVELS: Final = 500
 # An index that has grown by this many texts is merged, if they are a quarter of all.
-_GROWN: Final = 500
+_GROWN: Final = 50
 
 
 class Writing(Protocol):
@@ -87,7 +87,7 @@ def remove(tx: Writing, table: str, row: int, texts: Sequence[str]) -> None:
     gone = tx.db.execute(
         f"DELETE FROM {table}_terms WHERE row = ? RETURNING length, codes", (row,)
     ).fetchone()
-    if gone is None and _has_backlog(tx.db):
+    if gone is None and tx.db.execute("SELECT 1 FROM meta WHERE key = ?", (BACKLOG,)).fetchone():
         return
     length, codes = gone or (0, "")
     tx.db.execute(
@@ -100,10 +100,6 @@ def remove(tx: Writing, table: str, row: int, texts: Sequence[str]) -> None:
     tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, '')", (_OLD_WORDS,))
 
 
-def _has_backlog(db: sqlite3.Connection) -> bool:
-    return db.execute("SELECT 1 FROM meta WHERE key = ?", (BACKLOG,)).fetchone() is not None
-
-
 def clear(tx: Transaction, table: str) -> None:
     """Empty an index."""
     tx.db.execute(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
@@ -112,11 +108,7 @@ def clear(tx: Transaction, table: str) -> None:
 
 
 def counts(db: sqlite3.Connection, indexes: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """The number of texts in some indexes, and the total number of their terms.
-
-    Raises:
-        IndexDamaged: an index of the agent's database has no such row.
-    """
+    """The number of texts in some indexes, and of all their terms; else `IndexDamaged`."""
     names = list(indexes)
     tables = dict.fromkeys(map(_counts, names))
     rows = db.execute(
@@ -140,7 +132,6 @@ def is_counted(db: sqlite3.Connection) -> bool:
 
 
 def _counts(table: str) -> str:
-    """The table with the sums of an index."""
     return CHUNK_COUNTS if table in CHUNK_TEXT else COUNTS
 
 
@@ -155,21 +146,21 @@ def note_current(tx: Transaction) -> None:
     tx.db.execute("INSERT OR REPLACE INTO meta VALUES ('index_version', ?)", (str(INDEX_VERSION),))
 
 
-def needs_merge(db: sqlite3.Connection, counts: str = COUNTS) -> bool:
-    """Whether an index should be merged.
+def to_merge(db: sqlite3.Connection, counts: str = COUNTS) -> list[str]:
+    """The indexes that should be merged.
 
-    It may contain words of deleted or changed texts, which are only marked as deleted until its
-    parts are merged. Or it has grown by a quarter since: in many parts, each look-up of a word
-    costs three times as much.
+    All if one may contain words of deleted or changed texts, which are only marked as deleted until
+    its parts are merged. Else those that have grown: in many parts, each look-up of a word costs
+    four times as much.
     """
     row = db.execute("SELECT 1 FROM meta WHERE key = ?", (_OLD_WORDS,)).fetchone()
-    return row is not None or has_grown(db, counts)
+    return grown(db, counts) if row is None else [*(CHUNK_TEXT if counts != COUNTS else FULL_TEXT)]
 
 
-def has_grown(db: sqlite3.Connection, counts: str) -> bool:
-    """Whether an index has a quarter more texts than when it was merged."""
-    sql = f"SELECT 1 FROM {counts} WHERE texts - merged > max(?, texts / 4) LIMIT 1"
-    return db.execute(sql, (_GROWN,)).fetchone() is not None
+def grown(db: sqlite3.Connection, counts: str) -> list[str]:
+    """The indexes that have a quarter more texts than when they were merged."""
+    sql = f"SELECT name FROM {counts} WHERE texts - merged > max(?, texts / 4)"
+    return [name for (name,) in db.execute(sql, (_GROWN,))]
 
 
 def steps(db: sqlite3.Connection) -> int:
@@ -198,14 +189,15 @@ def _levels(db: sqlite3.Connection, table: str) -> int:
     return levels
 
 
-def merge(tx: Writing, indexes: Iterable[str] = FULL_TEXT) -> None:
-    """Do one short step of merging the indexes, which purges deleted words."""
-    for table in indexes:
+def merge(tx: Writing, indexes: Iterable[str] | None = None) -> None:
+    """Do one short step of merging, which purges deleted words; by default what is to be merged."""
+    names = to_merge(tx.db) if indexes is None else indexes
+    for table in names:
         before = tx.db.total_changes
         tx.db.execute(f"INSERT INTO {table}({table}, rank) VALUES ('merge', ?)", (-_PAGES,))
         # By SQLite's documentation: fewer than two changes mean that nothing was left to merge.
         if tx.db.total_changes - before >= 2:
             return
     tx.db.execute("DELETE FROM meta WHERE key = ?", (_OLD_WORDS,))
-    for table in {_counts(table) for table in indexes}:
-        tx.db.execute(f"UPDATE {table} SET merged = texts")
+    for table in names:
+        tx.db.execute(f"UPDATE {_counts(table)} SET merged = texts WHERE name = ?", (table,))

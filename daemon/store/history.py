@@ -215,34 +215,48 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:  # noqa: 
     """Add the version to the history, unless its row was forgotten here."""
     if not LOST.lives(after):
         return
-    said = after.data
+    version_data = after.data
     forgotten = tx.db.execute(
-        "SELECT 1 FROM rows WHERE kind = ? AND id = ? AND NOT live", (said["of"], said["row"])
+        "SELECT 1 FROM rows WHERE kind = ? AND id = ? AND NOT live",
+        (version_data["of"], version_data["row"]),
     ).fetchone()
     if forgotten is not None:
         rows.write(tx, LOST, after.id, None)
         return
-    version = (said["of"], said["row"], said["at"], said["device"], CONFLICT)
+    version = (
+        version_data["of"],
+        version_data["row"],
+        version_data["at"],
+        version_data["device"],
+        CONFLICT,
+    )
     tx.db.execute(
         "INSERT INTO history (kind, id, at, writer, device, why, data, clocks)"
         " SELECT ?1, ?2, ?3, '', ?4, ?5, ?6, ?7 WHERE NOT EXISTS (SELECT 1 FROM history"
         " WHERE kind = ?1 AND id = ?2 AND why = ?5 AND data IS ?6 AND clocks = ?7)",
-        (*version, said["data"], said["clocks"]),
+        (*version, version_data["data"], version_data["clocks"]),
     )
     tx.db.execute(
         "UPDATE history SET seen_at = ? WHERE kind = ? AND id = ? AND why = ?"
         " AND data IS ? AND clocks = ?",
-        (said.get("seen_at"), said["of"], said["row"], CONFLICT, said["data"], said["clocks"]),
+        (
+            version_data.get("seen_at"),
+            version_data["of"],
+            version_data["row"],
+            CONFLICT,
+            version_data["data"],
+            version_data["clocks"],
+        ),
     )
 
 
 def _check(row: Row) -> None:
-    said = row.data
-    decode_row(said["of"], said["row"], said["data"], said["clocks"])
-    check_time(said["at"], field="at")
-    if said.get("seen_at") is not None:
-        check_time(said["seen_at"], field="seen_at")
-    str.encode(said["device"])
+    data = row.data
+    decode_row(data["of"], data["row"], data["data"], data["clocks"])
+    check_time(data["at"], field="at")
+    if data.get("seen_at") is not None:
+        check_time(data["seen_at"], field="seen_at")
+    str.encode(data["device"])
 
 
 LOST: Final = Kind(

@@ -110,8 +110,10 @@ def document(db: sqlite3.Connection, now: float, rules: Rules) -> dict[str, Any]
     state = load(db)
     wishes = state.owner_profile.get("preferences")
     listed = wishes if isinstance(wishes, list) else []
-    told = {exact_key(item) for item in listed if isinstance(item, str)}
-    new = [memory for memory in promoted(db, now, rules) if exact_key(memory.text) not in told]
+    listed_keys = {exact_key(item) for item in listed if isinstance(item, str)}
+    new = [
+        memory for memory in promoted(db, now, rules) if exact_key(memory.text) not in listed_keys
+    ]
     return hot.document(state, new, rules.hot)
 
 

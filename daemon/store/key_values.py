@@ -42,10 +42,6 @@ def put(tx: Transaction, key: str, value: str, *, created_at: float | None = Non
 
 
 def delete(tx: Transaction, key: str) -> None:
-    """Remove the pair.
-
-    Raises:
-        NotFound: it does not exist.
-    """
+    """Remove the pair; `NotFound` if it does not exist."""
     PAIRS.delete(tx, key)
     tx.tell("kv.deleted", key=key)

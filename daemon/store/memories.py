@@ -56,12 +56,7 @@ def find(db: sqlite3.Connection, key: str) -> Memory:
 
 
 def find_living(db: sqlite3.Connection, key: str, now: float) -> Memory:
-    """The memory that `find` finds, unless it has expired.
-
-    Raises:
-        NotFound: it does not exist, or has expired.
-        Conflict: several ids begin with `key`.
-    """
+    """The memory that `find` finds, with its errors; `NotFound` also if it has expired."""
     memory = find(db, key)
     if memory.expired(now):
         raise NotFound(f"the memory '{memory.id}' has expired", field="id")
@@ -69,12 +64,9 @@ def find_living(db: sqlite3.Connection, key: str, now: float) -> Memory:
 
 
 def insert(tx: Transaction, memory: Memory) -> Memory:
-    """Store a memory under an id that may be taken, or have been forgotten.
+    """Store a memory under an id that may have been forgotten; `Conflict` if it is taken.
 
     Uses already counted by devices under its id are added to those that it brings.
-
-    Raises:
-        Conflict: its id is taken.
     """
     before = KIND.load(tx.db, memory.id)
     if KIND.lives(before):
@@ -141,14 +133,11 @@ def replace(tx: Transaction, old: Memory, new: Memory, *, why: str = "") -> Memo
 
 
 def delete(tx: Transaction, memory: Memory) -> tuple[str, ...]:
-    """Delete a memory: its text and history are overwritten on the disk; a tombstone remains.
+    """Delete a memory; return the ids of the restored ones. Text and history are overwritten.
 
-    Its contributions to the memory it was merged into are removed, and what may have passed them on
-    is restored. Memories merged into it are deleted too if they say the same, else restored, so
-    that deleting one statement never hides another.
-
-    Returns:
-        The ids of the restored memories.
+    A tombstone remains. Its contributions to the memory it was merged into are removed, and what
+    may have passed them on is restored. Memories merged into it are deleted too if they say the
+    same, else restored, so that deleting one statement never hides another.
     """
     freed: list[str] = []
     if memory.merged_into is not None:
@@ -166,15 +155,7 @@ def delete(tx: Transaction, memory: Memory) -> tuple[str, ...]:
 
 
 def forget(tx: Transaction, key: str) -> tuple[str, tuple[str, ...]]:
-    """Delete the memory that `find` finds, as `delete`.
-
-    Returns:
-        Its id, and the ids of the restored memories.
-
-    Raises:
-        NotFound: it does not exist.
-        Conflict: several ids begin with `key`.
-    """
+    """Delete the memory that `find` finds; return its id, and those that `delete` restored."""
     memory = find(tx.db, key)
     return memory.id, delete(tx, memory)
 
@@ -227,7 +208,6 @@ def _filed(tx: Transaction, memory: Memory) -> Memory:
 
 
 def _told(tx: Transaction, key: str, event: str) -> Memory:
-    """The current memory, after publishing the event."""
     memory = there(tx, key)
     _tell(tx, memory, event)
     return memory

@@ -39,34 +39,30 @@ def outside_section(text: str, *, keep_lines: bool = False) -> str:
     """A file's text without the daemon's section.
 
     Damaged markers are not repaired by guessing: each whole section and each marker line is left
-    out, and everything else counts as written by people.
-
-    Args:
-        text: of the file.
-        keep_lines: keep an empty line for each line left out, so that line numbers stay.
+    out, and everything else counts as written by people. With `keep_lines` an empty line stays for
+    each line left out, so that line numbers stay.
     """
     content = text.encode(errors="surrogatepass")
 
     def left_out(part: bytes) -> bytes:
         return b"\n" * part.count(b"\n") if keep_lines else b""
 
-    kept, done, begun = b"", 0, None
+    rest, done, begun = b"", 0, None
     for kind, start, end in _markers(content):
         if kind == "end" and begun is not None:
-            kept = kept[:begun] + left_out(kept[begun:] + content[done:start])
+            rest = rest[:begun] + left_out(rest[begun:] + content[done:start])
         else:
-            kept += content[done:start]
-        begun = len(kept) if kind == "begin" else None
-        kept += left_out(content[start:end])
+            rest += content[done:start]
+        begun = len(rest) if kind == "begin" else None
+        rest += left_out(content[start:end])
         done = end
-    return (kept + content[done:]).decode(errors="surrogatepass")
+    return (rest + content[done:]).decode(errors="surrogatepass")
 
 
 def page_in(content: bytes) -> str | None:
     """The page between the markers of a file, with line feeds; None if it has no markers.
 
-    Raises:
-        InvalidInput: a marker is missing or repeated, or the file is UTF-16.
+    `InvalidInput`: a marker is missing or repeated, or the file is UTF-16.
     """
     span = _span(content)
     if span is None:
@@ -76,11 +72,7 @@ def page_in(content: bytes) -> str | None:
 
 
 def put(content: bytes, page: str) -> bytes:
-    """The file with `page` in the daemon's section, which is added at the end if missing.
-
-    Raises:
-        InvalidInput: as `page_in`.
-    """
+    """The file with `page` in the daemon's section, at the end if new; errors as `page_in`."""
     span = _span(content)
     eol = b"\r\n" if content.count(b"\r\n") * 2 > content.count(b"\n") else b"\n"
     block = section(page).encode().replace(b"\n", eol)
@@ -95,11 +87,7 @@ def put(content: bytes, page: str) -> bytes:
 
 
 def without(content: bytes) -> bytes:
-    """The file without the daemon's section, and without the blank line before it.
-
-    Raises:
-        InvalidInput: as `page_in`.
-    """
+    """The file without the daemon's section and the blank line before it; errors as `page_in`."""
     span = _span(content)
     if span is None:
         return content
@@ -111,21 +99,17 @@ def without(content: bytes) -> bytes:
 
 
 def take_section_out(path: Path) -> None:
-    """Remove the daemon's section from a file; everything else keeps its bytes. Blocking.
-
-    Raises:
-        ThermoclineError: it cannot be changed without a guess, or is not a file of its own.
-    """
-    content, found = atomic.read(path, LARGEST, alone=True)
-    owner = found.st_uid, found.st_gid
-    new = atomic.Replacement(path, without(content), stat.S_IMODE(found.st_mode), owner)
+    """Remove the daemon's section from a file; everything else keeps its bytes. Blocking."""
+    content, status = atomic.read(path, LARGEST, alone=True)
+    owner = status.st_uid, status.st_gid
+    new = atomic.Replacement(path, without(content), stat.S_IMODE(status.st_mode), owner)
     atomic.sync([new])
     new.finish()
 
 
-def same(one: str | None, other: str) -> bool:
+def same(page: str | None, other: str) -> bool:
     """Whether two pages differ at most in their dates."""
-    return one is not None and _DATE.sub("", one) == _DATE.sub("", other)
+    return page is not None and _DATE.sub("", page) == _DATE.sub("", other)
 
 
 def digest(page: str) -> str:

@@ -105,7 +105,7 @@ def to_row(memory: Memory, *, with_uses: bool = False) -> Fields:
         fields["tags"] = list(memory.tags)
     if "metadata" in fields:
         lists = msgspec.structs.asdict(memory.metadata)
-        fields["metadata"] = {name: list(found) for name, found in lists.items() if found}
+        fields["metadata"] = {name: list(values) for name, values in lists.items() if values}
     if with_uses and memory.access_count:
         fields["access_count"] = memory.access_count
     if with_uses and memory.last_accessed_at is not None:
@@ -114,11 +114,7 @@ def to_row(memory: Memory, *, with_uses: bool = False) -> Fields:
 
 
 def memory_of(row: Row) -> Memory:
-    """The memory in the data of a row, with only the uses that came with it.
-
-    Raises:
-        msgspec.ValidationError: the data is not valid.
-    """
+    """The memory in a row, with only the uses that came with it; else `ValidationError`."""
     fields: Fields = {
         name: v for name, v in row.data.items() if name in ROW_FIELDS or name in BROUGHT
     }
@@ -141,7 +137,9 @@ class MemoryTable:
         known = memory_of(before) if before is not None and "text" in before.data else None
         if not live:
             if known is not None:
-                _take_away(tx, known)
+                gone = tx.db.execute("DELETE FROM memories WHERE id = ? RETURNING row", (known.id,))
+                _unindex(tx, gone.fetchone()[0], known)
+                names.drop_person(tx, known.actor)
             ROWS.store(tx, before, row, live=False)
             return
         memory = memory_of(row)
@@ -166,7 +164,7 @@ class MemoryTable:
         if (floor := tx.warm_floor) is not None:
             memories = [
                 msgspec.structs.replace(memory, archived_at=tx.now)
-                if _score(tx, memory) < floor
+                if score_of(memory, tx.now, tx.rules.scoring) < floor
                 else memory
                 for memory in memories
             ]
@@ -197,8 +195,8 @@ class MemoryTable:
     def every(self, db: sqlite3.Connection, kind: str) -> Iterator[Row]:
         """Each row, including deleted ones, a few hundred at a time."""
         columns = f"row, clocks, extra, {', '.join(FIELDS)}"
-        for _, *found in in_pages(db, f"SELECT {columns} {_BY_ROW}", after=0):
-            yield _row(found)
+        for _, *values in in_pages(db, f"SELECT {columns} {_BY_ROW}", after=0):
+            yield _row(values)
         yield from ROWS.every(db, kind)
 
 
@@ -212,7 +210,6 @@ def insert(tx: Transaction, memory: Memory, row: Row) -> None:
 
 
 def _values(tx: Transaction, memory: Memory, row: Row) -> tuple[Any, ...]:
-    """The columns of a new memory."""
     if memory.expires_at is not None:
         tx.cache.next_expiry = min(tx.cache.next_expiry, memory.expires_at)
     derived = (memory.access_count, memory.archived_at, memory.last_accessed_at)
@@ -292,18 +289,8 @@ def _said_values(memory: Memory, row: Row) -> list[Any]:
     return [*values, clocks, unknown, record_size(memory), text_digest(memory.text)]
 
 
-def _score(tx: Transaction, memory: Memory) -> float:
-    return score_of(memory, tx.now, tx.rules.scoring)
-
-
 def _damaged(key: str) -> StoreDamaged:
     return StoreDamaged(f"cannot trust the memory '{key}': it is not what was written")
-
-
-def _take_away(tx: Transaction, memory: Memory) -> None:
-    gone = tx.db.execute("DELETE FROM memories WHERE id = ? RETURNING row", (memory.id,))
-    _unindex(tx, gone.fetchone()[0], memory)
-    names.drop_person(tx, memory.actor)
 
 
 def _unindex(tx: Transaction, number: int, memory: Memory) -> None:
@@ -360,12 +347,12 @@ def unlink(tx: Transaction, key: str) -> None:
         rewrite(tx, freed, why="unlinked", stamp=_just_after(tx, older.id, "superseded_by"))
 
 
-def release(tx: Transaction, kept: str) -> None:
+def release(tx: Transaction, target: str) -> None:
     """Restore all memories that were merged into a deleted memory."""
-    rows = tx.db.execute(f"{SELECT} WHERE merged_into = ?", (kept,)).fetchall()
+    rows = tx.db.execute(f"{SELECT} WHERE merged_into = ?", (target,)).fetchall()
     for retired in map(from_row, rows):
         restore_merged(tx, retired, repairs=True)
-        tx.tell("memory.unmerged", id=retired.id, kept=kept, category=retired.category)
+        tx.tell("memory.unmerged", id=retired.id, into=target, category=retired.category)
 
 
 def restore_merged(tx: Transaction, retired: Memory, *, repairs: bool = False) -> Memory:
@@ -436,7 +423,9 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
             unlink(tx, after.id)
             if was is not None:
                 recount(tx, was)
-            _note_forgotten(tx, before)
+            memory = memory_of(before)
+            if not memory.expired(tx.now):
+                tx.forgotten.append(DeletedMemory(memory.text, memory.group, memory.category))
         return
     into = after.data.get("merged_into")
     tree_rows.ensure(tx, after.data.get("category", DEFAULT_CATEGORY))
@@ -457,12 +446,6 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
         recount(tx, was)
     if into is None:
         tx.settle_warm = True
-
-
-def _note_forgotten(tx: Transaction, row: Row) -> None:
-    memory = memory_of(row)
-    if not memory.expired(tx.now):
-        tx.forgotten.append(DeletedMemory(memory.text, memory.group, memory.category))
 
 
 # Many memories share few categories.

@@ -26,26 +26,19 @@ _NEVER: Final[Stamp] = (0, "")
 
 
 class MergeContribution(msgspec.Struct, frozen=True):
-    """What a merged memory gave to the kept one; stored in the row of the merged memory.
+    """What a merged memory gave to the kept one; stored in the row of the merged memory."""
 
-    Attributes:
-        changes: the values of each changed cell of the kept memory before and after; None: absent.
-        gained: the importance that the kept memory gained.
-    """
-
+    # The values of each changed cell of the kept memory before and after; None: absent.
     changes: dict[str, tuple[Any, Any]]
-    gained: float
+    gained: float  # the importance that the kept memory gained
 
 
 def merge(
     tx: Transaction, older: Memory, newer: Memory, share: float = merging.SHARE_OF_OLDER
 ) -> tuple[Memory, Memory]:
-    """Retire `older` into `newer`, whatever their content; return both.
+    """Retire `older` into `newer`, whatever their content; return both. Errors as `memory.merging`.
 
     `share` is the fraction of the older's importance that the newer gains.
-
-    Raises:
-        Conflict: they are the same memory, or one of them is already retired.
     """
     memory = merging.merge(older, newer, share)
     before = rows.load(tx.db, KIND, newer.id)
@@ -67,38 +60,32 @@ def merge(
 
 
 def unmerge(tx: Transaction, retired: Memory) -> Memory:
-    """Restore a merged memory, and remove its contribution to the memory it was merged into.
+    """Restore a merged memory, and remove its contribution to its target; `Conflict` if not merged.
 
     A memory that was made only from merged ones, and never changed, is removed with the last of
     them. `merge_duplicate` ignores the restored memory until its text changes.
-
-    Raises:
-        Conflict: it is not merged.
     """
-    kept = retired.merged_into
-    if kept is None:
+    target = retired.merged_into
+    if target is None:
         raise Conflict(f"cannot unmerge '{retired.id}': it is not merged into another", field="id")
     back = undo_merge(tx, retired)
-    tx.tell("memory.unmerged", id=back.id, kept=kept, category=back.category)
-    _dissolve(tx, kept)
+    tx.tell("memory.unmerged", id=back.id, into=target, category=back.category)
+    _dissolve(tx, target)
     return back
 
 
 def merge_duplicate(tx: Transaction, older: str, newer: str) -> Memory | None:
-    """Merge two memories by their ids, if they still say the same.
+    """Merge two memories by their ids, if they still say the same; return the survivor, if merged.
 
     If `newer` was itself merged meanwhile, the memory it was merged into takes its place.
-
-    Returns:
-        The kept memory; None if nothing was merged.
     """
     first, second = fetch(tx.db, older), successor(tx.db, newer)
     if first is None or second is None or first.id == second.id or first.merged_into is not None:
         return None
     if not is_duplicate(first, second) or _is_kept_apart(tx.db, first.id):
         return None
-    _, kept = merge(tx, first, second)
-    return kept
+    _, survivor = merge(tx, first, second)
+    return survivor
 
 
 def merge_exclusions(db: sqlite3.Connection) -> set[str]:
@@ -110,12 +97,10 @@ def merge_exclusions(db: sqlite3.Connection) -> set[str]:
 
 
 def supersede(tx: Transaction, older: str, newer: str) -> Memory | None:
-    """Mark a memory as superseded by another, by their ids, if they still contradict each other.
+    """Mark a memory as superseded by another, if they still contradict each other; return that one.
 
-    As for `merge_duplicate`, the memory that `newer` was merged into takes its place.
-
-    Returns:
-        The superseding memory; None if nothing was marked.
+    As for `merge_duplicate`, the memory that `newer` was merged into takes its place. None: nothing
+    was marked.
     """
     first, second = fetch(tx.db, older), successor(tx.db, newer)
     if first is None or second is None or first.id == second.id:
@@ -127,11 +112,7 @@ def supersede(tx: Transaction, older: str, newer: str) -> Memory | None:
 
 
 def mark_superseded(tx: Transaction, older: Memory, newer: Memory) -> None:
-    """Mark a memory as superseded by another that contradicts it.
-
-    Raises:
-        Conflict: they are the same memory, or one of them is retired by a merge.
-    """
+    """Mark a memory as superseded by another that contradicts it; errors as `memory.merging`."""
     link = merging.supersede(older, newer)
     if newer.superseded_by == older.id:
         # Their times have changed since.
@@ -145,10 +126,13 @@ def undo_merge(tx: Transaction, retired: Memory) -> Memory:
 
     What has another value in the kept memory since stays, and so does what that gave to another.
     """
-    row, kept = rows.load(tx.db, KIND, retired.id), _kept(tx.db, retired)
-    if row is not None and kept is not None and GAVE in row.data:
+    row = rows.load(tx.db, KIND, retired.id)
+    target = (
+        rows.load(tx.db, KIND, retired.merged_into) if retired.merged_into is not None else None
+    )
+    if row is not None and target is not None and GAVE in row.data:
         merge_contribution = msgspec.convert(row.data[GAVE], MergeContribution)
-        cells, back = _values(kept), Fields()
+        cells, back = _values(target), Fields()
         for name, (before, after) in merge_contribution.changes.items():
             value = cells.get(name)
             if value == after:
@@ -156,18 +140,15 @@ def undo_merge(tx: Transaction, retired: Memory) -> Memory:
             elif name == "importance" and isinstance(value, int | float):
                 # It was changed later: only this merge's contribution is removed.
                 back[name] = max(0.0, value - merge_contribution.gained)
-        rows.write(tx, KIND, kept.id, patched(kept.data, back, KIND.sets), why="unmerged")
+        rows.write(tx, KIND, target.id, patched(target.data, back, KIND.sets), why="unmerged")
     return restore_merged(tx, retired)
 
 
 def free(tx: Transaction, retired: Memory) -> list[str]:
-    """Undo a merge and all that may have passed on what it gave, so that nothing of it is left.
+    """Undo a merge and all that may have passed on what it gave; return the other restored ids.
 
     These are the merges of the kept memory into others, and the later ones into any of them. The
     earlier versions of all these memories are deleted.
-
-    Returns:
-        The ids of the other memories that are restored.
     """
     memory = fetch(tx.db, retired.merged_into)
     freed: list[str] = []
@@ -185,12 +166,7 @@ def free(tx: Transaction, retired: Memory) -> list[str]:
     return freed
 
 
-def _kept(db: sqlite3.Connection, retired: Memory) -> Row | None:
-    return None if retired.merged_into is None else rows.load(db, KIND, retired.merged_into)
-
-
 def _merged_at(db: sqlite3.Connection, key: str) -> Stamp:
-    """When a memory was merged into another."""
     row = rows.load(db, KIND, key)
     return stamps(row)["merged_into"][0] if row is not None else _NEVER
 
@@ -221,7 +197,6 @@ def repair_links(tx: Transaction) -> None:
 
 
 def _values(row: Row) -> dict[str, Any]:
-    """The values of a row's cells."""
     cells = stamps(row, KIND.sets).items()
     return {name: value for name, (_, value) in cells if value is not ABSENT}
 

@@ -30,8 +30,7 @@ def read(db: sqlite3.Connection, key: str, kind: type[T]) -> T | None:
 def clock_state(db: sqlite3.Connection) -> ClockState:
     """The clock, and this device's counts that are not in its row yet.
 
-    Raises:
-        StoreDamaged: they are not what was written, so that stamps might be issued twice.
+    `StoreDamaged` if they are not what was written: stamps might be issued twice.
     """
     row = db.execute(_READ, (CLOCK,)).fetchone()
     clock_state = ClockState() if row is None else _decoded(row[0], ClockState)

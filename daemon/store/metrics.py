@@ -56,8 +56,8 @@ def move_note(tx: Transaction) -> None:
     data = data | _added(_numbers(data), counted)
     # Counters of one day are dropped once another day is counted.
     last = max(map(_day, counted))
-    kept = {name: value for name, value in data.items() if not last or _day(name) in {"", last}}
-    rows.write(tx, KIND, tx.device, kept)
+    current = {name: value for name, value in data.items() if not last or _day(name) in {"", last}}
+    rows.write(tx, KIND, tx.device, current)
     note_clock_state(tx, moved=True)
 
 
@@ -81,5 +81,4 @@ def _day(name: str) -> str:
 
 
 def _numbers(data: dict[str, Any]) -> dict[str, float]:
-    """The numeric values; other releases may store other types."""
     return {n: float(v) for n, v in data.items() if isinstance(v, int | float)}

@@ -36,11 +36,11 @@ def named_in(db: sqlite3.Connection, text: str) -> list[str]:
     if not plain.isascii():
         calls |= {plain[at : at + _BEGINNING] for at in range(len(plain) - 1)}
     result = db.execute(
-        "WITH asked(call) AS MATERIALIZED (SELECT DISTINCT called FROM people"
+        "WITH calls(call) AS MATERIALIZED (SELECT DISTINCT called FROM people"
         " WHERE called IN (SELECT value FROM json_each(?1)))"
-        " SELECT name FROM asked JOIN people ON called = call WHERE instr(?2, words)"
-        " UNION SELECT (SELECT min(name) FROM people WHERE called = call) FROM asked"
-        " UNION SELECT (SELECT max(name) FROM people WHERE called = call) FROM asked",
+        " SELECT name FROM calls JOIN people ON called = call WHERE instr(?2, words)"
+        " UNION SELECT (SELECT min(name) FROM people WHERE called = call) FROM calls"
+        " UNION SELECT (SELECT max(name) FROM people WHERE called = call) FROM calls",
         (msgspec.json.encode(sorted(calls)).decode(), f" {' '.join(words)} \n{plain}"),
     )
     return [name for (name,) in result]
@@ -82,10 +82,7 @@ def names_of(
 ) -> dict[str, tuple[str, ...]]:
     """The names introduced by each of some concepts; none of a concept with too many names.
 
-    Args:
-        db: the database.
-        codes: of the concepts.
-        within: the condition on the memories that may introduce them, and its arguments.
+    `within` is the condition on the memories that may introduce them, and its arguments.
     """
     condition, arguments = within
     inside = (

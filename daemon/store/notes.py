@@ -51,16 +51,11 @@ class FoundNote(msgspec.Struct, frozen=True):
 
 
 class WaitingNote(msgspec.Struct, frozen=True):
-    """A row not yet written to the disk.
-
-    Attributes:
-        note: the new content of the file; None: the file is to be removed.
-        stand: the status of the file that may be replaced; with another status, it was written
-            since.
-    """
+    """A row not yet written to the disk."""
 
     path: str
-    note: Note | None
+    note: Note | None  # the new content of the file; None: the file is to be removed
+    # The status of the file that may be replaced; with another status, it was written since.
     stand: Fingerprint
 
 
@@ -78,12 +73,8 @@ def known(db: sqlite3.Connection) -> dict[str, Fingerprint]:
 def take(tx: Transaction, files: Iterable[FoundNote], vanished: Iterable[str]) -> int:
     """Bring changed files into the rows; return the number of changed rows.
 
-    If a row has changed too, both are joined, against the text that the file had before.
-
-    Args:
-        tx: the transaction.
-        files: new files, and files whose status differs from the recorded one.
-        vanished: files that existed and no longer do.
+    If a row has changed too, both are joined, against the text that the file had before. `files`
+    are new, or have another status than the recorded one; `vanished` existed and no longer do.
     """
     changed = sum(_take(tx, file) for file in files)
     return changed + sum(_vanish(tx, path) for path in vanished)

@@ -22,7 +22,7 @@ _LINK: Final = "link"
 
 
 def link(db: sqlite3.Connection) -> Cursor:
-    """The position up to which the replica was received; the beginning, if there is none."""
+    """The position up to which the replica was received; the beginning before the first contact."""
     return meta.read(db, _LINK, Cursor) or Cursor()
 
 

@@ -65,12 +65,8 @@ class _Slots:
 class Readers:
     """Connections that are opened on demand and reused.
 
-    Args:
-        path: the database.
-        limit: the maximum number of connections; further readers wait for one.
-        cache_kb: the page cache of each.
-        threads: where reading happens; shared with other agents.
-        connect: opens a connection to the path with a cache of the given size in kilobytes.
+    `limit` is the maximum number of connections, each with a page cache of `cache_kb`; further
+    readers wait. `threads` are shared with other agents.
     """
 
     def __init__(
@@ -104,10 +100,8 @@ class Readers:
     ) -> T:
         """Call `read` on a thread, in one snapshot of the database.
 
-        Args:
-            read: what to call.
-            seconds: after which it is interrupted, once it has begun; None: never.
-            is_long: whether it reads the whole database.
+        Once it has begun it is interrupted after `seconds`. With `is_long` it reads the whole
+        database.
 
         Raises:
             ShuttingDown: the connections are closed.

@@ -40,25 +40,16 @@ def is_json(value: Any, field: str) -> None:
 
 
 class Projection(msgspec.Struct, frozen=True, kw_only=True):
-    """A table with the values by which recall and lists select records, and their full text.
+    """A table with the values by which recall and lists select records, and their full text."""
 
-    Attributes:
-        table: its column `row` numbers the texts of the index.
-        index: the full-text index.
-        columns: the columns besides `row` and the id, which are attributes of the record.
-        texts: the attributes that are indexed.
-        told_at: the attribute with the time that "tomorrow" in the texts is relative to.
-        includes: whether a record is in the table.
-        before: called before a record is projected.
-    """
-
-    table: str
+    table: str  # its column `row` numbers the texts of the index
     index: str
+    # The columns besides `row` and the id, which are attributes of the record.
     columns: tuple[str, ...]
-    texts: tuple[str, ...]
-    told_at: str
-    includes: Callable[[Any], bool] = lambda _: True
-    before: Callable[[Transaction], None] = lambda _: None
+    texts: tuple[str, ...]  # the attributes that are indexed
+    told_at: str  # the attribute with the time that "tomorrow" in the texts is relative to
+    includes: Callable[[Any], bool] = lambda _: True  # whether a record is in the table
+    before: Callable[[Transaction], None] = lambda _: None  # called before a record is projected
 
 
 class RecordKind(Generic[T]):
@@ -116,11 +107,7 @@ class RecordKind(Generic[T]):
         return None if row is None else self.of(key, row.data)
 
     def get(self, db: sqlite3.Connection, key: str) -> T:
-        """The record with this id.
-
-        Raises:
-            NotFound: it does not exist.
-        """
+        """The record with this id; `NotFound` if it does not exist."""
         if (record := self.find(db, key)) is None:
             raise NotFound(self._missing.format(key), field=self._field)
         return record
@@ -166,15 +153,8 @@ class RecordKind(Generic[T]):
     ) -> T:
         """Store a record; fields that are None are left out.
 
-        Args:
-            tx: the transaction.
-            record: what to store.
-            key: the id of its row; by default its first field.
-            new: whether the id must not be in use.
-            why: the reason to record in the history.
-
-        Raises:
-            Conflict: the record should be new, and its id is in use.
+        The id of its row is `key`, by default its first field; with `new`, `Conflict` if it is in
+        use.
         """
         key = key or getattr(record, self._key)
         values = {name: getattr(record, name) for name in self._fields}
@@ -183,11 +163,7 @@ class RecordKind(Generic[T]):
         return record
 
     def delete(self, tx: Transaction, key: str) -> None:
-        """Delete a record.
-
-        Raises:
-            NotFound: it does not exist.
-        """
+        """Delete a record; `NotFound` if it does not exist."""
         self.get(tx.db, key)
         rows.write(tx, self.kind, key, None)
 
@@ -226,7 +202,6 @@ class RecordKind(Generic[T]):
         full_text.add(tx, index, [IndexEntry(number, self._texts(new), told_at)])
 
     def _included(self, row: Row | None) -> T | None:
-        """The record of a row, if it belongs into the projection."""
         if row is None or not self.kind.lives(row):
             return None
         record = self.of(row.id, row.data)

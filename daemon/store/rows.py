@@ -58,11 +58,7 @@ class Table(Protocol):
 
 
 def stored_row(kind: str, key: str, data: str | None, clocks: str) -> Row:
-    """The row in the columns of a table.
-
-    Raises:
-        StoreDamaged: the columns are not valid although SQLite reports no error.
-    """
+    """The row in the columns of a table; `StoreDamaged` if they are not valid."""
     try:
         return decode_row(kind, key, data, clocks)
     except (msgspec.MsgspecError, ValueError, TypeError) as error:
@@ -116,15 +112,10 @@ ROWS: Final = RowTable()
 
 
 class JoinResult(msgspec.Struct, frozen=True):
-    """The result of joining a row that two devices changed.
+    """The result of joining a row that two devices changed."""
 
-    Attributes:
-        data: the fields; None: for each field the later value.
-        lost: the version of which a part is left out, if any: a conflict.
-    """
-
-    data: dict[str, Any] | None = None
-    lost: Row | None = None
+    data: dict[str, Any] | None = None  # the fields; None: for each field the later value
+    lost: Row | None = None  # the version of which a part is left out, if any: a conflict
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
@@ -231,25 +222,11 @@ def write(
     without: str = "",
     new: bool = False,
 ) -> Row | None:
-    """Write `data` as the row's content, or delete the row if `data` is None.
+    """Write `data` as the row's content and return the row; None deletes it, and is returned.
 
-    Fields that this release does not know are kept. Unchanged rows are not written.
-
-    Args:
-        tx: the transaction.
-        kind: of the row.
-        key: its id.
-        data: all its fields.
-        why: the reason to record in the history.
-        stamp: of a change that consists of several rows; by default a new one.
-        without: a field to remove, though this release does not write it.
-        new: the row must not exist yet.
-
-    Returns:
-        The row; None if it was deleted.
-
-    Raises:
-        Conflict: it exists, and should be new.
+    Fields that this release does not know are kept. Unchanged rows are not written. `stamp` is that
+    of a change of several rows; `without` is a field to remove, though this release does not write
+    it; with `new`, `Conflict` if the row exists.
     """
     before = kind.load(tx.db, key)
     if new and kind.lives(before):
@@ -262,8 +239,8 @@ def write(
         if before is not None and kind.fields is not None:
             others = before.data.keys() - kind.fields - {without}
             data = {name: before.data[name] for name in others} | data
-        given = stamp or tx.stamp(before)
-        after = changed(before, (kind.name, key), data, given, kind.sets)
+        own_stamp = stamp or tx.stamp(before)
+        after = changed(before, (kind.name, key), data, own_stamp, kind.sets)
         if before is not None and after == before:
             return before
     number = save_version(tx, kind, before, why=why) if data is not None else None
@@ -303,12 +280,8 @@ def put(tx: Transaction, kind: Kind, before: Row | None, after: Row) -> None:
 def mark(tx: Transaction, kind: Kind, key: str, seen: Row | None, base: int | None) -> None:
     """Mark the row as pending: the replica does not have this version.
 
-    Args:
-        tx: the transaction.
-        kind: of the row.
-        key: its id.
-        seen: the version that the replica may have; ignored if the row is already marked.
-        base: the entry of the history that holds this version.
+    `seen` is the version that the replica may have; ignored if the row is already marked. `base` is
+    the entry of the history that holds this version.
     """
     tx.outgoing.add(kind.name)
     tx.db.execute(

@@ -62,8 +62,8 @@ _ROWS: Final = (
     # The digest of each state file as last written.
     "CREATE TABLE state_files (name TEXT PRIMARY KEY, digest TEXT NOT NULL) STRICT, WITHOUT ROWID",
 )
-# The tables without an index, which would miss a page that holds another, sound one: their rows
-# are counted.
+# The tables without an index, which would miss a page with the content of another, sound page:
+# their rows are counted.
 COUNTED: Final = ("rows", "outbox")
 _COUNTS: Final = tuple(
     statement
@@ -324,7 +324,7 @@ def full_text_tables(indexes: Mapping[str, Sequence[str]], counts: str) -> Itera
     """The statements that make full-text indexes.
 
     The column `codes` has the concepts and dates of a text. Beside each index is a table for
-    ranking the texts found: the number of their terms, the terms in order, and the codes.
+    ranking texts: the number of their terms, the terms in order, and the codes.
     """
     yield (
         f"CREATE TABLE {counts} (name TEXT PRIMARY KEY, texts INTEGER NOT NULL,"
@@ -347,7 +347,7 @@ def full_text_tables(indexes: Mapping[str, Sequence[str]], counts: str) -> Itera
 
 # The version of the words in the full-text indexes and of names: a change rebuilds them. It begins
 # with the checksum of the concepts, whose codes depend on all their files; a test says what it is.
-INDEX_VERSION: Final = 10 * 646_452 + 1
+INDEX_VERSION: Final = 10 * 209_222 + 1
 _INDEX: Final = (f"INSERT INTO meta VALUES ('index_version', '{INDEX_VERSION}')",)
 # The numbers below 11 were used while nothing was released.
 MIGRATIONS: Final = (

@@ -19,7 +19,7 @@ _REPLACED: Final = (hot_rows.KIND, tree_rows.KIND, experiences.EXPERIENCES.kind)
 
 
 class Held(msgspec.Struct, frozen=True):
-    """A row that holds a secret, or (`where` is history) held one in an earlier version."""
+    """A row that holds a secret, or (`where` is history) held it in an earlier version."""
 
     where: Where
     kind: str
@@ -59,7 +59,7 @@ def remove(tx: Transaction, held: Held) -> None:
         rows.write(tx, kind, held.id, {**row.data, "text": "\n".join(lines)}, why="secret")
     elif row is not None and held.where != "history":
         name = _name(held.id)
-        data = {one: cleared({name: value})[name] for one, value in row.data.items()}
+        data = {field: cleared({name: value})[name] for field, value in row.data.items()}
         rows.write(tx, kind, held.id, data, why="secret")
     rows.erase(tx, kind, held.id)
 

@@ -48,8 +48,8 @@ def find_same(
 def known_word_for_word(db: sqlite3.Connection, memory: Memory) -> Memory | None:
     """The memory that has the text of `memory` except for blanks, said by the same actor.
 
-    It still holds: it is not superseded. The one that it was merged into takes its place. A turn of
-    a conversation is never known.
+    It still holds: it is not superseded. The memory that it was merged into takes its place. A turn
+    of a conversation is never known.
     """
     if memory.position is not None:
         return None
@@ -59,16 +59,16 @@ def known_word_for_word(db: sqlite3.Connection, memory: Memory) -> Memory | None
             continue
         if is_outside(other.source) != is_outside(memory.source):
             continue
-        kept = merging.successor(db, other.id)
-        if kept is not None and kept.superseded_by is None:
-            return kept
+        survivor = merging.successor(db, other.id)
+        if survivor is not None and survivor.superseded_by is None:
+            return survivor
     return None
 
 
 def said_already(db: sqlite3.Connection, memory: Memory) -> Memory | None:
     """The memory that says the same as `memory`, whatever their ids.
 
-    This includes one that would be merged with it; a turn is never a duplicate.
+    This includes a memory that would be merged with it; a turn is never a duplicate.
     """
     outside = is_outside(memory.source)
     for other in _with_text(db, memory.text, memory.updated_at, turns=False):
@@ -174,13 +174,9 @@ def contradicted_by(
     """The current memories that a later one contradicts, newest first.
 
     Only the texts that share rare words with it are compared, 20 at most. Turns of conversations
-    contradict nothing and are not contradicted.
-
-    Args:
-        db: the connection.
-        memory: the later memory.
-        new: the ids of memories that the index does not have yet, by the stems of their words.
-        retiring: the ids of memories whose marks no longer count, since they are to be merged.
+    contradict nothing and are not contradicted. `new` are the ids of memories that the index does
+    not have yet, by the stems of their words; `retiring` those whose marks no longer count, since
+    they are to be merged.
     """
     terms, any_of = terms_to_look_up(memory.text) if memory.position is None else ([], False)
     if not terms:

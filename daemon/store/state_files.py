@@ -45,11 +45,7 @@ _Stamp: TypeAlias = tuple[int, int, int]
 class StateFiles:
     """Keeps the state files of one agent in step with its database.
 
-    Args:
-        place: where they are; MEMORY.md has a section that shows the hot state.
-        context: the clock, the limits in force, and where trouble is reported.
-        writer, readers: the database.
-        damaged: called when the database turns out to be damaged.
+    `damaged` is called when the database turns out to be damaged.
     """
 
     def __init__(
@@ -84,8 +80,7 @@ class StateFiles:
     async def run(self, delay_seconds: Callable[[], float]) -> None:
         """Write what is wanted, until cancelled.
 
-        Args:
-            delay_seconds: gives how long changes may gather before they are written.
+        `delay_seconds` gives how long changes may gather before they are written.
         """
         allowance, refilled = _AT_ONCE, time.monotonic()
         while True:
@@ -151,7 +146,9 @@ class StateFiles:
         rules, now, known = self._context.rules(), self._context.now(), self._disk.known
 
         def read(db: sqlite3.Connection) -> tuple[dict[str, str], dict[str, str]]:
-            return documents.render(db, wanted, now, rules), known or _load_digests(db)
+            return documents.render(db, wanted, now, rules), known or dict(
+                db.execute("SELECT name, digest FROM state_files").fetchall()
+            )
 
         rendered, self._disk.known = await self._readers.run(read)
         changes, failures = await asyncio.to_thread(self._disk.prepare, rendered)
@@ -297,7 +294,10 @@ class _Disk:
             return None
         current = "" if before is None else memory_md.digest(before)
         if before is not None and current not in self.known.get(name, "").split():
-            self._keep_section(path, before, mode)
+            aside = atomic.free_name(path, "changed")
+            atomic.write(aside, before.encode(errors="surrogateescape"), mode)
+            message = f"the section of {path} was changed; a copy of it was kept as {aside.name}"
+            self._report(MARKDOWN_FILE, message, aside)
         try:
             new = atomic.Replacement(path, content, mode, owner)
         except Conflict as error:
@@ -310,12 +310,6 @@ class _Disk:
         path = self._paths[name]
         aside = atomic.set_aside(path, "changed")
         self._report(name, f"{path} was changed ({why}); it was set aside as {aside.name}", aside)
-
-    def _keep_section(self, path: Path, page: str, mode: int) -> None:
-        aside = atomic.free_name(path, "changed")
-        atomic.write(aside, page.encode(errors="surrogateescape"), mode)
-        message = f"the section of {path} was changed; a copy of it was kept as {aside.name}"
-        self._report(MARKDOWN_FILE, message, aside)
 
     def _report(self, name: str, message: str, aside: Path) -> None:
         self._problems.report(
@@ -356,10 +350,6 @@ def note_present(db: sqlite3.Connection, place: AgentPaths) -> None:
         return
     if page is not None:
         _put(db, MARKDOWN_FILE, memory_md.digest(page))
-
-
-def _load_digests(db: sqlite3.Connection) -> dict[str, str]:
-    return dict(db.execute("SELECT name, digest FROM state_files").fetchall())
 
 
 def _note(tx: Transaction, digests: Mapping[str, str]) -> None:

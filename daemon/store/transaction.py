@@ -23,19 +23,13 @@ acting: ContextVar[str] = ContextVar("acting", default="")
 
 
 class IndexEntry(msgspec.Struct, frozen=True, gc=False):
-    """A text to index.
-
-    Attributes:
-        row: its row number.
-        columns: its parts in the order of the index's columns.
-        told_at: the time that "tomorrow" in it is relative to; None: such words mean no date.
-        is_turn: whether it is a turn of a conversation.
-    """
+    """A text to index."""
 
     row: int
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # its parts in the order of the index's columns
+    # The time that "tomorrow" in it is relative to; None: such words mean no date.
     told_at: float | None = None
-    is_turn: bool = False
+    is_turn: bool = False  # whether it is a turn of a conversation
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -199,9 +193,8 @@ class Transaction:
     def stamp(self, over: Row | None = None) -> Stamp:
         """A fresh stamp, younger than every other of this memory.
 
-        Args:
-            over: the version that is replaced, which may be from a device whose clock is years
-                ahead: the stamp is younger than it too, and those that follow need not be.
+        `over` is the version that is replaced. If it is from a device whose clock is years ahead,
+        the stamp is younger than it too, and those that follow need not be.
         """
         self.ticked = True
         return self.clock.tick(over.clocks.latest[0] if over is not None else 0), self.device
@@ -209,8 +202,7 @@ class Transaction:
     def observe(self, clock: int) -> bool:
         """Take note of another device's clock: stamps are younger from here on.
 
-        Returns:
-            False: it is more than a day ahead, and is not followed.
+        False: it is more than a day ahead, and is not followed.
         """
         self.ticked = True
         return self.clock.observe(clock)

@@ -25,11 +25,7 @@ class Category(msgspec.Struct, frozen=True):
 
 
 def load(db: sqlite3.Connection) -> dict[str, Node]:
-    """Every node except the root, by path, with its counts.
-
-    Raises:
-        StoreDamaged: a row is not valid although SQLite reports no error.
-    """
+    """Every node except the root, by path, with its counts; `StoreDamaged` if not valid."""
     rows = db.execute("SELECT path, desc, warm_count, cold_count, last_access FROM tree").fetchall()
     if any(None in row for row in rows):
         raise StoreDamaged("cannot trust the categories: a value is missing")
@@ -70,7 +66,6 @@ def ensure(tx: Transaction, category: str) -> None:
 
 
 def _known(tx: Transaction) -> set[str]:
-    """The categories in the tree."""
     if tx.cache.categories is None:
         tx.cache.categories = {path for (path,) in tx.db.execute("SELECT path FROM tree")}
     return tx.cache.categories

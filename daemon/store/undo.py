@@ -38,7 +38,7 @@ _LINK: Final = ("merged_into", GAVE)
 def undo(tx: Transaction, kind: Kind, key: str, number: int | None = None) -> Row:
     """Restore the version of a row before its last change, or the one with a number.
 
-    A merge that the change made is undone, one that it undid is made again. Undoing twice redoes.
+    A merge that the change made is undone, a merge that it undid is repeated. Undoing twice redoes.
 
     Raises:
         NotFound: the version is not in the history.
@@ -76,12 +76,7 @@ def undo_by(tx: Transaction, by: str, since: float) -> list[tuple[str, str, Outc
     """Revert what an author changed since a time, and delete what the author made since.
 
     Later changes by others in the same rows stay, field by field, and so do rows that others have
-    changed since.
-
-    Args:
-        tx: the transaction.
-        by: as `written_by` takes it.
-        since: seconds since the epoch.
+    changed since. `by` is as `written_by` takes it, `since` in seconds since the epoch.
 
     Returns:
         Kind and id of each row, and what became of it. Lines and skills, which are in files, are to

@@ -56,11 +56,7 @@ def count(tx: Transaction, used: Mapping[str, int]) -> None:
 
 
 def restore_snapshot(tx: Transaction, memory: str) -> None:
-    """Take back one use that this device counted; the time of the last use stays.
-
-    Raises:
-        Conflict: this device has counted no use.
-    """
+    """Take back a use that this device counted (else `Conflict`); the last time stays."""
     number, at = _uses(rows.load(tx.db, KIND, name := f"{memory}/{tx.device}"))
     if not number:
         raise Conflict(f"this device has counted no use of '{memory}'", field="id")
@@ -72,25 +68,21 @@ def reinforce(tx: Transaction, ids: Iterable[str]) -> None:
 
     A use is not an edit: each device counts its own, so that uses never conflict.
     """
-    given = Counter(ids)
+    counts = Counter(ids)
     rows = tx.db.execute(
         "SELECT id, category FROM memories WHERE id IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode(list(given)).decode(),),
+        (msgspec.json.encode(list(counts)).decode(),),
     ).fetchall()
     tx.db.executemany(
         "UPDATE tree SET last_access = ? WHERE path = ?",
         [(tx.now, category) for category in {category for _, category in rows}],
     )
-    count(tx, {key: given[key] for key, _ in rows})
-    tx.count("reinforcements_today", given.total())
+    count(tx, {key: counts[key] for key, _ in rows})
+    tx.count("reinforcements_today", counts.total())
 
 
 def unreinforce(tx: Transaction, ids: Iterable[str]) -> None:
-    """Take back one use of each memory.
-
-    Raises:
-        Conflict: this device has counted no use.
-    """
+    """Take back one use of each memory; `Conflict` if this device has counted none."""
     for key in ids:
         restore_snapshot(tx, key)
 
@@ -142,7 +134,7 @@ def forget(tx: Transaction, memories: frozenset[str]) -> None:
 
 
 def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
-    """Add what was counted since to the memory, to the one that it is merged into, and so on."""
+    """Add what was counted since to the memory, to its merge target, and so on."""
     tx.cache.are_uses = None
     tx.state_files.update({"warm", "tree", "hot"})
     old, (number, at) = _uses(before), _uses(after)
@@ -178,25 +170,15 @@ _CHARS_IN_TOKEN: Final = 4
 
 
 class GivenAnswer(msgspec.Struct, frozen=True):
-    """An answer that was given.
+    """An answer that was given."""
 
-    Attributes:
-        used: the memories that count as used; None: the hot state, which is no answer.
-        chars: of the texts in it.
-    """
-
+    # The memories that count as used; None: the hot state, which is no answer.
     used: tuple[str, ...] | None
-    chars: int
+    chars: int  # of the texts in it
 
 
 class UseCounter:
-    """Collects the answers of a second, then counts them together.
-
-    Args:
-        agent: whose answers, for the task's name.
-        write: runs an operation in a commit.
-        read: runs a query on the database.
-    """
+    """Collects the answers of a second, then counts them together."""
 
     def __init__(
         self,
@@ -240,18 +222,15 @@ class UseCounter:
         if not answers:
             return
         try:
-            there = await self._all_tokens()
+            if time.monotonic() - self._measured > _MEASURED_SECONDS:
+                self._there = _tokens(await self._read(_chars_there))
+                self._measured = time.monotonic()
+            there = self._there
             saved = sum(max(0, there - _tokens(answer.chars)) for answer in answers if answer.chars)
             await self._write(partial(_count, answers=answers, saved=saved))
         except ThermoclineError as error:
             # Uses are a hint for ranking: on a full disk some may be lost.
             _log.info("did not count uses: %s", error, extra={"action": "uses_lost"})
-
-    async def _all_tokens(self) -> int:
-        if time.monotonic() - self._measured > _MEASURED_SECONDS:
-            self._there = _tokens(await self._read(_chars_there))
-            self._measured = time.monotonic()
-        return self._there
 
 
 def _tokens(chars: int) -> int:
@@ -259,7 +238,6 @@ def _tokens(chars: int) -> int:
 
 
 def _chars_there(db: sqlite3.Connection) -> int:
-    """The characters of all texts."""
     result = db.execute(
         "SELECT (SELECT total(length(text)) FROM memories WHERE merged_into IS NULL)"
         " + (SELECT total(length(data ->> 'value')) FROM rows WHERE kind = 'hot' AND live)"

@@ -33,11 +33,7 @@ def add(tx: Transaction, path: str) -> bool:
 
 
 def remove(tx: Transaction, path: str) -> None:
-    """Remove a path.
-
-    Raises:
-        NotFound: it was not added.
-    """
+    """Remove a path; `NotFound` if it was not added."""
     if rows.load(tx.db, KIND, path) is None:
         raise NotFound(f"'{path}' is not a path that was added", field="path")
     rows.write(tx, KIND, path, None)

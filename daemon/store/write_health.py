@@ -24,10 +24,7 @@ _ROOM: Final = 1_048_576
 class WriteHealth:
     """Whether the disk currently refuses an agent's writes.
 
-    Args:
-        agent: whose writes.
-        problems: where a refusal is reported.
-        readers: makes readers of a database that is not open for writing.
+    `readers` makes readers of a database that is not open for writing.
 
     Attributes:
         standby: reads while the database cannot be opened for writing.
@@ -47,11 +44,7 @@ class WriteHealth:
 
     @contextlib.contextmanager
     def reporting(self) -> Iterator[None]:
-        """Run a write and report a refusal. In standby it is refused without being tried.
-
-        Raises:
-            DiskFull, ReadOnly: the disk refused.
-        """
+        """Run a write, and report a refusal. In standby it is refused without being tried."""
         if self.standby is not None and self._error is not None:
             raise type(self._error)(self._error.message, hint=self._error.hint)
         try:
@@ -72,11 +65,7 @@ class WriteHealth:
             self._problems.clear(kind.code, self._agent)
 
     async def enter_standby(self, error: Refused) -> None:
-        """Read from now on without opening the database for writing.
-
-        Raises:
-            DiskFull, ReadOnly: `error`, if the database cannot be read.
-        """
+        """Read from now on without opening the database for writing; else raise `error`."""
         self.record(error)
         standby = self._readers()
         try:

@@ -1,7 +1,7 @@
 """The thread that writes an agent's database, with group commit.
 
-Operations that arrive during a commit share the next one: under load many callers share one fsync,
-and a single caller never waits for others.
+Operations that arrive during a commit share the next: under load many callers share one fsync, and
+a single caller never waits for others.
 """
 
 from __future__ import annotations
@@ -45,18 +45,13 @@ _PART: Final = 1_048_576
 
 
 class Committed(msgspec.Struct, frozen=True):
-    """What one commit changed.
-
-    Attributes:
-        forgotten: the memories whose traces must also leave the files.
-        erased: whether content was deleted, of which the log has copies.
-    """
+    """What one commit changed."""
 
     events: tuple[Event, ...]
     state_files: frozenset[StateFile]
     outgoing: frozenset[str]
-    forgotten: tuple[DeletedMemory, ...]
-    erased: bool
+    forgotten: tuple[DeletedMemory, ...]  # the memories whose traces must also leave the files
+    erased: bool  # whether content was deleted, of which the log has copies
 
 
 class _Spoiled(Exception):
@@ -101,11 +96,8 @@ class _Job:
 class Writer:
     """Runs operations in order, in groups, each group in one durable transaction.
 
-    Args:
-        begin: makes the transaction for a group.
-        settle: brings the memory back within its limits, before the commit.
-        committed: called on the event loop with the changes of a commit, before its callers return.
-        failed_syncs: of the file system; shared by all writers.
+    `enforce_limits` runs before the commit; `committed` is called on the event loop with the
+    changes of a commit, before its callers return. All writers share `failed_syncs`.
     """
 
     def __init__(
@@ -146,11 +138,8 @@ class Writer:
     async def submit(self, operation: Operation[T], *, durable: bool = True) -> T:
         """Run `operation` and return its result once the commit is on the disk.
 
-        A cancelled caller does not cancel the operation: it may still be committed.
-
-        Args:
-            operation: what to do.
-            durable: False returns before the commit is synced; the next durable one syncs both.
+        A cancelled caller does not cancel the operation: it may still be committed. If not
+        `durable`, it returns before the commit is synced; the next durable commit syncs both.
 
         Raises:
             ThermoclineError: raised by the operation, or by the commit; nothing was changed.
@@ -164,8 +153,7 @@ class Writer:
     async def truncate_log(self) -> bool:
         """Move the log into the database and empty it, after all queued operations.
 
-        Returns:
-            False: a reader still needs the log, or the database is being closed, which empties it.
+        False: a reader still needs the log, or the database is being closed, which empties it.
         """
         if self._closed:
             return False
@@ -176,12 +164,8 @@ class Writer:
     async def close(self, last: Callable[[sqlite3.Connection], None] | None = None) -> None:
         """Commit all queued operations, then close the database. Further writes are refused.
 
-        Args:
-            last: called with the connection, outside a transaction, after all commits. If it
-                fails nothing is closed, and writing goes on.
-
-        Raises:
-            ThermoclineError: from `last`.
+        `last` is called with the connection, outside a transaction, after all commits. If it
+        raises, nothing is closed, and writing goes on.
         """
         if not self._closed:
             self._closed = True
@@ -308,11 +292,7 @@ class Writer:
         self._trusted = failed
 
     def _run_job(self, job: _Job, transaction: Transaction, *, alone: bool) -> None:
-        """Run one operation so that its failure undoes only itself.
-
-        Raises:
-            _Spoiled: it failed after it had written.
-        """
+        """Run an operation so that its failure undoes only itself; `_Spoiled` if it had written."""
         transaction.writer = job.by
         if alone:
             job.result = job.operation(transaction)
@@ -332,7 +312,6 @@ class Writer:
             transaction.restore_snapshot(snapshot)
 
     def _fail(self, group: list[_Job], error: Exception) -> None:
-        """Undo the group; every caller gets an error."""
         if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_FSYNC:
             # It was to write earlier commits too, which were not synced.
             self._trusted = _UNTRUSTED

@@ -57,11 +57,9 @@ def summary_of(messages: Sequence[tuple[str, str]], room: int) -> str:
 
     It has the statements that say most, in order, each with its speaker, and the lines of earlier
     summaries among the messages. In the room that is left, other messages have the sentence of
-    theirs that says most, the user's first: there is always something to read.
-
-    Args:
-        messages: role and text of each message, oldest first.
-        room: the tokens available; at least those of the smallest tier are used.
+    theirs that says most, the user's first: there is always something to read. `messages` are role
+    and text, oldest first; `room` is the number of available tokens; at least those of the smallest
+    tier are used.
     """
     earlier, before = _earlier(messages)
     fresh = [pair for pair in messages if not is_summary(pair[1])]
@@ -116,11 +114,11 @@ def _others(
     )
 
 
-def _earlier(said: Sequence[tuple[str, str]]) -> tuple[list[str], int]:
+def _earlier(summaries: Sequence[tuple[str, str]]) -> tuple[list[str], int]:
     """The lines of earlier summaries, and the number of messages that they summarise."""
     lines: list[str] = []
     messages = 0
-    for _, text in said:
+    for _, text in summaries:
         title = _TITLE_READ.match(text)
         if title:
             messages += int(title[1])
@@ -162,21 +160,13 @@ WINDOW: Final = 128_000
 
 
 class CompactionLimits(msgspec.Struct, frozen=True):
-    """When to compact, and how far.
+    """When to compact, and how far."""
 
-    Attributes:
-        threshold: the share of the window above which a conversation is compacted.
-        target: the share of the window that it is compacted to.
-        recent: the number of latest messages that always stay.
-        least: the minimum number of messages of a conversation that is compacted.
-        tool_tokens: longer results of tools are cut to this number of tokens.
-    """
-
-    threshold: float = 0.7
-    target: float = 0.5
-    recent: int = 6
-    least: int = 10
-    tool_tokens: int = 2_000
+    threshold: float = 0.7  # the share of the window above which a conversation is compacted
+    target: float = 0.5  # the share of the window that it is compacted to
+    recent: int = 6  # the number of latest messages that always stay
+    least: int = 10  # the minimum number of messages of a conversation that is compacted
+    tool_tokens: int = 2_000  # longer results of tools are cut to this number of tokens
 
 
 LIMITS: Final = CompactionLimits()
@@ -227,12 +217,8 @@ def compact(
 
     The system's messages and the last 6 always stay, and a call of a tool stays with its results,
     even if they alone exceed the target. Nothing changes if the result would not be shorter.
-    Compacting again includes the earlier summary in the new one.
-
-    Args:
-        messages: the conversation, oldest first.
-        window: the tokens that the model can read.
-        limits: profClaw's numbers by default.
+    Compacting again includes the earlier summary in the new one. `messages` are oldest first;
+    `window` is the number of tokens that the model can read; the limits are profClaw's by default.
     """
     if not needs_compaction(messages, window, limits):
         return _result(messages, messages, range(len(messages)), None, 0)

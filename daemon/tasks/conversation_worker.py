@@ -43,19 +43,12 @@ Key: TypeAlias = tuple[str, str]
 
 
 class _Due(msgspec.Struct):
-    """The due times of a conversation, on the monotonic clock.
+    """The due times of a conversation, on the monotonic clock."""
 
-    Attributes:
-        read_at: when to read it; None if there is nothing to read.
-        read_latest: the deadline for reading, even without a pause.
-        close_at: when it counts as over.
-        failures: the failures in a row.
-    """
-
-    read_at: float | None
-    read_latest: float
-    close_at: float
-    failures: int = 0
+    read_at: float | None  # when to read it; None if there is nothing to read
+    read_latest: float  # the deadline for reading, even without a pause
+    close_at: float  # when it counts as over
+    failures: int = 0  # the failures in a row
 
     @property
     def next(self) -> float:
@@ -65,16 +58,9 @@ class _Due(msgspec.Struct):
 class ConversationWorker:
     """Reads buffered turns after a pause, and summarises finished conversations, in the background.
 
-    The buffers are on disk, so that the daemon continues after a restart.
-
-    Args:
-        agents: the agents.
-        model: the model.
-        observe: returns the current configuration.
-        problems: receives failures.
-        zone: the time zone of dates.
-        near: asks what is near in meaning to a new memory.
-        retry_seconds: the pause after a failure; doubles with each further failure in a row.
+    The buffers are on disk, so that the daemon continues after a restart. `near` asks what is near
+    in meaning to a new memory; `retry_seconds` is the pause after a failure, which doubles with
+    each further failure in a row.
     """
 
     def __init__(
@@ -303,7 +289,7 @@ class ConversationWorker:
             own = [item for item in waiting if item.id == name]
             if not own:
                 return
-            others = [one for one in waiting if not self._lock((agent, one.id)).locked()]
+            others = [other for other in waiting if not self._lock((agent, other.id)).locked()]
             for other in others:
                 await locks.enter_async_context(self._lock((agent, other.id)))
             try:
@@ -348,17 +334,11 @@ async def _find(store: AgentStore, name: str) -> Conversation | None:
 
 
 class Thinking(msgspec.Struct, frozen=True):
-    """The parts that use a model.
+    """The parts that use a model."""
 
-    Attributes:
-        model: asks a model, or uses the rules.
-        reasoner: searches the tree with the model.
-        listener: reads conversations, with the model or the rules.
-    """
-
-    model: ModelOrRules
-    reasoner: Reasoner
-    listener: ConversationWorker
+    model: ModelOrRules  # asks a model, or uses the rules
+    reasoner: Reasoner  # searches the tree with the model
+    listener: ConversationWorker  # reads conversations, with the model or the rules
 
     async def close(self) -> None:
         """Cancel running work."""

@@ -204,7 +204,6 @@ def _distilled(
 def _several(
     replies: Sequence[FactReply], text: str, references: Metadata, measure: Distillation
 ) -> list[Distilled] | None:
-    """The facts, each with its own references; the first one gets the remaining references."""
     usable = [reply for reply in replies if one_line(reply.fact)]
     if not usable:
         # A reply without facts is valid, unless a reference would be lost.

@@ -108,22 +108,14 @@ _ASKED_WORDS: Final = 12
 
 
 class Extracted(msgspec.Struct, frozen=True):
-    """The result of reading some turns.
+    """The result of reading some turns."""
 
-    Attributes:
-        conversation: the id of the conversation.
-        turns: the number of turns that were read.
-        kept: the memories that were stored, and those that were already known.
-        method: whether a model or the rules found them.
-        why: why a model that was asked did not, or "".
-        spent: the cost of the question, which may be about several conversations.
-    """
-
-    conversation: str
-    turns: int
-    kept: StoredMemories
-    method: Method
-    why: str = ""
+    conversation: str  # the id of the conversation
+    turns: int  # the number of turns that were read
+    memories: StoredMemories  # the memories that were stored, and those that were already known
+    method: Method  # whether a model or the rules found them
+    why: str = ""  # why a model that was asked did not, or ""
+    # The cost of the question, which may be about several conversations.
     spent: Expense | None = None
 
 
@@ -174,7 +166,7 @@ async def _keep(
     now: float,
     near: AskNear | None,
 ) -> StoredMemories | None:
-    """Store what was found in a conversation; None if another caller read it meanwhile."""
+    """Store what was extracted from a conversation; None if another caller read it meanwhile."""
     key, writer = talk.conversation.id, talk.conversation.writer
     made = [
         memory_from(observation, key, observation.category or CATEGORY, now=now, writer=writer)

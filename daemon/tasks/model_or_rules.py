@@ -39,11 +39,8 @@ _TIMEOUTS: Final = Timeouts(grace=0.0)
 class RuleProcess:
     """Starts the process with the first long text, and ends it a minute after the last.
 
-    Short texts are read on a thread, one at a time, unless the process is running and free.
-
-    Args:
-        idle_seconds: the time without a call after which the process ends.
-        command: the command of the process.
+    Short texts are read on a thread, one at a time, unless the process is running and free. The
+    process ends after `idle_seconds` without a call.
     """
 
     def __init__(
@@ -67,14 +64,9 @@ class RuleProcess:
     ) -> T:
         """Call `function`; cancelling ends the computation.
 
-        If the process cannot be started or dies, the function runs on a thread.
-
-        Args:
-            chars: the length of the texts in the arguments.
-            function: a function of a module, whose arguments and value can be decoded from JSON by
-                their annotations.
-            *args: positional arguments.
-            **kwargs: keyword arguments.
+        If the process cannot be started or dies, the function runs on a thread. `chars` is the
+        length of the texts in the arguments. Arguments and value of `function` can be decoded from
+        JSON by their annotations.
 
         Raises:
             ShuttingDown: `close` was called meanwhile.
@@ -105,41 +97,28 @@ _USELESS: Final = "the model's reply is not usable"
 
 
 class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether to ask a model, and how.
+    """Whether to ask a model, and how."""
 
-    Attributes:
-        model: False: only the rules; None: a model if it is available; True: always a model, with
-            the reason if it does not answer.
-        endpoint: a server to ask instead of the configured models.
-        seconds: the timeout; None: that of the configuration for the purpose.
-    """
-
+    # False: only the rules; None: a model if it is available; True: always a model, with the reason
+    # if it does not answer.
     model: bool | None = None
-    endpoint: str | None = None
-    seconds: float | None = None
+    endpoint: str | None = None  # a server to ask instead of the configured models
+    seconds: float | None = None  # the timeout; None: that of the configuration for the purpose
 
 
 class Derived(msgspec.Struct, Generic[V], frozen=True):
-    """A result, and whether a model or the rules made it.
-
-    Attributes:
-        why: why the rules were used although a model was asked, or "".
-        spent: the expense of the model; None if no model answered.
-    """
+    """A result, and whether a model or the rules made it."""
 
     value: V
     method: Method
-    why: str = ""
-    spent: Expense | None = None
+    why: str = ""  # why the rules were used although a model was asked, or ""
+    spent: Expense | None = None  # the expense of the model; None if no model answered
 
 
 class ModelOrRules:
     """Asks a model with the instructions for a purpose, or falls back to the rules.
 
-    Args:
-        model: the model.
-        prompts: its instructions.
-        least_chars: returns the minimum number of characters for which a model is asked.
+    `least_chars` returns the minimum number of characters for which a model is asked.
 
     Attributes:
         rules: runs the rules.
@@ -174,12 +153,7 @@ class ModelOrRules:
     async def ask(
         self, question: ModelQuestion, kind: type[R], options: AskOptions
     ) -> ModelReply[R]:
-        """Ask a model.
-
-        Raises:
-            ModelUnavailable: no model can answer now.
-            InvalidInput: the endpoint is not an address.
-        """
+        """Ask a model; errors as `Model.ask`."""
         return await self.model.ask(
             question, kind, deadline=options.seconds, endpoint=options.endpoint
         )
@@ -194,12 +168,8 @@ class ModelOrRules:
     ) -> Derived[V]:
         """Ask a model, or use the rules.
 
-        Args:
-            options: what the caller wants.
-            question: the question.
-            kind: the type of the reply.
-            made: converts the reply to the result; None if it is not usable. Called on a thread.
-            by_rules: returns the result without a model.
+        `made` converts the reply, of type `kind`, to the result, on a thread; None if it is not
+        usable. `by_rules` returns the result without a model.
 
         Raises:
             InvalidInput: the endpoint is not an address.

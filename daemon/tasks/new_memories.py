@@ -12,9 +12,10 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ..config.settings import Rules
-from ..language.cues import NEUTRAL, ONGOING, is_standing_statement, signals_of
+from ..language.cues import NEUTRAL, ONGOING, signals_of
 from ..language.extraction import Observation
 from ..language.secrets import without_secrets
+from ..language.standing import is_standing_statement
 from ..language.vocabulary import not_topics
 from ..memory.metadata import extract, merge
 from ..memory.records import (
@@ -70,17 +71,7 @@ def category_for(
     now: float,
     rules: Rules = Rules(),  # noqa: B008 - frozen
 ) -> str | None:
-    """The category whose name, description and memories fit `text` best.
-
-    Args:
-        db: a read connection.
-        text: the text.
-        now: the time.
-        rules: the settings of the search.
-
-    Returns:
-        A category of the tree; None if none fits.
-    """
+    """The category whose name, description and memories fit `text` best; None if none fits."""
     tree = tree_rows.load(db)
     stems = frozenset(_stem(word) for word in words(text[:_LONGEST]) if _tells(word))
     if not tree or not stems:
@@ -186,16 +177,11 @@ _DECIDED: Final = 0.7
 
 
 class StoredMemories(msgspec.Struct, frozen=True):
-    """The stored memories, and the already known ones.
-
-    Attributes:
-        stored: the new memories.
-        known: the existing memories that say the same as the others.
-        superseded: for the id of a stored memory, those that it replaces.
-    """
+    """The stored memories, and the already known ones."""
 
     stored: tuple[Memory, ...] = ()
-    known: tuple[Memory, ...] = ()
+    known: tuple[Memory, ...] = ()  # the existing memories that say the same as the others
+    # For the id of a stored memory, those that it replaces.
     superseded: Mapping[str, tuple[Memory, ...]] = {}
 
 

@@ -47,14 +47,9 @@ async def read_by_model(
 ) -> list[NoteFact]:
     """The facts of a note, as a model reads it.
 
-    Facts of the rules are added if the model has left out one of their URLs, commands or paths.
-
-    Args:
-        store: the memory, whose most used categories are offered.
-        text: the note.
-        headings: words of headings and their categories, for the rules.
-        model: the model.
-        options: how to ask.
+    Facts of the rules are added if the model has left out one of their URLs, commands or paths. The
+    most used categories of `store` are offered; `headings` are words of headings and their
+    categories, for the rules.
 
     Raises:
         ModelUnavailable: no model answers usefully.

@@ -73,15 +73,11 @@ class ObservationReply(msgspec.Struct, frozen=True):
 
 
 class UnreadTurns(msgspec.Struct, frozen=True):
-    """Consecutive turns of a conversation, and what was kept of it before.
-
-    Attributes:
-        earlier: the texts of earlier memories, oldest first, with their ids.
-    """
+    """Consecutive turns of a conversation, and what was kept of it before."""
 
     conversation: Conversation
     turns: list[BufferedTurn]
-    earlier: dict[str, str] = {}
+    earlier: dict[str, str] = {}  # the texts of earlier memories, oldest first, with their ids
 
 
 async def observe(
@@ -93,12 +89,8 @@ async def observe(
 ) -> Derived[list[list[Observation]]]:
     """What is worth remembering of each conversation, by at most one question to a model.
 
-    Args:
-        talks: the conversations.
-        known: existing memories that they may repeat or correct.
-        model: the model.
-        options: whether and how to ask it.
-        today: the day that "tomorrow" is relative to.
+    `known` are existing memories that they may repeat or correct; `today` is the day that
+    "tomorrow" is relative to.
     """
     read = [[_plain(turn) for turn in talk.turns if is_worth_reading(turn)] for talk in talks]
     if not is_worth_asking(talks, model, options):
@@ -109,7 +101,7 @@ async def observe(
         Part("day", f"The conversation takes place on {today:%A}, {today}.", quoted=False),
         Part(
             "known already",
-            "\n".join(f"[{number}] {one_line(one)}" for number, one in enumerate(known, 1))
+            "\n".join(f"[{number}] {one_line(text)}" for number, text in enumerate(known, 1))
             or "nothing",
         ),
         *(
@@ -177,10 +169,8 @@ def observed(
 ) -> list[list[Observation]]:
     """A model's observations within the limits of a memory, by conversation.
 
-    Args:
-        replies: the reply of the model.
-        numbered: the turns of each conversation by the numbers given to the model.
-        known: the memories given to the model, in order.
+    `numbered` are the turns of each conversation by the numbers given to the model, `known` the
+    memories given to it, in order.
     """
     observations: list[list[Observation]] = [[] for _ in numbered]
     # The first observation of a turn gets the facts about the owner that the rules find.
@@ -249,7 +239,6 @@ def _source(reply: ObservationReply, turn: BufferedTurn) -> str:
 
 
 def _profile(reply: ObservationReply, text: str, turn: BufferedTurn) -> dict[str, str]:
-    """What a model says about the owner, who talks with the agent without a name."""
     kind, value = reply.profile.strip().lower(), one_line(reply.value, _SHORT)
     if turn.role != "user" or turn.actor:
         return {}

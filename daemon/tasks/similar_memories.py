@@ -92,12 +92,7 @@ async def join_similar(
 async def combine(
     cluster: Sequence[Memory], model: ModelOrRules, options: AskOptions, now: float
 ) -> Memory | None:
-    """The memory that can replace some others; None if something would be lost.
-
-    Raises:
-        ModelUnavailable: no model answers usefully.
-        InvalidInput: the endpoint is not an address.
-    """
+    """The memory that can replace some others, if nothing is lost. Errors as `Model.ask`."""
     ordered = sorted(cluster, key=lambda memory: memory.created_at)
     lines = []
     for memory in ordered:

@@ -53,14 +53,8 @@ async def sum_up(
 ) -> bool:
     """Store the summary of a conversation as a line that is still to be written.
 
-    All its turns must have been read. They are removed from the buffer in the same commit.
-
-    Args:
-        store: the agent's memory.
-        conversation: the conversation in the buffer.
-        model: the model.
-        options: whether and how to ask it.
-        patient: raise if the model fails; otherwise use the rules.
+    All its turns must have been read. They are removed from the buffer in the same commit. If the
+    model fails, `patient` raises; otherwise the rules do it.
 
     Returns:
         Whether it is done; False if the conversation continues.
@@ -92,8 +86,7 @@ async def sum_up(
 async def write_entry(store: AgentStore, conversation: Conversation) -> None:
     """Append the line of a conversation to the agent's `memory/episodes.jsonl`, once.
 
-    Raises:
-        ThermoclineError: the disk refuses; the line stays in the buffer.
+    If the disk refuses, the line stays in the buffer.
     """
     assert conversation.entry is not None
     folder = store.place.workspace or store.place.folder

@@ -51,11 +51,7 @@ Reasoning: TypeAlias = Derived[tuple[NamedCategory, ...]]
 
 
 class Reasoner:
-    """Searches trees with a model; a late search continues, so that a repeated question finds it.
-
-    Args:
-        model: the model.
-    """
+    """Searches trees with a model; a late search goes on, so that a repeated question finds it."""
 
     def __init__(self, model: ModelOrRules) -> None:
         self._model = model
@@ -66,11 +62,7 @@ class Reasoner:
         return self._model.written(self._asked(tree, question), list[NamedCategory])
 
     async def search(self, tree: Tree, question: str, options: AskOptions) -> Reasoning:
-        """Ask, within the time of the options or the configuration.
-
-        Raises:
-            InvalidInput: the endpoint is not an address.
-        """
+        """Ask, within the time of the options or the configuration; errors as `Model.ask`."""
         if not tree:
             return Derived((), "rule", "the tree has no categories yet")
         if not question.strip():
@@ -92,11 +84,7 @@ class Reasoner:
     async def search_within(
         self, tree: Tree, question: str, options: AskOptions, seconds: float
     ) -> Reasoning:
-        """Ask, but wait at most `seconds`; a later answer goes into the cache.
-
-        Raises:
-            InvalidInput: the endpoint is not an address.
-        """
+        """Ask, but wait at most `seconds`; a later answer goes into the cache."""
         task = asyncio.create_task(self.search(tree, question, options), name="tree search")
         self._late.add(task)
         task.add_done_callback(self._forget)
@@ -196,12 +184,7 @@ class Proposal(msgspec.Struct, frozen=True):
 async def propose(store: AgentStore, model: ModelOrRules, options: AskOptions) -> list[TreeChange]:
     """The operations that a model proposes; they are checked when they are applied.
 
-    Memories of a category that belong in a new subcategory are moved there.
-
-    Raises:
-        ModelUnavailable: no model answers usefully.
-        InvalidInput: the endpoint is not an address.
-        ThermoclineError: the memory cannot be read.
+    Memories of a category that belong in a new subcategory are moved there. Errors as `Model.ask`.
     """
     now, limits = store.now, store.rules.tree
     tree = await store.read(tree_rows.load)

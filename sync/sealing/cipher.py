@@ -47,11 +47,7 @@ def seal(key: bytes, text: bytes, place: bytes, mark: bytes = b"") -> bytes:
 
 
 def unseal(key: bytes, sealed: bytes, place: bytes, mark: bytes = b"") -> bytes:
-    """The text that was sealed with this key for this place.
-
-    Raises:
-        Unsealable: it was not.
-    """
+    """The text that was sealed with this key for this place, else `Unsealable`."""
     length = _salt_bytes(mark)
     nonce, ciphertext = (mark + sealed[:length]).ljust(_NONCE_BYTES, b"\0"), sealed[length:]
     try:
@@ -108,7 +104,7 @@ def key_from_words(words: str, salt: bytes) -> bytes:
 
 
 def public_key(private: bytes) -> bytes:
-    """The public key of a private one (X25519)."""
+    """The public key of a private key (X25519)."""
     return sodium.crypto_scalarmult_base(private)
 
 
@@ -118,11 +114,7 @@ def wrap(public: bytes, text: bytes) -> bytes:
 
 
 def unwrap(private: bytes, wrapped: bytes) -> bytes:
-    """The text that was encrypted for this private key.
-
-    Raises:
-        Unsealable: it was not.
-    """
+    """The text that was encrypted for this private key, else `Unsealable`."""
     try:
         return sodium.crypto_box_seal_open(wrapped, public_key(private), private)
     except (CryptoError, ValueError, TypeError):
@@ -135,11 +127,7 @@ def encode(content: bytes) -> str:
 
 
 def decode(text: str) -> bytes:
-    """The bytes in a text.
-
-    Raises:
-        Unsealable: it is not base64.
-    """
+    """The bytes in a text of base64, else `Unsealable`."""
     try:
         content = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

@@ -40,33 +40,20 @@ class EpochKey(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RecoveryLock(msgspec.Struct, frozen=True, array_like=True):
-    """What is wrapped for a recovery key needs, and no secret.
+    """What is wrapped for a recovery key needs, and no secret."""
 
-    Attributes:
-        salt: of Argon2id.
-        public: the public key that belongs to the recovery key.
-        proof: shows that the owner's root was there when the recovery key was made.
-    """
-
-    salt: bytes
-    public: bytes
-    proof: bytes
+    salt: bytes  # of Argon2id
+    public: bytes  # the public key that belongs to the recovery key
+    proof: bytes  # shows that the owner's root was there when the recovery key was made
 
 
 class Keyring(msgspec.Struct, frozen=True):
-    """All keys of an owner. It is secret as a whole.
+    """All keys of an owner. It is secret as a whole."""
 
-    Attributes:
-        root: names rows, agents and versions; it never changes.
-        epochs: the keys of the epochs 1, 2, …
-        recovery: for the recovery key, if there is one.
-        retired: devices, and the first epoch whose key each was not given.
-    """
-
-    root: bytes
-    epochs: tuple[EpochKey, ...]
-    recovery: RecoveryLock | None = None
-    retired: dict[str, int] = {}
+    root: bytes  # names rows, agents and versions; it never changes
+    epochs: tuple[EpochKey, ...]  # the keys of the epochs 1, 2, …
+    recovery: RecoveryLock | None = None  # for the recovery key, if there is one
+    retired: dict[str, int] = {}  # devices, and the first epoch whose key each was not given
 
     @property
     def epoch(self) -> int:
@@ -74,11 +61,7 @@ class Keyring(msgspec.Struct, frozen=True):
         return len(self.epochs)
 
     def key(self, epoch: int) -> bytes:
-        """The key of an epoch.
-
-        Raises:
-            Unsealable: it is not here.
-        """
+        """The key of an epoch; `Unsealable` if it is not here."""
         if not 1 <= epoch <= self.epoch:
             raise Unsealable(f"the key of epoch {epoch} is not on this device")
         return self.epochs[epoch - 1].key
@@ -118,11 +101,7 @@ def new_keyring() -> Keyring:
 
 
 def decoded_keyring(content: bytes) -> Keyring:
-    """The keyring whose `encoded` is given.
-
-    Raises:
-        Unsealable: it is not one.
-    """
+    """The keyring whose `encoded` is given, else `Unsealable`."""
     try:
         ring = msgspec.json.decode(content, type=Keyring)
     except (msgspec.MsgspecError, ValueError):
@@ -139,7 +118,6 @@ def _linked(ring: Keyring, before: int) -> EpochKey:
 
 
 def _link(ring: Keyring, before: int, key: bytes) -> bytes:
-    """The link of the key after epoch `before`; the first is linked to the root."""
     last = ring.root if before == 0 else ring.epochs[before - 1].key
     return mac(derive(last, "link"), str(before + 1), key)
 
@@ -148,21 +126,13 @@ def _link(ring: Keyring, before: int, key: bytes) -> bytes:
 
 
 class RosterEntry(msgspec.Struct, frozen=True):
-    """The keyring, for one device or for the recovery key.
+    """The keyring, for one device or for the recovery key."""
 
-    Attributes:
-        epoch: the last epoch that it has.
-        device: the id of the device, or `RECOVERY`.
-        public: of the device; for the recovery key the whole lock.
-        wrapped: the keyring, which only the device can open.
-        tag: shows that a holder of the epoch's key has added the device.
-    """
-
-    epoch: int
-    device: str
-    public: str
-    wrapped: str
-    tag: str
+    epoch: int  # the last epoch that it has
+    device: str  # the id of the device, or `RECOVERY`
+    public: str  # of the device; for the recovery key the whole lock
+    wrapped: str  # the keyring, which only the device can open
+    tag: str  # shows that a holder of the epoch's key has added the device
 
 
 def entry(ring: Keyring, device: str, public: bytes) -> RosterEntry:
@@ -201,10 +171,9 @@ def is_signed(ring: Keyring, listed: RosterEntry) -> bool:
 
 
 def opened(listed: RosterEntry, private: bytes, older: Keyring | None = None) -> Keyring:
-    """The keyring in a device's entry; with an older one, only one that follows it.
+    """The keyring in a device's entry; with an older one, only a keyring that follows it.
 
-    Raises:
-        Unsealable: it is for another device, or was not made by the owner.
+    `Unsealable`: it is for another device, or was not made by the owner.
     """
     ring = decoded_keyring(unwrap(private, decode(listed.wrapped)))
     if not is_signed(ring, listed) or (older is not None and not ring.follows(older)):
@@ -239,11 +208,7 @@ def new_recovery_key() -> str:
 
 
 def read_recovery_key(text: str) -> str:
-    """A recovery key as a person typed it, in its normal form.
-
-    Raises:
-        Unsealable: it is mistyped.
-    """
+    """A recovery key as a person typed it, in its normal form; `Unsealable` if it is mistyped."""
     digits = normal(text)
     if len(digits) != _DIGITS + _CHECK_DIGITS:
         raise Unsealable(f"it has {len(digits)} letters and digits instead of 28")
@@ -263,8 +228,7 @@ def lock_for(recovery_key: str, root: bytes) -> RecoveryLock:
 def recovered(listed: RosterEntry, recovery_key: str) -> Keyring:
     """The keyring, by the recovery key alone. Blocking.
 
-    Raises:
-        Unsealable: it is another key, or the keyring was not made by the owner.
+    `Unsealable`: it is another key, or the keyring was not made by the owner.
     """
     try:
         lock = msgspec.json.decode(decode(listed.public), type=RecoveryLock)
@@ -285,11 +249,7 @@ def grouped(digits: str) -> str:
 
 
 def normal(text: str) -> str:
-    """The digits that a person typed, in the alphabet: O as 0, I and L as 1.
-
-    Raises:
-        Unsealable: a character is none of a key.
-    """
+    """The digits that a person typed, in the alphabet: O as 0, I and L as 1; else `Unsealable`."""
     digits = "".join(text.upper().replace("-", " ").split()).translate(_ALIKE)
     if strange := sorted({digit for digit in digits if digit not in _ALPHABET}):
         raise Unsealable(f"it contains {strange[0]!r}, which no key has")

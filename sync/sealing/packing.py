@@ -130,11 +130,7 @@ def pack(agent: str, row: Row) -> bytes:
 
 
 def unpack(packed: bytes) -> tuple[str, Row]:
-    """The agent, and the row, in these bytes.
-
-    Raises:
-        Unsealable: these are not the bytes of a row.
-    """
+    """The agent, and the row, in these bytes, else `Unsealable`."""
     try:
         return _unpacked(packed)
     except (IndexError, StopIteration, ValueError, OverflowError, struct.error, zlib.error):

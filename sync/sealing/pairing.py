@@ -54,10 +54,7 @@ class Guest(msgspec.Struct, frozen=True, array_like=True):
 class Handshake:
     """One pairing, on either side. Making it is blocking: a quarter of a second.
 
-    Args:
-        number: of the invitation.
-        code: as a person typed it.
-        salt: in the offer; None: this is the inviting device.
+    `code` is as a person typed it; `salt` is in the offer, None: this is the inviting device.
 
     Raises:
         Unsealable: it is not a code.
@@ -76,11 +73,7 @@ class Handshake:
         return encode(self.salt + self._seal("offer", msgspec.json.encode(host)))
 
     def read_offer(self, offer: str) -> Guest:
-        """The inviting device.
-
-        Raises:
-            Unsealable: the code is another one.
-        """
+        """The inviting device; `Unsealable` if the code is another one."""
         return _guest(self._unseal("offer", decode(offer)[SALT_BYTES:]))
 
     def request(self, guest: Guest) -> str:
@@ -88,11 +81,7 @@ class Handshake:
         return encode(self._seal("request", msgspec.json.encode(guest)))
 
     def read_request(self, request: str) -> Guest:
-        """The new device.
-
-        Raises:
-            Unsealable: who wrote it did not have the code.
-        """
+        """The new device; `Unsealable` if who wrote it did not have the code."""
         return _guest(self._unseal("request", decode(request)))
 
     def answer(self, guest: Guest, ring: Keyring) -> str:
@@ -100,11 +89,7 @@ class Handshake:
         return encode(self._seal("answer", wrap(guest.public, ring.encoded())))
 
     def read_answer(self, answer: str, private: bytes) -> Keyring:
-        """The owner's keys.
-
-        Raises:
-            Unsealable: who wrote it did not have the code.
-        """
+        """The owner's keys; `Unsealable` if who wrote it did not have the code."""
         return decoded_keyring(unwrap(private, self._unseal("answer", decode(answer))))
 
     def words(self, host: Guest, guest: Guest) -> tuple[str, ...]:
@@ -126,11 +111,7 @@ def new_code() -> str:
 
 
 def salt_of(offer: str) -> bytes:
-    """The salt in an offer.
-
-    Raises:
-        Unsealable: it is not an offer.
-    """
+    """The salt in an offer, else `Unsealable`."""
     salt = decode(offer)[:SALT_BYTES]
     if len(salt) != SALT_BYTES:
         raise Unsealable("it is not an offer")
@@ -155,15 +136,11 @@ TABLE: Final = """
 
 
 class Invitation(msgspec.Struct, frozen=True):
-    """An invitation on the remote; anybody with its token may have written it.
-
-    Attributes:
-        tries: how often somebody typed another code.
-    """
+    """An invitation on the remote; anybody with its token may have written it."""
 
     number: str
     made_at: int
-    tries: int
+    tries: int  # how often somebody typed another code
     offer: str
     request: str | None
     answer: str | None
@@ -204,7 +181,7 @@ async def read(remote: Remote, number: str | None = None) -> list[Invitation]:
 
 
 async def write(remote: Remote, number: str, **message: str | None) -> bool:
-    """Put a message there, if there is none yet, or remove it; False: too late."""
+    """Put a message there, if it has no message yet, or remove it; False: too late."""
     [(column, text)] = message.items()
     assert column in ("request", "answer")
     sql = f"UPDATE replica_invitations SET {column} = ?2 WHERE number = ?1"

@@ -28,17 +28,11 @@ MOST_SECONDS: Final = 60 * 86_400
 
 
 class Proof(msgspec.Struct, frozen=True):
-    """What a device had received.
+    """What a device had received."""
 
-    Attributes:
-        at: when, in seconds since the epoch.
-        seq: up to where.
-        parts: the fingerprints of all living rows, by part.
-    """
-
-    at: int
-    seq: int
-    parts: bytes
+    at: int  # when, in seconds since the epoch
+    seq: int  # up to where
+    parts: bytes  # the fingerprints of all living rows, by part
 
 
 async def prove(replica: Replica, device: Device, proof: Proof) -> None:

@@ -76,11 +76,7 @@ class KeyHolder(msgspec.Struct, frozen=True):
 
 
 async def read(remote: Remote) -> list[RosterEntry]:
-    """Every entry, whoever made it; none: the remote is not sealed.
-
-    Raises:
-        SyncError: it cannot be reached.
-    """
+    """Every entry, whoever made it; none: the remote is not sealed."""
     try:
         rows = await rows_of(remote, _READ)
     except SchemaMissing:
@@ -91,12 +87,8 @@ async def read(remote: Remote) -> list[RosterEntry]:
 async def settle(remote: Remote, ring: Keyring, holder: KeyHolder) -> Keyring:
     """Make sure that the remote has these keys for this device, and takes only sealed rows.
 
-    Returns:
-        The keys; those of later epochs too, which other devices have begun.
-
-    Raises:
-        KeyMissing: its rows are sealed with other keys, or with later ones that this device lacks.
-        SyncError: it cannot be reached, or refuses.
+    Returns the keys; those of later epochs too, which other devices have begun. `KeyMissing`: its
+    rows are sealed with other keys, or with later ones that this device lacks.
     """
     while True:
         listed = await read(remote)
@@ -120,12 +112,7 @@ async def settle(remote: Remote, ring: Keyring, holder: KeyHolder) -> Keyring:
 
 
 async def learn(remote: Remote, ring: Keyring, holder: KeyHolder) -> Keyring:
-    """The keys of a later epoch.
-
-    Raises:
-        KeyMissing: there are none for this device.
-        SyncError: the remote cannot be reached.
-    """
+    """The keys of a later epoch; `KeyMissing` if there are none for this device."""
     return _learned(await read(remote), ring, holder)
 
 

@@ -67,13 +67,13 @@ def sealed(ring: Keyring, content: Iterable[bytes]) -> Iterator[bytes]:
             tag = sodium.crypto_secretstream_xchacha20poly1305_TAG_FINAL
         text = sodium.crypto_secretstream_xchacha20poly1305_push(state, text, extra, tag)
         extra = None
-        return noted(len(text).to_bytes(_LENGTH_BYTES, "big") + text)
+        return hashed(len(text).to_bytes(_LENGTH_BYTES, "big") + text)
 
-    def noted(text: bytes) -> bytes:
+    def hashed(text: bytes) -> bytes:
         digest.update(text)
         return text
 
-    yield noted(FILE_MAGIC + line)
+    yield hashed(FILE_MAGIC + line)
     waiting = bytearray()
     for some in content:
         waiting += some
@@ -85,11 +85,7 @@ def sealed(ring: Keyring, content: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def header_of(file: BinaryIO) -> SealedHeader:
-    """The line of a sealed file, which is then read up to its first piece.
-
-    Raises:
-        Unsealable: it is not a sealed file.
-    """
+    """The line of a sealed file, which is then read up to its first piece; else `Unsealable`."""
     return _header(file)[0]
 
 
@@ -97,11 +93,8 @@ class UnsealedFile(io.RawIOBase):
     """The content of a sealed file, to be read once from its beginning.
 
     Reading raises `EOFError` if the file is cut off and `zlib.error` if it was changed, as reading
-    a compressed file does.
-
-    Args:
-        file: the sealed file, at its beginning; closed with this one.
-        ring: has the key of its epoch.
+    a compressed file does. `file` is at its beginning, and closed with this one; `ring` has the key
+    of its epoch.
 
     Raises:
         Unsealable: it is not a sealed file, or of another owner.

@@ -148,11 +148,7 @@ class SealedRows:
             return ""
 
     def _opened(self, digits: str, data: Value, clocks: Value) -> Received:
-        """The row, whose version begins with these digits.
-
-        Raises:
-            Unsealable: it was not sealed for this agent, or is invalid.
-        """
+        """The row, whose version begins with these digits; else `Unsealable`."""
         written, sealed = _sealed(data, clocks)
         if written.epoch > self.epoch:
             raise KeyMissing("key_missing")

@@ -211,7 +211,7 @@ async def replicate(url: str, plan: Plan) -> tuple[Usage, Begun]:
             timing=TIMING,
             waiting=Waiting(),
             now=now,
-            told=lambda _: None,
+            on_state=lambda _: None,
         )
         devices.append((local, replicator))
     seen = []

@@ -54,7 +54,7 @@ class Running:
             timing=timing,
             waiting=waiting,
             now=lambda: START,
-            told=self.states.append,
+            on_state=self.states.append,
             hold_seconds=hold_seconds,
         )
         self.task = asyncio.create_task(self.replicator.run())

@@ -153,7 +153,7 @@ async def test_a_model_gets_all_of_it_at_once_and_what_is_known(rig):
     extracted = await rig.read()
     assert extracted is not None
     assert extracted.method == "llm"
-    tea, parser = extracted.kept.stored
+    tea, parser = extracted.memories.stored
     assert (tea.text, tea.event, tea.subject) == (
         *("Ada prefers oolong tea", "preference_learned"),
         "Ada",
@@ -177,7 +177,7 @@ async def test_greetings_and_commands_are_no_question_for_a_model(rig):
     await rig.hear(("user", "", "hi"), ("user", "", "/deploy everything to the testnet now"))
     extracted = await rig.read()
     assert extracted is not None
-    assert (extracted.method, extracted.kept.stored, rig.model.asked) == ("rule", (), [])
+    assert (extracted.method, extracted.memories.stored, rig.model.asked) == ("rule", (), [])
 
 
 async def test_a_model_that_fails_leaves_it_to_the_rules(rig):
@@ -185,7 +185,7 @@ async def test_a_model_that_fails_leaves_it_to_the_rules(rig):
     await rig.hear(*TALK)
     extracted = await rig.read()
     assert extracted is not None
-    assert (extracted.method, extracted.why, len(extracted.kept.stored)) == (
+    assert (extracted.method, extracted.why, len(extracted.memories.stored)) == (
         "rule",
         "it is late",
         2,
@@ -286,7 +286,7 @@ async def test_a_damaged_database_gives_back_the_turns_it_held(rig, open_store):
     assert any(database.parent.glob("*.corrupt-*"))
     extracted = await again.read()
     assert extracted is not None
-    assert len(extracted.kept.stored) == 2
+    assert len(extracted.memories.stored) == 2
 
 
 # Merging

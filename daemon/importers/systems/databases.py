@@ -31,16 +31,12 @@ _EXPERIENCE_TYPES: Final = frozenset(
 
 
 class SelectedTable(NamedTuple):
-    """What is read of a table.
-
-    Attributes:
-        make: what a row is. A turn without a `position` gets its number among those of its `group`.
-        order: the column that orders the rows.
-    """
+    """What is read of a table."""
 
     select: str
+    # What a row is. A turn without a `position` gets its number among those of its `group`.
     make: Literal["memory", "turn", "experience"] = "memory"
-    order: str = "created_at"
+    order: str = "created_at"  # the column that orders the rows
 
 
 def read_tables(

@@ -24,7 +24,7 @@ _DAMAGED: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError
 Conversation: TypeAlias = tuple[str, int, dict[str, Any]]
 # More than any export has: a larger file is an attack.
 _MOST_BYTES: Final = 32 << 30
-# Texts shrink to a tenth: a large file that unpacks to so many times its size holds none.
+# Texts shrink to a tenth: a large file that unpacks to this many times its size holds none.
 _MOST_TIMES: Final = 200
 _MANY_BYTES: Final = 256 << 20
 _PIECE: Final = 1 << 20

@@ -50,13 +50,13 @@ _GROUP_CHARACTERS: Final = 2_000
 class _Words(msgspec.Struct, frozen=True):
     """The fields of a section's statements.
 
-    `told` are the keys whose values are in the statement or its fields without the key's name.
+    `unnamed` are the keys whose values are in the statement or its fields without the key's name.
     """
 
     label: str
     category: str
     importance: float
-    told: frozenset[str] = frozenset()
+    unnamed: frozenset[str] = frozenset()
 
 
 _KINDS: Final[dict[Section, _Words]] = {
@@ -74,24 +74,18 @@ _KINDS: Final[dict[Section, _Words]] = {
 
 
 class Displaced(msgspec.Struct, frozen=True):
-    """A value that was removed from the hot state.
-
-    Attributes:
-        section: its section.
-        text: a statement with the full value, at most 64 KiB of UTF-8; a longer value has several
-            parts, marked `(part 1 of 3)`.
-        category: a lesson's own category if it is valid, else that of the section.
-        created_at: epoch seconds; None if the entry had no time.
-        name: that of a project or a value, or the text of a task or lesson: what it was in the hot
-            state, so that it is one memory however often it leaves. Blank for parts, events, and
-            values that share a statement.
-    """
+    """A value that was removed from the hot state."""
 
     section: Section
+    # A statement with the full value, at most 64 KiB of UTF-8; a longer value has several parts,
+    # marked `(part 1 of 3)`.
     text: str
-    category: str
+    category: str  # a lesson's own category if it is valid, else that of the section
     importance: float
-    created_at: float | None
+    created_at: float | None  # epoch seconds; None if the entry had no time
+    # That of a project or a value, or the text of a task or lesson: what it was in the hot state,
+    # so that it is one memory however often it leaves. Blank for parts, events, and values that
+    # share a statement.
     name: str = ""
 
 
@@ -114,9 +108,9 @@ def check_share(key: str, value: Json, limits: HotLimits) -> None:
     """
     if key not in _SHARES:
         return
-    given = checked(key, value)
+    fields = checked(key, value)
     most = max(_ALWAYS, limits.max_bytes // _SHARES[key])
-    for name, inner in given.items() if key in OBJECTS else [("", given)]:
+    for name, inner in fields.items() if key in OBJECTS else [("", fields)]:
         size = document_size(inner) + (document_size(name) + 1 if name else 0)
         if size > most:
             whose = f"'{name}'" if name else f"the {key}"
@@ -143,7 +137,7 @@ def fit(state: HotState, limits: HotLimits) -> Fitted:
     }
     gone: list[tuple[Section, _Key]] = []
     size = document_size(document(state, (), limits))
-    sizes = {section: sum(cost for cost, _ in found) for section, found in waiting.items()}
+    sizes = {section: sum(cost for cost, _ in costs) for section, costs in waiting.items()}
 
     def leave(section: Section) -> None:
         nonlocal size
@@ -252,7 +246,9 @@ def _lesson_category(lesson: Item) -> str:
 
 def _sentence(section: Section, entry: Item) -> str:
     rest = ", ".join(
-        f"{key}: {_plain(value)}" for key, value in entry.items() if key not in _KINDS[section].told
+        f"{key}: {_plain(value)}"
+        for key, value in entry.items()
+        if key not in _KINDS[section].unnamed
     )
     return _head(section, entry) + (f" ({rest})" if rest else "")
 
@@ -271,7 +267,7 @@ def _plain(value: Json) -> str:
 
 
 def _groups(values: Iterable[tuple[str, Json]]) -> Iterator[tuple[str, str]]:
-    """Values in words, with the name of one that stands alone."""
+    """Values in words, with the name of a value that stands alone."""
     gathered: dict[str, str] = {}
     length = 0
     for key, value in values:

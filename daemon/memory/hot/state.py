@@ -79,10 +79,6 @@ class HotState(msgspec.Struct, frozen=True, kw_only=True):
     Lists are ordered from the oldest entry to the newest. `update` returns a normalised state:
     every lesson, event and task has a non-blank `text` and a `timestamp` in epoch seconds, every
     project a `name`, and the texts of lessons, texts of tasks and names of projects are unique.
-
-    Attributes:
-        extra: unknown top-level keys of the document, kept unchanged; known keys are ignored.
-        context: the same for keys of `active_context`.
     """
 
     identity: Item = {}
@@ -91,8 +87,9 @@ class HotState(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[Item, ...] = ()
     tasks: tuple[Item, ...] = ()
     lessons: tuple[Item, ...] = ()
+    # Unknown top-level keys of the document, kept unchanged; known keys are ignored.
     extra: Item = {}
-    context: Item = {}
+    context: Item = {}  # the same for keys of `active_context`
 
 
 def is_finished(item: Mapping[str, Json]) -> bool:

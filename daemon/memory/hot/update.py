@@ -51,8 +51,8 @@ def update(state: HotState, key: str, value: Json, now: float) -> HotState:
         TooLarge: the value has more than 16 KiB as JSON.
     """
     change = _change(key, "update")
-    given = checked(key, value)
-    return change(state, given, now)
+    fields = checked(key, value)
+    return change(state, fields, now)
 
 
 def remove(state: HotState, key: str, name: str) -> HotState:
