@@ -28,19 +28,14 @@ _LONGEST_VALUE: Final = 16 << 20
 
 
 class Copy:
-    """A copy of a database in a temporary folder, made on the first read.
-
-    Attributes:
-        path: of the original.
-        tables: its columns by table; empty if the schema is damaged.
-        fault: why it cannot be opened, or "".
-        too_large: the rows that were left out because they have more than 16 MiB.
-    """
+    """A copy of a database in a temporary folder, made on the first read."""
 
     def __init__(self, path: Path, end: ExitStack) -> None:
-        self.path = path
-        self.fault = ""
+        self.path = path  # of the original
+        self.fault = ""  # why it cannot be opened, or ""
+        # The rows that were left out because they have more than 16 MiB.
         self.too_large: list[str] = []
+        # Its columns by table; empty if the schema is damaged.
         self.tables: dict[str, set[str]] = {}
         self._db: sqlite3.Connection | None = None
         self._end = end

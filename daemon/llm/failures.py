@@ -51,26 +51,20 @@ _LONGEST_MESSAGE: Final = 200
 
 
 class CallFailed(Exception):
-    """A request got no reply.
-
-    Attributes:
-        code: `timeout`, `offline`, `throttled`, `server`, `unauthorized`, `forbidden`, `payment`,
-            `not_found`, `insecure`, `bad_request`, `too_long`, `refused`, `nonsense`,
-            `too_large`, `address`, `off`, `spent`, `unloaded`, `uninstalled`, `starting`,
-            `cancelled`, `died` or `resting`.
-        message: the reason without keys; may contain the provider's message.
-        retry_after: the seconds to wait, if the server said so.
-        because: the code of an earlier failure that caused this one, or "".
-    """
+    """A request got no reply."""
 
     def __init__(
         self, code: str, message: str, retry_after: float | None = None, *, because: str = ""
     ) -> None:
         super().__init__(message)
+        # `timeout`, `offline`, `throttled`, `server`, `unauthorized`, `forbidden`, `payment`,
+        # `not_found`, `insecure`, `bad_request`, `too_long`, `refused`, `nonsense`, `too_large`,
+        # `address`, `off`, `spent`, `unloaded`, `uninstalled`, `starting`, `cancelled`, `died` or
+        # `resting`.
         self.code = code
-        self.message = message
-        self.retry_after = retry_after
-        self.because = because
+        self.message = message  # the reason without keys; may contain the provider's message
+        self.retry_after = retry_after  # the seconds to wait, if the server said so
+        self.because = because  # the code of an earlier failure that caused this one, or ""
 
     @property
     def passing(self) -> bool:

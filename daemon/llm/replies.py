@@ -54,17 +54,12 @@ WRAPPER: Final = "items"
 
 
 class UnreadableReply(Exception):
-    """A reply does not have the requested form.
-
-    Attributes:
-        why: the reason for the model, without quoting its reply.
-        refused: whether it is a refusal.
-    """
+    """A reply does not have the requested form."""
 
     def __init__(self, why: str, *, refused: bool = False) -> None:
         super().__init__(why)
-        self.why = why
-        self.refused = refused
+        self.why = why  # the reason for the model, without quoting its reply
+        self.refused = refused  # whether it is a refusal
 
 
 def form_of(kind: Any) -> ReplyForm:

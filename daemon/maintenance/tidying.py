@@ -55,17 +55,12 @@ class TidyReport(msgspec.Struct, frozen=True):
 
 
 class Survey:
-    """The keys of all memories, as numbers without texts.
-
-    Attributes:
-        examined: the number of memories.
-        replacing: the rows of memories that may replace others.
-    """
+    """The keys of all memories, as numbers without texts."""
 
     def __init__(self) -> None:
-        self.replacing = array("q")
+        self.replacing = array("q")  # the rows of memories that may replace others
         self._shelves = [(array("q"), array("q")) for _ in range(_SHELVES)]
-        self.examined = 0
+        self.examined = 0  # the number of memories
 
     def add(self, page: Sequence[tuple[int, Memory]]) -> None:
         """Record some memories, each given with its row."""

@@ -182,14 +182,11 @@ class _Change(msgspec.Struct, frozen=True):
 
 
 class _Disk:
-    """The files of one agent. Blocking.
-
-    Attributes:
-        known: by name, the digests of this daemon's contents that the file may have, separated
-            by blanks; the newest last.
-    """
+    """The files of one agent. Blocking."""
 
     def __init__(self, place: AgentPaths, problems: Problems) -> None:
+        # By name, the digests of this daemon's contents that the file may have, separated by
+        # blanks; the newest last.
         self.known: dict[str, str] = {}
         self._agent = place.agent
         self._paths = {name: place.folder / name for name in FILES.values()}

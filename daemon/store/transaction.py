@@ -67,20 +67,14 @@ class WriterCache:
 
     It goes from transaction to transaction as long as each is committed; after any failure the next
     one begins with an empty cache, and reads again what it needs.
-
-    Attributes:
-        categories: those in the tree; None: not read yet.
-        clock_state: as in `meta`; None: not read yet.
-        next_expiry: no memory expires before this time, in seconds since the epoch.
-        are_uses: whether any uses are counted; None: not known yet.
-        are_merged: whether any memory is merged into another; None: not known yet.
     """
 
     def __init__(self) -> None:
-        self.categories: set[str] | None = None
-        self.clock_state: ClockState | None = None
-        self.next_expiry = 0.0
-        self.are_uses: bool | None = None
+        self.categories: set[str] | None = None  # those in the tree; None: not read yet
+        self.clock_state: ClockState | None = None  # as in `meta`; None: not read yet
+        self.next_expiry = 0.0  # no memory expires before this time, in seconds since the epoch
+        self.are_uses: bool | None = None  # whether any uses are counted; None: not known yet
+        # Whether any memory is merged into another; None: not known yet.
         self.are_merged: bool | None = None
 
 
