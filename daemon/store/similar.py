@@ -107,12 +107,9 @@ def _with_telling_words(db: sqlite3.Connection, text: str) -> Iterator[Memory]:
     if not longest:
         return iter(())
     query = (" " if telling else " OR ").join(f'"{word}"' for word in longest)
-    return _matching(db, query, f"ORDER BY rowid DESC LIMIT {_CANDIDATES}")
-
-
-def _matching(db: sqlite3.Connection, query: str, order: str) -> Iterator[Memory]:
     rows = db.execute(
-        f"{SELECT} WHERE row IN (SELECT rowid FROM memory_fts WHERE memory_fts MATCH ? {order})",
+        f"{SELECT} WHERE row IN (SELECT rowid FROM memory_fts WHERE memory_fts MATCH ?"
+        f" ORDER BY rowid DESC LIMIT {_CANDIDATES})",
         (query,),
     )
     return map(from_row, rows.fetchall())
@@ -181,7 +178,8 @@ def contradicted_by(
     terms, any_of = terms_to_look_up(memory.text) if memory.position is None else ([], False)
     if not terms:
         return []
-    rows = _with_any(db, terms) if any_of else _with_all(db, terms)
+    with_all = " ".join(f'"{term}"' for term in terms)
+    rows = _with_any(db, terms) if any_of else _rows_with(db, with_all)
     keys = [key for term in terms for stem in content_terms(term) for key in new.get(stem, ())]
     candidates = _current(db, rows, keys[-_COMPARED:], memory, retiring)
     similar = (row for row in candidates if may_be_replaced(row[_TEXT], memory.text, any_of))
@@ -190,11 +188,6 @@ def contradicted_by(
         for older in map(from_row, similar)
         if judge_pair(older, memory).relation == "contradiction"
     ]
-
-
-def _with_all(db: sqlite3.Connection, terms: Sequence[str]) -> list[int]:
-    """The newest rows whose text has all the terms."""
-    return _rows_with(db, " ".join(f'"{term}"' for term in terms))
 
 
 def _with_any(db: sqlite3.Connection, terms: Sequence[str]) -> list[int]:
@@ -210,6 +203,7 @@ def _with_any(db: sqlite3.Connection, terms: Sequence[str]) -> list[int]:
 
 
 def _rows_with(db: sqlite3.Connection, words: str) -> list[int]:
+    """The newest rows whose text has all the words."""
     result = db.execute(
         "SELECT rowid FROM memory_fts WHERE memory_fts MATCH ? ORDER BY rowid DESC LIMIT ?",
         (words, _OF_A_WORD),

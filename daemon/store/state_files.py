@@ -273,7 +273,11 @@ class _Disk:
         path = self._paths[name]
         try:
             found, stood = atomic.read(path, memory_md.LARGEST, alone=True)
-            stamp, mode, owner = _stamp_of(stood), stat.S_IMODE(stood.st_mode), _owner(stood)
+            stamp, mode, owner = (
+                _stamp_of(stood),
+                stat.S_IMODE(stood.st_mode),
+                (stood.st_uid, stood.st_gid),
+            )
         except FileNotFoundError:
             found, stamp, mode, owner = b"", None, 0o600, None
         except (Conflict, TooLarge, PermissionError) as error:
@@ -362,10 +366,6 @@ def _put(db: sqlite3.Connection, name: str, digest: str) -> None:
 def _discard(changes: Iterable[_Change]) -> None:
     for change in changes:
         change.new.discard()
-
-
-def _owner(status: os.stat_result) -> tuple[int, int]:
-    return status.st_uid, status.st_gid
 
 
 def _stamp(path: Path) -> _Stamp | None:

@@ -55,14 +55,6 @@ def count(tx: Transaction, used: Mapping[str, int]) -> None:
         rows.write(tx, KIND, name, {"uses": [before[0] + number, tx.now]})
 
 
-def restore_snapshot(tx: Transaction, memory: str) -> None:
-    """Take back a use that this device counted (else `Conflict`); the last time stays."""
-    number, at = _uses(rows.load(tx.db, KIND, name := f"{memory}/{tx.device}"))
-    if not number:
-        raise Conflict(f"this device has counted no use of '{memory}'", field="id")
-    rows.write(tx, KIND, name, {"uses": [number - 1, at]})
-
-
 def reinforce(tx: Transaction, ids: Iterable[str]) -> None:
     """Count one use of a memory for each time that its id is given. Unknown ids are ignored.
 
@@ -82,9 +74,12 @@ def reinforce(tx: Transaction, ids: Iterable[str]) -> None:
 
 
 def unreinforce(tx: Transaction, ids: Iterable[str]) -> None:
-    """Take back one use of each memory; `Conflict` if this device has counted none."""
-    for key in ids:
-        restore_snapshot(tx, key)
+    """Take back one use of each memory that this device counted, else `Conflict`; times stay."""
+    for memory in ids:
+        number, at = _uses(rows.load(tx.db, KIND, name := f"{memory}/{tx.device}"))
+        if not number:
+            raise Conflict(f"this device has counted no use of '{memory}'", field="id")
+        rows.write(tx, KIND, name, {"uses": [number - 1, at]})
 
 
 def count_answers(tx: Transaction, answers: Sequence[Sequence[str]]) -> None:
