@@ -314,7 +314,7 @@ class Replicator:
     def _stop(self, error: SyncError) -> None:
         self._tell(phase="stopped", **_shown(error), next_try=None)
 
-    async def _pause(self, seconds: float | None) -> None:
+    async def _pause(self, seconds: float) -> None:
         await _wait_for(self._asked, seconds)
 
     def _tell(self, **changes: object) -> None:

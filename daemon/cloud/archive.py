@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import msgspec
 
@@ -53,11 +53,7 @@ _LONGEST_CHECKSUMS: Final = 67_108_864
 _MOST_BYTES_OF_NAMES: Final = 134_217_728
 _BYTES_PER_FILE: Final = 300
 _INVALID_ROW_ERRORS: Final = (
-    tarfile.TarError,
-    msgspec.MsgspecError,
-    ValueError,
-    ArithmeticError,
-    LookupError,
+    *(tarfile.TarError, msgspec.MsgspecError, ValueError, ArithmeticError, LookupError),
     RecursionError,
 )
 _ANOTHER: Final = "copy it again from where it was kept, or take another backup"
@@ -99,10 +95,6 @@ class Archive(msgspec.Struct, frozen=True):
 class _Checksums(msgspec.Struct, frozen=True):
     files: tuple[ArchivedFile, ...]
     skipped: tuple[Skipped, ...] = ()
-
-
-class _Format(msgspec.Struct):
-    format: int
 
 
 # Rows -------------------------------------------------------------------------------------
@@ -319,7 +311,9 @@ def _members(unpacked: gzip.GzipFile) -> Iterator[tuple[tarfile.TarInfo, BinaryI
         while (member := tar.next()) is not None:
             name = member.name
             regular = member.isreg() and not member.issparse() and member.size >= 0
-            if not regular or not (name == MANIFEST if first else _may_be_named(name)):
+            known = name == MANIFEST if first else name in {ROWS, CHECKSUMS}
+            in_workspace = not first and name.startswith(f"{WORKSPACE}/") and is_plain(name)
+            if not regular or not (known or in_workspace):
                 msg = f"{name[:100]!r} is in it"
                 raise tarfile.ReadError(msg)
             first = False
@@ -329,10 +323,6 @@ def _members(unpacked: gzip.GzipFile) -> Iterator[tuple[tarfile.TarInfo, BinaryI
             # `tarfile` would keep all of them.
             tar.members.clear()
             tar.pax_headers.clear()
-
-
-def _may_be_named(name: str) -> bool:
-    return name in {ROWS, CHECKSUMS} or (name.startswith(f"{WORKSPACE}/") and is_plain(name))
 
 
 def _entry(member: tarfile.TarInfo, content: BinaryIO, into: Path | None) -> ArchivedFile:
@@ -364,7 +354,7 @@ def _whole(content: BinaryIO, limit: int) -> bytes:
 
 
 def _manifest(file: Path, text: bytes) -> Manifest:
-    version = msgspec.json.decode(text, type=_Format).format
+    version = msgspec.json.decode(text, type=dict[str, Any])["format"]
     if version > FORMAT:
         raise Conflict(
             f"cannot use {file}: its format is {version}, this release knows {FORMAT}",

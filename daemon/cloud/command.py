@@ -17,13 +17,7 @@ import msgspec
 
 from thermocline.sync import Remote, Waiting
 
-from ..cloud.account import (
-    Account,
-    Secret,
-    account_of,
-    complete,
-    without_token,
-)
+from ..cloud.account import Account, Secret, account_of, complete, without_token
 from ..cloud.databases import connect, our_errors
 from ..config import load
 from ..config.settings import RemoteUrl, Settings

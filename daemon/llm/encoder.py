@@ -143,7 +143,8 @@ class Encoder:
                     call = partial(self._reply, send, Embed(model, (), role), until, patient)
                     encoding = await self._encoding(model, role, call, cleared)
         except (CallFailed, TimeoutError) as error:
-            failed = error if isinstance(error, CallFailed) else _late(model, seconds)
+            late = CallFailed("timeout", f"{model} did not encode in {seconds:.1f} s")
+            failed = error if isinstance(error, CallFailed) else late
             usage.failed(EMBED, failed.code)
             message = failed.message
             if failed.code == "resting" and self._failed is not None:
@@ -261,11 +262,7 @@ class Encoder:
         return embedded
 
     async def _encoding(
-        self,
-        model: str,
-        role: TextRole,
-        call: _Call,
-        texts: tuple[str, ...],
+        self, model: str, role: TextRole, call: _Call, texts: tuple[str, ...]
     ) -> Encoding:
         if role == "query":
             embedded = await call(texts)
@@ -330,10 +327,6 @@ async def _halved(call: _Call, texts: tuple[str, ...]) -> list[bytes | None]:
 
 def _with_vector(query: Encoding) -> Encoding | None:
     return query if query.vectors[0] is not None else None
-
-
-def _late(model: str, seconds: float) -> CallFailed:
-    return CallFailed("timeout", f"{model} did not encode in {seconds:.1f} s")
 
 
 def missing_packages(model: str) -> list[str]:

@@ -28,8 +28,8 @@ _PASSING: Final = frozenset({"throttled", "server"})
 _LASTING: Final = frozenset({"unauthorized", "forbidden", "payment", "not_found", "insecure"})
 # The provider may have charged for the request.
 _CHARGED: Final = frozenset({"timeout", "cancelled", "died", "nonsense", "too_large", "refused"})
-# Not the model's fault.
-_OF_THE_QUESTION: Final = frozenset(
+# Not the model's fault: the next question to it may well succeed.
+OF_THE_QUESTION: Final = frozenset(
     {
         *("refused", "too_long", "bad_request", "cancelled"),
         *("died", "resting", "starting", "unloaded", "uninstalled", "address", "spent", "off"),
@@ -80,11 +80,6 @@ class CallFailed(Exception):
     def charged(self) -> bool:
         """Whether a provider may have charged for it."""
         return self.code in _CHARGED
-
-    @property
-    def of_the_model(self) -> bool:
-        """Whether the next question to this model is likely to fail, too."""
-        return self.code not in _OF_THE_QUESTION
 
     @property
     def hint(self) -> str | None:
