@@ -223,17 +223,14 @@ class Restorer:
             return Replica(self._remote, agent)
         return self._keychain.replica(self._remote, agent)
 
-    async def _name(self, written: str) -> str:
-        """The agent that a name in the database stands for; "": it is not restored."""
-        if self._keychain is not None:
-            return await self._keychain.agent_of(self._remote, written) or ""
-        return written if is_agent(written) else ""
-
     async def _names(self) -> list[str]:
         polls = await self._patiently(Polls(self._remote).all)
         wanted = self._request.agent
-        names = [await self._name(written) for written, poll in polls.items() if poll.epoch]
-        there = sorted(filter(None, names))
+        names = [written for written, poll in polls.items() if poll.epoch]
+        if self._keychain is not None:
+            agent_of = self._keychain.agent_of
+            names = [await agent_of(self._remote, name) or "" for name in names]
+        there = sorted(filter(is_agent, names))
         if not there:
             raise NotFound(
                 "cannot restore: the replica holds no memory",

@@ -153,7 +153,10 @@ class Encoder:
                 self._failed = settings, message
             raise ModelUnavailable(message, hint=failed.hint) from error
         finally:
-            await self._save(cost, role)
+            due = role == "passage" or self._clock() - self._saved > _SAVING_SECONDS
+            if cost.tokens_in and due:
+                self._saved = self._clock()
+                await self._models.calls.save()
         self._failed = None
         usage.answered(EMBED, self._clock() - began, repaired=False)
         if role == "passage":
@@ -302,12 +305,6 @@ class Encoder:
             measured.texts += len(encoding.vectors)
             measured.seconds += seconds
             measured.add(cost.tokens_in, cost.tokens_out, cost.dollars)
-
-    async def _save(self, cost: Cost, role: TextRole) -> None:
-        due = role == "passage" or self._clock() - self._saved > _SAVING_SECONDS
-        if cost.tokens_in and due:
-            self._saved = self._clock()
-            await self._models.calls.save()
 
 
 async def _halved(call: _Call, texts: tuple[str, ...]) -> list[bytes | None]:

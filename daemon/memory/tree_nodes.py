@@ -158,7 +158,8 @@ def prompt(tree: Tree, max_bytes: int = TreeLimits().max_size_bytes) -> str:
     names = [" " * (level(path) - 1) + path.rpartition("/")[2] for path in paths]
     described = [said_of(path, tree[path]) for path in paths]
     for most in range(DESC_CHARS, _LEAST_CHARS - 1, -_STEP):
-        text = "\n".join(map(_line, names, (_cut(desc, most) for desc in described)))
+        cut = (d if len(d) <= most else f"{d[: most - 1].rstrip()}…" for d in described)
+        text = "\n".join(map(_line, names, cut))
         if len(text.encode()) <= max_bytes:
             return text
     return "\n".join(names)
@@ -217,10 +218,6 @@ def said_of(path: str, node: Node) -> str:
 
 def _line(name: str, desc: str) -> str:
     return f"{name}: {desc}" if desc else name
-
-
-def _cut(desc: str, most: int) -> str:
-    return desc if len(desc) <= most else f"{desc[: most - 1].rstrip()}…"
 
 
 def _in_order(tree: Tree) -> list[str]:

@@ -117,9 +117,10 @@ def buffer_turns(
         return None
     position = 0 if known is None else known.next_position
     for number, turn in enumerate(turns, position):
+        tools = msgspec.json.encode(turn.tools).decode()
         tx.db.execute(
             "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (key, number, turn.role, turn.actor, turn.text, turn.at, _json(turn.tools)),
+            (key, number, turn.role, turn.actor, turn.text, turn.at, tools),
         )
     tx.db.execute(
         "INSERT INTO conversations VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, 0, ?7, NULL)"
@@ -309,7 +310,3 @@ def _turn(row: tuple[int, str, str, str, float, str]) -> BufferedTurn:
     position, role, actor, text, at, tools = row
     used = msgspec.json.decode(tools, type=tuple[str, ...])
     return BufferedTurn(role, text, actor, position=position, at=at, tools=used)
-
-
-def _json(tools: tuple[str, ...]) -> str:
-    return msgspec.json.encode(tools).decode()

@@ -60,7 +60,9 @@ def open_database(
         ThermoclineError: the disk refuses, or a later release wrote the database.
     """
     atomic.make_folder(place.folder)
-    _tidy(place)
+    # Left incomplete by a killed process.
+    atomic.remove_unfinished(place.folder)
+    atomic.remove_unfinished(place.markdown.parent, place.markdown.name)
     if _rebuilt(place).exists():
         _move_in(place)
     damaged: Path | None = None
@@ -152,12 +154,6 @@ def _take_over_workspace(place: AgentPaths, context: StoreContext, db: sqlite3.C
         keep_originals = _keep_originals(place, "takeover", stamp)
         _report(place, _fill(place, context, db, None), keep_originals, stamp)
     _mark_taken_over(place, db)
-
-
-def _tidy(place: AgentPaths) -> None:
-    """Remove the incomplete state files of a killed process."""
-    atomic.remove_unfinished(place.folder)
-    atomic.remove_unfinished(place.markdown.parent, place.markdown.name)
 
 
 def _connect(place: AgentPaths, path: Path) -> sqlite3.Connection:

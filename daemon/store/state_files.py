@@ -158,11 +158,15 @@ class StateFiles:
             raise failure
 
     async def _replace(self, changes: list[_Change]) -> None:
-        digests = {change.name: change.digests for change in changes}
+        def note(tx: Transaction) -> None:
+            for change in changes:
+                _put(tx.db, change.name, change.digests)
+            tx.digests += len(changes)
+
         try:
             # Not synced alone: the sync that makes the files durable includes the database's log,
             # so that after a power cut each file is known as this daemon's, the old or the new.
-            await self._writer.submit(lambda tx: _note(tx, digests), durable=False)
+            await self._writer.submit(note, durable=False)
         except BaseException:
             await asyncio.to_thread(_discard, changes)
             raise
@@ -351,12 +355,6 @@ def note_present(db: sqlite3.Connection, place: AgentPaths) -> None:
         return
     if page is not None:
         _put(db, MARKDOWN_FILE, memory_md.digest(page))
-
-
-def _note(tx: Transaction, digests: Mapping[str, str]) -> None:
-    for name, digest in digests.items():
-        _put(tx.db, name, digest)
-    tx.digests += len(digests)
 
 
 def _put(db: sqlite3.Connection, name: str, digest: str) -> None:

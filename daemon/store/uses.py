@@ -195,7 +195,7 @@ class UseCounter:
         self._answers.append(GivenAnswer(None if used is None else tuple(used), chars))
         if self._counting is None or self._counting.done():
             self._counting = asyncio.get_running_loop().create_task(
-                self._count_soon(), name=f"uses of {self._agent}"
+                self._count(_COUNT_SECONDS), name=f"uses of {self._agent}"
             )
 
     async def finish(self) -> None:
@@ -207,12 +207,10 @@ class UseCounter:
             self._at_once.clear()
         await self._count()
 
-    async def _count_soon(self) -> None:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._at_once.wait(), _COUNT_SECONDS)
-        await self._count()
-
-    async def _count(self) -> None:
+    async def _count(self, delay_seconds: float = 0.0) -> None:
+        if delay_seconds:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._at_once.wait(), delay_seconds)
         answers, self._answers = self._answers, []
         if not answers:
             return
