@@ -30,26 +30,19 @@ _DAY: Final = 86_400.0
 
 
 class RoundResult(msgspec.Struct):
-    """What one round did.
+    """What one round did."""
 
-    Attributes:
-        sent, received: rows that the remote took, and received ones that said something new.
-        refused: received rows that are unreadable or too large.
-        set_aside: rows that the remote cannot take.
-        notes: the first of the refused and set aside rows, with the reason.
-        conflicts, copied: as in `Applied`.
-        signed: whether the remote knows the position of this device, if it has one.
-        away: devices in use that were not seen for 90 days; None: not asked for.
-    """
-
+    # Rows that the remote took, and received ones that said something new.
     sent: int = 0
     received: int = 0
-    refused: int = 0
+    refused: int = 0  # received rows that are unreadable or too large
+    # As in `Applied`.
     conflicts: int = 0
-    set_aside: int = 0
-    notes: list[str] = []
+    set_aside: int = 0  # rows that the remote cannot take
+    notes: list[str] = []  # the first of the refused and set aside rows, with the reason
     copied: bool = False
-    signed: bool = False
+    signed: bool = False  # whether the remote knows the position of this device, if it has one
+    # Devices in use that were not seen for 90 days; None: not asked for.
     away: tuple[str, ...] | None = None
 
     def note(self, kind: str, key: str, reason: str) -> None:

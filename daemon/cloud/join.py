@@ -53,31 +53,22 @@ _ROWS_A_SECOND: Final = 8000
 
 
 class RestoreRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The restore that the command asked for.
+    """The restore that the command asked for."""
 
-    Attributes:
-        state_dir: where the daemon keeps its memories; made, if it is missing.
-        agent: whose memory; None: that of the archive, or of every agent in the database.
-        file: an archive; None: a database is restored.
-        url, token: of the database; None: as the configuration has it.
-        recovery_key: opens a sealed database; None: it is asked for.
-        replace: set aside what is there, instead of refusing.
-        dry_run: change nothing.
-        keep_going: restore the other rows, though some on the replica are damaged.
-        give_up_seconds: fail when the replica cannot be reached for this long; None: wait.
-        config, sets: a configuration over all others, and single keys of it.
-    """
-
-    state_dir: Path
+    state_dir: Path  # where the daemon keeps its memories; made, if it is missing
+    # Whose memory; None: that of the archive, or of every agent in the database.
     agent: str | None = None
-    file: Path | None = None
+    file: Path | None = None  # an archive; None: a database is restored
+    # Of the database; None: as the configuration has it.
     url: str | None = None
     token: str | None = None
-    recovery_key: str | None = None
-    replace: bool = False
-    dry_run: bool = False
-    keep_going: bool = False
+    recovery_key: str | None = None  # opens a sealed database; None: it is asked for
+    replace: bool = False  # set aside what is there, instead of refusing
+    dry_run: bool = False  # change nothing
+    keep_going: bool = False  # restore the other rows, though some on the replica are damaged
+    # Fail when the replica cannot be reached for this long; None: wait.
     give_up_seconds: float | None = None
+    # A configuration over all others, and single keys of it.
     config: Path | None = None
     sets: tuple[str, ...] = ()
 

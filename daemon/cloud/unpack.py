@@ -25,26 +25,17 @@ _AT_ONCE: Final = 2000
 
 
 class Restored(msgspec.Struct, frozen=True, kw_only=True):
-    """What was restored, or with `dry_run` would be.
+    """What was restored, or with `dry_run` would be."""
 
-    Attributes:
-        agent: by whose name it is restored.
-        folder: where to.
-        set_aside: where the previous memory is now; None if the place was empty.
-        archived: the manifest of the archive.
-        refused: rows that this release cannot read, and left out.
-        files, size_bytes: of the archive, unpacked.
-        skipped: what the workspace held and the archive does not.
-    """
-
-    agent: str
-    folder: str
-    set_aside: str | None
-    archived: Manifest
-    refused: int
+    agent: str  # by whose name it is restored
+    folder: str  # where to
+    set_aside: str | None  # where the previous memory is now; None if the place was empty
+    archived: Manifest  # the manifest of the archive
+    refused: int  # rows that this release cannot read, and left out
+    # Of the archive, unpacked.
     files: int
     size_bytes: int
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[Skipped, ...]  # what the workspace held and the archive does not
     dry_run: bool
 
 

@@ -15,18 +15,13 @@ DESC_CHARS: Final = 100
 
 
 class Node(msgspec.Struct, frozen=True):
-    """One category.
+    """One category."""
 
-    Attributes:
-        desc: one line of at most 100 characters; see `one_line`.
-        warm_count, cold_count: the memories filed exactly here, not below.
-        last_access: seconds since the epoch, 0 for never.
-    """
-
-    desc: str
+    desc: str  # one line of at most 100 characters; see `one_line`
+    # The memories filed exactly here, not below.
     warm_count: int = 0
     cold_count: int = 0
-    last_access: float = 0.0
+    last_access: float = 0.0  # seconds since the epoch, 0 for never
 
 
 class NamedCategory(msgspec.Struct, frozen=True):

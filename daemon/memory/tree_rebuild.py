@@ -80,15 +80,11 @@ class Move(msgspec.Struct, frozen=True, tag=True):
 
 
 class Rebuilt(msgspec.Struct, frozen=True):
-    """The tree after some operations.
-
-    Attributes:
-        steps: the moves of memories, to be done in order.
-        done, refused: the operations.
-    """
+    """The tree after some operations."""
 
     tree: dict[str, Node]
-    steps: tuple[Relabel | Move, ...]
+    steps: tuple[Relabel | Move, ...]  # the moves of memories, to be done in order
+    # The operations.
     done: tuple[TreeChange, ...]
     refused: tuple[RefusedChange, ...]
 

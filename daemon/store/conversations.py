@@ -52,29 +52,19 @@ class BufferedTurn(Turn, frozen=True, kw_only=True):
 
 
 class Conversation(msgspec.Struct, frozen=True):
-    """The state of a conversation with buffered turns.
-
-    Attributes:
-        next_position: the position of the next turn.
-        read_to: the position of the first turn that is not yet read for facts.
-        turns: their number since the last entry about the whole.
-        began_at, last_at: when the first and the last of these came.
-        ended_at: when its end was reported.
-        tries: how often making the entry has failed.
-        writer: the sender of the last turn.
-        entry: the line that is still to be written to the file.
-    """
+    """The state of a conversation with buffered turns."""
 
     id: str
-    next_position: int
-    read_to: int
-    turns: int
+    next_position: int  # the position of the next turn
+    read_to: int  # the position of the first turn that is not yet read for facts
+    turns: int  # their number since the last entry about the whole
+    # When the first and the last of these came.
     began_at: float
     last_at: float
-    ended_at: float | None
-    tries: int
-    writer: str
-    entry: str | None
+    ended_at: float | None  # when its end was reported
+    tries: int  # how often making the entry has failed
+    writer: str  # the sender of the last turn
+    entry: str | None  # the line that is still to be written to the file
 
     @property
     def unread(self) -> int:

@@ -17,8 +17,15 @@ from typing import Final
 
 import msgspec
 
-from ..memory.entities import ENTITY_TYPES, UNKNOWN_TYPE, Entity, Relation
-from ..memory.names import LONGEST_NAME, name_key, words_of
+from ..memory.entities import (
+    ENTITY_TYPES,
+    LONGEST_NAME,
+    UNKNOWN_TYPE,
+    Entity,
+    Relation,
+    name_key,
+    words_of,
+)
 
 FADES_AFTER: Final = 90 * 86_400.0
 _MOST_NODES: Final = 200

@@ -12,8 +12,7 @@ from thermocline.sync import Fields, Row
 
 from ..errors import InvalidInput
 from ..memory.checks import check_short, check_time
-from ..memory.entities import Entity
-from ..memory.names import keys_named, name_key
+from ..memory.entities import Entity, keys_named, name_key
 from ..memory.records import ENTITIES
 from . import full_text, rows
 from .entities import Stated, canonical, entity_at, spelling, stated

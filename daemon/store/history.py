@@ -50,26 +50,20 @@ _AT_ONCE: Final = 200
 
 
 class Version(msgspec.Struct, frozen=True):
-    """A version that was replaced.
+    """A version that was replaced."""
 
-    Attributes:
-        number: identifies it; numbers increase.
-        at: when it was replaced, in seconds since the epoch.
-        writer, device: who replaced it, and where.
-        why: `merge:ID`, `merged`, `unmerged`, `refiled`, `undo`, …; empty: an edit. A `conflict` is
-            a value that was lost when two devices changed one field.
-        seen_at: of a conflict, when somebody looked at it, on any device.
-    """
-
-    number: int
+    number: int  # identifies it; numbers increase
     kind: str
     id: str
-    at: float
+    at: float  # when it was replaced, in seconds since the epoch
+    # Who replaced it, and where.
     writer: str
     device: str
+    # `merge:ID`, `merged`, `unmerged`, `refiled`, `undo`, …; empty: an edit. A `conflict` is a
+    # value that was lost when two devices changed one field.
     why: str
     row: Row
-    seen_at: float | None = None
+    seen_at: float | None = None  # of a conflict, when somebody looked at it, on any device
 
 
 def versions(db: sqlite3.Connection, kind: Kind, key: str, limit: int = 100) -> list[Version]:

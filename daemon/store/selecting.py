@@ -41,37 +41,29 @@ _ORDER: Final = {
 
 
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions on memories; fields left out do not matter.
-
-    Attributes:
-        category: it and all below it, under its present name or the original one.
-        tags: all of them.
-        url: a part of one of the stored URLs, in any case.
-        paths: of files, by the beginnings of their paths; memories have no path.
-        outside: whether their source is neither a person nor the agent.
-        place: the agent's own memories and notes, its conversations, or other files.
-        merged, expired: whether to include those, which are excluded by default.
-        merged_into: the id of a memory, or its beginning; only memories merged into it.
-    """
+    """Conditions on memories; fields left out do not matter."""
 
     types: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
-    category: str | None = None
-    tags: tuple[str, ...] = ()
-    url: str | None = None
+    category: str | None = None  # it and all below it, under its present name or the original one
+    tags: tuple[str, ...] = ()  # all of them
+    url: str | None = None  # a part of one of the stored URLs, in any case
     actor: str | None = None
     group: str | None = None
     source: str | None = None
     archived: bool | None = None
     standing: bool | None = None
-    outside: bool | None = None
+    outside: bool | None = None  # whether their source is neither a person nor the agent
     tier: Tier | None = None
     since: float | None = None
     until: float | None = None
     min_importance: float | None = None
-    paths: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()  # of files, by the beginnings of their paths; memories have no path
+    # The agent's own memories and notes, its conversations, or other files.
     place: Literal["memory", "chat", "custom"] | None = None
+    # The id of a memory, or its beginning; only memories merged into it.
     merged_into: str | None = None
+    # Whether to include those, which are excluded by default.
     merged: bool = False
     expired: bool = False
 

@@ -191,7 +191,8 @@ async def propose(store: AgentStore, model: ModelOrRules, options: AskOptions) -
     lines = [f"{shown} {path}: {text}" for shown, (_, path, text) in examples.items()]
     bounds = (
         f"At most {limits.max_nodes - 1} categories (there are {len(tree)}), {limits.max_depth}"
-        f" levels, {limits.max_children} categories below one, and {limits.max_size_bytes} bytes in all."
+        f" levels, {limits.max_children} categories below one, and {limits.max_size_bytes} bytes in"
+        " all."
     )
     parts = (
         Part("tree", "\n".join(_line(path, tree[path], now) for path in sorted(tree)) or ROOT),
