@@ -171,11 +171,7 @@ def is_database(path: Path) -> bool:
 
 
 def _copied(path: Path, folder: Path) -> Path:
-    """A copy with its log, of one moment: repeated if the files change meanwhile.
-
-    Raises:
-        OSError: it cannot be read, there is no room for it, or it keeps changing.
-    """
+    """A copy with its log, of one moment: repeated if the files change meanwhile."""
     target = folder / "copy.db"
     for _ in range(_TRIES):
         before = _fingerprint(path)

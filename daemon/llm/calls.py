@@ -78,11 +78,7 @@ class ModelProcess(ChildProcess):
         return await self.ask(Window(model), int | None)  # type: ignore[arg-type]
 
     async def load(self) -> None:
-        """Import litellm in the process, once. Cancelling does not stop it.
-
-        Raises:
-            CallFailed: litellm is not installed, or was not imported in time.
-        """
+        """Import litellm in the process, once, else `CallFailed`. Cancelling does not stop it."""
         pid = self.pid
         if pid is not None and pid == self._loaded[0]:
             return
@@ -142,12 +138,9 @@ class MeteredCalls:
         raise spent
 
     async def call(self, purpose: str, setup: Setup | None, cost: Cost, ask: Ask) -> Answered:
-        """Make one call.
+        """Make one call; `CallFailed` if the model did not reply, or the budget is spent.
 
         `setup` is None for a caller's own endpoint; the costs are added to `cost`.
-
-        Raises:
-            CallFailed: the model did not reply, or the budget is spent.
         """
         guess = tokens_of(ask.messages)
 

@@ -166,9 +166,8 @@ class Encoder:
     async def encode_query(self, text: str, *, model: str) -> Encoding | None:
         """Encode a query within `recall.embed_deadline_ms`, or take it from the cache.
 
-        Returns:
-            None if the model is late, in which case the call goes on for the next time, or cannot
-            encode it; `status` says why.
+        None: the model is late, in which case the call goes on for the next time, or cannot encode
+        it; `status` says why.
         """
         key = model, hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
         if (known := self._queries.get(key)) is not None:

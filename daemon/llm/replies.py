@@ -94,12 +94,9 @@ def _strict(node: Json, named: dict[str, Json]) -> Json:
 
 
 def read(text: str, kind: type[T], *, question: str = "") -> T:
-    """The value in a reply. Takes time that grows with the length of the reply.
+    """The value in a reply, else `UnreadableReply`. Takes time that grows with the reply's length.
 
     `question` is the data of the question; a refusal that is in it is a quotation.
-
-    Raises:
-        UnreadableReply: the reply has no value of this type, or is a refusal.
     """
     why = "it contains no JSON"
     for candidate in _values(text):

@@ -87,10 +87,7 @@ async def tidy(store: AgentStore, *, dry_run: bool = False) -> TidyReport:
     """Merge duplicates, mark superseded memories, archive faded ones.
 
     Nothing is forgotten, and every merge can be undone. Idempotent. With `dry_run` nothing is
-    changed, and the changes are reported.
-
-    Raises:
-        ThermoclineError: the database fails; earlier changes are kept.
+    changed, and the changes are reported. After an error earlier changes are kept.
     """
     now = store.now
     survey = Survey()

@@ -88,10 +88,6 @@ class Upkeep:
         """Run a mode now, or after the current run.
 
         It continues if the caller is cancelled. The included jobs are recorded as done.
-
-        Raises:
-            NotFound: there is no such agent.
-            ThermoclineError: a step failed.
         """
 
         async def run(store: AgentStore) -> schemas.Consolidated:

@@ -167,9 +167,9 @@ class _Work(msgspec.Struct):
     def _path(self, path: str) -> str:
         return check_category(path, self.limits.max_depth, field="path")
 
-    def _existing(self, path: str, *, root: bool = True) -> str:
+    def _existing(self, path: str) -> str:
         path = self._path(path)
-        if path not in self.nodes and not (root and path == ROOT):
+        if path not in self.nodes and path != ROOT:
             raise Conflict(f"the tree has no category '{path}'")
         return path
 

@@ -33,7 +33,7 @@ from .meta import read_clock
 from .readers import Readers
 from .schema import MIGRATIONS
 from .state_files import StateFiles
-from .transaction import Transaction
+from .transaction import Transaction, WriterCache
 from .writer import Committed, Writer
 
 _log = logging.getLogger(__name__)
@@ -124,16 +124,9 @@ def _fill(
     place: AgentPaths, context: StoreContext, db: sqlite3.Connection, damaged: Path | None
 ) -> dict[str, Any]:
     """Take over all there is, in one transaction, within all limits."""
-    now = context.now()
     db.execute("BEGIN IMMEDIATE")
     try:
-        tx = Transaction(
-            db,
-            now=now,
-            device=context.device.id,
-            rules=context.rules(),
-            clock=HybridClock(context.now, *read_clock(db)),
-        )
+        tx = _begin(context, db, HybridClock(context.now, *read_clock(db)))
         report = context.importer.take_over(tx, place, damaged)
         enforce_limits(tx)
         state_files.note_present(db, place)
@@ -143,6 +136,16 @@ def _fill(
             db.execute("ROLLBACK")
         raise
     return report
+
+
+def _begin(
+    context: StoreContext,
+    db: sqlite3.Connection,
+    clock: HybridClock,
+    cache: WriterCache | None = None,
+) -> Transaction:
+    now, device, rules = context.now(), context.device.id, context.rules()
+    return Transaction(db, now=now, device=device, rules=rules, clock=clock, cache=cache)
 
 
 def _take_over_workspace(place: AgentPaths, context: StoreContext, db: sqlite3.Connection) -> None:
@@ -301,14 +304,7 @@ async def start_engine(
     writer = Writer(
         place.database,
         opened.db,
-        begin=lambda db, cache: Transaction(
-            db,
-            now=context.now(),
-            device=context.device.id,
-            rules=context.rules(),
-            clock=clock,
-            cache=cache,
-        ),
+        begin=lambda db, cache: _begin(context, db, clock, cache),
         enforce_limits=enforce_limits,
         committed=committed,
         loop=loop,

@@ -209,8 +209,7 @@ class _Disk:
     def prepare(self, rendered: Mapping[str, str]) -> tuple[list[_Change], list[Exception]]:
         """Write each file that differs beside its place; set aside what others wrote there.
 
-        Returns:
-            The changes, and why other files cannot be written.
+        Returns the changes, and why other files cannot be written.
         """
         changes: list[_Change] = []
         failures: list[Exception] = []

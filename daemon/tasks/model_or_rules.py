@@ -167,9 +167,6 @@ class ModelOrRules:
 
         `made` converts the reply, of type `kind`, to the result, on a thread; None if it is not
         usable. `by_rules` returns the result without a model.
-
-        Raises:
-            InvalidInput: the endpoint is not an address.
         """
         why, spent = "", None
         if self.is_asked(question.purpose, options):
