@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import msgspec
 
@@ -95,6 +95,10 @@ class Archive(msgspec.Struct, frozen=True):
 class _Checksums(msgspec.Struct, frozen=True):
     files: tuple[ArchivedFile, ...]
     skipped: tuple[Skipped, ...] = ()
+
+
+class _Format(msgspec.Struct):
+    format: int
 
 
 # Rows -------------------------------------------------------------------------------------
@@ -354,7 +358,7 @@ def _whole(content: BinaryIO, limit: int) -> bytes:
 
 
 def _manifest(file: Path, text: bytes) -> Manifest:
-    version = msgspec.json.decode(text, type=dict[str, Any])["format"]
+    version = msgspec.json.decode(text, type=_Format).format
     if version > FORMAT:
         raise Conflict(
             f"cannot use {file}: its format is {version}, this release knows {FORMAT}",

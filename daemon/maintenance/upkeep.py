@@ -257,7 +257,7 @@ def jobs_of(
     def minute() -> When:
         return 60.0
 
-    def half() -> When:
+    def half_minute() -> When:
         return 30.0
 
     def days() -> When:
@@ -275,7 +275,9 @@ def jobs_of(
         # Jobs for open agents.
         of_open(name="check files", when=often, run=AgentStore.check_files),
         of_open(name="tend", when=minute, run=AgentStore.run_maintenance),
-        of_open(name="files", when=half, run=keep_files, problem="workspace_trouble", soon=True),
+        of_open(
+            name="files", when=half_minute, run=keep_files, problem="workspace_trouble", soon=True
+        ),
     )
 
 

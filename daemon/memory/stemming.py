@@ -159,8 +159,7 @@ _STEP_4: Final = dict.fromkeys(
 
 def terms_of(text: str) -> list[str]:
     """The terms of `text`, in order."""
-    words = map(fold, index_words(text.replace("_", " ")))
-    return [stem(base_of(word)) if word.isascii() and word.isalpha() else word for word in words]
+    return [_term(word) for word in index_words(text.replace("_", " "))]
 
 
 @lru_cache(2_048)
@@ -173,6 +172,12 @@ def word_terms(word: str) -> tuple[str, ...]:
 def label_terms(path: str) -> frozenset[str]:
     """The terms of a category's path or description, or of a name."""
     return frozenset(terms_of(path))
+
+
+@lru_cache(8_192)
+def _term(word: str) -> str:
+    folded = fold(word)
+    return stem(base_of(folded)) if folded.isascii() and folded.isalpha() else folded
 
 
 def stem(word: str) -> str:

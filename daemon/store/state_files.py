@@ -273,16 +273,13 @@ class _Disk:
         return _Change(name, stamp, f"{current} {digest}", atomic.Replacement(path, content))
 
     def _prepare_section(self, name: str, page: str) -> _Change | None:
-        path = self._paths[name]
+        path, owner = self._paths[name], None
         try:
             found, stood = atomic.read(path, memory_md.LARGEST, alone=True)
-            stamp, mode, owner = (
-                _stamp_of(stood),
-                stat.S_IMODE(stood.st_mode),
-                (stood.st_uid, stood.st_gid),
-            )
+            stamp, mode = _stamp_of(stood), stat.S_IMODE(stood.st_mode)
+            owner = stood.st_uid, stood.st_gid
         except FileNotFoundError:
-            found, stamp, mode, owner = b"", None, 0o600, None
+            found, stamp, mode = b"", None, 0o600
         except (Conflict, TooLarge, PermissionError) as error:
             self._leave(name, str(error))
             return None
