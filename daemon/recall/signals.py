@@ -262,11 +262,11 @@ class _WordScores:
         Adds the weight to `_first` where a long text has it among its first words.
         """
         # Of two side by side, which share a blank, the first is counted alone.
-        word, twice = f" {term} ", f" {term} {term} "
+        word, pair, twice = f" {term} ", f" {term} {term}", f" {term} {term} "
         # Without the blank behind it, which is everywhere, most texts are passed over faster.
         beginning = f" {term}"
         counts = {
-            at: number + text.count(twice)
+            at: number + (text.count(twice) if pair in text else 0)
             for at, text in enumerate(self.texts)
             if beginning in text and (number := text.count(word))
         }

@@ -363,6 +363,14 @@ Conditions: TypeAlias = Sequence[tuple[Source, Condition]]
 _NUMBERS: Final = {source.name: number for number, source in enumerate(SOURCES)}
 
 
+def rows_by_source(keys: Iterable[int]) -> dict[str, list[int]]:
+    """The rows of keys in their order, by the name of their source."""
+    rows: list[list[int]] = [[] for _ in SOURCES]
+    for key in keys:
+        rows[key & _NUMBER].append(key >> _BITS)
+    return {source.name: of_source for source, of_source in zip(SOURCES, rows, strict=True)}
+
+
 def versions(db: sqlite3.Connection, name: str, ids: Iterable[str]) -> dict[str, str]:
     """The hashes of the current content of items, by id; deleted items are left out.
 
