@@ -90,8 +90,8 @@ def gather(
         ):
             # So few are ranked by words of grammar, too, and by what the question wants.
             every = source.load(db, _ALL, _FEW, condition)
-            allowed = set(admitted(db, query, [item.row for item in every]))
-            entries = {one.key: one for one in every if one.key in allowed}
+            allowed = set(admitted(db, query, [entry.row for entry in every]))
+            entries = {entry.key: entry for entry in every if entry.key in allowed}
         else:
             entries = _passing(db, source, iter(rows), condition, most)
         if named := source.rows(extra - entries.keys()):
