@@ -52,6 +52,7 @@ class ChunkIndex:
         since: the monotonic time since which work is waiting, or None.
         in_step: set while the index matches the files, as far as is known.
         scan_seconds: the duration of the last scan of everything.
+        last: what the last update brought, an object of its own for each.
     """
 
     def __init__(  # noqa: PLR0913 - what all indexes share

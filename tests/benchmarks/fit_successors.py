@@ -102,12 +102,12 @@ def fit(pairs: Sequence[Example]) -> list[float]:
                 for column in range(size):
                     spread = worth * likely * (1 - likely)
                     curve[row][column] += spread * features[row] * features[column]
-        weights = [now - step for now, step in zip(weights, _solved(curve, slope), strict=True)]
+        weights = [now - step for now, step in zip(weights, solved(curve, slope), strict=True)]
     weights[0] += _EAGERNESS
     return weights
 
 
-def _solved(matrix: list[list[float]], vector: list[float]) -> list[float]:
+def solved(matrix: list[list[float]], vector: list[float]) -> list[float]:
     """The solution of a system of linear equations, by elimination; the matrix is positive."""
     rows = [[*row, value] for row, value in zip(matrix, vector, strict=True)]
     for at, pivot in enumerate(rows):
