@@ -94,7 +94,7 @@ class ChunkIndex:
         self._told = 0.0
         self._last_sync_at: float | None = None
         self._failure: ThermoclineError | None = None
-        self.last = FilesBrought()
+        self.last = FilesBrought()  # what the last update brought, an object of its own for each
         store.leave_chunks = self.leave
 
     @property

@@ -115,12 +115,14 @@ class Indexes:
             self._soon.set()
 
     async def catch_up(self, store: AgentStore, seconds: float) -> bool | None:
-        """Wait for an index that is not up to date; None if it already is."""
+        """Wait for an index that is not up to date; None if it was when this was called."""
         index = self.of(store)
         if index.in_step.is_set():
+            update = index.last
             await self.check(at_once=True)
             if index.in_step.is_set():
-                return None
+                # Another caller may have had it updated meanwhile.
+                return True if index.last is not update else None
         return await self.in_step(store, seconds)
 
     async def in_step(self, store: AgentStore, seconds: float) -> bool:

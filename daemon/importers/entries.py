@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from ..language.cues import is_standing_statement
+from ..language.standing import is_standing_statement
 from ..memory.metadata import extract, merge
 from ..memory.records import ENTITIES, OBSERVED, USER_STATED, Json, Metadata
 from ..runtime.project import project_of

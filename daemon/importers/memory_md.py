@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..errors import InvalidInput
-from ..language.cues import is_standing_statement
+from ..language.standing import is_standing_statement
 from ..memory.checks import CATEGORY_CHARS, check_category, check_text
 from ..memory.metadata import extract
 from ..memory.records import DEFAULT_CATEGORY, Memory

@@ -2,9 +2,6 @@
 
 The cues are data; see `vocabulary`. They are matched against the first 600 characters of the
 folded sentence, which bounds the time.
-
-`is_standing_statement` recognises what an agent must know whatever it is asked: who somebody is,
-how to answer, rules; health and diets belong to it.
 """
 
 from __future__ import annotations
@@ -14,10 +11,9 @@ from functools import cache
 from typing import Final, Literal, TypeAlias, get_args
 
 from ..memory.metadata import extract
-from ..memory.records import Outcome, is_outside
+from ..memory.records import Outcome
 from ..memory.similarity import fold
 from .names import is_given_name, people
-from .sentences import sentences
 from .vocabulary import categories, compiled, cue, not_topics, table, words
 
 Signal: TypeAlias = Literal[
@@ -329,32 +325,3 @@ def _name_after(name: str, text: str) -> str:
     match = names.search(text)
     result = (match["name"] or match["unspaced"]) if match else ""
     return "" if result.casefold() in not_topics() else result
-
-
-# A longer text is a document and not a statement: it would fill the context block by itself.
-_LONGEST_STANDING: Final = 400
-
-
-def is_standing_statement(text: str, source: str = "") -> bool:
-    """Whether any sentence of a short text holds until somebody takes it back.
-
-    Questions, suppositions, reports of the past, attempts to instruct a model and what came from
-    an outside source are not standing.
-    """
-    if is_outside(source) or len(text) > _LONGEST_STANDING or is_injected(text):
-        return False
-    return any(map(_stands, sentences(text)))
-
-
-def _stands(sentence: str) -> bool:
-    folded = fold(sentence)
-    is_rule = cue("rule").search(folded) is not None
-    # Most sentences end here, and every store waits for it.
-    if not is_rule and not (
-        cue("vital").search(folded) or cue("identity").search(folded) or names_told(sentence)
-    ):
-        return False
-    signals = signals_of(sentence)
-    if "question" in signals or cue("bygone").search(folded):
-        return False
-    return cue("one_off").search(folded) is None if is_rule else "hedge" not in signals

@@ -25,6 +25,7 @@ from .names import Mention, mentions, people
 from .references import asked_about, noun_phrase, with_referents
 from .sentences import sentences, shortened, utf8_bytes
 from .speech import MOST_CHARS, Role, Turn, is_command, utterance_of, without_cited
+from .standing import is_standing_statement
 from .statements import (
     SaidSentence,
     confirms,
@@ -249,7 +250,7 @@ def _raised(
         lasting: Signal = "commitment" if cues.says("reminder", statement.said) else "preference"
         signals = (signals - {"request", "hedge", "greeting"}) | {lasting}
         return replace(statement, signals=signals, worth=statement.worth + _LASTING)
-    if cues.is_health(statement.said) or cues.is_standing_statement(statement.said):
+    if cues.is_health(statement.said) or is_standing_statement(statement.said):
         return replace(statement, worth=statement.worth + _LASTING)
     if (among or not statement.speaker) and not signals & _ASIDE and not confirms(statement):
         about = _OF_NAMED * (statement.said.split(maxsplit=1)[0] in named)

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from ..memory.indexing import index_words
 from ..memory.similarity import fold
+from .corrections import has_number
 from .cues import Signal, is_bare_answer, names_told, says, worth
 from .names import people
 from .statements import SaidSentence, confirms, continued
@@ -41,7 +42,7 @@ _SEXES: Final[dict[str, Sex]] = {
     **dict.fromkeys(("grandson", "uncle", "nephew", "father_in_law", "husband"), "he"),
     **dict.fromkeys(("brother_in_law", "son_in_law", "boyfriend"), "he"),
 }
-_NAME: Final = r"[A-ZÀ-ÖØ-Þ][\w'’-]*[\w]"
+_NAME: Final = r"[A-ZÀ-ÖØ-Þ](?:[\w-]|['’](?!s\b))*\w"
 _OWN: Final = re.compile(
     r"\b(?P<phrase>(?:[Mm]y|[Oo]ur|[Mm]eine?[rnms]?|[Uu]nsere?[rnms]?|[Mm]i|[Nn]uestr[oa]|[Mm]on|[Mm]a|[Nn]otre)"
     rf"\s+(?:[a-zß-ÿ]+\s+)??(?P<noun>[^\W\d_][\w-]+))(?:,?\s+(?:(?:is|ist|es|est|heißt)\s+)?(?P<name>{_NAME}))?"
@@ -60,6 +61,10 @@ _APPOSED: Final = re.compile(
 # "jule, meine mitbewohnerin": whoever writes no capitals.
 _UNCAPITALISED: Final = re.compile(
     r"(?:\A|(?<=[?] ))(?P<name>[a-zà-ÿ]{3,12}), (?P<own>my|our|meine?|unsere?) (?P<noun>[\w-]+)"
+)
+# "Struan, 15, he's got his exams": a name that nobody knows.
+_RESUMED: Final = re.compile(
+    rf"\A(?P<name>{_NAME})(?:, [^,.]{{1,16}})?, (?P<pronoun>he|she|er|sie)\b"
 )
 # "Lupe is our manager. takes 12 percent."
 _WITHOUT_SUBJECT: Final = r"\A(?i:{without_subject})(?= )"
@@ -335,7 +340,8 @@ class _Talk:
             self._times[name] += 1
             if name in self._people:
                 self._people[name] = "he" if kind == "he" else "she"
-        if not name:
+        # "She underlined it twice" is about two things that it does not name.
+        if not name or (kind in {"he", "she"} and not singular and _is_of_nothing(text)):
             return replace(sentence, worth=_WORTHLESS)
         # "They moved it": of these two, "it" is what it is about.
         named = _with_name(sentence, (kind == "they" and _IT.search(text)) or match, name)
@@ -379,6 +385,12 @@ class _Talk:
             return None
         other = "she" if says("he", match["pronoun"]) else "he"
         return match if any(sex != other for sex in self._people.values()) else None
+
+
+def _is_of_nothing(text: str) -> bool:
+    """Whether a text has an object that it does not name, and nothing else."""
+    content = frozenset(fold(text).split()) - not_topics()
+    return bool(_IT.search(text)) and len(content) <= _LITTLE and not has_number(text)
 
 
 def _is_short(text: str) -> bool:
@@ -460,6 +472,8 @@ def _beings_in(text: str) -> Iterator[tuple[int, str, Sex]]:
     for match in _UNCAPITALISED.finditer(text):
         sex = "she" if match["own"].endswith("e") or match["noun"].endswith("in") else ""
         yield match.start("name"), match["name"], _sex_of(match["noun"]) or sex
+    for match in _RESUMED.finditer(text):
+        yield match.start("name"), match["name"], "he" if says("he", match["pronoun"]) else "she"
     for match in _APPOSED.finditer(text):
         yield match.start("name"), match["name"], ""
     # In the language of the text: "big" is a piglet in Dutch.

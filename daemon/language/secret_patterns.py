@@ -179,7 +179,7 @@ ASSIGNED_UNSPACED: Final = (
     r"(?P<before>(?:{~secret_name})\s?(?:{~secret_is})\s?)"
     r"(?P<value>(?=[!-~]{0,64}[0-9])[!-~]{4,256})"
 )
-_SAYS: Final = r"(?:,? (?:{secret_is})(?: (?:{secret_now}))?:?|\s?[:=→])\s?"
+_SAYS: Final = r"(?:,? (?:{secret_is})(?: (?:{secret_now}))?:?|['’]s|\s?[:=→])\s?"
 # Up to seven words between a name and its value: "of my card".
 _GAP: Final = r"(?: (?!removed\])[^\W\d][\w'’-]{0,19}){0,7}?"
 _SAYS_UNSPACED: Final = r"\s?(?:{~secret_is}|[:：])?\s?"
@@ -205,7 +205,9 @@ RESCUE: Final = re.compile(
 )
 # … codes of digits, and numbers of people and documents. These patterns only find candidates.
 _END: Final = r"(?![\w-]|[.,:/][0-9])"
-CODE: Final = re.compile(rf"(?<![A-Za-z0-9.,/-])[0-9](?:[ -]?[0-9]){{2,7}}{_END}")
+CODE: Final = re.compile(
+    rf"(?<![A-Za-z0-9.,/-])[0-9](?:[ -]?[0-9]){{2,7}}(?:-?[A-Z]{{1,2}}|[#*])?{_END}"
+)
 NUMBER: Final = re.compile(
     r"(?<![A-Za-z0-9.,/-])(?![A-Z]{3,} )(?=(?:[A-Z .-]{0,9}[0-9]){4})"
     rf"[A-Z0-9](?:[ ./-]?[A-Z0-9]){{5,24}}{_END}"
@@ -235,7 +237,15 @@ SAME_CODE: Final = (
 )
 NAMED_CODE: Final = r"(?i)\b(?:{has_code})\b"
 ANY_CODE_NAME: Final = r"\b(?:(?i:{secret_code})|PUK|TAN)|(?i:{~secret_code})"
-ANY_CODE: Final = rf"{ANY_CODE_NAME}|(?i:{{card_back}})"
+ANY_CODE: Final = rf"{ANY_CODE_NAME}|(?i:{{card_back}}|\b(?:{{secret_box}})\b)"
+# What is locked, and that it opens so, near a code on either side: "the safe has 4711 as its code".
+BOX: Final = r"(?i)\b(?:{secret_box})\b"
+OPENS: Final = r"(?i)\b(?:{secret_opens})\b"
+BEFORE_BOXED: Final = (
+    rf"(?i)(?:\b(?:{{secret_box}}){_SAYS}|(?:safe|tresor|fuerte|coffre(?:-fort)?) )$"
+)
+BOX_BEFORE: Final = re.compile(r"[^.!?\n]{0,60}$")
+BOX_AFTER: Final = re.compile(r"[^.!?\n]{0,60}")
 # No other code stands between them.
 _BETWEEN: Final = r"(?:[^.!?\n\d[]|(?<!\d)\d{1,2}(?!\d))"
 NEAR_BEFORE_CODE: Final = (
@@ -262,7 +272,7 @@ BEFORE_NUMBER: Final = (
     rf"\b(?:{{secret_numbered}}){_APART}))|(?:{{~secret_number}}){_SAYS_UNSPACED})$"
 )
 BEFORE_LETTERS: Final = (
-    r"(?i)\b(?:{secret_document})(?:,? (?:{secret_is})(?: (?:the|die|der|el|le|la))?)?:? $"
+    r"(?i)\b(?:{secret_document})(?:['’]s|,? (?:{secret_is})(?: (?:the|die|der|el|le|la))?)?:? $"
 )
 # A card's number that has no check digit of an issuer, and the code on its back.
 BEFORE_CARD: Final = r"(?i)\b(?:{card})\b[^.!?\n\d\[]{0,40}$"

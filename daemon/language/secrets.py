@@ -299,6 +299,8 @@ def _code(match: re.Match[str]) -> str:
         match.string, match.end()
     ):
         return "password"
+    if _is_of_box(match, before):
+        return "password"
     if not compiled(forms.ANY_CODE_NAME).search(around):
         return ""
     named = compiled(forms.BEFORE_CODE).search(before)
@@ -310,6 +312,19 @@ def _code(match: re.Match[str]) -> str:
         if len(match.group()) < least or forms.DATED.search(before + match.group()):
             return ""
     return "password" * bool(named or after)
+
+
+def _is_of_box(match: re.Match[str], before: str) -> bool:
+    """Whether digits are the code of a safe, a locker or a till, wherever its name stands."""
+    text, end = match.string, match.end()
+    around = forms.BOX_BEFORE.findall(before)[0] + "#" + forms.BOX_AFTER.findall(text, end)[0]
+    digits = sum(map(str.isdigit, match.group()))
+    if digits < _LEAST_REPEATED or not compiled(forms.BOX).search(around):
+        return False
+    if compiled(forms.COUNTED).match(text, end) or forms.DATED.search(before + match.group()):
+        return False
+    opens = compiled(forms.OPENS).search(around) or compiled(forms.BEFORE_BOXED).search(before)
+    return opens is not None
 
 
 def _token(match: re.Match[str]) -> str:

@@ -130,6 +130,10 @@ def _split(block: str) -> Iterator[str]:
         yield sentence
 
 
+# "Am 12. und 13. Mai".
+_FURTHER_DAY: Final = re.compile(r"(?:und|bis|oder|and|to|or|/|–|-) ?\d{1,2}\b")
+
+
 def _goes_on(block: str, start: int, end: re.Match[str]) -> bool:
     """Whether a mark is part of a URL, or a full stop part of an abbreviation or number."""
     mark = end.group()
@@ -150,8 +154,10 @@ def _is_abbreviated(block: str, start: int, token: re.Match[str], following: str
         before = block[start : token.start()].rsplit(None, 1)[-1:]
         dated = before and before[0].casefold() in words("before_ordinals")
         day = len(word) <= 2 and following[:1].islower() and dated
-        return (
+        joined = len(word) <= 2 and _FURTHER_DAY.match(following)
+        return bool(
             day
+            or joined
             or token.start() == start
             or month in words("ordinal_months") | words("ordinal_nouns")
         )

@@ -43,6 +43,7 @@ _ANSWER_WORDS: Final = 5
 # The answer to a question for a value may be a whole sentence.
 _MORE_WORDS: Final = 15
 _TOPIC_WORDS: Final = 8
+_REST_WORDS: Final = 5
 _ECHO_WORDS: Final = 22
 # More tell something besides.
 _ACCEPTING_WORDS: Final = 14
@@ -127,13 +128,12 @@ class _Talk:
         last = self._last_before(statement)
         if "question" in last.signals and _says_nothing(statement.said):
             return
-        if last.answers and last.place == statement.place:
-            if cue("continues").match(fold(statement.said)):
-                text, said = f"{last.text}. {statement.text}", f"{last.said} {statement.said}"
-                self.statements[-1] = replace(last, text=text, said=said)
-                return
-            if self._asked is not None and _takes_back(statement.said):
-                self._retracted = self.statements.pop()
+        if _goes_on(last, statement):
+            self.statements[-1] = continued(last, statement)
+            return
+        answered = last.answers and last.place == statement.place
+        if answered and self._asked is not None and _takes_back(statement.said):
+            self._retracted = self.statements.pop()
         if self._asked is not None and (old := self._retracted) is not None:
             # "84. Wait no, it's 76": the new value answers the question.
             is_value = (has_number if has_number(old.text) else VALUE.search)(statement.said)
@@ -198,6 +198,18 @@ class _Talk:
             value = advice.worth + _CONFIRMED_WORTH
             known[confirmed] = replace(advice, signals=signals, worth=value, confirmed=True)
         return statement
+
+
+def _goes_on(last: SaidSentence, statement: SaidSentence) -> bool:
+    """Whether a statement is about what the one before it told, as "Starts 1 June" is."""
+    if last.place != statement.place:
+        return False
+    if last.answers and cue("continues").match(fold(statement.said)):
+        return True
+    aside = (last.signals | statement.signals) & _ASIDE or says("momentary", last.said)
+    if aside or not (last.said.startswith(last.text) and statement.said.startswith(statement.text)):
+        return False
+    return _is_short(statement, _REST_WORDS) and says("adds_value", statement.said)
 
 
 def is_taken_up(said: str) -> bool:
@@ -269,7 +281,7 @@ def confirms(statement: SaidSentence) -> bool:
     # An agent's praise confirms nothing.
     if statement.role == "agent" or statement.signals & {"question", "request"}:
         return False
-    if cue("denies").match(fold(statement.said)):
+    if says("denies", statement.said) or says("finished", statement.said):
         return False
     short = len(WORD.findall(statement.said)) <= _CONFIRMING_WORDS and len(statement.said) < 50
     return short and outcome_of([statement.said]) == "positive"

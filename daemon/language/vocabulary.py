@@ -35,6 +35,7 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             are ignored.
         relations: expressions before a name, by type of the named entity and relation.
         about: cues for the category of a statement, by category.
+        standing: words and cues of what holds until somebody takes it back; see `standing.py`.
         dates: the words of dates; `date_tokens.py` says what each key is.
         same: wordings and the usual one for each; see `paraphrases`.
     """
@@ -46,6 +47,7 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cues: dict[str, list[str]] = {}
     relations: dict[str, dict[str, str]] = {}
     about: dict[str, list[str]] = {}
+    standing: dict[str, list[str]] = {}
     dates: dict[str, str] = {}
     same: list[str] = []
 
@@ -159,7 +161,7 @@ def relations() -> Mapping[str, Mapping[str, str]]:
         for kind, listed in language.relations.items():
             for relation, expression in listed.items():
                 known = relations.setdefault(kind, {}).get(relation)
-                whole = _whole(language, expression)
+                whole = whole_expression(language, expression)
                 relations[kind][relation] = f"{known}|{whole}" if known else whole
     return relations
 
@@ -170,7 +172,9 @@ def each(
 ) -> tuple[str, ...]:
     """The cues of a name of all languages that part words with blanks, or of all others."""
     chosen = (language for language in languages() if language.spaced == spaced)
-    return tuple(_whole(item, cue) for item in chosen for cue in getattr(item, of).get(name, ()))
+    return tuple(
+        whole_expression(item, cue) for item in chosen for cue in getattr(item, of).get(name, ())
+    )
 
 
 @cache
@@ -208,9 +212,12 @@ def categories() -> Mapping[str, re.Pattern[str]]:
     return {name: cue(name, "about") for name in names}
 
 
-def _whole(language: Language, expression: str) -> str:
+def whole_expression(language: Language, expression: str) -> str:
+    """A cue of a language with those that it names."""
+
     def named(reference: re.Match[str]) -> str:
-        return f"(?:{'|'.join(_whole(language, item) for item in language.cues[reference[1]])})"
+        inserted = (whole_expression(language, item) for item in language.cues[reference[1]])
+        return f"(?:{'|'.join(inserted)})"
 
     # Folded texts have no ß, and unfolded ones may.
     return _REFERENCE.sub(named, expression.replace("\n", "").replace("ß", "(?:ß|ss)"))

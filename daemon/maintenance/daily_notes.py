@@ -24,9 +24,9 @@ from msgspec import UNSET, UnsetType
 
 from ..config.settings import Ingest
 from ..errors import Conflict, InvalidInput, ModelUnavailable, TooLarge
-from ..language.cues import is_standing_statement
 from ..language.notes import CATEGORIES, NoteFact, read_note
 from ..language.secrets import clear, without_secrets
+from ..language.standing import is_standing_statement
 from ..memory import checks
 from ..memory.records import DEFAULT_CATEGORY, EXTRACTED, NOTE, Memory
 from ..memory.similarity import exact_key

@@ -7,9 +7,7 @@ once: 100,000 items of 256 bits are searched in a millisecond, without a package
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from heapq import nsmallest
 from typing import Final
 
 import msgspec
@@ -22,8 +20,8 @@ _COMPARED_FOR_EACH: Final = 5
 # The items whose bits are turned at once, as one text.
 _TURNED: Final = 8_192
 _BYTE: Final = 8
-# A search in C: most bytes of a mask are empty.
-_NOT_EMPTY: Final = re.compile(rb"[^\0]")
+# Most bytes of a mask are empty; a search for 1 passes over these in C.
+_FILLED: Final = bytes(byte > 0 for byte in range(256))
 # The bits that each byte has.
 _BITS: Final = [[bit for bit in range(_BYTE) if byte >> bit & 1] for byte in range(256)]
 
@@ -78,14 +76,13 @@ class BitPlanes(msgspec.Struct, frozen=True, gc=False):
         The nearest first. They are those that differ least, unless many differ as little in every
         second bit.
         """
-        length, rows = _bytes_of(self.width), self.rows
-
-        def distance(place: int) -> int:
-            row = rows[length * place : length * (place + 1)]
-            return (int.from_bytes(row, "big") ^ number).bit_count()
-
         compared = self._nearest_by_planes(number, max(_COMPARED, _COMPARED_FOR_EACH * limit))
-        return nsmallest(limit, compared, key=distance)
+        length, rows, read = _bytes_of(self.width), self.rows, int.from_bytes
+        apart = {
+            place: (read(rows[length * place : length * (place + 1)], "big") ^ number).bit_count()
+            for place in compared
+        }
+        return sorted(compared, key=apart.__getitem__)[:limit]
 
     def _nearest_by_planes(self, number: int, limit: int) -> list[int]:
         everywhere = (1 << self.size) - 1
@@ -136,9 +133,9 @@ def _added(planes: list[int]) -> list[int]:
 def _places(mask: int, limit: int) -> list[int]:
     places: list[int] = []
     data = mask.to_bytes((mask.bit_length() + _BYTE - 1) // _BYTE, "little")
-    for match in _NOT_EMPTY.finditer(data):
-        if len(places) >= limit:
-            break
-        first = _BYTE * match.start()
-        places += [first + bit for bit in _BITS[match[0][0]]]
+    filled = data.translate(_FILLED)
+    at = filled.find(1)
+    while at >= 0 and len(places) < limit:
+        places += [_BYTE * at + bit for bit in _BITS[data[at]]]
+        at = filled.find(1, at + 1)
     return places[:limit]

@@ -11,9 +11,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ..errors import InvalidInput
-from ..language.cues import is_standing_statement
 from ..language.distilling import without
 from ..language.secrets import secrets_of
+from ..language.standing import is_standing_statement
 from ..memory import checks
 from ..memory.checks import parse_expiry
 from ..memory.entities import check_types

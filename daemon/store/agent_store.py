@@ -15,7 +15,14 @@ from ..config.settings import Rules
 from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
 from . import chunk_database, full_text, history, meta
 from .agent_paths import AgentPaths, StoreContext
-from .database import FILE_NAME, check_pages, connect_standby, reads_whole, remove_old_copies
+from .database import (
+    FILE_NAME,
+    check_pages,
+    connect_standby,
+    has_all_words,
+    reads_whole,
+    remove_old_copies,
+)
 from .engine import CHECKED, Engine, copy_database, readers_of, start_engine
 from .erasure import Erasure
 from .kinds import rebuild_indexes
@@ -192,7 +199,7 @@ class AgentStore:
             self._kept = rules
         if await self.read(full_text.needs_rebuild):
             await self.write(rebuild_indexes)
-        if await self.read(full_text.needs_merge):
+        if await self.read(full_text.to_merge):
             await self._erasure.merge_words()
             self._erasure.request()
         if time.monotonic() - self._pruned > _PRUNING_SECONDS:
@@ -259,8 +266,11 @@ class AgentStore:
         """Read the whole database once, so that damage is found before it is needed."""
         try:
             await asyncio.to_thread(check_pages, self.place.database)
-            if not await engine.readers.run(full_text.is_counted):
-                await engine.writer.submit(rebuild_indexes)
+            has_words = await asyncio.to_thread(has_all_words, self.place.database)
+            if not has_words or not await engine.readers.run(full_text.is_counted):
+                await self._rebuild_indexes(engine, "a full-text index has lost some of its words")
+            if not await asyncio.to_thread(chunk_database.is_sound, self.place.folder):
+                await self.renew_chunks(engine)
             await engine.writer.submit(lambda tx: meta.write(tx, CHECKED, tx.now), durable=False)
         except StoreDamaged as error:
             # For this engine only: another call may have found and repaired the damage.
@@ -290,8 +300,7 @@ class AgentStore:
         try:
             return await use(engine)
         except full_text.IndexDamaged as error:
-            _log.warning("rebuilding the indexes: %s", error, extra={"action": "index_rebuilt"})
-            await engine.writer.submit(rebuild_indexes)
+            await self._rebuild_indexes(engine, error.message)
         except StoreDamaged as error:
             if await self._repair(engine, error, renewals):
                 return await self._with_repair(use)
@@ -305,6 +314,10 @@ class AgentStore:
                 if self._engine is engine:
                     raise
         return await use(await self._ready())
+
+    async def _rebuild_indexes(self, engine: Engine, fault: str) -> None:
+        _log.warning("rebuilding the indexes: %s", fault, extra={"action": "index_rebuilt"})
+        await engine.writer.submit(rebuild_indexes)
 
     async def _repair_found(self, engine: Engine) -> bool:
         """Repair the damage that SQLite finds, at most once a minute; False: it finds none."""

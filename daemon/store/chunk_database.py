@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from .connection import connect, uri
+from .connection import connect, lost_words, uri
 from .schema import CHUNK_COUNTS, CHUNK_TEXT, INDEX_VERSION, full_text_tables
 
 FILE_NAME: Final = "index.db"
@@ -156,16 +156,14 @@ def renew(folder: Path, cache_kb: int) -> None:
 
 
 def is_sound(folder: Path) -> bool:
-    """Whether every page of the file is as SQLite wrote it. Blocking."""
+    """Whether every page of the file is as SQLite wrote it, and no word is lost. Blocking."""
     path = folder / FILE_NAME
     if not path.is_file():
         return True
     try:
-        db = connect(path, "mode=rw")
-        try:
-            return bool(db.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok")
-        finally:
-            db.close()
+        with closing(connect(path, "mode=rw")) as db:
+            is_ok = db.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok"
+            return is_ok and not lost_words(db)
     except sqlite3.Error:
         return False
 

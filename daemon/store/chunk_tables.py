@@ -221,19 +221,15 @@ def merge(db: sqlite3.Connection, now: float) -> bool:
 
     A complete merge rewrites the index: after it has grown, and daily to remove deleted texts.
     """
-    if not full_text.has_grown(db, CHUNK_COUNTS):
+    if not full_text.grown(db, CHUNK_COUNTS):
         last = meta_value(db, _MERGED)
         if last is None:
             note(db, _MERGED, str(now))
-        if (
-            last is None
-            or 0 <= now - float(last) < DAY
-            or not full_text.needs_merge(db, CHUNK_COUNTS)
-        ):
+        if last is None or 0 <= now - float(last) < DAY or not full_text.to_merge(db, CHUNK_COUNTS):
             return False
     with transaction(db):
         full_text.merge(_Writing(db), (INDEX,))
-        if not full_text.needs_merge(db, CHUNK_COUNTS):
+        if not full_text.to_merge(db, CHUNK_COUNTS):
             note(db, _MERGED, str(now))
     return True
 

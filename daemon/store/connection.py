@@ -85,6 +85,39 @@ def register_functions(db: sqlite3.Connection) -> None:
     db.create_function("is_outside", 1, is_outside, deterministic=True)
 
 
+def lost_words(db: sqlite3.Connection) -> str:
+    """The first full-text index of which a disk has lost some; empty if none.
+
+    SQLite cannot check the pages on which large blobs end. Reads all words, in a tenth of a second
+    for 100,000 memories, without locking; for a connection that is closed afterwards.
+
+    Raises:
+        sqlite3.Error: the index cannot be read.
+    """
+    is_index = "sql LIKE 'CREATE VIRTUAL TABLE%fts5(%'"
+    for (name,) in db.execute(f"SELECT name FROM sqlite_schema WHERE {is_index}").fetchall():
+        db.execute(f"CREATE VIRTUAL TABLE temp.words_of_{name} USING fts5vocab(main, {name}, row)")
+        # One statement, so that no commit comes between the two.
+        added, present = db.execute(
+            f"SELECT (SELECT block FROM {name}_data WHERE id = 1),"
+            f" (SELECT ifnull(sum(cnt), 0) FROM temp.words_of_{name})"
+        ).fetchone()
+        # FTS5's own numbers of the texts and of the words in each column.
+        if added is None or present != sum(_varints(added)[1:]):
+            return str(name)
+    return ""
+
+
+def _varints(block: bytes) -> list[int]:
+    numbers, number = [], 0
+    for byte in block:
+        number = number << 7 | byte & 0x7F
+        if byte < 0x80:
+            numbers.append(number)
+            number = 0
+    return numbers
+
+
 def uri(path: Path) -> str:
     """The URI of a file, to which options can be added."""
     escaped = str(path.absolute()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")

@@ -13,7 +13,7 @@ from ..errors import Conflict, DiskFull, ReadOnly, StoreDamaged, ThermoclineErro
 from ..runtime import atomic
 from ..runtime.os_errors import NO_FILES, out_of_files, translate_os
 from . import chunk_database
-from .connection import ReadingConnection, connect
+from .connection import ReadingConnection, connect, lost_words
 from .schema import COUNTED, Migration
 
 FILE_NAME: Final = "memory.db"
@@ -205,15 +205,22 @@ def reads_whole(path: Path) -> bool:
     """Whether SQLite finds no fault in a database and its full-text indexes. Blocking."""
     try:
         check_pages(path)
-        with closing(_connect(path, "mode=rw", cache_kb=512)) as db:
-            result = db.execute(
-                "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%fts5(%'"
-            )
-            for (table,) in result.fetchall():
-                db.execute(f"INSERT INTO {table}({table}, rank) VALUES ('integrity-check', 0)")
-    except (StoreDamaged, ThermoclineError, sqlite3.Error):
+        return has_all_words(path)
+    except ThermoclineError:
         return False
-    return True
+
+
+def has_all_words(path: Path) -> bool:
+    """Whether each full-text index has the words that were added to it. Blocking.
+
+    Raises:
+        ThermoclineError: as `translate` maps SQLite's error.
+    """
+    try:
+        with closing(_connect(path, "mode=rw", cache_kb=512)) as db:
+            return not lost_words(db)
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
 
 
 def translate(error: sqlite3.Error, path: Path) -> ThermoclineError:

@@ -376,7 +376,7 @@ class Erasure:
         """Merge the full text, which removes the words of deleted texts."""
         # Bounded: under load every step finds new segments and deleted texts.
         for _ in range(await self._store.read(full_text.steps)):
-            if not await self._store.read(full_text.needs_merge):
+            if not await self._store.read(full_text.to_merge):
                 break
             await self._store.write(full_text.merge)
 

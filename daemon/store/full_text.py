@@ -32,7 +32,7 @@ _PAGES: Final = 64
 # The maximum number of levels; SQLite reads up to 2,000, and writes all with every change.
 _MOST_LEVELS: Final = 500
 # An index that has grown by this many texts is merged, if they are a quarter of all.
-_GROWN: Final = 500
+_GROWN: Final = 50
 
 
 class Writing(Protocol):
@@ -146,21 +146,21 @@ def note_current(tx: Transaction) -> None:
     tx.db.execute("INSERT OR REPLACE INTO meta VALUES ('index_version', ?)", (str(INDEX_VERSION),))
 
 
-def needs_merge(db: sqlite3.Connection, counts: str = COUNTS) -> bool:
-    """Whether an index should be merged.
+def to_merge(db: sqlite3.Connection, counts: str = COUNTS) -> list[str]:
+    """The indexes that should be merged.
 
-    It may contain words of deleted or changed texts, which are only marked as deleted until its
-    parts are merged. Or it has grown by a quarter since: in many parts, each look-up of a word
-    costs three times as much.
+    All if one may contain words of deleted or changed texts, which are only marked as deleted until
+    its parts are merged. Else those that have grown: in many parts, each look-up of a word costs
+    four times as much.
     """
     row = db.execute("SELECT 1 FROM meta WHERE key = ?", (_OLD_WORDS,)).fetchone()
-    return row is not None or has_grown(db, counts)
+    return grown(db, counts) if row is None else [*(CHUNK_TEXT if counts != COUNTS else FULL_TEXT)]
 
 
-def has_grown(db: sqlite3.Connection, counts: str) -> bool:
-    """Whether an index has a quarter more texts than when it was merged."""
-    sql = f"SELECT 1 FROM {counts} WHERE texts - merged > max(?, texts / 4) LIMIT 1"
-    return db.execute(sql, (_GROWN,)).fetchone() is not None
+def grown(db: sqlite3.Connection, counts: str) -> list[str]:
+    """The indexes that have a quarter more texts than when they were merged."""
+    sql = f"SELECT name FROM {counts} WHERE texts - merged > max(?, texts / 4)"
+    return [name for (name,) in db.execute(sql, (_GROWN,))]
 
 
 def steps(db: sqlite3.Connection) -> int:
@@ -189,14 +189,15 @@ def _levels(db: sqlite3.Connection, table: str) -> int:
     return levels
 
 
-def merge(tx: Writing, indexes: Iterable[str] = FULL_TEXT) -> None:
-    """Do one short step of merging the indexes, which purges deleted words."""
-    for table in indexes:
+def merge(tx: Writing, indexes: Iterable[str] | None = None) -> None:
+    """Do one short step of merging, which purges deleted words; by default what is to be merged."""
+    names = to_merge(tx.db) if indexes is None else indexes
+    for table in names:
         before = tx.db.total_changes
         tx.db.execute(f"INSERT INTO {table}({table}, rank) VALUES ('merge', ?)", (-_PAGES,))
         # By SQLite's documentation: fewer than two changes mean that nothing was left to merge.
         if tx.db.total_changes - before >= 2:
             return
     tx.db.execute("DELETE FROM meta WHERE key = ?", (_OLD_WORDS,))
-    for table in {_counts(table) for table in indexes}:
-        tx.db.execute(f"UPDATE {table} SET merged = texts")
+    for table in names:
+        tx.db.execute(f"UPDATE {_counts(table)} SET merged = texts WHERE name = ?", (table,))

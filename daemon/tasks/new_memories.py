@@ -12,9 +12,10 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ..config.settings import Rules
-from ..language.cues import NEUTRAL, ONGOING, Signal, is_standing_statement, signals_of
+from ..language.cues import NEUTRAL, ONGOING, Signal, signals_of
 from ..language.extraction import Observation
 from ..language.secrets import without_secrets
+from ..language.standing import is_standing_statement
 from ..language.vocabulary import not_topics
 from ..memory.metadata import extract, merge
 from ..memory.records import (

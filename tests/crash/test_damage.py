@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from agent_files import broken_files
+from agent_files import broken_files, lose_words
 from device import AGENT, Contents, Device, ending
 from world import World
 
@@ -92,7 +92,6 @@ class Sweep:
             if time.monotonic() > until:
                 return lost
             time.sleep(0.1)
-        assert device.recall("heron")
         new = device.store("a new fact")
         assert device.memories()[new]["text"] == "a new fact"
         return []
@@ -108,6 +107,8 @@ class Sweep:
             found = after.memories.get(key, {}).get("text")
             if found != memory["text"]:
                 lost.append(f"{memory['text']!r}, has {found!r}")
+        if not self.device.recall("heron"):
+            lost.append("the words of all")
         identity = after.hot["identity"]
         lost += [n for n, v in before.hot["identity"].items() if identity.get(n) != v]
         return lost
@@ -215,6 +216,7 @@ def test_one_damage_of_each_kind_loses_nothing(sweep, sweeper):
             "gone": lambda folder: (folder / "memory.db").unlink(),
             "emptied": partial(replace_root, name="rows", other="memories_superseded"),
             "schema": unreadable_schema,
+            "words": lambda folder: lose_words(folder / "memory.db", "memory_fts", "heron"),
         },
     )
     kept = sweeper.device.folder("zeros").glob("memory.db.corrupt-*")

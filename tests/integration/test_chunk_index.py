@@ -10,6 +10,7 @@ import random
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -18,6 +19,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from agent_files import lose_words
 from daemon_process import Daemon, wait_until
 
 from thermocline.daemon.client import ApiError, Client
@@ -342,6 +344,31 @@ def test_every_search_reads_a_changed_file_first_and_says_so(desk):
     assert msgspec.to_builtins(desk.client.recall("the mill")).get("auto_synced") is None
 
 
+def test_a_search_beside_others_reads_a_changed_file_first(desk):
+    """Another caller's search may have brought the index up to date while this one was reading."""
+    over = threading.Event()
+
+    def ask() -> None:
+        with desk.daemon.client(agent=desk.agent) as other:
+            while not over.is_set():
+                other.recall("the mill")
+
+    others = [threading.Thread(target=ask) for _ in range(12)]
+    for other in others:
+        other.start()
+    try:
+        for number in range(60):
+            word = f"weir{''.join('abcdefghij'[int(digit)] for digit in str(number))}"
+            desk.write("mill.md", f"# Mill\n\nThe {word} of the mill is oiled on Mondays.\n")
+            answer = desk.client.recall(f"the {word} of the mill")
+            texts = [result.text for result in answer.results]
+            assert answer.auto_synced is False or f"The {word} of" in "".join(texts), number
+    finally:
+        over.set()
+        for other in others:
+            other.join()
+
+
 def test_chunks_are_listed_with_text_and_hash(desk):
     path = str(desk.write("mill.md", "# Mill\n\nThe wheel turns.\n"))
     desk.finds("wheel", "mill.md:1-3")
@@ -416,7 +443,17 @@ def test_exclusions_gitignore_and_sizes_come_from_the_configuration(make_daemon,
         assert client.files_search("granted words").chunks[0].path == str(granted / "g.md")
 
 
-def test_a_damaged_index_is_made_anew_and_the_memory_is_untouched(make_daemon, tmp_path):
+def pages_of_noise(index: Path) -> None:
+    pages = bytearray(index.read_bytes())
+    for place in range(4_096 + 200, len(pages), 4_096):
+        pages[place : place + 3_000] = os.urandom(len(pages[place : place + 3_000]))
+    index.write_bytes(pages)
+
+
+@pytest.mark.parametrize(
+    "damage", [pages_of_noise, lambda index: lose_words(index, "chunk_fts", "word77")]
+)
+def test_a_damaged_index_is_made_anew_and_the_memory_is_untouched(make_daemon, tmp_path, damage):
     daemon = make_daemon().start()
     docs = tmp_path / "docs"
     docs.mkdir()
@@ -428,10 +465,7 @@ def test_a_damaged_index_is_made_anew_and_the_memory_is_untouched(make_daemon, t
         wait_until(lambda: client.files_stats().files >= 100, "indexed")
     daemon.stop()
     index = daemon.state / "agents" / "default" / "index.db"
-    pages = bytearray(index.read_bytes())
-    for place in range(4_096 + 200, len(pages), 4_096):
-        pages[place : place + 3_000] = os.urandom(len(pages[place : place + 3_000]))
-    index.write_bytes(pages)
+    damage(index)
     daemon.start()
     with daemon.client() as client:
         assert client.recall("gate code").results[0].text == "The gate code is 4711"

@@ -1,0 +1,108 @@
+"""Whether a statement stands: holds until somebody takes it back, whatever an agent is asked.
+
+Who somebody is, how to answer, what must never happen, what a body cannot bear. There are more
+ways to say this than phrases could list, so a sentence is weighed: what speaks for it (never,
+nobody, only, a limit, health, an order) against what tells of one event (a past tense, a day, a
+place, a doubt). A sentence has each signal once, however many words tell it. The words are those
+of `[standing]` in the lexicon; `tests/benchmarks/fit_standing.py` fits the weights.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Final
+
+from ..memory.records import is_outside
+from ..memory.similarity import fold
+from .cues import is_injected, names_told, signals_of
+from .sentences import sentences
+from .vocabulary import cue, languages, whole_expression
+
+# A longer text is a document and not a statement: it would fill the context block by itself.
+_LONGEST: Final = 400
+_WORD: Final = re.compile(r"[\w']+")
+_THRESHOLD: Final = 2.3
+WEIGHTS: Final[Mapping[str, float]] = {
+    "vital": 5.9, "rule": 5.4, "does_not": 2.1, "answers": 1.9, "forbidden": 1.8, "health": 1.8,
+    "nobody_does": 1.8, "whatever": 1.8, "rules": 1.7, "forbids": 1.6, "bound": 1.4,
+    "please": 1.4, "follows": 1.3, "no_such": 1.3, "only": 1.1, "reacts": 1.1, "may_not": 1.0,
+    "nobody": 1.0, "if": 0.9, "when_you": 0.9, "must": 0.8, "orders": 0.7, "rather": 0.7,
+    "limit": 0.5, "always": 0.4, "to_me": 0.4, "contact": 0.3, "needs": 0.3, "has_been": -0.5,
+    "bygone": -0.6, "lies": -0.7, "was": -0.7, "dated": -0.9,
+}  # fmt: skip
+
+
+def is_standing_statement(text: str, source: str = "") -> bool:
+    """Whether any sentence of a short text holds until somebody takes it back.
+
+    Questions, suppositions, reports of the past, attempts to instruct a model and what came from
+    an outside source are not standing.
+    """
+    if is_outside(source) or len(text) > _LONGEST or is_injected(text):
+        return False
+    return any(map(_stands, sentences(text)))
+
+
+def signals(sentence: str) -> frozenset[str]:
+    """The names of the signals that a sentence has; see `WEIGHTS`."""
+    folded = fold(sentence)
+    tokens = frozenset(_WORD.findall(folded))
+    names = {name for token in tokens & _words().keys() for name in _words()[token]}
+    names |= {name for name, affixes in _affixes().items() if any(map(affixes.match, tokens))}
+    for spaced in (True, False)[: 1 if folded.isascii() else 2]:
+        names |= {name for name, known in _expressions(spaced).items() if known.search(folded)}
+    if cue("bygone").search(folded):
+        names.add("bygone")
+    if cue("rule").search(folded) and not cue("one_off").search(folded):
+        names.add("rule")
+    if (
+        cue("vital").search(folded) or cue("identity").search(folded) or names_told(sentence)
+    ) and "doubted" not in names:
+        names.add("vital")
+    return frozenset(names)
+
+
+def _stands(sentence: str) -> bool:
+    weight = sum(WEIGHTS.get(name, 0.0) for name in signals(sentence))
+    return weight > _THRESHOLD and "question" not in signals_of(sentence)
+
+
+def _listed(*, spaced: bool) -> Iterator[tuple[str, str, str]]:
+    """Each signal with each of its items, as written and as an expression."""
+    for language in languages():
+        for name, items in language.standing.items():
+            for item in items if language.spaced == spaced else ():
+                yield name, item, whole_expression(language, item)
+
+
+@cache
+def _words() -> Mapping[str, frozenset[str]]:
+    """The signals of each word that tells one by itself."""
+    known: dict[str, frozenset[str]] = {}
+    for name, item, _ in _listed(spaced=True):
+        if item.isalnum():
+            known[item] = known.get(item, frozenset()) | {name}
+    return known
+
+
+@cache
+def _affixes() -> Mapping[str, re.Pattern[str]]:
+    """The beginnings and ends of words by which a signal is told."""
+    parts: dict[str, list[str]] = {}
+    for name, item, _ in _listed(spaced=True):
+        if item.strip("*").isalnum() and not item.isalnum():
+            parts.setdefault(name, []).append(item.replace("*", ".*"))
+    return {name: re.compile(rf"(?:{'|'.join(items)})\Z") for name, items in parts.items()}
+
+
+@cache
+def _expressions(spaced: bool) -> Mapping[str, re.Pattern[str]]:
+    """An expression for each signal that phrases tell; a phrase may begin with a mark."""
+    parts: dict[str, list[str]] = {}
+    for name, item, expression in _listed(spaced=spaced):
+        if not (spaced and item.strip("*").isalnum()):
+            parts.setdefault(name, []).append(expression)
+    around = (r"(?:(?<!\w)|(?=[,;:.=-]))(?:", r")(?!\w)") if spaced else ("", "")
+    return {name: re.compile("|".join(items).join(around)) for name, items in parts.items()}
