@@ -87,7 +87,7 @@ class AgentRestored(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float  # of this run
 
 
-class Measured(msgspec.Struct, frozen=True, kw_only=True):
+class RestoreSize(msgspec.Struct, frozen=True, kw_only=True):
     """The size of a restore, and its estimated time."""
 
     agent: str
@@ -152,7 +152,7 @@ class Restorer:
         self._random = random.Random()  # noqa: S311 - spreads waits, hides nothing
         self._run_file = request.state_dir / "agents" / RUN_FILE
 
-    async def measure(self) -> list[Measured]:
+    async def measure(self) -> list[RestoreSize]:
         """Count, and change nothing; `NotFound` without anything to restore. A daemon may run."""
         with our_errors():
             await self._unlock()
@@ -245,10 +245,10 @@ class Restorer:
             return _Run(self._url)
         return earlier if earlier.url == self._url else _Run(self._url)
 
-    async def _measure(self, agent: str) -> Measured:
+    async def _measure(self, agent: str) -> RestoreSize:
         there = await self._patiently(lambda: digests.of_replica(self._replica(agent)))
         place, rows = self._place(agent), sum(digest.rows for digest in there.values())
-        return Measured(
+        return RestoreSize(
             agent=agent,
             folder=str(place.folder),
             taken=place.is_taken(),
