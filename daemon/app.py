@@ -69,9 +69,7 @@ from .store.agent_paths import DeviceId, StateLock, StoreContext
 from .store.agent_store import AgentStore
 from .store.agents import Agents
 from .store.transaction import Event
-from .tasks.conversation_worker import build_thinking
-from .tasks.model_or_rules import ModelOrRules
-from .tasks.similar_memories import AskNearest
+from .tasks.conversation_worker import Thinking, build_thinking
 from .vectors.vectors import Vectors
 
 _log = logging.getLogger(__name__)
@@ -182,10 +180,13 @@ async def run(start: Start, live: LiveSettings, manager: ServiceManager) -> None
         # The words that meaning is read by: the first store would wait for them. They stay, and a
         # collection that looked at them would take 40 ms.
         readers.submit(index_codes, "", None).add_done_callback(lambda _: gc.freeze())
-        await _serve(base, signals, started)
+        identity = Identity(
+            VERSION, base.device.id, str(start.state_dir), str(start.socket), started
+        )
+        await _serve(base, signals, identity)
 
 
-async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
+async def _serve(base: _Base, signals: ProcessSignals, identity: Identity) -> None:
     start, live, problems = base.start, base.live, base.problems
 
     def publish(agent: str, event: Event) -> None:
@@ -195,19 +196,19 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
         indexes.on_event(agent, event)
         vectors.on_event(agent, event)
 
+    def schedules(agent: str, db: sqlite3.Connection) -> tuple[Schedule, ...]:
+        return scheduler.schedules(agent, db)
+
     # They need one another, and are not called before all are there.
     agents = _agents(base, publish, lambda agent, kinds: replicas.changed(agent, kinds))  # noqa: PLW0108
-    agents.finish_forgetting()
     usage = UsageLog(start.state_dir / USAGE_FILE, atomic.write, time.time)
     opened = partial(connect, threads=base.files, count=usage.count)
     replicas = _replicas(base, agents, opened, usage)
     model = _model(base)
-    encoder = build_encoder(lambda: live.settings, model, env=os.environ, clear=secrets.clear)
+    encoder = build_encoder(live.current, model, env=os.environ, clear=secrets.clear)
     folder = start.state_dir / "agents"
     vectors = Vectors(agents, encoder, folder, publish=base.bus.publish, problems=problems)
-    thinking = build_thinking(
-        model, agents, lambda: live.settings, problems, LocalZone(), vectors.nearness
-    )
+    thinking = build_thinking(model, agents, live.current, problems, LocalZone(), vectors.nearness)
     indexes = _indexes(base, agents, publish)
     services = Services(
         agents=agents,
@@ -217,31 +218,17 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
         replicas=replicas,
         verifier=Verifier(agents, replicas, state_dir=start.state_dir, problems=problems),
         databases=OtherDatabases(opened, replicas.device),
-        workspaces=Workspaces(
-            start.state_dir,
-            lambda: live.settings.sync.workspace and live.settings.replicates,
-            problems,
-        ),
+        workspaces=Workspaces(start.state_dir, lambda: live.settings.replicates_notes, problems),
         indexes=indexes,
         vectors=vectors,
         agent_files=AgentFiles(problems),
-        # Likewise.
-        upkeep=_upkeep(
-            base,
-            agents,
-            thinking.model,
-            lambda agent, db: scheduler.schedules(agent, db),  # noqa: PLW0108
-            vectors.nearest,
-        ),
-        settings=live.current,
+        upkeep=_upkeep(base, agents, thinking, vectors, schedules),
         config=live,
         problems=problems,
         minutes=base.minutes,
         bus=base.bus,
         gate=Gate(lambda: live.settings.access, os.getuid()),
-        identity=Identity(
-            VERSION, base.device.id, str(start.state_dir), str(start.socket), started
-        ),
+        identity=identity,
         connections=lambda: len(edge.connections),
         ready=asyncio.Event(),
         stopping=signals.stopping,
@@ -291,7 +278,7 @@ def _agents(
         state_file_delay_seconds=lambda: live.settings.store.state_file_delay_seconds,
         since=time.time(),
     )
-    return Agents(
+    agents = Agents(
         base.start.state_dir,
         workspaces={
             name: Path(agent.workspace)
@@ -302,6 +289,8 @@ def _agents(
         context=context,
         settings=lambda: live.settings.store,
     )
+    agents.finish_forgetting()
+    return agents
 
 
 def _model(base: _Base) -> ModelClient:
@@ -349,9 +338,9 @@ def _replicas(base: _Base, agents: Agents, opened: Connect, usage: UsageLog) -> 
 def _upkeep(
     base: _Base,
     agents: Agents,
-    model: ModelOrRules,
+    thinking: Thinking,
+    vectors: Vectors,
     schedules: Callable[[str, sqlite3.Connection], tuple[Schedule, ...]],
-    nearest: AskNearest,
 ) -> Upkeep:
     return Upkeep(
         agents,
@@ -360,8 +349,8 @@ def _upkeep(
         problems=base.problems,
         clock=Clock(LocalZone()),
         schedules=schedules,
-        model=model,
-        nearest=nearest,
+        model=thinking.model,
+        nearest=vectors.nearest,
     )
 
 

@@ -229,13 +229,10 @@ class ReadOnlyClient(Client):
     """A client that refuses every call that could change something, without sending it."""
 
     def _call(self, method: str, path: str, query: Any = None, body: Any = None) -> Any:
-        if method != "GET" and path not in _READS and not _dry(query, body):
+        dry = any(isinstance(part, dict) and part.get("dry_run") is True for part in (query, body))
+        if method != "GET" and path not in _READS and not dry:
             raise ApiError("read_only", "nothing can be changed: the view is read-only")
         return super()._call(method, path, query, body)
-
-
-def _dry(query: Any, body: Any) -> bool:
-    return any(isinstance(part, dict) and part.get("dry_run") is True for part in (query, body))
 
 
 class Calls:

@@ -143,8 +143,7 @@ class FindScreen(Dialog[Result]):
 
 
 def _stored(client: Client, words: str) -> list[Result]:
-    answer = client.recall(words, limit=_RESULTS, reinforce=False)
-    return [_result_of(result) for result in answer.results]
+    return [*map(_result_of, client.recall(words, limit=_RESULTS, reinforce=False).results)]
 
 
 def _result_of(result: RecallResult) -> Result:

@@ -74,7 +74,7 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
     PagedTable > .paged--dim { color: $text-muted; }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        *("paged--head", "paged--cursor", "paged--mark", "paged--dim"),
+        *("paged--head", "paged--cursor", "paged--mark", "paged--dim")
     }
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "move(-1)", "Up", show=False),
@@ -242,7 +242,6 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
             self.post_message(self.Moved(self))
 
     def _on_resize(self, _: events.Resize) -> None:
-        """Rows may have another height."""
         self._measure()
         self._reveal()
         self.post_message(self.Moved(self))

@@ -41,7 +41,11 @@ def plain(text: str, keep: str = "") -> str:
     """
     if text.isprintable() and not _ACTING.search(text):
         return text
-    return _ACTING.sub(lambda match: match[0] if match[0] in keep else _escaped(match[0]), text)
+
+    def escaped(match: re.Match[str]) -> str:
+        return match[0] if match[0] in keep else match[0].encode("unicode_escape").decode()
+
+    return _ACTING.sub(escaped, text)
 
 
 def masked(text: str) -> str:
@@ -86,7 +90,3 @@ def why(error: Exception) -> str:
     """An error, and where known what to do about it."""
     hint = error.hint if isinstance(error, ApiError) else None
     return f"{error}; {hint}" if hint else str(error)
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode()

@@ -74,9 +74,9 @@ class Door:
         return f"http://{self._here}"
 
 
-def _same(given: str, wanted: str) -> bool:
+def _same(text: str, wanted: str) -> bool:
     # Bytes of a head that are not UTF-8 are lone surrogates in Python.
-    seen = given.encode(errors="backslashreplace")
+    seen = text.encode(errors="backslashreplace")
     return bool(wanted) and hmac.compare_digest(seen, wanted.encode())
 
 

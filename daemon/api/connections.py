@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING, Final
 from ..config.settings import Socket
 from ..errors import ThermoclineError
 from ..operations.access import Peer, peer_of
-from .http import (
-    READ_BYTES,
-    HttpRequest,
-    RequestReader,
-    RequestTimeout,
-    error_response,
-)
+from .http import READ_BYTES, HttpRequest, RequestReader, RequestTimeout, error_response
 
 if TYPE_CHECKING:
     from .server import Server
@@ -117,7 +111,7 @@ class PeerConnection(asyncio.Protocol):
         self._await_request()
 
     def connection_lost(self, _: BaseException | None) -> None:
-        """Begin no more requests; the one that is being answered goes on."""
+        """Begin no more requests; a request that is being answered goes on."""
         self._reader.end()
         self._arrival.end()
         self.resume_writing()

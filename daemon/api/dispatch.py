@@ -155,7 +155,12 @@ class Dispatcher:
         if operation.agent:
             self._rates.acquire(agent, settings.quotas.requests_per_second)
         call = Call(services, request, connection, operation, parts, peer, settings, agent, named)
-        return await _run(call)
+        spelled: dict[str, str] = {}
+        try:
+            return await _respond(call, spelled)
+        except InvalidInput as error:
+            name_as_called(error, spelled)
+            raise
 
     def _find(self, method: str, raw_path: str) -> tuple[Operation, Mapping[str, str]]:
         path = raw_path.rstrip("/") or "/"
@@ -174,15 +179,6 @@ class Dispatcher:
         if others:
             raise MethodNotAllowed(path, method, others)
         raise NotFound(f"no such path: {path[:200]}", hint="see GET /api/openapi.json")
-
-
-async def _run(call: Call) -> HttpResponse:
-    spelled: dict[str, str] = {}
-    try:
-        return await _respond(call, spelled)
-    except InvalidInput as error:
-        name_as_called(error, spelled)
-        raise
 
 
 async def _respond(call: Call, spelled: dict[str, str]) -> HttpResponse:

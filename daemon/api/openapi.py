@@ -53,11 +53,7 @@ def describe(operations: Sequence[Operation], settings: Settings, version: str) 
             paths.setdefault(operation.path, {})[method.lower()] = described
     document = {
         "openapi": "3.1.0",
-        "info": {
-            "title": "Thermocline",
-            "version": version,
-            "description": _ABOUT,
-        },
+        "info": {"title": "Thermocline", "version": version, "description": _ABOUT},
         "paths": paths,
         "components": {"schemas": components},
     }
@@ -181,11 +177,7 @@ def all_routes() -> tuple[Operation, ...]:
         """Show this description."""
         return describe(routes, scope.settings, scope.daemon.identity.version)
 
-    routes = (
-        *OPERATIONS,
-        EVENTS,
-        Operation("GET", "/api/openapi.json", agent=False).done_by(show),
-    )
+    routes = (*OPERATIONS, EVENTS, Operation("GET", "/api/openapi.json", agent=False).done_by(show))
     return routes
 
 

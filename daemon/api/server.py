@@ -115,7 +115,7 @@ class Server:
             del self._open_of[connection.peer.pid]
 
     def make_room(self, newcomer: Peer) -> bool:
-        """Close an idle connection of the process that has the most, for one that has far fewer.
+        """Close an idle connection of the process with the most, for a process with far fewer.
 
         So a process that opens many connections does not keep other processes out.
         """

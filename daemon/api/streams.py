@@ -46,11 +46,7 @@ class StreamedResponse(HttpResponse):
         self._begun = True
 
     async def write(self, piece: bytes) -> None:
-        """Send a piece.
-
-        Raises:
-            ConnectionResetError: the caller has left.
-        """
+        """Send a piece. Raises `ConnectionResetError`: the caller has left."""
         if piece:
             chunk = b"%x\r\n%b\r\n" % (len(piece), piece) if self._chunked else piece
             self._connection.write(chunk)

@@ -8,22 +8,19 @@ import fcntl
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from ..client.caller import Caller
 from ..client.wire import lines_of
 from ..client.wording import names_of, size
 from ..errors import Conflict, DiskFull, ThermoclineError
+from ..runtime.atomic import sync_folder
 from .terminal import show_json, visible
 from .usage import Args, Form, Verb
 from .values import refuse, say
-
-if TYPE_CHECKING:  # importing it loads what no other verb needs
-    from ..cloud.archive import Archive
-    from ..files.walker import Skipped
 
 T = TypeVar("T")
 
@@ -32,60 +29,41 @@ _NAMED: Final = 10
 
 
 def _backup(args: Args, client: Caller) -> None:
-    """Save it, and print what it contains."""
     terminal = "cannot print an archive on a terminal: name a FILE, or use a pipe"
     refuse(args.file == "-" and sys.stdout.isatty(), terminal)
     pieces = client.download("/api/backup", {"seal": True} if args.seal else None)
     if args.file == "-":
         say(f"{size(pass_on(pieces))} written")
         return
-    file = Path(args.file).expanduser()
-    if args.seal:
-        save(pieces, file, force=bool(args.force), check=_verified_sealed)
-        written = file.stat().st_size
-        if args.json:
-            show_json({"file": str(file), "size_bytes": written, "sealed": True})
-        else:
-            print(f"{visible(str(file))}: {size(written)}, sealed")
-        return
-    archive = save(pieces, file, force=bool(args.force), check=_verified)
-    _warn(archive.skipped)
-    if args.json:
-        show_json(_answer(file, archive))
-    else:
-        _show(file, archive)
-
-
-def _verified(part: Path) -> Archive:
     # Reading an archive takes modules that no other verb needs.
-    from ..cloud.archive import read  # noqa: PLC0415
+    from ..cloud.archive import check_sealed, read  # noqa: PLC0415
 
-    return read(part)
-
-
-def _verified_sealed(part: Path) -> None:
-    from ..cloud.archive import check_sealed  # noqa: PLC0415 - likewise
-
-    check_sealed(part)
-
-
-def _answer(file: Path, archive: Archive) -> dict[str, object]:
-    return {
-        "file": str(file),
-        "size_bytes": file.stat().st_size,
-        "agent": archive.manifest.agent,
-        "made_at": archive.manifest.made_at,
-        "counts": archive.manifest.counts,
-        "files": len(archive.files),
-        "unpacked_bytes": archive.size,
-        "skipped": [{"path": entry.path, "why": entry.why} for entry in archive.skipped],
-    }
-
-
-def _show(file: Path, archive: Archive) -> None:
-    print(f"{visible(str(file))}: {size(file.stat().st_size)}, agent {archive.manifest.agent}")
-    print(f"  {counted(archive.manifest.counts)}")
-    print(f"  {len(archive.files):,} files, {size(archive.size)} unpacked; all checked")
+    file = Path(args.file).expanduser()
+    answer: dict[str, object] = {"file": str(file)}
+    if args.seal:
+        save(pieces, file, force=bool(args.force), check=check_sealed)
+        answer |= {"size_bytes": file.stat().st_size, "sealed": True}
+        lines = [f"{visible(str(file))}: {size(file.stat().st_size)}, sealed"]
+    else:
+        archive = save(pieces, file, force=bool(args.force), check=read)
+        made, written = archive.manifest, file.stat().st_size
+        answer |= {"size_bytes": written, "agent": made.agent, "made_at": made.made_at}
+        answer |= {"counts": made.counts, "files": len(archive.files)}
+        answer |= {"unpacked_bytes": archive.size}
+        answer["skipped"] = [{"path": entry.path, "why": entry.why} for entry in archive.skipped]
+        lines = [
+            f"{visible(str(file))}: {size(written)}, agent {made.agent}",
+            f"  {counted(made.counts)}",
+            f"  {len(archive.files):,} files, {size(archive.size)} unpacked; all checked",
+        ]
+        for entry in archive.skipped[:_NAMED]:
+            say(f"left out: {visible(entry.path)} ({visible(entry.why)})")
+        if len(archive.skipped) > _NAMED:
+            say(f"left out: {len(archive.skipped) - _NAMED:,} more")
+    if args.json:
+        show_json(answer)
+    else:
+        print("\n".join(lines))
 
 
 def counted(counts: dict[str, int]) -> str:
@@ -94,16 +72,7 @@ def counted(counts: dict[str, int]) -> str:
     return ", ".join(words) or "nothing stored yet"
 
 
-def _warn(skipped: Sequence[Skipped]) -> None:
-    """Name the files that the archive lacks."""
-    for entry in skipped[:_NAMED]:
-        say(f"left out: {visible(entry.path)} ({visible(entry.why)})")
-    if len(skipped) > _NAMED:
-        say(f"left out: {len(skipped) - _NAMED:,} more")
-
-
 def _export(args: Args, client: Caller) -> None:
-    """Write the rows, to standard output or into a file."""
     rows = client.download("/api/export")
     if args.file in (None, "-"):
         if not sys.stdout.isatty():
@@ -140,7 +109,11 @@ def save(pieces: Iterable[bytes], file: Path, *, force: bool, check: Callable[[P
     _refuse_taken(file, force=force)
     pieces = _begun(pieces)
     part = file.with_name(f"{file.name}.part")
-    handle = _open(part)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        handle = os.open(part, flags, _READABLE_BY_OWNER)
+    except OSError as error:
+        raise _refused(error, str(file)) from error
     try:
         with os.fdopen(handle, "wb") as out:
             _lock(out.fileno(), part)
@@ -153,7 +126,9 @@ def save(pieces: Iterable[bytes], file: Path, *, force: bool, check: Callable[[P
         if not isinstance(error, _Busy):
             part.unlink(missing_ok=True)
         raise
-    _sync_folder(file.parent)
+    # Some file systems, such as those of USB sticks, cannot sync a folder.
+    with contextlib.suppress(OSError):
+        sync_folder(file.parent)
     return checked
 
 
@@ -187,14 +162,6 @@ def _refuse_taken(file: Path, *, force: bool) -> None:
         )
     if not force:
         raise Conflict(f"cannot write {file}: it is there already", hint="--force replaces it")
-
-
-def _open(part: Path) -> int:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        return os.open(part, flags, _READABLE_BY_OWNER)
-    except OSError as error:
-        raise _refused(error, str(part)) from error
 
 
 def _lock(handle: int, part: Path) -> None:
@@ -231,16 +198,6 @@ def _refused(error: OSError, name: str) -> ThermoclineError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(message, hint="make room, or write it to another disk")
     return ThermoclineError(message)
-
-
-def _sync_folder(folder: Path) -> None:
-    # Some file systems, such as those of USB sticks, cannot sync a folder.
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 VERBS: Final = {

@@ -101,7 +101,7 @@ def _forget_agent(args: Args) -> None:
     pairs = number_of(answer["key_values"], "key-value pair", "key-value pairs")
     print(f"{does} the agent '{visible(answer['id'])}': {memories}, {pairs}, its folder")
     if answer.get("workspace") is not None:
-        print(f"its workspace is kept: {visible(answer['workspace'])}")
+        print(f"its workspace stays: {visible(answer['workspace'])}")
     if not answer["forgotten"]:
         say("nothing is deleted yet: add --yes")
     elif answer.get("replica") == "behind":
@@ -184,7 +184,6 @@ def _value(value: Any) -> str:
 
 
 def _undo(args: Args, client: Caller) -> Shown:
-    """Restore versions; that is an ordinary change, which can be undone."""
     refuse((args.id is None) == (args.by is None), "name a memory, or an author with --by")
     refuse(args.by is not None and args.since is None, "--by needs --since, such as --since 2h")
     request = args.present("id", "kind", "number", "by", "since", "dry_run")
@@ -256,7 +255,7 @@ VERBS: Final = {
         --limit N       maximum number (default 20)""",
         note=(
             "Each line shows the fields that a change replaced, with their earlier values; of a\n"
-            "conflict the value that was lost (old) beside the one that is in force (new). All\n"
+            "conflict the value that was lost (old) beside the value in force (new). All\n"
             "devices count a conflict until --conflicts has shown it on one of them; thermocline\n"
             "undo ID --to N puts the lost value into force."
         ),

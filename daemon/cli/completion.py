@@ -22,7 +22,6 @@ _BEFORE: Final = ("--socket", "--agent-id", "--json", "--help", "--version")
 
 
 def _completion(args: Args, _: Caller) -> None:
-    """Print the script."""
     scripts = {"bash": _bash, "zsh": _zsh, "fish": _fish}
     verbs = {verb: load(verb) for verb in ALL}
     print(scripts[args.shell](verbs))

@@ -10,8 +10,6 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from ..client.caller import Caller
 from ..connect import edits
 from ..connect.clients import PLUGINS, PROGRAMS, Program, Where
@@ -25,20 +23,7 @@ _INSTRUCTIONS: Final = "instructions.md"
 _UPKEEP: Final = ("quick", "daily", "monthly")
 
 
-class Connected(msgspec.Struct, frozen=True):
-    """What is connected of one program."""
-
-    client: str
-    title: str
-    installed: bool
-    server: bool
-    hooks: bool | None
-    instructions: bool | None
-    files: list[str]
-
-
 def _connect(args: Args, _: Caller) -> int | None:
-    """Connect a program, or show what is connected."""
     project = None if args.project is None else Path(args.project or ".").resolve()
     refuse(project and not project.is_dir(), f"--project: {project} is not a folder")
     where = Where(Path.home(), os.environ, project)
@@ -59,7 +44,9 @@ def _connect(args: Args, _: Caller) -> int | None:
     refuse(args.print and args.undo, "--print and --undo exclude each other")
     program = PROGRAMS[args.program]
     if args.plugin:
-        print(_plugin(args.program))
+        folder = PLUGINS / args.program
+        refuse(not folder.is_dir(), f"there is no plug-in for {program.title}")
+        print(folder)
         return None
     refuse(project and not program.projects, f"{program.title} has no configuration of projects")
     wanted = _edits(program, where, launch, args)
@@ -68,12 +55,6 @@ def _connect(args: Args, _: Caller) -> int | None:
         _show_entries(wanted)
         return None
     return _make(program, wanted, args, where)
-
-
-def _plugin(name: str) -> Path:
-    folder = PLUGINS / name
-    refuse(not folder.is_dir(), f"there is no plug-in for {PROGRAMS[name].title}")
-    return folder
 
 
 def _launch(args: Args) -> Launch:
@@ -185,37 +166,32 @@ def _show_entries(wanted: list[Edit]) -> None:
 def _show_list(where: Where, launch: Launch, *, as_json: bool) -> None:
     states = [_connected(name, program, where, launch) for name, program in PROGRAMS.items()]
     if as_json:
-        show_json(msgspec.to_builtins(states))
+        show_json(states)
         return
-    show_rows(
-        (state.client, "installed" if state.installed else "not found", _state(state))
-        for state in states
-    )
+    rows = []
+    for state in states:
+        parts = ["tools", *(name for name in ("hooks", "instructions") if state[name])]
+        connected = f"connected: {', '.join(parts)}" if state["server"] else "not connected"
+        installed = "installed" if state["installed"] else "not found"
+        rows.append((str(state["client"]), installed, connected))
+    show_rows(rows)
 
 
-def _state(connected: Connected) -> str:
-    if not connected.server:
-        return "not connected"
-    parts = {"tools": True, "hooks": connected.hooks, "instructions": connected.instructions}
-    return f"connected: {', '.join(name for name, there in parts.items() if there)}"
-
-
-def _connected(name: str, program: Program, where: Where, launch: Launch) -> Connected:
+def _connected(name: str, program: Program, where: Where, launch: Launch) -> dict[str, object]:
     path = program.instructions(where)
     server, hooks = program.server(where, launch), program.hooks(where, launch)
-    return Connected(
-        name,
-        program.title,
-        any(map(shutil.which, program.commands)) or program.folder(where).is_dir(),
-        _is_there(server[:1]),
-        _is_there(hooks) if hooks else None,
-        _is_there([edits.block(path, "")]) if path is not None else None,
-        sorted({str(edit.path) for edit in (*server[:1], *hooks)}),
-    )
+    return {
+        "client": name,
+        "title": program.title,
+        "installed": any(map(shutil.which, program.commands)) or program.folder(where).is_dir(),
+        "server": _is_there(server[:1]),
+        "hooks": _is_there(hooks) if hooks else None,
+        "instructions": _is_there([edits.block(path, "")]) if path is not None else None,
+        "files": sorted({str(edit.path) for edit in (*server[:1], *hooks)}),
+    }
 
 
 def _is_there(wanted: list[Edit]) -> bool:
-    """Whether the files have entries of ours."""
     try:
         return bool(edits.changes_of(wanted, undo=True))
     except (InvalidInput, OSError):
@@ -223,9 +199,7 @@ def _is_there(wanted: list[Edit]) -> bool:
 
 
 def _block() -> str:
-    from importlib.resources import files  # noqa: PLC0415 - slow, and rarely wanted
-
-    return (files(edits.__package__) / _INSTRUCTIONS).read_text().strip()
+    return Path(edits.__file__).with_name(_INSTRUCTIONS).read_text(encoding="utf-8").strip()
 
 
 VERBS: Final = {
@@ -253,5 +227,5 @@ VERBS: Final = {
             "  thermocline connect claude-code --plugin\n"
             "  thermocline connect --list"
         ),
-    ),
+    )
 }

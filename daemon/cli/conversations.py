@@ -15,13 +15,10 @@ from .values import WrongUsage, refuse, say, text_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any, Final, TypeAlias
+    from typing import Any, Final
 
     from ..client.caller import Caller
-    from .usage import Args, Shown
-
-    Answer: TypeAlias = Mapping[str, Any]
+    from .usage import Answer, Args, Shown
 
 _MOST_TEXTS: Final = 50
 _LISTS: Final = ("people", "topics", "actions", "urls", "commands", "paths")
@@ -30,7 +27,6 @@ _REFERENCES: Final = ("urls", "commands", "paths")
 
 
 def _distill(args: Args, client: Caller) -> None:
-    """Distil one text or several."""
     refuse((args.text is None) == (not args.files), "give a text once: as a word or with --file")
     refuse(args.rules and (args.llm or args.llm_endpoint), "give either --rules or a model")
     for option in ("category", "source"):
@@ -81,7 +77,6 @@ def _show_distilled(name: str, result: Answer) -> None:
 
 
 def _observe(args: Args, client: Caller) -> Shown:
-    """Report a conversation, and show what is stored of it."""
     names_model = args.llm or args.llm_endpoint or args.rules
     refuse(args.turns and (args.later or args.end or names_model), "--turns stands alone")
     refuse(args.later and names_model, "give either --later, or --llm, --llm-endpoint and --rules")
@@ -167,18 +162,12 @@ def _validate(args: Args, client: Caller) -> int:
 
 
 def _extract_metadata(args: Args, client: Caller) -> None:
-    """Show the references in a file; nothing is stored."""
     answer = client.call("POST /api/metadata", text=text_in(args.file))
     if args.json:
         show_json({"file": args.file, **answer})
     else:
-        show_rows(_references(answer["metadata"]))
-
-
-def _references(metadata: Answer) -> Iterator[Sequence[str]]:
-    for kind in _REFERENCES:
-        for reference in metadata.get(kind, ()):
-            yield kind[:-1], reference
+        metadata = answer["metadata"]
+        show_rows((kind[:-1], text) for kind in _REFERENCES for text in metadata.get(kind, ()))
 
 
 VERBS: Final = {
@@ -209,11 +198,7 @@ VERBS: Final = {
         ),
     ),
     "observe": Verb(
-        Form(
-            "FILE",
-            _observe,
-            options="conversation! turns later end llm llm_endpoint rules",
-        ),
+        Form("FILE", _observe, options="conversation! turns later end llm llm_endpoint rules"),
         options="""
         FILE                 the conversation; - reads it from stdin
         --conversation NAME  its name, for all its turns

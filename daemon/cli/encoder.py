@@ -21,6 +21,7 @@ _QUOTED_CELLS: Final = 40
 _HOW: Final = """\
 no encoder is configured: memories are found by their words and concepts
 with one they are found by their meaning, too; it is a model on this device or elsewhere:"""
+_SET: Final = "thermocline config --set 'llm.models.embed=[\"{}\"]'"
 _EXAMPLES: Final = (
     ("ollama/nomic-embed-text", "a server on this device, such as Ollama"),
     ("static:/a/folder", "files in model2vec's format; make encoder"),
@@ -29,7 +30,6 @@ _EXAMPLES: Final = (
 
 
 def _encoder(_: Args, client: Caller) -> Shown:
-    """Show the encoder and try it; or how to configure one, and which is here."""
     if client.call("GET /api/encoder")["encoder"] is None:
         return _show_how
     trial = client.call("POST /api/encoder/try")
@@ -42,14 +42,10 @@ def _show_how() -> None:
         model, base = here
         provider = model.partition("/")[0]
         more = f" --set llm.api_bases.{provider}={base}" if base else ""
-        print(f"  this device has {model}:\n  {_command(model)}{more}")
+        print(f"  this device has {model}:\n  {_SET.format(model)}{more}")
         return
     for model, what in _EXAMPLES:
-        print(f"  {what}:\n  {_command(model)}")
-
-
-def _command(model: str) -> str:
-    return f"thermocline config --set 'llm.models.embed=[\"{model}\"]'"
+        print(f"  {what}:\n  {_SET.format(model)}")
 
 
 def _rows(trial: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -69,17 +65,14 @@ def _rows(trial: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         texts = (cut(one_line(text), _QUOTED_CELLS) for text in near["texts"])
         yield "nearest", f"{' / '.join(texts)} (cosine {near['cosine']:.2f})"
     if estimate is not None:
-        yield "10,000 texts", f"{_time(estimate['seconds'])}, {_cost(estimate)}"
+        cost = "free"
+        if estimate["tokens"]:
+            amount = estimate["cost"]
+            price = "price unknown" if amount is None else f"{dollars(amount)} dollars"
+            cost = f"{estimate['tokens']:,} tokens, {price}"
+        yield "10,000 texts", f"{_time(estimate['seconds'])}, {cost}"
         count, seconds = number_of(trial["memories"], "memory", "memories"), estimate["all_seconds"]
         yield "all", f"{count}: {_time(seconds)} in the background"
-
-
-def _cost(estimate: Mapping[str, Any]) -> str:
-    if not estimate["tokens"]:
-        return "free"
-    tokens = f"{estimate['tokens']:,} tokens"
-    cost = estimate["cost"]
-    return f"{tokens}, price unknown" if cost is None else f"{tokens}, {dollars(cost)} dollars"
 
 
 def _time(seconds: float) -> str:
@@ -90,5 +83,5 @@ VERBS: Final = {
     "encoder": Verb(
         Form("", _encoder, seconds=PATIENT_SECONDS),
         note="Texts are sent to the encoder that is configured in llm.models.embed.",
-    ),
+    )
 }

@@ -111,7 +111,7 @@ class SessionEvent:
     """One event of a session.
 
     Args:
-        given: what the client wrote.
+        event: what the client wrote.
         agent: whose memory; None: the project's, or the daemon's default.
         answer: called with the answer for the client, if there is one.
         program: the name of the client, which its turns are recorded with.
@@ -119,17 +119,17 @@ class SessionEvent:
 
     def __init__(
         self,
-        given: Mapping[str, Any],
+        event: Mapping[str, Any],
         agent: str | None,
         answer: Callable[[dict[str, Any]], None],
         program: str | None = None,
     ) -> None:
-        self._given = given
+        self._event = event
         self._program = named(program or "") or "hook"
         self._answer = answer
         self._name = self._text("hook_event_name")
         # Cursor tells the folders of its window, and has another word for the session.
-        roots = given.get("workspace_roots")
+        roots = event.get("workspace_roots")
         root = str(roots[0]) if isinstance(roots, list) and roots else ""
         self._project = project_of(self._text("cwd") or root or os.getcwd())
         self._agent = agent or self._project.agent
@@ -198,7 +198,7 @@ class SessionEvent:
             self._answer({"hookSpecificOutput": inner})
 
     def _text(self, name: str) -> str:
-        value = self._given.get(name)
+        value = self._event.get(name)
         return value if isinstance(value, str) else ""
 
 

@@ -54,7 +54,6 @@ _NUMBER: Final = re.compile(r"memories: \[(\d+)\]")
 
 
 def _import(args: Args, client: Caller) -> None:
-    """Import it, and print what was stored."""
     refuse(bool(args.path) == bool(args.db_url), "give a PATH or --url")
     token = token_of(args)
     refuse(token and not args.db_url, "a token needs --url")
@@ -78,11 +77,7 @@ def _import(args: Args, client: Caller) -> None:
 def _reading(
     args: Args, source: SourcePath
 ) -> tuple[str, Iterator[SourceEntry | Document | ReadFault]]:
-    """The named or detected format, and its content.
-
-    Raises:
-        InvalidInput: the format cannot be told, or is not the named one.
-    """
+    """The named or detected format, and its content."""
     from ..importers import formats, state_files  # noqa: PLC0415 - as above
     from ..importers.entries import ReadFault  # noqa: PLC0415 - as above
     from ..importers.systems import evoclaw, json_files  # noqa: PLC0415 - as above
@@ -120,11 +115,7 @@ def _reading(
 
 
 def _refuse_database(source: SourcePath) -> None:
-    """Refuse a database in which no format is detected.
-
-    Raises:
-        InvalidInput: the file is an SQLite database.
-    """
+    """Refuse a database in which no format is detected."""
     databases = [] if source.is_folder else source.databases()
     if not databases:
         return
@@ -138,11 +129,7 @@ def _refuse_database(source: SourcePath) -> None:
 
 
 def _agree(args: Args, format_: str, detected: list[str]) -> None:
-    """Refuse a named format where another is detected.
-
-    Raises:
-        InvalidInput: it is of another format.
-    """
+    """Refuse a named format where another is detected."""
     if detected and format_ not in detected:
         raise InvalidInput(
             f"{args.path} is not {args.format}: it is {' and '.join(detected)}",
@@ -254,7 +241,10 @@ class _Sending:
         request: dict[str, Any] = {"distil": True} if self._args.distil else {}
         request["memories"] = [entry.fields for entry in memories]
         request["experiences"] = [entry.fields for entry in some if entry.is_experience]
-        places = [f"{entry.place}: {_source_id(entry.fields)}" for entry in memories]
+        places = []
+        for entry in memories:
+            imported = (entry.fields.get("data") or {}).get("imported")
+            places.append(f"{entry.place}: {str((imported or entry.fields).get('id', ''))[:80]}")
         self._ask(request, self._agent, places)
         self._sent += len(some)
         if sys.stderr.isatty():
@@ -323,11 +313,6 @@ def _parts(document: Document) -> Iterator[str]:
     yield f"[{','.join(part)}]"
 
 
-def _source_id(fields: dict[str, Any]) -> str:
-    imported = (fields.get("data") or {}).get("imported")
-    return str((imported or fields).get("id", ""))[:80]
-
-
 def _run_whole(args: Args, client: Caller, token: str | None) -> None:
     """Import a database or standard input, in one request for each agent."""
     request: dict[str, Any]
@@ -348,11 +333,7 @@ def _run_whole(args: Args, client: Caller, token: str | None) -> None:
 
 
 def _show_all(args: Args, reports: dict[str, _Report], others: list[str]) -> None:
-    """Print the reports; `others` are agents that were not asked for.
-
-    Raises:
-        InvalidInput: nothing could be read at all.
-    """
+    """Print the reports; `others` are agents that were not asked for."""
     if others and not reports[""].read:
         hint = f"give --agent-id {others[0]}; there are {', '.join(others)}"
         raise InvalidInput(f"nothing in {args.path} belongs to '{args.agent}'", hint=hint)
@@ -427,7 +408,7 @@ VERBS: Final = {
             "nothing; what has changed in the source is changed here, unless it was changed here\n"
             "later, and forgotten memories stay forgotten. Secrets are left out. Every turn of a\n"
             "conversation is kept as it was said, without tools and their output; --distil keeps\n"
-            "only statements. Agents found in a workspace are all imported unless one is named.\n"
+            "only statements. All agents of a workspace are imported unless --agent-id names one.\n"
             f"formats of systems:\n  {', '.join(SYSTEMS[:8])},\n  {', '.join(SYSTEMS[8:])}\n"
             f"formats of single files:\n  {', '.join(_FILES)}\n"
             "examples:\n"
@@ -435,5 +416,5 @@ VERBS: Final = {
             "  thermocline import chatgpt-export.zip --distil\n"
             "  thermocline import warm-memory.json.changed-20260301T120000"
         ),
-    ),
+    )
 }

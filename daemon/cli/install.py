@@ -57,13 +57,13 @@ class System(msgspec.Struct, frozen=True):
             self._at(Path("/etc/tmpfiles.d/thermocline.conf")): "tmpfiles.conf",
         }
 
-    def kept(self) -> list[str]:
+    def remaining(self) -> list[str]:
         """What uninstalling keeps: memories, settings, tokens."""
         if self.user:
             return ["~/.local/state/thermocline", "~/.config/thermocline"]
-        kept = ["/var/lib/thermocline", "/etc/thermocline", "/etc/credstore", "user thermocline"]
+        paths = ["/var/lib/thermocline", "/etc/thermocline", "/etc/credstore", "user thermocline"]
         drop_ins = Path("/etc/systemd/system/thermocline.service.d")
-        return kept + [str(drop_ins)] * drop_ins.exists()
+        return paths + [str(drop_ins)] * drop_ins.exists()
 
     def command(self, *more: str) -> list[str]:
         """`systemctl` with these words."""
@@ -104,13 +104,6 @@ class Plan(msgspec.Struct):
 
 
 def _install(args: Args, _: Caller) -> int:
-    """Write the units, and start the daemon where systemd runs.
-
-    Raises:
-        Conflict: a file of a person's own is in a unit's place.
-        Forbidden: only root may do it.
-        InvalidInput: the service could not start the command.
-    """
     target = _target(args)
     command = args.command or _this_command()
     if not os.path.isabs(command):  # noqa: PTH117 - as it was written
@@ -141,13 +134,6 @@ def _install(args: Args, _: Caller) -> int:
 
 
 def _uninstall(args: Args, client: Caller) -> int:
-    """Stop the daemon, remove the units, and take its section out of each MEMORY.md.
-
-    All that it has stored is kept.
-
-    Raises:
-        Forbidden: only root may do it.
-    """
     target = _target(args)
     there = [path for path in target.files() if path.exists()]
     steps = [Step("remove" if _is_ours(path) else "keep", str(path)) for path in there]
@@ -169,7 +155,7 @@ def _uninstall(args: Args, client: Caller) -> int:
 
     code = _carry_out(args, target, plan, change)
     if not args.json and target.prefix is None:
-        print("kept:", ", ".join(target.kept()))
+        print("what stays:", ", ".join(target.remaining()))
     return code
 
 
@@ -215,8 +201,10 @@ def _carry_out(args: Args, target: System, plan: Plan, change: Callable[[], None
         plan.done = True
     if args.json:
         show_json(msgspec.to_builtins(plan))
-    elif plan.done:
-        _say_left(plan, managed=managed)
+    elif plan.done and plan.left:
+        print("left to run:" if managed else "then, where systemd runs:")
+        for line in plan.left:
+            print(f"  {visible(line)}")
     return 1 if managed and plan.left else 0
 
 
@@ -230,19 +218,8 @@ def _show(plan: Plan, *, managed: bool) -> None:
         print("nothing is installed")
 
 
-def _say_left(plan: Plan, *, managed: bool) -> None:
-    if plan.left:
-        print("left to run:" if managed else "then, where systemd runs:")
-        for line in plan.left:
-            print(f"  {visible(line)}")
-
-
 def _agreed(args: Args) -> bool:
-    """Whether the user agrees.
-
-    Raises:
-        WrongUsage: there is no terminal to ask on.
-    """
+    """Whether the user agrees. Raises `WrongUsage`: there is no terminal to ask on."""
     if args.yes:
         return True
     if args.json or sys.stdin is None or not sys.stdin.isatty():
@@ -280,11 +257,7 @@ def contents(target: System, command: str) -> dict[Path, bytes]:
 
 
 def _action(path: Path, content: bytes) -> str:
-    """The action that gives `path` this content.
-
-    Raises:
-        Conflict: it is somebody else's.
-    """
+    """The action that gives `path` this content. Raises `Conflict`: it is somebody else's."""
     if not os.path.lexists(path):
         return "write"
     if not _is_ours(path):
@@ -308,11 +281,7 @@ def _this_command() -> str:
 
 
 def _check_command(command: str, target: System) -> None:
-    """Refuse a command that the service could not start.
-
-    Raises:
-        InvalidInput: it is missing, or out of reach of the service's user or its sandbox.
-    """
+    """Refuse a command that the service could not start."""
     if not os.access(command, os.X_OK):
         raise InvalidInput(
             f"cannot start {command}: it is no command", hint="name it with --command"
@@ -343,11 +312,7 @@ def _is_open(path: Path) -> bool:
 
 
 def _quoted(command: str) -> str:
-    """`command` as systemd reads it in ExecStart=.
-
-    Raises:
-        WrongUsage: it has a character that no unit can hold.
-    """
+    """`command` as systemd reads it in ExecStart=."""
     if not command.isprintable():
         raise WrongUsage(f"--command: cannot use {command!r} in a unit")
     if _PLAIN.fullmatch(command):

@@ -11,13 +11,10 @@ from .values import refuse, say, text_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Final, TypeAlias
+    from typing import Any, Final
 
     from ..client.caller import Caller
-    from .usage import Args, Shown
-
-    Answer: TypeAlias = Mapping[str, Any]
+    from .usage import Answer, Args, Shown
 
 _MODEL_SECONDS: Final = 60.0
 
@@ -27,7 +24,6 @@ def _day(entry: Answer) -> str:
 
 
 def _knowledge(args: Args, client: Caller) -> Shown:
-    """Show the knowledge, or propose lines to drop."""
     client.timeout = _MODEL_SECONDS
     answer = client.call("GET /api/knowledge", fold=bool(args.fold))
 
@@ -58,10 +54,6 @@ def _lesson(reflection: Answer) -> str:
 def _summary(episode: Answer) -> str:
     tags = f" ({', '.join(episode['tags'])})" if episode.get("tags") else ""
     return f"{episode['summary']}{tags}"
-
-
-def _reflected(answer: Answer, _: Answer) -> None:
-    print(visible(f"added: {_lesson(answer)}"))
 
 
 def _skill_add(args: Args, client: Caller) -> Shown:
@@ -107,7 +99,6 @@ def _observe_experiences(args: Args, client: Caller) -> Shown:
 
 
 def _graph(args: Args, client: Caller) -> Shown:
-    """Show an entity or the best known, or change one."""
     changing = args.type is not None or args.alias or args.no_alias
     refuse(args.name is None and changing, "--type, --alias and --no-alias need a NAME")
     refuse(args.name is None and args.depth is not None, "--depth needs a NAME")
@@ -116,7 +107,7 @@ def _graph(args: Args, client: Caller) -> Shown:
         best = client.call("GET /api/graph", limit=args.limit or 20)
         show = page(
             "graph", "{name}", "{type}", "{mentionCount:memory memories}", _relations,
-            empty="no names yet: they are found in conversations that thermocline observe reads",
+            empty="no names yet: they come from conversations that thermocline observe reads",
         )  # fmt: skip
         return lambda: show(best, {})
     if changing:
@@ -197,7 +188,10 @@ VERBS: Final = {
             page("results", _day, "{type}", _lesson, empty="no reflections yet"),
             "type limit offset",
         ),
-        Form("add TEXT", "POST /api/reflections", _reflected, "type! context! action"),
+        Form(
+            "add TEXT", "POST /api/reflections",
+            lambda answer, _: print(visible(f"added: {_lesson(answer)}")), "type! context! action",
+        ),
         options=f"""
         TEXT = lesson                   what was learned; - reads it from stdin
         --type failure|success|insight  its kind; narrows a list

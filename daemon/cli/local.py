@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +27,6 @@ _DRIVER_VARIABLE: Final = "TEXTUAL_DRIVER"
 
 
 def _daemon(args: Args, _: Caller) -> int:
-    """Run until a signal ends it."""
     from ..runtime.process import quick_start  # noqa: PLC0415 - as below
 
     with quick_start():
@@ -60,8 +60,12 @@ def _doctor(args: Args, client: Caller) -> int:
     lines = []
     for line in checks.examine(context.begin(os.environ, client, args.state_dir, Path("/"))):
         lines.append(line)
-        if not args.json:
-            _show_finding(line)
+        if args.json:
+            continue
+        level = "ok" if line.level == "ok" else line.level.upper()
+        print(f"{level:<8} {line.check}: {visible(line.message)}")
+        if line.fix and line.level != "ok":
+            print(f"{'':<8} {visible(line.fix)}")
     failures, warnings = (
         sum(line.level == level for line in lines) for level in ("failure", "warning")
     )
@@ -76,21 +80,12 @@ def _doctor(args: Args, client: Caller) -> int:
     return 1 if failures else 0
 
 
-def _show_finding(line: Any) -> None:
-    level = "ok" if line.level == "ok" else line.level.upper()
-    print(f"{level:<8} {line.check}: {visible(line.message)}")
-    if line.fix and line.level != "ok":
-        print(f"{'':<8} {visible(line.fix)}")
-
-
 def _tui(args: Args, client: Caller) -> int:
-    """Open the view.
-
-    Raises:
-        Unavailable: textual is not installed.
-        WrongUsage: there is no such tab or size, or no terminal.
-    """
-    size = _size(args.size or "120x40")
+    text = args.size or "120x40"
+    match = re.fullmatch(r"(\d{2,3})x(\d{2,3})", text)
+    if match is None:
+        raise WrongUsage(f"--size: expected columns x rows such as 120x40, got {text[:40]!r}")
+    size = int(match[1]), int(match[2])
     try:
         from thermocline.tui import run, views  # noqa: PLC0415 - half a second, and an extra
     except ModuleNotFoundError as error:
@@ -112,13 +107,6 @@ def _tui(args: Args, client: Caller) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()) and _DRIVER_VARIABLE not in os.environ:
         raise WrongUsage("tui needs a terminal; see --screenshot, or thermocline status --watch")
     return run.open_view(connect, agent=args.agent, tab=args.tab, read_only=bool(args.read_only))
-
-
-def _size(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"(\d{2,3})x(\d{2,3})", text)
-    if match is None:
-        raise WrongUsage(f"--size: expected columns x rows such as 120x40, got {text[:40]!r}")
-    return int(match[1]), int(match[2])
 
 
 def _serve(args: Args) -> int:
@@ -168,9 +156,10 @@ def _config(args: Args, client: Caller) -> None:
     if not args.check and (args.sets or args.unset):
         _change_config(args, client, file)
         return
-    if not args.check and file is None and (entries := _running_config(client)) is not None:
-        _show_config(args, entries)
-        return
+    if not args.check and file is None:
+        with suppress(DaemonUnreachable):
+            _show_config(args, client.call("GET /api/config")["results"])
+            return
     loaded = config.load(os.environ, file, args.sets)
     for warning in loaded.warnings:
         say(str(warning))
@@ -185,18 +174,6 @@ def _config(args: Args, client: Caller) -> None:
     else:
         entries = config.describe(loaded)
         _show_config_rows([tuple(map(config.visible, _config_row(*entry))) for entry in entries])
-
-
-def _running_config(client: Caller) -> Any:
-    """The configuration in force; None without a daemon.
-
-    Raises:
-        ApiError: the caller may not see it.
-    """
-    try:
-        return client.call("GET /api/config")["results"]
-    except DaemonUnreachable:
-        return None
 
 
 def _show_config(args: Args, entries: list[dict[str, Any]]) -> None:
@@ -253,12 +230,10 @@ def _change_config(args: Args, client: Caller, file: Path | None) -> None:
 
 
 def _confirm_unsealing(changes: dict[str, Any]) -> None:
-    """Have a word typed if the changes switch sealing off."""
-    if changes.get("sync.seal") != "off":
-        return
-    print("Who runs or reads the replica can read what you store from then on.")
-    if ask(f"Type {_UNSEALED} to go on: ") != _UNSEALED:
-        raise WrongUsage("sync.seal was not changed")
+    if changes.get("sync.seal") == "off":
+        print("Who runs or reads the replica can read what you store from then on.")
+        if ask(f"Type {_UNSEALED} to go on: ") != _UNSEALED:
+            raise WrongUsage("sync.seal was not changed")
 
 
 def _config_row(key: str, value: object, origin: str) -> tuple[str, str, str]:
@@ -326,7 +301,7 @@ VERBS: Final = {
             "start of a session and at each prompt it prints what the memory has for it, and\n"
             "from prompts and answers the memory learns. Without a daemon it does nothing. Its\n"
             "exit code is 0.\n\n"
-            f"The word is kept in the file {FILE}, in the project's folder, for all below it.\n\n"
+            f"The word is stored in the file {FILE}, in the project's folder, for all below it.\n\n"
             "example:\n  thermocline hook --project off"
         ),
     ),

@@ -69,6 +69,8 @@ def _run(words: list[str], *, as_json: bool) -> int:
     verb, rest = split(words)
     if verb is None:
         return _without_verb(rest)
+    if verb == "help":
+        return _run([*rest, "--help"], as_json=as_json)
     if verb not in VERBS:
         raise WrongUsage(_unknown(verb))
     declared = load(verb)
@@ -88,7 +90,6 @@ def _run(words: list[str], *, as_json: bool) -> int:
 
 
 def _answered(form: Form, args: Args, client: Caller) -> Shown:
-    """Make the call of a form with the values of its words and options."""
     fields = args.present(*(name for name in vars(args) if name not in ("socket", "agent", "json")))
     answer = client.call(str(form.call), **fields)
     if not args.json and isinstance(answer, dict):

@@ -39,8 +39,16 @@ _WITHOUT_RESOURCES: Final = ("openclaw",)
 _CANCELLABLE: Final = ("tools/call", "resources/read")
 _HOT: Final = "memory://hot"
 _MEMORY: Final = "memory://"
+_HOT_RESOURCE: Final = {
+    "uri": _HOT, "name": "hot", "title": "Hot state", "mimeType": "text/markdown",
+    "description": "Who the user is, what goes on, and what was learned",
+}  # fmt: skip
+_MEMORY_TEMPLATE: Final = {
+    "uriTemplate": f"{_MEMORY}{{id}}", "name": "memory", "title": "A memory by its id",
+    "mimeType": "application/json",
+}  # fmt: skip
 _STARTING_SECONDS: Final = 15.0
-# Far more than the daemon takes by default; a longer line is not kept in memory.
+# Far more than the daemon takes by default; a longer line is dropped as it comes.
 _LONGEST_LINE: Final = 8 << 20
 _PIECE: Final = 1 << 16
 # What is under way when the client leaves may end.
@@ -122,19 +130,19 @@ class Bridge:
         self._ask = daemon.ask
         self._out = out
         self._writing = threading.Lock()
-        # Requests under way, with the keys of their ids, which a client may use twice; one that is
-        # cancelled leaves.
+        # Requests under way, with the keys of their ids, which a client may use twice; a
+        # cancelled request leaves.
         self._waiting: dict[threading.Thread, Any] = {}
         self._client = ""
         self._methods: Final[dict[str, Callable[[dict[str, Any], bool], dict[str, Any]]]] = {
             "server/discover": self._discover,
             "initialize": self._initialize,
-            "ping": self._nothing,
-            "tools/list": self._tools,
+            "ping": lambda *_: {},
+            "tools/list": lambda *_: {"tools": self._offered},
             "tools/call": self._call,
-            "prompts/list": self._prompts,
-            "resources/list": self._resources,
-            "resources/templates/list": self._templates,
+            "prompts/list": lambda *_: {"prompts": []},
+            "resources/list": lambda *_: {"resources": [_HOT_RESOURCE]},
+            "resources/templates/list": lambda *_: {"resourceTemplates": [_MEMORY_TEMPLATE]},
             "resources/read": self._read,
         }
 
@@ -242,38 +250,20 @@ class Bridge:
         text = _INSTRUCTIONS.format(find=find) + (_KEEPING.format(keep=keep) if keep else "")
         return {"capabilities": capabilities, "instructions": text}
 
-    def _nothing(self, _: dict[str, Any], __: bool) -> dict[str, Any]:
-        return {}
-
-    def _tools(self, _: dict[str, Any], __: bool) -> dict[str, Any]:
-        return {"tools": self._offered}
-
     def _call(self, params: dict[str, Any], _: bool) -> dict[str, Any]:
-        name, given = params.get("name"), params.get("arguments")
+        name, arguments = params.get("name"), params.get("arguments")
         if name not in [tool["name"] for tool in self._offered]:
             raise _Refused(_WRONG_PARAMETERS, f"no tool is called {str(name)[:64]!r}")
-        if not isinstance(given, dict | None):
+        if not isinstance(arguments, dict | None):
             raise _Refused(_WRONG_PARAMETERS, "the arguments must be an object")
         path = url_path("/api/tools/{name}", {"name": str(name)})
         try:
-            reply = self._ask("POST", path, {"tools": self._preset}, given or {})
+            reply = self._ask("POST", path, {"tools": self._preset}, arguments or {})
         except (ClientError, OSError, ValueError) as error:
             # For the model, which can correct its arguments or tell the user.
             return {"content": [_text(_error_text(error))], "isError": True}
         written = json.dumps(reply, ensure_ascii=False, separators=(",", ":"))
         return {"content": [_text(written)], "structuredContent": reply, "isError": False}
-
-    def _prompts(self, _: dict[str, Any], __: bool) -> dict[str, Any]:
-        return {"prompts": []}
-
-    def _resources(self, _: dict[str, Any], __: bool) -> dict[str, Any]:
-        about = "Who the user is, what goes on, and what was learned"
-        hot = {"uri": _HOT, "name": "hot", "title": "Hot state", "description": about}
-        return {"resources": [hot | {"mimeType": "text/markdown"}]}
-
-    def _templates(self, _: dict[str, Any], __: bool) -> dict[str, Any]:
-        item = {"uriTemplate": f"{_MEMORY}{{id}}", "name": "memory", "title": "A memory by its id"}
-        return {"resourceTemplates": [item | {"mimeType": "application/json"}]}
 
     def _read(self, params: dict[str, Any], modern: bool) -> dict[str, Any]:
         uri = str(params.get("uri"))

@@ -61,7 +61,6 @@ show_list = page("results", *LINE, empty="no memories")
 
 
 def _store(args: Args, client: Caller) -> None:
-    """Store a text, and print its id, or that of the known memory with the same text."""
     refuse(args.text is None, "a text is missing: give it as a word, or with --text")
     fields, database = fields_of(args), database_of(args)
     client.timeout = patience(database)
@@ -118,7 +117,6 @@ def _update(args: Args, client: Caller) -> Shown:
 
 
 def _show_one(memory: Memory, _: Mapping[str, Any]) -> None:
-    """Print all that is known about a memory; its empty fields are left out."""
     print(visible(memory["text"], keep="\n\t"))
     print()
     show_rows(_details(memory))
@@ -159,7 +157,6 @@ def _named(memory: Memory, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _review(args: Args, client: Caller) -> Shown | None:
-    """List the memories that nobody's word stands for, or say what is to become of one."""
     changes = args.present("text")
     wishes = bool(args.keep) + bool(args.forget) + bool(changes)
     if args.id is None:
@@ -178,12 +175,11 @@ def _review(args: Args, client: Caller) -> Shown | None:
     if args.forget:
         forgotten = client.call("DELETE /api/memory/{id}", id=args.id)
         return f"forgot {short(forgotten['id'])}"
-    kept = client.call("PUT /api/memory/{id}", id=args.id, source=OWN_WORD, **changes)
-    return f"{short(kept['id'])} is your own word now"
+    memory = client.call("PUT /api/memory/{id}", id=args.id, source=OWN_WORD, **changes)
+    return f"{short(memory['id'])} is your own word now"
 
 
 def _search_url(args: Args, client: Caller) -> Shown | None:
-    """Find the memories that mention a URL, or list all URLs, the highest score first."""
     if args.url is None:
         urls = client.call("GET /api/metadata/urls", limit=50 if args.limit is None else args.limit)
         return lambda: _show_urls(urls)
@@ -214,11 +210,6 @@ def _show_urls(answer: Mapping[str, Any]) -> None:
 
 
 def _cold(args: Args, client: Caller) -> Shown | None:
-    """Search the archive, or create its tables in a database.
-
-    Raises:
-        WrongUsage: a page of another database, which has none.
-    """
     database, query = database_of(args), args.query or ""
     client.timeout = PATIENT_SECONDS if args.init else patience(database)
     if database and args.offset:

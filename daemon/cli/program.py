@@ -39,23 +39,23 @@ def run() -> NoReturn:
 def main() -> int:
     """Run the command of this process; return its exit code."""
     verb, *words = sys.argv[1:] or [""]
-    given = options(words, _OPTIONS[verb]) if verb in _OPTIONS else None
-    if given is None or given.get("--tools", _PRESETS[0]) not in _PRESETS:
+    values = options(words, _OPTIONS[verb]) if verb in _OPTIONS else None
+    if values is None or values.get("--tools", _PRESETS[0]) not in _PRESETS:
         from .main import main as run_verb  # noqa: PLC0415 - the long way, with help and errors
 
         code = run_verb()
         # A client takes 2 of a hook for a veto: the agent must not go on.
         return 1 if verb == "hook" and code else code
-    socket, agent = given.get("--socket"), given.get("--agent-id")
+    socket, agent = values.get("--socket"), values.get("--agent-id")
     if verb == "hook":
         from .hook import handle  # noqa: PLC0415 - one of the two
 
-        handle(socket, agent, given.get("--client"))
+        handle(socket, agent, values.get("--client"))
         return 0
     from .mcp import serve  # noqa: PLC0415 - likewise
 
     try:
-        serve(given.get("--tools", _PRESETS[0]), socket=socket, agent=agent, start=_FLAG in given)
+        serve(values.get("--tools", _PRESETS[0]), socket=socket, agent=agent, start=_FLAG in values)
     except KeyboardInterrupt:
         return 130
     # A thread that still waits for the daemon may hold a stream, and Python would abort over it.

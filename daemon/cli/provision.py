@@ -22,7 +22,6 @@ _PLACE: Final = "~/.config/thermocline"
 
 
 def _provision(args: Args, _client: Caller) -> int:
-    """Make the database and its token, and write the configuration."""
     refuse(not args.org, "name the organization: --org ORG")
     refuse(not args.api_token_file and not args.dry_run, "name a file: --api-token-file FILE")
     token = "" if args.dry_run else text_in(args.api_token_file).strip()
@@ -71,5 +70,5 @@ VERBS: Final = {
             "costs more the more share it. The token in DIR opens this database alone; the API\n"
             "token stays here. Repeat the command to continue after an interruption."
         ),
-    ),
+    )
 }

@@ -13,12 +13,10 @@ from .values import WrongUsage, refuse, say
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any, Final, TypeAlias
+    from typing import Any, Final
 
     from ..client.caller import Caller
-    from .usage import Args
-
-    Answer: TypeAlias = Mapping[str, Any]
+    from .usage import Answer, Args
 
 # Above results that are not sure.
 NOT_SURE: Final = "nothing certain; perhaps related"
@@ -34,7 +32,6 @@ _OPTIONS: Final = (
 
 
 def _retrieve(args: Args, client: Caller) -> None:
-    """Search, and show the best matches."""
     refuse(args.query is None, "a query is missing: give it as a word, or with --query")
     database = database_of(args)
     options = args.present(*_OPTIONS) | _model_of(args)
@@ -70,11 +67,6 @@ def _retrieve(args: Args, client: Caller) -> None:
 
 
 def _model_of(args: Args) -> dict[str, str]:
-    """The options that make a model take part.
-
-    Raises:
-        WrongUsage: the mode excludes it.
-    """
     if not args.llm and not args.llm_endpoint:
         return {}
     if args.mode in {"keyword", "tree"}:
@@ -104,12 +96,12 @@ def _record(result: Answer) -> dict[str, Any]:
 
 
 def _explain(recall: Answer, results: Sequence[Answer]) -> None:
-    """Print the results, each with the reasons for its rank; then how the question was read."""
     for result in results:
         show_rows([_cells(result)])
         if parts := result.get("parts"):
             shares = (f"{name} {parts[name]:.3f}" for name in ("match", "recency", "importance"))
-            _print(f"{_INDENT}relevance {result['relevance']:.3f}; order by {', '.join(shares)}")
+            order = f"relevance {result['relevance']:.3f}; order by {', '.join(shares)}"
+            print(cut(_INDENT + order, width()))
             _print_rows(_reasons(result, parts), _INDENT)
     if understood := recall.get("understood"):
         print("understood")
@@ -158,15 +150,10 @@ def _print_rows(rows: Iterable[tuple[str, str]], indent: str) -> None:
     present = [(name, text) for name, text in rows if text]
     size = max((len(name) for name, _ in present), default=0)
     for name, text in present:
-        _print(f"{indent}{name:<{size}}  {visible(text)}")
-
-
-def _print(line: str) -> None:
-    print(cut(line, width()))
+        print(cut(f"{indent}{name:<{size}}  {visible(text)}", width()))
 
 
 def _context(args: Args, client: Caller) -> None:
-    """Print what the agent reads before its turn, if there is anything."""
     fields = args.present("query", "max_tokens", "format", "session")
     block = client.call("POST /api/context", **{"format": "thermocline", **fields})
     for warning in block.get("warnings") or ():

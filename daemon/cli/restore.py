@@ -19,7 +19,7 @@ from .usage import Args, Form, Verb
 from .values import refuse, say, text_in
 
 if TYPE_CHECKING:  # importing it loads what no other verb needs
-    from ..cloud.join import AgentRestored, Measured, Outcome, RestoreRequest
+    from ..cloud.join import AgentRestored, Measured, RestoreRequest
     from ..cloud.unpack import Restored
 
 # Verifying fetches all rows over a line of any speed.
@@ -29,7 +29,6 @@ _WAIT_SECONDS: Final = 300.0
 
 
 def _restore(args: Args, client: Caller) -> int:
-    """Restore, or verify that it would work."""
     _check(args)
     if args.verify:
         return _verify(args, client)
@@ -44,11 +43,6 @@ def _restore(args: Args, client: Caller) -> int:
 
 
 def _check(args: Args) -> None:
-    """Refuse options that contradict one another.
-
-    Raises:
-        WrongUsage: they do.
-    """
     database = args.db_url or args.token_file or args.auth_token
     key = args.recovery_key_file
     of_database = database or args.keep_going or args.wait is not None
@@ -94,7 +88,8 @@ def _from_replica(request: RestoreRequest, token_file: str | None, *, as_json: b
         return 0
     outcome = command.from_replica(request)
     if as_json:
-        show_json(_as_json(outcome))
+        failed = {name: error.as_dict() for name, error in outcome.failed.items()}
+        show_json({"restored": msgspec.to_builtins(outcome.restored), "failed": failed})
     else:
         for restored in outcome.restored:
             show_rows(_rows(restored))
@@ -161,25 +156,16 @@ def _rows(restored: AgentRestored) -> Iterator[tuple[str, str]]:
     yield "compared", f"{restored.rows:,} rows with the replica: no difference"
     for fault in restored.lost:
         yield "NOT RESTORED", visible(fault)
-    yield "took", _took(restored)
+    rate = restored.rows / restored.seconds if restored.seconds else 0.0
+    yield "took", f"{restored.seconds:.1f} s, {rate:,.0f} rows a second"
     if restored.unindexed:
-        yield (
-            "",
-            (
-                f"the daemon indexes {restored.unindexed:,} older memories in the background, the"
-                " newest first: until then words do not find them"
-            ),
-        )
+        older = f"the daemon indexes {restored.unindexed:,} older memories in the background, the"
+        yield "", f"{older} newest first: until then words do not find them"
     yield "folder", restored.folder
     if restored.set_aside:
         yield "set aside", restored.set_aside
     if restored.unsent:
         yield "", f"it contains {restored.unsent:,} changes that were never sent to the replica"
-
-
-def _took(restored: AgentRestored) -> str:
-    rate = restored.rows / restored.seconds if restored.seconds else 0.0
-    return f"{restored.seconds:.1f} s, {rate:,.0f} rows a second"
 
 
 def _show_measured(measured: Sequence[Measured]) -> None:
@@ -211,13 +197,6 @@ def _rows_of_file(restored: Restored) -> Iterator[tuple[str, str]]:
         yield "left out", f"{visible(skipped.path)}: {skipped.why}"
 
 
-def _as_json(outcome: Outcome) -> dict[str, object]:
-    return {
-        "restored": msgspec.to_builtins(outcome.restored),
-        "failed": {name: error.as_dict() for name, error in outcome.failed.items()},
-    }
-
-
 VERBS: Final = {
     "restore": Verb(
         Form("[FILE]", _restore),
@@ -242,5 +221,5 @@ VERBS: Final = {
             "--verify. After restoring a FILE, the daemon fetches newer changes and deletions\n"
             "from the replica."
         ),
-    ),
+    )
 }

@@ -1,7 +1,7 @@
 """The scripts of EvoClaw's tiered memory, as their callers know them.
 
-`thermocline connect openclaw` replaces each by one that calls `run` in the interpreter that it was
-started with, or starts this module if that interpreter cannot load the package.
+`thermocline connect openclaw` replaces each by a script that calls `run` in the interpreter that
+started it, or starts this module if that interpreter cannot load the package.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from ..client.caller import Caller
@@ -54,10 +55,6 @@ def _memory_cli(options: Sequence[str], words: Sequence[str]) -> int:
     return main([*options, *([] if as_text else ["--json"]), verb, *rest])
 
 
-def _distiller(options: Sequence[str], words: Sequence[str]) -> int:
-    return _script("distiller.py", _DISTILLER, options, words)
-
-
 def _distil(args: Args, client: Caller) -> dict[str, Any]:
     refuse((args.text is None) == (args.file is None), "give either --text or --file")
     text = args.text if args.file is None else text_in(args.file)
@@ -69,10 +66,6 @@ def _distil(args: Args, client: Caller) -> dict[str, Any]:
     answer = client.call("POST /api/distill", text=text, max_bytes=limit, core_summary=core, **body)
     fields = {name: answer[name] for name in _DISTILLED if name in answer}
     return {**fields, "timestamp": time.strftime("%Y-%m-%dT%H:%M:%S")}
-
-
-def _tree_search(options: Sequence[str], words: Sequence[str]) -> int:
-    return _script("tree_search.py", _SEARCH, options, words)
 
 
 def _search(args: Args, client: Caller) -> dict[str, Any] | None:
@@ -154,8 +147,8 @@ def _write(args: Args, answer: Mapping[str, Any] | None) -> None:
 
 SCRIPTS: Final[Mapping[str, Callable[[Sequence[str], Sequence[str]], int]]] = {
     "memory_cli": _memory_cli,
-    "distiller": _distiller,
-    "tree_search": _tree_search,
+    "distiller": partial(_script, "distiller.py", _DISTILLER),
+    "tree_search": partial(_script, "tree_search.py", _SEARCH),
     "tree_rebuild": _tree_rebuild,
 }
 

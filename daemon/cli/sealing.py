@@ -16,12 +16,9 @@ from .values import WrongUsage, refuse, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Final
+    from typing import Final
 
-    from .usage import Args, Shown
-
-    Answer = Mapping[str, Any]
+    from .usage import Answer, Args, Shown
 
 _AGAIN_SECONDS: Final = 1.0
 _INVITATION: Final = "thermocline-"
@@ -35,7 +32,6 @@ key, what the replica holds is lost: nobody can help."""
 
 
 def _seal(args: Args, client: Caller) -> Shown | None:
-    """Show whether replicas are sealed, make another recovery key, or switch sealing on."""
     status = client.call("GET /api/seal")
     if not status["replicated"]:
         say("nothing is replicated: sealing begins when sync.url names a replica")
@@ -51,7 +47,14 @@ def _seal(args: Args, client: Caller) -> Shown | None:
         print(_WARNING.format(key=key), end="\n\n")
         _confirm(key.rpartition("-")[2])
     else:
-        _write_new(file, key)
+        try:
+            handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            raise WrongUsage(f"{file} is there already: name a new file") from None
+        with os.fdopen(handle, "w", encoding="ascii") as out:
+            out.write(f"{key}\n")
+            out.flush()
+            os.fsync(out.fileno())
     if not status["on"]:
         client.request("PUT", "/api/config", body={"set": {"sync.seal": "on"}, "unset": []})
     client.answer = {"epoch": made["epoch"], "on": True, "recovery_key_file": file}
@@ -78,22 +81,13 @@ def _confirm(group: str) -> None:
     raise WrongUsage("the recovery key was not confirmed: nothing is sealed; run it again")
 
 
-def _write_new(file: str, key: str) -> None:
-    try:
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        raise WrongUsage(f"{file} is there already: name a new file") from None
-    with os.fdopen(handle, "w", encoding="ascii") as out:
-        out.write(f"{key}\n")
-        out.flush()
-        os.fsync(out.fileno())
-
-
 def _pair(args: Args, client: Caller) -> Shown | None:
-    """Invite a device, and give it the keys once its words were compared."""
     refuse(args.json and not args.yes, "--json needs --yes: nobody is asked then")
     invited = client.call("POST /api/pair", complete=bool(args.invitation))
-    word = invited["code"] if not args.invitation else _INVITATION + _packed(invited)
+    word = invited["code"]
+    if args.invitation:
+        content = json.dumps([word, invited.get("url"), invited.get("token")])
+        word = _INVITATION + base64.urlsafe_b64encode(content.encode()).decode().rstrip("=")
     if args.json:
         show_json({"code": word, "ends_at": invited["ends_at"]}, one_line=True)
         sys.stdout.flush()
@@ -113,13 +107,7 @@ def _pair(args: Args, client: Caller) -> Shown | None:
     return f"{name} has the keys now" if accept else f"{name} was refused"
 
 
-def _packed(invited: Answer) -> str:
-    content = [invited["code"], invited.get("url"), invited.get("token")]
-    return base64.urlsafe_b64encode(json.dumps(content).encode()).decode().rstrip("=")
-
-
 def _join(args: Args, client: Caller) -> Shown | None:
-    """Take part with a code, or with a whole invitation."""
     body = {"code": args.code}
     if args.code.startswith(_INVITATION):
         try:

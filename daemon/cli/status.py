@@ -6,30 +6,19 @@ import json
 import sys
 import time
 
+from ..client import wording
 from ..client.caller import Caller
 from ..client.errors import DaemonUnreachable
-from ..client.wording import (
-    MODEL_STATES,
-    dollars,
-    encoded_of,
-    moment,
-    number_of,
-    phase_of,
-    size,
-    usage_of,
-)
 from .terminal import AnswerFields, cut, show_json, show_rows, span, visible, width, worded
 from .usage import Form, Verb
 from .values import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any, Final, TypeAlias
+    from collections.abc import Iterator
+    from typing import Any, Final
 
-    from .usage import Args, Shown
-
-    Answer: TypeAlias = Mapping[str, Any]
+    from .usage import Answer, Args, Shown
 
 _WATCH_SECONDS: Final = 2.0
 _HEAD: Final = (
@@ -96,11 +85,11 @@ def _show(status: Answer, args: Args) -> None:
 def _model(models: Answer) -> str:
     state, today = models["state"], models["today"]
     if state == "off":
-        return MODEL_STATES["off"]
+        return wording.MODEL_STATES["off"]
     names = ", ".join(dict.fromkeys(name for many in models["models"].values() for name in many))
     used = f"{today['calls']:,.0f} calls, {today['tokens']:,.0f} tokens today"
-    cost = f", {dollars(today['cost'])} dollars" if today["cost"] else ""
-    return f"{visible(names)}, {MODEL_STATES.get(state, state)}; {used}{cost}"
+    cost = f", {wording.dollars(today['cost'])} dollars" if today["cost"] else ""
+    return f"{visible(names)}, {wording.MODEL_STATES.get(state, state)}; {used}{cost}"
 
 
 def _cloud(agents: Answer) -> Iterator[tuple[str, str]]:
@@ -109,19 +98,21 @@ def _cloud(agents: Answer) -> Iterator[tuple[str, str]]:
     for url, usage in used.items():
         if usage is not None:
             today, month = (AnswerFields.of(usage[name]) for name in ("today", "month"))
-            yield "cloud", f"{url}: today {usage_of(today, usage.get('budget', 0))}"
-            yield "", f"this month {usage_of(month)}"
+            yield "cloud", f"{url}: today {wording.usage_of(today, usage.get('budget', 0))}"
+            yield "", f"this month {wording.usage_of(month)}"
 
 
 def _encoder(encoder: Answer) -> str:
     state = f"{encoder['state']}: {encoder['why']}" if encoder["why"] else encoder["state"]
-    process = f"; {size(encoder['memory_bytes'])} of memory" if encoder["pid"] else ""
+    process = f"; {wording.size(encoder['memory_bytes'])} of memory" if encoder["pid"] else ""
     return f"{encoder['model']}, {state}{process}"
 
 
 def _agent(name: str, agent: Answer) -> tuple[str, ...]:
     lost = agent.get("conflicts")
-    conflicts = f"{number_of(lost, 'conflict', 'conflicts')}: history --conflicts" if lost else ""
+    conflicts = (
+        f"{wording.number_of(lost, 'conflict', 'conflicts')}: history --conflicts" if lost else ""
+    )
     files = f"{agent['index']['watched_files']:,}" + " (behind)" * agent["index"]["dirty"]
     return (
         name,
@@ -132,8 +123,8 @@ def _agent(name: str, agent: Answer) -> tuple[str, ...]:
         f"{agent['tree_nodes']}",
         f"{agent['kv']:,}",
         files,
-        size(agent["size_bytes"]),
-        phase_of(AnswerFields.of(agent["sync"])),
+        wording.size(agent["size_bytes"]),
+        wording.phase_of(AnswerFields.of(agent["sync"])),
         _upkeep(agent["upkeep"]),
         conflicts or ("writing files" if agent.get("state_files_pending") else _encoding(agent)),
     )
@@ -143,11 +134,11 @@ def _encoding(agent: Answer) -> str:
     if left := agent.get("unindexed"):
         return f"indexing, {left:,} left"
     vectors = agent.get("vectors")
-    return encoded_of(AnswerFields.of(vectors)) if vectors and vectors["left"] else ""
+    return wording.encoded_of(AnswerFields.of(vectors)) if vectors and vectors["left"] else ""
 
 
 def _share(used: float, limit: float) -> str:
-    return f"{used / limit:.0%} full" if limit else size(used)
+    return f"{used / limit:.0%} full" if limit else wording.size(used)
 
 
 def _upkeep(brief: Answer) -> str:
@@ -165,7 +156,9 @@ def _show_agents(answer: Answer, _: Answer) -> None:
     for agent in answer["results"]:
         count = agent.get("memories")
         memories = "-" if count is None else f"{count:,}"
-        rows.append((agent["id"], memories, size(agent["size_bytes"]), "open" * agent["open"]))
+        rows.append(
+            (agent["id"], memories, wording.size(agent["size_bytes"]), "open" * agent["open"])
+        )
     if answer["results"]:
         show_rows(rows)
     else:
@@ -173,7 +166,6 @@ def _show_agents(answer: Answer, _: Answer) -> None:
 
 
 def _metrics(args: Args, client: Caller) -> Shown:
-    """Show the agent's and the daemon's metrics, a report or a comparison."""
     if args.report:
         stats = client.call("GET /api/memory/stats")
         return lambda: _show_report(stats)
@@ -192,7 +184,7 @@ def _metric_rows(metrics: Answer, prefix: str) -> Iterator[tuple[str, str]]:
         if isinstance(value, dict):
             yield from _metric_rows(value, f"{prefix}{name}.")
         elif name == "last_consolidation" and isinstance(value, (int, float)):
-            yield prefix + name, moment(value) if value else "never"
+            yield prefix + name, wording.moment(value) if value else "never"
         elif isinstance(value, float) and not value.is_integer():
             yield prefix + name, f"{value:.6g}"
         else:
@@ -242,18 +234,21 @@ def _compared(name: str, compared: Answer) -> tuple[str, ...]:
 
 
 def _amount(name: str, value: float) -> str:
-    return size(value) if name in _BYTES else f"{value:,.6g}"
+    return wording.size(value) if name in _BYTES else f"{value:,.6g}"
 
 
 def _bar(name: str, value: int, limit: int, unit: str = "") -> tuple[str, str, str]:
     share = min(1.0, value / limit) if limit else 0.0
     full = round(share * _BAR_CELLS)
-    amounts = f"{value:,} of {limit:,} {unit}" if unit else f"{size(value)} of {size(limit)}"
+    amounts = (
+        f"{value:,} of {limit:,} {unit}"
+        if unit
+        else f"{wording.size(value)} of {wording.size(limit)}"
+    )
     return name, "█" * full + "░" * (_BAR_CELLS - full), f"{share:>4.0%}  {amounts}"
 
 
 def _events(args: Args, client: Caller) -> int:
-    """Print events as they come, until Ctrl-C or until the daemon stops."""
     query = {"types": ",".join(args.types) or None}
     for event_id, kind, data in client.stream("/api/events", query, args.after):
         if args.json:
@@ -277,8 +272,7 @@ def _fields(data: Any) -> str:
 
 VERBS: Final = {
     "status": Verb(
-        Form("", _status),
-        options="--watch  show it again every two seconds, until Ctrl-C",
+        Form("", _status), options="--watch  show it again every two seconds, until Ctrl-C"
     ),
     "agents": Verb(Form("", "GET /api/agents", _show_agents)),
     "metrics": Verb(

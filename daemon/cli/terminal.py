@@ -131,7 +131,7 @@ def page(
     Args:
         name: of the list, beside which `total` is the number of all.
         *cells: of each entry, templates or functions of it.
-        empty: what to say if there is none.
+        empty: what to say without an entry.
     """
 
     def show(answer: Any, fields: Mapping[str, Any]) -> None:
@@ -146,7 +146,7 @@ def page(
 
 
 def say_rest(shown: int, total: int, offset: int, empty: str = "nothing found") -> None:
-    """Say on standard error how many more results exist, or that there is none."""
+    """Say on standard error how many more results exist, or that nothing was found."""
     if not shown:
         say(empty if not offset else f"nothing beyond {total}")
     elif offset + shown < total:

@@ -16,16 +16,13 @@ from .values import refuse, say
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any, Final, TypeAlias
+    from typing import Any, Final
 
     from ..client.caller import Caller
-    from .usage import Args, Shown
-
-    Answer: TypeAlias = Mapping[str, Any]
+    from .usage import Answer, Args, Shown
 
 
 def _hot(args: Args, client: Caller) -> Shown | None:
-    """Show the hot state, or do what an option says."""
     database = database_of(args)
     client.timeout = patience(database)
     if args.update:
@@ -60,7 +57,6 @@ def _hot_changed(args: Args, client: Caller, done: str, database: dict[str, str]
 
 
 def _workspace(args: Args, client: Caller) -> Shown:
-    """Show the workspace, or change what the daemon writes there."""
     if args.remove_section or args.add_section:
         section = client.call("PUT /api/hot/section", written=bool(args.add_section))
         written = "written with the first thing there is to show"
@@ -73,7 +69,6 @@ def _workspace(args: Args, client: Caller) -> Shown:
 
 
 def _tree(args: Args, client: Caller) -> Shown | None:
-    """Show the tree, or do what an option says."""
     if args.search is not None:
         return _tree_search(args, client)
     refuse(

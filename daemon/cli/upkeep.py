@@ -13,20 +13,18 @@ from .values import WrongUsage, refuse, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any, Final, TypeAlias
+    from collections.abc import Iterator
+    from typing import Final
 
     from ..client.caller import Caller
-    from .usage import Args, Shown
-
-    Answer: TypeAlias = Mapping[str, Any]
+    from .usage import Answer, Args, Shown
 
 # A hundred thousand memories take a minute, and a model takes its time.
 _RUN_SECONDS: Final = 1800.0
 _RETIRED_SEALED: Final = (
     "What is written from now on it cannot read; older rows are sealed with a new key.",
     "It may still have what it had received. If it is lost, do this now:",
-    "1. make a new token at the provider, and end the old one (turso db tokens invalidate NAME)",
+    "1. make a new token at the provider, and end the old token (turso db tokens invalidate NAME)",
     "2. put the new token into sync.token_file on each other device",
 )
 _LINES: Final = (
@@ -42,7 +40,6 @@ _LINES: Final = (
 
 
 def _consolidate(args: Args, client: Caller) -> Shown:
-    """Run the upkeep, and print what was done."""
     database = database_of(args)
     done = client.call(
         "POST /api/consolidate",
@@ -76,7 +73,6 @@ def _show_done(done: Answer) -> None:
 
 
 def _ingest_daily(args: Args, client: Caller) -> Shown:
-    """Store the facts of the notes, and print the new ones."""
     refuse(args.days is not None and args.days < 1, "--days: expected 1 or more")
     database = database_of(args)
     request = args.present("days", "llm_endpoint")
@@ -137,7 +133,6 @@ def _when(seconds: float) -> str:
 
 
 def _sync(args: Args, client: Caller) -> Shown:
-    """Replicate now, or show the state of it."""
     if args.now:
         done = client.call("POST /api/sync")
         took = done["took_ms"]
@@ -213,7 +208,6 @@ def _sync_critical(args: Args, client: Caller) -> int:
 
 
 def _devices(args: Args, client: Caller) -> Shown:
-    """List the devices, or do what an option says."""
     if args.retire is not None:
         retired = client.call("POST /api/devices/{id}/retire", id=args.retire)
         lines = [worded("retired {name} ({id})", retired)]

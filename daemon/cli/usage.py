@@ -17,11 +17,13 @@ from .values import OUTPUT_VARIABLE, WrongUsage, converted, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any, Final, TypeAlias
 
     from ..client.caller import Caller
 
+    # The JSON that the daemon answers.
+    Answer: TypeAlias = Mapping[str, Any]
     # What a person reads: a line, or a function that prints it.
     Shown: TypeAlias = str | Callable[[], object]
     Run: TypeAlias = Callable[["Args", Caller], Shown | int | None]
@@ -205,18 +207,18 @@ def _parse(name: str, verb: Verb, words: list[str]) -> tuple[Form, Args]:
         option.field: () if option.repeated else None for option in options if option.flags
     }
     args |= {option.field: None for option in by_word.values() if option.field not in args}
-    given: dict[str, str] = {}
+    present: dict[str, str] = {}
     for option, flag, some in values:
         value = _value(option, flag or option.field.upper(), some)
         if option.repeated:
             args[option.field] = (*(args[option.field] or ()), value)
-        elif not flag and option.field in given:
-            ways = f"as a word, or with {given[option.field]}"
+        elif not flag and option.field in present:
+            ways = f"as a word, or with {present[option.field]}"
             raise WrongUsage(f"give the {option.field} once: {ways}")
         else:
             args[option.field] = value
-        given.setdefault(option.field, flag or option.declared)
-    _check(name, verb, form, given, options)
+        present.setdefault(option.field, flag or option.declared)
+    _check(name, verb, form, present, options)
     return form, Args(**args)
 
 
@@ -303,14 +305,14 @@ def _value(option: Option, flag: str, texts: list[str]) -> Any:
 
 
 def _check(
-    name: str, verb: Verb, form: Form, given: dict[str, str], options: Iterable[Option]
+    name: str, verb: Verb, form: Form, present: dict[str, str], options: Iterable[Option]
 ) -> None:
     """Refuse options that the form does not take, or that exclude each other."""
-    alone = [flag for field, flag in given.items() if field in verb.exclusive]
+    alone = [flag for field, flag in present.items() if field in verb.exclusive]
     if len(alone) > 1:
         raise WrongUsage(f"{alone[0]} and {alone[1]} exclude each other")
     title = f"{name} {form.action}".strip()
-    for field, flag in given.items():
+    for field, flag in present.items():
         if (
             form.options is not None
             and flag[:2] == "--"
@@ -318,7 +320,7 @@ def _check(
         ):
             raise WrongUsage(f"{title} takes no {flag}")
     for needed in form.needed:
-        if needed not in given:
+        if needed not in present:
             flag = next(option.flags[0] for option in options if option.field == needed)
             raise WrongUsage(f"{title} needs {flag}")
 

@@ -27,11 +27,7 @@ def say(message: str) -> None:
 
 
 def refuse(condition: object, message: str) -> None:
-    """Refuse options that contradict each other.
-
-    Raises:
-        WrongUsage: the condition holds.
-    """
+    """Refuse options that contradict each other. Raises `WrongUsage`: the condition holds."""
     if condition:
         raise WrongUsage(message)
 
@@ -151,11 +147,7 @@ def text_in(name: str) -> str:
 
 
 def read_stdin() -> bytes:
-    """All of standard input.
-
-    Raises:
-        WrongUsage: it is closed.
-    """
+    """All of standard input. Raises `WrongUsage`: it is closed."""
     # The type checkers' view of sys.stdin leaves out that a closed one is None.
     stream: Any = sys.stdin
     if stream is None:
@@ -165,11 +157,7 @@ def read_stdin() -> bytes:
 
 
 def decoded(data: bytes, name: str) -> str:
-    """`data` as UTF-8 text.
-
-    Raises:
-        WrongUsage: it is not valid UTF-8.
-    """
+    """`data` as UTF-8 text. Raises `WrongUsage`: it is not valid UTF-8."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

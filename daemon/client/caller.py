@@ -12,16 +12,7 @@ import time
 
 from ..runtime.places import default_socket
 from .errors import AnswerLost, AnswerUnreadable, ApiError, DaemonUnreachable, refusal
-from .wire import (
-    BadAnswer,
-    Broken,
-    Connection,
-    Events,
-    Response,
-    named,
-    quoted,
-    request_of,
-)
+from .wire import BadAnswer, Broken, Connection, Events, Response, named, quoted, request_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -207,17 +198,9 @@ class Caller(CallCodec):
         answer: the JSON of the last `call`, with all its fields.
     """
 
-    def __init__(
-        self,
-        socket_path: str | os.PathLike[str] | None = None,
-        agent: str | None = None,
-        timeout: float = 30.0,
-        program: str = "",
-    ) -> None:
-        super().__init__(socket_path, agent, timeout, program)
-        self.answer: Json = None
-        self._connection: Connection | None = None
-        self._streaming: Connection | None = None
+    answer: Json = None
+    _connection: Connection | None = None
+    _streaming: Connection | None = None
 
     @property
     def timeout(self) -> float:

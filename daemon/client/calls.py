@@ -192,7 +192,7 @@ class Calls:
     tree_undo = Method(lambda: schemas.tree.RebuildUndone, "POST /api/tree/undo")
     # A page of the archive; `query` narrows it by words.
     cold = Method(lambda: schemas.memory.MemoryPage, "GET /api/cold", "query", "limit", "offset")
-    # Create the tables of a database (`url`, `token`); search one that holds memories.
+    # Create the tables of a database (`url`, `token`); search a database that holds memories.
     cold_init = Method(lambda: schemas.sync.Initialized, "POST /api/cold/init")
     cold_search = Method(lambda: schemas.sync.ColdFound, "POST /api/cold/search", "query", "limit")
 
@@ -226,17 +226,17 @@ class Calls:
     # What the agent has learned, newest first (`ReflectionQuery`); add to it (`ReflectionBody`).
     reflections = Method(lambda: schemas.agent_files.ReflectionPage, "GET /api/reflections")
     reflect = Method(lambda: schemas.agent_files.ReflectionStored, "POST /api/reflections")
-    # Summaries of conversations, newest first (`EpisodeQuery`); add one (`EpisodeBody`).
+    # Summaries of conversations, newest first (`EpisodeQuery`); add an episode (`EpisodeBody`).
     episodes = Method(lambda: schemas.agent_files.EpisodePage, "GET /api/episodes")
     add_episode = Method(lambda: schemas.agent_files.EpisodeStored, "POST /api/episodes")
-    # The skills without their texts; one with its text; write one (`SkillBody`).
+    # The skills without their texts; a skill with its text; write a skill (`SkillBody`).
     skills = Method(lambda: schemas.agent_files.SkillPage, "GET /api/skills", "limit", "offset")
     skill = Method(lambda: schemas.agent_files.SkillView, "GET /api/skills/{id}", "id")
     add_skill = Method(lambda: schemas.agent_files.SkillStored, "POST /api/skills")
     # The knowledge; `fold` proposes what could go while it is too long.
     knowledge = Method(lambda: schemas.agent_files.KnowledgeView, "GET /api/knowledge")
 
-    # The sessions, newest first (`SessionQuery`); open one (`SessionBody`).
+    # The sessions, newest first (`SessionQuery`); open a session (`SessionBody`).
     sessions = Method(lambda: schemas.sessions.SessionPage, "GET /api/sessions")
     start_session = Method(lambda: schemas.sessions.SessionView, "POST /api/sessions")
     # Show, close and reopen a session.

@@ -293,11 +293,7 @@ class Connection:
 
 
 def remaining(until: float) -> float:
-    """Seconds until a time of the monotonic clock.
-
-    Raises:
-        TimeoutError: it has passed.
-    """
+    """Seconds until a time of the monotonic clock. Raises `TimeoutError`: it has passed."""
     left = until - time.monotonic()
     if left <= 0:
         raise TimeoutError

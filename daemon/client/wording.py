@@ -51,9 +51,9 @@ def heading_of(subject: str, text: str) -> str:
     return "" if subject.casefold() in text.casefold() else subject
 
 
-def number_of(number: float, one: str, several: str) -> str:
+def number_of(number: float, single: str, several: str) -> str:
     """A number with the word that goes with it."""
-    return f"{number:,.0f} {one if number == 1 else several}"
+    return f"{number:,.0f} {single if number == 1 else several}"
 
 
 def ago(seconds: float | None, now: float | None = None) -> str:

@@ -19,6 +19,8 @@ from msgspec import NODEFAULT, UNSET, inspect
 from .settings import EVERY_AGENT, ROLES, Grant, Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .settings import Json, KeyPath
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
@@ -111,12 +113,6 @@ def _harmless(text: str) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…"
-
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .settings import Json, KeyPath
 
 
 def check(document: Json, source: str) -> tuple[dict[str, Json], list[Fault]]:

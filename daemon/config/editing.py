@@ -1,7 +1,7 @@
 """Changing the user's layer of the configuration: the highest file in force.
 
-That is the `--config FILE`, else `config.json` in a service's `$STATE_DIRECTORY`, else the one in
-`$XDG_CONFIG_HOME/thermocline`. The rest of the file is kept as it is, comments included.
+That is the `--config FILE`, else `config.json` in a service's `$STATE_DIRECTORY`, else that of
+`$XDG_CONFIG_HOME/thermocline`. The rest of the file stays as it is, comments included.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def edit(
     )
     if faults:
         raise ConfigInvalid("\n".join(map(str, faults)))
-    # A link is kept: some people keep all their settings in one folder.
+    # A link stays a link: some people keep all their settings in one folder.
     place = file.resolve()
     mode = place.stat().st_mode & 0o777 if place.exists() else _DEFAULT_MODE
     atomic.make_folder(place.parent)

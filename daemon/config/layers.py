@@ -20,7 +20,7 @@ from ..runtime.os_errors import reason_of
 from .checking import Fault, Pairs, dotted, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from .settings import Json, KeyPath
 
@@ -168,10 +168,7 @@ def _integer(digits: str) -> float:
     return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)
 
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .settings import Json, KeyPath
+# Other systems' blocks
 
 _BLOCK: Final = "memory"
 _INDEX: Final = "index"

@@ -143,7 +143,7 @@ def changed(old: Settings, new: Settings) -> Changes:
     paths = [
         path
         for path in {**after, **before}
-        # A key missing in one of them differs from one that is null.
+        # A missing key differs from a null.
         if (path in before, before.get(path)) != (path in after, after.get(path))
     ]
     return (

@@ -7,7 +7,8 @@ two. Times are seconds and sizes bytes unless the name says otherwise.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, get_args
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 import msgspec
 from msgspec import Meta
@@ -19,7 +20,6 @@ from ..schemas.recall import Preset
 
 Json: TypeAlias = Any
 KeyPath: TypeAlias = tuple[str, ...]
-
 Role: TypeAlias = Literal["read", "write", "admin"]
 Schedule: TypeAlias = Literal["hourly", "daily", "weekly", "monthly", "never"]
 Purpose: TypeAlias = Literal[
@@ -41,10 +41,11 @@ _SHOWN = r"[^\x00-\x1f\x7f\ud800-\udfff]"
 _SEGMENT = r"[^/_\\\x00-\x1f\x7f\ud800-\udfff][^/\\\x00-\x1f\x7f\ud800-\udfff]{0,63}"
 # No user, no query: a configuration must not contain secrets.
 _ADDRESS = r"[^\x00-\x20@?#\x7f]{1,2000}"
+_LOOPBACK = r"(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])"
 _CRON = r"[0-9A-Za-z*,/#-]{1,128}"
 
 FilePath: TypeAlias = Annotated[
-    str, _text(rf"^(?:~(?=/|\Z)|/){_SHOWN}*\Z", "an absolute path, or one that begins with ~/")
+    str, _text(rf"^(?:~(?=/|\Z)|/){_SHOWN}*\Z", "an absolute path, or a path that begins with ~/")
 ]
 AgentId: TypeAlias = Annotated[
     str, _text(r"^[A-Za-z0-9_-]{1,64}\Z", "an agent id: 1 to 64 letters, digits, _ or -")
@@ -74,12 +75,13 @@ Cron: TypeAlias = Annotated[
         "a cron expression of five fields: minute hour day month weekday",
     ),
 ]
-
 RemoteUrl: TypeAlias = Annotated[
     str,
     _text(
-        rf"^(?:(?:libsql|https?)://{_ADDRESS}|file:/[^\x00-\x1f\x7f]{{1,4000}})\Z",
-        "libsql://…, https://… or file:/… (no token in it; {agent} stands for the agent's id)",
+        rf"^(?:(?:libsql|https)://{_ADDRESS}|http://{_LOOPBACK}(?:[:/]{_ADDRESS})?"
+        rf"|file:/[^\x00-\x1f\x7f]{{1,4000}})\Z",
+        "libsql://…, https://… or file:/… (http:// only on this device; no token in it;"
+        " {agent} stands for the agent's id)",
     ),
 ]
 BaseUrl: TypeAlias = Annotated[
@@ -93,7 +95,6 @@ HostName: TypeAlias = Annotated[
     ),
 ]
 HostNames: TypeAlias = Annotated[tuple[HostName, ...], Meta(description="a list of hosts")]
-
 ModelName: TypeAlias = Annotated[
     str,
     _text(
@@ -109,12 +110,8 @@ Provider: TypeAlias = Annotated[
     str, _text(r"^[a-z0-9_.-]{1,64}\Z", "a provider as litellm names it")
 ]
 
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
-# The purpose whose model encodes texts, and what the name of one in a folder begins with.
+# The purpose whose model encodes texts, and what the name of a model in a folder begins with.
 EMBED: Final = "embed"
 STATIC: Final = "static:"
 EVERY_AGENT: Final = "*"
@@ -212,13 +209,7 @@ class Merging(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Socket(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the daemon listens, and the limits of a connection.
-
-    Attributes:
-        path: None: the place that the environment gives.
-        mode: octal; `permissions` is the number.
-        group: the name or numeric id of the group that owns the socket; None: the daemon's.
-    """
+    """Where the daemon listens, and the limits of a connection."""
 
     path: FilePath | None = None
     mode: FileMode = "0660"
@@ -350,7 +341,7 @@ class Llm(msgspec.Struct, frozen=True, kw_only=True):
     def models_for(self, purpose: str) -> tuple[str, ...]:
         """The models to ask, in order; without any, the rules are used."""
         alone = (self.model,) if self.model is not None and purpose != EMBED else ()
-        return next((names for one, names in self.models.items() if one == purpose), alone)
+        return next((names for name, names in self.models.items() if name == purpose), alone)
 
 
 class Grant(msgspec.Struct, frozen=True):
@@ -379,13 +370,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentFolder(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent's own settings; paths are absolute once loaded.
-
-    Attributes:
-        workspace: the folder with its notes; None: the one in the state folder.
-        paths: folders and files that are indexed beside the workspace.
-        synonyms: added to those of `recall`.
-    """
+    """One agent's own settings; paths are absolute once loaded."""
 
     workspace: FilePath | None = None
     paths: tuple[FilePath, ...] = ()
@@ -469,6 +454,11 @@ class Settings(Rules, frozen=True, kw_only=True):
     def replicates(self) -> bool:
         """Whether a replica may be used at all."""
         return self.cold.backend != "none"
+
+    @property
+    def replicates_notes(self) -> bool:
+        """Whether a replica gets the notes of the workspace too."""
+        return self.sync.workspace and self.replicates
 
     def for_agent(self, agent: str) -> Settings:
         """These settings with the synonyms of an agent beside those of all."""

@@ -32,8 +32,8 @@ class Where(msgspec.Struct, frozen=True):
 
     def config(self) -> Path:
         """The folder of configuration by the XDG rules."""
-        given = self.env.get("XDG_CONFIG_HOME", "")
-        return Path(given) if given.startswith("/") else self.home / ".config"
+        folder = self.env.get("XDG_CONFIG_HOME", "")
+        return Path(folder) if folder.startswith("/") else self.home / ".config"
 
     def inside(self, name: str, own: Path) -> Path:
         """A folder in the project, or the user's own."""
@@ -45,8 +45,8 @@ class Where(msgspec.Struct, frozen=True):
 
     def moved(self, variable: str, default: str) -> Path:
         """A program's folder, or the folder that an environment variable names."""
-        given = self.env.get(variable, "")
-        return Path(given) if given.startswith("/") else self.home / default
+        folder = self.env.get(variable, "")
+        return Path(folder) if folder.startswith("/") else self.home / default
 
 
 class Program(msgspec.Struct, frozen=True):

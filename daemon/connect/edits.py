@@ -110,7 +110,7 @@ class Change(msgspec.Struct, frozen=True):
             )
 
     def _copy(self, path: Path) -> Path:
-        """The copy of the file as it was; one that was there before our first change is not it."""
+        """The copy of the file as it was; an older copy is somebody else's."""
         text = self.before or ""
         copy = _copy_of(path)
         if copy is not None and (not self.is_first or _read(copy) == text):
@@ -188,7 +188,7 @@ def _mode(path: Path) -> int:
 
 
 def _read(path: Path) -> str | None:
-    """The text of a file, whose links are followed; None: there is none."""
+    """The text of a file, whose links are followed; None: it does not exist."""
     try:
         return atomic.read(Path(os.path.realpath(path)), _MOST)[0].decode()
     except FileNotFoundError:
@@ -236,10 +236,10 @@ def listed(path: Path, keys: Sequence[str], value: str, mark: str) -> Edit:
         return text if _at(text, keys) == wanted else jsonc.put(text, keys, wanted)
 
     def leave(text: str) -> str:
-        kept = others(text)
-        if kept == (_at(text, keys) or []):
+        rest = others(text)
+        if rest == (_at(text, keys) or []):
             return text
-        return jsonc.put(text, keys, kept) if kept else jsonc.remove(text, keys)
+        return jsonc.put(text, keys, rest) if rest else jsonc.remove(text, keys)
 
     return Edit(path, enter, leave)
 
@@ -313,9 +313,9 @@ def block(path: Path, text: str) -> Edit:
     def enter(there: str) -> str:
         if whole in there:
             return there
-        kept = leave(there)
-        gap = "" if not kept else "\n" if kept.endswith("\n") else "\n\n"
-        return f"{kept}{gap}{whole}"
+        rest = leave(there)
+        gap = "" if not rest else "\n" if rest.endswith("\n") else "\n\n"
+        return f"{rest}{gap}{whole}"
 
     return Edit(path, enter, leave)
 

@@ -23,10 +23,10 @@ def put(text: str, table: str, values: Mapping[str, Any]) -> str:
         tomllib.TOMLDecodeError: the text is not TOML.
     """
     body = "".join(f"{key} = {_value(value)}\n" for key, value in values.items())
-    kept = remove(text, table)
-    gap = "" if not kept else "\n" if kept.endswith("\n") else "\n\n"
-    result = f"{kept}{gap}[{table}]\n{body}"
-    wanted = tomllib.loads(kept)
+    rest = remove(text, table)
+    gap = "" if not rest else "\n" if rest.endswith("\n") else "\n\n"
+    result = f"{rest}{gap}[{table}]\n{body}"
+    wanted = tomllib.loads(rest)
     *above, name = table.split(".")
     inner = wanted
     for key in above:
@@ -46,16 +46,16 @@ def remove(text: str, table: str) -> str:
     """
     wanted = tomllib.loads(text)
     keys = table.split(".")
-    # A header in a multi-line string is not one: the text up to a real one is valid by itself.
+    # The text up to a header is valid by itself, unless that stands in a multi-line string.
     starts = [match.start() for match in _HEADER.finditer(text) if _is_valid(text[: match.start()])]
-    kept, last = [], 0
+    parts, last = [], 0
     for start, end in zip(starts, [*starts[1:], len(text)], strict=False):
         if _name(text[start:end])[: len(keys)] == keys:
-            kept.append(text[last:start])
+            parts.append(text[last:start])
             last = end
     if not last:
         return text
-    result = "".join([*kept, text[last:]])
+    result = "".join([*parts, text[last:]])
     result = result.rstrip("\n") + "\n" if result.strip() else ""
     return _checked(result, _without(wanted, keys), table)
 

@@ -87,7 +87,7 @@ def _room(free: int, little: int, least: int, text: str) -> Iterator[CheckResult
 def clock(context: DeviceContext) -> Iterator[CheckResult]:
     """The clock is plausible, and has not been set back since the newest memory."""
     year = time.gmtime(context.now).tm_year
-    sync = "set the clock, and let it be kept: timedatectl set-ntp true"
+    sync = "set the clock, and have it synchronised: timedatectl set-ntp true"
     if not _FIRST_YEAR <= year <= _LAST_YEAR:
         yield failure(f"the clock says that it is the year {year}", sync)
         return
@@ -207,7 +207,7 @@ def integrity(context: DeviceContext) -> Iterator[CheckResult]:
 
 
 def _look(path: Path) -> tuple[int, list[str]]:
-    """The schema of a database and its faults, `ok` if there is none."""
+    """The schema of a database and its faults, `ok` if it is sound."""
     try:
         with closing(connect_look(path)) as db:
             schema = int(db.execute("PRAGMA user_version").fetchone()[0])

@@ -85,15 +85,15 @@ class Gate:
         if key not in self._known:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            self._known[key] = _granted(access, peer, agent)
+            grants = [access.users[name] for name in _user_names(peer.uid) if name in access.users]
+            grants += [access.groups[name] for name in _group_names(peer) if name in access.groups]
+            roles = [grant.role for grant in grants if agent == _ANY or grant.covers(agent)]
+            roles.sort(key=_RANK.__getitem__)
+            self._known[key] = roles[-1] if roles else None
         return self._known[key]
 
     def require(self, peer: Peer, agent: str, role: Role) -> None:
-        """Check that `peer` has the role.
-
-        Raises:
-            Forbidden: it does not.
-        """
+        """Check that `peer` has the role. Raises `Forbidden`: it does not."""
         held = self.role(peer, agent)
         if held is None or _RANK[held] < _RANK[role]:
             whom = "any agent" if agent == _ANY else f"agent '{agent}'"
@@ -101,13 +101,6 @@ class Gate:
                 f"user {peer.uid} may not {role} for {whom}",
                 hint=f"an admin can grant it in the configuration: access.users.{peer.uid}",
             )
-
-
-def _granted(access: Access, peer: Peer, agent: str) -> Role | None:
-    grants = [access.users[name] for name in _user_names(peer.uid) if name in access.users]
-    grants += [access.groups[name] for name in _group_names(peer) if name in access.groups]
-    roles = [grant.role for grant in grants if agent == _ANY or grant.covers(agent)]
-    return max(roles, key=_RANK.__getitem__, default=None)
 
 
 def _user_names(uid: int) -> list[str]:

@@ -102,10 +102,9 @@ async def add_skill(scope: Scope, body: schemas.SkillBody) -> schemas.SkillStore
             field="id",
             hint=f"use {agent_files.SKILL_NAMES}",
         )
-    text = body.text
-    if text:
-        checks.check_text(f"-{text}", scope.settings.limits.max_text_bytes + 1)
-    new = Skill(body.id, one_line(body.description, "description"), text)
+    if body.text:
+        checks.check_text(f"-{body.text}", scope.settings.limits.max_text_bytes + 1)
+    new = Skill(body.id, one_line(body.description, "description"), body.text)
     async with scope.store(create=True) as store:
         added = await scope.daemon.agent_files.add_skill(store, new, replace=body.force)
         if added:
@@ -143,7 +142,6 @@ async def knowledge(scope: Scope, query: schemas.KnowledgeQuery) -> schemas.Know
 async def _page(
     scope: Scope, name: str, limit: int, offset: int, kind: str | None
 ) -> tuple[list[OwnEntry], int, str]:
-    """The entries, their number, and what is wrong with their file."""
     limit = scope.page_limit(limit)
     async with scope.store() as store:
         return await scope.daemon.agent_files.read(

@@ -18,14 +18,7 @@ from ..memory.messages import known_turns
 from ..memory.metadata import extract
 from ..memory.records import OBSERVED, USER_STATED, Memory, is_outside
 from ..memory.scoring import default_importance
-from ..schemas.conversations import (
-    ObserveBody,
-    Observed,
-    SkippedMessage,
-    Talk,
-    TurnBody,
-    TurnsStored,
-)
+from ..schemas import conversations as schemas
 from ..store import conversations, memories
 from ..store.agent_store import AgentStore
 from ..store.conversations import Conversation, IncomingTurn
@@ -46,7 +39,7 @@ _SPOKEN: Final = frozenset({"text", "input_text", "output_text"})
 
 
 @Operation("POST", "/api/observe", role="write")
-async def observe(scope: Scope, body: ObserveBody) -> Observed:
+async def observe(scope: Scope, body: schemas.ObserveBody) -> schemas.Observed:
     """Report turns of a conversation; what is worth remembering is stored."""
     report = reported(scope, body, ended=body.end)
     name, turns = report.conversation, report.turns
@@ -66,7 +59,7 @@ async def observe(scope: Scope, body: ObserveBody) -> Observed:
             read, left = await _read_now(scope, store, conversation, body)
         elif conversation is not None:
             scope.daemon.thinking.listener.on_turns(scope.agent, conversation)
-        answer = Observed(
+        answer = schemas.Observed(
             conversation=name,
             turns=len(turns),
             buffered=0 if left is None else left.unread,
@@ -79,7 +72,7 @@ async def observe(scope: Scope, body: ObserveBody) -> Observed:
 
 
 async def _read_now(
-    scope: Scope, store: AgentStore, conversation: Conversation, body: ObserveBody
+    scope: Scope, store: AgentStore, conversation: Conversation, body: schemas.ObserveBody
 ) -> tuple[list[Extracted], Conversation | None]:
     listener = scope.daemon.thinking.listener
     left: Conversation | None = conversation
@@ -94,7 +87,7 @@ async def _read_now(
     return read, left
 
 
-def _tell(scope: Scope, answer: Observed, read: list[Extracted]) -> None:
+def _tell(scope: Scope, answer: schemas.Observed, read: list[Extracted]) -> None:
     answer.stored = [
         memory_view(
             scope,
@@ -113,7 +106,7 @@ def _tell(scope: Scope, answer: Observed, read: list[Extracted]) -> None:
 
 
 @Operation("POST", "/api/turns", role="write", statuses=(201,))
-async def turns(scope: Scope, body: Talk) -> TurnsStored:
+async def turns(scope: Scope, body: schemas.Talk) -> schemas.TurnsStored:
     """Store the turns of a conversation as they are, in their order, each once."""
     report = reported(scope, body)
     stored = await scope.write(
@@ -121,7 +114,9 @@ async def turns(scope: Scope, body: Talk) -> TurnsStored:
     )
     views = [memory_view(scope, memory) for memory in stored]
     spoken = sum(turn.role not in _UNSAID for turn in report.turns)
-    return TurnsStored(report.conversation, views, spoken - len(views), report.skipped or UNSET)
+    return schemas.TurnsStored(
+        report.conversation, views, spoken - len(views), report.skipped or UNSET
+    )
 
 
 class Reported(msgspec.Struct, frozen=True):
@@ -129,10 +124,10 @@ class Reported(msgspec.Struct, frozen=True):
 
     conversation: str
     turns: list[IncomingTurn]
-    skipped: list[SkippedMessage]
+    skipped: list[schemas.SkippedMessage]
 
 
-def reported(scope: Scope, body: Talk, *, ended: bool = False) -> Reported:
+def reported(scope: Scope, body: schemas.Talk, *, ended: bool = False) -> Reported:
     """The turns of a request; possibly none if the conversation has `ended`.
 
     Secrets are replaced, and text that a host recalled is left out.
@@ -151,7 +146,16 @@ def reported(scope: Scope, body: Talk, *, ended: bool = False) -> Reported:
     field = named[0] if named else "turns"
     turns: Sequence[Any] = getattr(body, field) if named else ()
     if isinstance(turns, str):
-        turns = _transcript(turns)
+        # The turns of lines such as "Ada: I like tea"; a text without speakers is one turn
+        roles = {"agent": "assistant", "person": "user", "": "user"}
+        turns = [
+            schemas.TurnBody(
+                role=roles.get(utterance.role, utterance.role),
+                text=utterance.text,
+                actor=utterance.speaker,
+            )
+            for utterance in utterances(turns)
+        ]
     if len(turns) > _MOST_TURNS or (not turns and not ended):
         raise InvalidInput(f"give 1 to {_MOST_TURNS} turns (got {len(turns)})", field=field)
     if field == "messages":
@@ -214,40 +218,27 @@ def _store_turn(tx: Transaction, conversation: str, turn: IncomingTurn, position
     return memories.insert(tx, memory)
 
 
-def _transcript(text: str) -> list[TurnBody]:
-    """The turns of lines such as "Ada: I like tea"; a text without speakers is one turn."""
-    roles = {"agent": "assistant", "person": "user", "": "user"}
-    return [
-        TurnBody(
-            role=roles.get(utterance.role, utterance.role),
-            text=utterance.text,
-            actor=utterance.speaker,
-        )
-        for utterance in utterances(text)
-    ]
-
-
 def _messages(
     scope: Scope, messages: Sequence[Any], user: str
-) -> tuple[list[IncomingTurn], list[SkippedMessage]]:
+) -> tuple[list[IncomingTurn], list[schemas.SkippedMessage]]:
     """The turns of a provider's messages, and the messages that are not valid."""
     turns: list[IncomingTurn] = []
-    skipped: list[SkippedMessage] = []
+    skipped: list[schemas.SkippedMessage] = []
     for at, message in enumerate(messages):
         try:
             turn = _turn_of(message)
             spoken = None if turn is None else _turn(scope, turn, user, "message")
         except InvalidInput as error:
-            skipped.append(SkippedMessage(at, error.message))
+            skipped.append(schemas.SkippedMessage(at, error.message))
         except msgspec.ValidationError as error:
-            skipped.append(SkippedMessage(at, str(error)))
+            skipped.append(schemas.SkippedMessage(at, str(error)))
         else:
             if spoken is not None and spoken.text:
                 turns.append(spoken)
     return turns, skipped
 
 
-def _turn_of(message: Any) -> TurnBody | None:
+def _turn_of(message: Any) -> schemas.TurnBody | None:
     """A message as a turn; None if it says nothing, such as a tool call."""
     if not isinstance(message, dict):
         raise InvalidInput("a message must be an object")
@@ -268,7 +259,7 @@ def _turn_of(message: Any) -> TurnBody | None:
     }
     if message.get("at") is not None:
         fields["at"] = message["at"]
-    return msgspec.convert(fields, TurnBody)
+    return msgspec.convert(fields, schemas.TurnBody)
 
 
 def _text_of(part: Any) -> str:
@@ -278,20 +269,20 @@ def _text_of(part: Any) -> str:
     return part if isinstance(part, str) else ""
 
 
-def _turn(scope: Scope, turn: TurnBody, user: str, at: str) -> IncomingTurn:
+def _turn(scope: Scope, turn: schemas.TurnBody, user: str, at: str) -> IncomingTurn:
     if (turn.text is UNSET) == (turn.content is UNSET):
         raise InvalidInput("give each turn a 'text' or a 'content'", field=f"{at}.text")
     text = turn.content if turn.text is UNSET else turn.text
     assert isinstance(text, str)
-    given = checks.check_short(turn.role, f"{at}.role", _ROLE_CHARS)
-    if not given:
+    speaker = checks.check_short(turn.role, f"{at}.role", _ROLE_CHARS)
+    if not speaker:
         raise InvalidInput("give each turn a 'role'", field=f"{at}.role")
-    role: str = role_of(given)
+    role: str = role_of(speaker)
     actor = checks.check_short(turn.actor, f"{at}.actor", _NAME_CHARS)
     if role == "person":
         # A word that is no role may be a speaker's name; else no person is known to have said it.
-        actor = actor or (given if is_given_name(given) else "")
-        role = "user" if actor and not is_outside(given) else "tool"
+        actor = actor or (speaker if is_given_name(speaker) else "")
+        role = "user" if actor and not is_outside(speaker) else "tool"
     elif role == "agent":
         role = "assistant"
     text = checks.check_text(text, scope.settings.limits.max_text_bytes, field=f"{at}.text")
@@ -318,7 +309,7 @@ def _labelled(text: str) -> tuple[str, str]:
     return first[0].speaker, rest
 
 
-def _tools(turn: TurnBody) -> tuple[str, ...]:
+def _tools(turn: schemas.TurnBody) -> tuple[str, ...]:
     names = (tool if isinstance(tool, str) else _tool_name(tool) for tool in turn.tools_used)
     short = (checks.check_short(name, "tools_used", _NAME_CHARS) for name in names)
     return tuple(dict.fromkeys(name for name in short if name))[:_MOST_TOOLS]

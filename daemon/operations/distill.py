@@ -16,15 +16,7 @@ from ..language.secrets import clear
 from ..memory import checks
 from ..memory.messages import Message, conversation_tokens
 from ..memory.records import DEFAULT_CATEGORY, Distilled
-from ..schemas.conversations import (
-    CompactBody,
-    CompactedMessages,
-    DistilBody,
-    DistilledText,
-    DistilledTexts,
-    StageSizes,
-    StoredFact,
-)
+from ..schemas import conversations as schemas
 from ..tasks import distillation
 from ..tasks.compaction import WINDOW, Compacted, CompactionLimits, needs_compaction
 from ..tasks.model_or_rules import AskOptions, Derived
@@ -43,7 +35,7 @@ _NO_LIMIT: Final = 1 << 30
 class _Wanted(msgspec.Struct, frozen=True):
     """How to distil each text."""
 
-    body: DistilBody
+    body: schemas.DistilBody
     measure: Distillation
     options: AskOptions
     category: str
@@ -51,7 +43,9 @@ class _Wanted(msgspec.Struct, frozen=True):
 
 
 @Operation("POST", "/api/distill", role="write")
-async def distill(scope: Scope, body: DistilBody) -> DistilledText | DistilledTexts:
+async def distill(
+    scope: Scope, body: schemas.DistilBody
+) -> schemas.DistilledText | schemas.DistilledTexts:
     """Condense a text to what is worth remembering, and store that on request."""
     texts = _texts(body)
     task = _wanted(scope, body, texts)
@@ -60,15 +54,15 @@ async def distill(scope: Scope, body: DistilBody) -> DistilledText | DistilledTe
     groups = distillation.groups_of(texts) if task.options.model else [[text] for text in texts]
     room = asyncio.Semaphore(_AT_ONCE)
 
-    async def of_group(group: list[str]) -> list[DistilledText]:
+    async def of_group(group: list[str]) -> list[schemas.DistilledText]:
         async with room:
             return await _distilled(scope, group, task)
 
     views = [view for views in await asyncio.gather(*map(of_group, groups)) for view in views]
-    return views[0] if body.texts is None else DistilledTexts(views)
+    return views[0] if body.texts is None else schemas.DistilledTexts(views)
 
 
-def _texts(body: DistilBody) -> list[str]:
+def _texts(body: schemas.DistilBody) -> list[str]:
     if body.texts is None and body.text is not None:
         return [checks.check_text(body.text, _NO_LIMIT)]
     if body.texts is None or body.text is not None:
@@ -79,7 +73,7 @@ def _texts(body: DistilBody) -> list[str]:
     ]
 
 
-def _wanted(scope: Scope, body: DistilBody, texts: Sequence[str]) -> _Wanted:
+def _wanted(scope: Scope, body: schemas.DistilBody, texts: Sequence[str]) -> _Wanted:
     settings = scope.settings.distillation
     for field in ("category", "source"):
         if getattr(body, field) is not None and not body.store:
@@ -101,7 +95,9 @@ def _wanted(scope: Scope, body: DistilBody, texts: Sequence[str]) -> _Wanted:
     )
 
 
-async def _distilled(scope: Scope, texts: Sequence[str], task: _Wanted) -> list[DistilledText]:
+async def _distilled(
+    scope: Scope, texts: Sequence[str], task: _Wanted
+) -> list[schemas.DistilledText]:
     """The views of texts that a model reads together."""
     how = (task.measure, scope.daemon.thinking.model, task.options)
     every = task.body.facts
@@ -121,37 +117,30 @@ async def _distilled(scope: Scope, texts: Sequence[str], task: _Wanted) -> list[
 
 async def _viewed(
     scope: Scope, text: str, derived: Derived[list[Distilled]], task: _Wanted
-) -> DistilledText:
-    facts = derived.value
-    if task.body.facts:
-        view = _view(
-            text, await distillation.best(facts, text, scope.daemon.thinking.model), derived
-        )
-        view.facts = facts
-    else:
-        view = _view(text, facts[0], derived)
-    if not task.body.core_summary:
+) -> schemas.DistilledText:
+    facts, body = derived.value, task.body
+    model = scope.daemon.thinking.model
+    best = await distillation.best(facts, text, model) if body.facts else facts[0]
+    stages = stages_of(text, best)
+    view = view_of(
+        schemas.DistilledText,
+        stages,
+        distilled=best,
+        mode=derived.method,
+        compression_ratio=round(stages.compression_ratio, 3),
+        stages=schemas.StageSizes(stages.original_size, stages.distilled_size, stages.core_size),
+        facts=facts if body.facts else UNSET,
+        why=derived.why or UNSET,
+        llm=derived.spent or UNSET,
+    )
+    if not body.core_summary:
         view.core_summary = view.core_size = UNSET
-    if task.body.store:
+    if body.store:
         view.stored = await _store(scope, facts, task)
     return view
 
 
-def _view(text: str, best: Distilled, thought: Derived[Any]) -> DistilledText:
-    stages = stages_of(text, best)
-    return view_of(
-        DistilledText,
-        stages,
-        distilled=best,
-        mode=thought.method,
-        compression_ratio=round(stages.compression_ratio, 3),
-        stages=StageSizes(stages.original_size, stages.distilled_size, stages.core_size),
-        why=thought.why or UNSET,
-        llm=thought.spent or UNSET,
-    )
-
-
-async def _store(scope: Scope, facts: list[Distilled], task: _Wanted) -> list[StoredFact]:
+async def _store(scope: Scope, facts: list[Distilled], task: _Wanted) -> list[schemas.StoredFact]:
     facts = [fact for fact in facts if fact.fact]
     texts = [fact.fact for fact in facts]
     async with scope.store(create=True) as store:
@@ -169,21 +158,21 @@ async def _store(scope: Scope, facts: list[Distilled], task: _Wanted) -> list[St
         result = await store.write(lambda tx: store_memories(tx, wished))
     new = [
         view_of(
-            StoredFact,
+            schemas.StoredFact,
             memory,
             duplicate=False,
             supersedes=[older.id for older in result.superseded[memory.id]] or UNSET,
         )
         for memory in result.stored
     ]
-    return new + [view_of(StoredFact, fact, duplicate=True) for fact in result.known]
+    return new + [view_of(schemas.StoredFact, fact, duplicate=True) for fact in result.known]
 
 
 # Conversations
 
 
 @Operation("POST", "/api/compact", agent=False)
-async def shorten(scope: Scope, body: CompactBody) -> CompactedMessages:
+async def shorten(scope: Scope, body: schemas.CompactBody) -> schemas.CompactedMessages:
     """Shorten a conversation to a model's window. Nothing is stored."""
     if body.target > body.threshold:
         raise InvalidInput("give a 'target' below the 'threshold'", field="target")
@@ -198,7 +187,10 @@ async def shorten(scope: Scope, body: CompactBody) -> CompactedMessages:
     if body.llm_endpoint is not None:
         # A reader may not let the daemon call other servers.
         scope.require("write")
-    window = await _window(scope, body)
+    window = body.window
+    if window is None:
+        known = None if body.model is None else await scope.daemon.model.window(body.model)
+        window = known or WINDOW
     answer = await asyncio.to_thread(_measured, window, read, limits)
     if not body.check:
         options = AskOptions(model=body.llm, endpoint=body.llm_endpoint)
@@ -217,16 +209,11 @@ async def shorten(scope: Scope, body: CompactBody) -> CompactedMessages:
     return answer
 
 
-async def _window(scope: Scope, body: CompactBody) -> int:
-    if body.window is not None:
-        return body.window
-    known = None if body.model is None else await scope.daemon.model.window(body.model)
-    return known or WINDOW
-
-
-def _measured(window: int, read: Sequence[Message], limits: CompactionLimits) -> CompactedMessages:
+def _measured(
+    window: int, read: Sequence[Message], limits: CompactionLimits
+) -> schemas.CompactedMessages:
     tokens = conversation_tokens(read)
-    return CompactedMessages(
+    return schemas.CompactedMessages(
         original_count=len(read),
         compacted_count=len(read),
         tokens_reduced=0,

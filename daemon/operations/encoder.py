@@ -37,7 +37,7 @@ async def try_encoder(scope: Scope) -> EncoderTrial:
     encoder = scope.daemon.encoder
     model = encoder.model
     if model is None:
-        raise ModelUnavailable("no encoder is configured", hint="name one in llm.models.embed")
+        raise ModelUnavailable("no encoder is configured", hint="name a model in llm.models.embed")
 
     def read(db: sqlite3.Connection) -> tuple[int, list[Memory]]:
         return sum(totals(db)), newest(db, Filters(), limit=_TRIED, now=scope.now)

@@ -11,7 +11,6 @@ from ..language.secrets import secrets_in
 from ..memory import checks
 from ..memory.experiences import FADED, Experience, confidence, overlap
 from ..memory.scoring import DAY
-from ..recall.answer import Hit
 from ..recall.recall import Request, recall
 from ..recall.sources import EXPERIENCES
 from ..schemas import experiences as schemas
@@ -101,7 +100,12 @@ async def search(scope: Scope, query: schemas.ExperienceSearch) -> schemas.Simil
         seconds = scope.settings.limits.query_seconds
         answer = await store.read(lambda db: recall(db, request, tuning), seconds=seconds)
     tags = frozenset(tag.casefold() for tag in checks.check_tags(query.tags))
-    similar = [(hit, _similarity(hit, tags)) for hit in answer.hits]
+    # Missing tags reduce the relevance by up to half.
+    shares = [overlap(tags, hit.item.tags) if tags else 1.0 for hit in answer.hits]
+    similar = [
+        (hit, hit.relevance * (1 + share) / 2)
+        for hit, share in zip(answer.hits, shares, strict=True)
+    ]
     similar.sort(key=lambda pair: -pair[1])
     views = [
         experience_view(
@@ -110,12 +114,6 @@ async def search(scope: Scope, query: schemas.ExperienceSearch) -> schemas.Simil
         for hit, similarity in similar[: query.limit]
     ]
     return schemas.SimilarExperiences(query.q, views, answer.why or UNSET, near.note or UNSET)
-
-
-def _similarity(hit: Hit, tags: frozenset[str]) -> float:
-    """The relevance, reduced by up to half for missing tags."""
-    share = overlap(tags, hit.item.tags) if tags else 1.0
-    return hit.relevance * (1 + share) / 2
 
 
 @Operation("POST", "/api/experiences/{id}/use", role="write")

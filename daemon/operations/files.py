@@ -73,7 +73,11 @@ async def search(scope: Scope, body: schemas.FileSearch) -> schemas.FilesFound:
 async def get(scope: Scope, body: schemas.LinesQuery) -> schemas.FileLines:
     """Read lines of a watched file as it is now, or turns of a conversation."""
     if body.path.startswith(conversations.PATH):
-        return await _turns(scope, body)
+        name = body.path.removeprefix(conversations.PATH)
+        transcript = await scope.read(lambda db: conversations.transcript(db, name))
+        if not transcript:
+            raise NotFound(f"nothing is kept of a conversation '{name}'", field="path")
+        return _lines(body, [f"{line}\n" for line in transcript])
     async with scope.store() as store:
         index = scope.daemon.indexes.of(store) if store.exists else None
         place = index.place_of(body.path) if index is not None else None
@@ -83,14 +87,6 @@ async def get(scope: Scope, body: schemas.LinesQuery) -> schemas.FileLines:
         limit = scope.settings.index.max_file_kb * 1024
         text = await asyncio.to_thread(_text_of, place[0], place[1], limit)
     return _lines(body, text.splitlines(keepends=True))
-
-
-async def _turns(scope: Scope, query: schemas.LinesQuery) -> schemas.FileLines:
-    name = query.path.removeprefix(conversations.PATH)
-    transcript = await scope.read(lambda db: conversations.transcript(db, name))
-    if not transcript:
-        raise NotFound(f"nothing is kept of a conversation '{name}'", field="path")
-    return _lines(query, [f"{line}\n" for line in transcript])
 
 
 def _lines(query: schemas.LinesQuery, lines: Sequence[str]) -> schemas.FileLines:
@@ -255,7 +251,6 @@ def _real(name: str) -> str:
 
 
 def _check_place(scope: Scope, path: str) -> None:
-    """Check that the agent or the caller may read a path."""
     state_dir = os.path.realpath(scope.daemon.identity.state_dir)
     if _is_below(path, state_dir):
         raise InvalidInput(f"cannot watch '{path}': it is part of the state folder", field="path")

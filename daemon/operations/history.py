@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -13,21 +14,12 @@ from msgspec import UNSET, UnsetType
 
 from ..errors import Conflict, InvalidInput, NotFound
 from ..language.secrets import cleared, secrets_in, secrets_of
-from ..maintenance.tidying import Finding, tidy
+from ..maintenance.tidying import tidy
 from ..memory.agent_files import EPISODES, REFLECTIONS
 from ..memory.checks import parse_since
 from ..memory.records import Memory
 from ..schemas import memory as schemas
 from ..schemas.common import DryRun, MemoryId
-from ..schemas.memory import (
-    ForgetBody,
-    Forgotten,
-    MergeBody,
-    Merged,
-    Tidied,
-    TidyPair,
-    Unmerged,
-)
 from ..store import (
     apply,
     erasure,
@@ -57,16 +49,22 @@ _PAIRS_AT_MOST: Final = 500
 
 
 @Operation("POST", "/api/memory/tidy", role="write")
-async def tidy_up(scope: Scope, body: DryRun | None = None) -> Tidied:
+async def tidy_up(scope: Scope, body: DryRun | None = None) -> schemas.Tidied:
     """Merge duplicates, mark contradicted memories, archive faded ones."""
     async with scope.store() as store:
         report = await tidy(store, dry_run=body is not None and body.dry_run)
-    pairs = [_pair(finding) for finding in report.findings[:_PAIRS_AT_MOST]]
-    return Tidied(report.merged, report.superseded, report.archived, report.examined, pairs)
+    pairs = [
+        schemas.TidyPair(
+            *(finding.older.id, finding.newer.id, finding.relation, finding.reasons),
+            *(finding.older.text, finding.newer.text),
+        )
+        for finding in report.findings[:_PAIRS_AT_MOST]
+    ]
+    return schemas.Tidied(report.merged, report.superseded, report.archived, report.examined, pairs)
 
 
 @Operation("POST", "/api/memory/{id}/merge", role="write")
-async def merge(scope: Scope, id: MemoryId, body: MergeBody) -> Merged:  # noqa: A002
+async def merge(scope: Scope, id: MemoryId, body: schemas.MergeBody) -> schemas.Merged:  # noqa: A002
     """Merge a memory into another."""
 
     def apply(tx: Transaction) -> tuple[Memory, Memory]:
@@ -74,11 +72,11 @@ async def merge(scope: Scope, id: MemoryId, body: MergeBody) -> Merged:  # noqa:
         return _merged(tx, memory, memories.find_living(tx.db, body.into, tx.now), "into")
 
     retired, target = await scope.write(apply)
-    return Merged(memory_view(scope, target), memory_view(scope, retired))
+    return schemas.Merged(memory_view(scope, target), memory_view(scope, retired))
 
 
 @Operation("POST", "/api/memory/{id}/unmerge", role="write")
-async def unmerge(scope: Scope, id: MemoryId) -> Unmerged:  # noqa: A002
+async def unmerge(scope: Scope, id: MemoryId) -> schemas.Unmerged:  # noqa: A002
     """Undo the merge of a memory into another."""
 
     def apply(tx: Transaction) -> tuple[Memory, Memory | None]:
@@ -87,7 +85,7 @@ async def unmerge(scope: Scope, id: MemoryId) -> Unmerged:  # noqa: A002
         return back, fetch(tx.db, retired.merged_into)
 
     back, target = await scope.write(apply)
-    return Unmerged(
+    return schemas.Unmerged(
         memory_view(scope, back), None if target is None else memory_view(scope, target)
     )
 
@@ -118,11 +116,6 @@ def _merged(tx: Transaction, older: Memory, newer: Memory, field: str) -> tuple[
         raise Conflict(error.message, field=field, hint=error.hint) from error
 
 
-def _pair(finding: Finding) -> TidyPair:
-    older, newer = finding.older, finding.newer
-    return TidyPair(older.id, newer.id, finding.relation, finding.reasons, older.text, newer.text)
-
-
 # Forgetting
 
 
@@ -134,7 +127,7 @@ _LOGS: Final = (EPISODES, REFLECTIONS)
 
 
 @Operation("POST", "/api/memory/forget", role="write")
-async def forget(scope: Scope, body: ForgetBody) -> Forgotten:
+async def forget(scope: Scope, body: schemas.ForgetBody) -> schemas.Forgotten:
     """Forget all memories of a category, that contain words, or that hold secrets."""
     words = None if body.query is None else body.query.casefold().split()
     category = scope.category(body.category)
@@ -156,7 +149,8 @@ async def forget(scope: Scope, body: ForgetBody) -> Forgotten:
 
     async with scope.store() as store:
         ids, newest, held = await store.read(read)
-        elsewhere = [_place(row) for row in held]
+        kinds = [f"{row.kind}/" if row.where == "history" else "" for row in held]
+        elsewhere = [f"{row.where} {kind}{row.id}" for row, kind in zip(held, kinds, strict=True)]
         for log in _LOGS if everywhere else ():
             file = (store.place.workspace or store.place.folder) / log
             if await asyncio.to_thread(erasure.rewrite, file, _cleared, dry_run=body.dry_run):
@@ -169,24 +163,16 @@ async def forget(scope: Scope, body: ForgetBody) -> Forgotten:
             if store.exists:
                 await scope.daemon.agent_files.catch_up(store)
     shown = [memory_view(scope, memory) for memory in newest]
-    return Forgotten(len(ids), not body.dry_run, shown, elsewhere if everywhere else UNSET)
-
-
-def _place(held: Held) -> str:
-    kind = f"{held.kind}/" if held.where == "history" else ""
-    return f"{held.where} {kind}{held.id}"
+    return schemas.Forgotten(len(ids), not body.dry_run, shown, elsewhere if everywhere else UNSET)
 
 
 def _cleared(content: str) -> str:
-    return "\n".join(map(_cleared_line, content.split("\n")))
-
-
-def _cleared_line(line: str) -> str:
-    try:
-        value = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeError):
-        return line
-    return msgspec.json.encode(cleared(value)).decode() if secrets_in(value) else line
+    lines = content.split("\n")
+    for number, line in enumerate(lines):
+        with suppress(msgspec.DecodeError, UnicodeError):
+            if secrets_in(value := msgspec.json.decode(line)):
+                lines[number] = msgspec.json.encode(cleared(value)).decode()
+    return "\n".join(lines)
 
 
 async def _forget_all(store: AgentStore, ids: Sequence[str]) -> None:
@@ -194,11 +180,8 @@ async def _forget_all(store: AgentStore, ids: Sequence[str]) -> None:
 
     def apply(tx: Transaction, keys: Sequence[str]) -> None:
         for key in keys:
-            try:
-                memory = memories.find(tx.db, key)
-            except NotFound:
-                continue
-            memories.delete(tx, memory)
+            with suppress(NotFound):
+                memories.delete(tx, memories.find(tx.db, key))
 
     for start in range(0, len(ids), _TOGETHER):
         await store.write(partial(apply, keys=ids[start : start + _TOGETHER]))
@@ -271,12 +254,9 @@ async def list_versions(scope: Scope, query: schemas.HistoryQuery) -> schemas.Ve
 @Operation("POST", "/api/conflicts/seen", role="write")
 async def see_conflicts(scope: Scope, body: schemas.ConflictsBody) -> schemas.ConflictsSeen:
     """Record that somebody looked at lost values: no device counts them any longer."""
-
-    def apply(tx: Transaction) -> int:
-        return history.mark_seen(tx, body.numbers)
-
     async with scope.store(exists=True) as store:
-        return schemas.ConflictsSeen(await store.write(apply))
+        seen = await store.write(lambda tx: history.mark_seen(tx, body.numbers))
+    return schemas.ConflictsSeen(seen)
 
 
 @Operation("POST", "/api/undo", role="write")

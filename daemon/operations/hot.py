@@ -9,23 +9,8 @@ from msgspec import UNSET
 from ..language.secrets import secrets_in
 from ..memory import checks, hot, markdown
 from ..memory.records import Pair
+from ..schemas import hot as schemas
 from ..schemas.common import Json
-from ..schemas.hot import (
-    HotEntryQuery,
-    HotKey,
-    HotRebuilt,
-    HotRemoved,
-    HotSection,
-    HotUpdated,
-    HotView,
-    Key,
-    PairBody,
-    PairDeleted,
-    PairPage,
-    PairQuery,
-    PairStored,
-    SectionBody,
-)
 from ..store import documents, hot_rows, key_values
 from ..store.agent_store import AgentStore
 from ..store.transaction import Transaction
@@ -35,14 +20,14 @@ from .views import secret_warning, view_of
 
 
 @Operation("GET", "/api/hot")
-async def show(scope: Scope) -> HotView:
+async def show(scope: Scope) -> schemas.HotView:
     """The hot state."""
     async with scope.store() as store:
         document = await _document(scope, store)
         size = hot.document_size(document)
         if scope.leaves_traces:
             store.note_hot(size)
-    return HotView(document, size, scope.settings.hot.max_bytes)
+    return schemas.HotView(document, size, scope.settings.hot.max_bytes)
 
 
 @Operation("GET", "/api/hot/markdown", type="text/markdown")
@@ -57,7 +42,7 @@ async def show_markdown(scope: Scope) -> str:
 
 
 @Operation("PUT", "/api/hot/{key}", role="write")
-async def update(scope: Scope, key: HotKey, body: Json) -> HotUpdated:
+async def update(scope: Scope, key: schemas.HotKey, body: Json) -> schemas.HotUpdated:
     """Update identity, owner_profile, lesson, event, task or project.
 
     Each is an object: `identity` and `owner_profile` with any keys, a `lesson`, an `event` and a
@@ -65,46 +50,48 @@ async def update(scope: Scope, key: HotKey, body: Json) -> HotUpdated:
     """
     await scope.write(lambda tx: hot_rows.update(tx, key, body), create=True)
     warning = secret_warning(secrets_in(body))
-    return HotUpdated(key, UNSET if warning is UNSET else [warning])
+    return schemas.HotUpdated(key, UNSET if warning is UNSET else [warning])
 
 
 @Operation("DELETE", "/api/hot/{key}", role="write")
-async def remove(scope: Scope, key: HotKey, query: HotEntryQuery) -> HotRemoved:
+async def remove(
+    scope: Scope, key: schemas.HotKey, query: schemas.HotEntryQuery
+) -> schemas.HotRemoved:
     """Remove an entry of the hot state."""
 
     def apply(tx: Transaction) -> None:
         hot_rows.save(tx, hot.remove(hot_rows.load(tx.db), key, query.name))
 
     await scope.write(apply)
-    return HotRemoved(key, query.name)
+    return schemas.HotRemoved(key, query.name)
 
 
 @Operation("POST", "/api/hot/rebuild", role="write")
-async def rebuild(scope: Scope) -> HotRebuilt:
+async def rebuild(scope: Scope) -> schemas.HotRebuilt:
     """Write MEMORY.md and the state files now."""
     async with scope.store(create=True) as store:
         store.request_state_files(documents.FILES)
         await store.flush_state_files()
         document = await _document(scope, store)
         output, size = str(store.place.markdown), documents.section_size(document, scope.now)
-    return HotRebuilt(output, size, scope.settings.hot.max_bytes)
+    return schemas.HotRebuilt(output, size, scope.settings.hot.max_bytes)
 
 
 @Operation("GET", "/api/hot/section")
-async def section(scope: Scope) -> HotSection:
+async def section(scope: Scope) -> schemas.HotSection:
     """Where MEMORY.md is, and whether the daemon writes its section there."""
     async with scope.store() as store:
         written = await store.read(documents.has_section)
-        return HotSection(str(store.place.markdown), written)
+        return schemas.HotSection(str(store.place.markdown), written)
 
 
 @Operation("PUT", "/api/hot/section", role="write")
-async def put_section(scope: Scope, body: SectionBody) -> HotSection:
+async def put_section(scope: Scope, body: schemas.SectionBody) -> schemas.HotSection:
     """Take the daemon's section out of MEMORY.md, or have it written again."""
     async with scope.store(create=True) as store:
         await store.write(lambda tx: documents.want_section(tx, wanted=body.written))
         await store.flush_state_files()
-        return HotSection(str(store.place.markdown), body.written)
+        return schemas.HotSection(str(store.place.markdown), body.written)
 
 
 async def _document(scope: Scope, store: AgentStore) -> dict[str, Json]:
@@ -118,11 +105,11 @@ _KEY_CHARS: Final = 256
 
 
 @Operation("GET", "/api/kv")
-async def list_pairs(scope: Scope, query: PairQuery) -> PairPage:
+async def list_pairs(scope: Scope, query: schemas.PairQuery) -> schemas.PairPage:
     """List key-value pairs."""
     limit = scope.page_limit(query.limit)
     page = await scope.read(lambda db: key_values.page(db, query.prefix, limit, query.offset))
-    return PairPage(*page)
+    return schemas.PairPage(*page)
 
 
 @Operation("GET", "/api/kv/{key}")
@@ -132,7 +119,7 @@ async def get_pair(scope: Scope, key: str) -> Pair:
 
 
 @Operation("PUT", "/api/kv/{key}", role="write")
-async def put_pair(scope: Scope, key: Key, body: PairBody) -> PairStored:
+async def put_pair(scope: Scope, key: schemas.Key, body: schemas.PairBody) -> schemas.PairStored:
     """Store a value under a key, new or not."""
     checks.check_short(checks.check_text(key, 4 * _KEY_CHARS, field="key"), "key", _KEY_CHARS)
     if body.value:
@@ -141,11 +128,11 @@ async def put_pair(scope: Scope, key: Key, body: PairBody) -> PairStored:
         checks.check_text(f"-{body.value}", limit + 1, field="value")
     pair = await scope.write(lambda tx: key_values.put(tx, key, body.value), create=True)
     warning = secret_warning(secrets_in({pair.key: pair.value}))
-    return view_of(PairStored, pair, warning=warning)
+    return view_of(schemas.PairStored, pair, warning=warning)
 
 
 @Operation("DELETE", "/api/kv/{key}", role="write")
-async def remove_pair(scope: Scope, key: str) -> PairDeleted:
+async def remove_pair(scope: Scope, key: str) -> schemas.PairDeleted:
     """Remove a value."""
     await scope.write(lambda tx: key_values.delete(tx, key))
-    return PairDeleted(key)
+    return schemas.PairDeleted(key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -41,10 +41,23 @@ _TREND_DAYS: Final = 21
 
 
 async def open_metrics(scope: Scope) -> str:
-    """The same as `metrics` in the text format of OpenMetrics 1.0."""
+    """The same as `metrics` in the text format of OpenMetrics 1.0, closed by `# EOF`."""
     numbers = msgspec.structs.asdict(await metrics(scope))
     agent, daemon = numbers.pop("agent_id"), numbers.pop("daemon")
-    return _exposition(agent, numbers, daemon)
+    lines: list[str] = []
+    label = f'{{agent="{agent}"}}'
+    for name, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        if name in _COUNTERS:
+            family = f"thermocline_{_COUNTERS[name]}"
+            lines += [f"# TYPE {family} counter", f"{family}_total{label} {value}"]
+        else:
+            lines += [f"# TYPE thermocline_{name} gauge", f"thermocline_{name}{label} {value}"]
+    for name, value in daemon.items():
+        lines.append(f"# TYPE thermocline_daemon_{name} gauge")
+        lines.append(f"thermocline_daemon_{name} {value}")
+    return "\n".join([*lines, "# EOF", ""])
 
 
 @Operation("GET", "/api/metrics", others={OPENMETRICS: open_metrics})
@@ -52,6 +65,7 @@ async def metrics(scope: Scope) -> Metrics:
     """Counters of an agent under EvoClaw's names, and the daemon's, as JSON or OpenMetrics."""
     numbers = await scope.read(lambda db: _metrics(db, scope.now, scope.settings))
     local = datetime.fromtimestamp(scope.now).astimezone()
+    vectors = scope.daemon.vectors.status(scope.agent)
     return Metrics(
         **numbers,
         timestamp=local.isoformat(timespec="seconds"),
@@ -63,16 +77,10 @@ async def metrics(scope: Scope) -> Metrics:
             "problems": len(problems_of(scope)),
             "open_agents": len(scope.daemon.agents.open_stores()),
             **_of_models(scope.daemon.model.status()),
-            **_of_vectors(scope),
+            **({} if vectors is None else {"encoded": vectors.encoded, "to_encode": vectors.left}),
             **_of_replica(scope.daemon.replicas.status(scope.agent).usage),
         },
     )
-
-
-def _of_vectors(scope: Scope) -> dict[str, float]:
-    """The vectors of the agent, if an encoder is configured and the agent is open."""
-    vectors = scope.daemon.vectors.status(scope.agent)
-    return {} if vectors is None else {"encoded": vectors.encoded, "to_encode": vectors.left}
 
 
 def _of_models(status: ModelStatus) -> dict[str, float]:
@@ -111,24 +119,6 @@ def _metrics(db: sqlite3.Connection, now: float, rules: Rules) -> dict[str, Any]
     numbers["warm_memory_size_kb"] = round(sizes.warm_bytes / 1024, 1)
     numbers["cold_memory_count"] = sizes.cold_count
     return numbers
-
-
-def _exposition(agent: str, numbers: Mapping[str, Any], daemon: Mapping[str, float]) -> str:
-    """The agent's and the daemon's numbers, each family with its type, closed by `# EOF`."""
-    lines: list[str] = []
-    label = f'{{agent="{agent}"}}'
-    for name, value in numbers.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            continue
-        if name in _COUNTERS:
-            family = f"thermocline_{_COUNTERS[name]}"
-            lines += [f"# TYPE {family} counter", f"{family}_total{label} {value}"]
-        else:
-            lines += [f"# TYPE thermocline_{name} gauge", f"thermocline_{name}{label} {value}"]
-    for name, value in daemon.items():
-        lines.append(f"# TYPE thermocline_daemon_{name} gauge")
-        lines.append(f"thermocline_daemon_{name} {value}")
-    return "\n".join([*lines, "# EOF", ""])
 
 
 @Operation("GET", "/api/memory/stats")

@@ -169,14 +169,25 @@ def _result(
         result.score = result.relevance
     _add_fields(result, hit.item)
     if body.fields == "full":
-        _add_record(scope, result, hit, recalled.now)
+        match hit.item:
+            case Memory() as memory:
+                result.memory = memory_view(scope, memory, now=recalled.now)
+            case Pair() as pair:
+                result.pair = pair
+            case IndexedChunk():
+                result.file = found_chunk(hit)
+            case OwnEntry(item=entry):
+                result.entry = msgspec.to_builtins(entry)
+            case Experience() as experience:
+                result.experience = experience_view(experience, scope)
+            case Entity() as entity:
+                result.entity = entity
     if body.explain:
         result.parts = explanation(hit)
     return result
 
 
 def _add_fields(result: schemas.RecallResult, item: Any) -> None:
-    """The fields of a result that depend on its source."""
     match item:
         case Memory():
             result.category, result.actor, result.outcome = item.category, item.actor, item.outcome
@@ -202,22 +213,6 @@ def _add_fields(result: schemas.RecallResult, item: Any) -> None:
             result.created_at, updated_at = item.first_seen, item.last_seen
     if updated_at != result.created_at:
         result.updated_at = updated_at
-
-
-def _add_record(scope: Scope, result: schemas.RecallResult, hit: Hit, now: float) -> None:
-    match hit.item:
-        case Memory() as memory:
-            result.memory = memory_view(scope, memory, now=now)
-        case Pair() as pair:
-            result.pair = pair
-        case IndexedChunk():
-            result.file = found_chunk(hit)
-        case OwnEntry(item=entry):
-            result.entry = msgspec.to_builtins(entry)
-        case Experience() as experience:
-            result.experience = experience_view(experience, scope)
-        case Entity() as entity:
-            result.entity = entity
 
 
 def _understood(answer: Answer) -> schemas.Understood:
@@ -289,7 +284,6 @@ def _weights(base: Weights, overrides: schemas.GivenWeights) -> Weights:
 
 
 def _check_endpoint(scope: Scope, body: schemas.RecallBody) -> None:
-    """Refuse an endpoint that the mode does not use, or that the caller may not use."""
     if body.llm_endpoint is None:
         return
     # A reader may not let the daemon call other servers.

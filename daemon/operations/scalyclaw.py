@@ -58,18 +58,14 @@ async def store(scope: Scope, arguments: schemas.ScalyStore) -> schemas.ScalySto
 
 async def search(scope: Scope, arguments: schemas.ScalySearch) -> schemas.ScalyResults:
     """Search, ranked by ScalyClaw's formula."""
-    weights = arguments.weights
+    weights = msgspec.structs.asdict(arguments.weights)
     body = RecallBody(
         query=arguments.query,
         types=(TYPES[arguments.type],) if arguments.type else (),
         tags=arguments.tags,
         limit=arguments.top_k,
         preset="scalyclaw",
-        weights=GivenWeights(
-            semantic=_given(weights.semantic),
-            recency=_given(weights.recency),
-            importance=_given(weights.importance),
-        ),
+        weights=GivenWeights(**{k: value for k, value in weights.items() if value is not UNSET}),
     )
     recalled = await recalling.answered(scope, body, (MEMORIES.name,))
     return schemas.ScalyResults(
@@ -138,7 +134,9 @@ async def reflect(scope: Scope, arguments: schemas.ScalyReflect) -> schemas.Scal
         after = await agent.read(_merged)
     grown = {into: all_ - before.get(into, frozenset()) for into, all_ in after.items()}
     new = {into: ids for into, ids in grown.items() if ids}
-    created = await _made(scope, [into for into in new if into not in before])
+    targets = [await memories.get(scope, into) for into in new if into not in before]
+    # Those that a model has made from several.
+    created = [memory.id for memory in targets if memory.source == CONSOLIDATED]
     count = sum(map(len, new.values()))
     message = f"{count} merged into {len(new)}" if count else "nothing says the same"
     return schemas.ScalyReflected(
@@ -164,16 +162,6 @@ def _merged(db: sqlite3.Connection) -> dict[str, frozenset[str]]:
     for into, key in rows:
         merged.setdefault(into, set()).add(key)
     return {into: frozenset(keys) for into, keys in merged.items()}
-
-
-async def _made(scope: Scope, ids: list[str]) -> list[str]:
-    """Those of the memories that a model has made from several."""
-    sources = [await memories.get(scope, memory) for memory in ids]
-    return [memory.id for memory in sources if memory.source == CONSOLIDATED]
-
-
-def _given(weight: Any) -> float | None:
-    return None if weight is UNSET else weight
 
 
 def _shown(memory: MemoryView) -> schemas.ScalyMemory:

@@ -63,7 +63,6 @@ class Daemon(msgspec.Struct, frozen=True, kw_only=True):
     agent_files: AgentFiles
     databases: OtherDatabases
     upkeep: Upkeep
-    settings: Callable[[], Settings]
     config: LiveSettings
     problems: Problems
     minutes: MinuteSeries
@@ -71,6 +70,10 @@ class Daemon(msgspec.Struct, frozen=True, kw_only=True):
     identity: Identity
     connections: Callable[[], int]
     ready: asyncio.Event
+
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self.config.settings
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -99,7 +102,7 @@ class Scope(msgspec.Struct, frozen=True):
         Args:
             create: something is added: create the agent if it does not exist.
             exists: require an existing agent, even for an operation that only reads.
-            trial: nothing will be kept: an agent that does not exist is an empty one.
+            trial: nothing is stored: an agent that does not exist counts as empty.
 
         Raises:
             NotFound: the agent does not exist, and is required.
@@ -158,7 +161,7 @@ class Scope(msgspec.Struct, frozen=True):
         return self.daemon.gate.role(self.peer, self.agent) != "read"
 
     def category(self, path: str | None) -> str | None:
-        """`path`, checked, if given; one that is too deep finds what was to be filed there."""
+        """`path`, checked; a path that is too deep finds what was to be filed there."""
         return None if path is None else checks.check_category(path, checks.CATEGORY_CHARS)
 
     def page_limit(self, limit: int) -> int:

@@ -6,19 +6,17 @@ import asyncio
 from pathlib import Path
 from typing import Final
 
-from thermocline.sync import Remote, SyncError
-from thermocline.sync.ports import address
-
 from ..cloud.account import OF_A_CALL, Account, Secret
 from ..cloud.databases import our_errors
 from ..cloud.sealing import is_sealed
-from ..errors import ConfigInvalid, Conflict, InvalidInput
+from ..errors import ConfigInvalid, Conflict
 from ..runtime import atomic
 from ..schemas import sealing as schemas
 from ..schemas.status import ConfigChange
 from .operation import Operation
 from .scope import Scope
 from .status import require_all
+from .sync import url_of
 
 _TOKEN_FILE: Final = "turso-token"  # noqa: S105 - the name of a file
 _JOIN: Final = "run `thermocline pair` on a device that has them, and `thermocline join` here"
@@ -47,7 +45,8 @@ async def begin(scope: Scope, body: schemas.SealBody | None = None) -> schemas.R
     require_all(scope)
     replicas = scope.daemon.replicas
     keychain = await replicas.sealing.keychain()
-    remote = await _remote(scope)
+    is_named = await replicas.account(scope.agent) is not None
+    remote = await replicas.remote(scope.agent) if is_named else None
     if body is not None and body.recovery:
         with our_errors():
             recovery_key = await keychain.replace_recovery_key(remote)
@@ -149,17 +148,7 @@ async def _is_replicated(scope: Scope) -> bool:
         return True
 
 
-async def _remote(scope: Scope) -> Remote | None:
-    replicas = scope.daemon.replicas
-    account = await replicas.account(scope.agent)
-    return None if account is None else await replicas.remote(scope.agent)
-
-
 def _account(scope: Scope, url: str, token: str | None) -> Account:
-    try:
-        place = address(url)
-    except SyncError as error:
-        raise InvalidInput(error.message, field="url", hint=error.hint or None) from None
     path = scope.daemon.replicas.sealing.state_dir / _TOKEN_FILE
     secret = Secret(token.strip()) if token else None
-    return Account(place.geturl(), secret, OF_A_CALL, str(path) if secret else "")
+    return Account(url_of(url), secret, OF_A_CALL, str(path) if secret else "")

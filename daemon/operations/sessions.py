@@ -71,7 +71,7 @@ async def get(scope: Scope, id: str) -> schemas.SessionView:  # noqa: A002 - the
 
 @Operation("POST", "/api/sessions/{id}/archive", role="write")
 async def archive(scope: Scope, id: str) -> schemas.SessionView:  # noqa: A002 - the part of the path
-    """Close a session: nothing is asked in it until it is reopened."""
+    """Close a session: it takes no question until it is reopened."""
     return await _set(scope, id, "archived")
 
 
@@ -138,8 +138,7 @@ def seen(session: Session | None, filters: Filters) -> Filters:
     category = filters.category
     if category is not None and not f"{category}/".startswith(f"{session.category or category}/"):
         raise InvalidInput(
-            f"session '{session.id}' sees the category '{session.category}' only",
-            field="category",
+            f"session '{session.id}' sees the category '{session.category}' only", field="category"
         )
     if category is not None and not session.category:
         raise InvalidInput(f"session '{session.id}' sees no memories", field="category")

@@ -16,20 +16,8 @@ from ..config.editing import owners_keys
 from ..errors import ConfigInvalid, Forbidden, InvalidInput, NotFound, ThermoclineError
 from ..maintenance import history as days
 from ..memory.checks import check_agent
+from ..schemas import status as schemas
 from ..schemas.common import DryRun
-from ..schemas.status import (
-    AgentForgotten,
-    AgentId,
-    AgentList,
-    AgentStatus,
-    AgentView,
-    ConfigChange,
-    ConfigChanged,
-    ConfigPage,
-    Health,
-    Problem,
-    Status,
-)
 from ..store import history, index_backlog, key_values
 from ..store.agent_store import AgentStore
 from ..store.tree_rows import totals
@@ -40,17 +28,17 @@ from .views import view_of
 
 
 @Operation("GET", "/api/status", agent=False)
-async def status(scope: Scope) -> Status:
+async def status(scope: Scope) -> schemas.Status:
     """Show the daemon and its open agents."""
     daemon, who = scope.daemon, scope.daemon.identity
-    agents: dict[str, AgentStatus] = {}
+    agents: dict[str, schemas.AgentStatus] = {}
     for name, store in daemon.agents.open_stores().items():
         if scope.may_read(name):
             # An agent that was closed meanwhile, or cannot be read, must not hide the rest.
             with contextlib.suppress(ThermoclineError):
                 agents[name] = await _agent_status(scope, store)
     return view_of(
-        Status,
+        schemas.Status,
         who,
         pid=os.getpid(),
         uptime_seconds=round(time.monotonic() - who.started, 3),
@@ -65,13 +53,13 @@ async def status(scope: Scope) -> Status:
 
 
 @Operation("GET", "/api/health", agent=False, statuses=(200, 503))
-async def health(scope: Scope) -> Health:
+async def health(scope: Scope) -> schemas.Health:
     """Check the daemon: 200, or 503 with the lasting problems."""
     lasting = [problem for problem in problems_of(scope) if problem.lasting]
-    return Health("degraded", lasting) if lasting else Health("ok")
+    return schemas.Health("degraded", lasting) if lasting else schemas.Health("ok")
 
 
-def problems_of(scope: Scope) -> list[Problem]:
+def problems_of(scope: Scope) -> list[schemas.Problem]:
     """The problems of the daemon, and of the agents that the caller may read."""
     return scope.daemon.problems.current(scope.may_read)
 
@@ -87,15 +75,15 @@ def _statm() -> int:
     return os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
 
 
-async def _agent_status(scope: Scope, store: AgentStore) -> AgentStatus:
+async def _agent_status(scope: Scope, store: AgentStore) -> schemas.AgentStatus:
     daemon, rules, agent = scope.daemon, store.rules, store.place.agent
-    standing = daemon.replicas.status(agent)
+    replication = daemon.replicas.status(agent)
     index = daemon.indexes.of(store).state
     size = await asyncio.to_thread(daemon.agents.size_bytes, agent)
 
-    def read(db: sqlite3.Connection) -> AgentStatus:
+    def read(db: sqlite3.Connection) -> schemas.AgentStatus:
         sizes, queued = days.sizes(db, scope.now, rules), _count(db, "outbox")
-        return AgentStatus(
+        return schemas.AgentStatus(
             memories=sizes.warm_count + sizes.cold_count,
             warm=sizes.warm_count,
             cold=sizes.cold_count,
@@ -109,7 +97,7 @@ async def _agent_status(scope: Scope, store: AgentStore) -> AgentStatus:
             conflicts=history.conflicts(db),
             size_bytes=size,
             state_files_pending=store.state_files_pending,
-            sync=msgspec.structs.replace(standing, queued=queued),
+            sync=msgspec.structs.replace(replication, queued=queued),
             upkeep=daemon.upkeep.status(agent, db).brief,
             index=index,
             vectors=daemon.vectors.status(agent),
@@ -127,14 +115,14 @@ def _count(db: sqlite3.Connection, table: str) -> int:
 
 
 @Operation("GET", "/api/config", role="admin", agent=False)
-async def show_config(scope: Scope) -> ConfigPage:
+async def show_config(scope: Scope) -> schemas.ConfigPage:
     """Show every key with its value, origin, default, help and bounds."""
     require_all(scope)
     return await asyncio.to_thread(scope.daemon.config.page)
 
 
 @Operation("PUT", "/api/config", role="admin", agent=False)
-async def change_config(scope: Scope, body: ConfigChange) -> ConfigChanged:
+async def change_config(scope: Scope, body: schemas.ConfigChange) -> schemas.ConfigChanged:
     """Change keys of the user's layer, all of them or none, in force at once."""
     require_all(scope)
     keys = owners_keys(body)
@@ -150,11 +138,7 @@ async def change_config(scope: Scope, body: ConfigChange) -> ConfigChanged:
 
 
 def require_all(scope: Scope) -> None:
-    """Require the role `admin` for every agent.
-
-    Raises:
-        Forbidden: the caller lacks it.
-    """
+    """Require the role `admin` for every agent. Raises `Forbidden`: the caller lacks it."""
     # No list of agents has an empty name, so only a grant for every agent covers it.
     if scope.daemon.gate.role(scope.peer, "") != "admin":
         raise Forbidden(
@@ -167,27 +151,30 @@ def require_all(scope: Scope) -> None:
 
 
 @Operation("GET", "/api/agents", agent=False)
-async def list_agents(scope: Scope) -> AgentList:
+async def list_agents(scope: Scope) -> schemas.AgentList:
     """List the agents, without opening any."""
     agents = scope.daemon.agents
     names = await asyncio.to_thread(agents.names)
     stores = agents.open_stores()
     results = []
     for name in filter(scope.may_read, names):
-        count = await _memories(stores[name]) if name in stores else None
+        count = None
+        # An agent that was closed meanwhile, or cannot be read, must not hide the rest.
+        with contextlib.suppress(ThermoclineError):
+            count = sum(await stores[name].read(totals)) if name in stores else None
         size = await asyncio.to_thread(agents.size_bytes, name)
-        results.append(AgentView(name, name in stores, count, size))
-    return AgentList(results)
+        results.append(schemas.AgentView(name, name in stores, count, size))
+    return schemas.AgentList(results)
 
 
 @Operation("DELETE", "/api/agents/{id}", role="admin", agent=False)
-async def forget_agent(scope: Scope, id: AgentId, query: DryRun) -> AgentForgotten:  # noqa: A002
+async def forget_agent(scope: Scope, id: schemas.AgentId, query: DryRun) -> schemas.AgentForgotten:  # noqa: A002
     """Forget an agent: all its memories and its folder, on the replica too."""
     agent = check_agent(id)
     scope.daemon.gate.require(scope.peer, agent, "admin")
     agents = scope.daemon.agents
     _, workspace = agents.place(agent)
-    answer = AgentForgotten(agent, 0, 0, 0, not query.dry_run)
+    answer = schemas.AgentForgotten(agent, 0, 0, 0, not query.dry_run)
     answer.workspace = None if workspace is None else str(workspace)
     answer.size_bytes = await asyncio.to_thread(agents.size_bytes, agent)
     async with agents.use(agent, create=False, quietly=True) as store:
@@ -207,10 +194,3 @@ async def forget_agent(scope: Scope, id: AgentId, query: DryRun) -> AgentForgott
     await agents.forget(agent)
     scope.daemon.problems.forget(agent)
     return answer
-
-
-async def _memories(store: AgentStore) -> int | None:
-    # An agent that was closed meanwhile, or cannot be read, must not hide the rest.
-    with contextlib.suppress(ThermoclineError):
-        return sum(await store.read(totals))
-    return None

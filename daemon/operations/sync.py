@@ -21,7 +21,6 @@ from ..recall.sources import MEMORIES
 from ..schemas import sync as schemas
 from ..schemas.memory import MemoryPage
 from ..schemas.recall import HitView
-from ..schemas.sync import ColdFound, ColdQuery, ColdSearchBody, DatabaseBody, Initialized
 from ..store import history, outbox
 from ..store.selecting import Filters
 from .memories import listed
@@ -180,7 +179,7 @@ async def _devices(scope: Scope, seq: int) -> list[schemas.DeviceView]:
 def _found(devices: list[schemas.DeviceView], key: str) -> schemas.DeviceView:
     """The device with this id, or the only one with this name or whose id begins with `key`.
 
-    A prefix has 4 characters or more. Of devices with the same name the one in use is chosen.
+    A prefix has 4 characters or more. Of devices with the same name that in use is chosen.
     """
     matches = [device for device in devices if device.id == key]
     if not matches:
@@ -196,14 +195,12 @@ def _found(devices: list[schemas.DeviceView], key: str) -> schemas.DeviceView:
         )
     if len(matches) > 1:
         raise Conflict(
-            f"'{key[:64]}' names several devices",
-            field="id",
-            hint="give more of its id",
+            f"'{key[:64]}' names several devices", field="id", hint="give more of its id"
         )
     return matches[0]
 
 
-async def another(scope: Scope, named: DatabaseBody) -> Account | None:
+async def another(scope: Scope, named: schemas.DatabaseBody) -> Account | None:
     """The database that a call names; None: the agent's own replica.
 
     Raises:
@@ -217,18 +214,23 @@ async def another(scope: Scope, named: DatabaseBody) -> Account | None:
     if await _is_own(scope, named):
         return None
     scope.require("admin")
-    try:
-        place = address(named.url)
-    except SyncError as error:
-        raise InvalidInput(error.message, field="url", hint=error.hint or None) from None
+    url = url_of(named.url)
     if not named.token:
         raise InvalidInput(
             _BOTH, field="token", hint="only that of the agent's own replica may be left out"
         )
-    return Account(place.geturl(), Secret(named.token.strip()), OF_A_CALL)
+    return Account(url, Secret(named.token.strip()), OF_A_CALL)
 
 
-async def account_of(scope: Scope, named: DatabaseBody) -> Account:
+def url_of(text: str) -> str:
+    """A usable URL of a database, in its usual form; else raises `InvalidInput`."""
+    try:
+        return address(text).geturl()
+    except SyncError as error:
+        raise InvalidInput(error.message, field="url", hint=error.hint or None) from None
+
+
+async def account_of(scope: Scope, named: schemas.DatabaseBody) -> Account:
     """The database that a call means, the agent's own replica included.
 
     Raises:
@@ -243,7 +245,7 @@ async def account_of(scope: Scope, named: DatabaseBody) -> Account:
     return account
 
 
-async def _is_own(scope: Scope, named: DatabaseBody) -> bool:
+async def _is_own(scope: Scope, named: schemas.DatabaseBody) -> bool:
     try:
         own = await scope.daemon.replicas.account(scope.agent)
     except ThermoclineError:
@@ -266,7 +268,7 @@ _METHOD: Final = "cold"
 
 
 @Operation("GET", "/api/cold")
-async def list_archive(scope: Scope, query: ColdQuery) -> MemoryPage:
+async def list_archive(scope: Scope, query: schemas.ColdQuery) -> MemoryPage:
     """List the archive, by words or the newest first."""
     if not query.query.strip():
         return await listed(scope, _ARCHIVED, query.limit, query.offset)
@@ -288,14 +290,16 @@ async def list_archive(scope: Scope, query: ColdQuery) -> MemoryPage:
 
 
 @Operation("POST", "/api/cold/init", role="write")
-async def init_database(scope: Scope, body: DatabaseBody | None = None) -> Initialized:
+async def init_database(
+    scope: Scope, body: schemas.DatabaseBody | None = None
+) -> schemas.Initialized:
     """Make the tables of the replica, or of another database, that are missing."""
-    await scope.daemon.databases.prepare(await account_of(scope, body or DatabaseBody()))
-    return Initialized()
+    await scope.daemon.databases.prepare(await account_of(scope, body or schemas.DatabaseBody()))
+    return schemas.Initialized()
 
 
 @Operation("POST", "/api/cold/search")
-async def search_database(scope: Scope, body: ColdSearchBody) -> ColdFound:
+async def search_database(scope: Scope, body: schemas.ColdSearchBody) -> schemas.ColdFound:
     """Search all memories that the replica, or another database, holds."""
     words = list(parse(body.query).telling[:_MOST_WORDS])
     account = await account_of(scope, body)
@@ -319,4 +323,4 @@ async def search_database(scope: Scope, body: ColdSearchBody) -> ColdFound:
         share = row.hits / len(words) if words else 0.0
         relevance = round(share, 6)
         hits.append(memory_as(HitView, scope, memory, relevance=relevance, search_method=_METHOD))
-    return ColdFound(hits)
+    return schemas.ColdFound(hits)

@@ -33,7 +33,6 @@ _CHARS: Final = 2_000
 
 
 async def _recall(scope: Scope, arguments: schemas.RecallArguments) -> schemas.RecalledItems:
-    """Search everything."""
     body = RecallBody(
         query=arguments.query,
         limit=arguments.limit,
@@ -75,7 +74,6 @@ async def _remember(scope: Scope, arguments: schemas.RememberArguments) -> schem
 
 
 async def _context(scope: Scope, arguments: schemas.ContextArguments) -> schemas.ContextText:
-    """The context block as text."""
     block = await context_block(
         scope, ContextQuery(query=arguments.query, max_tokens=arguments.max_tokens)
     )
@@ -83,7 +81,6 @@ async def _context(scope: Scope, arguments: schemas.ContextArguments) -> schemas
 
 
 async def _forget(scope: Scope, arguments: schemas.ForgetArguments) -> schemas.ForgottenMemory:
-    """Forget one memory."""
     deleted = await memories.remove(scope, arguments.id)
     return schemas.ForgottenMemory(deleted.id, deleted.deleted, [*(deleted.unmerged or ())])
 
@@ -96,19 +93,13 @@ def _item(result: RecallResult, now: float) -> schemas.RecalledItem:
     return view_of(schemas.RecalledItem, result, text=text, age=age_of(at, now))
 
 
-_OURS: Final[Mapping[str, Run]] = {
-    "recall": _recall,
-    "remember": _remember,
-    "context": _context,
-    "forget": _forget,
-}
-
-
-# Lists and calls
-
-
 _RUN: Final[Mapping[Preset, Mapping[str, Run]]] = {
-    "default": _OURS,
+    "default": {
+        "recall": _recall,
+        "remember": _remember,
+        "context": _context,
+        "forget": _forget,
+    },
     "scalyclaw": scalyclaw.RUN,
     "profclaw": profclaw.RUN,
 }

@@ -21,6 +21,7 @@ from ..store.transaction import Transaction
 from ..tasks.model_or_rules import AskOptions
 from .operation import Operation
 from .scope import Scope
+from .views import view_of
 
 
 @Operation("GET", "/api/tree")
@@ -60,26 +61,23 @@ async def search(scope: Scope, body: schemas.TreeSearchBody) -> schemas.TreeSear
         # A reader may not let the daemon call other servers.
         scope.require("write")
     tree = await scope.read(described)
-    named: list[schemas.CategoryHit] = []
     why: str | UnsetType = UNSET
     if body.mode == "llm" or body.llm_endpoint is not None:
         options = AskOptions(model=True, endpoint=body.llm_endpoint)
         reasoning = await scope.daemon.thinking.reasoner.search(tree, body.query, options)
         if reasoning.method == "llm":
             named = [
-                schemas.CategoryHit(
-                    category.path,
-                    category.relevance,
-                    category.reason,
-                    desc=tree[category.path].desc,
-                )
+                view_of(schemas.CategoryHit, category, desc=tree[category.path].desc)
                 for category in reasoning.value[: body.limit]
             ]
             return schemas.TreeSearched(body.query, "llm", named, len(named))
         why = reasoning.why
     named = [
-        schemas.CategoryHit(
-            hit.path, hit.relevance, f"has {', '.join(hit.words)}", desc=tree[hit.path].desc
+        view_of(
+            schemas.CategoryHit,
+            hit,
+            reason=f"has {', '.join(hit.words)}",
+            desc=tree[hit.path].desc,
         )
         for hit in tree_search.search(tree, body.query, scope.now, body.limit)
     ]
@@ -160,18 +158,18 @@ async def show_graph(scope: Scope, query: GraphQuery) -> Graph:
     """Show the people and things that memories name, and their relations."""
     if query.entity is None:
         top = await scope.read(lambda db: entities.most_mentioned(db, query.limit, scope.now))
-        return Graph("", found=bool(top), graph=top)
+        return Graph("", bool(top), top)
     name = check_short(query.entity, "entity", _LONGEST)
     nearest = await scope.read(
         lambda db: entities.around(db, name, query.depth, scope.now), timed=True
     )
     if nearest:
-        return Graph(name, found=True, graph=nearest)
+        return Graph(name, True, nearest)
     alike = await scope.read(lambda db: entities.named_like(db, name, scope.now))
     message = f"no memory names '{name}'"
     if alike:
         message += f"; did you mean {', '.join(alike)}?"
-    return Graph(name, found=False, message=message)
+    return Graph(name, False, message=message)
 
 
 @Operation("PUT", "/api/graph/{name}", role="write")

@@ -52,20 +52,16 @@ async def check(scope: Scope, body: schemas.ValidateBody | None = None) -> schem
                 "give the text of the file too: the daemon only reads the agent's own notes",
                 field="text",
             )
-        file, text = await _todays_note(scope)
+        async with scope.store():
+            note = await asyncio.to_thread(scope.daemon.upkeep.todays_note, scope.agent)
+        if note is None:
+            raise NotFound(
+                "today has no note yet",
+                field="file",
+                hint="name one, or write memory/YYYY-MM-DD.md",
+            )
+        file, text = note
     return _validated(file, await asyncio.to_thread(validate, text))
-
-
-async def _todays_note(scope: Scope) -> tuple[str, str]:
-    async with scope.store():
-        note = await asyncio.to_thread(scope.daemon.upkeep.todays_note, scope.agent)
-    if note is None:
-        raise NotFound(
-            "today has no note yet",
-            field="file",
-            hint="name one, or write memory/YYYY-MM-DD.md",
-        )
-    return note
 
 
 def _validated(file: str | None, omissions: list[Omission]) -> schemas.Validated:

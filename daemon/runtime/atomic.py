@@ -43,11 +43,7 @@ class Replacement:
     """
 
     def __init__(
-        self,
-        path: Path,
-        content: bytes,
-        mode: int = 0o600,
-        owner: tuple[int, int] | None = None,
+        self, path: Path, content: bytes, mode: int = 0o600, owner: tuple[int, int] | None = None
     ) -> None:
         self.path = path
         self._temporary = f"{_prefix(path.name)}{secrets.token_hex(4)}.tmp"
@@ -103,7 +99,12 @@ def sync(replacements: Iterable[Replacement]) -> None:
         OSError: the disk refused.
     """
     for handle in dict(replacement.filesystem for replacement in replacements).values():
-        _sync_filesystem(handle)
+        syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+        if syncfs is None:
+            os.sync()
+        elif syncfs(handle):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
 
 
 def write(path: Path, content: bytes, mode: int = 0o600) -> os.stat_result:
@@ -289,12 +290,3 @@ def _set_owner(handle: int, path: Path, owner: tuple[int, int]) -> None:
         os.fchown(handle, *owner)
     except PermissionError as error:
         raise Conflict(f"cannot replace {path}: its owner cannot be kept") from error
-
-
-def _sync_filesystem(handle: int) -> None:
-    syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
-    if syncfs is None:
-        os.sync()
-    elif syncfs(handle):
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))

@@ -1,4 +1,4 @@
-"""What happened in each of the last 120 minutes, by agent: kept in memory alone."""
+"""What happened in each of the last 120 minutes, by agent; in memory alone."""
 
 from __future__ import annotations
 

@@ -34,10 +34,9 @@ Time = Annotated[
     Meta(description="seconds since the epoch, or ISO 8601; in the years 1970 to 9999"),
 ]
 CategoryPath = Annotated[
-    str,
-    Meta(description="a path in the tree such as `a/b`: no empty level, no control character"),
+    str, Meta(description="a path in the tree such as `a/b`: no empty level, no control character")
 ]
-MemoryId = Annotated[str, Meta(description="an id, or the beginning of one: 4 characters or more")]
+MemoryId = Annotated[str, Meta(description="an id, or its first characters, at least 4")]
 Words = Annotated[str, Meta(max_length=8192)]
 Endpoint = Annotated[
     str,

@@ -12,18 +12,20 @@ _STEP = re.compile(r"([^.\[\]]+)|\[(?:\d+|\.\.\.)\]")
 
 
 def expected(kind: Any, place: str) -> str:
-    """What the field at `place` of a `kind` may hold, such as `one of a, b`; "" if any value.
+    """What the field at `place` of a `kind` may hold, such as `kind_ of a, b`; "" if any value.
 
     `place` is a path in msgspec's notation, such as `turns[2].role`.
     """
     types = [*_plain(inspect.type_info(kind))]
     for step in _STEP.finditer(place):
         types = [inner for item in types for inner in _below(item, step.group(1))]
-    values = dict.fromkeys(str(value) for one in types for value in _values(one))
+    values = dict.fromkeys(str(value) for kind_ in types for value in _values(kind_))
     if values:
         return f"one of {', '.join(values)}"
-    described = (one.extra_json_schema or {} for one in types if isinstance(one, inspect.Metadata))
-    return next((str(one["description"]) for one in described if "description" in one), "")
+    described = (
+        kind_.extra_json_schema or {} for kind_ in types if isinstance(kind_, inspect.Metadata)
+    )
+    return next((str(kind_["description"]) for kind_ in described if "description" in kind_), "")
 
 
 def _plain(kind: inspect.Type) -> Iterator[inspect.Type]:

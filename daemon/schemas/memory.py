@@ -149,7 +149,7 @@ class MemoryView(Memory, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class StoredMemory(MemoryView, frozen=True, kw_only=True):
-    """The new memory, or the `known` one that has its text and was strengthened."""
+    """The new memory, or the `known` memory with its text, which was strengthened."""
 
     stored: bool = True
     known: str | UnsetType = UNSET

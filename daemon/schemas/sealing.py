@@ -13,8 +13,7 @@ from .common import Input
 from .sync import Token, Url
 
 Code = Annotated[
-    str,
-    Meta(min_length=12, max_length=32, description="the code that the inviting device shows"),
+    str, Meta(min_length=12, max_length=32, description="the code that the inviting device shows")
 ]
 
 
@@ -24,7 +23,7 @@ class SealStatus(Struct, kw_only=True):
     Attributes:
         on: the setting `sync.seal`.
         keys: whether this device has the owner's keys; without them nothing is sent.
-        epoch: the present epoch, which begins anew with each retired device; 0 without keys.
+        epoch: the present epoch; each retired device begins another; 0 without keys.
         recovery: whether there is a recovery key.
         replicated: whether the agent has a replica; without one there is nothing to seal yet.
         unsealed: whether the agent's replica still has plain rows; None: it was not asked.

@@ -105,7 +105,7 @@ class Day(Struct, frozen=True, rename={"day": "date"}):
 class LiveMetrics(Struct, frozen=True):
     """An agent's last two hours by minute, oldest first; the last minute is the current one.
 
-    It is kept in memory: null if nothing was measured, such as before the start.
+    It is in memory alone: null if nothing was measured, such as before the start.
 
     Attributes:
         since: when the first minute began.

@@ -254,7 +254,7 @@ class DeviceView(Struct):
 
     `last_at` is its last contact with the replica. `behind` counts the rows of other devices that
     it had not received by then; None: it is retired. `this`: it is the answering device. `release`
-    is what it ran then; None: one that does not say it. In a sealed replica, and None in another:
+    is what it ran then; None: it does not say it. In a sealed replica, and None in another:
     `epoch` is the last key that it was given, 0 if none is known; `can_read`: it is that with which
     rows are written now.
     """
@@ -335,7 +335,7 @@ class ReadPart(Struct, kw_only=True):
 
 
 class OtherAgent(Struct):
-    """Another agent whose memory was found in the same place."""
+    """Another agent whose memory is in the same place."""
 
     agent: str
     path: str

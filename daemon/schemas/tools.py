@@ -266,7 +266,7 @@ def _resolved(schema: Any, parts: Mapping[str, Any]) -> Any:
         # A class's title and docstring are for readers of the code.
         schema = {k: v for k, v in parts[name].items() if k not in {"title", "description"}}
     return {
-        key: {name: _resolved(one, parts) for name, one in value.items()}
+        key: {name: _resolved(item, parts) for name, item in value.items()}
         if key == "properties"
         else _resolved(value, parts)
         for key, value in schema.items()

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.cli import terminal
-from thermocline.daemon.cli.status import dollars
 from thermocline.daemon.client import wording
 
 if TYPE_CHECKING:
@@ -151,7 +150,7 @@ def test_less_than_a_cent_is_not_shown_as_nothing():
         (1234.5, "1,234.50"), (0.25, "0.25"), (0.0312, "0.031"), (0.004, "0.004"),
         (0.00012, "0.00012"), (0.000001, "less than 0.0001"),
     ]:  # fmt: skip
-        assert dollars(amount) == shown
+        assert wording.dollars(amount) == shown
 
 
 def test_a_template_shows_fields_of_an_answer_in_words_and_leaves_out_what_is_absent():

@@ -264,7 +264,7 @@ def test_every_key_is_told_with_its_help_bounds_default_and_origin(env, file):
     assert told["access.users.bob"].help == "Users, by name or uid."
     assert told["access.users.bob"].expected.startswith('"read", "write", "admin" or {')
     assert told["access.groups"].expected == "an object"
-    place = "an absolute path, or one that begins with ~/ or null"
+    place = "an absolute path, or a path that begins with ~/ or null"
     assert told["agents.a.workspace"].expected == place
     assert all(key.help and key.expected for key in told.values())
     assert json.loads(json.dumps([key.schema for key in told.values()]))

@@ -32,7 +32,7 @@ def faults(
 
 COUNT = "an integer 0 to 10000"
 AGENT = "an agent id: 1 to 64 letters, digits, _ or -"
-PLACE = "an absolute path, or one that begins with ~/"
+PLACE = "an absolute path, or a path that begins with ~/"
 CATEGORY = "a category such as projects/boat"
 CRON = "a cron expression of five fields: minute hour day month weekday"
 RHYTHM = '"daily", "hourly", "monthly", "never" or "weekly"'

@@ -50,13 +50,7 @@ async def _turn(view: FilesView, step: int = 1) -> None:
     await view.file_pane.turn(step)
 
 
-async def _turn_back(view: FilesView) -> None:
-    await _turn(view, -1)
-
-
 async def _add(view: FilesView) -> None:
-    """Watch another folder or file."""
-
     async def save(values: dict[str, str]) -> None:
         def change(client: Client) -> Done:
             added = client.files_add(values["path"].strip())
@@ -73,7 +67,6 @@ async def _add(view: FilesView) -> None:
 
 
 async def _remove(view: FilesView, watched: WatchedPath) -> None:
-    """Stop watching a path."""
     path = watched.path
     if watched.origin != "added":
         view.app.flash(f"{path} is watched by the {watched.origin}: change that", "warning")
@@ -83,8 +76,6 @@ async def _remove(view: FilesView, watched: WatchedPath) -> None:
 
 
 async def _look(view: FilesView) -> None:
-    """Look at every file now."""
-
     def change(client: Client) -> Done:
         done = client.files_sync()
         changed = f"{done.added} added, {done.updated} changed, {done.removed} removed"
@@ -95,7 +86,6 @@ async def _look(view: FilesView) -> None:
 
 
 async def _open(view: FilesView, row: Any) -> None:
-    """Read the file under the cursor."""
     view.add_class("-open")
     await view.preview(row)
     view.file_pane.focus()
@@ -131,7 +121,7 @@ class FilesView(ResourceView):
         ),
         Action("n", "Next chunk", _turn, when=lambda view: view.file is not None),
         Action(
-            *("N", "Chunk before", _turn_back),
+            *("N", "Chunk before", partial(_turn, step=-1)),
             when=lambda view: view.file is not None,
             show=False,
             display="N",
@@ -155,7 +145,6 @@ class FilesView(ResourceView):
         }
 
     def _files_part(self) -> Part[IndexedFile]:
-        """Files with their chunks."""
         return Part[IndexedFile](
             "Files",
             [
@@ -175,7 +164,6 @@ class FilesView(ResourceView):
         )
 
     def _problems_part(self) -> Part[IndexedFile]:
-        """What cannot be indexed, and why."""
         return Part[IndexedFile](
             "Not indexed",
             [
@@ -191,7 +179,6 @@ class FilesView(ResourceView):
         )
 
     def _paths_part(self) -> Part[WatchedPath]:
-        """Watched paths."""
         return Part[WatchedPath](
             "Watched",
             [
@@ -207,7 +194,6 @@ class FilesView(ResourceView):
         )
 
     def _results_part(self) -> Part[FoundChunk]:
-        """The answers of a search."""
         return Part[FoundChunk](
             "Search",
             [
@@ -342,15 +328,16 @@ class FilesView(ResourceView):
 
     def moved(self) -> None:
         """Show what is under the cursor, once the cursor stays there."""
+
+        def preview() -> None:
+            row, file = self.row, self.file
+            same = isinstance(row, IndexedFile) and file is not None and file.path == row.path
+            if self.app.is_running and not same:
+                self.run_worker(self.preview(row), exclusive=True, group="preview")
+
         if self._moving is not None:
             self._moving.stop()
-        self._moving = self.set_timer(_PAUSE_SECONDS, self._preview_row)
-
-    def _preview_row(self) -> None:
-        row = self.row
-        same = isinstance(row, IndexedFile) and self.file is not None and self.file.path == row.path
-        if self.app.is_running and not same:
-            self.run_worker(self.preview(row), exclusive=True, group="preview")
+        self._moving = self.set_timer(_PAUSE_SECONDS, preview)
 
     def redraw(self) -> None:
         """Search while it is typed."""

@@ -194,7 +194,7 @@ def _replace(client: Client, old: Entry | None, new: Entry | None) -> tuple[str,
     """Set an entry in place of another; None stands for none. Returns the daemon's warnings."""
     warnings: tuple[str, ...] = ()
     if new is not None:
-        # First the new one: if it is refused, nothing is lost.
+        # First the new entry: if it is refused, nothing is lost.
         update = new.value if SECTIONS[new.section].key else {new.name: new.value}
         answer = client.hot_update(new.section, update)
         warnings = tuple(answer.warnings or ())

@@ -59,7 +59,6 @@ def line_of(event: FeedEvent) -> str:
 
 
 def _open(view: LogView, event: FeedEvent) -> None:
-    """Show all fields of an event."""
     fields = json.dumps(dict(event.data), ensure_ascii=False, indent=2)
     text = Text(f"{moment(event.time, view.app.now())}  {plain(event.agent)}\n\n", "dim")
     text.append_text(view.shown(fields, keep="\n"))
@@ -73,14 +72,12 @@ def _pause(view: LogView) -> None:
 
 
 def _follow(view: LogView) -> None:
-    """Go to the newest event, and stay there."""
     view.paused = False
     view.table.action_go(-1)
     view.refresh_data()
 
 
 def _raise_level(view: LogView) -> None:
-    """Raise the lowest level that is shown, or show all again."""
     view.least = LEVELS[(LEVELS.index(view.least) + 1) % len(LEVELS)]
     view.redraw()
 

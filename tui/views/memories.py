@@ -37,12 +37,10 @@ _ORDERS: Final = {
 
 
 async def _add(view: MemoriesView) -> None:
-    """Add a memory, in the category that is shown."""
     await memory_actions.add(view, view.filters.get("category", ""))
 
 
 async def _filter(view: MemoriesView) -> None:
-    """Choose what is shown."""
     paths = await memory_actions.categories(view)
     tags = sorted({tag for memory in view.table.rows.values() for tag in memory.tags})
     now = view.filters.get
@@ -69,7 +67,6 @@ async def _filter(view: MemoriesView) -> None:
 
 
 async def _sort(view: MemoriesView) -> None:
-    """Choose the order."""
     choices = [(order, "age" if order == "newest" else order) for order in _ORDERS]
     chosen = await view.app.choose_from("Sort by", choices)
     if chosen is not None:
@@ -80,10 +77,6 @@ def _review(view: MemoriesView) -> None:
     """Show what came from outside and waits for somebody's word, or all again."""
     view.filters = {} if "outside" in view.filters else {"outside": "true"}
     view.refresh_data()
-
-
-def _waits(view: MemoriesView) -> bool:
-    return view.row is not None and view.row.is_outside
 
 
 def _reverse(view: MemoriesView) -> None:
@@ -105,7 +98,10 @@ class MemoriesView(ResourceView):
     WATCHES = frozenset({"memory.", "category.", "tree."})
     ACTIONS = (
         Action("slash", "Search", lambda view: view.open_filter(), display="/"),
-        Action("w", "Own word", memory_actions.keep, writes=True, row=True, when=_waits),
+        Action(
+            *("w", "Own word", memory_actions.keep, True, True),
+            when=lambda view: view.row is not None and view.row.is_outside,
+        ),
         Action("a", "Add", _add, writes=True),
         *memory_actions.ACTIONS,
         Action("f", "Filter", _filter),

@@ -186,11 +186,7 @@ def _fields_for(memory: MemoryView | None, paths: list[str], category: str) -> l
 
 
 def _entered(values: dict[str, str], memory: MemoryView | None = None) -> dict[str, Any]:
-    """The fields that were entered; for an existing memory, those that differ.
-
-    Raises:
-        ValueError: a type or an importance that does not exist.
-    """
+    """The fields that were entered; for an existing memory, those that differ."""
     kind = values["type"].strip().lower() or TYPES[0]
     fields: dict[str, Any] = {
         "text": values["text"].strip(),
@@ -218,11 +214,7 @@ def importance_field(value: str) -> Field:
 
 
 def importance_of(entry: str) -> float:
-    """The importance that was entered.
-
-    Raises:
-        ValueError: it is not a number.
-    """
+    """The importance that was entered. Raises `ValueError`: it is not a number."""
     try:
         return float(entry.strip().replace(",", "."))
     except ValueError:

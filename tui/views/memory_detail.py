@@ -247,7 +247,6 @@ class MemoryDetail(Dialog[None]):
 
 
 def _all_of(client: Client, memory_id: str) -> tuple[MemoryView, VersionList, list[MemoryView]]:
-    """The memory, its versions, and what was merged into it."""
     memory = client.get(memory_id)
     try:
         versions = client.history(memory_id, limit=100)

@@ -10,23 +10,10 @@ from textual.containers import Container, VerticalScroll
 from textual.widget import Widget
 from textual.widgets import Static
 
-from thermocline.daemon.client import Client
-from thermocline.daemon.client.wording import (
-    MODEL_STATES,
-    number_of,
-    phase_of,
-    proof_of,
-    size,
-)
+from thermocline.daemon.client import Client, wording
+from thermocline.daemon.schemas import status as schemas
 from thermocline.daemon.schemas.files import FilesStats
-from thermocline.daemon.schemas.stats import LiveMetrics, Stats
-from thermocline.daemon.schemas.status import (
-    AgentStatus,
-    EncoderStatus,
-    ModelStatus,
-    Status,
-    VectorStatus,
-)
+from thermocline.daemon.schemas.stats import Stats
 from thermocline.daemon.schemas.sync import SyncStatus
 from thermocline.daemon.schemas.upkeep import UpkeepBrief
 
@@ -161,8 +148,8 @@ class OverviewView(View):
         if happened or now - self._read_live >= _LIVE_SECONDS:
             self._read_live = now
             live = await self.call(Client.live)
-            if live is not None:
-                self._draw_live(live)
+            for key, _, _ in _SPARKS if live is not None else ():
+                self.query_one(f"#{key}", Spark).values = tuple(getattr(live, key))
         self._draw()
 
     def _draw(self) -> None:
@@ -184,7 +171,10 @@ class OverviewView(View):
         if vectors is not None:
             progress.set_count(vectors.encoded, vectors.encoded + vectors.left)
         if agent is not None:
-            self._draw_gauges(agent)
+            self.query_one("#hot", Gauge).set_bytes(agent.hot_bytes, agent.hot_max_bytes)
+            self.query_one("#warm", Gauge).set_bytes(agent.warm_bytes, agent.warm_max_bytes)
+            most = self._stats.tree.max_nodes if self._stats else 0
+            self.query_one("#tree", Gauge).set_count(agent.tree_nodes, most)
             facts["cold"] = iter([("cold", f"{agent.cold:,}, no cap; {agent.warm:,} are warm")])
             facts["replica"] = self._replica(agent)
             facts["work"] = self._work(agent.upkeep)
@@ -192,7 +182,7 @@ class OverviewView(View):
         for name, rows in facts.items():
             self.query_one(f"#{name}", Facts).set(rows)
 
-    def _draw_health(self, status: Status) -> None:
+    def _draw_health(self, status: schemas.Status) -> None:
         verdict = self.snapshot.verdict
         text = Text()
         text.append(f"{verdict.mark} {verdict.word}", self.paint(verdict.color, bold=True))
@@ -209,28 +199,22 @@ class OverviewView(View):
                 text.append(f"\n  → {plain(problem.hint)}")
         redraw(self.query_one("#verdict", Static), text)
 
-    def _draw_gauges(self, agent: AgentStatus) -> None:
-        hot, warm, tree = (self.query_one(f"#{name}", Gauge) for name in ("hot", "warm", "tree"))
-        hot.set_bytes(agent.hot_bytes, agent.hot_max_bytes)
-        warm.set_bytes(agent.warm_bytes, agent.warm_max_bytes)
-        tree.set_count(agent.tree_nodes, self._stats.tree.max_nodes if self._stats else 0)
-
-    def _replica(self, agent: AgentStatus) -> Rows:
+    def _replica(self, agent: schemas.AgentStatus) -> Rows:
         sync = agent.sync
         alone = ", on this device alone" if sync.replica == "none" else ""
-        yield "state", Text(phase_of(sync, self.app.now()) + alone, "bold")
+        yield "state", Text(wording.phase_of(sync, self.app.now()) + alone, "bold")
         if sync.message:
             yield "why", plain(sync.message)
         if sync.hint:
             yield "", f"→ {plain(sync.hint)}"
-        waiting = "nothing" if not agent.outbox else number_of(agent.outbox, "row", "rows")
-        lost = number_of(agent.conflicts, "conflict", "conflicts")
+        waiting = "nothing" if not agent.outbox else wording.number_of(agent.outbox, "row", "rows")
+        lost = wording.number_of(agent.conflicts, "conflict", "conflicts")
         if sync.replica != "none":
             yield "to send", f"{waiting}, {lost}"
             yield "success", self.ago(sync.last_success)
             proof = self._sync.verification if self._sync is not None else None
             mark = "" if proof is None else "✓ " if proof.verified else "✗ "
-            yield "restore", mark + plain(proof_of(proof, self.app.now()))
+            yield "restore", mark + plain(wording.proof_of(proof, self.app.now()))
         elif agent.conflicts:
             yield "lost", lost
 
@@ -248,15 +232,17 @@ class OverviewView(View):
         if upkeep.error:
             yield "why", plain(upkeep.error)
 
-    def _model(self, model: ModelStatus) -> Rows:
+    def _model(self, model: schemas.ModelStatus) -> Rows:
         names = ", ".join(dict.fromkeys(name for names in model.models.values() for name in names))
-        state = MODEL_STATES.get(model.state, model.state)
+        state = wording.MODEL_STATES.get(model.state, model.state)
         yield "model", plain(names) or state
         if model.state != "off":
             yield "state", state
         yield "today", f"{model.today.calls:,} calls, {model.today.tokens:,} tokens"
 
-    def _encoder(self, encoder: EncoderStatus | None, vectors: VectorStatus | None) -> Rows:
+    def _encoder(
+        self, encoder: schemas.EncoderStatus | None, vectors: schemas.VectorStatus | None
+    ) -> Rows:
         if encoder is None:
             return
         yield "encoder", plain(encoder.model)
@@ -267,11 +253,11 @@ class OverviewView(View):
         elif vectors is not None and not vectors.left:
             yield "vectors", f"{vectors.encoded:,}, of all texts"
 
-    def _indexed(self, agent: AgentStatus) -> Rows:
+    def _indexed(self, agent: schemas.AgentStatus) -> Rows:
         index = agent.index
-        watched = number_of(index.watched_files, "file", "files")
+        watched = wording.number_of(index.watched_files, "file", "files")
         if self._files is not None:
-            watched += f", {number_of(self._files.chunks, 'chunk', 'chunks')}"
+            watched += f", {wording.number_of(self._files.chunks, 'chunk', 'chunks')}"
         yield "index", watched + ", BEHIND" * index.dirty
         if index.to_read:
             yield "to read", f"{index.to_read:,}"
@@ -279,17 +265,13 @@ class OverviewView(View):
         if not index.watching:
             yield "", "changes are found by looking"
 
-    def _process(self, status: Status, agent: AgentStatus | None) -> Rows:
+    def _process(self, status: schemas.Status, agent: schemas.AgentStatus | None) -> Rows:
         since = self.app.now() - self.snapshot.at if self.snapshot.connected else 0.0
-        agents = number_of(len(status.agents), "agent", "agents")
+        agents = wording.number_of(len(status.agents), "agent", "agents")
         yield "up", f"{span(max(status.uptime_seconds + since, 0.0))}, {agents}"
-        disk = size(agent.size_bytes) if agent is not None else "-"
-        yield "memory", f"{size(status.memory_bytes)}, on disk {disk}"
+        disk = wording.size(agent.size_bytes) if agent is not None else "-"
+        yield "memory", f"{wording.size(status.memory_bytes)}, on disk {disk}"
         yield "version", f"{status.version}, pid {status.pid}, {status.connections} clients"
-
-    def _draw_live(self, live: LiveMetrics) -> None:
-        for key, _, _ in _SPARKS:
-            self.query_one(f"#{key}", Spark).values = tuple(getattr(live, key))
 
 
 def _panel(*children: Widget, title: str, id: str | None = None) -> Container:  # noqa: A002

@@ -159,8 +159,10 @@ def _set(client: Client, key: ConfigKey, words: str, **value: Any) -> Done:
     """Write a `value`, or without one take the key out of the file."""
     before = {} if key.origin == "default" else {"value": key.value}
 
-    def write(one: Client, value: dict[str, Any]) -> ConfigChanged:
-        return one.configure({key.key: value["value"]} if value else {}, [] if value else [key.key])
+    def write(client: Client, value: dict[str, Any]) -> ConfigChanged:
+        return client.configure(
+            {key.key: value["value"]} if value else {}, [] if value else [key.key]
+        )
 
     changed = write(client, value)
     words += " after a restart" * bool(changed.needs_restart)

@@ -29,8 +29,6 @@ _ALL_FACTS_HEIGHT: Final = 24
 
 
 async def _sync(view: SyncView) -> None:
-    """Send and receive everything now."""
-
     def change(client: Client) -> Done:
         done = client.sync()
         words = f"sent {done.sent:,}, received {done.received:,} in {done.took_ms:,.0f} ms"
@@ -44,7 +42,6 @@ async def _sync(view: SyncView) -> None:
 
 
 async def _verify(view: SyncView) -> None:
-    """Restore into a temporary folder, and compare."""
     view.app.flash("verifying: restoring into a temporary folder", seconds=LONG_SECONDS)
     result = await view.call(Client.verify, patience=LONG_SECONDS)
     if result is not None and result.verified:
@@ -74,7 +71,6 @@ async def _leave(view: SyncView, version: VersionView) -> None:
 
 
 async def _retire(view: SyncView, device: DeviceView) -> None:
-    """No longer wait for a device that will not come back."""
     if device.retired_at is not None:
         view.app.flash(f"{device.name} is retired", "warning")
         return
@@ -92,7 +88,6 @@ async def _retire(view: SyncView, device: DeviceView) -> None:
 
 
 async def _rejoin(view: SyncView) -> None:
-    """Use this device again after it was retired."""
     await view.do(doing("this device is in use again", Client.rejoin), LONG_SECONDS)
     view.read_devices()
 
@@ -350,7 +345,6 @@ def _state(row: DeviceView) -> str:
 
 
 def _values(row: VersionView) -> str:
-    """The values that lost."""
     return ", ".join(_value(row.data.get(name)) for name in row.replaced)
 
 

@@ -137,8 +137,6 @@ async def _describe(view: TreeView, row: Category) -> None:
 
 
 async def _rename(view: TreeView, row: Category) -> None:
-    """Rename or move a category with all below it."""
-
     async def save(values: dict[str, str]) -> None:
         to = values["to"].strip().strip("/")
         if to != row.path:
@@ -155,7 +153,6 @@ async def _rename(view: TreeView, row: Category) -> None:
 
 
 async def _remove(view: TreeView, row: Category) -> None:
-    """Remove a category that holds no memories, with those below it."""
     if not view.below_root(row):
         return
     if number := row.warm + row.cold:
@@ -170,8 +167,6 @@ async def _remove(view: TreeView, row: Category) -> None:
 
 
 async def _prune(view: TreeView) -> None:
-    """Remove all categories that are empty and long unused."""
-
     def change(client: Client) -> Done:
         paths = client.tree_prune().paths
         if not paths:
@@ -190,7 +185,6 @@ def _restore(client: Client, removed: Described) -> None:
 
 
 async def _list(view: TreeView) -> None:
-    """Show the memories of the category in their own tab."""
     if view.category is not None:
         await view.app.show_in("memories", f"category:{view.category.path}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from msgspec import UNSET
@@ -10,14 +11,8 @@ from rich.text import Text
 
 from thermocline.daemon.client import Client
 from thermocline.daemon.client.wording import MODEL_STATES, number_of
+from thermocline.daemon.schemas import upkeep as schemas
 from thermocline.daemon.schemas.status import ModelStatus, PurposeUsage
-from thermocline.daemon.schemas.upkeep import (
-    Consolidated,
-    Running,
-    Schedule,
-    UpkeepRun,
-    UpkeepStatus,
-)
 
 from ..charts import Facts, Gauge, bar
 from ..feed import LONG_SECONDS, Done
@@ -60,7 +55,7 @@ _STATES: Final = {
 async def _run(view: UpkeepView, *, dry_run: bool = False) -> None:
     """Choose a run, and do it now, or with `dry_run` see what it would do."""
     title = "What would be done by" if dry_run else "Run now"
-    here: Schedule | None = view.table_of("schedules").row
+    here: schemas.Schedule | None = view.table_of("schedules").row
     order = sorted(RUNS, key=lambda name: here is None or name != here.name)
     choices = [(name, f"{name}: {RUNS[name]}") for name in order]
     mode = await view.app.choose_from(title, choices)
@@ -84,10 +79,6 @@ async def _run(view: UpkeepView, *, dry_run: bool = False) -> None:
         view.refresh_data()
 
 
-async def _try(view: UpkeepView) -> None:
-    await _run(view, dry_run=True)
-
-
 _RUN: Final = Action("r", "Run now", _run, writes=True)
 
 
@@ -107,7 +98,7 @@ class UpkeepView(ResourceView):
     WATCHES = frozenset({""})
     ACTIONS = (
         _RUN,
-        Action("t", "Try without changes", _try),
+        Action("t", "Try without changes", partial(_run, dry_run=True)),
         Action("s", "Schedules", lambda view: view.show_part("schedules"), show=False),
         Action("d", "Runs", lambda view: view.show_part("runs")),
         Action("o", "Model", lambda view: view.show_part("purposes")),
@@ -117,7 +108,7 @@ class UpkeepView(ResourceView):
         """Schedules, past runs, and the model by purpose."""
         self.reset()
         return {
-            "schedules": Part[Schedule](
+            "schedules": Part[schemas.Schedule](
                 "Schedules",
                 [
                     Column("Job", 8, lambda row: row.name),
@@ -134,7 +125,7 @@ class UpkeepView(ResourceView):
                 open=_RUN,
                 count=lambda: f" {plain(self.status.zone)}" if self.status else "",
             ),
-            "runs": Part[UpkeepRun](
+            "runs": Part[schemas.UpkeepRun](
                 "Runs",
                 [
                     Column("When", 10, lambda row: self.ago(row.at)),
@@ -152,7 +143,6 @@ class UpkeepView(ResourceView):
         }
 
     def _purposes_part(self) -> Part[Usage]:
-        """The model by purpose."""
         return Part[Usage](
             "Model",
             [
@@ -160,14 +150,14 @@ class UpkeepView(ResourceView):
                 Column("Calls", 6, lambda row: f"{row[1].calls:,}", right=True),
                 Column("Cached", 6, lambda row: f"{row[1].cached:,}", least=48, right=True),
                 Column(
-                    *(
-                        "Failed",
-                        6,
-                        lambda row: f"! {row[1].errors:,}" if row[1].errors else "-",
-                    ),
+                    *("Failed", 6, lambda row: f"! {row[1].errors:,}" if row[1].errors else "-"),
                     right=True,
                 ),
-                Column("Tokens", 15, _tokens, least=72, right=True),
+                Column(
+                    *("Tokens", 15, lambda row: f"{row[1].tokens_in:,} → {row[1].tokens_out:,}"),
+                    least=72,
+                    right=True,
+                ),
                 Column("Cost", 8, lambda row: f"${row[1].cost:.4f}", right=True),
                 Column("p50", 7, lambda row: seconds_of(row[1].p50_seconds), least=76, right=True),
                 Column("p95", 7, lambda row: seconds_of(row[1].p95_seconds), least=86, right=True),
@@ -182,7 +172,7 @@ class UpkeepView(ResourceView):
 
     def reset(self) -> None:
         """Read everything again."""
-        self.status: UpkeepStatus | None = None
+        self.status: schemas.UpkeepStatus | None = None
 
     async def update(self) -> None:
         """Read the schedules; the model is in the status of the daemon."""
@@ -190,7 +180,7 @@ class UpkeepView(ResourceView):
         if self.status is not None:
             self.draw()
 
-    def _jobs(self) -> list[Schedule]:
+    def _jobs(self) -> list[schemas.Schedule]:
         # As they follow each other, what is due first at the top.
         jobs = self.status.schedules if self.status else ()
         return sorted(jobs, key=lambda row: (row.next is None, row.next or 0.0))
@@ -220,8 +210,7 @@ class UpkeepView(ResourceView):
             text.append(f"; {brief.next} runs {soon}", "dim")
         return text
 
-    def _progress(self, running: Running) -> Text:
-        """How far a run is, by the events of its steps."""
+    def _progress(self, running: schemas.Running) -> Text:
         text = Text(f"⟳ {plain(running.mode)} ", self.paint("accent", bold=True))
         done, steps = 0, 0
         for event in reversed(self.app.events):
@@ -240,17 +229,17 @@ class UpkeepView(ResourceView):
             text.append(f", {plain(running.step)} is done")
         return text.append(f", since {span(self.app.now() - running.since)}")
 
-    def _next(self, row: Schedule) -> str:
+    def _next(self, row: schemas.Schedule) -> str:
         if row.next is None:
             return "on request"
         return "now" if row.next <= self.app.now() else self.ago(row.next)
 
-    def _last_result(self, row: Schedule) -> Text:
+    def _last_result(self, row: schemas.Schedule) -> Text:
         if row.error:
             return self._failure(row.error)
         return Text("-" if row.last is None else "✓ done")
 
-    def _result(self, row: UpkeepRun) -> Text:
+    def _result(self, row: schemas.UpkeepRun) -> Text:
         if row.result is None:
             return self._failure(row.error)
         return Text("○ " if _tried(row) else "✓ ").append(_summary(row.result))
@@ -258,7 +247,7 @@ class UpkeepView(ResourceView):
     def _failure(self, error: str) -> Text:
         return Text("✗ ", self.paint("error", bold=True)).append(plain(error))
 
-    def _all_of(self, row: UpkeepRun) -> Text:
+    def _all_of(self, row: schemas.UpkeepRun) -> Text:
         text = Text()
         if row.result is None:
             return text.append(f"{row.mode} failed: ", "bold").append(plain(row.error))
@@ -315,20 +304,15 @@ class UpkeepView(ResourceView):
         yield "worker", f"{running}, {number_of(worker.starts, 'start', 'starts')}{died}"
 
 
-def _when(row: Schedule) -> str:
+def _when(row: schemas.Schedule) -> str:
     return row.cron or ("-" if row.every is None else f"each {span(row.every)}")
 
 
-def _tried(row: UpkeepRun) -> bool:
+def _tried(row: schemas.UpkeepRun) -> bool:
     return row.result is not None and row.result.dry_run
 
 
-def _tokens(row: Usage) -> str:
-    return f"{row[1].tokens_in:,} → {row[1].tokens_out:,}"
-
-
-def _summary(done: Consolidated) -> str:
-    """What a run did, in words."""
+def _summary(done: schemas.Consolidated) -> str:
     words = [
         number_of(number, single, several)
         for name, single, several in _RESULTS
@@ -339,8 +323,7 @@ def _summary(done: Consolidated) -> str:
     return ", ".join(words) or "nothing to do"
 
 
-def _facts_of(done: Consolidated) -> Iterator[tuple[str, str]]:
-    """All facts of a run, as names and values."""
+def _facts_of(done: schemas.Consolidated) -> Iterator[tuple[str, str]]:
     yield ("would do" if done.dry_run else "did"), _summary(done)
     if scores := done.scores:
         counts = f"{scores.hot} hot, {scores.warm} warm, {scores.cold} cold, {scores.frozen} frozen"

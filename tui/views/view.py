@@ -133,7 +133,7 @@ class View(Widget):
 
     @property
     def row(self) -> Any:
-        """The row under the cursor; None if there is none."""
+        """The row under the cursor; None without rows."""
         return None
 
     # What a subclass says
@@ -145,7 +145,7 @@ class View(Widget):
         """Read the data, and draw it."""
 
     async def show(self, key: str) -> None:
-        """Select what a search found: an id, a path, a key."""
+        """Select the result of a search: an id, a path, a key."""
 
     def copied(self) -> str:
         """What `y` copies: the text of what is selected; "" if there is nothing."""
@@ -226,10 +226,7 @@ class View(Widget):
     # The daemon
 
     async def call(
-        self,
-        method: Callable[[Client, *Ts], T],
-        *args: *Ts,
-        patience: float = USUAL_SECONDS,
+        self, method: Callable[[Client, *Ts], T], *args: *Ts, patience: float = USUAL_SECONDS
     ) -> T | None:
         """What a method of the client returns: `await self.call(Client.get, memory_id)`.
 

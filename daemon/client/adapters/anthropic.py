@@ -10,18 +10,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from anthropic.lib.tools import (
-    BetaAbstractMemoryTool,
-    BetaAsyncAbstractMemoryTool,
-    ToolError,
-)
+from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 
 from ..async_client import AsyncClient
 from ..client import Client
 from ..errors import ApiError
-from .steps import Steps, arun, run, unless_missing
+from .steps import Steps, arun, in_steps, run, unless_missing
 
 if TYPE_CHECKING:
     import os
@@ -51,38 +47,111 @@ _LEVELS: Final = 2
 
 
 class _Commands:
-    """The commands; `_run` carries one out, or makes a coroutine of it."""
+    """The commands, with the answers that the SDK's own tool gives."""
 
-    def view(self, command: BetaMemoryTool20250818ViewCommand) -> Any:
+    @in_steps
+    def view(self, command: BetaMemoryTool20250818ViewCommand) -> Steps[str]:
         """Show a file with line numbers, or list a folder."""
-        return self._run(_view(command.path, command.view_range))
+        path, lines, key = command.path, command.view_range, _key(command.path)
+        content = yield from _content(key)
+        if content is None:
+            return (yield from _listing(path, key))
+        numbered = content.split("\n")
+        first, last = 1, len(numbered)
+        if lines and len(lines) == 2:
+            first = max(1, lines[0])
+            last = last if lines[1] == -1 else lines[1]
+        return (
+            f"Here's the content of {path} with line numbers:\n{_numbered(numbered, first, last)}"
+        )
 
-    def create(self, command: BetaMemoryTool20250818CreateCommand) -> Any:
+    @in_steps
+    def create(self, command: BetaMemoryTool20250818CreateCommand) -> Steps[str]:
         """Create a file."""
-        return self._run(_create(command.path, command.file_text))
+        path, key = command.path, _key(command.path)
+        yield from _require_free(path, key, f"File {path} already exists")
+        warning = yield from _put(key, command.file_text)
+        return f"File created successfully at: {path}{warning}"
 
-    def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> Any:
+    @in_steps
+    def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> Steps[str]:
         """Replace a text that occurs once in a file."""
-        return self._run(_replace(command.path, command.old_str, command.new_str))
+        path, old, new = command.path, command.old_str, command.new_str
+        key = _key(path)
+        content = yield from _file(path, key)
+        if not old or old not in content:
+            raise ToolError(
+                f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
+            )
+        if content.find(old, content.find(old) + 1) != -1:
+            places = (at for at in range(len(content)) if content.startswith(old, at))
+            lines = ", ".join(str(content.count("\n", 0, at) + 1) for at in places)
+            raise ToolError(
+                f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines:"
+                f" {lines}. Please ensure it is unique"
+            )
+        changed = content.replace(old, new)
+        warning = yield from _put(key, changed)
+        line, numbered = content[: content.find(old)].count("\n") + 1, changed.split("\n")
+        shown = _numbered(numbered, max(1, line - _AROUND), line + _AROUND)
+        return (
+            "The memory file has been edited. Here is the snippet showing the change"
+            f" (with line numbers):\n{shown}{warning}"
+        )
 
-    def insert(self, command: BetaMemoryTool20250818InsertCommand) -> Any:
+    @in_steps
+    def insert(self, command: BetaMemoryTool20250818InsertCommand) -> Steps[str]:
         """Insert a text after a line."""
-        return self._run(_insert(command.path, command.insert_line, command.insert_text))
+        path, at, key = command.path, command.insert_line, _key(command.path)
+        content = yield from _file(path, key)
+        lines = content.removesuffix("\n").split("\n") if content else []
+        if not 0 <= at <= len(lines):
+            raise ToolError(
+                f"Invalid `insert_line` parameter: {at}."
+                f" It should be within the range [0, {len(lines)}]."
+            )
+        lines.insert(at, command.insert_text.rstrip("\n"))
+        changed = "\n".join(lines)
+        warning = yield from _put(key, changed if changed.endswith("\n") else f"{changed}\n")
+        return f"The file {path} has been edited.{warning}"
 
-    def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> Any:
+    @in_steps
+    def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> Steps[str]:
         """Delete a file, or a folder with all in it."""
-        return self._run(_delete(command.path))
+        path, key = command.path, _key(command.path)
+        if path.rstrip("/") == _ROOT:
+            raise ToolError(f"Cannot delete the {_ROOT} directory itself")
+        keys = yield from _keys(key)
+        if not keys:
+            raise ToolError(f"The path {path} does not exist")
+        yield from _remove(keys)
+        return f"Successfully deleted {path}"
 
-    def rename(self, command: BetaMemoryTool20250818RenameCommand) -> Any:
+    @in_steps
+    def rename(self, command: BetaMemoryTool20250818RenameCommand) -> Steps[str]:
         """Rename or move a file or a folder."""
-        return self._run(_rename(command.old_path, command.new_path))
+        old, new = command.old_path, command.new_path
+        old_key, new_key = _key(old), _key(new)
+        if old.rstrip("/") == _ROOT:
+            raise ToolError(f"Cannot rename the {_ROOT} directory itself")
+        yield from _require_free(new, new_key, f"The destination {new} already exists")
+        keys = yield from _keys(old_key)
+        if not keys:
+            raise ToolError(f"The path {old} does not exist")
+        if new_key.startswith(f"{old_key}/"):
+            raise ToolError(f"Cannot move {old} into itself")
+        for key in keys:
+            content = yield from _content(key)
+            yield from _put(_key(f"/{new_key}{key[len(old_key) :]}"), content or "")
+        yield from _remove(keys)
+        return f"Successfully renamed {old} to {new}"
 
-    def clear_all_memory(self) -> Any:
+    @in_steps
+    def clear_all_memory(self) -> Steps[str]:
         """Delete all files."""
-        return self._run(_clear())
-
-    def _run(self, steps: Steps[str]) -> Any:
-        raise NotImplementedError
+        pairs = yield from _below(_ROOT[1:])
+        yield from _remove([pair.key for pair in pairs])
+        return "All memory cleared"
 
 
 class MemoryTool(_Commands, BetaAbstractMemoryTool):
@@ -147,22 +216,6 @@ class AsyncMemoryTool(_Commands, BetaAsyncAbstractMemoryTool):
             raise ToolError(str(error)) from error
 
 
-# The commands, with the answers that the SDK's own tool gives
-
-
-def _view(path: str, lines: Sequence[int] | None) -> Steps[str]:
-    key = _key(path)
-    content = yield from _content(key)
-    if content is None:
-        return (yield from _listing(path, key))
-    numbered = content.split("\n")
-    first, last = 1, len(numbered)
-    if lines and len(lines) == 2:
-        first = max(1, lines[0])
-        last = last if lines[1] == -1 else lines[1]
-    return f"Here's the content of {path} with line numbers:\n{_numbered(numbered, first, last)}"
-
-
 def _listing(path: str, key: str) -> Steps[str]:
     pairs = yield from _below(key)
     if not pairs and path.rstrip("/") != _ROOT:
@@ -191,95 +244,11 @@ def _listing(path: str, key: str) -> Steps[str]:
     return "\n".join([head, top, *shown])
 
 
-def _create(path: str, text: str) -> Steps[str]:
-    key = _key(path)
-    yield from _require_free(path, key, f"File {path} already exists")
-    warning = yield from _put(key, text)
-    return f"File created successfully at: {path}{warning}"
-
-
-def _replace(path: str, old: str, new: str) -> Steps[str]:
-    key = _key(path)
-    content = yield from _file(path, key)
-    if not old or old not in content:
-        raise ToolError(
-            f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
-        )
-    if content.find(old, content.find(old) + 1) != -1:
-        places = (at for at in range(len(content)) if content.startswith(old, at))
-        lines = ", ".join(str(content.count("\n", 0, at) + 1) for at in places)
-        raise ToolError(
-            f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines:"
-            f" {lines}. Please ensure it is unique"
-        )
-    changed = content.replace(old, new)
-    warning = yield from _put(key, changed)
-    line, numbered = content[: content.find(old)].count("\n") + 1, changed.split("\n")
-    shown = _numbered(numbered, max(1, line - _AROUND), line + _AROUND)
-    return (
-        "The memory file has been edited. Here is the snippet showing the change"
-        f" (with line numbers):\n{shown}{warning}"
-    )
-
-
-def _insert(path: str, at: int, text: str) -> Steps[str]:
-    key = _key(path)
-    content = yield from _file(path, key)
-    lines = content.removesuffix("\n").split("\n") if content else []
-    if not 0 <= at <= len(lines):
-        raise ToolError(
-            f"Invalid `insert_line` parameter: {at}."
-            f" It should be within the range [0, {len(lines)}]."
-        )
-    lines.insert(at, text.rstrip("\n"))
-    changed = "\n".join(lines)
-    warning = yield from _put(key, changed if changed.endswith("\n") else f"{changed}\n")
-    return f"The file {path} has been edited.{warning}"
-
-
-def _delete(path: str) -> Steps[str]:
-    key = _key(path)
-    if path.rstrip("/") == _ROOT:
-        raise ToolError(f"Cannot delete the {_ROOT} directory itself")
-    keys = yield from _keys(key)
-    if not keys:
-        raise ToolError(f"The path {path} does not exist")
-    yield from _remove(keys)
-    return f"Successfully deleted {path}"
-
-
-def _rename(old: str, new: str) -> Steps[str]:
-    old_key, new_key = _key(old), _key(new)
-    if old.rstrip("/") == _ROOT:
-        raise ToolError(f"Cannot rename the {_ROOT} directory itself")
-    yield from _require_free(new, new_key, f"The destination {new} already exists")
-    keys = yield from _keys(old_key)
-    if not keys:
-        raise ToolError(f"The path {old} does not exist")
-    if new_key.startswith(f"{old_key}/"):
-        raise ToolError(f"Cannot move {old} into itself")
-    for key in keys:
-        content = yield from _content(key)
-        yield from _put(_key(f"/{new_key}{key[len(old_key) :]}"), content or "")
-    yield from _remove(keys)
-    return f"Successfully renamed {old} to {new}"
-
-
-def _clear() -> Steps[str]:
-    pairs = yield from _below(_ROOT[1:])
-    yield from _remove([pair.key for pair in pairs])
-    return "All memory cleared"
-
-
 # Files as pairs
 
 
 def _key(path: str) -> str:
-    """The key of a path, or of the folder that it names.
-
-    Raises:
-        ToolError: it is not below `/memories`, or not a plain path.
-    """
+    """The key of a path below `/memories`, or of the folder that it names."""
     plain = path.rstrip("/")
     if plain != _ROOT and not plain.startswith(f"{_ROOT}/"):
         raise ToolError(f"Path must start with {_ROOT}, got: {path}")
@@ -291,7 +260,7 @@ def _key(path: str) -> str:
 
 
 def _content(key: str) -> Steps[str | None]:
-    """The content of a file; None if there is none."""
+    """The content of a file; None without a file."""
     pair: Pair | None = yield from unless_missing(methodcaller("kv_get", key))
     return None if pair is None else pair.value
 

@@ -142,7 +142,9 @@ class ThermoclineStore(BaseStore):
         if not memories:
             return None
         yield from _refreshed(op.refresh_ttl, memories[:1])
-        return _item(memories[0])
+        memory = memories[0]
+        namespace, key = _name(memory)
+        return Item(namespace=namespace, key=key, value=memory.data["value"], **_times(memory))
 
     def _put(self, puts: Mapping[tuple[Namespace, str], PutOp]) -> Steps[None]:
         new: list[dict[str, Any]] = []
@@ -256,7 +258,7 @@ def _changed(memory: MemoryView, fields: dict[str, Any]) -> Steps[bool]:
 
 
 def _refreshed(wanted: bool, memories: Iterable[MemoryView]) -> Steps[None]:
-    """Begin the time to live of these items anew."""
+    """Restart the time to live of these items."""
     for memory in memories:
         if wanted and (minutes := memory.data.get("ttl")):
             expires = time.time() + minutes * 60
@@ -273,11 +275,6 @@ def _below(memory: MemoryView, prefix: Namespace) -> bool:
 
 def _name(memory: MemoryView) -> tuple[Namespace, str]:
     return tuple(memory.data["namespace"]), memory.data["key"]
-
-
-def _item(memory: MemoryView) -> Item:
-    namespace, key = _name(memory)
-    return Item(namespace=namespace, key=key, value=memory.data["value"], **_times(memory))
 
 
 def _search_item(memory: MemoryView, score: float | None) -> SearchItem:

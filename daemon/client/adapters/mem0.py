@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 from ..async_client import AsyncClient
 from ..client import Client
 from .mem0_filters import AGENT_TAG, IDS, conditions_of, ids_of, meets
-from .steps import Steps, arun, run, unless_missing
+from .steps import Steps, arun, in_steps, run, unless_missing
 
 if TYPE_CHECKING:
     import os
@@ -37,7 +37,7 @@ _SAME: Final = object()
 
 
 class _Calls:
-    """mem0's calls; `_run` carries one out, or makes a coroutine of it."""
+    """mem0's calls and answers."""
 
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
@@ -45,29 +45,46 @@ class _Calls:
         del config_dict
         return cls()
 
-    def add(self, messages: Messages, **options: Any) -> Any:
+    @in_steps
+    def add(self, messages: Messages, *, infer: bool = True, **options: Any) -> Steps[Answer]:
         """Store what messages say: `{"results": [{"id", "memory", "event"}]}`.
 
         Args:
             messages: a text of the user, a message, or several.
+            infer: False stores the messages as they are.
             options: `user_id`, `agent_id` and `run_id`, at least one of them; `metadata`;
-                `expiration_date` as YYYY-MM-DD; `infer`, False stores the messages as they are.
+                `expiration_date` as YYYY-MM-DD.
 
         Raises:
             ValueError: no id is given, or `timestamp` or `memory_type`.
         """
-        return self._run(_add(messages, **options))
+        for name in options.keys() - {*IDS, "metadata", "expiration_date", "prompt"}:
+            if options[name] is not None:
+                raise ValueError(f"cannot add with '{name}': leave it out")
+        ids = ids_of(options)
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": messages}]
+        spoken = [messages] if isinstance(messages, Mapping) else [*messages]
+        adding = _observed if infer else _stored
+        stored = yield from adding(spoken, ids, _extra(ids, options))
+        results = [{"id": memory.id, "memory": memory.text, "event": "ADD"} for memory in stored]
+        return {"results": results}
 
-    def get(self, memory_id: str) -> Any:
-        """A memory; None if there is none."""
-        return self._run(_get(memory_id))
+    @in_steps
+    def get(self, memory_id: str) -> Steps[Answer | None]:
+        """A memory; None if it does not exist."""
+        memory = yield from _lookup(memory_id)
+        return None if memory is None else _item(memory)
 
+    @in_steps
     def get_all(
         self, *, filters: Filters | None = None, top_k: int = 20, show_expired: bool = False
-    ) -> Any:
+    ) -> Steps[Answer]:
         """The newest memories that pass the filters, which name at least one id."""
-        return self._run(_get_all(filters, top_k, show_expired))
+        memories = yield from _listed(filters, _count(top_k), show_expired)
+        return {"results": [_item(memory) for memory in memories]}
 
+    @in_steps
     def search(
         self,
         query: str,
@@ -78,14 +95,40 @@ class _Calls:
         rerank: bool = False,
         explain: bool = False,
         show_expired: bool = False,
-    ) -> Any:
+    ) -> Steps[Answer]:
         """The memories that answer a question, best first, with `score`.
 
         `explain` adds `score_details`. There is nothing to rerank with.
         """
         del rerank
-        return self._run(_search(query, filters, top_k, threshold, explain, show_expired))
+        conditions, rest = conditions_of(filters)
+        if not query.strip():
+            raise ValueError("cannot search for an empty query: give it some words")
+        if not 0 <= threshold <= 1:
+            raise ValueError(f"give 'threshold' a number from 0 to 1 (got {threshold})")
+        if not (limit := _count(top_k)):
+            return {"results": []}
+        answer = yield methodcaller(
+            "recall",
+            query,
+            limit=_RECALLED if rest else min(limit, _RECALLED),
+            min_relevance=threshold,
+            include=["expired"] if show_expired else [],
+            explain=explain,
+            fields="full",
+            **{"tags" if name == "tag" else name: value for name, value in conditions.items()},
+        )
+        results = []
+        for result in answer.results:
+            if result.source != "memory" or not _passes(result.memory, rest):
+                continue
+            item = {**_item(result.memory), "score": result.relevance}
+            if explain:
+                item["score_details"] = dict(result.parts.signals)
+            results.append(item)
+        return {"results": results[:limit]}
 
+    @in_steps
     def update(
         self,
         memory_id: str,
@@ -93,26 +136,71 @@ class _Calls:
         metadata: Mapping[str, Any] | None = None,
         expiration_date: Any = _SAME,
         data: str | None = None,
-    ) -> Any:
+    ) -> Steps[Answer]:
         """Change a memory; `data` is mem0's older name for `text`."""
-        return self._run(_update(memory_id, text or data, metadata, expiration_date))
+        text = text or data
+        if text is None and metadata is None and expiration_date is _SAME:
+            raise ValueError("cannot update nothing: give text, metadata or expiration_date")
+        memory = yield from _existing(memory_id)
+        changes: Answer = {} if text is None else {"text": text}
+        if metadata is not None:
+            stored = _data(memory)
+            added = {key: value for key, value in metadata.items() if key not in IDS}
+            changes["data"] = {**stored, "metadata": {**stored.get("metadata", {}), **added}}
+        if expiration_date is not _SAME:
+            changes["expires"] = None if expiration_date is None else _expiry(expiration_date)
+        yield methodcaller("update", memory.id, **changes)
+        return {"message": "Memory updated successfully!"}
 
-    def delete(self, memory_id: str) -> Any:
-        """Delete a memory for good; raises `ValueError` if there is none."""
-        return self._run(_delete(memory_id))
+    @in_steps
+    def delete(self, memory_id: str) -> Steps[Answer]:
+        """Delete a memory for good; raises `ValueError` if it does not exist."""
+        memory = yield from _existing(memory_id)
+        yield methodcaller("forget", memory.id)
+        return {"message": "Memory deleted successfully!"}
 
+    @in_steps
     def delete_all(
         self, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None
-    ) -> Any:
+    ) -> Steps[Answer]:
         """Delete all memories of these ids for good."""
-        return self._run(_delete_all({"user_id": user_id, "agent_id": agent_id, "run_id": run_id}))
+        ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
+        filters = {name: value for name, value in ids.items() if value is not None}
+        memories = yield from _listed(filters, None, show_expired=True)
+        for memory in memories:
+            yield methodcaller("forget", memory.id)
+        return {"message": "Memories deleted successfully!"}
 
-    def history(self, memory_id: str) -> Any:
+    @in_steps
+    def history(self, memory_id: str) -> Steps[list[Answer]]:
         """The changes of a memory's text, oldest first."""
-        return self._run(_history(memory_id))
-
-    def _run(self, steps: Steps[Any]) -> Any:
-        raise NotImplementedError
+        memory = yield from _lookup(memory_id)
+        if memory is None:
+            return []
+        versions = yield methodcaller("history", memory.id, limit=_PAGE)
+        texts = [(version.data["text"], version.at) for version in reversed(versions.results)]
+        changes: list[Answer] = []
+        before, at = None, memory.created_at
+        # A version was replaced at the time when the next one was written.
+        for number, (text, until) in enumerate([*texts, (memory.text, None)]):
+            if text != before:
+                event = "ADD" if before is None else "UPDATE"
+                changes.append(
+                    {
+                        "id": f"{memory.id}-{number}",
+                        "memory_id": memory.id,
+                        "old_memory": before,
+                        "new_memory": text,
+                        "event": event,
+                        "created_at": _time(memory.created_at),
+                        "updated_at": _time(at),
+                        "is_deleted": False,
+                        "actor_id": memory.actor or None,
+                        "role": None,
+                    }
+                )
+            before, at = text, until
+        return changes
 
 
 class Mem0Memory(_Calls):
@@ -170,23 +258,6 @@ class AsyncMem0Memory(_Calls):
 
     async def _run(self, steps: Steps[Any]) -> Any:
         return await arun(self._client, steps)
-
-
-# The calls
-
-
-def _add(messages: Messages, *, infer: bool = True, **options: Any) -> Steps[Answer]:
-    for name in options.keys() - {*IDS, "metadata", "expiration_date", "prompt"}:
-        if options[name] is not None:
-            raise ValueError(f"cannot add with '{name}': leave it out")
-    ids = ids_of(options)
-    if isinstance(messages, str):
-        messages = [{"role": "user", "content": messages}]
-    spoken = [messages] if isinstance(messages, Mapping) else [*messages]
-    adding = _observed if infer else _stored
-    stored = yield from adding(spoken, ids, _extra(ids, options))
-    results = [{"id": memory.id, "memory": memory.text, "event": "ADD"} for memory in stored]
-    return {"results": results}
 
 
 def _extra(ids: Mapping[str, str], options: Mapping[str, Any]) -> Answer:
@@ -247,113 +318,6 @@ def _stored(
 
 def _actor(ids: Mapping[str, str]) -> str:
     return ids.get("user_id") or ids.get("agent_id") or ""
-
-
-def _get(memory_id: str) -> Steps[Answer | None]:
-    memory = yield from _lookup(memory_id)
-    return None if memory is None else _item(memory)
-
-
-def _get_all(filters: Filters | None, top_k: int, show_expired: bool) -> Steps[Answer]:
-    memories = yield from _listed(filters, _count(top_k), show_expired)
-    return {"results": [_item(memory) for memory in memories]}
-
-
-def _search(
-    query: str,
-    filters: Filters | None,
-    top_k: int,
-    threshold: float,
-    explain: bool,
-    show_expired: bool,
-) -> Steps[Answer]:
-    conditions, rest = conditions_of(filters)
-    if not query.strip():
-        raise ValueError("cannot search for an empty query: give it some words")
-    if not 0 <= threshold <= 1:
-        raise ValueError(f"give 'threshold' a number from 0 to 1 (got {threshold})")
-    if not (limit := _count(top_k)):
-        return {"results": []}
-    answer = yield methodcaller(
-        "recall",
-        query,
-        limit=_RECALLED if rest else min(limit, _RECALLED),
-        min_relevance=threshold,
-        include=["expired"] if show_expired else [],
-        explain=explain,
-        fields="full",
-        **{"tags" if name == "tag" else name: value for name, value in conditions.items()},
-    )
-    results = []
-    for result in answer.results:
-        if result.source != "memory" or not _passes(result.memory, rest):
-            continue
-        item = {**_item(result.memory), "score": result.relevance}
-        if explain:
-            item["score_details"] = dict(result.parts.signals)
-        results.append(item)
-    return {"results": results[:limit]}
-
-
-def _update(
-    memory_id: str, text: str | None, metadata: Mapping[str, Any] | None, expiration: Any
-) -> Steps[Answer]:
-    if text is None and metadata is None and expiration is _SAME:
-        raise ValueError("cannot update nothing: give text, metadata or expiration_date")
-    memory = yield from _existing(memory_id)
-    changes: Answer = {} if text is None else {"text": text}
-    if metadata is not None:
-        data = _data(memory)
-        added = {key: value for key, value in metadata.items() if key not in IDS}
-        changes["data"] = {**data, "metadata": {**data.get("metadata", {}), **added}}
-    if expiration is not _SAME:
-        changes["expires"] = None if expiration is None else _expiry(expiration)
-    yield methodcaller("update", memory.id, **changes)
-    return {"message": "Memory updated successfully!"}
-
-
-def _delete(memory_id: str) -> Steps[Answer]:
-    memory = yield from _existing(memory_id)
-    yield methodcaller("forget", memory.id)
-    return {"message": "Memory deleted successfully!"}
-
-
-def _delete_all(ids: Filters) -> Steps[Answer]:
-    given = {name: value for name, value in ids.items() if value is not None}
-    memories = yield from _listed(given, None, show_expired=True)
-    for memory in memories:
-        yield methodcaller("forget", memory.id)
-    return {"message": "Memories deleted successfully!"}
-
-
-def _history(memory_id: str) -> Steps[list[Answer]]:
-    memory = yield from _lookup(memory_id)
-    if memory is None:
-        return []
-    versions = yield methodcaller("history", memory.id, limit=_PAGE)
-    texts = [(version.data["text"], version.at) for version in reversed(versions.results)]
-    changes: list[Answer] = []
-    before, at = None, memory.created_at
-    # A version was replaced at the time when the next one was written.
-    for number, (text, until) in enumerate([*texts, (memory.text, None)]):
-        if text != before:
-            event = "ADD" if before is None else "UPDATE"
-            changes.append(
-                {
-                    "id": f"{memory.id}-{number}",
-                    "memory_id": memory.id,
-                    "old_memory": before,
-                    "new_memory": text,
-                    "event": event,
-                    "created_at": _time(memory.created_at),
-                    "updated_at": _time(at),
-                    "is_deleted": False,
-                    "actor_id": memory.actor or None,
-                    "role": None,
-                }
-            )
-        before, at = text, until
-    return changes
 
 
 def _lookup(memory_id: str) -> Steps[MemoryView | None]:

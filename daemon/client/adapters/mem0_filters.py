@@ -23,13 +23,13 @@ _OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
 }
 
 
-def ids_of(given: Mapping[str, Any]) -> dict[str, str]:
-    """The ids that are given, as texts; at least one."""
+def ids_of(values: Mapping[str, Any]) -> dict[str, str]:
+    """The ids among the values, as texts; at least one."""
     ids: dict[str, str] = {}
     for name in IDS:
-        if given.get(name) is None:
+        if values.get(name) is None:
             continue
-        value = str(given[name]).strip()
+        value = str(values[name]).strip()
         if not value or any(map(str.isspace, value)):
             raise ValueError(f"Invalid {name}: give an identifier without spaces (got {value!r})")
         ids[name] = value
@@ -40,8 +40,8 @@ def ids_of(given: Mapping[str, Any]) -> dict[str, str]:
 
 def conditions_of(filters: Mapping[str, Any] | None) -> tuple[dict[str, Any], dict[str, Any]]:
     """The daemon's filters for the ids, and what else is to be met."""
-    given = {**(filters or {})}
-    plain = {name: value for name, value in given.items() if not isinstance(value, Mapping)}
+    values = {**(filters or {})}
+    plain = {name: value for name, value in values.items() if not isinstance(value, Mapping)}
     ids = ids_of({name: value for name, value in plain.items() if value != "*"})
     conditions: dict[str, Any] = {}
     if "user_id" in ids:
@@ -50,7 +50,7 @@ def conditions_of(filters: Mapping[str, Any] | None) -> tuple[dict[str, Any], di
         conditions["group"] = ids["run_id"]
     if "agent_id" in ids:
         conditions["tag"] = [AGENT_TAG + ids["agent_id"]]
-    return conditions, {name: value for name, value in given.items() if name not in ids}
+    return conditions, {name: value for name, value in values.items() if name not in ids}
 
 
 def meets(fields: Mapping[str, Any], filters: Mapping[str, Any]) -> bool:

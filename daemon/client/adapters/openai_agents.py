@@ -98,13 +98,13 @@ class ThermoclineSession:
             for at in range(0, len(memories), _PAGE):
                 await self._client.batch(memories[at : at + _PAGE], force=True)
         spoken = [_message(item) for item in items if item.get("role") in _SPEAKERS]
-        said = [message for message in spoken if message["content"]]
-        for at in range(0, len(said) if self._observes else 0, _PAGE):
-            messages = said[at : at + _PAGE]
+        spoken = [message for message in spoken if message["content"]]
+        for at in range(0, len(spoken) if self._observes else 0, _PAGE):
+            messages = spoken[at : at + _PAGE]
             await self._client.observe(self.session_id, messages=messages, user=self._user)
 
     async def pop_item(self) -> Item | None:
-        """Remove the latest item and return it; None if there is none."""
+        """Remove the latest item and return it; None without items."""
         async with self._lock:
             items = _items(await self._parts(1))
             if not items:
@@ -119,7 +119,7 @@ class ThermoclineSession:
             await self._forget(await self._parts(None))
 
     async def _parts(self, items: int | None) -> list[MemoryView]:
-        """The memories of at least so many of the latest items, all without a number, in order."""
+        """The memories of at least `items` of the latest items, by default of all, in order."""
         parts: list[MemoryView] = []
         at, total, ends = 0, 1, 0
         # The end of an item before shows that the last one is whole.

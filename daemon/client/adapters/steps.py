@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Generator
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from ..async_client import AsyncClient
 from ..client import Client
 from ..errors import ApiError
 
+P = ParamSpec("P")
 T = TypeVar("T")
 # Yields a call of the client, receives its answer or its error, and returns the result.
 Steps: TypeAlias = Generator[Callable[[Any], Any], Any, T]
+
+
+def in_steps(method: Callable[P, Steps[T]]) -> Callable[P, Any]:
+    """A method whose steps `_run` of its object carries out, or makes a coroutine of."""
+
+    @functools.wraps(method)
+    def carried_out(*args: P.args, **options: P.kwargs) -> Any:
+        owner: Any = args[0]
+        return owner._run(method(*args, **options))  # noqa: SLF001 - of the same object
+
+    return carried_out
 
 
 def unless_missing(
