@@ -15,7 +15,10 @@ _MOST_NAMES: Final = 200
 
 def name_key(name: str) -> str:
     """The key that names are compared by: like SQLite's `lower`, which folds only ASCII."""
-    return "".join(char.lower() if char.isascii() else char for char in name.strip(" "))
+    name = name.strip(" ")
+    if name.isascii():
+        return name.lower()
+    return "".join(char.lower() if char.isascii() else char for char in name)
 
 
 def words_of(text: str) -> list[str]:

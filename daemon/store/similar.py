@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ..language.comparison import is_duplicate, judge_pair
+from ..language.comparison import contradicts, is_duplicate
 from ..language.facets import content_terms
 from ..language.normal_form import LONGEST, is_interchangeable, negations
 from ..language.replacing import may_be_replaced, terms_to_look_up
@@ -185,11 +185,7 @@ def contradicted_by(
     keys = [key for term in terms for stem in content_terms(term) for key in new.get(stem, ())]
     candidates = _current(db, rows, keys[-_COMPARED:], memory, retiring)
     similar = (row for row in candidates if may_be_replaced(row[_TEXT], memory.text, any_of))
-    return [
-        older
-        for older in map(from_row, similar)
-        if judge_pair(older, memory).relation == "contradiction"
-    ]
+    return [older for older in map(from_row, similar) if contradicts(older, memory)]
 
 
 def _with_all(db: sqlite3.Connection, terms: Sequence[str]) -> list[int]:
