@@ -10,7 +10,7 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -23,7 +23,8 @@ from ..memory.records import DEFAULT_CATEGORY, Memory, is_outside, outranks
 from ..memory.similarity import exact_key, text_digest
 from ..memory.stemming import STOP_WORDS
 from . import memories, memory_rows, merging
-from .memory_rows import FIELDS, SELECT, from_row
+from .memory_rows import SELECT, from_row
+from .selecting import at_rows
 from .transaction import Transaction
 
 _MARKS: Final = ".,;:!?()[]{}*_~<>/|-"
@@ -128,7 +129,6 @@ def _words(text: str) -> Iterator[str]:
 _COMPARED: Final = 20
 # The newest texts that are read for a word; a word in more is a poor guide.
 _OF_A_WORD: Final = 32
-_TEXT: Final = FIELDS.index("text")
 _CURRENT: Final = (
     "position IS NULL AND merged_into IS NULL"
     " AND (superseded_by IS NULL OR superseded_by IN (SELECT value FROM json_each(?)))"
@@ -182,8 +182,9 @@ def contradicted_by(
     rows = _with_any(db, terms) if any_of else _rows_with(db, with_all)
     keys = [key for term in terms for stem in content_terms(term) for key in new.get(stem, ())]
     candidates = _current(db, rows, keys[-_COMPARED:], memory, retiring)
-    similar = (row for row in candidates if may_be_replaced(row[_TEXT], memory.text, any_of))
-    return [older for older in map(from_row, similar) if contradicts(older, memory)]
+    similar = [row for row, text in candidates if may_be_replaced(text, memory.text, any_of)]
+    older = at_rows(db, similar) if similar else {}
+    return [older[row] for row in similar if contradicts(older[row], memory)]
 
 
 def _with_any(db: sqlite3.Connection, terms: Sequence[str]) -> list[int]:
@@ -213,12 +214,12 @@ def _current(
     keys: Sequence[str],
     newer: Memory,
     retiring: Collection[str],
-) -> list[tuple[Any, ...]]:
-    """The current memories with these rows or ids, newest first, as in `SELECT`."""
+) -> list[tuple[int, str]]:
+    """The rows and texts of the current memories with these rows or ids, newest first."""
     if not rows and not keys:
         return []
     return db.execute(
-        f"{SELECT} WHERE (row IN (SELECT value FROM json_each(?))"
+        "SELECT row, text FROM memories WHERE (row IN (SELECT value FROM json_each(?))"
         " OR id IN (SELECT value FROM json_each(?)))"
         f" AND {_CURRENT} AND id <> ? ORDER BY row DESC LIMIT {_COMPARED}",
         (
