@@ -179,7 +179,7 @@ def _rebuilt(place: AgentPaths) -> Path:
 
 
 def _move_in(place: AgentPaths) -> Path | None:
-    """Set the old database aside, if it exists, and put the complete new one in its place."""
+    """Set the old database aside, if it exists, and move the complete new database in."""
     aside: Path | None = None
     if place.database.exists():
         aside = atomic.set_aside(place.database, "corrupt")
