@@ -42,7 +42,11 @@ def is_standing_statement(text: str, source: str = "") -> bool:
     """
     if is_outside(source) or len(text) > _LONGEST or is_injected(text):
         return False
-    return any(map(_stands, sentences(text)))
+    return any(
+        sum(WEIGHTS.get(name, 0.0) for name in signals(sentence)) > _THRESHOLD
+        and "question" not in signals_of(sentence)
+        for sentence in sentences(text)
+    )
 
 
 def signals(sentence: str) -> frozenset[str]:
@@ -62,11 +66,6 @@ def signals(sentence: str) -> frozenset[str]:
     ) and "doubted" not in names:
         names.add("vital")
     return frozenset(names)
-
-
-def _stands(sentence: str) -> bool:
-    weight = sum(WEIGHTS.get(name, 0.0) for name in signals(sentence))
-    return weight > _THRESHOLD and "question" not in signals_of(sentence)
 
 
 def _listed(*, spaced: bool) -> Iterator[tuple[str, str, str]]:
