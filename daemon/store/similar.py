@@ -108,12 +108,9 @@ def _with_telling_words(db: sqlite3.Connection, text: str) -> Iterator[Memory]:
     if not longest:
         return iter(())
     query = (" " if telling else " OR ").join(f'"{word}"' for word in longest)
-    return _matching(db, query, f"ORDER BY rowid DESC LIMIT {_CANDIDATES}")
-
-
-def _matching(db: sqlite3.Connection, query: str, order: str) -> Iterator[Memory]:
     rows = db.execute(
-        f"{SELECT} WHERE row IN (SELECT rowid FROM memory_fts WHERE memory_fts MATCH ? {order})",
+        f"{SELECT} WHERE row IN (SELECT rowid FROM memory_fts WHERE memory_fts MATCH ?"
+        f" ORDER BY rowid DESC LIMIT {_CANDIDATES})",
         (query,),
     )
     return map(from_row, rows.fetchall())
@@ -181,17 +178,13 @@ def contradicted_by(
     terms, any_of = terms_to_look_up(memory.text) if memory.position is None else ([], False)
     if not terms:
         return []
-    rows = _with_any(db, terms) if any_of else _with_all(db, terms)
+    with_all = " ".join(f'"{term}"' for term in terms)
+    rows = _with_any(db, terms) if any_of else _rows_with(db, with_all)
     keys = [key for term in terms for stem in content_terms(term) for key in new.get(stem, ())]
     candidates = _current(db, rows, keys[-_COMPARED:], memory, retiring)
     similar = [row for row, text in candidates if may_be_replaced(text, memory.text, any_of)]
     older = at_rows(db, similar) if similar else {}
     return [older[row] for row in similar if contradicts(older[row], memory)]
-
-
-def _with_all(db: sqlite3.Connection, terms: Sequence[str]) -> list[int]:
-    """The newest rows whose text has all the terms."""
-    return _rows_with(db, " ".join(f'"{term}"' for term in terms))
 
 
 def _with_any(db: sqlite3.Connection, terms: Sequence[str]) -> list[int]:
@@ -207,6 +200,7 @@ def _with_any(db: sqlite3.Connection, terms: Sequence[str]) -> list[int]:
 
 
 def _rows_with(db: sqlite3.Connection, words: str) -> list[int]:
+    """The newest rows whose text has all the words."""
     result = db.execute(
         "SELECT rowid FROM memory_fts WHERE memory_fts MATCH ? ORDER BY rowid DESC LIMIT ?",
         (words, _OF_A_WORD),
