@@ -25,26 +25,17 @@ _AT_ONCE: Final = 2000
 
 
 class Restored(msgspec.Struct, frozen=True, kw_only=True):
-    """What was restored, or with `dry_run` would be.
+    """What was restored, or with `dry_run` would be."""
 
-    Attributes:
-        agent: by whose name it is restored.
-        folder: where to.
-        set_aside: where the previous memory is now; None if the place was empty.
-        archived: the manifest of the archive.
-        refused: rows that this release cannot read, and left out.
-        files, size_bytes: of the archive, unpacked.
-        skipped: what the workspace held and the archive does not.
-    """
-
-    agent: str
-    folder: str
-    set_aside: str | None
-    archived: Manifest
-    refused: int
+    agent: str  # by whose name it is restored
+    folder: str  # where to
+    set_aside: str | None  # where the previous memory is now; None if the place was empty
+    archived: Manifest  # the manifest of the archive
+    refused: int  # rows that this release cannot read, and left out
+    # Of the archive, unpacked.
     files: int
     size_bytes: int
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[Skipped, ...]  # what the workspace held and the archive does not
     dry_run: bool
 
 
@@ -66,10 +57,12 @@ async def restore_file(
         InvalidInput, StoreDamaged, Conflict, DiskFull: as for `archive.read`.
         Conflict: the place is not empty.
         AlreadyRunning: a daemon runs in the state folder.
-        DiskFull, ReadOnly: the disk refuses.
     """
     say(f"checking {file}")
-    contents = archive.read(file, room=_room(request.state_dir), opened=opened)
+    # The state folder may not be there yet.
+    folders = (request.state_dir, *request.state_dir.absolute().parents)
+    room = shutil.disk_usage(next(folder for folder in folders if folder.exists())).free
+    contents = archive.read(file, room=room, opened=opened)
     # The files of the workspace come out of the archive.
     place = Target(request.state_dir, request.agent or contents.manifest.agent, (CREDENTIALS_FILE,))
     aside, refused = None, 0
@@ -85,7 +78,13 @@ async def restore_file(
                     f"applying {sum(contents.manifest.counts.values()):,} rows,"
                     f" {contents.size:,} bytes"
                 )
-                refused, aside = await _restore(file, place, rules, opened)
+                staging = Staging(place.staged, device=renewed(place.state_dir), rules=rules)
+                try:
+                    refused = await _unpack(file, staging, opened)
+                    aside = place.swap(place.free_name())
+                finally:
+                    await staging.discard()
+                    await staging.close()
         except OSError as error:
             if error.filename == str(file):
                 raise
@@ -101,19 +100,6 @@ async def restore_file(
         skipped=contents.skipped,
         dry_run=request.dry_run,
     )
-
-
-async def _restore(
-    file: Path, place: Target, rules: Rules, opened: Callable[[], BinaryIO] | None
-) -> tuple[int, Path | None]:
-    """Put the memory into its place; how many rows were refused, and what was set aside."""
-    staging = Staging(place.staged, device=renewed(place.state_dir), rules=rules)
-    try:
-        refused = await _unpack(file, staging, opened)
-        return refused, place.swap(place.free_name())
-    finally:
-        await staging.discard()
-        await staging.close()
 
 
 async def _unpack(file: Path, staging: Staging, opened: Callable[[], BinaryIO] | None) -> int:
@@ -133,9 +119,3 @@ async def _unpack(file: Path, staging: Staging, opened: Callable[[], BinaryIO] |
         workspace.rename(staging.folder / WORKSPACE)
     await staging.seal()
     return refused
-
-
-def _room(state_dir: Path) -> int:
-    """The bytes that are free where the state folder is, or will be."""
-    there = next(path for path in (state_dir, *state_dir.absolute().parents) if path.exists())
-    return shutil.disk_usage(there).free
