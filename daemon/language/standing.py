@@ -9,6 +9,7 @@ of `[standing]` in the lexicon; `tests/benchmarks/fit_standing.py` fits the weig
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -42,30 +43,58 @@ def is_standing_statement(text: str, source: str = "") -> bool:
     """
     if is_outside(source) or len(text) > _LONGEST or is_injected(text):
         return False
-    return any(
-        sum(WEIGHTS.get(name, 0.0) for name in signals(sentence)) > _THRESHOLD
-        and "question" not in signals_of(sentence)
-        for sentence in sentences(text)
+    return any(map(_stands, sentences(text)))
+
+
+def _stands(sentence: str) -> bool:
+    # Most sentences end here, and every store waits for it.
+    if not _may_stand(sentence):
+        return False
+    # Exact in any order: those of a set differ between processes.
+    weight = math.fsum(WEIGHTS.get(name, 0.0) for name in signals(sentence))
+    return weight > _THRESHOLD and "question" not in signals_of(sentence)
+
+
+def _may_stand(sentence: str) -> bool:
+    """Whether what speaks for a sentence could be enough if nothing spoke against it."""
+    folded = fold(sentence)
+    return (
+        any(_favourable(spaced).search(folded) for spaced in _scripts(folded))
+        or sum(max(0.0, WEIGHTS.get(name, 0.0)) for name in _by_words(folded)) > _THRESHOLD
+        or cue("rule").search(folded) is not None
+        or _is_vital(sentence, folded)
     )
 
 
 def signals(sentence: str) -> frozenset[str]:
     """The names of the signals that a sentence has; see `WEIGHTS`."""
     folded = fold(sentence)
-    tokens = frozenset(_WORD.findall(folded))
-    names = {name for token in tokens & _words().keys() for name in _words()[token]}
-    names |= {name for name, affixes in _affixes().items() if any(map(affixes.match, tokens))}
-    for spaced in (True, False)[: 1 if folded.isascii() else 2]:
+    names = _by_words(folded)
+    for spaced in _scripts(folded):
         names |= {name for name, known in _expressions(spaced).items() if known.search(folded)}
     if cue("bygone").search(folded):
         names.add("bygone")
     if cue("rule").search(folded) and not cue("one_off").search(folded):
         names.add("rule")
-    if (
-        cue("vital").search(folded) or cue("identity").search(folded) or names_told(sentence)
-    ) and "doubted" not in names:
+    if "doubted" not in names and _is_vital(sentence, folded):
         names.add("vital")
     return frozenset(names)
+
+
+def _by_words(folded: str) -> set[str]:
+    tokens = frozenset(_WORD.findall(folded))
+    names = {name for token in tokens & _words().keys() for name in _words()[token]}
+    return names | {name for name, part in _affixes().items() if any(map(part.match, tokens))}
+
+
+def _is_vital(sentence: str, folded: str) -> bool:
+    is_cued = cue("vital").search(folded) or cue("identity").search(folded)
+    return is_cued is not None or bool(names_told(sentence))
+
+
+def _scripts(folded: str) -> tuple[bool, ...]:
+    """Whether to look for the expressions of scripts with blanks, and of those without."""
+    return (True,) if folded.isascii() else (True, False)
 
 
 def _listed(*, spaced: bool) -> Iterator[tuple[str, str, str]]:
@@ -99,9 +128,25 @@ def _affixes() -> Mapping[str, re.Pattern[str]]:
 @cache
 def _expressions(spaced: bool) -> Mapping[str, re.Pattern[str]]:
     """An expression for each signal that phrases tell; a phrase may begin with a mark."""
-    parts: dict[str, list[str]] = {}
+    return {name: _either(items, spaced) for name, items in _phrases(spaced).items()}
+
+
+@cache
+def _favourable(spaced: bool) -> re.Pattern[str]:
+    """An expression for all phrases together that speak for a sentence."""
+    phrases = _phrases(spaced).items()
+    every = [item for name, items in phrases if WEIGHTS.get(name, 0.0) > 0 for item in items]
+    return _either(every, spaced)
+
+
+def _phrases(spaced: bool) -> Mapping[str, list[str]]:
+    phrases: dict[str, list[str]] = {}
     for name, item, expression in _listed(spaced=spaced):
         if not (spaced and item.strip("*").isalnum()):
-            parts.setdefault(name, []).append(expression)
+            phrases.setdefault(name, []).append(expression)
+    return phrases
+
+
+def _either(items: list[str], spaced: bool) -> re.Pattern[str]:
     around = (r"(?:(?<!\w)|(?=[,;:.=-]))(?:", r")(?!\w)") if spaced else ("", "")
-    return {name: re.compile("|".join(items).join(around)) for name, items in parts.items()}
+    return re.compile("|".join(items).join(around))
