@@ -332,10 +332,7 @@ class Replicas:
         self._accounts.forget(agent)
         loop = await self._start(agent)
         if loop is None:
-            raise NotFound(
-                f"'{agent}' is not replicated: no replica is configured",
-                hint=_SET_URL,
-            )
+            raise NotFound(f"'{agent}' is not replicated: no replica is configured", hint=_SET_URL)
         return loop
 
     async def _start(self, agent: str) -> Loop | None:

@@ -98,8 +98,9 @@ class AgentFiles:
         workspace = _workspace(store)
         if all(map(os.path.lexists, (workspace / path for path in SEEDS))):
             return
-        now = store.now
-        await asyncio.to_thread(_locked, workspace, lambda: _seed(workspace, now))
+        now, folder = store.now, workspace / FOLDER
+        missing = [WaitingNote(path, Note(text, now), NOWHERE) for path, text in SEEDS.items()]
+        await asyncio.to_thread(_locked, workspace, lambda: write_files(folder, missing))
 
     async def add_line(self, store: AgentStore, path: str, item: Item) -> str:
         """Append a reflection or an episode to its log; return its line."""
@@ -254,11 +255,6 @@ def _locked(workspace: Path, do: Callable[[], T]) -> T:
                 hint="move it away",
             ) from error
         raise translate_os(error, workspace / FOLDER) from error
-
-
-def _seed(workspace: Path, now: float) -> None:
-    missing = [WaitingNote(path, Note(text, now), NOWHERE) for path, text in SEEDS.items()]
-    write_files(workspace / FOLDER, missing)
 
 
 def _remove(workspace: Path, entries: AbstractSet[tuple[str, str]], now: float) -> None:

@@ -80,15 +80,11 @@ class Move(msgspec.Struct, frozen=True, tag=True):
 
 
 class Rebuilt(msgspec.Struct, frozen=True):
-    """The tree after some operations.
-
-    Attributes:
-        steps: the moves of memories, to be done in order.
-        done, refused: the operations.
-    """
+    """The tree after some operations."""
 
     tree: dict[str, Node]
-    steps: tuple[Relabel | Move, ...]
+    steps: tuple[Relabel | Move, ...]  # the moves of memories, to be done in order
+    # The operations.
     done: tuple[TreeChange, ...]
     refused: tuple[RefusedChange, ...]
 
@@ -171,9 +167,9 @@ class _Work(msgspec.Struct):
     def _path(self, path: str) -> str:
         return check_category(path, self.limits.max_depth, field="path")
 
-    def _existing(self, path: str, *, root: bool = True) -> str:
+    def _existing(self, path: str) -> str:
         path = self._path(path)
-        if path not in self.nodes and not (root and path == ROOT):
+        if path not in self.nodes and path != ROOT:
             raise Conflict(f"the tree has no category '{path}'")
         return path
 

@@ -167,14 +167,10 @@ def _promote(promoted: Sequence[Memory], room: int) -> list[Item]:
 
 
 class Cleaning:
-    """Makes values storable, and collects the changes that this needs.
-
-    Attributes:
-        faults: one line for each change, `path: fault`.
-    """
+    """Makes values storable, and collects the changes that this needs."""
 
     def __init__(self) -> None:
-        self.faults: list[str] = []
+        self.faults: list[str] = []  # one line for each change, `path: fault`
 
     def clean(self, value: Json, path: str, depth: int = 0) -> Json:
         """`value`, with anything that JSON in UTF-8 cannot hold replaced or removed."""
