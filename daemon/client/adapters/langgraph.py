@@ -130,9 +130,7 @@ class ThermoclineStore(base.BaseStore):
         if not memories:
             return None
         yield from _refreshed(op.refresh_ttl, memories[:1])
-        memory = memories[0]
-        namespace, key = _name(memory)
-        return base.Item(namespace=namespace, key=key, value=memory.data["value"], **_times(memory))
+        return base.Item(**_item(memories[0]))
 
     def _put(self, puts: Mapping[tuple[Namespace, str], base.PutOp]) -> Steps[None]:
         new: list[dict[str, Any]] = []
@@ -196,7 +194,7 @@ class ThermoclineStore(base.BaseStore):
                 at, total = at + _PAGE, page.total
         chosen = [*items.values()][op.offset : wanted]
         yield from _refreshed(op.refresh_ttl, [memory for memory, _ in chosen])
-        return [_search_item(memory, score) for memory, score in chosen]
+        return [base.SearchItem(**_item(memory), score=score) for memory, score in chosen]
 
     def _namespaces(self, op: base.ListNamespacesOp) -> Steps[list[Namespace]]:
         conditions = op.match_conditions or ()
@@ -265,14 +263,12 @@ def _name(memory: MemoryView) -> tuple[Namespace, str]:
     return tuple(memory.data["namespace"]), memory.data["key"]
 
 
-def _search_item(memory: MemoryView, score: float | None) -> base.SearchItem:
+def _item(memory: MemoryView) -> dict[str, Any]:
     namespace, key = _name(memory)
-    value = memory.data["value"]
-    return base.SearchItem(namespace=namespace, key=key, value=value, score=score, **_times(memory))
-
-
-def _times(memory: MemoryView) -> dict[str, datetime]:
     return {
+        "namespace": namespace,
+        "key": key,
+        "value": memory.data["value"],
         "created_at": datetime.fromtimestamp(memory.created_at, UTC),
         "updated_at": datetime.fromtimestamp(memory.updated_at, UTC),
     }
