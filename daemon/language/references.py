@@ -42,6 +42,7 @@ _SEXES: Final[dict[str, Sex]] = {
     **dict.fromkeys(("grandson", "uncle", "nephew", "father_in_law", "husband"), "he"),
     **dict.fromkeys(("brother_in_law", "son_in_law", "boyfriend"), "he"),
 }
+_ROLES: Final = frozenset({"boss", "landlord", "neighbor", "teacher", "doctor", "caretaker"})
 _NAME: Final = r"[A-ZÀ-ÖØ-Þ](?:[\w-]|['’](?!s\b))*\w"
 _OWN: Final = re.compile(
     r"\b(?P<phrase>(?:[Mm]y|[Oo]ur|[Mm]eine?[rnms]?|[Uu]nsere?[rnms]?|[Mm]i|[Nn]uestr[oa]|[Mm]on|[Mm]a|[Nn]otre)"
@@ -444,14 +445,15 @@ def _with_name(sentence: SaidSentence, match: re.Match[str], name: str) -> SaidS
 def _people_in(text: str, *, weak: bool) -> Iterator[tuple[str, Sex]]:
     """The people of a sentence in order; `weak`: also what may be a name by its capital letter."""
     people_at: dict[int, tuple[str, Sex]] = {}
+    language = language_of(frozenset(index_words(text.lower())))
     for at, name, sex in _beings_in(text):
         people_at.setdefault(at, (name, sex))
     for name in people(text):
         # "ANA" is an airline, and "in Santiago" is a place.
         at = text.find(name)
         if not name.isupper() and not text[:at].endswith((" in ", " nach ")):
-            people_at.setdefault(at, (name, ""))
-    if weak and not people_at and language_of(frozenset(index_words(text.lower()))) == "en":
+            people_at.setdefault(at, (name, _sex_of_role(name) if language == "de" else ""))
+    if weak and not people_at and language == "en":
         for match in _WITHIN.finditer(text):
             if match["name"].casefold() not in _no_people():
                 people_at.setdefault(match.start(), (match["name"], ""))
@@ -480,10 +482,22 @@ def _beings_in(text: str) -> Iterator[tuple[int, str, Sex]]:
     meant = {meaning.words: meaning.codes for meaning in thesaurus().meanings(text)}
     for match in _ANIMAL.finditer(text):
         codes = meant.get((match["noun"].lower(),), "")
-        if any(thesaurus().field_of(code) == "animals" for code in codes):
+        if any(_is_being(code) for code in codes):
             yield match.start(), match[0], _ARTICLES.get(match[0].split()[0].lower(), "")
     for match in compiled(_KIN).finditer(text):
         yield match.start(), match[0], "she" if says("kin_women", match[0]) else "he"
+
+
+def _is_being(code: str) -> bool:
+    known = thesaurus()
+    return known.field_of(code) == "animals" or known.name_of(code) in _ROLES
+
+
+def _sex_of_role(name: str) -> Sex:
+    """The sex of a German word for somebody's work: "Meister", "Chefin"; "" for other names."""
+    if all(thesaurus().field_of(code) != "work" for code in _codes(name)):
+        return ""
+    return "she" if name.endswith("in") else "he"
 
 
 def _sex_of(noun: str) -> Sex | None:
