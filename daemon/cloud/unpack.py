@@ -51,12 +51,8 @@ async def restore_file(
 
     Everything is read, checked and applied before it is moved into its place, all at once. However
     it is interrupted, the place is as it was, or the next start of the daemon finishes it. With
-    `dry_run` the archive is only checked. `opened` opens what is in a sealed one.
-
-    Raises:
-        InvalidInput, StoreDamaged, Conflict, DiskFull: as for `archive.read`.
-        Conflict: the place is not empty.
-        AlreadyRunning: a daemon runs in the state folder.
+    `dry_run` the archive is only checked. `opened` opens what is in a sealed one. Errors are those
+    of `archive.read`, `Target.refuse_taken` and `locked`.
     """
     say(f"checking {file}")
     # The state folder may not be there yet.
@@ -65,7 +61,7 @@ async def restore_file(
     contents = archive.read(file, room=room, opened=opened)
     # The files of the workspace come out of the archive.
     place = Target(request.state_dir, request.agent or contents.manifest.agent, (CREDENTIALS_FILE,))
-    aside, refused = None, 0
+    rows, aside, refused = sum(contents.manifest.counts.values()), None, 0
     if request.dry_run:
         if not request.replace:
             place.refuse_taken()
@@ -74,17 +70,8 @@ async def restore_file(
             with locked(request.state_dir, f"a restore of {file}"):
                 if not request.replace:
                     place.refuse_taken()
-                say(
-                    f"applying {sum(contents.manifest.counts.values()):,} rows,"
-                    f" {contents.size:,} bytes"
-                )
-                staging = Staging(place.staged, device=renewed(place.state_dir), rules=rules)
-                try:
-                    refused = await _unpack(file, staging, opened)
-                    aside = place.swap(place.free_name())
-                finally:
-                    await staging.discard()
-                    await staging.close()
+                say(f"applying {rows:,} rows, {contents.size:,} bytes")
+                refused, aside = await _restore(file, place, rules, opened)
         except OSError as error:
             if error.filename == str(file):
                 raise
@@ -100,6 +87,19 @@ async def restore_file(
         skipped=contents.skipped,
         dry_run=request.dry_run,
     )
+
+
+async def _restore(
+    file: Path, place: Target, rules: Rules, opened: Callable[[], BinaryIO] | None
+) -> tuple[int, Path | None]:
+    """Put the memory into its place; how many rows were refused, and what was set aside."""
+    staging = Staging(place.staged, device=renewed(place.state_dir), rules=rules)
+    try:
+        refused = await _unpack(file, staging, opened)
+        return refused, place.swap(place.free_name())
+    finally:
+        await staging.discard()
+        await staging.close()
 
 
 async def _unpack(file: Path, staging: Staging, opened: Callable[[], BinaryIO] | None) -> int:

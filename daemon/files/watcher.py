@@ -108,7 +108,7 @@ class _Watch:
         os.utime(self._last)
         while self._last_path not in self._seen:
             try:
-                # Returning without a change would drop one that comes just then.
+                # Returning without a change would drop a change that comes just then.
                 changes = self._notify.watch(0, 0, _LOST_SECONDS * 1_000, _Pauses())
             except RuntimeError as error:
                 self._lose(str(error))

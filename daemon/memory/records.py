@@ -74,7 +74,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tags: tuple[str, ...] = ()
     importance: float = 0.5  # 0 to 1
     pinned: bool = False  # a person keeps it in the hot state; its score is never below hot
-    standing: bool = False  # it matters whatever is asked: health, rules, who somebody is
+    standing: bool = False  # it matters to every question: health, rules, who somebody is
     source: str = ""
     actor: str = ""  # who said it
     # The conversation it came from, and its place there.

@@ -66,7 +66,9 @@ def _aliases(tx: Transaction, key: str, names: Iterable[str]) -> list[str]:
 def follow(tx: Transaction, before: Row | None, after: Row) -> None:
     """Update the index for a new version of a memory."""
     old = before.data if before is not None else {}
-    if all(old.get(name) == after.data.get(name) for name in _DECIDING):
+    if ("data" not in old and "data" not in after.data) or all(
+        old.get(name) == after.data.get(name) for name in _DECIDING
+    ):
         return
     keys: set[str] = set()
     for data in (old.get("data"), after.data.get("data")):
