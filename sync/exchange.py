@@ -15,9 +15,8 @@ from typing import Final
 import msgspec
 
 from .failures import KeyMissing, Refused, RowTooLarge, SchemaMissing, TryLater
-from .ports import Cursor, Local, Pending, Received
+from .ports import Cursor, Local, Pending, Received, Unreadable
 from .replica import MOST_BYTES, MOST_ROWS, Device, Page, Replica
-from .row_format import Unreadable
 from .sealing import proofs
 
 PAGE_ROWS: Final = 2000
@@ -30,26 +29,19 @@ _DAY: Final = 86_400.0
 
 
 class RoundResult(msgspec.Struct):
-    """What one round did.
+    """What one round did."""
 
-    Attributes:
-        sent, received: rows that the remote took, and received ones that said something new.
-        refused: received rows that are unreadable or too large.
-        set_aside: rows that the remote cannot take.
-        notes: the first of the refused and set aside rows, with the reason.
-        conflicts, copied: as in `Applied`.
-        signed: whether the remote knows the position of this device, if it has one.
-        away: devices in use that were not seen for 90 days; None: not asked for.
-    """
-
+    # Rows that the remote took, and received ones that said something new.
     sent: int = 0
     received: int = 0
-    refused: int = 0
+    refused: int = 0  # received rows that are unreadable or too large
+    # As in `Applied`.
     conflicts: int = 0
-    set_aside: int = 0
-    notes: list[str] = []
+    set_aside: int = 0  # rows that the remote cannot take
+    notes: list[str] = []  # the first of the refused and set aside rows, with the reason
     copied: bool = False
-    signed: bool = False
+    signed: bool = False  # whether the remote knows the position of this device, if it has one
+    # Devices in use that were not seen for 90 days; None: not asked for.
     away: tuple[str, ...] | None = None
 
     def note(self, kind: str, key: str, reason: str) -> None:
@@ -238,14 +230,15 @@ class Exchange:
             while begin < until or requested:
                 while begin < until and len(requested) < _PAGES_AHEAD:
                     end = min(begin + self._width, until)
-                    requested.append((end, self._ask(begin, end)))
+                    requested.append((end, asyncio.create_task(self._replica.page(begin, end))))
                     begin = end
                 end, task = requested[0]
                 page = await task
                 requested.popleft()
                 if page.until < end:
                     # The answer could not hold all rows: the rest comes first.
-                    requested.appendleft((end, self._ask(page.until, end)))
+                    rest = asyncio.create_task(self._replica.page(page.until, end))
+                    requested.appendleft((end, rest))
                     self._width = max(1, page.until - link.seq)
                 else:
                     self._width = min(PAGE_ROWS, 2 * self._width)
@@ -257,9 +250,6 @@ class Exchange:
                 task.cancel()
             await asyncio.gather(*(task for _, task in requested), return_exceptions=True)
         return link
-
-    def _ask(self, after: int, until: int) -> asyncio.Task[Page]:
-        return asyncio.create_task(self._replica.page(after, until))
 
     async def _apply(self, page: Page, link: Cursor, tally: RoundResult) -> None:
         applied = await self._local.apply(page.rows, link)
@@ -296,9 +286,8 @@ class Exchange:
                 await self._set_aside(batch[0], error.message, tally)
                 return link
             # Something in between refuses this size, and would again the next time.
-            self._room = self._most_room = max(
-                _LEAST_BYTES, sum(map(self._replica.form.size, batch)) // 2
-            )
+            half = sum(map(self._replica.form.size, batch)) // 2
+            self._room = self._most_room = max(_LEAST_BYTES, half)
             return await self._push(batch[: len(batch) // 2], link, tally)
         except TryLater as error:
             if error.code == "timeout":
@@ -367,10 +356,8 @@ class Exchange:
         if not 0 <= self._now() - self._pruned_at < _DAY:
             await self._replica.prune(self._now())
             tally.away = tuple(await self._replica.away(self._now()))
-            if self._replica.form.epoch and (
-                held := await self._local.fingerprint(self._replica.form)
-            ):
-                await proofs.prove(
-                    self._replica, self._device, proofs.Proof(int(self._now()), *held)
-                )
+            is_sealed = bool(self._replica.form.epoch)
+            if is_sealed and (held := await self._local.fingerprint(self._replica.form)):
+                proof = proofs.Proof(int(self._now()), *held)
+                await proofs.prove(self._replica, self._device, proof)
             self._pruned_at = self._now()

@@ -31,34 +31,24 @@ _LONG_SECRET: Final = 8
 
 
 class SyncError(Exception):
-    """A remote could not carry out a request.
-
-    Attributes:
-        code: a stable word for programs.
-        message: what could not be done and why; contains no secret.
-        hint: how to fix it.
-    """
+    """A remote could not carry out a request."""
 
     def __init__(self, code: str, message: str = "", *, hint: str = "") -> None:
         _, what, way_out = _CODES.get(code, (None, "cannot use the remote", ""))
-        self.code = code
-        self.message = message or what
-        self.hint = hint or way_out
+        self.code = code  # a stable word for programs
+        self.message = message or what  # what could not be done and why; contains no secret
+        self.hint = hint or way_out  # how to fix it
         super().__init__(self.message)
 
 
 class TryLater(SyncError):
-    """A temporary failure. The batch may have been applied all the same.
-
-    Attributes:
-        retry_after: the pause in seconds that the remote asked for, if it did.
-    """
+    """A temporary failure. The batch may have been applied all the same."""
 
     def __init__(
         self, code: str, message: str = "", *, hint: str = "", retry_after: float | None = None
     ) -> None:
         super().__init__(code, message, hint=hint)
-        self.retry_after = retry_after
+        self.retry_after = retry_after  # the pause in seconds that the remote asked for, if it did
 
 
 class QuotaSpent(TryLater):

@@ -15,8 +15,19 @@ import msgspec
 from . import schema
 from .clock import COUNTER_BITS
 from .failures import RowTooLarge, SchemaMissing
-from .ports import Cursor, Pending, Received, Remote, SqlStatement, Value, rows_of, whole
-from .row_format import COLUMNS, PlainRows, RowFormat, Unreadable
+from .plain_rows import COLUMNS, PlainRows
+from .ports import (
+    Cursor,
+    Pending,
+    Received,
+    Remote,
+    RowFormat,
+    SqlStatement,
+    Unreadable,
+    Value,
+    rows_of,
+    whole,
+)
 
 # The most that one push carries, in rows and in bytes of JSON; one row alone may be larger.
 MOST_ROWS: Final = 1000
@@ -269,13 +280,11 @@ class Replica:
             cursor,
         )
         fields = DeviceRecord.__struct_fields__
-        records = [
+        records = (
             msgspec.convert(dict(zip(fields, row, strict=True)), DeviceRecord) for row in rows
-        ]
-        return [
-            msgspec.structs.replace(each, name=self.form.reveal(each.id, each.name))
-            for each in records
-        ]
+        )
+        reveal = self.form.reveal
+        return [msgspec.structs.replace(each, name=reveal(each.id, each.name)) for each in records]
 
     async def away(self, now: float) -> list[str]:
         """The names of devices in use that were absent for so long that tombstones may go."""
@@ -315,13 +324,8 @@ class Replica:
 
     async def prune(self, now: float) -> int:
         """Remove tombstones older than 90 days, by this clock and by the remote's; count them."""
-        [result] = await self.remote.batch(
-            [
-                SqlStatement(
-                    _PRUNE, (self.form.agent, int(now), TOMBSTONE_SECONDS, 1 << COUNTER_BITS)
-                )
-            ]
-        )
+        args = (self.form.agent, int(now), TOMBSTONE_SECONDS, 1 << COUNTER_BITS)
+        [result] = await self.remote.batch([SqlStatement(_PRUNE, args)])
         return result.affected
 
     async def reseal(self) -> int:
@@ -344,9 +348,8 @@ class Replica:
             rows = [row for row in map(self.form.received, lines) if isinstance(row, Received)]
             columns = [self.form.columns(Pending(row.row, row.version, None)) for row in rows]
             written = _json([(kind, key, *rest) for kind, key, _, *rest in columns])
-            done += (await self.remote.batch([SqlStatement(_RESEAL, (self.form.agent, written))]))[
-                0
-            ].affected
+            [sealed] = await self.remote.batch([SqlStatement(_RESEAL, (self.form.agent, written))])
+            done += sealed.affected
         return done
 
     async def is_any_unsealed(self) -> bool:
@@ -360,12 +363,9 @@ class Replica:
             "DELETE FROM rows WHERE agent_id = ?1"
             " AND seq < ?2 + (SELECT min(seq) FROM rows WHERE agent_id = ?1)"
         )
-        while True:
-            [deleted] = await self.remote.batch(
-                [SqlStatement(some, (self.form.agent, _MOST_ERASED))]
-            )
-            if not deleted.affected:
-                break
+        deletion = SqlStatement(some, (self.form.agent, _MOST_ERASED))
+        while (await self.remote.batch([deletion]))[0].affected:
+            continue
         await self.remote.batch(
             [
                 SqlStatement(f"DELETE FROM {table} WHERE agent_id = ?1", (self.form.agent,))

@@ -58,27 +58,21 @@ def poll_interval(poll_seconds: float, quiet_seconds: float) -> float:
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of replication. Times are seconds since the epoch; counts are since the start.
+    """The state of replication. Times are seconds since the epoch; counts are since the start."""
 
-    Attributes:
-        phase: `waiting`: for the next try, after a temporary failure; `stopped`: until a person
-            removes the cause, with a single try now and then.
-        error, message, hint: of the failure, if any.
-        next_try: when, while waiting.
-        next_poll: when it looks again for what other devices have sent.
-        held_until: when the next round is allowed, while it is held back.
-        sent, received, refused, conflicts, set_aside, notes, away: as in `RoundResult`.
-    """
-
+    # `waiting`: for the next try, after a temporary failure; `stopped`: until a person removes the
+    # cause, with a single try now and then.
     phase: Phase = "idle"
+    # Of the failure, if any.
     error: str = ""
     message: str = ""
     hint: str = ""
     since: float | None = None
-    next_try: float | None = None
-    next_poll: float | None = None
-    held_until: float | None = None
+    next_try: float | None = None  # when, while waiting
+    next_poll: float | None = None  # when it looks again for what other devices have sent
+    held_until: float | None = None  # when the next round is allowed, while it is held back
     last_success: float | None = None
+    # As in `RoundResult`.
     sent: int = 0
     received: int = 0
     refused: int = 0
@@ -89,23 +83,17 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):
-    """One round of replication, or several equal ones that did nothing or failed alike.
+    """One round of replication, or several equal ones that did nothing or failed alike."""
 
-    Attributes:
-        at: when the last of them ended, in seconds since the epoch.
-        ms: its duration.
-        times: their number.
-        sent, received, refused, conflicts: as in `RoundResult`.
-        error, message: why it failed; empty after success.
-    """
-
-    at: float
-    ms: float
-    times: int = 1
+    at: float  # when the last of them ended, in seconds since the epoch
+    ms: float  # its duration
+    times: int = 1  # their number
+    # As in `RoundResult`.
     sent: int = 0
     received: int = 0
     refused: int = 0
     conflicts: int = 0
+    # Why it failed; empty after success.
     error: str = ""
     message: str = ""
 
@@ -314,7 +302,7 @@ class Replicator:
     def _stop(self, error: SyncError) -> None:
         self._tell(phase="stopped", **_shown(error), next_try=None)
 
-    async def _pause(self, seconds: float | None) -> None:
+    async def _pause(self, seconds: float) -> None:
         await _wait_for(self._asked, seconds)
 
     def _tell(self, **changes: object) -> None:

@@ -121,11 +121,7 @@ _ADDED: Final = {2: ("ALTER TABLE replica_devices ADD COLUMN release TEXT",)}
 
 
 async def prepare(remote: Remote, now: float) -> None:
-    """Create the missing tables and columns. Safe at any time, from several devices at once.
-
-    Raises:
-        SyncError: the remote cannot be reached or refuses; or a later release made its tables.
-    """
+    """Create the missing tables and columns. Safe at any time, from several devices at once."""
     current = await version(remote)
     if current > VERSION:
         raise Refused(

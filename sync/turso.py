@@ -91,10 +91,8 @@ async def connect(
 ) -> TursoRemote:
     """A remote at `url`; nothing is sent yet. `libsql://` and `https://` are the same.
 
-    `count` is called with what each call used, as soon as it is answered.
-
-    Raises:
-        Refused: the URL or the token is not usable; neither is in the message.
+    `count` is called with what each call used, as soon as it is answered. `Refused`: the URL or the
+    token is not usable; neither is in the message.
     """
     place = address(url)
     token = (token or "").strip()

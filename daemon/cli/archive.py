@@ -113,7 +113,7 @@ def save(pieces: Iterable[bytes], file: Path, *, force: bool, check: Callable[[P
     try:
         handle = os.open(part, flags, _READABLE_BY_OWNER)
     except OSError as error:
-        raise _refused(error, str(part)) from error
+        raise _refused(error, str(file)) from error
     try:
         with os.fdopen(handle, "wb") as out:
             _lock(out.fileno(), part)

@@ -69,6 +69,8 @@ def _run(words: list[str], *, as_json: bool) -> int:
     verb, rest = split(words)
     if verb is None:
         return _without_verb(rest)
+    if verb == "help":
+        return _run([*rest, "--help"], as_json=as_json)
     if verb not in VERBS:
         raise WrongUsage(_unknown(verb))
     declared = load(verb)

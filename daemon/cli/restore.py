@@ -19,7 +19,7 @@ from .usage import Args, Form, Verb
 from .values import refuse, say, text_in
 
 if TYPE_CHECKING:  # importing it loads what no other verb needs
-    from ..cloud.join import AgentRestored, Measured, RestoreRequest
+    from ..cloud.join import AgentRestored, RestoreRequest, RestoreSize
     from ..cloud.unpack import Restored
 
 # Verifying fetches all rows over a line of any speed.
@@ -168,7 +168,7 @@ def _rows(restored: AgentRestored) -> Iterator[tuple[str, str]]:
         yield "", f"it contains {restored.unsent:,} changes that were never sent to the replica"
 
 
-def _show_measured(measured: Sequence[Measured]) -> None:
+def _show_measured(measured: Sequence[RestoreSize]) -> None:
     for each in measured:
         others = sum(each.counts.values()) - each.counts.get("memory", 0)
         held = number_of(each.counts.get("memory", 0), "memory", "memories")

@@ -53,11 +53,7 @@ _LONGEST_CHECKSUMS: Final = 67_108_864
 _MOST_BYTES_OF_NAMES: Final = 134_217_728
 _BYTES_PER_FILE: Final = 300
 _INVALID_ROW_ERRORS: Final = (
-    tarfile.TarError,
-    msgspec.MsgspecError,
-    ValueError,
-    ArithmeticError,
-    LookupError,
+    *(tarfile.TarError, msgspec.MsgspecError, ValueError, ArithmeticError, LookupError),
     RecursionError,
 )
 _ANOTHER: Final = "copy it again from where it was kept, or take another backup"
@@ -319,7 +315,9 @@ def _members(unpacked: gzip.GzipFile) -> Iterator[tuple[tarfile.TarInfo, BinaryI
         while (member := tar.next()) is not None:
             name = member.name
             regular = member.isreg() and not member.issparse() and member.size >= 0
-            if not regular or not (name == MANIFEST if first else _may_be_named(name)):
+            known = name == MANIFEST if first else name in {ROWS, CHECKSUMS}
+            in_workspace = not first and name.startswith(f"{WORKSPACE}/") and is_plain(name)
+            if not regular or not (known or in_workspace):
                 msg = f"{name[:100]!r} is in it"
                 raise tarfile.ReadError(msg)
             first = False
@@ -329,10 +327,6 @@ def _members(unpacked: gzip.GzipFile) -> Iterator[tuple[tarfile.TarInfo, BinaryI
             # `tarfile` would keep all of them.
             tar.members.clear()
             tar.pax_headers.clear()
-
-
-def _may_be_named(name: str) -> bool:
-    return name in {ROWS, CHECKSUMS} or (name.startswith(f"{WORKSPACE}/") and is_plain(name))
 
 
 def _entry(member: tarfile.TarInfo, content: BinaryIO, into: Path | None) -> ArchivedFile:

@@ -17,20 +17,14 @@ import msgspec
 
 from thermocline.sync import Remote, Waiting
 
-from ..cloud.account import (
-    Account,
-    Secret,
-    account_of,
-    complete,
-    without_token,
-)
+from ..cloud.account import Account, Secret, account_of, complete, without_token
 from ..cloud.databases import connect, our_errors
 from ..config import load
 from ..config.settings import RemoteUrl, Settings
 from ..errors import InvalidInput, NotFound, ReplicaRefused
 from ..runtime import atomic
 from .archive import is_sealed
-from .join import Measured, Outcome, Restorer, RestoreRequest, give_keys
+from .join import Outcome, Restorer, RestoreRequest, RestoreSize, give_keys
 from .sealing import load_keychain
 from .unpack import Restored, restore_file
 from .usage import FILE as USAGE_FILE
@@ -78,7 +72,7 @@ def from_replica(request: RestoreRequest) -> Outcome:
     return _run(request, Restorer.join)
 
 
-def measure(request: RestoreRequest) -> list[Measured]:
+def measure(request: RestoreRequest) -> list[RestoreSize]:
     """Only count what is in a database. Blocking."""
     return _run(request, Restorer.measure)
 

@@ -57,11 +57,7 @@ class Database:
 
 
 class Databases:
-    """The open databases, by their accounts.
-
-    Attributes:
-        in_use: those that are open.
-    """
+    """The open databases, by their accounts."""
 
     def __init__(self, connect: Connect) -> None:
         self._connect = connect
@@ -139,9 +135,6 @@ class Discovery:
     A search reads a row for every agent of a database. The next is later while nothing new appears,
     by at least a second for each of these rows. `sealing` makes each agent's replica, and tells
     which agent a sealed one is. `poll_seconds` is the shortest time between two searches.
-
-    Attributes:
-        known: agents that existed here: an agent whose folder was removed is not created again.
     """
 
     def __init__(
@@ -168,6 +161,7 @@ class Discovery:
         # When the last of them appeared.
         self._appeared_at: float | None = None
         self._searching: asyncio.Task[None] | None = None
+        # Agents that existed here: an agent whose folder was removed is not created again.
         self.known: set[str] = set()
 
     def soon(self) -> None:

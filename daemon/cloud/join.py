@@ -40,8 +40,9 @@ from ..runtime import atomic
 from ..runtime.os_errors import translate_os
 from ..store import apply, outbox
 from . import digests
+from .account import KEY_FILE, RING_FILE
 from .digests import Differences, named
-from .sealing import KEY_FILE, RING_FILE, is_sealed
+from .sealing import is_sealed
 from .staging import RUN_FILE, WORKSPACE, Staging, Target, give, locked, renewed
 
 if TYPE_CHECKING:
@@ -53,31 +54,22 @@ _ROWS_A_SECOND: Final = 8000
 
 
 class RestoreRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The restore that the command asked for.
+    """The restore that the command asked for."""
 
-    Attributes:
-        state_dir: where the daemon keeps its memories; made, if it is missing.
-        agent: whose memory; None: that of the archive, or of every agent in the database.
-        file: an archive; None: a database is restored.
-        url, token: of the database; None: as the configuration has it.
-        recovery_key: opens a sealed database; None: it is asked for.
-        replace: set aside what is there, instead of refusing.
-        dry_run: change nothing.
-        keep_going: restore the other rows, though some on the replica are damaged.
-        give_up_seconds: fail when the replica cannot be reached for this long; None: wait.
-        config, sets: a configuration over all others, and single keys of it.
-    """
-
-    state_dir: Path
+    state_dir: Path  # where the daemon keeps its memories; made, if it is missing
+    # Whose memory; None: that of the archive, or of every agent in the database.
     agent: str | None = None
-    file: Path | None = None
+    file: Path | None = None  # an archive; None: a database is restored
+    # Of the database; None: as the configuration has it.
     url: str | None = None
     token: str | None = None
-    recovery_key: str | None = None
-    replace: bool = False
-    dry_run: bool = False
-    keep_going: bool = False
+    recovery_key: str | None = None  # opens a sealed database; None: it is asked for
+    replace: bool = False  # set aside what is there, instead of refusing
+    dry_run: bool = False  # change nothing
+    keep_going: bool = False  # restore the other rows, though some on the replica are damaged
+    # Fail when the replica cannot be reached for this long; None: wait.
     give_up_seconds: float | None = None
+    # A configuration over all others, and single keys of it.
     config: Path | None = None
     sets: tuple[str, ...] = ()
 
@@ -96,7 +88,7 @@ class AgentRestored(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float  # of this run
 
 
-class Measured(msgspec.Struct, frozen=True, kw_only=True):
+class RestoreSize(msgspec.Struct, frozen=True, kw_only=True):
     """The size of a restore, and its estimated time."""
 
     agent: str
@@ -161,7 +153,7 @@ class Restorer:
         self._random = random.Random()  # noqa: S311 - spreads waits, hides nothing
         self._run_file = request.state_dir / "agents" / RUN_FILE
 
-    async def measure(self) -> list[Measured]:
+    async def measure(self) -> list[RestoreSize]:
         """Count, and change nothing; `NotFound` without anything to restore. A daemon may run."""
         with our_errors():
             await self._unlock()
@@ -223,17 +215,14 @@ class Restorer:
             return Replica(self._remote, agent)
         return self._keychain.replica(self._remote, agent)
 
-    async def _name(self, written: str) -> str:
-        """The agent that a name in the database stands for; "": it is not restored."""
-        if self._keychain is not None:
-            return await self._keychain.agent_of(self._remote, written) or ""
-        return written if is_agent(written) else ""
-
     async def _names(self) -> list[str]:
         polls = await self._patiently(Polls(self._remote).all)
         wanted = self._request.agent
-        names = [await self._name(written) for written, poll in polls.items() if poll.epoch]
-        there = sorted(filter(None, names))
+        names = [written for written, poll in polls.items() if poll.epoch]
+        if self._keychain is not None:
+            agent_of = self._keychain.agent_of
+            names = [await agent_of(self._remote, name) or "" for name in names]
+        there = sorted(filter(is_agent, names))
         if not there:
             raise NotFound(
                 "cannot restore: the replica holds no memory",
@@ -257,10 +246,10 @@ class Restorer:
             return _Run(self._url)
         return earlier if earlier.url == self._url else _Run(self._url)
 
-    async def _measure(self, agent: str) -> Measured:
+    async def _measure(self, agent: str) -> RestoreSize:
         there = await self._patiently(lambda: digests.of_replica(self._replica(agent)))
         place, rows = self._place(agent), sum(digest.rows for digest in there.values())
-        return Measured(
+        return RestoreSize(
             agent=agent,
             folder=str(place.folder),
             taken=place.is_taken(),

@@ -24,15 +24,12 @@ class Pairing:
     """Gives the keys of this device to a new one, or takes those of another.
 
     The state is in memory: a restart ends it, and a new code is needed.
-
-    Attributes:
-        keychain: the keys of this device.
-        place: the replica of the invitation, if the configuration does not name it yet.
     """
 
     def __init__(self, keychain: Keychain) -> None:
-        self.keychain = keychain
+        self.keychain = keychain  # the keys of this device
         self._remote: Remote | None = None
+        # The replica of the invitation, if the configuration does not name it yet.
         self.place: Account | None = None
         self._open: Handshake | None = None
         self._guest: Guest | None = None

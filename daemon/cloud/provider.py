@@ -78,11 +78,8 @@ class TursoProvider:
     def provision(self, name: str, expiration: str = "never") -> Provisioned:
         """A database of this name, made if it does not exist, with a new token for it alone.
 
-        Repeated after an interruption it continues.
-
-        Raises:
-            ReplicaRefused: the API token, the organization or the group is not right.
-            ReplicaAway: the provider cannot be reached now.
+        Repeated after an interruption it continues. `ReplicaRefused`: the API token, the
+        organization or the group is not right. `ReplicaAway`: the provider cannot be reached now.
         """
         create, mint = self.calls(name, expiration)
         created = True

@@ -257,11 +257,7 @@ class Staging(AgentLocal):
         return await self._run(lambda: read(self._opened()))
 
     async def write(self, write: Callable[[Transaction], T]) -> T:
-        """Run an operation in one transaction, within all limits.
-
-        Raises:
-            ThermoclineError: nothing was changed.
-        """
+        """Run an operation in one transaction, within all limits; an error changes nothing."""
 
         def run() -> T:
             db = self._opened()

@@ -25,26 +25,17 @@ _AT_ONCE: Final = 2000
 
 
 class Restored(msgspec.Struct, frozen=True, kw_only=True):
-    """What was restored, or with `dry_run` would be.
+    """What was restored, or with `dry_run` would be."""
 
-    Attributes:
-        agent: by whose name it is restored.
-        folder: where to.
-        set_aside: where the previous memory is now; None if the place was empty.
-        archived: the manifest of the archive.
-        refused: rows that this release cannot read, and left out.
-        files, size_bytes: of the archive, unpacked.
-        skipped: what the workspace held and the archive does not.
-    """
-
-    agent: str
-    folder: str
-    set_aside: str | None
-    archived: Manifest
-    refused: int
+    agent: str  # by whose name it is restored
+    folder: str  # where to
+    set_aside: str | None  # where the previous memory is now; None if the place was empty
+    archived: Manifest  # the manifest of the archive
+    refused: int  # rows that this release cannot read, and left out
+    # Of the archive, unpacked.
     files: int
     size_bytes: int
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[Skipped, ...]  # what the workspace held and the archive does not
     dry_run: bool
 
 
@@ -60,19 +51,17 @@ async def restore_file(
 
     Everything is read, checked and applied before it is moved into its place, all at once. However
     it is interrupted, the place is as it was, or the next start of the daemon finishes it. With
-    `dry_run` the archive is only checked. `opened` opens what is in a sealed one.
-
-    Raises:
-        InvalidInput, StoreDamaged, Conflict, DiskFull: as for `archive.read`.
-        Conflict: the place is not empty.
-        AlreadyRunning: a daemon runs in the state folder.
-        DiskFull, ReadOnly: the disk refuses.
+    `dry_run` the archive is only checked. `opened` opens what is in a sealed one. Errors are those
+    of `archive.read`, `Target.refuse_taken` and `locked`.
     """
     say(f"checking {file}")
-    contents = archive.read(file, room=_room(request.state_dir), opened=opened)
+    # The state folder may not be there yet.
+    folders = (request.state_dir, *request.state_dir.absolute().parents)
+    room = shutil.disk_usage(next(folder for folder in folders if folder.exists())).free
+    contents = archive.read(file, room=room, opened=opened)
     # The files of the workspace come out of the archive.
     place = Target(request.state_dir, request.agent or contents.manifest.agent, (CREDENTIALS_FILE,))
-    aside, refused = None, 0
+    rows, aside, refused = sum(contents.manifest.counts.values()), None, 0
     if request.dry_run:
         if not request.replace:
             place.refuse_taken()
@@ -81,10 +70,7 @@ async def restore_file(
             with locked(request.state_dir, f"a restore of {file}"):
                 if not request.replace:
                     place.refuse_taken()
-                say(
-                    f"applying {sum(contents.manifest.counts.values()):,} rows,"
-                    f" {contents.size:,} bytes"
-                )
+                say(f"applying {rows:,} rows, {contents.size:,} bytes")
                 refused, aside = await _restore(file, place, rules, opened)
         except OSError as error:
             if error.filename == str(file):
@@ -133,9 +119,3 @@ async def _unpack(file: Path, staging: Staging, opened: Callable[[], BinaryIO] |
         workspace.rename(staging.folder / WORKSPACE)
     await staging.seal()
     return refused
-
-
-def _room(state_dir: Path) -> int:
-    """The bytes that are free where the state folder is, or will be."""
-    there = next(path for path in (state_dir, *state_dir.absolute().parents) if path.exists())
-    return shutil.disk_usage(there).free

@@ -41,6 +41,7 @@ _SHOWN = r"[^\x00-\x1f\x7f\ud800-\udfff]"
 _SEGMENT = r"[^/_\\\x00-\x1f\x7f\ud800-\udfff][^/\\\x00-\x1f\x7f\ud800-\udfff]{0,63}"
 # No user, no query: a configuration must not contain secrets.
 _ADDRESS = r"[^\x00-\x20@?#\x7f]{1,2000}"
+_LOOPBACK = r"(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])"
 _CRON = r"[0-9A-Za-z*,/#-]{1,128}"
 
 FilePath: TypeAlias = Annotated[
@@ -77,8 +78,9 @@ Cron: TypeAlias = Annotated[
 RemoteUrl: TypeAlias = Annotated[
     str,
     _text(
-        rf"^(?:(?:libsql|https?)://{_ADDRESS}|file:/[^\x00-\x1f\x7f]{{1,4000}})\Z",
-        "libsql://…, https://… or file:/… (no token in it; {agent} stands for the agent's id)",
+        rf"^(?:(?:libsql|https)://{_ADDRESS}|http://{_LOOPBACK}(?:[:/]{_ADDRESS})?"
+        rf"|file:/[^\x00-\x1f\x7f]{{1,4000}})\Z",
+        "libsql://, https:// or file:/ (http:// only on this device; no token; {agent}: its id)",
     ),
 ]
 BaseUrl: TypeAlias = Annotated[

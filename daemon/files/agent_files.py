@@ -70,7 +70,10 @@ class AgentFiles:
         workspace = _workspace(store)
 
         def current(db: sqlite3.Connection) -> tuple[T] | None:
-            return None if _stale(workspace, agent_entries.stands(db)) else (read(db),)
+            known = agent_entries.stands(db)
+            paths = (*_PARTS.values(), *known)
+            stale = any(_stand(workspace / path) != known.get(path, "") for path in paths)
+            return None if stale else (read(db),)
 
         for _ in range(_TRIES):
             result = await store.read(current, seconds=seconds)
@@ -98,8 +101,9 @@ class AgentFiles:
         workspace = _workspace(store)
         if all(map(os.path.lexists, (workspace / path for path in SEEDS))):
             return
-        now = store.now
-        await asyncio.to_thread(_locked, workspace, lambda: _seed(workspace, now))
+        now, folder = store.now, workspace / FOLDER
+        missing = [WaitingNote(path, Note(text, now), NOWHERE) for path, text in SEEDS.items()]
+        await asyncio.to_thread(_locked, workspace, lambda: write_files(folder, missing))
 
     async def add_line(self, store: AgentStore, path: str, item: Item) -> str:
         """Append a reflection or an episode to its log; return its line."""
@@ -168,12 +172,6 @@ def _stand(path: Path) -> str:
     if not stat.S_ISREG(status.st_mode):
         return "no file"
     return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
-
-
-def _stale(workspace: Path, known: Mapping[str, str]) -> bool:
-    return any(
-        _stand(workspace / path) != known.get(path, "") for path in (*_PARTS.values(), *known)
-    )
 
 
 def _load(
@@ -254,11 +252,6 @@ def _locked(workspace: Path, do: Callable[[], T]) -> T:
                 hint="move it away",
             ) from error
         raise translate_os(error, workspace / FOLDER) from error
-
-
-def _seed(workspace: Path, now: float) -> None:
-    missing = [WaitingNote(path, Note(text, now), NOWHERE) for path, text in SEEDS.items()]
-    write_files(workspace / FOLDER, missing)
 
 
 def _remove(workspace: Path, entries: AbstractSet[tuple[str, str]], now: float) -> None:

@@ -46,13 +46,6 @@ class ChunkIndex:
     `granted` are the paths that the configuration gives the agent; `state_dir` is never indexed;
     `thread` executes one call at a time; `busy` says whether the processor is needed for something
     else; `brought` is called after each update.
-
-    Attributes:
-        folders: the folders to watch; the watcher sets `watching`.
-        since: the monotonic time since which work is waiting, or None.
-        in_step: set while the index matches the files, as far as is known.
-        scan_seconds: the duration of the last scan of everything.
-        last: what the last update brought, an object of its own for each.
     """
 
     def __init__(  # noqa: PLR0913 - what all indexes share
@@ -82,14 +75,15 @@ class ChunkIndex:
         self._place = store.place
         self._not_before = 0.0
         self.roots: list[IndexRoot] = []
-        self.folders: dict[str, Identity] = {}
+        self.folders: dict[str, Identity] = {}  # the folders to watch; the watcher sets `watching`
         self.watching = False
-        self.scan_seconds = 0.0
-        self.in_step = asyncio.Event()
+        self.scan_seconds = 0.0  # the duration of the last scan of everything
+        self.in_step = asyncio.Event()  # set while the index matches the files, as far as is known
         self._task: asyncio.Task[None] | None = None
         self._paths: set[str] = set()
         self._whole = True
         self._in_force: IndexSettings | None = None
+        # The monotonic time since which work is waiting, or None.
         self.since: float | None = time.monotonic()
         self._rescanned = float("-inf")
         self._singles: dict[str, FileFingerprint | None] = {}
@@ -100,7 +94,7 @@ class ChunkIndex:
         self._told = 0.0
         self._last_sync_at: float | None = None
         self._failure: ThermoclineError | None = None
-        self.last = FilesBrought()
+        self.last = FilesBrought()  # what the last update brought, an object of its own for each
         store.leave_chunks = self.leave
 
     @property

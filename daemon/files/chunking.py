@@ -30,17 +30,13 @@ _AT_SENTENCE, _AT_LINE, _AT_BLOCK = range(3)
 
 
 class Chunk(msgspec.Struct, frozen=True):
-    """A part of a text, unchanged.
-
-    Attributes:
-        first, last: its first and last line, from 1.
-        heading: the headings above it, outermost first, separated by ` › `.
-    """
+    """A part of a text, unchanged."""
 
     text: str
+    # Its first and last line, from 1.
     first: int
     last: int
-    heading: str
+    heading: str  # the headings above it, outermost first, separated by ` › `
 
 
 class Cut(msgspec.Struct, frozen=True):

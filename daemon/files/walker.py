@@ -79,12 +79,7 @@ def walk(
 
 
 def open_below(top: Path, below: str) -> int:
-    """Open a regular file below a folder, by handles, for reading.
-
-    Raises:
-        OSError: it is missing, cannot be read, or a part of the path is a link; `EINVAL`: it is
-            not a file.
-    """
+    """Open a regular file below a folder, by handles, for reading. A link is an error."""
     with folder_of(top, below) as (folder, name):
         handle = os.open(name, _FILE, dir_fd=folder)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -97,10 +92,8 @@ def open_below(top: Path, below: str) -> int:
 def folder_of(top: Path, below: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
     """Open the folder that contains a path below `top`: its handle, and the name in it.
 
-    `below` is a path without `..`; with `make` missing folders are created, durably.
-
-    Raises:
-        OSError: a folder is missing, or is a link.
+    `below` is a path without `..`; with `make` missing folders are created, durably. A link is an
+    error.
     """
     *between, name = below.split("/")
     if make:

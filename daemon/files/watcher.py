@@ -43,11 +43,8 @@ class Watcher:
     def changes(self, folders: Mapping[str, Identity]) -> set[str]:
         """Watch these folders from now on; return the paths that changed since the last call.
 
-        A newly watched folder counts as changed. Blocking; not thread-safe.
-
-        Raises:
-            WatchLostError: changes were lost, or the system's limit of watches is reached; all
-                watching has ended.
+        A newly watched folder counts as changed. Blocking; not thread-safe. `WatchLostError`:
+        changes were lost, or the system's limit of watches is reached; all watching has ended.
         """
         try:
             changed = self._watch.drain() if self._watch is not None else set()
@@ -97,11 +94,7 @@ class _Watch:
         threading.Thread(target=self._wait, name="file changes", daemon=True).start()
 
     def drain(self) -> set[str]:
-        """The paths that have changed since the last call.
-
-        Raises:
-            WatchLostError: changes were lost, for example of a name that is not valid UTF-8.
-        """
+        """The paths that changed since the last call; `WatchLostError` if some were lost."""
         with self._lock:
             self._take()
             seen, self._seen = self._seen, set()
@@ -115,7 +108,7 @@ class _Watch:
         os.utime(self._last)
         while self._last_path not in self._seen:
             try:
-                # Returning without a change would drop one that comes just then.
+                # Returning without a change would drop a change that comes just then.
                 changes = self._notify.watch(0, 0, _LOST_SECONDS * 1_000, _Pauses())
             except RuntimeError as error:
                 self._lose(str(error))

@@ -134,11 +134,8 @@ def write_files(
 ) -> tuple[list[tuple[WaitingNote, Fingerprint]], list[Skipped]]:
     """Write or remove files, durably, unless they have changed meanwhile. Blocking.
 
-    `top` is the folder `memory`, which is created if it is missing.
-
-    Returns:
-        The finished files with their new stands, and the files that something other than a file or
-        folder blocks.
+    `top` is the folder `memory`, which is created if it is missing. Returns the finished files with
+    their new stands, and the files that something other than a file or folder blocks.
     """
     done: list[tuple[WaitingNote, Fingerprint]] = []
     barred: list[Skipped] = []
@@ -283,12 +280,7 @@ class Workspaces:
         self._one_at_a_time = asyncio.Lock()
 
     async def synchronise(self, store: AgentStore) -> None:
-        """Synchronise one agent's workspace and memory.
-
-        Raises:
-            ThermoclineError: the memory or the folder cannot be read or written; nothing is lost,
-                and the next call continues.
-        """
+        """Synchronise one agent's workspace and memory. After an error the next call continues."""
         agent = store.place.agent
         if not self._wanted():
             self._problems.clear(_LEFT_OUT, agent)

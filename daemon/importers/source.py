@@ -47,12 +47,7 @@ class Format(msgspec.Struct, frozen=True):
 
 
 class SourcePath:
-    """A path to be imported; a context that removes the copies of databases at its end.
-
-    Attributes:
-        path: the resolved path.
-        stat: its status.
-    """
+    """A path to be imported; a context that removes the copies of databases at its end."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

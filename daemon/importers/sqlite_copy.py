@@ -28,19 +28,14 @@ _LONGEST_VALUE: Final = 16 << 20
 
 
 class Copy:
-    """A copy of a database in a temporary folder, made on the first read.
-
-    Attributes:
-        path: of the original.
-        tables: its columns by table; empty if the schema is damaged.
-        fault: why it cannot be opened, or "".
-        too_large: the rows that were left out because they have more than 16 MiB.
-    """
+    """A copy of a database in a temporary folder, made on the first read."""
 
     def __init__(self, path: Path, end: ExitStack) -> None:
-        self.path = path
-        self.fault = ""
+        self.path = path  # of the original
+        self.fault = ""  # why it cannot be opened, or ""
+        # The rows that were left out because they have more than 16 MiB.
         self.too_large: list[str] = []
+        # Its columns by table; empty if the schema is damaged.
         self.tables: dict[str, set[str]] = {}
         self._db: sqlite3.Connection | None = None
         self._end = end
@@ -176,11 +171,7 @@ def is_database(path: Path) -> bool:
 
 
 def _copied(path: Path, folder: Path) -> Path:
-    """A copy with its log, of one moment: repeated if the files change meanwhile.
-
-    Raises:
-        OSError: it cannot be read, there is no room for it, or it keeps changing.
-    """
+    """A copy with its log, of one moment: repeated if the files change meanwhile."""
     target = folder / "copy.db"
     for _ in range(_TRIES):
         before = _fingerprint(path)

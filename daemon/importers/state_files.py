@@ -161,11 +161,7 @@ _JSON_FORMATS: Final[dict[Format, tuple[Callable[..., Parsed[Any]], Callable[...
 
 
 def format_of(content: bytes, name: str, expected: Format | None = None) -> Format:
-    """The format of a file: as given, or by its name, or by its content.
-
-    Raises:
-        InvalidInput: the format cannot be detected, or the content is certainly not as given.
-    """
+    """The format of a file: as given, or by its name, or by its content; else `InvalidInput`."""
     if expected is None:
         return _by_name(name) or _by_content(content)
     try:

@@ -63,9 +63,16 @@ UNRELATED: Final = Judgement("unrelated")
 def judge(older: str, newer: str) -> Judgement:
     """The relation of the text `newer` to the text `older`."""
     judgement = repeats(older, newer)
-    one, other = read(older), read(newer)
-    if judgement.relation == "duplicate" or one.asks or other.asks or one.open or other.open:
+    if judgement.relation == "duplicate":
         return judgement
+    reason = _contradiction(older, newer)
+    return Judgement("contradiction", (reason,)) if reason else UNRELATED
+
+
+def _contradiction(older: str, newer: str) -> str:
+    one, other = read(older), read(newer)
+    if one.asks or other.asks or one.open or other.open:
+        return ""
     reason = (
         _denial(one, other)
         or _denied_ending(one, other)
@@ -73,9 +80,7 @@ def judge(older: str, newer: str) -> Judgement:
         or _other_claim(one, other)
         or replaces(older, newer)
     )
-    if not reason or are_two_beings(older, newer):
-        return UNRELATED
-    return Judgement("contradiction", (reason,))
+    return "" if reason and are_two_beings(older, newer) else reason
 
 
 def repeats(older: str, newer: str) -> Judgement:
@@ -348,6 +353,19 @@ def judge_pair(older: Memory, newer: Memory) -> Judgement:
     if judgement.relation == "duplicate":
         return judge_duplicate(older, newer)
     return judgement if older.type != "episodic" else UNRELATED
+
+
+def contradicts(older: Memory, newer: Memory) -> bool:
+    """Whether `judge_pair` says that the newer contradicts the older."""
+    # In the order of what each costs: most pairs contradict nothing.
+    return (
+        older.type != "episodic"
+        and _eligible(older)
+        and _eligible(newer)
+        and comparable(older, newer)
+        and bool(_contradiction(older.text, newer.text))
+        and repeats(older.text, newer.text).relation != "duplicate"
+    )
 
 
 def judge_duplicate(older: Memory, newer: Memory) -> Judgement:

@@ -70,6 +70,7 @@ _PARTS: Final = re.compile(r"[,;]| and | und | y ")
 _CONFIRMING_WORDS: Final = 7
 _SAYS_MORE: Final = 2.0
 _LEAST_BYTES: Final = 16
+_TOPIC_WORDS: Final = 3
 # The statements of a reply that are surely about what was asked.
 _MARKED: Final = 2
 # The turns in which a user decides what they asked.
@@ -358,8 +359,10 @@ def _is_stated(statement: SaidSentence) -> bool:
     chats = "solution" not in signals and not has_number(statement.said)
     return _matters(statement.said) or not (
         cues.says("momentary", statement.said)
+        or cues.says("hearsay", statement.said)
         or (chats and cues.says("chatter", statement.said))
         or _is_mere_yes(statement)
+        or _is_mere_topic(statement)
         or ("hedge" in signals and _kind(signals) not in {"decision", "preference", "correction"})
     )
 
@@ -378,6 +381,14 @@ def _is_done(statement: SaidSentence) -> bool:
 def _is_mere_yes(statement: SaidSentence) -> bool:
     answer = re.split(r"[?？]\s*", statement.said)[-1]
     return statement.answers and cues.is_bare_answer(answer)
+
+
+def _is_mere_topic(statement: SaidSentence) -> bool:
+    """Whether a few words only name what comes next: "ok, the under 13s"."""
+    said = statement.said
+    few = " " in said and len(WORD.findall(said)) <= _TOPIC_WORDS
+    tells = statement.answers or statement.signals or has_number(said)
+    return few and not (tells or cues.says("clause", said))
 
 
 def _is_mere_secret(statement: SaidSentence) -> bool:

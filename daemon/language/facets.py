@@ -96,7 +96,8 @@ def single_stems() -> frozenset[str]:
 
 def stem_of(word: str) -> str:
     """The stem by which words are compared."""
-    return next(iter(word_terms(word)), word)
+    terms = word_terms(word)
+    return terms[0] if terms else word
 
 
 def is_small(word: str) -> bool:
@@ -375,7 +376,8 @@ def claims_of(text: str) -> tuple[str, ...]:
     return tuple(clause for clause in clauses if " " in clause and tells_change(clause))
 
 
-@lru_cache(64)
+# A batch is compared as a whole, then indexed as a whole.
+@lru_cache(1_024)
 def tells_change(text: str) -> bool:
     """Whether a text may tell that something is no longer as it was; cheaper than its facets."""
     folded = fold(text)

@@ -52,7 +52,7 @@ _OF_THINGS: Final = re.compile(
 )
 
 
-@lru_cache(64)
+@lru_cache(1_024)
 def roles_in(text: str) -> tuple[tuple[str, str], ...]:
     """The codes of concepts and the names that a text introduces by them.
 

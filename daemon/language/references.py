@@ -42,6 +42,7 @@ _SEXES: Final[dict[str, Sex]] = {
     **dict.fromkeys(("grandson", "uncle", "nephew", "father_in_law", "husband"), "he"),
     **dict.fromkeys(("brother_in_law", "son_in_law", "boyfriend"), "he"),
 }
+_ROLES: Final = frozenset({"boss", "landlord", "neighbor", "teacher", "doctor", "caretaker"})
 _NAME: Final = r"[A-ZÀ-ÖØ-Þ](?:[\w-]|['’](?!s\b))*\w"
 _OWN: Final = re.compile(
     r"\b(?P<phrase>(?:[Mm]y|[Oo]ur|[Mm]eine?[rnms]?|[Uu]nsere?[rnms]?|[Mm]i|[Nn]uestr[oa]|[Mm]on|[Mm]a|[Nn]otre)"
@@ -79,13 +80,16 @@ _TITLES: Final[dict[str, Sex]] = {
 _ARTICLES: Final[dict[str, Sex]] = {"der": "he", "den": "he", "die": "she"}
 # In English a name within a sentence, but for that of a place.
 _WITHIN: Final = re.compile(
-    rf"(?<=[a-z,] )(?<!\bin )(?<!\bto )(?<!\bat )(?<!from )(?P<name>{_NAME})"
+    rf"(?<=[a-z,] )(?<!\bin )(?<!\bto )(?<!\bat )(?<!from )(?<!\boff )(?<!near )(?<!past )"
+    rf"(?<!over )(?<!into )(?<!\bvia )(?<!\bon )(?P<name>{_NAME})"
 )
 # "Only Mireille, she …", "Mit Cosima": who is meant, behind words of grammar.
 _ANSWERED: Final = re.compile(
     rf"\A(?i:(?:only|just|mostly|with|from|by|for|nur|mit|von|bei|für|mostly) )*"
     rf"(?P<name>{_NAME}(?: {_NAME})?)"
 )
+# "On the 4th of July, Deer Lake, ten to midnight".
+_IS_PLACE: Final = re.compile(r",(?! (?:he|she|who|my|our|the)\b)| [A-ZÀ-ÖØ-Þ]")
 _ARTICLE: Final = re.compile(
     r"(?i:the|an?|my|our|der|die|das|den|(?:ein|mein|unser)e?[rnms]?|el|la|los|las|mi|les?)\s+"
 )
@@ -444,16 +448,21 @@ def _with_name(sentence: SaidSentence, match: re.Match[str], name: str) -> SaidS
 def _people_in(text: str, *, weak: bool) -> Iterator[tuple[str, Sex]]:
     """The people of a sentence in order; `weak`: also what may be a name by its capital letter."""
     people_at: dict[int, tuple[str, Sex]] = {}
+    language = language_of(frozenset(index_words(text.lower())))
     for at, name, sex in _beings_in(text):
         people_at.setdefault(at, (name, sex))
     for name in people(text):
         # "ANA" is an airline, and "in Santiago" is a place.
         at = text.find(name)
         if not name.isupper() and not text[:at].endswith((" in ", " nach ")):
-            people_at.setdefault(at, (name, ""))
-    if weak and not people_at and language_of(frozenset(index_words(text.lower()))) == "en":
+            people_at.setdefault(at, (name, _sex_of_role(name) if language == "de" else ""))
+    if weak and not people_at and language == "en":
         for match in _WITHIN.finditer(text):
-            if match["name"].casefold() not in _no_people():
+            name = match["name"]
+            known = name.casefold() in _no_people() or name.isupper() or name[1] in "'’"
+            before = text[: match.start()].rsplit(maxsplit=1)[-1]
+            goes_on = before[0].isupper() and before != "I"
+            if not (known or goes_on) and _IS_PLACE.match(text, match.end()) is None:
                 people_at.setdefault(match.start(), (match["name"], ""))
     for at in sorted(people_at):
         yield people_at[at]
@@ -480,10 +489,22 @@ def _beings_in(text: str) -> Iterator[tuple[int, str, Sex]]:
     meant = {meaning.words: meaning.codes for meaning in thesaurus().meanings(text)}
     for match in _ANIMAL.finditer(text):
         codes = meant.get((match["noun"].lower(),), "")
-        if any(thesaurus().field_of(code) == "animals" for code in codes):
+        if any(_is_being(code) for code in codes):
             yield match.start(), match[0], _ARTICLES.get(match[0].split()[0].lower(), "")
     for match in compiled(_KIN).finditer(text):
         yield match.start(), match[0], "she" if says("kin_women", match[0]) else "he"
+
+
+def _is_being(code: str) -> bool:
+    known = thesaurus()
+    return known.field_of(code) == "animals" or known.name_of(code) in _ROLES
+
+
+def _sex_of_role(name: str) -> Sex:
+    """The sex of a German word for somebody's work: "Meister", "Chefin"; "" for other names."""
+    if all(thesaurus().field_of(code) != "work" for code in _codes(name)):
+        return ""
+    return "she" if name.endswith("in") else "he"
 
 
 def _sex_of(noun: str) -> Sex | None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import struct
 import threading
 import unicodedata
 import zlib
@@ -58,6 +59,8 @@ _SHORTEST_HEAD: Final = 3
 _SHORTEST_TAIL: Final = 4
 # The mean number of words of a table that are searched for a word.
 _IN_BUCKET: Final = 12
+# Where a bucket begins, and where the next.
+_BOUNDS: Final = struct.Struct("II")
 # Raised whenever `_Compiled` or what it holds changes.
 _FORMAT: Final = 3
 _DOUBLED: Final = re.compile(r"([bdfgklmnprt])\1$")
@@ -84,9 +87,8 @@ class _Table(msgspec.Struct, frozen=True, array_like=True):
     def get(self, word: str) -> str:
         """The codes of a word, or ""."""
         key = word.encode(errors="replace")
-        starts = memoryview(self.starts).cast("I")
-        bucket = zlib.crc32(key) % (len(starts) - 1)
-        at = self.text.find(b"\n%b\t" % key, starts[bucket], starts[bucket + 1])
+        bucket = zlib.crc32(key) % (len(self.starts) // 4 - 1)
+        at = self.text.find(b"\n%b\t" % key, *_BOUNDS.unpack_from(self.starts, 4 * bucket))
         if at < 0:
             return ""
         at += len(key) + 2

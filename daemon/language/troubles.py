@@ -8,11 +8,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from ..memory.indexing import index_words
 from ..memory.similarity import words
 from .cues import WORD, Signal, says
 from .sentences import sentences
 from .statements import SaidSentence, continued, has_value
-from .vocabulary import not_topics
+from .thesaurus import language_of
+from .vocabulary import grammar, not_topics
 
 _GUESSES: Final[frozenset[Signal]] = frozenset({"error", "hedge"})
 _STATED: Final[frozenset[Signal]] = frozenset({"preference", "decision", "commitment", "question"})
@@ -107,7 +109,9 @@ def _troubles(said: Sequence[SaidSentence], cause: SaidSentence) -> Iterator[int
 
 
 def _content(sentence: SaidSentence) -> frozenset[str]:
-    return frozenset(word for word in words(sentence.said) if len(word) > 1) - not_topics()
+    language = language_of(frozenset(index_words(sentence.said.lower())))
+    said = frozenset(word for word in words(sentence.said) if len(word) > 1)
+    return said - not_topics() - grammar(language)
 
 
 def _is_outcome(cause: SaidSentence, sentence: SaidSentence) -> bool:

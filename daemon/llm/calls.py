@@ -16,7 +16,7 @@ from ..errors import ThermoclineError
 from ..runtime.problems import Problems
 from ..schemas.status import WorkerState
 from .budget import Budget, UsageCounts
-from .failures import CallFailed
+from .failures import OF_THE_QUESTION, CallFailed
 from .process import ChildProcess, Timeouts
 from .wire import LONGEST_LINE, Answered, Ask, ChatMessage, Embed, Embedded, Load, Setup, Window
 
@@ -78,11 +78,7 @@ class ModelProcess(ChildProcess):
         return await self.ask(Window(model), int | None)  # type: ignore[arg-type]
 
     async def load(self) -> None:
-        """Import litellm in the process, once. Cancelling does not stop it.
-
-        Raises:
-            CallFailed: litellm is not installed, or was not imported in time.
-        """
+        """Import litellm in the process, once, else `CallFailed`. Cancelling does not stop it."""
         pid = self.pid
         if pid is not None and pid == self._loaded[0]:
             return
@@ -137,18 +133,14 @@ class MeteredCalls:
             self._problems.clear("model_budget_spent", "/llm")
             return
         spent = CallFailed("spent", f"the models' budget for {self.budget.day} is spent: {why}")
-        self._problems.report(
-            "model_budget_spent", "/llm", spent.message, spent.hint or "", lasting=False
-        )
+        hint = spent.hint or ""
+        self._problems.report("model_budget_spent", "/llm", spent.message, hint, lasting=False)
         raise spent
 
     async def call(self, purpose: str, setup: Setup | None, cost: Cost, ask: Ask) -> Answered:
-        """Make one call.
+        """Make one call; `CallFailed` if the model did not reply, or the budget is spent.
 
         `setup` is None for a caller's own endpoint; the costs are added to `cost`.
-
-        Raises:
-            CallFailed: the model did not reply, or the budget is spent.
         """
         guess = tokens_of(ask.messages)
 
@@ -300,7 +292,10 @@ class Failover:
             try:
                 return await call(msgspec.structs.replace(ask, model=model, seconds=seconds))
             except CallFailed as error:
-                wait = self._wait(error, number)
+                wait = error.retry_after
+                if wait is None:
+                    # Exponential, with jitter.
+                    wait = _FIRST_WAIT_SECONDS * 2.0**number * self._chance.uniform(0.5, 1.0)
                 left = until - self.clock()
                 longest = _LONGEST_WAIT_SECONDS if models_left > 1 else left
                 if not error.passing or number == _MOST_TRIES - 1 or wait >= min(longest, left):
@@ -308,16 +303,9 @@ class Failover:
                 await self._sleep(wait)
         raise AssertionError("unreachable")
 
-    def _wait(self, error: CallFailed, number: int) -> float:
-        """The time that the server asked for, else an exponential backoff with jitter."""
-        if error.retry_after is not None:
-            return error.retry_after
-        span: float = _FIRST_WAIT_SECONDS * 2**number
-        return span * self._chance.uniform(0.5, 1.0)
-
     def _failed(self, model: str, error: CallFailed) -> None:
         """Pause a model that has failed, unless the question caused the failure."""
-        if not error.of_the_model:
+        if error.code in OF_THE_QUESTION:
             return
         before = self._pauses.get(model)
         failures = before.failures + 1 if before else 1

@@ -111,9 +111,6 @@ class ModelClient:
 
     `clear` removes secrets from a text before it is sent; `problems` receives faults that a person
     has to fix.
-
-    Attributes:
-        calls, failover: shared with the encoder.
     """
 
     def __init__(
@@ -126,6 +123,7 @@ class ModelClient:
         clear: Callable[[str], Cleared],
         problems: Problems,
     ) -> None:
+        # Shared with the encoder.
         self.calls = calls
         self.failover = failover
         self._settings = settings

@@ -122,10 +122,8 @@ class Encoder:
 
         Long texts are cut. `model` is the configured one, or that of earlier vectors; `role` is
         what the texts are to be compared as; `deadline` the timeout in seconds, None: that of
-        `llm.timeouts.embed`, in addition to the start of the process.
-
-        Raises:
-            ModelUnavailable: the model cannot encode them now; the message says why.
+        `llm.timeouts.embed`, in addition to the start of the process. `ModelUnavailable` says why
+        the model cannot encode them now.
         """
         began, usage = self._clock(), self._models.calls.usage
         settings = self._settings().llm
@@ -159,12 +157,17 @@ class Encoder:
             self._note(encoding, self._clock() - began, cost)
         return encoding
 
+    async def _save(self, cost: Cost, role: TextRole) -> None:
+        due = role == "passage" or self._clock() - self._saved > _SAVING_SECONDS
+        if cost.tokens_in and due:
+            self._saved = self._clock()
+            await self._models.calls.save()
+
     async def encode_query(self, text: str, *, model: str) -> Encoding | None:
         """Encode a query within `recall.embed_deadline_ms`, or take it from the cache.
 
-        Returns:
-            None if the model is late, in which case the call goes on for the next time, or cannot
-            encode it; `status` says why.
+        None: the model is late, in which case the call goes on for the next time, or cannot encode
+        it; `status` says why.
         """
         key = model, hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
         if (known := self._queries.get(key)) is not None:
@@ -261,11 +264,7 @@ class Encoder:
         return embedded
 
     async def _encoding(
-        self,
-        model: str,
-        role: TextRole,
-        call: _Call,
-        texts: tuple[str, ...],
+        self, model: str, role: TextRole, call: _Call, texts: tuple[str, ...]
     ) -> Encoding:
         if role == "query":
             embedded = await call(texts)
@@ -305,12 +304,6 @@ class Encoder:
             measured.texts += len(encoding.vectors)
             measured.seconds += seconds
             measured.add(cost.tokens_in, cost.tokens_out, cost.dollars)
-
-    async def _save(self, cost: Cost, role: TextRole) -> None:
-        due = role == "passage" or self._clock() - self._saved > _SAVING_SECONDS
-        if cost.tokens_in and due:
-            self._saved = self._clock()
-            await self._models.calls.save()
 
 
 async def _halved(call: _Call, texts: tuple[str, ...]) -> list[bytes | None]:

@@ -28,8 +28,8 @@ _PASSING: Final = frozenset({"throttled", "server"})
 _LASTING: Final = frozenset({"unauthorized", "forbidden", "payment", "not_found", "insecure"})
 # The provider may have charged for the request.
 _CHARGED: Final = frozenset({"timeout", "cancelled", "died", "nonsense", "too_large", "refused"})
-# Not the model's fault.
-_OF_THE_QUESTION: Final = frozenset(
+# Not the model's fault: the next question to it may well succeed.
+OF_THE_QUESTION: Final = frozenset(
     {
         *("refused", "too_long", "bad_request", "cancelled"),
         *("died", "resting", "starting", "unloaded", "uninstalled", "address", "spent", "off"),
@@ -51,26 +51,20 @@ _LONGEST_MESSAGE: Final = 200
 
 
 class CallFailed(Exception):
-    """A request got no reply.
-
-    Attributes:
-        code: `timeout`, `offline`, `throttled`, `server`, `unauthorized`, `forbidden`, `payment`,
-            `not_found`, `insecure`, `bad_request`, `too_long`, `refused`, `nonsense`,
-            `too_large`, `address`, `off`, `spent`, `unloaded`, `uninstalled`, `starting`,
-            `cancelled`, `died` or `resting`.
-        message: the reason without keys; may contain the provider's message.
-        retry_after: the seconds to wait, if the server said so.
-        because: the code of an earlier failure that caused this one, or "".
-    """
+    """A request got no reply."""
 
     def __init__(
         self, code: str, message: str, retry_after: float | None = None, *, because: str = ""
     ) -> None:
         super().__init__(message)
+        # `timeout`, `offline`, `throttled`, `server`, `unauthorized`, `forbidden`, `payment`,
+        # `not_found`, `insecure`, `bad_request`, `too_long`, `refused`, `nonsense`, `too_large`,
+        # `address`, `off`, `spent`, `unloaded`, `uninstalled`, `starting`, `cancelled`, `died` or
+        # `resting`.
         self.code = code
-        self.message = message
-        self.retry_after = retry_after
-        self.because = because
+        self.message = message  # the reason without keys; may contain the provider's message
+        self.retry_after = retry_after  # the seconds to wait, if the server said so
+        self.because = because  # the code of an earlier failure that caused this one, or ""
 
     @property
     def passing(self) -> bool:
@@ -86,11 +80,6 @@ class CallFailed(Exception):
     def charged(self) -> bool:
         """Whether a provider may have charged for it."""
         return self.code in _CHARGED
-
-    @property
-    def of_the_model(self) -> bool:
-        """Whether the next question to this model is likely to fail, too."""
-        return self.code not in _OF_THE_QUESTION
 
     @property
     def hint(self) -> str | None:

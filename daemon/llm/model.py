@@ -51,29 +51,19 @@ class ModelQuestion(msgspec.Struct, frozen=True):
 
 
 class ModelReply(msgspec.Struct, Generic[T], frozen=True):
-    """The reply of a model.
+    """The reply of a model."""
 
-    Attributes:
-        value: the value of the requested type.
-        model: the name of the model, or the endpoint's URL.
-        tokens_in, tokens_out: the tokens, including a repair; estimated if the server does not
-            say; 0 from the cache.
-        cost: in US dollars by litellm's price list; None if the model is not in it.
-        cached: whether it is from the cache.
-        repaired: whether the first reply was not usable.
-        seconds: the time to the reply.
-        cleared: the number of secrets removed from the question, by kind.
-    """
-
-    value: T
-    model: str
+    value: T  # the value of the requested type
+    model: str  # the name of the model, or the endpoint's URL
+    # The tokens, including a repair; estimated if the server does not say; 0 from the cache.
     tokens_in: int = 0
     tokens_out: int = 0
+    # In US dollars by litellm's price list; None if the model is not in it.
     cost: float | None = 0.0
-    cached: bool = False
-    repaired: bool = False
-    seconds: float = 0.0
-    cleared: dict[str, int] = {}
+    cached: bool = False  # whether it is from the cache
+    repaired: bool = False  # whether the first reply was not usable
+    seconds: float = 0.0  # the time to the reply
+    cleared: dict[str, int] = {}  # the number of secrets removed from the question, by kind
 
 
 class Model(Protocol):

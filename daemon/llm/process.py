@@ -85,9 +85,6 @@ class ChildProcess:
         timeouts: how long to wait for it.
         longest_line: the maximum number of bytes of an answer.
         stays: returns whether it is needed again, and does not end although it is idle.
-
-    Attributes:
-        starts: how often it was started.
     """
 
     def __init__(
@@ -102,7 +99,7 @@ class ChildProcess:
         stays: Callable[[], bool] = lambda: False,
     ) -> None:
         self.timeouts = timeouts
-        self.starts = 0
+        self.starts = 0  # how often it was started
         self._name = name
         self._command = command
         self._env = env
@@ -289,13 +286,7 @@ class ChildProcess:
 
 
 class _Running:
-    """A running process.
-
-    Attributes:
-        ready: done when it has started.
-        waiting: its unanswered requests, by number.
-        answered: whether it has answered a request.
-    """
+    """A running process."""
 
     def __init__(self, name: str, process: asyncio.subprocess.Process) -> None:
         assert process.stdin is not None
@@ -305,9 +296,11 @@ class _Running:
         self._ended = asyncio.Event()
         self._leaving = False
         self.pid = process.pid
+        # Done when it has started.
         self.ready: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        # Its unanswered requests, by number.
         self.waiting: dict[int, asyncio.Future[Any]] = {0: self.ready}
-        self.answered = False
+        self.answered = False  # whether it has answered a request
         self._reading = asyncio.create_task(self._read(), name=name)
 
     @property

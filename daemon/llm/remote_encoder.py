@@ -53,11 +53,7 @@ def prepared(request: Embed, provider: str) -> tuple[list[str], dict[str, str]]:
 
 
 def vectors_of(model: str, data: Sequence[Any], texts: int) -> tuple[tuple[bytes | None, ...], int]:
-    """The vectors of an answer in OpenAI's form, in the order of the texts, and their dimensions.
-
-    Raises:
-        CallFailed: they are not as many as the texts, or not all of the same length.
-    """
+    """The vectors of an answer in OpenAI's form, in order, and their dimensions."""
     rows: dict[int, Any] = {}
     for place, item in enumerate(data):
         index = item.get("index")

@@ -54,17 +54,12 @@ WRAPPER: Final = "items"
 
 
 class UnreadableReply(Exception):
-    """A reply does not have the requested form.
-
-    Attributes:
-        why: the reason for the model, without quoting its reply.
-        refused: whether it is a refusal.
-    """
+    """A reply does not have the requested form."""
 
     def __init__(self, why: str, *, refused: bool = False) -> None:
         super().__init__(why)
-        self.why = why
-        self.refused = refused
+        self.why = why  # the reason for the model, without quoting its reply
+        self.refused = refused  # whether it is a refusal
 
 
 def form_of(kind: Any) -> ReplyForm:
@@ -99,12 +94,9 @@ def _strict(node: Json, named: dict[str, Json]) -> Json:
 
 
 def read(text: str, kind: type[T], *, question: str = "") -> T:
-    """The value in a reply. Takes time that grows with the length of the reply.
+    """The value in a reply, else `UnreadableReply`. Takes time that grows with the reply's length.
 
     `question` is the data of the question; a refusal that is in it is a quotation.
-
-    Raises:
-        UnreadableReply: the reply has no value of this type, or is a refusal.
     """
     why = "it contains no JSON"
     for candidate in _values(text):

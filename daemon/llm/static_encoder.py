@@ -61,12 +61,9 @@ class StaticEncoders:
         self._lock = threading.Lock()
 
     def encode(self, name: str, texts: Sequence[str]) -> Embedded:
-        """Encode texts. Blocking; safe on any thread.
+        """Encode texts; `CallFailed` without a usable model. Blocking; safe on any thread.
 
         `name` is `static:` and the folder.
-
-        Raises:
-            CallFailed: the folder has no usable model, or a package is missing.
         """
         folder = Path(name.partition(":")[2])
         try:

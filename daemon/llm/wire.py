@@ -99,20 +99,14 @@ class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
 
 
 class Answered(msgspec.Struct, frozen=True):
-    """The answer of a model.
+    """The answer of a model."""
 
-    Attributes:
-        text: at most `LONGEST_REPLY` characters.
-        finish: `stop`, or `length` if it was cut off.
-        tokens_in, tokens_out: None if the server did not say.
-        cost: None if the price is unknown.
-    """
-
-    text: str
-    finish: str
+    text: str  # at most `LONGEST_REPLY` characters
+    finish: str  # `stop`, or `length` if it was cut off
+    # None if the server did not say.
     tokens_in: int | None = None
     tokens_out: int | None = None
-    cost: float | None = None
+    cost: float | None = None  # None if the price is unknown
 
 
 class Embedded(msgspec.Struct, frozen=True):

@@ -134,17 +134,24 @@ class LiteLlm:
         return bool(self._litellm.supports_response_schema(model))
 
     async def _once(self, ask: Ask, place: _Place, *, structured: bool) -> Answered:
+        messages: list[dict[str, str]] = [msgspec.to_builtins(message) for message in ask.messages]
+        form: dict[str, Any] = {}
+        if structured:
+            schema = {"name": ask.form.name, "schema": ask.form.schema, "strict": True}
+            form = {"response_format": {"type": "json_schema", "json_schema": schema}}
+        else:
+            messages[0]["content"] += f"\n\n{self._form}\n{ask.form.words}"
         try:
             response = await self._litellm.acompletion(
                 model=ask.model,
-                messages=self._messages(ask, structured=structured),
+                messages=messages,
                 max_tokens=ask.max_tokens,
                 temperature=ask.temperature,
                 timeout=ask.seconds,
                 num_retries=0,
                 max_retries=0,
                 drop_params=True,
-                **_response_format(ask, structured=structured),
+                **form,
                 **place.credentials,
             )
             return _answer(ask, response)
@@ -177,12 +184,6 @@ class LiteLlm:
         cost = response._hidden_params.get("response_cost")  # noqa: SLF001 - litellm's own place
         return Embedded(vectors, dimensions, "", tokens, cost)
 
-    def _messages(self, ask: Ask, *, structured: bool) -> list[dict[str, str]]:
-        messages: list[dict[str, str]] = [msgspec.to_builtins(message) for message in ask.messages]
-        if not structured:
-            messages[0]["content"] += f"\n\n{self._form}\n{ask.form.words}"
-        return messages
-
     def _failure(self, ask: Ask | Embed, place: _Place, error: Exception) -> CallFailed:
         litellm, model = self._litellm, ask.model
         setup = ask.setup or Setup()
@@ -211,13 +212,6 @@ class LiteLlm:
         if "onnect" in message:
             return CallFailed("offline", f"cannot reach {model}")
         return CallFailed("nonsense", f"{model} does not answer in the expected format")
-
-
-def _response_format(ask: Ask, *, structured: bool) -> dict[str, Any]:
-    if not structured:
-        return {}
-    schema = {"name": ask.form.name, "schema": ask.form.schema, "strict": True}
-    return {"response_format": {"type": "json_schema", "json_schema": schema}}
 
 
 def _answer(ask: Ask, response: Any) -> Answered:

@@ -76,12 +76,9 @@ Stages: TypeAlias = Mapping[Step, Callable[[Work], Awaitable[Facts]]]
 async def consolidate(
     work: Work, steps: Iterable[Step], tell: Callable[[Event], None], stages: Stages | None = None
 ) -> Consolidated:
-    """Run some steps, in order.
+    """Run some steps, in order. A failed step raises once the others are done.
 
     `tell` receives the events `upkeep.started`, `upkeep.progress` and `upkeep.finished`.
-
-    Raises:
-        ThermoclineError: a step failed. The other steps were done.
     """
     started, at, wanted = time.perf_counter(), work.store.now, tuple(steps)
     tell(_event("started", work, steps=wanted))

@@ -184,11 +184,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 async def ingest(work: Work, days: int, writer: str = "daemon") -> Ingested:
     """Ingest the notes of some days, today included, each in its own transactions.
 
-    A dry run reports what would be stored. `writer` is the writer of the memories.
-
-    Raises:
-        ThermoclineError: the memory cannot be read or written; stored facts are kept, and the
-            next call continues.
+    A dry run reports what would be stored. `writer` is the writer of the memories. After an error
+    stored facts are kept, and the next call continues.
     """
     today = datetime.fromtimestamp(work.store.now, work.zone).date()
     reading = _Reading(work, work.model_for("ingest"), writer)

@@ -55,17 +55,12 @@ class TidyReport(msgspec.Struct, frozen=True):
 
 
 class Survey:
-    """The keys of all memories, as numbers without texts.
-
-    Attributes:
-        examined: the number of memories.
-        replacing: the rows of memories that may replace others.
-    """
+    """The keys of all memories, as numbers without texts."""
 
     def __init__(self) -> None:
-        self.replacing = array("q")
+        self.replacing = array("q")  # the rows of memories that may replace others
         self._shelves = [(array("q"), array("q")) for _ in range(_SHELVES)]
-        self.examined = 0
+        self.examined = 0  # the number of memories
 
     def add(self, page: Sequence[tuple[int, Memory]]) -> None:
         """Record some memories, each given with its row."""
@@ -92,10 +87,7 @@ async def tidy(store: AgentStore, *, dry_run: bool = False) -> TidyReport:
     """Merge duplicates, mark superseded memories, archive faded ones.
 
     Nothing is forgotten, and every merge can be undone. Idempotent. With `dry_run` nothing is
-    changed, and the changes are reported.
-
-    Raises:
-        ThermoclineError: the database fails; earlier changes are kept.
+    changed, and the changes are reported. After an error earlier changes are kept.
     """
     now = store.now
     survey = Survey()

@@ -88,10 +88,6 @@ class Upkeep:
         """Run a mode now, or after the current run.
 
         It continues if the caller is cancelled. The included jobs are recorded as done.
-
-        Raises:
-            NotFound: there is no such agent.
-            ThermoclineError: a step failed.
         """
 
         async def run(store: AgentStore) -> schemas.Consolidated:
@@ -261,10 +257,14 @@ def jobs_of(
     def minute() -> When:
         return 60.0
 
+    def half_minute() -> When:
+        return 30.0
+
     def days() -> When:
         now = settings()
         return (now.sync.verify_days * DAY or None) if now.replicates else None
 
+    of_open = partial(Job, agents="open", problem="agent_trouble")
     return (
         # Jobs of the daemon. Closing comes first, since jobs for open agents keep them open.
         Job(name="idle", when=often, run=close_idle, agents="none", problem="agent_trouble"),
@@ -273,27 +273,10 @@ def jobs_of(
         *_runs(settings, upkeep),
         Job(name="verify", when=days, run=verify, problem="verify_failed", at_once=1),
         # Jobs for open agents.
-        Job(
-            name="check files",
-            when=often,
-            run=AgentStore.check_files,
-            agents="open",
-            problem="agent_trouble",
-        ),
-        Job(
-            name="tend",
-            when=minute,
-            run=AgentStore.run_maintenance,
-            agents="open",
-            problem="agent_trouble",
-        ),
-        Job(
-            name="files",
-            when=lambda: 30.0,
-            run=keep_files,
-            agents="open",
-            problem="workspace_trouble",
-            soon=True,
+        of_open(name="check files", when=often, run=AgentStore.check_files),
+        of_open(name="tend", when=minute, run=AgentStore.run_maintenance),
+        of_open(
+            name="files", when=half_minute, run=keep_files, problem="workspace_trouble", soon=True
         ),
     )
 

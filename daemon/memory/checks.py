@@ -57,12 +57,7 @@ def shown(value: object, limit: int = 48) -> str:
 
 
 def check_text(text: str, limit_bytes: int = TEXT_BYTES, *, field: str = "text") -> str:
-    """The text of a memory, unchanged.
-
-    Raises:
-        InvalidInput: it is empty or blank, has a NUL, or is not valid Unicode.
-        TooLarge: it takes more than `limit_bytes` in UTF-8.
-    """
+    """The text of a memory: not blank, valid Unicode, no NUL, at most `limit_bytes`."""
     if not text.strip():
         raise InvalidInput(f"give '{field}' some text: it is empty or blank", field=field)
     size = _storable_size(text, field)
@@ -76,12 +71,7 @@ def check_text(text: str, limit_bytes: int = TEXT_BYTES, *, field: str = "text")
 
 
 def check_short(text: str, field: str, limit_chars: int) -> str:
-    """A short text such as a subject or a source, stripped; it may be empty.
-
-    Raises:
-        InvalidInput: it has a NUL or is not valid Unicode.
-        TooLarge: it is longer than `limit_chars`.
-    """
+    """A short text such as a subject or a source, stripped; it may be empty."""
     text = text.strip()
     _check_length(text, field, limit_chars)
     _storable_size(text, field)
@@ -132,12 +122,7 @@ def check_given_importance(
 
 
 def check_tags(tags: Iterable[str], *, field: str = "tags") -> tuple[str, ...]:
-    """Tags, stripped, without blank and duplicate ones, in the given order.
-
-    Raises:
-        InvalidInput: more than 32, or one with a NUL or no valid Unicode.
-        TooLarge: one is longer than 64 characters.
-    """
+    """At most 32 tags of at most 64 characters, stripped, without blank and equal ones."""
     return _check_list(tags, field, TAG_CHARS, TAGS, "different tags")
 
 
@@ -153,10 +138,8 @@ def check_metadata(metadata: Metadata, *, field: str = "metadata") -> Metadata:
 def check_data(data: Json, limit_bytes: int = DATA_BYTES, *, field: str = "data") -> Json:
     """Any JSON of at most `limit_bytes` in its compact form and 32 levels.
 
-    Raises:
-        InvalidInput: it could not be read back unchanged: it is nested deeper, or has lone
-            surrogates, an infinity or NaN, or an integer beyond 64 bits.
-        TooLarge: it takes more than `limit_bytes`.
+    Refused is what could not be read back unchanged: lone surrogates, infinities, NaN, and integers
+    beyond 64 bits.
     """
     if fault := _data_fault(data):
         raise InvalidInput(f"cannot keep '{field}': it {fault}", field=field)
@@ -204,11 +187,7 @@ def check_category(path: str, max_depth: int = 4, *, field: str = "category") ->
 
 
 def filed_category(path: str, max_depth: int = 4, *, field: str = "category") -> str:
-    """The category in which a memory of `path` is filed: too deep a path is cut.
-
-    Raises:
-        InvalidInput, TooLarge: as `check_category`, but for the depth.
-    """
+    """The category in which a memory of `path` is filed: too deep a path is cut."""
     segments = check_category(path, CATEGORY_CHARS, field=field).split("/")
     return "/".join(segments[:max_depth])
 

@@ -60,53 +60,37 @@ class Metadata(msgspec.Struct, frozen=True):
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One remembered statement. Times are seconds since the epoch, UTC.
+    """One remembered statement. Times are seconds since the epoch, UTC."""
 
-    Attributes:
-        id: opaque, unique within the agent.
-        event: its cause, such as `correction` or `task_completed`; an open set.
-        category: its place in the tree, `a/b/c`.
-        original_category: the category that the caller gave, if the tree has merged it into a
-            parent since; else "".
-        importance: 0 to 1.
-        pinned: a person keeps it in the hot state; its score is never below hot.
-        standing: it matters whatever is asked: health, rules, who somebody is.
-        actor: who said it.
-        group, position: the conversation it came from, and its place there.
-        data: any JSON, such as the solution of an experience.
-        merged_into: the id of the memory that replaced it; it is then not searched.
-        superseded_by: the id of a newer memory that contradicts it; both stay.
-        archived_at: the time at which it became cold, or None.
-        writer: the user who stored it over the socket, as `uid:1000`, else the importer.
-    """
-
-    id: str
+    id: str  # opaque, unique within the agent
     text: str
     type: Type = "semantic"
-    event: str = DEFAULT_EVENT
+    event: str = DEFAULT_EVENT  # its cause, such as `correction` or `task_completed`; an open set
     subject: str = ""
     outcome: str = ""
-    category: str = DEFAULT_CATEGORY
+    category: str = DEFAULT_CATEGORY  # its place in the tree, `a/b/c`
+    # The category that the caller gave, if the tree has merged it into a parent since; else "".
     original_category: str = ""
     tags: tuple[str, ...] = ()
-    importance: float = 0.5
-    pinned: bool = False
-    standing: bool = False
+    importance: float = 0.5  # 0 to 1
+    pinned: bool = False  # a person keeps it in the hot state; its score is never below hot
+    standing: bool = False  # it matters to every question: health, rules, who somebody is
     source: str = ""
-    actor: str = ""
+    actor: str = ""  # who said it
+    # The conversation it came from, and its place there.
     group: str = ""
     position: int | None = None
     metadata: Metadata = Metadata()
-    data: Json = None
+    data: Json = None  # any JSON, such as the solution of an experience
     created_at: float
     updated_at: float
     last_accessed_at: float | None = None
     access_count: int = 0
     expires_at: float | None = None
-    merged_into: str | None = None
-    superseded_by: str | None = None
-    archived_at: float | None = None
-    writer: str = ""
+    merged_into: str | None = None  # the id of the memory that replaced it; it is then not searched
+    superseded_by: str | None = None  # the id of a newer memory that contradicts it; both stay
+    archived_at: float | None = None  # the time at which it became cold, or None
+    writer: str = ""  # the user who stored it over the socket, as `uid:1000`, else the importer
 
     def expired(self, now: float) -> bool:
         """Whether its expiry time has passed; it is then neither listed nor recalled."""
@@ -144,25 +128,15 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 class Distilled(msgspec.Struct, frozen=True, kw_only=True):
-    """A fact with its details, in the format of EvoClaw's distiller.
+    """A fact with its details, in the format of EvoClaw's distiller."""
 
-    Attributes:
-        fact: one self-contained statement.
-        emotion: a word for the mood, or `neutral`.
-        people: names, as written.
-        topics: words in lower case, the best first.
-        actions: verb phrases.
-        outcome: positive, negative, pending, or ongoing by default.
-        urls, commands, paths: the references of the source text, not counted in the size of the
-            fact.
-    """
-
-    fact: str = ""
-    emotion: str = "neutral"
-    people: tuple[str, ...] = ()
-    topics: tuple[str, ...] = ()
-    actions: tuple[str, ...] = ()
-    outcome: Outcome = "ongoing"
+    fact: str = ""  # one self-contained statement
+    emotion: str = "neutral"  # a word for the mood, or `neutral`
+    people: tuple[str, ...] = ()  # names, as written
+    topics: tuple[str, ...] = ()  # words in lower case, the best first
+    actions: tuple[str, ...] = ()  # verb phrases
+    outcome: Outcome = "ongoing"  # positive, negative, pending, or ongoing by default
+    # The references of the source text, not counted in the size of the fact.
     urls: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()

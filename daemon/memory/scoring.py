@@ -181,7 +181,10 @@ def overflow(
     total = sum(entry.size + 1 for entry in staying) + 1
     if not staying or total <= max_bytes:
         return leaving
-    for entry in sorted(staying, key=lambda entry: _worth(entry, now, scoring)):
+    worth = sorted(
+        staying, key=lambda e: (e.pinned, entry_score(e, now, scoring), e.created_at, e.id)
+    )
+    for entry in worth:
         leaving.append(entry.id)
         total -= entry.size + 1
         if total <= max_bytes:
@@ -208,10 +211,6 @@ def entry_score(entry: WarmEntry, now: float, scoring: Scoring) -> float:
     """The score of a warm memory at `now`."""
     importance, created_at, uses = entry.importance, entry.created_at, entry.access_count
     return score(importance, created_at, uses, now, scoring, pinned=entry.pinned)
-
-
-def _worth(entry: WarmEntry, now: float, scoring: Scoring) -> tuple[bool, float, float, str]:
-    return entry.pinned, entry_score(entry, now, scoring), entry.created_at, entry.id
 
 
 def _record(memory: Memory, value: float, tier: str) -> dict[str, Any]:

@@ -54,14 +54,10 @@ _Rank: TypeAlias = tuple[bool, float, float, str]
 
 
 def add(tree: Tree, path: str, desc: str, now: float, limits: TreeLimits) -> dict[str, Node]:
-    """The tree with the category `path` and its missing parents.
+    """The tree with the category `path` and its missing parents; `Conflict` if the tree is full.
 
     If the path exists, a non-blank `desc` replaces the old one. New nodes count as used `now`, so
     that the next pruning keeps them.
-
-    Raises:
-        InvalidInput: `path` is not a valid category, or deeper than the limit.
-        Conflict: the tree is full.
     """
     path = check_category(path, limits.max_depth, field="path")
     grown = with_parents(tree)
@@ -92,13 +88,7 @@ def _full(tree: Tree, path: str, now: float, limits: TreeLimits) -> Conflict:
 
 
 def remove(tree: Tree, path: str) -> dict[str, Node]:
-    """The tree without `path` and everything below it.
-
-    Raises:
-        InvalidInput: `path` is the root.
-        NotFound: the category does not exist.
-        Conflict: it, or a category below it, has memories.
-    """
+    """The tree without `path` and everything below it; `Conflict` if memories are filed there."""
     path = path.strip().strip("/")
     if path in {ROOT, ""}:
         raise InvalidInput("cannot remove the root of the tree", field="path")
@@ -127,18 +117,14 @@ def prune(
     sheltered: set[str] = set()
     removed: list[str] = []
     for path in sorted(tree, key=lambda path: (-level(path), path)):
-        if path not in sheltered and _is_idle(tree[path], now, idle_days):
+        node = tree[path]
+        is_idle = node.last_access <= 0 or now - node.last_access > idle_days * DAY
+        if path not in sheltered and is_idle and not (node.warm_count or node.cold_count):
             del rest[path]
             removed.append(path)
         else:
             sheltered.add(parent(path))
     return rest, tuple(removed)
-
-
-def _is_idle(node: Node, now: float, idle_days: float) -> bool:
-    if node.warm_count or node.cold_count:
-        return False
-    return node.last_access <= 0 or now - node.last_access > idle_days * DAY
 
 
 class FittedTree(msgspec.Struct, frozen=True):
@@ -196,7 +182,8 @@ class _Work:
             surplus = max(0, len(below) - max_children)
             ranked = sorted((self.branch_rank(child), child) for child in below)
             for _, child in ranked[:surplus]:
-                self.fold(child)
+                for member in reversed(self.branch(child)):
+                    self.merge(member)
 
     def cut_leaves(self, max_nodes: int, max_size: int) -> None:
         heap = [self.rank(path) for path in self.nodes if path not in self.children]
@@ -226,10 +213,6 @@ class _Work:
         for member in result:
             result.extend(sorted(self.children.get(member, ())))
         return result
-
-    def fold(self, path: str) -> None:
-        for member in reversed(self.branch(path)):
-            self.merge(member)
 
     def merge(self, path: str) -> str:
         """Merge a leaf into its parent, and return the parent."""

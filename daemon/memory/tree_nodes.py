@@ -15,18 +15,13 @@ DESC_CHARS: Final = 100
 
 
 class Node(msgspec.Struct, frozen=True):
-    """One category.
+    """One category."""
 
-    Attributes:
-        desc: one line of at most 100 characters; see `one_line`.
-        warm_count, cold_count: the memories filed exactly here, not below.
-        last_access: seconds since the epoch, 0 for never.
-    """
-
-    desc: str
+    desc: str  # one line of at most 100 characters; see `one_line`
+    # The memories filed exactly here, not below.
     warm_count: int = 0
     cold_count: int = 0
-    last_access: float = 0.0
+    last_access: float = 0.0  # seconds since the epoch, 0 for never
 
 
 class NamedCategory(msgspec.Struct, frozen=True):
@@ -158,7 +153,8 @@ def prompt(tree: Tree, max_bytes: int = TreeLimits().max_size_bytes) -> str:
     names = [" " * (level(path) - 1) + path.rpartition("/")[2] for path in paths]
     described = [said_of(path, tree[path]) for path in paths]
     for most in range(DESC_CHARS, _LEAST_CHARS - 1, -_STEP):
-        text = "\n".join(map(_line, names, (_cut(desc, most) for desc in described)))
+        cut = (d if len(d) <= most else f"{d[: most - 1].rstrip()}…" for d in described)
+        text = "\n".join(map(_line, names, cut))
         if len(text.encode()) <= max_bytes:
             return text
     return "\n".join(names)
@@ -217,10 +213,6 @@ def said_of(path: str, node: Node) -> str:
 
 def _line(name: str, desc: str) -> str:
     return f"{name}: {desc}" if desc else name
-
-
-def _cut(desc: str, most: int) -> str:
-    return desc if len(desc) <= most else f"{desc[: most - 1].rstrip()}…"
 
 
 def _in_order(tree: Tree) -> list[str]:

@@ -80,15 +80,11 @@ class Move(msgspec.Struct, frozen=True, tag=True):
 
 
 class Rebuilt(msgspec.Struct, frozen=True):
-    """The tree after some operations.
-
-    Attributes:
-        steps: the moves of memories, to be done in order.
-        done, refused: the operations.
-    """
+    """The tree after some operations."""
 
     tree: dict[str, Node]
-    steps: tuple[Relabel | Move, ...]
+    steps: tuple[Relabel | Move, ...]  # the moves of memories, to be done in order
+    # The operations.
     done: tuple[TreeChange, ...]
     refused: tuple[RefusedChange, ...]
 
@@ -171,9 +167,9 @@ class _Work(msgspec.Struct):
     def _path(self, path: str) -> str:
         return check_category(path, self.limits.max_depth, field="path")
 
-    def _existing(self, path: str, *, root: bool = True) -> str:
+    def _existing(self, path: str) -> str:
         path = self._path(path)
-        if path not in self.nodes and not (root and path == ROOT):
+        if path not in self.nodes and path != ROOT:
             raise Conflict(f"the tree has no category '{path}'")
         return path
 
@@ -201,7 +197,10 @@ class _Work(msgspec.Struct):
             raise Conflict(f"the category '{target}' is already there")
         steps: list[Relabel | Move] = []
         for item in sorted(branch(self.nodes, path)):
-            new = self._path(_below(target, item.removeprefix(path)))
+            rest = item.removeprefix(path)
+            # A child of the root has its name alone.
+            new = (rest.lstrip("/") or ROOT) if target == ROOT else f"{target}{rest}"
+            new = self._path(new)
             node = self.nodes.pop(item)
             if new != ROOT:
                 fresh = new not in self.nodes
@@ -244,8 +243,3 @@ class _Work(msgspec.Struct):
                 keys = [key for key, at in self.placed.items() if at.category == step.old]
             for key in keys:
                 self.placed[key] = Placed(step.new, self.placed[key].archived)
-
-
-def _below(target: str, rest: str) -> str:
-    """`target` with the relative path `rest`; of a child of the root its name."""
-    return (rest.lstrip("/") or ROOT) if target == ROOT else f"{target}{rest}"

@@ -80,8 +80,8 @@ def read_block(
 
 def _read(reading: BlockReading, render: Render) -> list[FilledSection]:
     request = reading.request
-    sections = [one for one in SECTIONS if one.source or request.filters == Filters()]
-    asking = [one for one in sections if one.asks and reading.answer is not None]
+    sections = [section for section in SECTIONS if section.source or request.filters == Filters()]
+    asking = [section for section in sections if section.asks and reading.answer is not None]
     read: dict[str, Sequence[BlockItem]] = {
         section.name: _rendered(section.read(reading), render) for section in asking
     }
@@ -167,7 +167,8 @@ def _filled(
         "remembered", [*read.get("remembered", ()), *rest], budget - used - _FRAME_TOKENS, cost
     )
     filled["remembered"] = replace(memories, left_out=max(0, memories.left_out - len(rest)))
-    return [filled[one.name] for one in SECTIONS if one.name in filled and filled[one.name].items]
+    in_order = (filled.get(section.name) for section in SECTIONS)
+    return [section for section in in_order if section is not None and section.items]
 
 
 def _result(hit: Hit, text: str, source: str, at: float | None, **more: Any) -> BlockItem:

@@ -15,7 +15,7 @@ from ..language.dates import seconds_of
 from ..memory.scoring import DAY
 from .postings import Postings, admitted
 from .query import Query
-from .sources import MEMORIES, Candidate, Condition, Conditions, Source
+from .sources import MEMORIES, Candidate, Condition, Conditions, Source, rows_by_source
 
 # The distance at which a match counts for its neighbours; the best candidates with neighbours.
 REACH: Final = 4
@@ -76,10 +76,12 @@ def gather(
     have no such word. `query` is that of the postings: what it excludes is no candidate.
     """
     weighed = _weighed(postings)
+    # By weight; among equals newest first.
+    heaviest = rows_by_source(key for _, keys in weighed for key in sorted(keys, reverse=True))
     extra = set(extra)
     result: dict[int, Candidate] = {}
     for source, condition in sources:
-        heaviest = _heaviest(source, weighed) if source.name in postings.texts else iter(())
+        rows = heaviest.get(source.name, []) if source.name in postings.texts else []
         most = max(least, int(limit * source.depth))
         if (
             source is MEMORIES
@@ -88,19 +90,17 @@ def gather(
         ):
             # So few are ranked by words of grammar, too, and by what the question wants.
             every = source.load(db, _ALL, _FEW, condition)
-            allowed = set(admitted(db, query, [item.row for item in every]))
-            entries = {one.key: one for one in every if one.key in allowed}
+            allowed = set(admitted(db, query, [entry.row for entry in every]))
+            entries = {entry.key: entry for entry in every if entry.key in allowed}
         else:
-            entries = _passing(db, source, heaviest, condition, most)
+            entries = _passing(db, source, iter(rows), condition, most)
         if named := source.rows(extra - entries.keys()):
             for candidate in source.load(db, _THESE, named, condition):
                 entries[candidate.key] = candidate
         _add_newer(db, query, source, entries, condition)
         if neighbours and source.beside and entries:
             best = [
-                entries[key]
-                for row in islice(_heaviest(source, weighed), _SURROUNDED)
-                if (key := source.key(row)) in entries
+                entries[key] for row in rows[:_SURROUNDED] if (key := source.key(row)) in entries
             ]
             if stretches := list(_stretches(best)):
                 for near in source.load(db, source.beside, stretches, condition):
@@ -156,12 +156,6 @@ def _weighed(postings: Postings) -> list[tuple[float, Iterable[int]]]:
     for key, total in sums.items():
         by_weight.setdefault(total, []).append(key)
     return sorted(by_weight.items(), reverse=True)
-
-
-def _heaviest(source: Source, weighed: Iterable[tuple[float, Iterable[int]]]) -> Iterator[int]:
-    """The rows of a source in that order; among equals newest first."""
-    for _, keys in weighed:
-        yield from sorted(source.rows(keys), reverse=True)
 
 
 def _passing(

@@ -208,10 +208,10 @@ class _LookUp:
         total = 0.0
         common, unknown = list[Word](), list[str]()
         rest = (word for word in query.words if not word.is_grammar)
-        matches = [(word, self._matches(_expression(word))) for word in rest]
+        by_word = [(word, self._matches(_expression(word))) for word in rest]
         # The rarest words name their candidates first.
-        for word, found in sorted(matches, key=lambda pair: pair[1].count):
-            posting, is_common = self._posting(word, found)
+        for word, matches in sorted(by_word, key=lambda pair: pair[1].count):
+            posting, is_common = self._posting(word, matches)
             if is_common:
                 common.append(word)
             if posting.weight or posting.also:
@@ -239,19 +239,19 @@ class _LookUp:
             texts={index.source.name: index.texts for index in self._indexes},
         )
 
-    def _posting(self, word: Word, found: _Matches) -> tuple[Posting, bool]:
+    def _posting(self, word: Word, matches: _Matches) -> tuple[Posting, bool]:
         """The posting of a word, and whether it is too common to name candidates."""
-        weight = self._weight(word, found.count)
-        keys = found.named(self._budget) if word.term else []
+        weight = self._weight(word, matches.count)
+        keys = matches.named(self._budget) if word.term else []
         self._budget -= len(keys or ())
         also = [
             *self._by_synonyms(word, weight),
             *(self._by_code(code, worth, word, weight) for code, worth in word.codes.items()),
-            *self._by_prefix(word, found, weight),
+            *self._by_prefix(word, matches, weight),
         ]
         also = [alternative for alternative in also if alternative.weight]
         also.sort(key=lambda item: item.weight, reverse=True)
-        own = weight if found.count and word.term else 0.0
+        own = weight if matches.count and word.term else 0.0
         return Posting(word, own, frozenset(keys or ()), tuple(also)), keys is None
 
     def _by_code(self, code: str, worth: float, word: Word, weight: float) -> Alternative:
@@ -277,10 +277,10 @@ class _LookUp:
                         "", share * min(weight, self._weight(word, matches.count)), keys
                     )
 
-    def _by_prefix(self, word: Word, found: _Matches, weight: float) -> Iterable[Alternative]:
+    def _by_prefix(self, word: Word, matches: _Matches, weight: float) -> Iterable[Alternative]:
         text = word.text
         plain = len(text) >= _PREFIX_AT_LEAST and text.isascii() and text.isalpha()
-        if not word.term or not plain or found.count >= _FEW:
+        if not word.term or not plain or matches.count >= _FEW:
             return
         participle = _PARTICIPLE.fullmatch(text)
         starts = [text, *([participle[1]] if participle else ())]
@@ -289,7 +289,7 @@ class _LookUp:
         keys: set[int] = set()
         for more in self._first_keys(prefix, _SAMPLE + 1):
             keys.update(more if len(more) <= _SAMPLE else ())
-        keys.difference_update(*(sample for _, sample in found.samples))
+        keys.difference_update(*(sample for _, sample in matches.samples))
         if keys:
             yield Alternative("", _PREFIX_SHARE * weight, frozenset(keys))
 
@@ -375,12 +375,12 @@ def demands_phrases(query: Query) -> bool:
 def admitted(db: sqlite3.Connection, query: Query, rows: Sequence[int]) -> list[int]:
     """The keys of those rows, found without the index, that the query does not exclude."""
     demanded = query.phrases if demands_phrases(query) else ()
-    kept = set(rows)
+    allowed = set(rows)
     for phrase in demanded:
-        kept &= _among(db, phrase, rows)
+        allowed &= _among(db, phrase, rows)
     for phrase in query.excluded:
-        kept -= _among(db, phrase, rows)
-    return MEMORIES.keys(row for row in rows if row in kept)
+        allowed -= _among(db, phrase, rows)
+    return MEMORIES.keys(row for row in rows if row in allowed)
 
 
 def _among(db: sqlite3.Connection, phrase: Phrase, rows: Sequence[int]) -> set[int]:

@@ -86,7 +86,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     nearness: Nearness | None = None
 
 
-class Looked(msgspec.Struct, frozen=True):
+class Measured(msgspec.Struct, frozen=True):
     """The candidates of a query with their signals, before ranking.
 
     `near` has the cosines of what is nearest in meaning, by key.
@@ -103,18 +103,18 @@ class Looked(msgspec.Struct, frozen=True):
 
 def recall(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Answer:
     """Answer a request from one snapshot of the database, over a read connection."""
-    looked = look(db, request, tuning)
-    ranked = _ranked(db, looked, request, tuning.decay_per_day)
+    measured = measure_candidates(db, request, tuning)
+    ranked = _ranked(db, measured, request, tuning.decay_per_day)
     best = next(ranked, None)
-    first = _first(ranked if best is None else chain((best,), ranked), looked, request)
-    hits = _within(_hits(db, first, looked, request), request.max_tokens)
-    searched = _searched(db, looked.sources, request)
-    why = "" if hits else _why(db, request, tuning, looked, best, searched)
+    first = _first(ranked if best is None else chain((best,), ranked), measured, request)
+    hits = _within(_hits(db, first, measured, request), request.max_tokens)
+    searched = _searched(db, measured.sources, request)
+    why = "" if hits else _why(db, request, tuning, measured, best, searched)
     if request.isolated:
         inside = request.filters.category or "root"
-        paths = tuple(path for path in looked.paths if is_within(path.path, inside))
-        return Answer(hits, searched, looked.query, (), paths, why)
-    return Answer(hits, searched, looked.query, looked.postings.common, looked.paths, why)
+        paths = tuple(path for path in measured.paths if is_within(path.path, inside))
+        return Answer(hits, searched, measured.query, (), paths, why)
+    return Answer(hits, searched, measured.query, measured.postings.common, measured.paths, why)
 
 
 def _searched(db: sqlite3.Connection, sources: Conditions, request: Request) -> dict[str, int]:
@@ -132,7 +132,7 @@ def _counts(db: sqlite3.Connection) -> dict[str, int]:
     return {source.name: source.count(db) for source in SOURCES if source is not CHUNKS}
 
 
-def look(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Looked:
+def measure_candidates(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Measured:
     """The candidates and their signals, before ranking; arguments as in `recall`."""
     if request.filters.tier is not None:
         teach_score(db, request.now, request.scoring)
@@ -172,7 +172,7 @@ def look(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Looked:
         now=request.now,
         local=request.local,
     )
-    return Looked(query, sources, postings, pool, signals, paths, near)
+    return Measured(query, sources, postings, pool, signals, paths, near)
 
 
 def _speaking_inside(db: sqlite3.Connection, names: Sequence[str], request: Request) -> list[str]:
@@ -196,7 +196,7 @@ def _with_names(db: sqlite3.Connection, query: Query, request: Request) -> Query
     introduced = names.names_of(db, codes, within) if codes and within is not None else {}
     if not introduced:
         return query
-    asked = {word.text for word in query.words}
+    present = {word.text for word in query.words}
     words = [
         msgspec.structs.replace(
             word,
@@ -205,7 +205,7 @@ def _with_names(db: sqlite3.Connection, query: Query, request: Request) -> Query
                     name
                     for code in word.codes
                     for name in introduced.get(code, ())
-                    if name not in asked
+                    if name not in present
                 )
             ),
         )
@@ -276,17 +276,17 @@ def _pool(
 
 
 def _ranked(
-    db: sqlite3.Connection, looked: Looked, request: Request, decay: float
+    db: sqlite3.Connection, measured: Measured, request: Request, decay: float
 ) -> Iterator[Ranked]:
-    pool, signals, now = looked.pool, looked.signals, request.now
+    pool, signals, now = measured.pool, measured.signals, request.now
     if request.mode == "tree":
-        return iter(rank_by_tree(pool, signals, looked.paths, request.scoring, now, decay))
+        return iter(rank_by_tree(pool, signals, measured.paths, request.scoring, now, decay))
     if request.preset is not None:
         pairs = _tinyclaw_pairs(db, pool, request.text) if request.preset == "tinyclaw" else {}
-        weights = request.weights
-        return iter(rank_as(pool, signals, request.preset, now, decay, weights, pairs, looked.near))
+        weights, near = request.weights, measured.near
+        return iter(rank_as(pool, signals, request.preset, now, decay, weights, pairs, near))
     weights = request.weights or Weights()
-    return rank(pool, signals, weights, now, once=looked.query.once, decay=decay)
+    return rank(pool, signals, weights, now, once=measured.query.once, decay=decay)
 
 
 def _tinyclaw_pairs(db: sqlite3.Connection, pool: Pool, text: str) -> dict[int, float]:
@@ -299,12 +299,12 @@ def _tinyclaw_pairs(db: sqlite3.Connection, pool: Pool, text: str) -> dict[int, 
     return {at: score for at, score in scores.items() if score is not None}
 
 
-def _first(ranked: Iterable[Ranked], looked: Looked, request: Request) -> list[Ranked]:
+def _first(ranked: Iterable[Ranked], measured: Measured, request: Request) -> list[Ranked]:
     """The first results that the request admits."""
     limit, least = request.limit, request.min_relevance or 0.0
     chosen: list[Ranked] = []
     for item in ranked:
-        source = looked.pool.entries[item.at].source.name
+        source = measured.pool.entries[item.at].source.name
         if request.shown is not None and source not in request.shown:
             continue
         if item.relevance < least:
@@ -328,10 +328,10 @@ def _within(hits: tuple[Hit, ...], max_tokens: int | None) -> tuple[Hit, ...]:
 def _hits(
     db: sqlite3.Connection,
     chosen: Sequence[Ranked],
-    looked: Looked,
+    measured: Measured,
     request: Request,
 ) -> tuple[Hit, ...]:
-    pool, signals, paths = looked.pool, looked.signals, looked.paths
+    pool, signals, paths = measured.pool, measured.signals, measured.paths
     by_source: dict[str, list[Ranked]] = {}
     for ranked in chosen:
         by_source.setdefault(pool.entries[ranked.at].source.name, []).append(ranked)
@@ -342,17 +342,17 @@ def _hits(
         if not best:
             continue
         shown = source.show(db, [pool.entries[item.at].row for item in best])
-        items |= {one.at: shown[pool.entries[one.at].row] for one in best}
+        items |= {ranked.at: shown[pool.entries[ranked.at].row] for ranked in best}
         if request.explain:
             neighbours |= _lenders(db, source, pool, signals, best)
     hits: list[Hit] = []
     for ranked in chosen:
         entry, met = pool.entries[ranked.at], signals.met[ranked.at]
-        words = tuple(word.text for word in looked.query.words if word.text in met)
+        words = tuple(word.text for word in measured.query.words if word.text in met)
         path = next((p.path for p in paths if is_within(entry.category, p.path)), "")
         reasoned = next((r for r in request.reasoned if is_within(entry.category, r.path)), None)
         method = "keyword" if words or not path else "keyword-tree"
-        if not words and entry.key in looked.near:
+        if not words and entry.key in measured.near:
             method = "meaning"
         hits.append(
             Hit(
@@ -394,11 +394,11 @@ def _why(  # noqa: PLR0911 - a reason each
     db: sqlite3.Connection,
     request: Request,
     tuning: Tuning,
-    looked: Looked,
+    measured: Measured,
     best: Ranked | None,
     searched: Mapping[str, int],
 ) -> str:
-    query, postings = looked.query, looked.postings
+    query, postings = measured.query, measured.postings
     if best is not None and request.min_relevance is not None:
         return f"nothing is as relevant as required: the best reaches {best.relevance:.2f}"
     if not any(searched[source.name] for source in SOURCES if source is not PAIRS):
@@ -414,7 +414,7 @@ def _why(  # noqa: PLR0911 - a reason each
     if query.of_time:
         return f"nothing is stored of '{query.dates[0].text}'"
     met = postings.newest or any(not posting.word.is_grammar for posting in postings.words)
-    # The words are looked up everywhere: that one is met would tell of what is outside.
+    # The words are measured up everywhere: that one is met would tell of what is outside.
     if met and not request.isolated:
         return "what has a word of the query was left out by the rest of it"
     words = ", ".join(query.telling)

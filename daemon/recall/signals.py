@@ -262,11 +262,11 @@ class _WordScores:
         Adds the weight to `_first` where a long text has it among its first words.
         """
         # Of two side by side, which share a blank, the first is counted alone.
-        word, twice = f" {term} ", f" {term} {term} "
+        word, pair, twice = f" {term} ", f" {term} {term}", f" {term} {term} "
         # Without the blank behind it, which is everywhere, most texts are passed over faster.
         beginning = f" {term}"
         counts = {
-            at: number + text.count(twice)
+            at: number + (text.count(twice) if pair in text else 0)
             for at, text in enumerate(self.texts)
             if beginning in text and (number := text.count(word))
         }
@@ -363,14 +363,14 @@ class _WordScores:
 
     def _asked_before(self) -> list[float]:
         """For each entry, the score of the question right before it."""
-        asked = [0.0] * len(self.own)
+        scores = [0.0] * len(self.own)
         if not any(entry.is_question for entry in self._pool.entries):
-            return asked
-        for at in range(len(asked)):
+            return scores
+        for at in range(len(scores)):
             before = self._pool.beside(at, -1)
             if before >= 0 and self._pool.entries[before].is_question:
-                asked[at] = self.own[before]
-        return asked
+                scores[at] = self.own[before]
+        return scores
 
 
 def has_wanted(entry: Candidate, wants: Wanted) -> bool:

@@ -97,7 +97,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         show: the items in some rows, by row; items with neighbours have an `id`.
         count: the number of items.
         id: SQL of the id of an item.
-        said: SQL of all content of an item, which `versions` hashes; "": its text.
+        content: SQL of all content of an item, which `versions` hashes; "": its text.
         weight: the worth of an equal match, as a fraction of a memory's.
         depth: the number of candidates to rank, as a fraction of that of memories.
     """
@@ -113,7 +113,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     show: Callable[[sqlite3.Connection, Sequence[int]], Mapping[int, Any]]
     count: Callable[[sqlite3.Connection], int]
     id: str = "id"
-    said: str = ""
+    content: str = ""
     weight: float = 1.0
     depth: float = 1.0
 
@@ -167,8 +167,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         return list(starmap(Candidate, result))
 
 
-def _columns(**given: str) -> str:
-    """The columns of a candidate up to the last that is `given`; the others have their defaults."""
+def _columns(**sql: str) -> str:
+    """The columns of a candidate up to the last that `sql` names; others have their defaults."""
     default = {
         "terms": f"coalesce(substr(indexed.terms, 1, {_READ}), '')",
         "codes": "coalesce(indexed.codes, '')",
@@ -184,8 +184,8 @@ def _columns(**given: str) -> str:
         "is_question": "0",
     }
     names = Candidate.__struct_fields__[1:]
-    last = max(map(names.index, ("codes", *given)))
-    return ", ".join(given.get(name) or default.get(name) or name for name in names[: last + 1])
+    last = max(map(names.index, ("codes", *sql)))
+    return ", ".join(sql.get(name) or default.get(name) or name for name in names[: last + 1])
 
 
 def _passes_as_memory(filters: Filters, now: float) -> Condition | None:
@@ -308,7 +308,7 @@ EXPERIENCES: Final = Source(
         importance="success_score",
     ),
     text="intent",
-    said=(
+    content=(
         "(SELECT data ->> '$.intent' || (data -> '$.solution') FROM rows"
         " WHERE kind = 'experience' AND rows.id = experiences.id)"
     ),
@@ -327,7 +327,7 @@ def _own(name: str, plural: str) -> Source:
         index=index,
         columns=_columns(updated_at="created_at"),
         text=agent_entries.TEXT[plural],
-        said="data",
+        content="data",
         passes=_passes_unfiltered,
         show=agent_entries.shown_by(plural),
         count=partial(agent_entries.count, name=plural),
@@ -363,6 +363,14 @@ Conditions: TypeAlias = Sequence[tuple[Source, Condition]]
 _NUMBERS: Final = {source.name: number for number, source in enumerate(SOURCES)}
 
 
+def rows_by_source(keys: Iterable[int]) -> dict[str, list[int]]:
+    """The rows of keys in their order, by the name of their source."""
+    rows: list[list[int]] = [[] for _ in SOURCES]
+    for key in keys:
+        rows[key & _NUMBER].append(key >> _BITS)
+    return {source.name: of_source for source, of_source in zip(SOURCES, rows, strict=True)}
+
+
 def versions(db: sqlite3.Connection, name: str, ids: Iterable[str]) -> dict[str, str]:
     """The hashes of the current content of items, by id; deleted items are left out.
 
@@ -372,11 +380,11 @@ def versions(db: sqlite3.Connection, name: str, ids: Iterable[str]) -> dict[str,
         return chunk_tables.digests(db, {file_of(key) for key in ids})
     source = SOURCES[_NUMBERS[name]]
     result = db.execute(
-        f"SELECT {source.id}, {source.said or source.text} FROM {source.table}"
+        f"SELECT {source.id}, {source.content or source.text} FROM {source.table}"
         f" WHERE {source.id} IN (SELECT value FROM json_each(?))",
         (msgspec.json.encode([*ids]).decode(),),
     )
-    return {key: hashlib.sha256(str(said).encode()).hexdigest()[:_HASH] for key, said in result}
+    return {key: hashlib.sha256(str(text).encode()).hexdigest()[:_HASH] for key, text in result}
 
 
 def file_of(chunk: str) -> str:

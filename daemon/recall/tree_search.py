@@ -145,19 +145,19 @@ def category_terms(
 
     Terms that match the categories of half of all `size` texts are left out, unless these are few.
     """
-    asked = {word.term: word.share for word in query.words if word.term and not word.is_grammar}
+    shares = {word.term: word.share for word in query.words if word.term and not word.is_grammar}
     telling = {word.term for word in query.words if word.term and word.text not in little()}
     matched = {
         path: result
         for path, node in nodes.items()
-        if (result := asked.keys() & label_terms(path) | telling & label_terms(node.desc))
+        if (result := shares.keys() & label_terms(path) | telling & label_terms(node.desc))
     }
     counts: dict[str, int] = {}
     for path, terms in matched.items():
         for term in terms:
             counts[term] = counts.get(term, 0) + nodes[path].warm_count + nodes[path].cold_count
     weights = {
-        term: weight_of(count, size) * asked[term]
+        term: weight_of(count, size) * shares[term]
         for term, count in counts.items()
         if 0 < count < max(size, LEAST_SIZE) / 2
     }
@@ -174,7 +174,7 @@ def _terms(word: str, but: Collection[str]) -> frozenset[str]:
 
 
 def _hit(
-    path: str, node: Node, words: Mapping[str, frozenset[str]], asked: int, now: float
+    path: str, node: Node, words: Mapping[str, frozenset[str]], number: int, now: float
 ) -> TreeHit | None:
     label, desc = label_terms(path), label_terms(node.desc)
     matched = tuple(
@@ -184,7 +184,7 @@ def _hit(
     )
     if not matched:
         return None
-    share = len(matched) / asked
+    share = len(matched) / number
     weight = min(1.0 + 0.1 * node.warm_count + 0.01 * node.cold_count, _HEAVIEST)
     recency = _recency(node, now)
     trace = (ROOT, *ancestors(path), path)

@@ -35,7 +35,10 @@ class DeviceId:
 
     def __init__(self, state_dir: Path) -> None:
         self._path = state_dir / "device.json"
-        self.id = self._found() or self.renew()
+        device = self._read() if self._path.exists() else ""
+        if device is None:
+            atomic.set_aside(self._path, "corrupt")
+        self.id = device or self.renew()
 
     def renew(self) -> str:
         """Take another id because another device uses this one. Blocking."""
@@ -46,22 +49,13 @@ class DeviceId:
         self.id = made
         return made
 
-    def _found(self) -> str | None:
-        if not self._path.exists():
+    def _read(self) -> str | None:
+        try:
+            result = json.loads(self._path.read_bytes())
+        except (ValueError, RecursionError):
             return None
-        result = _read(self._path)
-        if result is None:
-            atomic.set_aside(self._path, "corrupt")
-        return result
-
-
-def _read(path: Path) -> str | None:
-    try:
-        result = json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
-        return None
-    device = result.get("device") if isinstance(result, dict) else None
-    return device if isinstance(device, str) and device else None
+        device = result.get("device") if isinstance(result, dict) else None
+        return device if isinstance(device, str) and device else None
 
 
 class StateLock:

@@ -117,11 +117,7 @@ class AgentStore:
             self._write_health.recovered()
 
     async def write(self, operation: Operation[T]) -> T:
-        """Run `operation` in the next commit; return once it is on the disk.
-
-        Raises:
-            ThermoclineError: nothing was changed.
-        """
+        """Run `operation` in the next commit; return once it is on the disk, or change nothing."""
         with self._write_health.reporting():
             return await self._with_repair(lambda engine: engine.writer.submit(operation))
 
@@ -132,13 +128,9 @@ class AgentStore:
         seconds: float | None = None,
         is_long: bool = False,
     ) -> T:
-        """Run `read` on a snapshot of the database, beside the writer.
+        """Run `read` on a snapshot, beside the writer; after `seconds` raise `TooSlow`.
 
-        After `seconds` it is interrupted. With `is_long` it reads the whole database, which leaves
-        room for others.
-
-        Raises:
-            TooSlow: it was interrupted.
+        With `is_long` it reads the whole database, which leaves room for others.
         """
         while (standby := self._write_health.standby) is not None:
             try:

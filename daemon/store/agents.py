@@ -42,9 +42,6 @@ class Agents:
     """Opens and closes the stores of agents; one open store is shared by all callers.
 
     `workspaces` are those outside `state_dir`, by agent; `settings` the limits on open stores.
-
-    Attributes:
-        followers: called whenever an agent was opened or closed.
     """
 
     def __init__(
@@ -65,6 +62,7 @@ class Agents:
         self._opening: dict[str, asyncio.Lock] = {}
         self._uses: dict[str, int] = {}
         self._closed = False
+        # Called whenever an agent was opened or closed.
         self.followers: list[Callable[[], None]] = []
 
     @contextlib.asynccontextmanager

@@ -91,24 +91,20 @@ def _parted(
     tx: Transaction, came: Sequence[Received | Row]
 ) -> tuple[list[Received | Row], list[Received | Row]]:
     """Split rows into those that are live and new here, which need no merge, and the rest."""
-    keys: dict[str, list[str]] = {}
+    by_kind: dict[str, list[Received | Row]] = {}
     for item in came:
-        row = _row(item)
-        keys.setdefault(row.kind, []).append(row.id)
-    known = {name: kind_of(name).table.known(tx.db, name, ids) for name, ids in keys.items()}
-    twice = Counter(_row(item).key for item in came)
+        by_kind.setdefault(_row(item).kind, []).append(item)
     fresh: list[Received | Row] = []
     others: list[Received | Row] = []
-    for item in came:
-        row = _row(item)
+    for name, items in by_kind.items():
+        kind, ids = kind_of(name), Counter(_row(item).id for item in items)
+        known = kind.table.known(tx.db, name, [*ids])
         # A category is created by the first memory in it.
-        is_fresh = (
-            row.id not in known[row.kind]
-            and twice[row.key] == 1
-            and row.kind != tree_rows.KIND.name
-            and kind_of(row.kind).lives(row)
-        )
-        (fresh if is_fresh else others).append(item)
+        is_tree = kind is tree_rows.KIND
+        for item in items:
+            row = _row(item)
+            is_old = is_tree or row.id in known or ids[row.id] > 1
+            (others if is_old or not kind.lives(row) else fresh).append(item)
     return fresh, others
 
 

@@ -52,29 +52,19 @@ class BufferedTurn(Turn, frozen=True, kw_only=True):
 
 
 class Conversation(msgspec.Struct, frozen=True):
-    """The state of a conversation with buffered turns.
-
-    Attributes:
-        next_position: the position of the next turn.
-        read_to: the position of the first turn that is not yet read for facts.
-        turns: their number since the last entry about the whole.
-        began_at, last_at: when the first and the last of these came.
-        ended_at: when its end was reported.
-        tries: how often making the entry has failed.
-        writer: the sender of the last turn.
-        entry: the line that is still to be written to the file.
-    """
+    """The state of a conversation with buffered turns."""
 
     id: str
-    next_position: int
-    read_to: int
-    turns: int
+    next_position: int  # the position of the next turn
+    read_to: int  # the position of the first turn that is not yet read for facts
+    turns: int  # their number since the last entry about the whole
+    # When the first and the last of these came.
     began_at: float
     last_at: float
-    ended_at: float | None
-    tries: int
-    writer: str
-    entry: str | None
+    ended_at: float | None  # when its end was reported
+    tries: int  # how often making the entry has failed
+    writer: str  # the sender of the last turn
+    entry: str | None  # the line that is still to be written to the file
 
     @property
     def unread(self) -> int:
@@ -117,9 +107,10 @@ def buffer_turns(
         return None
     position = 0 if known is None else known.next_position
     for number, turn in enumerate(turns, position):
+        tools = msgspec.json.encode(turn.tools).decode()
         tx.db.execute(
             "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (key, number, turn.role, turn.actor, turn.text, turn.at, _json(turn.tools)),
+            (key, number, turn.role, turn.actor, turn.text, turn.at, tools),
         )
     tx.db.execute(
         "INSERT INTO conversations VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, 0, ?7, NULL)"
@@ -309,7 +300,3 @@ def _turn(row: tuple[int, str, str, str, float, str]) -> BufferedTurn:
     position, role, actor, text, at, tools = row
     used = msgspec.json.decode(tools, type=tuple[str, ...])
     return BufferedTurn(role, text, actor, position=position, at=at, tools=used)
-
-
-def _json(tools: tuple[str, ...]) -> str:
-    return msgspec.json.encode(tools).decode()

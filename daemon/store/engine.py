@@ -33,7 +33,7 @@ from .meta import read_clock
 from .readers import Readers
 from .schema import MIGRATIONS
 from .state_files import StateFiles
-from .transaction import Transaction
+from .transaction import Transaction, WriterCache
 from .writer import Committed, Writer
 
 _log = logging.getLogger(__name__)
@@ -60,7 +60,9 @@ def open_database(
         ThermoclineError: the disk refuses, or a later release wrote the database.
     """
     atomic.make_folder(place.folder)
-    _tidy(place)
+    # Left incomplete by a killed process.
+    atomic.remove_unfinished(place.folder)
+    atomic.remove_unfinished(place.markdown.parent, place.markdown.name)
     if _rebuilt(place).exists():
         _move_in(place)
     damaged: Path | None = None
@@ -122,16 +124,9 @@ def _fill(
     place: AgentPaths, context: StoreContext, db: sqlite3.Connection, damaged: Path | None
 ) -> dict[str, Any]:
     """Take over all there is, in one transaction, within all limits."""
-    now = context.now()
     db.execute("BEGIN IMMEDIATE")
     try:
-        tx = Transaction(
-            db,
-            now=now,
-            device=context.device.id,
-            rules=context.rules(),
-            clock=HybridClock(context.now, *read_clock(db)),
-        )
+        tx = _begin(context, db, HybridClock(context.now, *read_clock(db)))
         report = context.importer.take_over(tx, place, damaged)
         enforce_limits(tx)
         state_files.note_present(db, place)
@@ -143,21 +138,27 @@ def _fill(
     return report
 
 
+def _begin(
+    context: StoreContext,
+    db: sqlite3.Connection,
+    clock: HybridClock,
+    cache: WriterCache | None = None,
+) -> Transaction:
+    now, device, rules = context.now(), context.device.id, context.rules()
+    return Transaction(db, now=now, device=device, rules=rules, clock=clock, cache=cache)
+
+
 def _take_over_workspace(place: AgentPaths, context: StoreContext, db: sqlite3.Connection) -> None:
     """Take over, once, a workspace that was configured after the memory existed."""
-    if place.workspace is None or _taken_over(place, db):
+    key = f"taken_over:{place.workspace}"
+    known = db.execute("SELECT 1 FROM meta WHERE key = ?", (key,)).fetchone()
+    if place.workspace is None or known is not None:
         return
     if context.importer.is_there(place):
         stamp = atomic.stamp()
         keep_originals = _keep_originals(place, "takeover", stamp)
         _report(place, _fill(place, context, db, None), keep_originals, stamp)
     _mark_taken_over(place, db)
-
-
-def _tidy(place: AgentPaths) -> None:
-    """Remove the incomplete state files of a killed process."""
-    atomic.remove_unfinished(place.folder)
-    atomic.remove_unfinished(place.markdown.parent, place.markdown.name)
 
 
 def _connect(place: AgentPaths, path: Path) -> sqlite3.Connection:
@@ -180,7 +181,7 @@ def _rebuilt(place: AgentPaths) -> Path:
 
 
 def _move_in(place: AgentPaths) -> Path | None:
-    """Set the old database aside, if it exists, and put the complete new one in its place."""
+    """Set the old database aside, if it exists, and move the complete new database in."""
     aside: Path | None = None
     if place.database.exists():
         aside = atomic.set_aside(place.database, "corrupt")
@@ -236,11 +237,6 @@ def _report(place: AgentPaths, report: dict[str, Any], folder: str, stamp: str) 
         "took over files; the report says what was left out",
         extra={"action": "taken_over", "agent": place.agent},
     )
-
-
-def _taken_over(place: AgentPaths, db: sqlite3.Connection) -> bool:
-    key = f"taken_over:{place.workspace}"
-    return db.execute("SELECT 1 FROM meta WHERE key = ?", (key,)).fetchone() is not None
 
 
 def _mark_taken_over(place: AgentPaths, db: sqlite3.Connection) -> None:
@@ -305,14 +301,7 @@ async def start_engine(
     writer = Writer(
         place.database,
         opened.db,
-        begin=lambda db, cache: Transaction(
-            db,
-            now=context.now(),
-            device=context.device.id,
-            rules=context.rules(),
-            clock=clock,
-            cache=cache,
-        ),
+        begin=lambda db, cache: _begin(context, db, clock, cache),
         enforce_limits=enforce_limits,
         committed=committed,
         loop=loop,

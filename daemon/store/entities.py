@@ -17,8 +17,15 @@ from typing import Final
 
 import msgspec
 
-from ..memory.entities import ENTITY_TYPES, UNKNOWN_TYPE, Entity, Relation
-from ..memory.names import LONGEST_NAME, name_key, words_of
+from ..memory.entities import (
+    ENTITY_TYPES,
+    LONGEST_NAME,
+    UNKNOWN_TYPE,
+    Entity,
+    Relation,
+    name_key,
+    words_of,
+)
 
 FADES_AFTER: Final = 90 * 86_400.0
 _MOST_NODES: Final = 200
@@ -258,13 +265,12 @@ def _relations(db: sqlite3.Connection, keys: str, now: float) -> tuple[Relation,
     related = [
         Relation(
             relation=relation,
-            target=names.get(target) or _name(db, target),
+            target=names.get(target)
+            or ((row := stated(db, target)) and row.name)
+            or spelling(db, target)
+            or target,
             strength=round(
-                sum(
-                    initial * 0.5 ** (max(0.0, now - at) / FADES_AFTER)
-                    for at, initial in by.values()
-                ),
-                2,
+                sum(s * 0.5 ** (max(0.0, now - at) / FADES_AFTER) for at, s in by.values()), 2
             ),
             since=min(at for at, _ in by.values()),
             memories=tuple(memory for memory in by if memory)[:_MOST_MEMORIES],
@@ -275,15 +281,13 @@ def _relations(db: sqlite3.Connection, keys: str, now: float) -> tuple[Relation,
     return tuple(related[:_MOST_RELATIONS])
 
 
-def _name(db: sqlite3.Connection, key: str) -> str:
-    row = stated(db, key)
-    if row is not None and row.name:
-        return row.name
+def spelling(db: sqlite3.Connection, key: str) -> str:
+    """How memories write a name, or "": first those that say its type, then the earliest."""
     mention = db.execute(
         "SELECT name FROM mentions WHERE entity = ? ORDER BY type = '', seen_at, memory LIMIT 1",
         (key,),
     ).fetchone()
-    return key if mention is None else str(mention[0])
+    return "" if mention is None else str(mention[0])
 
 
 def _neighbours(db: sqlite3.Connection, key: str) -> list[str]:

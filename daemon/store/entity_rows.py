@@ -12,11 +12,10 @@ from thermocline.sync import Fields, Row
 
 from ..errors import InvalidInput
 from ..memory.checks import check_short, check_time
-from ..memory.entities import Entity
-from ..memory.names import keys_named, name_key
+from ..memory.entities import Entity, keys_named, name_key
 from ..memory.records import ENTITIES
 from . import full_text, rows
-from .entities import Stated, canonical, entity_at, stated
+from .entities import Stated, canonical, entity_at, spelling, stated
 from .rows import Kind
 from .transaction import IndexEntry, Transaction
 
@@ -36,7 +35,7 @@ def state(tx: Transaction, name: str, changes: Fields) -> str:
     fields: Fields = msgspec.to_builtins(before) if before is not None else {}
     fields = {name: value for name, value in fields.items() if value not in (None, "", 0, [])}
     if before is None:
-        fields = {"name": _as_written(tx.db, key, name), "last_seen": tx.now}
+        fields = {"name": spelling(tx.db, key) or name.strip(" "), "last_seen": tx.now}
     fields |= changes
     if "aliases" in changes:
         fields["aliases"] = _aliases(tx, key, changes["aliases"])
@@ -64,18 +63,12 @@ def _aliases(tx: Transaction, key: str, names: Iterable[str]) -> list[str]:
     return sorted(aliases.values())
 
 
-def _as_written(db: sqlite3.Connection, key: str, name: str) -> str:
-    row = db.execute(
-        "SELECT name FROM mentions WHERE entity = ? ORDER BY type = '', seen_at, memory LIMIT 1",
-        (key,),
-    ).fetchone()
-    return name.strip(" ") if row is None else str(row[0])
-
-
 def follow(tx: Transaction, before: Row | None, after: Row) -> None:
     """Update the index for a new version of a memory."""
     old = before.data if before is not None else {}
-    if all(old.get(name) == after.data.get(name) for name in _DECIDING):
+    if ("data" not in old and "data" not in after.data) or all(
+        old.get(name) == after.data.get(name) for name in _DECIDING
+    ):
         return
     keys: set[str] = set()
     for data in (old.get("data"), after.data.get("data")):
@@ -109,12 +102,8 @@ def _put(tx: Transaction, key: str, entity: Entity | None) -> None:
         " text = excluded.text, mentions = excluded.mentions, created_at = excluded.created_at,"
         " updated_at = excluded.updated_at RETURNING row",
         (
-            key,
-            entity.name,
-            entity.summary,
-            entity.mention_count,
-            entity.first_seen,
-            entity.last_seen,
+            *(key, entity.name, entity.summary, entity.mention_count),
+            *(entity.first_seen, entity.last_seen),
         ),
     ).fetchone()[0]
     if old is not None and old[1] == entity.summary:

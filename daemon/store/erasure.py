@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -26,10 +26,6 @@ from .agent_entries import OwnEntry
 from .agent_paths import AgentPaths
 from .transaction import DeletedMemory, Transaction
 from .writer import Committed
-
-if TYPE_CHECKING:
-    from .agent_paths import AgentPaths
-
 
 # A shorter text may stand anywhere by chance.
 _LEAST_WORDS: Final = 3
@@ -127,10 +123,11 @@ class Traces:
 def erase(tx: Transaction) -> None:
     """Erase the traces of the transaction's forgotten memories from the database."""
     # What another memory still says is not forgotten.
+    still = "SELECT 1 FROM memories WHERE digest = ? LIMIT 1"
     tx.forgotten = [
-        deleted_memory
-        for deleted_memory in tx.forgotten
-        if not _is_said(tx.db, deleted_memory.text)
+        deleted
+        for deleted in tx.forgotten
+        if tx.db.execute(still, (text_digest(deleted.text),)).fetchone() is None
     ]
     for category in {item.category for item in tx.forgotten}:
         _remove_unused(tx, category)
@@ -195,11 +192,6 @@ def rewrite(path: Path, change: Callable[[str], str], *, dry_run: bool = False) 
     return clean != data
 
 
-def _is_said(db: sqlite3.Connection, text: str) -> bool:
-    result = db.execute("SELECT 1 FROM memories WHERE digest = ? LIMIT 1", (text_digest(text),))
-    return result.fetchone() is not None
-
-
 def _remove_unused(tx: Transaction, category: str) -> None:
     """Remove categories that were made for forgotten memories and hold nothing any more."""
     for path in (category, *reversed([*ancestors(category)])):
@@ -252,9 +244,8 @@ def _erase_versions(tx: Transaction, traces: Traces) -> None:
             tx.db.execute("UPDATE outbox SET base = NULL WHERE base = ?", (number,))
     for key, data in rows.live_rows(tx.db, history.LOST):
         lost = msgspec.json.decode(data, type=dict[str, Any])
-        if lost["of"] != memory_rows.KIND.name and any(
-            item in str(lost["data"]) for item in needles
-        ):
+        has_text = any(item in str(lost["data"]) for item in needles)
+        if has_text and lost["of"] != memory_rows.KIND.name:
             rows.write(tx, history.LOST, key, None)
 
 

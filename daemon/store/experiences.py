@@ -84,14 +84,8 @@ EXPERIENCES: Final = RecordKind(
         table="experiences",
         index="experience_fts",
         columns=(
-            "type",
-            "user",
-            "created_at",
-            "last_used_at",
-            "use_count",
-            "success_score",
-            "whole_at",
-            "intent",
+            *("type", "user", "created_at", "last_used_at", "use_count", "success_score"),
+            *("whole_at", "intent"),
         ),
         texts=("intent",),
         told_at="created_at",
@@ -197,10 +191,7 @@ def prune(
 
 
 def fading(
-    db: sqlite3.Connection,
-    now: float,
-    least: float = FADED,
-    half_life_days: float = HALF_LIFE_DAYS,
+    db: sqlite3.Connection, now: float, least: float = FADED, half_life_days: float = HALF_LIFE_DAYS
 ) -> list[Experience]:
     """Experiences of less weight, lightest first."""
     values = _weights(least, now, half_life_days)

@@ -50,26 +50,20 @@ _AT_ONCE: Final = 200
 
 
 class Version(msgspec.Struct, frozen=True):
-    """A version that was replaced.
+    """A version that was replaced."""
 
-    Attributes:
-        number: identifies it; numbers increase.
-        at: when it was replaced, in seconds since the epoch.
-        writer, device: who replaced it, and where.
-        why: `merge:ID`, `merged`, `unmerged`, `refiled`, `undo`, …; empty: an edit. A `conflict` is
-            a value that was lost when two devices changed one field.
-        seen_at: of a conflict, when somebody looked at it, on any device.
-    """
-
-    number: int
+    number: int  # identifies it; numbers increase
     kind: str
     id: str
-    at: float
+    at: float  # when it was replaced, in seconds since the epoch
+    # Who replaced it, and where.
     writer: str
     device: str
+    # `merge:ID`, `merged`, `unmerged`, `refiled`, `undo`, …; empty: an edit. A `conflict` is a
+    # value that was lost when two devices changed one field.
     why: str
     row: Row
-    seen_at: float | None = None
+    seen_at: float | None = None  # of a conflict, when somebody looked at it, on any device
 
 
 def versions(db: sqlite3.Connection, kind: Kind, key: str, limit: int = 100) -> list[Version]:
@@ -215,38 +209,23 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:  # noqa: 
     """Add the version to the history, unless its row was forgotten here."""
     if not LOST.lives(after):
         return
-    version_data = after.data
-    forgotten = tx.db.execute(
-        "SELECT 1 FROM rows WHERE kind = ? AND id = ? AND NOT live",
-        (version_data["of"], version_data["row"]),
-    ).fetchone()
-    if forgotten is not None:
+    lost = after.data
+    key = (lost["of"], lost["row"])
+    forgotten = tx.db.execute("SELECT 1 FROM rows WHERE kind = ? AND id = ? AND NOT live", key)
+    if forgotten.fetchone() is not None:
         rows.write(tx, LOST, after.id, None)
         return
-    version = (
-        version_data["of"],
-        version_data["row"],
-        version_data["at"],
-        version_data["device"],
-        CONFLICT,
-    )
+    version = (*key, CONFLICT, lost["data"], lost["clocks"])
     tx.db.execute(
         "INSERT INTO history (kind, id, at, writer, device, why, data, clocks)"
-        " SELECT ?1, ?2, ?3, '', ?4, ?5, ?6, ?7 WHERE NOT EXISTS (SELECT 1 FROM history"
-        " WHERE kind = ?1 AND id = ?2 AND why = ?5 AND data IS ?6 AND clocks = ?7)",
-        (*version, version_data["data"], version_data["clocks"]),
+        " SELECT ?1, ?2, ?6, '', ?7, ?3, ?4, ?5 WHERE NOT EXISTS (SELECT 1 FROM history"
+        " WHERE kind = ?1 AND id = ?2 AND why = ?3 AND data IS ?4 AND clocks = ?5)",
+        (*version, lost["at"], lost["device"]),
     )
     tx.db.execute(
-        "UPDATE history SET seen_at = ? WHERE kind = ? AND id = ? AND why = ?"
-        " AND data IS ? AND clocks = ?",
-        (
-            version_data.get("seen_at"),
-            version_data["of"],
-            version_data["row"],
-            CONFLICT,
-            version_data["data"],
-            version_data["clocks"],
-        ),
+        "UPDATE history SET seen_at = ?6 WHERE kind = ?1 AND id = ?2 AND why = ?3"
+        " AND data IS ?4 AND clocks = ?5",
+        (*version, lost.get("seen_at")),
     )
 
 

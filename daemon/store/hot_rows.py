@@ -51,12 +51,7 @@ def entries(db: sqlite3.Connection) -> dict[EntryKey, Entry]:
 
 
 def update(tx: Transaction, key: str, value: Json) -> None:
-    """Merge `value` in as `key` asks, see `hot.update`.
-
-    Raises:
-        InvalidInput: the key or the shape of the value is not valid.
-        TooLarge: the value takes too much of the hot state.
-    """
+    """Merge `value` in as `key` asks; errors as `hot.update` and `hot.check_share`."""
     hot.check_share(key, value, tx.rules.hot)
     save(tx, hot.update(load(tx.db), key, value, tx.now))
 

@@ -103,12 +103,7 @@ def is_due(db: sqlite3.Connection, now: float, rules: Rules) -> bool:
 
 def faded(db: sqlite3.Connection, now: float, rules: Rules) -> list[str]:
     """The ids of the warm memories past the retention that score below the threshold."""
-    return expired_from_warm(
-        warm_entries(db),
-        now,
-        rules.scoring,
-        rules.warm,
-    )
+    return expired_from_warm(warm_entries(db), now, rules.scoring, rules.warm)
 
 
 def warm_entries(db: sqlite3.Connection) -> list[WarmEntry]:

@@ -67,9 +67,9 @@ _AT_ONCE: Final = 500
 # Uses counted elsewhere, which a memory brings in its row.
 BROUGHT: Final = ("access_count", "last_accessed_at")
 _DEFAULTS: Final = {
-    field.name: field.default
+    field.name: msgspec.to_builtins(field.default)
     for field in msgspec.structs.fields(Memory)
-    if field.name in ROW_FIELDS
+    if field.name in ROW_FIELDS and field.default is not msgspec.NODEFAULT
 }
 
 
@@ -96,16 +96,16 @@ def to_row(memory: Memory, *, with_uses: bool = False) -> Fields:
 
     `with_uses`: with the uses that the memory brings from elsewhere.
     """
-    fields: Fields = {}
-    for name, default in _DEFAULTS.items():
-        value = getattr(memory, name)
-        if value != default:
-            fields[name] = value
+    fields: Fields = {
+        name: value
+        for name, value in msgspec.to_builtins(memory).items()
+        if name in ROW_FIELDS and value != _DEFAULTS.get(name)
+    }
     if memory.tags:
         fields["tags"] = list(memory.tags)
     if "metadata" in fields:
-        lists = msgspec.structs.asdict(memory.metadata)
-        fields["metadata"] = {name: list(values) for name, values in lists.items() if values}
+        lists = fields["metadata"].items()
+        fields["metadata"] = {name: list(values) for name, values in lists if values}
     if with_uses and memory.access_count:
         fields["access_count"] = memory.access_count
     if with_uses and memory.last_accessed_at is not None:

@@ -15,7 +15,7 @@ import msgspec
 from thermocline.sync import ABSENT, Fields, Row, Stamp, patched, stamps
 
 from ..errors import Conflict
-from ..language.comparison import is_duplicate, judge_pair
+from ..language.comparison import contradicts, is_duplicate
 from ..memory import merging
 from ..memory.records import CONSOLIDATED, Memory
 from . import rows
@@ -105,7 +105,7 @@ def supersede(tx: Transaction, older: str, newer: str) -> Memory | None:
     first, second = fetch(tx.db, older), successor(tx.db, newer)
     if first is None or second is None or first.id == second.id:
         return None
-    if first.superseded_by == second.id or judge_pair(first, second).relation != "contradiction":
+    if first.superseded_by == second.id or not contradicts(first, second):
         return None
     mark_superseded(tx, first, second)
     return second

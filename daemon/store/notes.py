@@ -87,10 +87,12 @@ def waiting(db: sqlite3.Connection, after: str, limit: int) -> list[WaitingNote]
         " ORDER BY path LIMIT ?",
         (after, limit),
     ).fetchall()
-    return [
-        WaitingNote(path, _note(rows.load(db, KIND, path)), Fingerprint(size, mtime))
-        for path, size, mtime in files
-    ]
+    waiting = []
+    for path, size, mtime in files:
+        row = rows.load(db, KIND, path)
+        note = None if row is None else msgspec.convert(row.data, Note)
+        waiting.append(WaitingNote(path, note, Fingerprint(size, mtime)))
+    return waiting
 
 
 def placed(tx: Transaction, written: Iterable[tuple[WaitingNote, Fingerprint]]) -> None:
@@ -201,10 +203,6 @@ def _keep_beside(tx: Transaction, row: Row) -> None:
 
 def _changed_at(row: Row) -> Stamp:
     return row.clocks.fields.get("text", row.clocks.at)
-
-
-def _note(row: Row | None) -> Note | None:
-    return None if row is None else msgspec.convert(row.data, Note)
 
 
 def _check(row: Row) -> None:

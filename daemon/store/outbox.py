@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from thermocline.sync import Cursor, Pending, version_of
 
@@ -35,14 +35,26 @@ def pending(
     db: sqlite3.Connection, kinds: frozenset[str] | None, limit: int, max_bytes: int
 ) -> list[Pending]:
     """Rows that the replica does not have; as for `Local`."""
+    condition, names = "", sorted(kinds or ())
+    if kinds is not None:
+        condition = f"AND kind IN ({', '.join('?' * len(names))})"
+    waiting = db.execute(
+        f"SELECT kind, id, seen FROM outbox WHERE refused IS NULL {condition}"
+        " ORDER BY kind, id LIMIT ?",
+        (*names, limit),
+    ).fetchall()
     pendings: list[Pending] = []
     room = max_bytes
-    for pending in _waiting(db, kinds, limit):
-        data, clocks = pending.row.encoded()
-        room -= len(data or "") + len(clocks) + len(pending.row.id)
+    for name, key, seen in waiting:
+        row = kind_of(name).load(db, key)
+        version = version_of(row)
+        if row is None or version is None:
+            continue
+        data, clocks = row.encoded()
+        room -= len(data or "") + len(clocks) + len(key)
         if room < 0 and pendings:
             break
-        pendings.append(pending)
+        pendings.append(Pending(row, version, seen))
     return pendings
 
 
@@ -109,19 +121,3 @@ def unsent(folder: Path) -> int:
             return int(row[0])
     except sqlite3.Error:
         return 0
-
-
-def _waiting(db: sqlite3.Connection, kinds: frozenset[str] | None, limit: int) -> Iterator[Pending]:
-    condition, names = "", sorted(kinds or ())
-    if kinds is not None:
-        condition = f"AND kind IN ({', '.join('?' * len(names))})"
-    waiting: list[Any] = db.execute(
-        f"SELECT kind, id, seen FROM outbox WHERE refused IS NULL {condition}"
-        " ORDER BY kind, id LIMIT ?",
-        (*names, limit),
-    ).fetchall()
-    for name, key, seen in waiting:
-        row = kind_of(name).load(db, key)
-        version = version_of(row)
-        if row is not None and version is not None:
-            yield Pending(row, version, seen)

@@ -119,34 +119,24 @@ class JoinResult(msgspec.Struct, frozen=True):
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of row.
+    """One kind of row."""
 
-    Attributes:
-        name: as stored in the row.
-        fields: those that this release writes; fields of other releases are kept.
-        vital: the fields whose later change restores a deleted row; empty: all.
-        sets: the fields whose lists are sets, which join element by element.
-        urgent: whether a change is sent within a second.
-        history: whether replaced versions are kept.
-        check: refuses, as `InvalidInput` or `MsgspecError`, a live row from elsewhere that is not
-            valid.
-        applied: updates what is derived from the row.
-        join: joins the changes of two devices, if taking the later value of each field is not
-            enough.
-        table: the storage of the rows.
-        reindex: rebuilds the full-text index of the kind, if there is one.
-    """
-
-    name: str
+    name: str  # as stored in the row
+    # Those that this release writes; fields of other releases are kept.
     fields: frozenset[str] | None = None
+    # The fields whose later change restores a deleted row; empty: all.
     liveness_fields: tuple[str, ...] = ()
+    # The fields whose lists are sets, which join element by element.
     sets: frozenset[str] = frozenset()
-    urgent: bool = False
-    history: bool = True
+    urgent: bool = False  # whether a change is sent within a second
+    history: bool = True  # whether replaced versions are kept
+    # Refuses, as `InvalidInput` or `MsgspecError`, a live row from elsewhere that is not valid.
     check: Callable[[Row], None] | None = None
-    applied: Applied | None = None
+    applied: Applied | None = None  # updates what is derived from the row
+    # Joins the changes of two devices, if taking the later value of each field is not enough.
     join: Join | None = None
-    table: Table = ROWS
+    table: Table = ROWS  # the storage of the rows
+    # Rebuilds the full-text index of the kind, if there is one.
     reindex: Callable[[Transaction], None] | None = None
 
     def load(self, db: sqlite3.Connection, key: str) -> Row | None:

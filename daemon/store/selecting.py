@@ -41,37 +41,29 @@ _ORDER: Final = {
 
 
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions on memories; fields left out do not matter.
-
-    Attributes:
-        category: it and all below it, under its present name or the original one.
-        tags: all of them.
-        url: a part of one of the stored URLs, in any case.
-        paths: of files, by the beginnings of their paths; memories have no path.
-        outside: whether their source is neither a person nor the agent.
-        place: the agent's own memories and notes, its conversations, or other files.
-        merged, expired: whether to include those, which are excluded by default.
-        merged_into: the id of a memory, or its beginning; only memories merged into it.
-    """
+    """Conditions on memories; fields left out do not matter."""
 
     types: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
-    category: str | None = None
-    tags: tuple[str, ...] = ()
-    url: str | None = None
+    category: str | None = None  # it and all below it, under its present name or the original one
+    tags: tuple[str, ...] = ()  # all of them
+    url: str | None = None  # a part of one of the stored URLs, in any case
     actor: str | None = None
     group: str | None = None
     source: str | None = None
     archived: bool | None = None
     standing: bool | None = None
-    outside: bool | None = None
+    outside: bool | None = None  # whether their source is neither a person nor the agent
     tier: Tier | None = None
     since: float | None = None
     until: float | None = None
     min_importance: float | None = None
-    paths: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()  # of files, by the beginnings of their paths; memories have no path
+    # The agent's own memories and notes, its conversations, or other files.
     place: Literal["memory", "chat", "custom"] | None = None
+    # The id of a memory, or its beginning; only memories merged into it.
     merged_into: str | None = None
+    # Whether to include those, which are excluded by default.
     merged: bool = False
     expired: bool = False
 
@@ -159,12 +151,7 @@ def urls(
         rows.setdefault(url, []).append(row)
     some = [*rows.items()][offset : offset + limit]
     wanted = [row for _, of_url in some for row in of_url[:_OF_A_URL]]
-    loaded = db.execute(
-        f"SELECT row, {', '.join(FIELDS)} FROM memories"
-        " WHERE row IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode(wanted).decode(),),
-    )
-    memories = {number: from_row(rest) for number, *rest in loaded}
+    memories = at_rows(db, wanted)
     return [
         (url, len(of_url), [memories[row] for row in of_url[:_OF_A_URL]]) for url, of_url in some
     ], len(rows)
@@ -172,14 +159,12 @@ def urls(
 
 def _by(order: Order, reverse: bool = False) -> str:
     """The ORDER BY clause; `reverse` reverses each column except conditions."""
-    columns = _ORDER[order]
-    if reverse:
-        columns = tuple(column if " = " in column else _turned(column) for column in columns)
+    columns = list(_ORDER[order])
+    for number, column in enumerate(columns if reverse else ()):
+        if " = " not in column:
+            rest = column.removesuffix(" DESC")
+            columns[number] = rest if rest != column else f"{column} DESC"
     return ", ".join(columns)
-
-
-def _turned(column: str) -> str:
-    return column.removesuffix(" DESC") if column.endswith(" DESC") else f"{column} DESC"
 
 
 def _total(
@@ -204,83 +189,53 @@ def teach_score(db: sqlite3.Connection, now: float, scoring: Scoring) -> None:
     db.create_function("score", 4, lambda i, c, a, p: score(i, c, a, now, scoring, pinned=p))
 
 
+_SCORE: Final = "score(importance, created_at, access_count, pinned)"
+_MENTIONS: Final = (
+    "EXISTS (SELECT 1 FROM json_each(metadata, '$.urls') WHERE instr(lower(value), lower(?)))"
+)
+_BELOW: Final = (
+    "(category = ? OR (category >= ? AND category < ?) OR original_category = ?"
+    " OR (original_category >= ? AND original_category < ?))"
+)
+
+
 def where(filters: Filters, now: float) -> tuple[str, list[Any]]:
     """The SQL condition for `filters` and its arguments. Values never become SQL text."""
-    parts: list[str] = ["1"]
-    arguments: list[Any] = []
-
-    def add(part: str, *values: Any) -> None:
-        parts.append(part)
-        arguments.extend(values)
-
-    if filters.types:
-        add(f"type IN ({', '.join('?' * len(filters.types))})", *filters.types)
-    if filters.events:
-        add(f"event IN ({', '.join('?' * len(filters.events))})", *filters.events)
-    if filters.category is not None and filters.category != "root":
-        add(*_below(filters.category))
-    for tag in filters.tags:
-        add("EXISTS (SELECT 1 FROM json_each(memories.tags) WHERE value = ?)", tag)
-    if filters.url is not None:
-        add(
-            "EXISTS (SELECT 1 FROM json_each(metadata, '$.urls')"
-            " WHERE instr(lower(value), lower(?)))",
-            filters.url,
-        )
-    for column, value in (
-        ("actor", filters.actor),
-        ("grp", filters.group),
-        ("source", filters.source),
-    ):
-        if value is not None:
-            add(f"{column} = ?", value)
-    _add_place(filters, add)
-    _add_numbers(filters, now, add)
-    return " AND ".join(parts), arguments
-
-
-def _below(category: str) -> tuple[str, str, str, str, str, str, str]:
-    under = (category, f"{category}/", f"{category}0")  # "0" is what follows "/"
-    condition = (
-        "(category = ? OR (category >= ? AND category < ?) OR original_category = ?"
-        " OR (original_category >= ? AND original_category < ?))"
-    )
-    return (condition, *under, *under)
-
-
-def _add_place(filters: Filters, add: Any) -> None:
-    if filters.group or filters.place == "chat":
-        add("grp <> ''")  # Without this SQLite cannot tell that the partial index will do.
-    elif filters.place is not None:
-        add("grp = ''")
-
-
-def _add_numbers(filters: Filters, now: float, add: Any) -> None:
-    if filters.archived is not None:
-        add("archived_at IS NOT NULL" if filters.archived else "archived_at IS NULL")
-    if filters.standing is not None:
-        add("standing" if filters.standing else "NOT standing")
-    if filters.tier is not None:
-        low, high = _BOUNDS[filters.tier]
-        add("score(importance, created_at, access_count, pinned) >= ?", low)
-        add("score(importance, created_at, access_count, pinned) < ?", high)
-    for bound, value in (
-        ("created_at >= ?", filters.since),
-        ("created_at <= ?", filters.until),
-        ("importance >= ?", filters.min_importance),
-    ):
-        if value is not None:
-            add(bound, value)
-    if filters.merged_into is not None:
-        add(
+    types, events, url, target = filters.types, filters.events, filters.url, filters.merged_into
+    group, place, category = filters.group, filters.place, filters.category
+    low, high = _BOUNDS.get(filters.tier or "", (0.0, 0.0))
+    conditions: tuple[tuple[bool, str, Sequence[Any]], ...] = (
+        (bool(types), f"type IN ({', '.join('?' * len(types))})", types),
+        (bool(events), f"event IN ({', '.join('?' * len(events))})", events),
+        # "0" is what follows "/".
+        (category not in {None, "root"}, _BELOW, (category, f"{category}/", f"{category}0") * 2),
+        *((True, "? IN (SELECT value FROM json_each(memories.tags))", (t,)) for t in filters.tags),
+        (url is not None, _MENTIONS, (url,)),
+        (filters.actor is not None, "actor = ?", (filters.actor,)),
+        (group is not None, "grp = ?", (group,)),
+        (filters.source is not None, "source = ?", (filters.source,)),
+        # Without this SQLite cannot tell that the partial index will do.
+        (bool(group) or place == "chat", "grp <> ''", ()),
+        (not group and place in {"memory", "custom"}, "grp = ''", ()),
+        (filters.archived is True, "archived_at IS NOT NULL", ()),
+        (filters.archived is False, "archived_at IS NULL", ()),
+        (filters.standing is True, "standing", ()),
+        (filters.standing is False, "NOT standing", ()),
+        (filters.tier is not None, f"{_SCORE} >= ? AND {_SCORE} < ?", (low, high)),
+        (filters.since is not None, "created_at >= ?", (filters.since,)),
+        (filters.until is not None, "created_at <= ?", (filters.until,)),
+        (filters.min_importance is not None, "importance >= ?", (filters.min_importance,)),
+        (
+            target is not None,
             "merged_into >= ? AND merged_into < ?",
-            filters.merged_into,
-            filters.merged_into + "\U0010ffff",
-        )
-    elif not filters.merged:
-        add("merged_into IS NULL")
-    if filters.outside is not None:
+            (target, f"{target}\U0010ffff"),
+        ),
+        (target is None and not filters.merged, "merged_into IS NULL", ()),
         # Calls Python: for the rows that the other conditions leave.
-        add(f"NOT {INSIDE}" if filters.outside else INSIDE)
-    if not filters.expired:
-        add("(expires_at IS NULL OR expires_at > ?)", now)
+        (filters.outside is True, f"NOT {INSIDE}", ()),
+        (filters.outside is False, INSIDE, ()),
+        (not filters.expired, "(expires_at IS NULL OR expires_at > ?)", (now,)),
+    )
+    used = [(part, values) for applies, part, values in conditions if applies]
+    condition = " AND ".join(["1", *(part for part, _ in used)])
+    return condition, [value for _, values in used for value in values]

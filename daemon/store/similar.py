@@ -10,11 +10,11 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from ..language.comparison import is_duplicate, judge_pair
+from ..language.comparison import contradicts, is_duplicate
 from ..language.facets import content_terms
 from ..language.normal_form import LONGEST, is_interchangeable, negations
 from ..language.replacing import may_be_replaced, terms_to_look_up
@@ -23,7 +23,8 @@ from ..memory.records import DEFAULT_CATEGORY, Memory, is_outside, outranks
 from ..memory.similarity import exact_key, text_digest
 from ..memory.stemming import STOP_WORDS
 from . import memories, memory_rows, merging
-from .memory_rows import FIELDS, SELECT, from_row
+from .memory_rows import SELECT, from_row
+from .selecting import at_rows
 from .transaction import Transaction
 
 _MARKS: Final = ".,;:!?()[]{}*_~<>/|-"
@@ -107,12 +108,9 @@ def _with_telling_words(db: sqlite3.Connection, text: str) -> Iterator[Memory]:
     if not longest:
         return iter(())
     query = (" " if telling else " OR ").join(f'"{word}"' for word in longest)
-    return _matching(db, query, f"ORDER BY rowid DESC LIMIT {_CANDIDATES}")
-
-
-def _matching(db: sqlite3.Connection, query: str, order: str) -> Iterator[Memory]:
     rows = db.execute(
-        f"{SELECT} WHERE row IN (SELECT rowid FROM memory_fts WHERE memory_fts MATCH ? {order})",
+        f"{SELECT} WHERE row IN (SELECT rowid FROM memory_fts WHERE memory_fts MATCH ?"
+        f" ORDER BY rowid DESC LIMIT {_CANDIDATES})",
         (query,),
     )
     return map(from_row, rows.fetchall())
@@ -131,7 +129,6 @@ def _words(text: str) -> Iterator[str]:
 _COMPARED: Final = 20
 # The newest texts that are read for a word; a word in more is a poor guide.
 _OF_A_WORD: Final = 32
-_TEXT: Final = FIELDS.index("text")
 _CURRENT: Final = (
     "position IS NULL AND merged_into IS NULL"
     " AND (superseded_by IS NULL OR superseded_by IN (SELECT value FROM json_each(?)))"
@@ -181,20 +178,13 @@ def contradicted_by(
     terms, any_of = terms_to_look_up(memory.text) if memory.position is None else ([], False)
     if not terms:
         return []
-    rows = _with_any(db, terms) if any_of else _with_all(db, terms)
+    with_all = " ".join(f'"{term}"' for term in terms)
+    rows = _with_any(db, terms) if any_of else _rows_with(db, with_all)
     keys = [key for term in terms for stem in content_terms(term) for key in new.get(stem, ())]
     candidates = _current(db, rows, keys[-_COMPARED:], memory, retiring)
-    similar = (row for row in candidates if may_be_replaced(row[_TEXT], memory.text, any_of))
-    return [
-        older
-        for older in map(from_row, similar)
-        if judge_pair(older, memory).relation == "contradiction"
-    ]
-
-
-def _with_all(db: sqlite3.Connection, terms: Sequence[str]) -> list[int]:
-    """The newest rows whose text has all the terms."""
-    return _rows_with(db, " ".join(f'"{term}"' for term in terms))
+    similar = [row for row, text in candidates if may_be_replaced(text, memory.text, any_of)]
+    older = at_rows(db, similar) if similar else {}
+    return [older[row] for row in similar if contradicts(older[row], memory)]
 
 
 def _with_any(db: sqlite3.Connection, terms: Sequence[str]) -> list[int]:
@@ -210,6 +200,7 @@ def _with_any(db: sqlite3.Connection, terms: Sequence[str]) -> list[int]:
 
 
 def _rows_with(db: sqlite3.Connection, words: str) -> list[int]:
+    """The newest rows whose text has all the words."""
     result = db.execute(
         "SELECT rowid FROM memory_fts WHERE memory_fts MATCH ? ORDER BY rowid DESC LIMIT ?",
         (words, _OF_A_WORD),
@@ -223,12 +214,12 @@ def _current(
     keys: Sequence[str],
     newer: Memory,
     retiring: Collection[str],
-) -> list[tuple[Any, ...]]:
-    """The current memories with these rows or ids, newest first, as in `SELECT`."""
+) -> list[tuple[int, str]]:
+    """The rows and texts of the current memories with these rows or ids, newest first."""
     if not rows and not keys:
         return []
     return db.execute(
-        f"{SELECT} WHERE (row IN (SELECT value FROM json_each(?))"
+        "SELECT row, text FROM memories WHERE (row IN (SELECT value FROM json_each(?))"
         " OR id IN (SELECT value FROM json_each(?)))"
         f" AND {_CURRENT} AND id <> ? ORDER BY row DESC LIMIT {_COMPARED}",
         (

@@ -158,11 +158,15 @@ class StateFiles:
             raise failure
 
     async def _replace(self, changes: list[_Change]) -> None:
-        digests = {change.name: change.digests for change in changes}
+        def note(tx: Transaction) -> None:
+            for change in changes:
+                _put(tx.db, change.name, change.digests)
+            tx.digests += len(changes)
+
         try:
             # Not synced alone: the sync that makes the files durable includes the database's log,
             # so that after a power cut each file is known as this daemon's, the old or the new.
-            await self._writer.submit(lambda tx: _note(tx, digests), durable=False)
+            await self._writer.submit(note, durable=False)
         except BaseException:
             await asyncio.to_thread(_discard, changes)
             raise
@@ -182,14 +186,11 @@ class _Change(msgspec.Struct, frozen=True):
 
 
 class _Disk:
-    """The files of one agent. Blocking.
-
-    Attributes:
-        known: by name, the digests of this daemon's contents that the file may have, separated
-            by blanks; the newest last.
-    """
+    """The files of one agent. Blocking."""
 
     def __init__(self, place: AgentPaths, problems: Problems) -> None:
+        # By name, the digests of this daemon's contents that the file may have, separated by
+        # blanks; the newest last.
         self.known: dict[str, str] = {}
         self._agent = place.agent
         self._paths = {name: place.folder / name for name in FILES.values()}
@@ -208,8 +209,7 @@ class _Disk:
     def prepare(self, rendered: Mapping[str, str]) -> tuple[list[_Change], list[Exception]]:
         """Write each file that differs beside its place; set aside what others wrote there.
 
-        Returns:
-            The changes, and why other files cannot be written.
+        Returns the changes, and why other files cannot be written.
         """
         changes: list[_Change] = []
         failures: list[Exception] = []
@@ -273,12 +273,13 @@ class _Disk:
         return _Change(name, stamp, f"{current} {digest}", atomic.Replacement(path, content))
 
     def _prepare_section(self, name: str, page: str) -> _Change | None:
-        path = self._paths[name]
+        path, owner = self._paths[name], None
         try:
             found, stood = atomic.read(path, memory_md.LARGEST, alone=True)
-            stamp, mode, owner = _stamp_of(stood), stat.S_IMODE(stood.st_mode), _owner(stood)
+            stamp, mode = _stamp_of(stood), stat.S_IMODE(stood.st_mode)
+            owner = stood.st_uid, stood.st_gid
         except FileNotFoundError:
-            found, stamp, mode, owner = b"", None, 0o600, None
+            found, stamp, mode = b"", None, 0o600
         except (Conflict, TooLarge, PermissionError) as error:
             self._leave(name, str(error))
             return None
@@ -352,12 +353,6 @@ def note_present(db: sqlite3.Connection, place: AgentPaths) -> None:
         _put(db, MARKDOWN_FILE, memory_md.digest(page))
 
 
-def _note(tx: Transaction, digests: Mapping[str, str]) -> None:
-    for name, digest in digests.items():
-        _put(tx.db, name, digest)
-    tx.digests += len(digests)
-
-
 def _put(db: sqlite3.Connection, name: str, digest: str) -> None:
     db.execute("INSERT OR REPLACE INTO state_files VALUES (?, ?)", (name, digest))
 
@@ -365,10 +360,6 @@ def _put(db: sqlite3.Connection, name: str, digest: str) -> None:
 def _discard(changes: Iterable[_Change]) -> None:
     for change in changes:
         change.new.discard()
-
-
-def _owner(status: os.stat_result) -> tuple[int, int]:
-    return status.st_uid, status.st_gid
 
 
 def _stamp(path: Path) -> _Stamp | None:

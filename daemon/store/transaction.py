@@ -48,18 +48,14 @@ class DeletedMemory(msgspec.Struct, frozen=True):
 
 
 class ClockState(msgspec.Struct, frozen=True):
-    """What nearly every commit changes, and so in one row of `meta`.
+    """What nearly every commit changes, and so in one row of `meta`."""
 
-    Attributes:
-        clock, issued: the highest stamp issued or seen, and the highest issued by this device.
-        counted: this device's counts since they were last moved into its row; see `metrics`.
-        changes: the number of commits that changed more than these.
-    """
-
+    # The highest stamp issued or seen, and the highest issued by this device.
     clock: int = 0
     issued: int = 0
+    # This device's counts since they were last moved into its row; see `metrics`.
     counted: dict[str, float] = {}
-    changes: int = 0
+    changes: int = 0  # the number of commits that changed more than these
 
 
 class WriterCache:
@@ -67,47 +63,19 @@ class WriterCache:
 
     It goes from transaction to transaction as long as each is committed; after any failure the next
     one begins with an empty cache, and reads again what it needs.
-
-    Attributes:
-        categories: those in the tree; None: not read yet.
-        clock_state: as in `meta`; None: not read yet.
-        next_expiry: no memory expires before this time, in seconds since the epoch.
-        are_uses: whether any uses are counted; None: not known yet.
-        are_merged: whether any memory is merged into another; None: not known yet.
     """
 
     def __init__(self) -> None:
-        self.categories: set[str] | None = None
-        self.clock_state: ClockState | None = None
-        self.next_expiry = 0.0
-        self.are_uses: bool | None = None
+        self.categories: set[str] | None = None  # those in the tree; None: not read yet
+        self.clock_state: ClockState | None = None  # as in `meta`; None: not read yet
+        self.next_expiry = 0.0  # no memory expires before this time, in seconds since the epoch
+        self.are_uses: bool | None = None  # whether any uses are counted; None: not known yet
+        # Whether any memory is merged into another; None: not known yet.
         self.are_merged: bool | None = None
 
 
 class Transaction:
-    """One group of operations on its way to the disk.
-
-    Attributes:
-        db: the writer's connection, inside a transaction.
-        now: seconds since the epoch, the same for the whole group.
-        device: this device's id.
-        rules: the limits in force for this group.
-        events, state_files: what to publish, and which state files to write, after the commit.
-        outgoing: the kinds of changed rows that are replicated.
-        cache: what earlier transactions have read of the database.
-        warm_floor: the score below which a new memory is archived at once; None: never.
-        counted: what to add to the counters; the new moment of a `last_…` counter.
-        clock: of this memory; `ticked`: whether it must be saved.
-        writer: on whose behalf the operation runs, as `uid:1000`; empty: the daemon's own.
-        forgotten: memories that were deleted before their time.
-        erased: whether content was deleted, which must also leave the log.
-        settle_warm, settle_tree, settle_hot: which caps the group may have broken.
-        keep_category: the category that the tree's caps must leave alone.
-        new_by_term: the ids of new memories by the stems of their words.
-        unindexed: new memories that are not in the full text yet.
-        defers_index: whether new memories are left for `index_backlog`.
-        digests: how many digests of state files were written.
-    """
+    """One group of operations on its way to the disk."""
 
     def __init__(
         self,
@@ -119,29 +87,35 @@ class Transaction:
         clock: HybridClock,
         cache: WriterCache | None = None,
     ) -> None:
-        self.db = db
-        self.cache = cache or WriterCache()
-        self.now = now
-        self.device = device
-        self.rules = rules
-        self.clock = clock
+        self.db = db  # the writer's connection, inside a transaction
+        self.cache = cache or WriterCache()  # what earlier transactions have read of the database
+        self.now = now  # seconds since the epoch, the same for the whole group
+        self.device = device  # this device's id
+        self.rules = rules  # the limits in force for this group
+        self.clock = clock  # of this memory; `ticked`: whether it must be saved
         self.ticked = False
+        # On whose behalf the operation runs, as `uid:1000`; empty: the daemon's own.
         self.writer = ""
+        # What to publish, and which state files to write, after the commit.
         self.events: list[Event] = []
-        self.outgoing: set[str] = set()
+        self.outgoing: set[str] = set()  # the kinds of changed rows that are replicated
         self.state_files: set[StateFile] = set()
+        # What to add to the counters; the new moment of a `last_…` counter.
         self.counted: dict[str, float] = {}
-        self.forgotten: list[DeletedMemory] = []
-        self.erased = False
+        self.forgotten: list[DeletedMemory] = []  # memories that were deleted before their time
+        self.erased = False  # whether content was deleted, which must also leave the log
+        # The score below which a new memory is archived at once; None: never.
         self.warm_floor: float | None = None
-        self.defers_index = False
+        self.defers_index = False  # whether new memories are left for `index_backlog`
+        # Which caps the group may have broken.
         self.settle_warm = False
         self.settle_tree = False
         self.settle_hot = False
-        self.keep_category: str | None = None
+        self.keep_category: str | None = None  # the category that the tree's caps must leave alone
+        # The ids of new memories by the stems of their words.
         self.new_by_term: dict[str, list[str]] = {}
-        self.unindexed: list[IndexEntry] = []
-        self.digests = 0
+        self.unindexed: list[IndexEntry] = []  # new memories that are not in the full text yet
+        self.digests = 0  # how many digests of state files were written
         self._before = db.total_changes
 
     @property

@@ -55,14 +55,6 @@ def count(tx: Transaction, used: Mapping[str, int]) -> None:
         rows.write(tx, KIND, name, {"uses": [before[0] + number, tx.now]})
 
 
-def restore_snapshot(tx: Transaction, memory: str) -> None:
-    """Take back a use that this device counted (else `Conflict`); the last time stays."""
-    number, at = _uses(rows.load(tx.db, KIND, name := f"{memory}/{tx.device}"))
-    if not number:
-        raise Conflict(f"this device has counted no use of '{memory}'", field="id")
-    rows.write(tx, KIND, name, {"uses": [number - 1, at]})
-
-
 def reinforce(tx: Transaction, ids: Iterable[str]) -> None:
     """Count one use of a memory for each time that its id is given. Unknown ids are ignored.
 
@@ -82,9 +74,12 @@ def reinforce(tx: Transaction, ids: Iterable[str]) -> None:
 
 
 def unreinforce(tx: Transaction, ids: Iterable[str]) -> None:
-    """Take back one use of each memory; `Conflict` if this device has counted none."""
-    for key in ids:
-        restore_snapshot(tx, key)
+    """Take back one use of each memory that this device counted, else `Conflict`; times stay."""
+    for memory in ids:
+        number, at = _uses(rows.load(tx.db, KIND, name := f"{memory}/{tx.device}"))
+        if not number:
+            raise Conflict(f"this device has counted no use of '{memory}'", field="id")
+        rows.write(tx, KIND, name, {"uses": [number - 1, at]})
 
 
 def count_answers(tx: Transaction, answers: Sequence[Sequence[str]]) -> None:
@@ -200,7 +195,7 @@ class UseCounter:
         self._answers.append(GivenAnswer(None if used is None else tuple(used), chars))
         if self._counting is None or self._counting.done():
             self._counting = asyncio.get_running_loop().create_task(
-                self._count_soon(), name=f"uses of {self._agent}"
+                self._count(_COUNT_SECONDS), name=f"uses of {self._agent}"
             )
 
     async def finish(self) -> None:
@@ -212,12 +207,10 @@ class UseCounter:
             self._at_once.clear()
         await self._count()
 
-    async def _count_soon(self) -> None:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._at_once.wait(), _COUNT_SECONDS)
-        await self._count()
-
-    async def _count(self) -> None:
+    async def _count(self, delay_seconds: float = 0.0) -> None:
+        if delay_seconds:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._at_once.wait(), delay_seconds)
         answers, self._answers = self._answers, []
         if not answers:
             return

@@ -25,9 +25,6 @@ class WriteHealth:
     """Whether the disk currently refuses an agent's writes.
 
     `readers` makes readers of a database that is not open for writing.
-
-    Attributes:
-        standby: reads while the database cannot be opened for writing.
     """
 
     def __init__(self, agent: str, problems: Problems, readers: Callable[[], Readers]) -> None:
@@ -35,7 +32,7 @@ class WriteHealth:
         self._problems = problems
         self._readers = readers
         self._error: Refused | None = None
-        self.standby: Readers | None = None
+        self.standby: Readers | None = None  # reads while the database cannot be opened for writing
 
     @property
     def degraded(self) -> bool:

@@ -173,28 +173,18 @@ LIMITS: Final = CompactionLimits()
 
 
 class Compacted(msgspec.Struct, frozen=True):
-    """The shortened conversation.
+    """The shortened conversation."""
 
-    Attributes:
-        messages: the messages for the model from now on.
-        origins: for each message its former index, None for the summary.
-        summary: of the removed messages; None if no message was removed.
-        original_count, compacted_count: the number of messages before and after.
-        tokens_reduced: the number of tokens saved.
-        was_compacted: whether anything changed.
-        tool_results_truncated: the number of tool results that were cut.
-        room: the tokens available for the summary.
-    """
-
-    messages: tuple[Message, ...]
-    origins: tuple[int | None, ...]
-    summary: str | None
+    messages: tuple[Message, ...]  # the messages for the model from now on
+    origins: tuple[int | None, ...]  # for each message its former index, None for the summary
+    summary: str | None  # of the removed messages; None if no message was removed
+    # The number of messages before and after.
     original_count: int
     compacted_count: int
-    tokens_reduced: int
-    was_compacted: bool
-    tool_results_truncated: int
-    room: int = 0
+    tokens_reduced: int  # the number of tokens saved
+    was_compacted: bool  # whether anything changed
+    tool_results_truncated: int  # the number of tool results that were cut
+    room: int = 0  # the tokens available for the summary
 
 
 def needs_compaction(

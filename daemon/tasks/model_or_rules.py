@@ -119,9 +119,6 @@ class ModelOrRules:
     """Asks a model with the instructions for a purpose, or falls back to the rules.
 
     `least_chars` returns the minimum number of characters for which a model is asked.
-
-    Attributes:
-        rules: runs the rules.
     """
 
     def __init__(
@@ -129,7 +126,7 @@ class ModelOrRules:
     ) -> None:
         self.model = model
         self._least_chars = least_chars
-        self.rules = RuleProcess()
+        self.rules = RuleProcess()  # runs the rules
         self._prompts = prompts
 
     def question(self, purpose: str, *parts: Part, max_tokens: int | None = None) -> ModelQuestion:
@@ -170,9 +167,6 @@ class ModelOrRules:
 
         `made` converts the reply, of type `kind`, to the result, on a thread; None if it is not
         usable. `by_rules` returns the result without a model.
-
-        Raises:
-            InvalidInput: the endpoint is not an address.
         """
         why, spent = "", None
         if self.is_asked(question.purpose, options):

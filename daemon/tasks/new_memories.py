@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ..config.settings import Rules
-from ..language.cues import NEUTRAL, ONGOING, signals_of
+from ..language.cues import NEUTRAL, ONGOING, Signal, signals_of
 from ..language.extraction import Observation
 from ..language.secrets import without_secrets
 from ..language.standing import is_standing_statement
@@ -174,6 +174,9 @@ def _stem(word: str) -> str:
 
 # EvoClaw's: decisions and results matter more than other facts.
 _DECIDED: Final = 0.7
+_EVENTS: Final[Mapping[Signal, str]] = {
+    "correction": "correction", "preference": "preference_learned", "solution": "task_solution"
+}  # fmt: skip
 
 
 class StoredMemories(msgspec.Struct, frozen=True):
@@ -255,12 +258,9 @@ def memory_of(
 def event_of(distilled: Distilled) -> tuple[str, float]:
     """The event and importance of a fact, by its wording."""
     signals = signals_of(distilled.fact)
-    if "correction" in signals:
-        return "correction", default_importance("correction")
-    if "preference" in signals:
-        return "preference_learned", default_importance("preference_learned")
-    if "solution" in signals:
-        return "task_solution", default_importance("task_solution")
+    for signal, event in _EVENTS.items():
+        if signal in signals:
+            return event, default_importance(event)
     if "decision" in signals or distilled.outcome in {"positive", "negative"}:
         return DEFAULT_EVENT, _DECIDED
     return DEFAULT_EVENT, default_importance(DEFAULT_EVENT)

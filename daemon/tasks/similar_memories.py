@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from ..language.comparison import comparable, find_clusters, judge_pair
+from ..language.comparison import comparable, contradicts, find_clusters
 from ..llm.model import Part
 from ..llm.replies import one_line, share_of, short_list
 from ..memory.checks import TAGS
@@ -153,11 +153,7 @@ def _agreeing(cluster: Sequence[Memory]) -> list[Memory]:
     first, *others = cluster
     return [
         first,
-        *(
-            other
-            for other in others
-            if comparable(other, first) and judge_pair(other, first).relation != "contradiction"
-        ),
+        *(other for other in others if comparable(other, first) and not contradicts(other, first)),
     ]
 
 

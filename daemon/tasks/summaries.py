@@ -167,7 +167,10 @@ async def shorten(
     stays = {*made.origins}
     gone = [message for place, message in enumerate(messages) if place not in stays]
     room = min(made.room, TIERS[-1])
-    question = model.question("compact", Part("messages", _prompt_text(gone)), max_tokens=room)
+    # Only beginning and end of long messages, and of long conversations.
+    texts = (f"{message.role}: {ends(message.content, _MESSAGE_CHARS)}" for message in gone)
+    part = Part("messages", ends("\n\n".join(texts), _GIVEN_CHARS))
+    question = model.question("compact", part, max_tokens=room)
 
     async def by_rules() -> Compacted:
         return made
@@ -179,12 +182,6 @@ async def shorten(
         lambda reply: _summed_up(made, reply.summary, room),
         by_rules,
     )
-
-
-def _prompt_text(messages: Sequence[Message]) -> str:
-    """The messages for a model; only beginning and end of long ones, and of long conversations."""
-    texts = (f"{message.role}: {ends(message.content, _MESSAGE_CHARS)}" for message in messages)
-    return ends("\n\n".join(texts), _GIVEN_CHARS)
 
 
 def _summed_up(made: Compacted, text: str, room: int) -> Compacted | None:

@@ -28,7 +28,6 @@ from ..memory.tree_nodes import (
     NamedCategory,
     Node,
     Tree,
-    TreeLimits,
     parent,
     prompt,
 )
@@ -190,9 +189,14 @@ async def propose(store: AgentStore, model: ModelOrRules, options: AskOptions) -
     tree = await store.read(tree_rows.load)
     examples = await store.read(lambda db: _examples(db, tree))
     lines = [f"{shown} {path}: {text}" for shown, (_, path, text) in examples.items()]
+    bounds = (
+        f"At most {limits.max_nodes - 1} categories (there are {len(tree)}), {limits.max_depth}"
+        f" levels, {limits.max_children} categories below one, and {limits.max_size_bytes} bytes in"
+        " all."
+    )
     parts = (
         Part("tree", "\n".join(_line(path, tree[path], now) for path in sorted(tree)) or ROOT),
-        Part("limits", _limits_text(limits, len(tree)), quoted=False),
+        Part("limits", bounds, quoted=False),
         Part("examples", "\n".join(lines) or "none"),
     )
     proposal = (await model.ask(model.question("rebuild", *parts), Proposal, options)).value
@@ -210,13 +214,6 @@ def _line(path: str, node: Node, now: float) -> str:
     count = node.warm_count + node.cold_count
     used = f"used {max(0, int((now - node.last_access) / DAY))} days ago"
     return f"{path} — {node.desc} ({count} memories, {used if node.last_access else 'never used'})"
-
-
-def _limits_text(limits: TreeLimits, nodes: int) -> str:
-    return (
-        f"At most {limits.max_nodes - 1} categories (there are {nodes}), {limits.max_depth} levels,"
-        f" {limits.max_children} categories below one, and {limits.max_size_bytes} bytes in all."
-    )
 
 
 def _examples(db: sqlite3.Connection, tree: Tree) -> dict[str, tuple[str, str, str]]:

@@ -68,9 +68,10 @@ class Keyring(msgspec.Struct, frozen=True):
 
     def next(self, *, recovery: RecoveryLock | None = None, retired: str | None = None) -> Keyring:
         """The same with one more epoch: with another recovery key, or without a device."""
+        key = secrets.token_bytes(KEY_BYTES)
         return Keyring(
             self.root,
-            (*self.epochs, _linked(self, self.epoch)),
+            (*self.epochs, EpochKey(key, _link(self, self.epoch, key))),
             recovery or self.recovery,
             self.retired | ({} if retired is None else {retired: self.epoch + 1}),
         )
@@ -110,11 +111,6 @@ def decoded_keyring(content: bytes) -> Keyring:
     if sizes != {KEY_BYTES} or not ring.is_linked():
         raise Unsealable("it is not a whole keyring")
     return ring
-
-
-def _linked(ring: Keyring, before: int) -> EpochKey:
-    key = secrets.token_bytes(KEY_BYTES)
-    return EpochKey(key, _link(ring, before, key))
 
 
 def _link(ring: Keyring, before: int, key: bytes) -> bytes:

@@ -54,10 +54,8 @@ class Guest(msgspec.Struct, frozen=True, array_like=True):
 class Handshake:
     """One pairing, on either side. Making it is blocking: a quarter of a second.
 
-    `code` is as a person typed it; `salt` is in the offer, None: this is the inviting device.
-
-    Raises:
-        Unsealable: it is not a code.
+    `code` is as a person typed it, else `Unsealable`; `salt` is in the offer, None: this is the
+    inviting device.
     """
 
     def __init__(self, number: str, code: str, salt: bytes | None = None) -> None:

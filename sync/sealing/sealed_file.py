@@ -34,18 +34,13 @@ _LONGEST_LINE: Final = 65_536
 
 
 class SealedHeader(msgspec.Struct, frozen=True):
-    """The line above the pieces.
+    """The line above the pieces."""
 
-    Attributes:
-        epoch: whose key seals it.
-        salt, stream: random, for this file alone.
-        recovery: the keyring for the recovery key, if there is one.
-    """
-
-    epoch: int
+    epoch: int  # whose key seals it
+    # Random, for this file alone.
     salt: bytes
     stream: bytes
-    recovery: RosterEntry | None = None
+    recovery: RosterEntry | None = None  # the keyring for the recovery key, if there is one
 
 
 def sealed(ring: Keyring, content: Iterable[bytes]) -> Iterator[bytes]:

@@ -146,7 +146,7 @@ def test_an_agent_that_nobody_knows_is_refused(shell, tmp_path):
 
 def test_a_place_that_cannot_be_written_is_named(shell, tmp_path):
     _, err = shell.run("backup", str(tmp_path / "none" / "a"), code=1)
-    assert f"cannot write {tmp_path}/none/a.part: no such file or directory" in err
+    assert f"cannot write {tmp_path}/none/a: no such file or directory" in err
     _, err = shell.run("export", "/dev/full", "--force", code=1)
     assert "not a regular file" in err
 

@@ -27,7 +27,7 @@ from report import table
 from running import Running, encoder_settings
 
 from thermocline.daemon.config.settings import Tuning
-from thermocline.daemon.recall.recall import look
+from thermocline.daemon.recall.recall import measure_candidates
 from thermocline.daemon.recall.signals import WEIGHTS
 
 _DATA = Path(__file__).with_name("data")
@@ -86,12 +86,12 @@ def measured(collections: Iterable[Collection], encoder: str | None) -> list[Mea
 
 
 def _measured(asked: comparing.InProcess, question: Question) -> Measured:
-    looked = look(asked.db, asked.request(question), Tuning())
-    entries = looked.pool.entries
+    measured = measure_candidates(asked.db, asked.request(question), Tuning())
+    entries = measured.pool.entries
     order = sorted(range(len(entries)), key=lambda at: -entries[at].created_at)
     keys = asked.keys_of(entries[at].row for at in order)
     return Measured(
-        {name: [column[at] for at in order] for name, column in looked.signals.columns.items()},
+        {name: [column[at] for at in order] for name, column in measured.signals.columns.items()},
         frozenset(at for at, key in enumerate(keys) if key in question.right),
         len(question.right),
         len(order),

@@ -27,7 +27,7 @@ from running import Running
 
 from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.recall.ranking import matches_of
-from thermocline.daemon.recall.recall import look
+from thermocline.daemon.recall.recall import measure_candidates
 from thermocline.daemon.recall.successors import WEIGHTS, Statements
 
 _CORRECTIONS = Path(__file__).with_name("data") / "corrections"
@@ -69,10 +69,10 @@ def _pairs(asked: comparing.InProcess, collection: Collection, worth: float) -> 
     for question in collection.questions:
         if not question.right or question.kind == "before":
             continue
-        looked = look(asked.db, asked.request(question), Tuning())
-        entries = looked.pool.entries
-        matches = matches_of(looked.pool, looked.signals)
-        compared = Statements(looked.pool, looked.signals, matches)
+        measured = measure_candidates(asked.db, asked.request(question), Tuning())
+        entries = measured.pool.entries
+        matches = matches_of(measured.pool, measured.signals)
+        compared = Statements(measured.pool, measured.signals, matches)
         keys = asked.keys_of(entry.row for entry in entries)
         best = sorted(compared.all, key=matches.__getitem__, reverse=True)[:_DEPTH]
         best = [at for at in best if matches[at] >= _LEAST_SHARE * matches[best[0]]]

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any, TypeAlias
 
 import msgspec
@@ -50,7 +50,7 @@ class OneAgent:
 def caller_of(store: AgentStore) -> Callable[[], Scope]:
     settings = Settings()
     parts: dict[str, Any] = dict.fromkeys(Daemon.__struct_fields__)
-    parts |= {"agents": OneAgent(store), "settings": lambda: settings}
+    parts |= {"agents": OneAgent(store), "config": SimpleNamespace(settings=settings)}
     daemon = Daemon(**parts)
     peer = Peer(uid=1000, gid=1000, pid=1)
     return lambda: Scope(daemon, peer, "default", False, time.time(), settings)

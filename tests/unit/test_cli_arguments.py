@@ -96,6 +96,15 @@ def test_naming_the_verbs_imports_none_of_them():
     assert not loaded & (verbs | {"aiohttp", "sqlite3", "asyncio", "http.client"})
 
 
+@pytest.mark.parametrize(("words", "first"), [
+    (["help"], "usage: thermocline [--socket PATH]"),
+    (["help", "store"], "usage: thermocline store [TEXT]"),
+])  # fmt: skip
+def test_help_is_a_verb_too(words, first, capsys):
+    assert main(words) == 0
+    assert capsys.readouterr().out.startswith(first)
+
+
 @pytest.mark.parametrize(("words", "told"), [
     ([], "VERB"),
     (["stor"], "did you mean store?"),

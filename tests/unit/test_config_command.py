@@ -105,6 +105,13 @@ def test_a_named_file_is_changed_in_its_place(run, user_file, tmp_path):
     assert json.loads(user_file.read_text()) == {"hot": {"max_bytes": 4000}}
 
 
+@pytest.mark.parametrize("host", ["db.example", "127.0.0.1.example", "localhost.example:8080"])
+def test_a_replica_that_others_could_read_on_the_way_is_refused_when_it_is_set(run, host, capsys):
+    assert run("--set", f"sync.url=http://{host}") == 2
+    assert "http:// only on this device" in capsys.readouterr().err
+    assert run("--check", "--set", "sync.url=http://[::1]:8080/{agent}") == 0
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

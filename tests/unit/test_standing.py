@@ -5,6 +5,9 @@ meant to be hard: they tell rules, limits and health in passing, beside others w
 """
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 from thermocline.daemon.language.standing import is_standing_statement
@@ -42,5 +45,24 @@ def test_notes_in_passing_are_recognised_more_often_than_not_and_others_hardly_e
         for fitted in (True, False)
     )
     assert fitted >= 20
-    assert unread >= 15
+    assert unread >= 18
     assert len(mistaken) <= 4, mistaken
+
+
+def test_a_statement_at_the_threshold_is_judged_alike_in_every_process():
+    # Its signals (.5, 1.3 and .6) add to the threshold, 2.4, or to a little more.
+    text = "The master craftsman's course has to wait till 2028, there's no money for it."
+    program = (
+        "import sys; from thermocline.daemon.language.standing import is_standing_statement;"
+        "print(is_standing_statement(sys.argv[1]))"
+    )
+    answers = {
+        subprocess.run(
+            [sys.executable, "-c", program, text],
+            check=True,
+            capture_output=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "11")
+    }
+    assert len(answers) == 1

@@ -40,12 +40,11 @@ def _detect(source: SourcePath) -> bool:
         except (InvalidInput, OSError):
             return False
         return True
-    return any(_has_tables(copy) for copy in source.databases())
-
-
-def _has_tables(copy: Copy) -> bool:
-    tables = (copy.tables.get(name, set()) for name in _TABLES)
-    return _CRITICAL in copy.tables or any(table >= {"agent_id", "id"} for table in tables)
+    return any(
+        _CRITICAL in copy.tables
+        or any(copy.tables.get(name, set()) >= {"agent_id", "id"} for name in _TABLES)
+        for copy in source.databases()
+    )
 
 
 def _read(source: SourcePath) -> Iterator[SourceEntry | Document]:

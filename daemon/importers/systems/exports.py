@@ -205,11 +205,7 @@ class _CutOff(ValueError):
 
 
 def _elements(file: BinaryIO) -> Iterator[Json]:
-    """Each element of a JSON list of any length; memory is only needed for the longest element.
-
-    Raises:
-        _CutOff: the file is not a list, is incomplete, or an element is longer than 64 MiB.
-    """
+    """Each element of a JSON list of any length, in memory one by one; `_CutOff` where it ends."""
     decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
     buffer, number = decode(file.read(_PIECE)).lstrip(), 0
     if not buffer.startswith("["):

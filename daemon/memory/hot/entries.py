@@ -100,7 +100,8 @@ def diff(old: Mapping[EntryKey, Entry], new: Mapping[EntryKey, Entry]) -> Change
         if _rank((key, placed)) <= previous:
             placed = Entry(entry.value, previous[0] + 1)
         last[key[0]] = _rank((key, placed))
-        if before is None or not _same(before, placed):
+        # Encoded, since Python takes True for 1 and 1 for 1.0.
+        if before is None or msgspec.json.encode(before) != msgspec.json.encode(placed):
             changed[key] = placed
     return Changes(changed, tuple(key for key in old if key not in new))
 
@@ -146,10 +147,3 @@ def _rank(pair: tuple[tuple[str, str], Entry]) -> _Rank:
     (_, key), entry = pair
     time = number(entry.value.get("timestamp")) if isinstance(entry.value, dict) else None
     return entry.position, time or 0.0, key
-
-
-def _same(entry: Entry, other: Entry) -> bool:
-    # Encoded, since Python takes True for 1 and 1 for 1.0.
-    return entry.position == other.position and msgspec.json.encode(
-        entry.value
-    ) == msgspec.json.encode(other.value)

@@ -97,14 +97,10 @@ class Fitted(msgspec.Struct, frozen=True):
 
 
 def check_share(key: str, value: Json, limits: HotLimits) -> None:
-    """Refuse a value of an `update` that takes more than its share of the hot state.
+    """Refuse a value of an `update` that takes more than its share of the hot state (`TooLarge`).
 
-    A value of the identity or profile, and a project, may take a quarter of `max_bytes`; a
-    lesson, event or task a tenth.
-
-    Raises:
-        InvalidInput: as `update`.
-        TooLarge: it takes more.
+    A value of the identity or profile, and a project, may take a quarter of `max_bytes`; a lesson,
+    event or task a tenth.
     """
     if key not in _SHARES:
         return

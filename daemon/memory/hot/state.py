@@ -167,14 +167,10 @@ def _promote(promoted: Sequence[Memory], room: int) -> list[Item]:
 
 
 class Cleaning:
-    """Makes values storable, and collects the changes that this needs.
-
-    Attributes:
-        faults: one line for each change, `path: fault`.
-    """
+    """Makes values storable, and collects the changes that this needs."""
 
     def __init__(self) -> None:
-        self.faults: list[str] = []
+        self.faults: list[str] = []  # one line for each change, `path: fault`
 
     def clean(self, value: Json, path: str, depth: int = 0) -> Json:
         """`value`, with anything that JSON in UTF-8 cannot hold replaced or removed."""
@@ -184,7 +180,9 @@ class Cleaning:
             return self._text(value, path)
         if isinstance(value, dict):
             return {
-                self._text(str(key), path): self.clean(inner, _join(path, str(key)), depth + 1)
+                self._text(str(key), path): self.clean(
+                    inner, f"{path}.{key}" if path else str(key), depth + 1
+                )
                 for key, inner in value.items()
             }
         if isinstance(value, list | tuple):
@@ -218,7 +216,3 @@ class Cleaning:
     def _fault(self, path: str, fault: str, instead: T) -> T:
         self.faults.append(f"{path or 'document'}: {fault}")
         return instead
-
-
-def _join(path: str, key: str) -> str:
-    return f"{path}.{key}" if path else key

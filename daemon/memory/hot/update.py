@@ -56,14 +56,10 @@ def update(state: HotState, key: str, value: Json, now: float) -> HotState:
 
 
 def remove(state: HotState, key: str, name: str) -> HotState:
-    """`state` without an entry.
+    """`state` without an entry; `NotFound` if it has no such entry.
 
-    `name` is the name of a value of `identity` or `owner_profile`, of a project, or the exact
-    text of a lesson or task, or of one or more events.
-
-    Raises:
-        InvalidInput: no such key.
-        NotFound: no such entry.
+    `name` is the name of a value of `identity` or `owner_profile`, of a project, or the exact text
+    of a lesson or task, or of one or more events.
     """
     _change(key, "remove from")
     field, by = LISTS.get(cast(Section, key), (key, ""))
@@ -91,12 +87,7 @@ def _change(key: str, verb: str) -> _Change:
 
 
 def checked(key: str, value: Json) -> Item:
-    """`value` as an object that the hot state can hold under one of its keys.
-
-    Raises:
-        InvalidInput: it is not a valid object, or cannot be stored as JSON.
-        TooLarge: it has more than 16 KiB as JSON.
-    """
+    """`value` as an object that the hot state can hold under one of its keys, of at most 16 KiB."""
     if not isinstance(value, dict):
         raise InvalidInput(
             f"give {key} an object (got {shown(value)})",
@@ -155,18 +146,15 @@ def _work_on(state: HotState, item: Item, _now: float) -> HotState:
     _status(item)
     if item.get("description") is not None:
         _as_text(item["description"], "description")
-    older = next(
-        (project for project in state.projects if _stripped(project.get("name")) == name), {}
-    )
-    others = tuple(project for project in state.projects if _stripped(project.get("name")) != name)
+    older, others = _split(state.projects, name, "name")
     project = {**older, **item, "name": name}
     return msgspec.structs.replace(state, projects=(*others, project))
 
 
-def _split(items: tuple[Item, ...], text: str) -> tuple[Item, tuple[Item, ...]]:
-    """The entry with that text, or an empty one, and the other entries."""
-    older = next((item for item in items if _stripped(item.get("text")) == text), {})
-    return older, tuple(item for item in items if _stripped(item.get("text")) != text)
+def _split(items: tuple[Item, ...], text: str, by: str = "text") -> tuple[Item, tuple[Item, ...]]:
+    """The entry with that text or name, or an empty one, and the other entries."""
+    older = next((item for item in items if _stripped(item.get(by)) == text), {})
+    return older, tuple(item for item in items if _stripped(item.get(by)) != text)
 
 
 def _entry(item: Item, older: Item, now: float, **checked: Json) -> Item:
@@ -176,10 +164,8 @@ def _entry(item: Item, older: Item, now: float, **checked: Json) -> Item:
 
 
 def _first(item: Item, older: Item, key: str, default: Json) -> Json:
-    result = item.get(key)
-    if result is None:
-        result = older.get(key)
-    return default if result is None else result
+    values = (item.get(key), older.get(key))
+    return next((value for value in values if value is not None), default)
 
 
 def _text(item: Item) -> str:
