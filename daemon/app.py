@@ -22,12 +22,12 @@ import msgspec
 
 from thermocline.sync import Device, Waiting
 
+from .api.bus import Bus
 from .api.calls import Services
 from .api.dispatch import Dispatcher
 from .api.openapi import all_routes
 from .api.server import Server
 from .api.serving import Endless, Start, serve
-from .api.streams import Bus
 from .cloud import staging as restored
 from .cloud.account import Account, account_of
 from .cloud.databases import Connect, connect

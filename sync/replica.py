@@ -15,8 +15,19 @@ import msgspec
 from . import schema
 from .clock import COUNTER_BITS
 from .failures import RowTooLarge, SchemaMissing
-from .ports import Cursor, Pending, Received, Remote, SqlStatement, Value, rows_of, whole
-from .row_format import COLUMNS, PlainRows, RowFormat, Unreadable
+from .plain_rows import COLUMNS, PlainRows
+from .ports import (
+    Cursor,
+    Pending,
+    Received,
+    Remote,
+    RowFormat,
+    SqlStatement,
+    Unreadable,
+    Value,
+    rows_of,
+    whole,
+)
 
 # The most that one push carries, in rows and in bytes of JSON; one row alone may be larger.
 MOST_ROWS: Final = 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -15,11 +15,9 @@ from ..memory.checks import check_agent, shown
 from ..operations.access import Peer
 from ..operations.operation import Operation
 from ..operations.scope import Daemon
+from .bus import Bus
 from .connections import PeerConnection
 from .http import HttpRequest, RequestTimeout
-
-if TYPE_CHECKING:
-    from .streams import Bus
 
 T = TypeVar("T")
 # A larger body needs one of the few places for large ones.

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import select
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol, TypeAlias
 
 from ..config.settings import Socket
 from ..errors import ThermoclineError
 from ..operations.access import Peer, peer_of
-from .http import READ_BYTES, HttpRequest, RequestReader, RequestTimeout, error_response
-
-if TYPE_CHECKING:
-    from .server import Server
+from .fairness import FairQueue, RateLimitedLog
+from .http import (
+    READ_BYTES,
+    HttpRequest,
+    HttpResponse,
+    RequestReader,
+    RequestTimeout,
+    error_response,
+)  # fmt: skip
 
 _LINGER_SECONDS: Final = 2.0
 # The statuses of requests that are wrong in themselves.
@@ -69,6 +74,26 @@ class Deadline:
             expire()
 
 
+Handler: TypeAlias = Callable[[HttpRequest, "PeerConnection"], Awaitable[HttpResponse]]
+
+
+class Host(Protocol):
+    """What all connections share: who answers their requests, and in which order."""
+
+    loop: asyncio.AbstractEventLoop
+    handler: Handler
+    turns: FairQueue
+    mistakes: RateLimitedLog
+    large_bodies: asyncio.Semaphore  # room for bodies that are more than a few pages
+    stopping: bool
+
+    def opened(self, connection: PeerConnection) -> None:
+        """A caller has connected."""
+
+    def lost(self, connection: PeerConnection) -> None:
+        """A caller has left."""
+
+
 class PeerConnection(asyncio.Protocol):
     """One caller's connection: its requests are answered one after another, in their order.
 
@@ -83,19 +108,19 @@ class PeerConnection(asyncio.Protocol):
     _transport: asyncio.Transport
     peer: Peer
 
-    def __init__(self, server: Server, settings: Socket) -> None:
-        self._server = server
+    def __init__(self, host: Host, settings: Socket) -> None:
+        self._host = host
         self._settings = settings
         self._reader = RequestReader()
         self._serving: asyncio.Task[None] | None = None
         self._writable: asyncio.Future[None] | None = None
         self._half_closed = self._ending = self._paused = False
         # What the caller has to send: a request, the rest of a head, or its leaving.
-        self._arrival = Deadline(server.loop)
+        self._arrival = Deadline(host.loop)
         # And that it reads what was sent to it.
-        self._departure = Deadline(server.loop)
+        self._departure = Deadline(host.loop)
         self._head_is_due = False
-        self.large_bodies = server.large_bodies
+        self.large_bodies = host.large_bodies
         self.gone = asyncio.Event()
 
     # What asyncio calls
@@ -107,7 +132,7 @@ class PeerConnection(asyncio.Protocol):
         transport.max_size = READ_BYTES  # type: ignore[attr-defined]
         self._transport = transport
         self.peer = peer_of(transport.get_extra_info("socket"))
-        self._server.opened(self)
+        self._host.opened(self)
         self._await_request()
 
     def connection_lost(self, _: BaseException | None) -> None:
@@ -117,13 +142,13 @@ class PeerConnection(asyncio.Protocol):
         self.resume_writing()
         self._departure.end()
         self.gone.set()
-        self._server.lost(self)
+        self._host.lost(self)
 
     def data_received(self, data: bytes) -> None:
         """Parse it, and begin to answer what is in it."""
         self._reader.feed(data)
         if self._serving is None and self._reader.waiting:
-            self._serving = self._server.loop.create_task(self._serve())
+            self._serving = self._host.loop.create_task(self._serve())
         elif self._serving is None and self._reader.in_head and not self._head_is_due:
             self._await_head()
         self.balance()
@@ -136,7 +161,7 @@ class PeerConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Set a deadline for a caller that does not read."""
-        self._writable = self._server.loop.create_future()
+        self._writable = self._host.loop.create_future()
         self._departure.set(self._settings.body_timeout_seconds, self.abort)
 
     def resume_writing(self) -> None:
@@ -155,8 +180,8 @@ class PeerConnection(asyncio.Protocol):
                 request = self._reader.waiting.popleft()
                 if isinstance(request, ThermoclineError):
                     await self.turn()
-                    self._server.turns.note_mistake(self.peer.pid)
-                    self._server.mistakes.log("malformed_request", "refused a malformed request")
+                    self._host.turns.note_mistake(self.peer.pid)
+                    self._host.mistakes.log("malformed_request", "refused a malformed request")
                     self._refuse(request)
                     return
                 self._arrival.clear()
@@ -169,7 +194,7 @@ class PeerConnection(asyncio.Protocol):
             self.abort()
         except Exception as error:  # noqa: BLE001 - its message may quote received data
             name = type(error).__name__
-            self._server.mistakes.log("connection_failed", f"a connection failed with {name}")
+            self._host.mistakes.log("connection_failed", f"a connection failed with {name}")
             self.abort()
         finally:
             self._serving = None
@@ -182,19 +207,19 @@ class PeerConnection(asyncio.Protocol):
 
     async def _answer(self, request: HttpRequest) -> bool:
         """Answer it, and return whether another may follow."""
-        response = await self._server.handler(request, self)
+        response = await self._host.handler(request, self)
         if response.status in _MISTAKES:
-            self._server.turns.note_mistake(self.peer.pid)
+            self._host.turns.note_mistake(self.peer.pid)
         is_last = self._half_closed and not self._reader.waiting
         leaves = is_last or not (request.persistent and request.body.complete)
-        response.closes = response.closes or leaves or self._server.stopping
+        response.closes = response.closes or leaves or self._host.stopping
         self.write(response.to_send(request.method))
         await self.drain()
         return not response.closes
 
     async def turn(self, agent: str = "") -> None:
         """Wait until this caller's request about `agent` may begin."""
-        await self._server.turns.acquire(self.peer.pid, agent)
+        await self._host.turns.acquire(self.peer.pid, agent)
 
     def write(self, data: bytes) -> None:
         """Send these bytes as the next."""

@@ -11,7 +11,7 @@ import socket
 import stat
 import sys
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -20,9 +20,8 @@ from ..config.settings import Settings, Socket
 from ..errors import AlreadyRunning, Conflict, Unavailable
 from ..operations.access import Peer, peer_of
 from ..runtime.problems import Problems, fault_of
-from .connections import PeerConnection, refusal
+from .connections import Handler, PeerConnection, refusal
 from .fairness import FairQueue, RateLimitedLog
-from .http import HttpRequest, HttpResponse
 
 _BACKLOG: Final = 512
 _ACCEPTED_AT_ONCE: Final = 4
@@ -72,7 +71,7 @@ class Server:
 
     def __init__(
         self,
-        handler: Callable[[HttpRequest, PeerConnection], Awaitable[HttpResponse]],
+        handler: Handler,
         settings: Callable[[], Settings],
     ) -> None:
         self.handler = handler

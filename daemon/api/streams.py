@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections import deque
-from collections.abc import Awaitable, Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from collections.abc import Awaitable, Mapping
+from contextlib import aclosing
 from typing import Any, Final
 
 import msgspec
@@ -17,14 +15,12 @@ from ..memory.checks import shown
 from ..operations.operation import Operation, Stream
 from ..operations.scope import Scope
 from ..schemas.status import EventsQuery
-from ..store.transaction import Event
+from .bus import Published
 from .calls import Call, ending, unless_left
 from .http import HttpResponse
 
 _log = logging.getLogger(__name__)
 _KEEP_ALIVE_SECONDS: Final = 15.0
-_EVENT_HISTORY: Final = 1000
-_EVENTS_BEHIND: Final = 1000
 
 
 class StreamedResponse(HttpResponse):
@@ -97,56 +93,6 @@ async def streamed(call: Call, scope: Scope, kind: str, stream: Stream) -> HttpR
 # Events
 
 
-class Published(msgspec.Struct, frozen=True):
-    """One event, with its number and time, of one agent (or of the daemon: "")."""
-
-    id: int
-    agent: str
-    type: str
-    time: float
-    data: dict[str, Any]
-
-
-class Bus:
-    """Passes each event to all listeners. For the event loop's thread only.
-
-    A listener that falls a thousand events behind loses the oldest, and can tell by the numbers.
-    """
-
-    def __init__(self) -> None:
-        self._next = 1
-        self._history: deque[Published] = deque(maxlen=_EVENT_HISTORY)
-        self._listeners: set[asyncio.Queue[Published]] = set()
-
-    def publish(self, agent: str, event: Event) -> None:
-        """Queue the event for all listeners, without waiting."""
-        published = Published(self._next, agent, event.type, time.time(), event.data)
-        self._next += 1
-        self._history.append(published)
-        for queue in self._listeners:
-            if queue.full():
-                queue.get_nowait()
-            queue.put_nowait(published)
-
-    @contextmanager
-    def listen(self, after: int | None) -> Iterator[asyncio.Queue[Published]]:
-        """A queue of the events from now on, and of the history after number `after`.
-
-        A number not issued yet is from before a restart: then all known events are newer.
-        """
-        if after is not None and after >= self._next:
-            after = 0
-        queue: asyncio.Queue[Published] = asyncio.Queue(_EVENTS_BEHIND)
-        for published in self._history if after is not None else ():
-            if published.id > (after or 0):
-                queue.put_nowait(published)
-        self._listeners.add(queue)
-        try:
-            yield queue
-        finally:
-            self._listeners.discard(queue)
-
-
 async def events(call: Call, query: EventsQuery) -> HttpResponse:
     """Send server-sent events until one side leaves.
 
@@ -172,7 +118,9 @@ async def events(call: Call, query: EventsQuery) -> HttpResponse:
                 if event is None:
                     await response.write(b": keep-alive\n\n")
                 elif _is_wanted(call, query, event):
-                    await response.write(_frame(event))
+                    fields = {"agent": event.agent, "time": event.time, **event.data}
+                    frame = (event.id, event.type.encode(), msgspec.json.encode(fields))
+                    await response.write(b"id: %d\nevent: %s\ndata: %s\n\n" % frame)
     response.closes = True
     return response
 
@@ -196,11 +144,6 @@ def _is_wanted(call: Call, query: EventsQuery, event: Published) -> bool:
     if call.agent_named and event.agent not in {"", call.agent}:
         return False
     return not event.agent or call.services.gate.role(call.peer, event.agent) is not None
-
-
-def _frame(event: Published) -> bytes:
-    data = msgspec.json.encode({"agent": event.agent, "time": event.time, **event.data})
-    return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.id, event.type.encode(), data)
 
 
 EVENTS: Final = Operation(

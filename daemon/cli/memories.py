@@ -71,7 +71,8 @@ def _store(args: Args, client: Caller) -> None:
     new, supersedes = stored.get("stored", True), stored.get("supersedes", ())
     if not args.json:
         if new:
-            print("stored", short(stored["id"]), "in", visible(stored["category"]))
+            always = "; standing: in every context" if stored["standing"] else ""
+            print(f"stored {short(stored['id'])} in {visible(stored['category'])}{always}")
         else:
             uses = number_of(stored["access_count"], "time", "times")
             print(f"already known: {short(stored['id'])} (used {uses})")

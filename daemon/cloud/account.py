@@ -16,6 +16,9 @@ from ..errors import ConfigInvalid, ThermoclineError
 from ..runtime.places import readable_by_all
 
 CREDENTIALS_FILE: Final = "turso-credentials.json"
+# In the state folder: the private key of the device, and the owner's keys, encrypted for it.
+KEY_FILE: Final = "device.key"
+RING_FILE: Final = "keyring"
 # The source of an account that a caller names.
 OF_A_CALL: Final = "the call"
 _TOKEN_NAME: Final = "turso-token"  # noqa: S105 - the name of a file

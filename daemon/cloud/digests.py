@@ -13,7 +13,7 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 
 from thermocline.sync import Received, Replica, SqlStatement, version_of
-from thermocline.sync.row_format import RowFormat
+from thermocline.sync.ports import RowFormat
 
 from ..store import apply, outbox
 from ..store.kinds import kind_of

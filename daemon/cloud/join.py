@@ -40,8 +40,9 @@ from ..runtime import atomic
 from ..runtime.os_errors import translate_os
 from ..store import apply, outbox
 from . import digests
+from .account import KEY_FILE, RING_FILE
 from .digests import Differences, named
-from .sealing import KEY_FILE, RING_FILE, is_sealed
+from .sealing import is_sealed
 from .staging import RUN_FILE, WORKSPACE, Staging, Target, give, locked, renewed
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from thermocline.sync.sealing.sealed_rows import SealedRows, agent_of
 from ..errors import Conflict, InvalidInput, StoreDamaged
 from ..runtime import atomic
 from ..runtime.os_errors import translate_os
-from .sealing import KEY_FILE, RING_FILE
+from .account import KEY_FILE, RING_FILE
 
 _KEY_BYTES: Final = 32
 _LOST: Final = (

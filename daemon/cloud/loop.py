@@ -27,7 +27,7 @@ from thermocline.sync import (
     Waiting,
     version_of,
 )
-from thermocline.sync.row_format import RowFormat
+from thermocline.sync.ports import RowFormat
 from thermocline.sync.sealing.proofs import fingerprint
 
 from ..errors import NotFound, ThermoclineError, Unavailable

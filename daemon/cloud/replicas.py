@@ -149,14 +149,12 @@ class Replicas:
                 await self._take_other_id()
             self._discovery.soon()
             await self._usage.save()
+            closing = self._loops.keys() - self._agents.open_stores().keys()
+            poll_seconds = self._settings().sync.poll_seconds
+            busy = bool(self._databases.in_use) and poll_seconds < _LOOK_SECONDS
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._pause()):
+                async with asyncio.timeout(_BUSY_SECONDS if closing or busy else _LOOK_SECONDS):
                     await self._stirred.wait()
-
-    def _pause(self) -> float:
-        closing = self._loops.keys() - self._agents.open_stores().keys()
-        soon = self._settings().sync.poll_seconds if self._databases.in_use else _LOOK_SECONDS
-        return _BUSY_SECONDS if closing or soon < _LOOK_SECONDS else _LOOK_SECONDS
 
     async def look_after(self, agent: str) -> None:
         """Replicate the agent by the account in force; report an unusable account."""

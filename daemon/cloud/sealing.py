@@ -6,21 +6,18 @@ import asyncio
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from thermocline.sync import Polls, Remote, Replica, SchemaMissing
 from thermocline.sync.ports import rows_of
 
 from ..errors import ConfigInvalid
 from ..runtime.os_errors import translate_os
+from .account import RING_FILE
 
 if TYPE_CHECKING:
     from .keychain import Keychain
     from .pairing import Pairing
-
-# In the state folder: the private key of the device, and the owner's keys, encrypted for it.
-KEY_FILE: Final = "device.key"
-RING_FILE: Final = "keyring"
 
 
 def load_keychain(state_dir: Path, device: Callable[[], str], env: Mapping[str, str]) -> Keychain:

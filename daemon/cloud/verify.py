@@ -27,9 +27,9 @@ from ..schemas.sync import Verification
 from ..store import meta
 from ..store.agents import Agents
 from . import digests
+from .account import KEY_FILE, RING_FILE
 from .digests import Differences, named
 from .join import AgentRestored
-from .sealing import KEY_FILE, RING_FILE
 from .staging import temporary_folder
 
 _KEY: Final = "verification"

@@ -70,7 +70,10 @@ class AgentFiles:
         workspace = _workspace(store)
 
         def current(db: sqlite3.Connection) -> tuple[T] | None:
-            return None if _stale(workspace, agent_entries.stands(db)) else (read(db),)
+            known = agent_entries.stands(db)
+            paths = (*_PARTS.values(), *known)
+            stale = any(_stand(workspace / path) != known.get(path, "") for path in paths)
+            return None if stale else (read(db),)
 
         for _ in range(_TRIES):
             result = await store.read(current, seconds=seconds)
@@ -169,12 +172,6 @@ def _stand(path: Path) -> str:
     if not stat.S_ISREG(status.st_mode):
         return "no file"
     return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
-
-
-def _stale(workspace: Path, known: Mapping[str, str]) -> bool:
-    return any(
-        _stand(workspace / path) != known.get(path, "") for path in (*_PARTS.values(), *known)
-    )
 
 
 def _load(

@@ -359,6 +359,7 @@ def _is_stated(statement: SaidSentence) -> bool:
     chats = "solution" not in signals and not has_number(statement.said)
     return _matters(statement.said) or not (
         cues.says("momentary", statement.said)
+        or cues.says("hearsay", statement.said)
         or (chats and cues.says("chatter", statement.said))
         or _is_mere_yes(statement)
         or _is_mere_topic(statement)

@@ -80,13 +80,16 @@ _TITLES: Final[dict[str, Sex]] = {
 _ARTICLES: Final[dict[str, Sex]] = {"der": "he", "den": "he", "die": "she"}
 # In English a name within a sentence, but for that of a place.
 _WITHIN: Final = re.compile(
-    rf"(?<=[a-z,] )(?<!\bin )(?<!\bto )(?<!\bat )(?<!from )(?P<name>{_NAME})"
+    rf"(?<=[a-z,] )(?<!\bin )(?<!\bto )(?<!\bat )(?<!from )(?<!\boff )(?<!near )(?<!past )"
+    rf"(?<!over )(?<!into )(?<!\bvia )(?<!\bon )(?P<name>{_NAME})"
 )
 # "Only Mireille, she …", "Mit Cosima": who is meant, behind words of grammar.
 _ANSWERED: Final = re.compile(
     rf"\A(?i:(?:only|just|mostly|with|from|by|for|nur|mit|von|bei|für|mostly) )*"
     rf"(?P<name>{_NAME}(?: {_NAME})?)"
 )
+# "On the 4th of July, Deer Lake, ten to midnight".
+_IS_PLACE: Final = re.compile(r",(?! (?:he|she|who|my|our|the)\b)| [A-ZÀ-ÖØ-Þ]")
 _ARTICLE: Final = re.compile(
     r"(?i:the|an?|my|our|der|die|das|den|(?:ein|mein|unser)e?[rnms]?|el|la|los|las|mi|les?)\s+"
 )
@@ -455,7 +458,11 @@ def _people_in(text: str, *, weak: bool) -> Iterator[tuple[str, Sex]]:
             people_at.setdefault(at, (name, _sex_of_role(name) if language == "de" else ""))
     if weak and not people_at and language == "en":
         for match in _WITHIN.finditer(text):
-            if match["name"].casefold() not in _no_people():
+            name = match["name"]
+            known = name.casefold() in _no_people() or name.isupper() or name[1] in "'’"
+            before = text[: match.start()].rsplit(maxsplit=1)[-1]
+            goes_on = before[0].isupper() and before != "I"
+            if not (known or goes_on) and _IS_PLACE.match(text, match.end()) is None:
                 people_at.setdefault(match.start(), (match["name"], ""))
     for at in sorted(people_at):
         yield people_at[at]

@@ -217,6 +217,7 @@ SOCIAL_SECURITY: Final = re.compile(r"[0-9]{3}-[0-9]{2}-[0-9]{4}")
 BEFORE: Final = 150
 BEFORE_CODE: Final = (
     rf"(?:\b(?i:{{secret_code}}){_GAP}(?i:{_SAYS})"
+    r"|(?i:\b(?:\w*karten?|\w*konto|handy|banking|(?:bank|fuel|debit|credit) card|phone|sim) pin) "
     rf"|\b(?:PIN|CV[VC]2?)(?i:[ -](?:code|number|nummer))? |(?i:{{~secret_code}}){_SAYS_UNSPACED})$"
 )
 AFTER_CODE: Final = r" (?i:{secret_is}) (?:[^\W\d][\w'’-]{0,19} ){0,3}?(?:PIN|(?i:{secret_code}))\b"
@@ -242,7 +243,7 @@ ANY_CODE: Final = rf"{ANY_CODE_NAME}|(?i:{{card_back}}|\b(?:{{secret_box}})\b)"
 BOX: Final = r"(?i)\b(?:{secret_box})\b"
 OPENS: Final = r"(?i)\b(?:{secret_opens})\b"
 BEFORE_BOXED: Final = (
-    rf"(?i)(?:\b(?:{{secret_box}}){_SAYS}|(?:safe|tresor|fuerte|coffre(?:-fort)?) )$"
+    rf"(?i)(?:\b(?:{{secret_box}}){_GAP}{_SAYS}|(?:safe|tresor|fuerte|coffre(?:-fort)?|alarm) )$"
 )
 BOX_BEFORE: Final = re.compile(r"[^.!?\n]{0,60}$")
 BOX_AFTER: Final = re.compile(r"[^.!?\n]{0,60}")

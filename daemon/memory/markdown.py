@@ -74,7 +74,8 @@ def _values(section: Json) -> Iterator[str]:
 
 
 def _projects(projects: Json) -> Iterator[str]:
-    for index, project in enumerate(_objects(projects)):
+    named = [project for project in _list(projects) if isinstance(project, dict)]
+    for index, project in enumerate(named):
         if index:
             yield ""
         yield f"### {_inline(project.get('name')) or 'Unnamed'}"
@@ -162,7 +163,3 @@ def _object(value: Json) -> dict[str, Json]:
 
 def _list(value: Json) -> list[Json]:
     return list(value) if isinstance(value, list | tuple) else []
-
-
-def _objects(value: Json) -> list[dict[str, Json]]:
-    return [item for item in _list(value) if isinstance(item, dict)]

@@ -197,7 +197,10 @@ class _Work(msgspec.Struct):
             raise Conflict(f"the category '{target}' is already there")
         steps: list[Relabel | Move] = []
         for item in sorted(branch(self.nodes, path)):
-            new = self._path(_below(target, item.removeprefix(path)))
+            rest = item.removeprefix(path)
+            # A child of the root has its name alone.
+            new = (rest.lstrip("/") or ROOT) if target == ROOT else f"{target}{rest}"
+            new = self._path(new)
             node = self.nodes.pop(item)
             if new != ROOT:
                 fresh = new not in self.nodes
@@ -240,8 +243,3 @@ class _Work(msgspec.Struct):
                 keys = [key for key, at in self.placed.items() if at.category == step.old]
             for key in keys:
                 self.placed[key] = Placed(step.new, self.placed[key].archived)
-
-
-def _below(target: str, rest: str) -> str:
-    """`target` with the relative path `rest`; of a child of the root its name."""
-    return (rest.lstrip("/") or ROOT) if target == ROOT else f"{target}{rest}"

@@ -150,7 +150,9 @@ def _begin(
 
 def _take_over_workspace(place: AgentPaths, context: StoreContext, db: sqlite3.Connection) -> None:
     """Take over, once, a workspace that was configured after the memory existed."""
-    if place.workspace is None or _taken_over(place, db):
+    key = f"taken_over:{place.workspace}"
+    known = db.execute("SELECT 1 FROM meta WHERE key = ?", (key,)).fetchone()
+    if place.workspace is None or known is not None:
         return
     if context.importer.is_there(place):
         stamp = atomic.stamp()
@@ -235,11 +237,6 @@ def _report(place: AgentPaths, report: dict[str, Any], folder: str, stamp: str) 
         "took over files; the report says what was left out",
         extra={"action": "taken_over", "agent": place.agent},
     )
-
-
-def _taken_over(place: AgentPaths, db: sqlite3.Connection) -> bool:
-    key = f"taken_over:{place.workspace}"
-    return db.execute("SELECT 1 FROM meta WHERE key = ?", (key,)).fetchone() is not None
 
 
 def _mark_taken_over(place: AgentPaths, db: sqlite3.Connection) -> None:

@@ -21,8 +21,8 @@ import msgspec
 
 from ..clock import COUNTER_BITS
 from ..failures import KeyMissing
-from ..ports import Pending, Received, Value
-from ..row_format import Columns, Unreadable, has_valid_clocks, size_of
+from ..plain_rows import has_valid_clocks, size_of
+from ..ports import Columns, Pending, Received, Unreadable, Value
 from ..rows import Stamp, version_of
 from . import KIND
 from .cipher import NameDigest, Unsealable, decode, derive, encode, seal, sealed_length, unseal

@@ -14,8 +14,8 @@ from device import AGENT, Device
 from sealing import owner
 from world import World, disturb
 
+from thermocline.sync.plain_rows import PlainRows
 from thermocline.sync.ports import Received
-from thermocline.sync.row_format import PlainRows
 from thermocline.sync.sealing.sealed_rows import SealedRows
 
 # Read here: the variables of ours are taken away before a test begins.

@@ -85,3 +85,13 @@ def test_what_is_imported_is_recognised(shell, tmp_path):
     listed = shell.out("list", "--standing")
     assert "allergic to nuts" in listed
     assert "roof" not in listed
+
+
+def test_the_command_says_that_a_memory_will_always_be_shown(shell):
+    assert (
+        shell.out("store", "nothing over 15 kilos, not even once")
+        .rstrip()
+        .endswith("in general; standing: in every context")
+    )
+    assert "standing" not in shell.out("store", "--no-standing", "nothing with nuts, ever")
+    assert "standing" not in shell.out("store", "the roof was mended in May")

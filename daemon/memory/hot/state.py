@@ -180,7 +180,9 @@ class Cleaning:
             return self._text(value, path)
         if isinstance(value, dict):
             return {
-                self._text(str(key), path): self.clean(inner, _join(path, str(key)), depth + 1)
+                self._text(str(key), path): self.clean(
+                    inner, f"{path}.{key}" if path else str(key), depth + 1
+                )
                 for key, inner in value.items()
             }
         if isinstance(value, list | tuple):
@@ -214,7 +216,3 @@ class Cleaning:
     def _fault(self, path: str, fault: str, instead: T) -> T:
         self.faults.append(f"{path or 'document'}: {fault}")
         return instead
-
-
-def _join(path: str, key: str) -> str:
-    return f"{path}.{key}" if path else key
