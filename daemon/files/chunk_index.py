@@ -203,6 +203,7 @@ class ChunkIndex:
         self.store.in_use += 1
         try:
             self._failure = None
+            await self.store.chunks_renewed()
             await self._bring_all()
             self._problems.clear(_FAILED, self._place.agent)
         except ShuttingDown:

@@ -158,6 +158,11 @@ class AgentStore:
             await asyncio.to_thread((engine or self._running()).readers.renew, renew)
             self._renewals += 1
 
+    async def chunks_renewed(self) -> None:
+        """Wait while the chunk database is replaced: what opens it then would get the old file."""
+        async with self._renewing:
+            pass
+
     def note_answer(self, used: Sequence[str], chars: int) -> None:
         """Count an answer, and uses, within a second and in one commit.
 
