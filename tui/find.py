@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import ClassVar, Final, NamedTuple
 
 from rich.text import Text
@@ -108,8 +109,9 @@ class FindScreen(Dialog[Result]):
         ]
         self._list(tabs)
         if words:
+            recall = partial(Client.recall, query=words, limit=_RESULTS, reinforce=False)
             groups = await asyncio.gather(
-                self._call(lambda client: _stored(client, words)),
+                self._call(lambda client: [*map(_result_of, recall(client).results)]),
                 self._fitting(_settings, words),
                 self._fitting(_categories, words),
             )
@@ -140,10 +142,6 @@ class FindScreen(Dialog[Result]):
         options.clear_options()
         options.add_options(rows)
         options.highlighted = 0 if rows else None
-
-
-def _stored(client: Client, words: str) -> list[Result]:
-    return [*map(_result_of, client.recall(words, limit=_RESULTS, reinforce=False).results)]
 
 
 def _result_of(result: RecallResult) -> Result:

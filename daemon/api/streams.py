@@ -118,7 +118,9 @@ async def events(call: Call, query: EventsQuery) -> HttpResponse:
                 if event is None:
                     await response.write(b": keep-alive\n\n")
                 elif _is_wanted(call, query, event):
-                    await response.write(_frame(event))
+                    fields = {"agent": event.agent, "time": event.time, **event.data}
+                    frame = (event.id, event.type.encode(), msgspec.json.encode(fields))
+                    await response.write(b"id: %d\nevent: %s\ndata: %s\n\n" % frame)
     response.closes = True
     return response
 
@@ -142,11 +144,6 @@ def _is_wanted(call: Call, query: EventsQuery, event: Published) -> bool:
     if call.agent_named and event.agent not in {"", call.agent}:
         return False
     return not event.agent or call.services.gate.role(call.peer, event.agent) is not None
-
-
-def _frame(event: Published) -> bytes:
-    data = msgspec.json.encode({"agent": event.agent, "time": event.time, **event.data})
-    return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.id, event.type.encode(), data)
 
 
 EVENTS: Final = Operation(

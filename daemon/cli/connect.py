@@ -91,7 +91,14 @@ def _make(program: Program, wanted: list[Edit], args: Args, where: Where) -> int
             say("the files were changed meanwhile by another program: this is to be written now")
         changes = now
         for change in changes if not args.json else ():
-            _show_change(change)
+            before, after = change.before or "", change.after or ""
+            names = (
+                str(change.path) if change.before is not None else "/dev/null",
+                str(change.path),
+            )
+            old, new = before.splitlines(), after.splitlines()
+            for line in unified_diff(old, new, *names, lineterm="", n=2):
+                print(visible(line))
         if changes and not args.yes and not _agreed():
             say("nothing was changed")
             return 1
@@ -145,13 +152,6 @@ def _agreed() -> bool:
     sys.stderr.write("write this? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
-
-
-def _show_change(change: Change) -> None:
-    before, after = change.before or "", change.after or ""
-    names = (str(change.path) if change.before is not None else "/dev/null", str(change.path))
-    for line in unified_diff(before.splitlines(), after.splitlines(), *names, lineterm="", n=2):
-        print(visible(line))
 
 
 def _show_entries(wanted: list[Edit]) -> None:

@@ -28,17 +28,8 @@ if TYPE_CHECKING:  # importing it loads what no other verb needs
     from ..importers.source import SourcePath
 
 SYSTEMS: Final = (
-    *(
-        "aider",
-        "basic-memory",
-        "chatgpt",
-        "claude",
-        "claude-code",
-        "claude-mem",
-        "codex",
-        "evoclaw",
-    ),
-    *("jsonl", "mcp-memory", "mem0", "openclaw", "profclaw", "scalyclaw", "tinyclaw"),
+    *("aider", "basic-memory", "chatgpt", "claude", "claude-code", "claude-mem", "codex"),
+    *("evoclaw", "jsonl", "mcp-memory", "mem0", "openclaw", "profclaw", "scalyclaw", "tinyclaw"),
 )
 _TABLES: Final = 12
 _ZIP: Final = b"PK\x03\x04"
@@ -106,10 +97,9 @@ def _reading(
         _agree(args, args.format, detected)
     format_ = formats.named(args.format or detected[0])
     reading = chain(format_.read(source), source.faults())
-    also = [] if args.format else detected[1:]
     unread = [
         ReadFault(str(source.path), f"what it has of {name}: --format {name} imports it")
-        for name in also
+        for name in (detected[1:] if args.format is None else ())
     ]
     return format_.name, chain(reading, unread)
 

@@ -64,7 +64,8 @@ def local_model(client: Caller, env: Mapping[str, str] = os.environ) -> dict[str
             say(f"no model is configured; asking the one at {endpoint}")
             return {"llm_endpoint": endpoint}
     if ports:
-        say(f"no model server answers at port {_either(ports)} of this device")
+        numbers = " or ".join(filter(None, [", ".join(map(str, ports[:-1])), str(ports[-1])]))
+        say(f"no model server answers at port {numbers} of this device")
     return {}
 
 
@@ -152,8 +153,3 @@ def _owners(port: int, tables: Sequence[str]) -> set[int]:
 def _is_anothers(uid: int) -> bool:
     """Whether it is another person's account; those of services have low numbers."""
     return uid != os.getuid() and (1_000 <= uid <= 60_000 or uid > 65_535)
-
-
-def _either(ports: Sequence[int]) -> str:
-    first = ", ".join(map(str, ports[:-1]))
-    return f"{first} or {ports[-1]}" if first else str(ports[-1])

@@ -29,7 +29,11 @@ def visible(text: str, keep: str = "") -> str:
     """`text` with every control character as a visible escape, except those in `keep`."""
     if text.isprintable():
         return text
-    return re.sub(_ACTING, lambda match: _escaped(match[0], keep), text)
+
+    def escaped(match: re.Match[str]) -> str:
+        return match[0] if match[0] in keep else match[0].encode("unicode_escape").decode()
+
+    return re.sub(_ACTING, escaped, text)
 
 
 def width() -> int | None:
@@ -74,7 +78,8 @@ def show_json(value: Any, *, one_line: bool = False) -> None:
         indent=None if one_line else 2,
         ensure_ascii=encoding.lower().replace("-", "") != "utf8",
     )
-    print(re.sub(_ACTING, lambda match: _escaped_json(match[0]), text))
+    # Line feeds are those between values.
+    print(re.sub(rf"(?!\n){_ACTING}", lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 class AnswerFields:
@@ -223,11 +228,3 @@ _FORMATS: Final[dict[str, Callable[[Any], str]]] = {
 def _to_terminal() -> bool:
     stream: Any = sys.stdout
     return stream is not None and stream.isatty()
-
-
-def _escaped(character: str, keep: str) -> str:
-    return character if character in keep else character.encode("unicode_escape").decode()
-
-
-def _escaped_json(character: str) -> str:
-    return character if character == "\n" else f"\\u{ord(character):04x}"

@@ -11,6 +11,7 @@ import socket
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
+from . import wire
 from .caller import (
     PREPARING_SECONDS,
     SILENCE_SECONDS,
@@ -20,17 +21,6 @@ from .caller import (
     request_fields,
 )
 from .errors import AnswerLost, DaemonUnreachable, refusal
-from .wire import (
-    FULL_SECONDS,
-    READ_SIZE,
-    BadAnswer,
-    Broken,
-    Events,
-    Incoming,
-    Response,
-    readable,
-    request_of,
-)
 
 if TYPE_CHECKING:
     import os
@@ -48,7 +38,7 @@ class AsyncConnection:
     """One open connection, as `wire.Connection`; `open` makes one."""
 
     def __init__(self, connection: socket.socket, patience: float) -> None:
-        self._incoming = Incoming()
+        self._incoming = wire.Incoming()
         self._socket = connection
         self._patience = patience
 
@@ -63,7 +53,7 @@ class AsyncConnection:
                     try:
                         connection.connect(path)
                     except BlockingIOError:
-                        await asyncio.sleep(FULL_SECONDS)
+                        await asyncio.sleep(wire.FULL_SECONDS)
                     else:
                         return cls(connection, patience)
         except BaseException:
@@ -76,15 +66,15 @@ class AsyncConnection:
 
     def stale(self) -> bool:
         """Whether the daemon closed it, or sent unrequested data, while it was idle."""
-        return bool(self._incoming.buffer) or readable(self._socket)
+        return bool(self._incoming.buffer) or wire.readable(self._socket)
 
-    async def converse(self, request: bytes) -> Response:
+    async def converse(self, request: bytes) -> wire.Response:
         """Send one request and wait for its whole answer; raises as `wire.Connection`."""
         self._incoming.begun = False
         sent = await self._send(request)
         try:
             return await self._received(self._incoming.response())
-        except Broken as broken:
+        except wire.Broken as broken:
             broken.unsent = not (sent or broken.begun)
             raise
 
@@ -111,8 +101,8 @@ class AsyncConnection:
             while rest:
                 # In pieces, so that the time limit is that of one wait.
                 async with asyncio.timeout(self._patience):
-                    await loop.sock_sendall(self._socket, rest[:READ_SIZE])
-                rest = rest[READ_SIZE:]
+                    await loop.sock_sendall(self._socket, rest[: wire.READ_SIZE])
+                rest = rest[wire.READ_SIZE :]
         except (BrokenPipeError, ConnectionResetError):
             return False
         return True
@@ -120,7 +110,7 @@ class AsyncConnection:
     async def _fill(self) -> None:
         try:
             async with asyncio.timeout(self._patience):
-                data = await asyncio.get_running_loop().sock_recv(self._socket, READ_SIZE)
+                data = await asyncio.get_running_loop().sock_recv(self._socket, wire.READ_SIZE)
         except ConnectionResetError:
             data = b""
         self._incoming.add(data)
@@ -193,7 +183,7 @@ class AsyncCaller(CallCodec):
             AnswerLost: the stream broke off or fell silent.
         """
         request = self._stream_request(path, query, last_id)
-        events = Events()
+        events = wire.Events()
         pieces = self._pieces(request, max(self._timeout, SILENCE_SECONDS))
         try:
             async for piece in pieces:
@@ -208,12 +198,12 @@ class AsyncCaller(CallCodec):
         Raises:
             AnswerLost: it broke off or fell silent.
         """
-        request = request_of("GET", path, self._query(query), {})
+        request = wire.request_of("GET", path, self._query(query), {})
         return self._pieces(request, max(self._timeout, PREPARING_SECONDS))
 
     async def _call(
         self, method: str, path: str, query: Query | None = None, body: Json = None
-    ) -> Response:
+    ) -> wire.Response:
         request = self._bytes_of(method, path, query, body)
         async with self._place():
             try:
@@ -223,7 +213,7 @@ class AsyncCaller(CallCodec):
             except TimeoutError as error:
                 raise self._lost(error) from error
 
-    async def _answered(self, method: str, request: bytes) -> Response:
+    async def _answered(self, method: str, request: bytes) -> wire.Response:
         answer = await self._sent(method, request)
         if not leaving(answer):
             return answer
@@ -235,24 +225,24 @@ class AsyncCaller(CallCodec):
         except DaemonUnreachable:
             return answer
 
-    async def _sent(self, method: str, request: bytes) -> Response:
+    async def _sent(self, method: str, request: bytes) -> wire.Response:
         try:
             return await self._once(request)
-        except Broken as broken:
+        except wire.Broken as broken:
             if not repeatable(method, broken):
                 raise self._lost(broken) from broken
         try:
             return await self._once(request)
-        except Broken as broken:
+        except wire.Broken as broken:
             raise self._lost(broken) from broken
 
-    async def _once(self, request: bytes) -> Response:
+    async def _once(self, request: bytes) -> wire.Response:
         connection = await self._taken()
         reusable = False
         try:
             answer = await connection.converse(request)
             reusable = answer.reusable
-        except (BadAnswer, TimeoutError) as error:
+        except (wire.BadAnswer, TimeoutError) as error:
             raise self._lost(error) from error
         finally:
             if reusable:
@@ -275,10 +265,10 @@ class AsyncCaller(CallCodec):
             status, headers = await connection.open_stream(request)
             if status >= 400:
                 body = await connection.body(status, headers)
-                raise refusal(status, self.content(Response(status, headers, body)))
+                raise refusal(status, self.content(wire.Response(status, headers, body)))
             async for piece in connection.chunks(headers):
                 yield piece
-        except (BadAnswer, Broken, TimeoutError) as error:
+        except (wire.BadAnswer, wire.Broken, TimeoutError) as error:
             raise self._cut_off(error) from error
         finally:
             connection.close()

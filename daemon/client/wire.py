@@ -339,7 +339,10 @@ def request_of(
     text = "&".join(f"{quoted(name)}={quoted(value)}" for name, value in _pairs(query))
     data = b"" if body is None else json.dumps(body, allow_nan=False).encode()
     lines = [f"{method} {path}{'?' if text else ''}{text} HTTP/1.1", "Host: thermocline"]
-    lines += [f"{name}: {_header_value(value)}" for name, value in headers.items()]
+    for name, value in headers.items():
+        if not (value.isascii() and value.isprintable()):
+            raise ValueError(f"a header cannot hold {value!r}")
+        lines.append(f"{name}: {value}")
     if body is not None:
         lines.append("Content-Type: application/json")
     if method != "GET" or data:
@@ -358,12 +361,6 @@ def _pairs(query: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def named(program: str) -> str:
     """A program's name as a header can hold it."""
     return "".join(char for char in program if char.isascii() and char.isprintable())[:64].strip()
-
-
-def _header_value(value: str) -> str:
-    if not (value.isascii() and value.isprintable()):
-        raise ValueError(f"a header cannot hold {value!r}")
-    return value
 
 
 class Lines:

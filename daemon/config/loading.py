@@ -176,18 +176,16 @@ def _encoder(values: Values, home: str) -> Iterator[Finding]:
 def _crons(values: Values) -> Iterator[Finding]:
     """The cron expressions that never match."""
     for name, text in values["upkeep"].items():
-        if isinstance(text, str) and (fault := _cron_fault(text)):
-            yield (f"upkeep.{name}",), f"{fault}, got {shown(text)}"
-
-
-def _cron_fault(expression: str) -> str | None:
-    try:
-        next(CronSim(expression, _ANY_DAY))
-    except CronSimError as error:
-        return f"is not a cron expression ({str(error).lower()})"
-    except StopIteration:
-        return "names a time that never comes"
-    return None
+        if not isinstance(text, str):
+            continue
+        key = f"upkeep.{name}"
+        try:
+            next(CronSim(text, _ANY_DAY))
+        except CronSimError as error:
+            fault = f"is not a cron expression ({str(error).lower()})"
+            yield (key,), f"{fault}, got {shown(text)}"
+        except StopIteration:
+            yield (key,), f"names a time that never comes, got {shown(text)}"
 
 
 def _contradictions(values: Values) -> Iterator[Finding]:

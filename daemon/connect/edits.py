@@ -139,7 +139,13 @@ def changes_of(
     changes: dict[Path, Change] = {}
     for edit in edits:
         if project is not None:
-            _refuse_outside(edit.path, project)
+            real = Path(os.path.realpath(edit.path))
+            if not real.is_relative_to(os.path.realpath(project)):
+                raise InvalidInput(
+                    f"cannot change '{edit.path}': it is a link to '{real}', which is not in the"
+                    " project",
+                    hint="remove the link, or change that file by hand with --print",
+                )
         known = changes.get(edit.path)
         before = known.before if known else _read(edit.path)
         now = known.after if known else before
@@ -156,15 +162,6 @@ def changes_of(
         is_first = without == (now or "") and (known is None or known.is_first)
         changes[edit.path] = Change(edit.path, before, after, is_first)
     return [change for change in changes.values() if change.before != change.after]
-
-
-def _refuse_outside(path: Path, project: Path) -> None:
-    real = Path(os.path.realpath(path))
-    if not real.is_relative_to(os.path.realpath(project)):
-        raise InvalidInput(
-            f"cannot change '{path}': it is a link to '{real}', which is not in the project",
-            hint="remove the link, or change that file by hand with --print",
-        )
 
 
 def _copy_of(path: Path) -> Path | None:

@@ -22,7 +22,9 @@ def put(text: str, table: str, values: Mapping[str, Any]) -> str:
         CannotEdit: the result would not be what is meant.
         tomllib.TOMLDecodeError: the text is not TOML.
     """
-    body = "".join(f"{key} = {_value(value)}\n" for key, value in values.items())
+    # TOML's strings are those of JSON, but for pairs of surrogates and the character DEL.
+    texts = {key: json.dumps(value, ensure_ascii=False) for key, value in values.items()}
+    body = "".join(f"{key} = {text}\n" for key, text in texts.items()).replace("\x7f", "\\u007f")
     rest = remove(text, table)
     gap = "" if not rest else "\n" if rest.endswith("\n") else "\n\n"
     result = f"{rest}{gap}[{table}]\n{body}"
@@ -95,11 +97,6 @@ def _name(part: str) -> list[str]:
         [(key, value)] = value.items()
         keys.append(key)
     return keys if isinstance(value, dict) else []
-
-
-def _value(value: Any) -> str:
-    # TOML's strings are those of JSON, but for pairs of surrogates and the character DEL.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _is_valid(text: str) -> bool:

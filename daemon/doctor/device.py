@@ -55,7 +55,8 @@ def sqlite(_: DeviceContext) -> Iterator[CheckResult]:
 
 def disk(context: DeviceContext) -> Iterator[CheckResult]:
     """There is free space, on a file system that keeps data."""
-    place = _existing(context.state_dir)
+    folders = (context.state_dir, *context.state_dir.parents)
+    place = next(folder for folder in folders if folder.exists())
     kind = _file_system(context.system("proc/mounts"), place)
     if kind in _NOT_FOR_DATABASES:
         fix = "move it to a disk of this device: --state-dir, or StateDirectory= of the unit"
@@ -142,11 +143,6 @@ def watched(context: DeviceContext) -> list[Path]:
     return [Path(path) for path in watched_paths]
 
 
-def _existing(path: Path) -> Path:
-    """The path itself, or the nearest folder above it that exists."""
-    return next(folder for folder in (path, *path.parents) if folder.exists())
-
-
 def _file_system(mounts: Path, path: Path) -> str:
     """The kind of the file system that a path is on, as the kernel calls it."""
     place, kind = path.resolve(), ""
@@ -170,7 +166,9 @@ def permissions(context: DeviceContext) -> Iterator[CheckResult]:
     if owner_status.st_mode & 0o077:
         text = f"other users may enter {top} (mode {stat.S_IMODE(owner_status.st_mode):o})"
         yield warning(text, f"chmod 700 {top}")
-    strange = [path for path in _near(top) if path.lstat().st_uid != owner_status.st_uid]
+    # Of the folder and of each agent, without those in the folders below.
+    near = [path for pattern in ("*", "agents/*", "agents/*/*") for path in top.glob(pattern)]
+    strange = [path for path in near if path.lstat().st_uid != owner_status.st_uid]
     if strange:
         owner, names = _user(owner_status.st_uid), first_names([*map(str, strange)], _NAMED)
         text = f"not {owner}'s, whose daemon cannot write them: {names}"
@@ -224,7 +222,8 @@ def set_aside(context: DeviceContext) -> Iterator[CheckResult]:
     places = (context.state_dir, agents, *agents.glob("*"))
     left = [path for place in places for path in place.glob("*") if _ASIDE.search(path.name)]
     if left:
-        size = sum(_size(path) for path in left) / 1e6
+        files = [file for path in left for file in (path.rglob("*") if path.is_dir() else [path])]
+        size = sum(file.lstat().st_size for file in files) / 1e6
         names = first_names([*map(str, left)], _NAMED)
         text = f"{len(left)} set aside ({size:,.1f} MB): {names}"
         yield warning(text, "look into them, then delete them")
@@ -249,17 +248,6 @@ def watched_files(context: DeviceContext) -> Iterator[CheckResult]:
             text = f"the service's sandbox hides {path}"
             yield warning(text, "name it in a drop-in: see the example watch-home.conf")
     yield ok(f"{count} beside the agents' own")
-
-
-def _near(top: Path) -> Iterator[Path]:
-    """The files of the state folder and of each agent, without those in the folders below."""
-    for pattern in ("*", "agents/*", "agents/*/*"):
-        yield from top.glob(pattern)
-
-
-def _size(path: Path) -> int:
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.lstat().st_size for file in files)
 
 
 def _user(uid: int) -> str:

@@ -14,30 +14,18 @@ from ..errors import InvalidInput
 from ..language.distilling import without
 from ..language.secrets import secrets_of
 from ..language.standing import is_standing_statement
-from ..memory import checks
-from ..memory.checks import parse_expiry
+from ..memory import checks, records
 from ..memory.entities import check_types
 from ..memory.metadata import extract, merge
-from ..memory.records import (
-    DEFAULT_CATEGORY,
-    DEFAULT_EVENT,
-    ENTITIES,
-    TYPES,
-    EventType,
-    Json,
-    Memory,
-    Metadata,
-)
+from ..memory.records import Memory
 from ..memory.scoring import default_importance, score_of, tier_of
 from ..schemas import memory as schemas
 from ..schemas.common import MemoryId, Order, Paged
-from ..schemas.memory import MemoryChanges, NewMemory
 from ..schemas.recall import RecallQuery
 from ..store import memories, similar, uses
 from ..store.conversations import PATH
 from ..store.memory_rows import index_new
 from ..store.selecting import Filters, page, urls
-from ..store.similar import known_word_for_word, said_already
 from ..store.transaction import Transaction
 from .history import joined
 from .operation import Operation
@@ -128,7 +116,7 @@ async def add_batch(scope: Scope, body: schemas.Batch) -> schemas.Stored:
 
 async def _store(scope: Scope, new: Sequence[Memory], *, force: bool) -> list[schemas.StoredMemory]:
     def store(tx: Transaction, memory: Memory) -> tuple[similar.Inserted, bool]:
-        known = None if force else known_word_for_word(tx.db, memory)
+        known = None if force else similar.known_word_for_word(tx.db, memory)
         if known is None:
             return similar.insert(tx, memory), False
         return similar.Inserted(memories.strengthen(tx, known, memory)), True
@@ -169,7 +157,7 @@ async def store_unless_known(scope: Scope, memory: Memory) -> KeptMemory:
 
         def apply(tx: Transaction) -> KeptMemory:
             index_new(tx)
-            same = said_already(tx.db, memory)
+            same = similar.said_already(tx.db, memory)
             if same is not None:
                 uses.reinforce(tx, [same.id])
                 return KeptMemory(same, same)
@@ -301,7 +289,7 @@ def _time(value: str | float | None, field: str) -> float | None:
 
 
 # Tiny Claw's types of memories are our events.
-_EVENTS: Final = get_args(EventType)
+_EVENTS: Final = get_args(records.EventType)
 _SHORT: Final = {
     "subject": 500,
     "outcome": 4000,
@@ -312,14 +300,14 @@ _SHORT: Final = {
 }
 
 
-def _data(data: Json, field: str) -> Json:
+def _data(data: records.Json, field: str) -> records.Json:
     if isinstance(data, dict):
-        check_types(data.get(ENTITIES), field=f"{field}.{ENTITIES}")
+        check_types(data.get(records.ENTITIES), field=f"{field}.{records.ENTITIES}")
     return checks.check_data(data, field=field)
 
 
 _CHECKS: Final[Mapping[str, Callable[..., Any]]] = {
-    "type": lambda given, field: TYPES[given],  # noqa: ARG005 - called like the checks
+    "type": lambda given, field: records.TYPES[given],  # noqa: ARG005 - called like the checks
     "tags": checks.check_tags,
     "metadata": checks.check_metadata,
     "data": _data,
@@ -327,7 +315,7 @@ _CHECKS: Final[Mapping[str, Callable[..., Any]]] = {
 }
 
 
-def remembered(scope: Scope, new: NewMemory, at: str = "") -> Memory:
+def remembered(scope: Scope, new: schemas.NewMemory, at: str = "") -> Memory:
     """The memory that `new` asks for.
 
     Args:
@@ -341,11 +329,11 @@ def remembered(scope: Scope, new: NewMemory, at: str = "") -> Memory:
     fields = _checked(scope, new, at)
     if "text" not in fields:
         raise InvalidInput("give the memory a 'text' (or 'content')", field=f"{at}text")
-    event = fields.setdefault("event", DEFAULT_EVENT)
+    event = fields.setdefault("event", records.DEFAULT_EVENT)
     fields.setdefault("importance", default_importance(event))
-    fields.setdefault("category", DEFAULT_CATEGORY)
+    fields.setdefault("category", records.DEFAULT_CATEGORY)
     fields.setdefault("created_at", scope.now)
-    metadata = fields.get("metadata", Metadata())
+    metadata = fields.get("metadata", records.Metadata())
     fields["metadata"] = merge(metadata, extract(fields["text"]))
     if "standing" not in fields:
         # A turn of a conversation reports; what follows from it is a memory of its own.
@@ -353,11 +341,12 @@ def remembered(scope: Scope, new: NewMemory, at: str = "") -> Memory:
         source = fields.get("source", "")
         fields["standing"] = not is_turn and is_standing_statement(fields["text"], source)
     return _trusted(
-        Memory(id=secrets.token_hex(8), updated_at=scope.now, writer=scope.peer.name, **fields), at
+        Memory(id=secrets.token_hex(8), updated_at=scope.now, writer=scope.peer.name, **fields),
+        at,
     )
 
 
-def changed(scope: Scope, old: Memory, changes: MemoryChanges) -> Memory:
+def changed(scope: Scope, old: Memory, changes: schemas.MemoryChanges) -> Memory:
     """`old` with the changes except `merged_into`, which `merging` handles.
 
     References in a new text replace those of the old text, unless the caller names references.
@@ -396,7 +385,7 @@ def _trusted(memory: Memory, at: str) -> Memory:
     return memory
 
 
-def _checked(scope: Scope, new: NewMemory, at: str) -> dict[str, Any]:
+def _checked(scope: Scope, new: schemas.NewMemory, at: str) -> dict[str, Any]:
     values = _given(new)
     plain = ("pinned", "standing", "position")
     fields: dict[str, Any] = {name: values[name] for name in plain if name in values}
@@ -424,7 +413,7 @@ def _checked(scope: Scope, new: NewMemory, at: str) -> dict[str, Any]:
     expires = _one_of(new.expires, new.ttl, f"{at}expires", f"{at}ttl")
     if expires is not UNSET:
         name = "expires" if new.ttl is UNSET else "ttl"
-        fields["expires_at"] = parse_expiry(expires, scope.now, field=f"{at}{name}")
+        fields["expires_at"] = checks.parse_expiry(expires, scope.now, field=f"{at}{name}")
     return fields
 
 
@@ -435,7 +424,7 @@ def _filed(category: str, max_depth: int, field: str) -> dict[str, str]:
     return {"category": filed} | ({"original_category": whole} if filed != whole else {})
 
 
-def _given(new: NewMemory) -> dict[str, Any]:
+def _given(new: schemas.NewMemory) -> dict[str, Any]:
     values = {
         name: value for name, value in msgspec.structs.asdict(new).items() if value is not UNSET
     }

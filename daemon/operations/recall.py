@@ -73,6 +73,9 @@ async def ask(scope: Scope, body: schemas.RecallBody) -> schemas.Recalled:
     scope = scope.of_user(body.user)
     recalled = await answered(scope, body)
     answer = recalled.answer
+    # The categories whose names or descriptions alone lead to a result.
+    by_category = {hit.path for hit in answer.hits if hit.method == "keyword-tree"}
+    tree = [view_of(schemas.TreePath, hit) for hit in answer.tree if hit.path in by_category]
     return schemas.Recalled(
         results=[_result(scope, hit, recalled, body) for hit in answer.hits],
         confidence=answer.confidence,
@@ -83,7 +86,7 @@ async def ask(scope: Scope, body: schemas.RecallBody) -> schemas.Recalled:
         auto_synced=recalled.auto_synced,
         why=recalled.why or UNSET,
         note=recalled.note or UNSET,
-        tree=_by_category(answer) or UNSET,
+        tree=tree or UNSET,
         llm=_by_model(recalled.reasoning),
     )
 
@@ -224,12 +227,6 @@ def _understood(answer: Answer) -> schemas.Understood:
         dates=tuple(date.text for date in answer.query.dates),
         tree=tuple(view_of(schemas.TreePath, hit) for hit in answer.tree),
     )
-
-
-def _by_category(answer: Answer) -> list[schemas.TreePath]:
-    """The categories whose names or descriptions alone lead to a result."""
-    paths = {hit.path for hit in answer.hits if hit.method == "keyword-tree"}
-    return [view_of(schemas.TreePath, hit) for hit in answer.tree if hit.path in paths]
 
 
 def _request(

@@ -110,7 +110,11 @@ async def join(scope: Scope, body: schemas.JoinBody) -> schemas.Knocked:
     require_all(scope)
     replicas = scope.daemon.replicas
     pairing = await replicas.sealing.pairing()
-    account = None if body.url is None else _account(scope, body.url, body.token)
+    account = None
+    if body.url is not None:
+        secret = Secret(body.token.strip()) if body.token else None
+        file = str(replicas.sealing.state_dir / _TOKEN_FILE) if secret else ""
+        account = Account(url_of(body.url), secret, OF_A_CALL, file)
     remote = await replicas.remote(scope.agent, account)
     with our_errors(account):
         host, words = await pairing.knock(remote, body.code, replicas.device)
@@ -146,9 +150,3 @@ async def _is_replicated(scope: Scope) -> bool:
     except ConfigInvalid:
         # There is a replica, though its credentials cannot be read.
         return True
-
-
-def _account(scope: Scope, url: str, token: str | None) -> Account:
-    path = scope.daemon.replicas.sealing.state_dir / _TOKEN_FILE
-    secret = Secret(token.strip()) if token else None
-    return Account(url_of(url), secret, OF_A_CALL, str(path) if secret else "")

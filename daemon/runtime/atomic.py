@@ -46,7 +46,9 @@ class Replacement:
         self, path: Path, content: bytes, mode: int = 0o600, owner: tuple[int, int] | None = None
     ) -> None:
         self.path = path
-        self._temporary = f"{_prefix(path.name)}{secrets.token_hex(4)}.tmp"
+        # Shorter than any file system's limit.
+        beginning = path.name.encode()[:200].decode(errors="ignore")
+        self._temporary = f".{beginning}.{secrets.token_hex(4)}.tmp"
         self._folder = os.open(path.parent, _ANY_FOLDER)
         try:
             handle = os.open(self._temporary, _NEW, 0o600, dir_fd=self._folder)
@@ -268,11 +270,6 @@ def _open(name: str, folder: int, path: Path, *, inner: bool) -> int:
     if not (stat.S_ISDIR(result) if inner else stat.S_ISREG(result)):
         raise Conflict(f"cannot read {path}: '{name}' is not a {'folder' if inner else 'file'}")
     return os.open(name, _FOLDER if inner else _READ, dir_fd=folder)
-
-
-def _prefix(name: str) -> str:
-    """The prefix of a file's temporary names; shorter than any file system's limit."""
-    return f".{name.encode()[:200].decode(errors='ignore')}."
 
 
 def _is_special(path: Path) -> bool:

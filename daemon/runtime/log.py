@@ -50,8 +50,10 @@ class _Json(logging.Formatter):
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
         # A file's name may have a lone surrogate, which JSON cannot carry.
-        text = {name: _clean(value) for name, value in (line | fields).items()}
-        return msgspec.json.encode(text).decode()
+        for name, value in (line | fields).items():
+            text = isinstance(value, str)
+            line[name] = value.encode(errors="backslashreplace").decode() if text else value
+        return msgspec.json.encode(line).decode()
 
 
 class _Prioritized(logging.Formatter):
@@ -65,12 +67,6 @@ class _Prioritized(logging.Formatter):
         priority = _PRIORITIES.get(record.levelno, "<6>")
         lines = self._inner.format(record).splitlines() or [""]
         return "\n".join(priority + line for line in lines)
-
-
-def _clean(value: object) -> object:
-    if isinstance(value, str):
-        return value.encode(errors="backslashreplace").decode()
-    return value
 
 
 def _journal() -> bool:

@@ -62,7 +62,8 @@ class ServiceManager:
         pid = str(os.getpid())
         self._address = _address(env.pop("NOTIFY_SOCKET", ""))
         watchdog, meant = env.pop("WATCHDOG_USEC", ""), env.pop("WATCHDOG_PID", pid)
-        self._watchdog_seconds = _seconds(watchdog) if meant == pid else 0.0
+        microseconds = int(watchdog) if watchdog.isdecimal() and meant == pid else 0
+        self._watchdog_seconds = microseconds / 1e6
         passed, meant = env.pop("LISTEN_FDS", ""), env.pop("LISTEN_PID", "")
         self._passed = int(passed) if passed.isdecimal() and meant == pid else 0
         env.pop("LISTEN_FDNAMES", None)
@@ -166,10 +167,6 @@ def _address(text: str) -> str | None:
     if text.startswith("@"):
         return "\0" + text[1:]
     return text if text.startswith("/") else None
-
-
-def _seconds(microseconds: str) -> float:
-    return int(microseconds) / 1e6 if microseconds.isdecimal() else 0.0
 
 
 def _line(text: str) -> str:

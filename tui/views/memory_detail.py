@@ -256,8 +256,6 @@ def _all_of(client: Client, memory_id: str) -> tuple[MemoryView, VersionList, li
     return memory, versions, list(merged)
 
 
-def _open(view: View, memory: MemoryView) -> None:
-    view.app.push_screen(MemoryDetail(view, memory))
-
-
-OPEN: Final = Action("", "Open", _open, row=True)
+OPEN: Final = Action(
+    "", "Open", lambda view, memory: view.app.push_screen(MemoryDetail(view, memory)), row=True
+)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from msgspec import UNSET
@@ -17,7 +18,7 @@ from rich.text import Text
 
 from thermocline.daemon.client import Client
 from thermocline.daemon.client.wording import ago, heading_of, moment, number_of
-from thermocline.daemon.schemas.memory import MemoryPage, MemoryView
+from thermocline.daemon.schemas.memory import MemoryView
 from thermocline.daemon.schemas.recall import Explanation, HitView
 
 from ..charts import bar
@@ -71,16 +72,13 @@ async def read_pages(view: ResourceView, part: str, **filters: Any) -> bool:
     pages: dict[int, list[MemoryView]] = {}
     total, table = 0, view.table_of(part)
     for page in table.wanted():
-        answer = await view.call(_page, filters, page)
+        call = partial(Client.list, **filters, limit=PAGE, offset=page * PAGE)
+        answer = await view.call(call)
         if answer is None:
             return False
         pages[page], total = answer.results, answer.total
     table.put(total, pages)
     return True
-
-
-def _page(client: Client, filters: dict[str, Any], page: int) -> MemoryPage:
-    return client.list(**filters, limit=PAGE, offset=page * PAGE)
 
 
 def columns_of(view: View, *, hits: bool = False) -> Columns:

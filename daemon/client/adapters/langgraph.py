@@ -16,19 +16,7 @@ from datetime import UTC, datetime
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from langgraph.store.base import (
-    BaseStore,
-    GetOp,
-    Item,
-    ListNamespacesOp,
-    MatchCondition,
-    Op,
-    PutOp,
-    SearchItem,
-    SearchOp,
-    TTLConfig,
-    get_text_at_path,
-)
+from langgraph.store import base
 
 from ..async_client import AsyncClient
 from ..client import Client
@@ -62,7 +50,7 @@ _COMPARISONS: Final[dict[str, Any]] = {
 }
 
 
-class ThermoclineStore(BaseStore):
+class ThermoclineStore(base.BaseStore):
     """Items as memories of one agent: searched like all others, with history and replication.
 
     The value of an item is kept whole. Its text, by which it is found, are the fields named by
@@ -88,7 +76,7 @@ class ThermoclineStore(BaseStore):
         socket_path: str | os.PathLike[str] | None = None,
         *,
         fields: Sequence[str] = ("$",),
-        ttl: TTLConfig | None = None,
+        ttl: base.TTLConfig | None = None,
     ) -> None:
         self.ttl_config = ttl
         self._fields = fields
@@ -96,7 +84,7 @@ class ThermoclineStore(BaseStore):
         self._async_client = AsyncClient(socket_path, agent, program=SOURCE)
         self._lock = threading.Lock()
 
-    def batch(self, ops: Iterable[Op]) -> list[Any]:
+    def batch(self, ops: Iterable[base.Op]) -> list[Any]:
         """Carry out operations: what reads sees the state before what writes.
 
         New items are stored together or not at all.
@@ -104,7 +92,7 @@ class ThermoclineStore(BaseStore):
         with self._lock:
             return run(self._client, self._carried_out([*ops]))
 
-    async def abatch(self, ops: Iterable[Op]) -> list[Any]:
+    async def abatch(self, ops: Iterable[base.Op]) -> list[Any]:
         """The same as a coroutine."""
         return await arun(self._async_client, self._carried_out([*ops]))
 
@@ -117,19 +105,19 @@ class ThermoclineStore(BaseStore):
         self._client.close()
         await self._async_client.aclose()
 
-    def _carried_out(self, ops: Sequence[Op]) -> Steps[list[Any]]:
+    def _carried_out(self, ops: Sequence[base.Op]) -> Steps[list[Any]]:
         results: list[Any] = []
         # Of several writes of one item the last counts.
-        puts: dict[tuple[Namespace, str], PutOp] = {}
+        puts: dict[tuple[Namespace, str], base.PutOp] = {}
         for op in ops:
             result: Any = None
-            if isinstance(op, GetOp):
+            if isinstance(op, base.GetOp):
                 result = yield from self._get(op)
-            elif isinstance(op, SearchOp):
+            elif isinstance(op, base.SearchOp):
                 result = yield from self._search(op)
-            elif isinstance(op, ListNamespacesOp):
+            elif isinstance(op, base.ListNamespacesOp):
                 result = yield from self._namespaces(op)
-            elif isinstance(op, PutOp):
+            elif isinstance(op, base.PutOp):
                 puts[tuple(op.namespace), op.key] = op
             else:
                 raise TypeError(f"cannot carry out {op!r}: it is no operation of a store")
@@ -137,16 +125,14 @@ class ThermoclineStore(BaseStore):
         yield from self._put(puts)
         return results
 
-    def _get(self, op: GetOp) -> Steps[Item | None]:
+    def _get(self, op: base.GetOp) -> Steps[base.Item | None]:
         memories = yield from _memories_of(tuple(op.namespace), op.key)
         if not memories:
             return None
         yield from _refreshed(op.refresh_ttl, memories[:1])
-        memory = memories[0]
-        namespace, key = _name(memory)
-        return Item(namespace=namespace, key=key, value=memory.data["value"], **_times(memory))
+        return base.Item(**_item(memories[0]))
 
-    def _put(self, puts: Mapping[tuple[Namespace, str], PutOp]) -> Steps[None]:
+    def _put(self, puts: Mapping[tuple[Namespace, str], base.PutOp]) -> Steps[None]:
         new: list[dict[str, Any]] = []
         for (namespace, key), op in puts.items():
             known = yield from _memories_of(namespace, key)
@@ -162,7 +148,7 @@ class ThermoclineStore(BaseStore):
             # Equal values of two items are two memories.
             yield methodcaller("batch", new[at : at + _PAGE], force=True)
 
-    def _fields_of(self, namespace: Namespace, op: PutOp) -> dict[str, Any]:
+    def _fields_of(self, namespace: Namespace, op: base.PutOp) -> dict[str, Any]:
         """What a write sets in the memory of an item."""
         assert op.value is not None
         value = dict(op.value)
@@ -179,7 +165,7 @@ class ThermoclineStore(BaseStore):
         expires = None if op.ttl is None else time.time() + op.ttl * 60
         return {"text": _UNSTORABLE.sub("", text)[:_TEXT_CHARS], "data": data, "expires": expires}
 
-    def _search(self, op: SearchOp) -> Steps[list[SearchItem]]:
+    def _search(self, op: base.SearchOp) -> Steps[list[base.SearchItem]]:
         prefix, wanted = tuple(op.namespace_prefix), op.offset + op.limit
         items: dict[tuple[Namespace, str], tuple[MemoryView, float | None]] = {}
 
@@ -208,9 +194,9 @@ class ThermoclineStore(BaseStore):
                 at, total = at + _PAGE, page.total
         chosen = [*items.values()][op.offset : wanted]
         yield from _refreshed(op.refresh_ttl, [memory for memory, _ in chosen])
-        return [_search_item(memory, score) for memory, score in chosen]
+        return [base.SearchItem(**_item(memory), score=score) for memory, score in chosen]
 
-    def _namespaces(self, op: ListNamespacesOp) -> Steps[list[Namespace]]:
+    def _namespaces(self, op: base.ListNamespacesOp) -> Steps[list[Namespace]]:
         conditions = op.match_conditions or ()
         prefix: list[str] = []
         for condition in conditions:
@@ -277,14 +263,12 @@ def _name(memory: MemoryView) -> tuple[Namespace, str]:
     return tuple(memory.data["namespace"]), memory.data["key"]
 
 
-def _search_item(memory: MemoryView, score: float | None) -> SearchItem:
+def _item(memory: MemoryView) -> dict[str, Any]:
     namespace, key = _name(memory)
-    value = memory.data["value"]
-    return SearchItem(namespace=namespace, key=key, value=value, score=score, **_times(memory))
-
-
-def _times(memory: MemoryView) -> dict[str, datetime]:
     return {
+        "namespace": namespace,
+        "key": key,
+        "value": memory.data["value"],
         "created_at": datetime.fromtimestamp(memory.created_at, UTC),
         "updated_at": datetime.fromtimestamp(memory.updated_at, UTC),
     }
@@ -322,7 +306,7 @@ def _texts(value: Mapping[str, Any], fields: Iterable[str]) -> Iterator[str]:
     """The texts of a value at these paths."""
     for field in fields:
         if field != "$":
-            yield from get_text_at_path(value, field)
+            yield from base.get_text_at_path(value, field)
             continue
         leaves = [*_leaves(value)]
         if len(leaves) == 1:
@@ -369,7 +353,7 @@ def _compared(value: Any, operator: str, other: Any) -> bool:
     return bool(comparison(value, other))
 
 
-def _fits(condition: MatchCondition, namespace: Namespace) -> bool:
+def _fits(condition: base.MatchCondition, namespace: Namespace) -> bool:
     """Whether a namespace begins or ends with a path; `*` stands for any label."""
     path = condition.path
     if len(path) > len(namespace):

@@ -310,7 +310,8 @@ def _stored(
         if message.get("role") == "system" or not (text := _text(message)):
             continue
         about = {"actor": str(message.get("name") or _actor(ids)), "group": ids.get("run_id", "")}
-        source = _source(message.get("role"))
+        role = str(message.get("role") or "observed")
+        source = {"user": "user-stated", "assistant": "observed"}.get(role, role)
         memory = yield methodcaller("store", text=text, source=source, **extra, **about)
         stored.append(memory)
     return stored
@@ -395,11 +396,6 @@ def _text(message: Mapping[str, Any]) -> str:
         parts = (part.get("text") for part in content if isinstance(part, Mapping))
         content = "\n".join(text for text in parts if isinstance(text, str))
     return content.strip() if isinstance(content, str) else ""
-
-
-def _source(role: Any) -> str:
-    """Who vouches for a text: a user, or else an agent or a tool."""
-    return {"user": "user-stated", "assistant": "observed"}.get(str(role), str(role or "observed"))
 
 
 def _expiry(value: Any) -> float:

@@ -138,10 +138,12 @@ class ThermoclineSession:
         whole = json.dumps(item)
         pieces = [whole[at : at + _PART_CHARS] for at in range(0, len(whole), _PART_CHARS)]
         message = _message(item)
+        # What stands for an item that nobody reads.
+        label = f"({item.get('type') or item.get('role') or 'item'})"
         for number, piece in enumerate(pieces):
             last = number == len(pieces) - 1
             yield {
-                "text": message["content"] if last and message["content"] else _label(item),
+                "text": message["content"] if last and message["content"] else label,
                 "actor": message["role"] if message["role"] != "user" else self._user or "user",
                 "source": _SPEAKERS.get(message["role"], message["role"]),
                 "group": self.session_id,
@@ -198,8 +200,3 @@ def _message(item: Mapping[str, Any]) -> dict[str, str]:
     plain = content if isinstance(content, str) else ""
     clean = plain.encode("utf-8", "replace").decode().replace("\0", "")
     return {"role": role, "content": clean.strip()[:_TEXT_CHARS]}
-
-
-def _label(item: Mapping[str, Any]) -> str:
-    """What stands for an item that nobody reads."""
-    return f"({item.get('type') or item.get('role') or 'item'})"
