@@ -103,12 +103,13 @@ def lost_words(db: sqlite3.Connection) -> str:
             f" (SELECT ifnull(sum(cnt), 0) FROM temp.words_of_{name})"
         ).fetchone()
         # FTS5's own numbers of the texts and of the words in each column.
-        if added is None or present != sum(_varints(added)[1:]):
+        if added is None or present != sum(varints(added)[1:]):
             return str(name)
     return ""
 
 
-def _varints(block: bytes) -> list[int]:
+def varints(block: bytes) -> list[int]:
+    """The whole numbers that SQLite has written into a blob."""
     numbers, number = [], 0
     for byte in block:
         number = number << 7 | byte & 0x7F

@@ -17,6 +17,7 @@ from ..errors import StoreDamaged
 from ..language.meaning import index_codes
 from ..memory.indexing import index_text
 from ..memory.stemming import terms_of
+from .connection import varints
 from .schema import CHUNK_COUNTS, CHUNK_TEXT, COUNTS, FULL_TEXT, INDEX_VERSION
 from .transaction import IndexEntry, Transaction
 
@@ -181,12 +182,7 @@ def needs_rebuild(db: sqlite3.Connection) -> bool:
 def _levels(db: sqlite3.Connection, table: str) -> int:
     """The number of levels, by the structure record: a cookie of 4 bytes, and then a varint."""
     row = db.execute(f"SELECT block FROM {table}_data WHERE id = 10").fetchone()
-    levels = 0
-    for byte in row[0][4:8] if row is not None else ():
-        levels = levels << 7 | byte & 0x7F
-        if byte < 0x80:
-            break
-    return levels
+    return [*varints(row[0][4:8]), 0][0] if row is not None else 0
 
 
 def merge(tx: Writing, indexes: Iterable[str] | None = None) -> None:
