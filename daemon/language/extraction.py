@@ -144,25 +144,25 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     characters of English, 6 of Chinese. `earlier` are the texts already kept of the conversation,
     oldest first, which corrections such as "at 4, not 3" apply to.
     """
-    told = [turn for turn in turns if not is_command(turn.text)]
-    heard = spoken(tuple(utterance_of(without_cited(turn)) for turn in told))
-    said = with_causes(with_referents(heard, earlier))
+    messages = [turn for turn in turns if not is_command(turn.text)]
+    uttered = spoken(tuple(utterance_of(without_cited(turn)) for turn in messages))
+    said = with_causes(with_referents(uttered, earlier))
     among = any(item.role == "agent" for item in said)
-    named = {name for one in said if one.role == "user" for name in _WITHIN.findall(one.said)}
+    names = {name for entry in said if entry.role == "user" for name in _WITHIN.findall(entry.said)}
     met = _met(said)
-    statements = [_raised(one, among, named, met) for one in _without_injected(said)]
+    statements = [_raised(entry, among, names, met) for entry in _without_injected(said)]
     stated, corrected = _corrected(statements, met, earlier)
-    kept = worth_keeping(stated, _AGGRESSION)
-    whole, ended = _with_problems(kept, said, told, earlier)
+    worthwhile = worth_keeping(stated, _AGGRESSION)
+    whole, ended = _with_problems(worthwhile, said, messages, earlier)
     corrected |= ended
     long = (
-        one
-        for one in whole
-        if utf8_bytes(one.text) >= _LEAST_BYTES or _matters(one.said) or one.said in met
+        entry
+        for entry in whole
+        if utf8_bytes(entry.text) >= _LEAST_BYTES or _matters(entry.said) or entry.said in met
     )
     answers = _with_topics(long, said, corrected)
     made = (
-        _observation(answer, told[answer.place], met.get(answer.said, "")) for answer in answers
+        _observation(answer, messages[answer.place], met.get(answer.said, "")) for answer in answers
     )
     return [
         replace(observation, corrects=corrected.get(observation.text, "")) for observation in made
@@ -228,8 +228,8 @@ def _met(said: Sequence[SaidSentence]) -> dict[str, str]:
     for item in said:
         if item.role == "agent":
             replies[item.place] = f"{replies.get(item.place, '')} {item.said}".strip()
-    asked = ((one, replies.get(one.place + 1, "")) for one in said if one.role == "user")
-    result = {one.said: cues.introduced_as(one.said, reply) for one, reply in asked if reply}
+    asked = ((entry, replies.get(entry.place + 1, "")) for entry in said if entry.role == "user")
+    result = {entry.said: cues.introduced_as(entry.said, reply) for entry, reply in asked if reply}
     return {sentence: name for sentence, name in result.items() if name}
 
 
@@ -274,7 +274,7 @@ def _corrected(
         is_stated = statement.said in met or _is_stated(statement)
         known = None
         if statement.role == "user" and "question" not in statement.signals:
-            texts = [*earlier, *(one.text for one in result)]
+            texts = [*earlier, *(entry.text for entry in result)]
             known = correction_of(statement.said, texts, denied=statement.place in denied)
         if known is None:
             result += [statement] * is_stated
@@ -305,7 +305,7 @@ def _with_problems(
     """
     whole: list[SaidSentence] = []
     ended: dict[str, str] = {}
-    before = {two.said: [one.text] for one, two in pairwise(said) if one.place == two.place}
+    before = {two.said: [entry.text] for entry, two in pairwise(said) if entry.place == two.place}
     errors = [text for text in earlier if {"error"} == signals_of(text) & {"error", "solution"}]
     for statement in kept:
         if "solution" not in statement.signals:
@@ -320,7 +320,7 @@ def _with_problems(
         else:
             about = _content(statement.text)
             solved = [error for error in errors if about & _content(error)] or errors[-1:]
-            shown = [one for one in solved if _ERROR_NAME.search(one)]
+            shown = [entry for entry in solved if _ERROR_NAME.search(entry)]
         problems = [*solved, *errors] or before.get(statement.said, [])
         name = next(filter(None, map(noun_phrase, problems)), "")
         text = statement.text
@@ -328,10 +328,10 @@ def _with_problems(
             text = f"{shown[0]} → {text}"
         elif name and name not in text:
             text = f"{text} [{name}]"
-        if text != statement.text or any(_content(text) & _content(one) for one in solved):
-            ended.update((text, one) for one in solved if one in earlier)
-            whole = [one for one in whole if one.text not in solved]
-            errors = [one for one in errors if one not in solved]
+        if text != statement.text or any(_content(text) & _content(entry) for entry in solved):
+            ended.update((text, entry) for entry in solved if entry in earlier)
+            whole = [entry for entry in whole if entry.text not in solved]
+            errors = [entry for entry in errors if entry not in solved]
         whole.append(replace(statement, text=text))
     return whole, ended
 
@@ -339,8 +339,8 @@ def _with_problems(
 def _asked_before(statement: SaidSentence, said: Sequence[SaidSentence]) -> list[str]:
     """The user's last statement before an agent's advice."""
     before = [item for item in said if item.place == statement.place - 1 and item.role == "user"]
-    told = [one for one in before if "greeting" not in one.signals]
-    return [shortened(one.text.rstrip("?？"), _PROBLEM_BYTES, utf8_bytes) for one in told[-1:]]
+    texts = [entry.text.rstrip("?？") for entry in before if "greeting" not in entry.signals]
+    return [shortened(text, _PROBLEM_BYTES, utf8_bytes) for text in texts[-1:]]
 
 
 def _is_stated(statement: SaidSentence) -> bool:
@@ -457,18 +457,18 @@ def _importance(statement: SaidSentence, kind: Kind) -> float:
 
 def profile_of(turn: Turn) -> dict[str, str]:
     """What a turn says about the owner; see `Observation.profile`."""
-    told: dict[str, str] = {}
+    profile: dict[str, str] = {}
     if turn.role == "user" and not turn.actor and not cues.is_injected(turn.text):
         for sentence in sentences(without_cited(turn).text[:MOST_CHARS]):
-            told |= _told_in(sentence)
-    return told
+            profile |= _told_in(sentence)
+    return profile
 
 
 def _told_in(sentence: str) -> dict[str, str]:
-    told = cues.names_told(sentence)
+    profile = cues.names_told(sentence)
     if cues.says("standing", sentence) and not cues.is_health(sentence):
-        told["preference"] = shortened(_LEAD_IN.sub("", sentence), _PREFERENCE_BYTES, utf8_bytes)
-    return told
+        profile["preference"] = shortened(_LEAD_IN.sub("", sentence), _PREFERENCE_BYTES, utf8_bytes)
+    return profile
 
 
 def _subject(statement: SaidSentence, persons: tuple[str, ...], things: Iterable[str]) -> str:

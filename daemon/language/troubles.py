@@ -89,7 +89,7 @@ def _troubles(said: Sequence[SaidSentence], cause: SaidSentence) -> Iterator[int
     guessed = {item.place for item in by_user if item.signals & _GUESSES} - {cause.place}
     met = [s.place for s in by_user if s.place in guessed and about & _content(s)]
     first = max(met, default=cause.place - 2)
-    told = [
+    stated = [
         at
         for at, item in enumerate(said)
         if item.place in {first, cause.place - 1, cause.place}
@@ -98,10 +98,10 @@ def _troubles(said: Sequence[SaidSentence], cause: SaidSentence) -> Iterator[int
     ]
     doubted = {
         said[at].place
-        for at in told
+        for at in stated
         if said[at].signals & _GUESSES or says("fruitless", said[at].said)
     }
-    for at in told:
+    for at in stated:
         sentence = said[at]
         in_vain = bool(sentence.signals & _GUESSES) or says("fruitless", sentence.said)
         if in_vain or (sentence.place == first and first in doubted):
