@@ -80,7 +80,8 @@ async def test_a_search_shows_the_chunk_in_its_file(daemon, docs):
         await term.until(lambda: term.view.has_class("-open"), "the file is open")
         with daemon.client("search") as client:
             hit = client.files_search("red sails").chunks[0]
-        assert term.view.copied() == f"{hit.path}:{hit.start_line}"
+        place = f"{hit.path}:{hit.start_line}"
+        await term.until(lambda: term.view.copied() == place, "the file is at the chunk")
         await term.press("escape", "escape")
         await term.see("docs/tides.md")
         await term.press("slash")
