@@ -70,14 +70,14 @@ def judge(older: str, newer: str) -> Judgement:
 
 
 def _contradiction(older: str, newer: str) -> str:
-    one, other = read(older), read(newer)
-    if one.asks or other.asks or one.open or other.open:
+    first, other = read(older), read(newer)
+    if first.asks or other.asks or first.open or other.open:
         return ""
     reason = (
-        _denial(one, other)
-        or _denied_ending(one, other)
-        or _changed(one, other)
-        or _other_claim(one, other)
+        _denial(first, other)
+        or _denied_ending(first, other)
+        or _changed(first, other)
+        or _other_claim(first, other)
         or replaces(older, newer)
     )
     return "" if reason and are_two_beings(older, newer) else reason
@@ -90,23 +90,23 @@ def repeats(older: str, newer: str) -> Judgement:
     statements = read(older), read(newer)
     if statements[0].asks != statements[1].asks or not _may_repeat(*statements):
         return UNRELATED
-    one, other = map(gist_of, statements)
-    if not one:
+    first, other = map(gist_of, statements)
+    if not first:
         return UNRELATED
     reason = ""
-    if one == other:
+    if first == other:
         reason = "the same words but for spelling and small words"
-    elif sorted(one) == sorted(other):
-        if circumstance_moved(one, other):
+    elif sorted(first) == sorted(other):
+        if circumstance_moved(first, other):
             reason = "the same words, with a circumstance moved"
-        elif equals_swapped(one, other):
+        elif equals_swapped(first, other):
             reason = "the same words, with equals in another order"
     return Judgement("duplicate", (reason,)) if reason else UNRELATED
 
 
-def _may_repeat(one: Statement, other: Statement) -> bool:
+def _may_repeat(first: Statement, other: Statement) -> bool:
     """Whether most words begin alike; without it the wordings need not be compared."""
-    begins = (frozenset(word[:_BEGINNING] for word in item.words) for item in (one, other))
+    begins = (frozenset(word[:_BEGINNING] for word in item.words) for item in (first, other))
     return len(next(begins) ^ next(begins)) <= _REWORDED
 
 
@@ -447,5 +447,5 @@ def _age(memory: Memory) -> tuple[float, float, str]:
     return memory.created_at, memory.updated_at, memory.id
 
 
-def _agree(one: str, other: str) -> bool:
-    return not one or not other or one == other
+def _agree(first: str, other: str) -> bool:
+    return not first or not other or first == other

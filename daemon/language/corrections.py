@@ -51,18 +51,20 @@ def has_number(text: str) -> bool:
     return bool(_NUMBER.search(text)) or not numbers.isdisjoint(words(text))
 
 
-def correction_of(said: str, earlier: Sequence[str], *, denied: bool = False) -> Correction | None:
-    """The newest of the `earlier` texts, corrected by `said`; None if it corrects none.
+def correction_of(
+    sentence: str, earlier: Sequence[str], *, denied: bool = False
+) -> Correction | None:
+    """The newest of the `earlier` texts, corrected by `sentence`; None if it corrects none.
 
     A correction may consist of the value alone: "sorry, at 4, not 3"; "I meant 3,000"; or "June
     19", if the sentence before it `denied` something.
     """
-    result = compiled(INSTEAD).match(said) or compiled("{~replaced}").match(said)
+    result = compiled(INSTEAD).match(sentence) or compiled("{~replaced}").match(sentence)
     if result is None:
-        if scratched := _scratched(said, earlier):
+        if scratched := _scratched(sentence, earlier):
             return scratched
-        match = compiled(_MEANT).match(said) or compiled(_DENIED).match(said)
-        part = match["new"] if match else said if denied else ""
+        match = compiled(_MEANT).match(sentence) or compiled(_DENIED).match(sentence)
+        part = match["new"] if match else sentence if denied else ""
         if match and (alike := _with_shape(part.rstrip(" .!"), earlier)):
             return alike
         return _with_value(part, earlier, only_date=match is None)
@@ -75,14 +77,14 @@ def correction_of(said: str, earlier: Sequence[str], *, denied: bool = False) ->
             if not about or about & frozenset(words(text)):
                 return Correction(place, _dated(text[: span[0]] + new + text[span[1] :], result))
         elif not (new and old) and lost and lost <= frozenset(words(text)):
-            return Correction(place, said)
+            return Correction(place, sentence)
     return None
 
 
-def _scratched(said: str, earlier: Sequence[str]) -> Correction | None:
+def _scratched(sentence: str, earlier: Sequence[str]) -> Correction | None:
     """Of the last two texts the newest whose only number that of "scratch that, 12" replaces."""
-    taken = cue("retracts").match(fold(said))
-    rest = fold(said)[taken.end() :].lstrip(" ,.!:-") if taken else ""
+    taken = cue("retracts").match(fold(sentence))
+    rest = fold(sentence)[taken.end() :].lstrip(" ,.!:-") if taken else ""
     if (value := _NUMBER.match(rest)) is None:
         return None
     for place in range(len(earlier) - 1, max(len(earlier) - _JUST_SAID, 0) - 1, -1):
@@ -168,21 +170,21 @@ def _numbers(text: str) -> list[re.Match[str]]:
     return list(_NUMBER.finditer(text))
 
 
-def denies(said: str) -> bool:
+def denies(sentence: str) -> bool:
     """Whether a sentence retracts the statement before it."""
-    return cue("denies").match(fold(said)) is not None
+    return cue("denies").match(fold(sentence)) is not None
 
 
-def retracts(said: str) -> bool:
+def retracts(sentence: str) -> bool:
     """Whether a sentence takes back the value before it: "wait no", "that was before the move"."""
-    return cue("retracts").match(fold(said)) is not None
+    return cue("retracts").match(fold(sentence)) is not None
 
 
-def _dated(text: str, found: re.Match[str]) -> str:
+def _dated(text: str, match: re.Match[str]) -> str:
     """`text` with the new month and weekday in place of the denied ones."""
     for dates in (_months(), language_words("days") - _months()):
         new, old = (
-            [word for word in WORD.findall(found[part]) if word.lower() in dates]
+            [word for word in WORD.findall(match[part]) if word.lower() in dates]
             for part in ("new", "old")
         )
         if len(new) == len(old) == 1:
@@ -204,8 +206,8 @@ def _value(part: str) -> str:
 
 
 def _about(part: str) -> frozenset[str]:
-    said = frozenset(words(part)) - not_topics() - _months() - language_words("days")
-    return frozenset(word for word in said if not cue("correction_words").fullmatch(word))
+    sentence = frozenset(words(part)) - not_topics() - _months() - language_words("days")
+    return frozenset(word for word in sentence if not cue("correction_words").fullmatch(word))
 
 
 def _standing(value: str, text: str) -> tuple[int, int] | None:

@@ -43,6 +43,7 @@ _WORD_WORTH: Final = 0.15
 _MANY_WORDS: Final = 8
 _TOO_MANY_WORDS: Final = 45
 _NAME: Final = r"(?P<name>[^\W\d_][\w'’-]{0,40}(?: [A-ZÀ-Þ][\w'’-]{1,40}){0,2})"
+_INTRODUCED: Final = rf"\b(?i:{{%s}}) {_NAME}(?=[,.!;]|$| (?i:{{and}}|{{aside}})\b)"
 _UNSPACED_NAME: Final = r"(?P<unspaced>[\u4e00-\u9fff]{1,4}?)(?=就|吧|[,，。.!！\s]|$)"
 _CLAUSES: Final = r"[,;:.!?。，；！、→—](?:\s+|$)|(?<=[。，；！、])|\s[-–—→]+\s|\s(?:{turn})\s"
 _OPENING: Final = r"\A(?:(?:{opening})[, ]+)+(?=\S)"
@@ -58,16 +59,16 @@ _NEARBY: Final = 40
 def signals_of(sentence: str) -> frozenset[Signal]:
     """All signals of one sentence; none for a plain statement."""
     folded = fold(sentence[:_LONGEST])
-    said = compiled(_OPENING).sub("", folded, count=1) or folded
-    names: set[Signal] = {name for name in _SEARCHED if cue(name).search(said)}
+    sentence = compiled(_OPENING).sub("", folded, count=1) or folded
+    names: set[Signal] = {name for name in _SEARCHED if cue(name).search(sentence)}
     # What was "not fixed" or "if it was fixed" was not done.
     if names & {"decision", "solution", "report"}:
-        names -= _undone(said, names)
+        names -= _undone(sentence, names)
     if _QUESTION_MARK.search(folded):
         names.add("question")
     if len(folded) <= _LONGEST_GREETING and compiled(_GREETING).fullmatch(folded):
         names.add("greeting")
-    if cue("request").match(said) and not cue("standing_request").search(folded):
+    if cue("request").match(sentence) and not cue("standing_request").search(folded):
         names.add("request")
     return frozenset(names)
 
@@ -113,10 +114,10 @@ def emotion_of(statements: list[str]) -> str:
     """
     felt: list[str] = []
     for statement in statements:
-        said = WORD.findall(fold(statement[:_LONGEST]))
-        for at, word in enumerate(said):
+        tokens = WORD.findall(fold(statement[:_LONGEST]))
+        for at, word in enumerate(tokens):
             emotion = table("feelings").get(word, "")
-            if emotion and not cue("denied").search(" ".join(said[max(0, at - 3) : at])):
+            if emotion and not cue("denied").search(" ".join(tokens[max(0, at - 3) : at])):
                 felt.append(emotion)
             elif emotion == "happy":
                 felt.append("sad")
@@ -132,9 +133,9 @@ def names_told(text: str) -> dict[str, str]:
     only = compiled(_ONLY_CALLED).match(text)
     called = only["name"] if only else _name_after("called", text)
     name = _name_after("named", text)
-    if not name and (met := _introduced("intro").search(text)):
+    if not name and (met := compiled(_INTRODUCED % "intro").search(text)):
         name = "" if met["name"].casefold() in not_topics() else met["name"]
-    elif not name and (met := _introduced("introduced").match(text)):
+    elif not name and (met := compiled(_INTRODUCED % "introduced").match(text)):
         first, after = met["name"].split()[0], fold(text[met.end() :]).lstrip(" ,.")
         in_passing = cue("aside").match(after) and first.casefold() not in words("no_names")
         known = is_given_name(first) or (first[0].isupper() and (called or in_passing))
@@ -156,7 +157,7 @@ def introduced_as(text: str, reply: str) -> str:
 
 def own_name(text: str) -> str:
     """What may be the speaker's name in "I'm Marek"; else ""."""
-    met = _introduced("introduced").match(text[:_LONGEST])
+    met = compiled(_INTRODUCED % "introduced").match(text[:_LONGEST])
     first = met["name"].split()[0] if met else ""
     if met is None or not first[0].isupper() or first.casefold() in not_topics() | words("days"):
         return ""
@@ -224,21 +225,23 @@ def category_of(text: str, *, preference: bool) -> str | None:
     if says("standing", text) or (preference and not health):
         return "preferences"
     folded = fold(text[:_LONGEST])
-    about = (name for name, told in categories().items() if told.search(folded))
+    about = (name for name, pattern in categories().items() if pattern.search(folded))
     return "health" if health else next(about, None)
 
 
-def _undone(said: str, found: set[Signal]) -> set[Signal]:
-    """The signals of `found` that are only denied, or part of a condition."""
+def _undone(sentence: str, names: set[Signal]) -> set[Signal]:
+    """The signals of `names` that are only denied, or part of a condition."""
     return {
         name
-        for name in found & {"decision", "solution", "report"}
-        if all(_follows("not_if", said, match.start()) for match in cue(name).finditer(said))
+        for name in names & {"decision", "solution", "report"}
+        if all(
+            _follows("not_if", sentence, match.start()) for match in cue(name).finditer(sentence)
+        )
     }
 
 
-def _follows(name: str, said: str, at: int) -> bool:
-    before = said[max(0, at - 12) : at]
+def _follows(name: str, sentence: str, at: int) -> bool:
+    before = sentence[max(0, at - 12) : at]
     return any(match.end() == len(before.rstrip()) for match in cue(name).finditer(before))
 
 
@@ -314,10 +317,6 @@ def _last(name: str, clause: str) -> tuple[int, int]:
 def says(name: str, text: str) -> bool:
     """Whether a text has a cue: "reminder", "advice", "momentary" and others of the lexicon."""
     return cue(name).search(fold(text[:_LONGEST])) is not None
-
-
-def _introduced(name: str) -> re.Pattern[str]:
-    return compiled(rf"\b(?i:{{{name}}}) {_NAME}(?=[,.!;]|$| (?i:{{and}}|{{aside}})\b)")
 
 
 def _name_after(name: str, text: str) -> str:

@@ -21,7 +21,7 @@ from .cues import ONGOING, Signal, emotion_of, is_of_self, outcome_of, signals_o
 from .names import people
 from .sentences import printable, shortened, utf8_bytes
 from .speech import Turn, utterance_of
-from .statements import SaidSentence, spoken, statements, worth_keeping
+from .statements import SpokenSentence, spoken, statements, worth_keeping
 from .vocabulary import compiled, cue, not_topics, table, words
 
 MAX_BYTES: Final = 100
@@ -78,12 +78,12 @@ def distil(text: str, *, aggression: float = AGGRESSION, max_bytes: int = MAX_BY
         max_bytes: the limit of the fact.
     """
     text = printable(text)
-    said = statements(text, aggression)
-    if not said:
+    transcript = statements(text, aggression)
+    if not transcript:
         return Distilled(fact=shortened(" ".join(text.split()), max_bytes, utf8_bytes))
-    ranked = sorted(said, key=lambda statement: -statement.worth)[:_MOST_TOLD]
-    told = [item for item in ranked if item.worth > 0] or ranked[:1]
-    whole = _distilled(told, said[-_MOST_TOLD:], extract(text))
+    ranked = sorted(transcript, key=lambda statement: -statement.worth)[:_MOST_TOLD]
+    chosen = [item for item in ranked if item.worth > 0] or ranked[:1]
+    whole = _distilled(chosen, transcript[-_MOST_TOLD:], extract(text))
     return no_longer(fitted(whole, max_bytes), text, max_bytes)
 
 
@@ -96,22 +96,24 @@ def facts(
     fact. `aggression` also raises the minimum worth of a statement.
     """
     text = printable(text)
-    kept = worth_keeping(statements(text, aggression), aggression)
+    remaining = worth_keeping(statements(text, aggression), aggression)
     everything = extract(text)
-    if not kept:
+    if not remaining:
         return [distil(text, max_bytes=max_bytes)] if everything != Metadata() else []
-    own = [extract(statement.said) for statement in kept]
-    best = max(range(len(kept)), key=lambda place: kept[place].worth)
+    own = [extract(statement.original) for statement in remaining]
+    best = max(range(len(remaining)), key=lambda place: remaining[place].worth)
     own[best] = merge(own[best], without(everything, own))
-    made = (_distilled([one], [one], found) for one, found in zip(kept, own, strict=True))
+    made = (
+        _distilled([item], [item], metadata) for item, metadata in zip(remaining, own, strict=True)
+    )
     return [no_longer(fitted(distilled, max_bytes), text, max_bytes) for distilled in made]
 
 
-def best(found: Sequence[Distilled], text: str) -> Distilled:
+def best(candidates: Sequence[Distilled], text: str) -> Distilled:
     """The fact of `text` that says most; without any facts, what the text is distilled to."""
-    if not found:
+    if not candidates:
         return distil(text)
-    return max(found, key=lambda distilled: worth(distilled.fact, signals_of(distilled.fact)))
+    return max(candidates, key=lambda distilled: worth(distilled.fact, signals_of(distilled.fact)))
 
 
 def core_summary(distilled: Distilled, max_bytes: int = SUMMARY_BYTES) -> str:
@@ -122,9 +124,9 @@ def core_summary(distilled: Distilled, max_bytes: int = SUMMARY_BYTES) -> str:
     fact = distilled.fact.removesuffix("…")
     if utf8_bytes(fact) > max_bytes and fact.isascii():
         first, *rest = fact.split() or [""]
-        kept = [] if first.lower() in words("articles") else [first]
-        kept += (word for word in rest if word not in words("articles"))
-        fact = " ".join(kept) or fact
+        remaining = [] if first.lower() in words("articles") else [first]
+        remaining += (word for word in rest if word not in words("articles"))
+        fact = " ".join(remaining) or fact
     ending = f" ({distilled.outcome})" if distilled.outcome != ONGOING else ""
     if ending and fact and utf8_bytes(fact + ending) <= max_bytes:
         return fact + ending
@@ -220,36 +222,36 @@ def actions_of(statements: Iterable[str]) -> tuple[str, ...]:
 
 
 def _distilled(
-    told: Sequence[SaidSentence], said: Sequence[SaidSentence], found: Metadata
+    chosen: Sequence[SpokenSentence], transcript: Sequence[SpokenSentence], metadata: Metadata
 ) -> Distilled:
-    """The first of `told` with the details of the rest, and the outcome of all that was `said`."""
-    fact = told[0].text
-    named = _people(told)
-    speakers = {item.speaker: None for item in told if item.speaker}
-    content = " ".join(one.text for one in told if "greeting" not in one.signals)
-    stated = [one for one in said if not one.signals & {"question", "offer"}]
+    """The first of `chosen` with the details of the rest, and the outcome of the transcript."""
+    fact = chosen[0].text
+    named = _people(chosen)
+    speakers = {item.speaker: None for item in chosen if item.speaker}
+    content = " ".join(item.text for item in chosen if "greeting" not in item.signals)
+    stated = [item for item in transcript if not item.signals & {"question", "offer"}]
     return Distilled(
         fact=fact,
-        emotion=emotion_of([one.said for one in stated if one.role not in _NOT_FELT]),
+        emotion=emotion_of([item.original for item in stated if item.role not in _NOT_FELT]),
         people=named,
         topics=topics_of(content, fact, people=(*named, *speakers)),
-        actions=actions_of(one.text for one in told if "question" not in one.signals),
-        outcome=outcome_of([one.said for one in stated]),
-        urls=found.urls,
-        commands=found.commands,
-        paths=found.paths,
+        actions=actions_of(item.text for item in chosen if "question" not in item.signals),
+        outcome=outcome_of([item.original for item in stated]),
+        urls=metadata.urls,
+        commands=metadata.commands,
+        paths=metadata.paths,
     )
 
 
-def _people(told: Sequence[SaidSentence]) -> tuple[str, ...]:
+def _people(chosen: Sequence[SpokenSentence]) -> tuple[str, ...]:
     """The people mentioned; a speaker only if the fact is about them."""
-    best, *others = told
-    speakers = {item.speaker for item in told if item.speaker}
+    best, *others = chosen
+    speakers = {item.speaker for item in chosen if item.speaker}
     named = dict.fromkeys(people(best.text, speakers))
     if best.speaker and best.speaker not in named and is_of_self(best.text):
         named = {best.speaker: None, **named}
     folded = {part.casefold() for name in speakers for part in (name, name.split()[0])}
-    elsewhere = chain.from_iterable(people(other.said) for other in others)
+    elsewhere = chain.from_iterable(people(other.original) for other in others)
     named.update(dict.fromkeys(name for name in elsewhere if name.casefold() not in folded))
     return tuple(named)
 
@@ -309,37 +311,43 @@ class Episode(msgspec.Struct, frozen=True):
 
 def summarise_episode(turns: Sequence[Turn]) -> Episode:
     """The summary of a conversation: the request, and its result."""
-    said = spoken(tuple(map(utterance_of, turns)))
-    told = [item for item in said if "greeting" not in item.signals and item.role != "system"]
-    if not told:
-        return Episode(" ".join(one.text for one in said[:1]), _tags(said), "informational")
-    goal = _goal(told)
-    result = _result(told, goal)
+    transcript = spoken(tuple(map(utterance_of, turns)))
+    chosen = [
+        item for item in transcript if "greeting" not in item.signals and item.role != "system"
+    ]
+    if not chosen:
+        return Episode(
+            " ".join(item.text for item in transcript[:1]), _tags(transcript), "informational"
+        )
+    goal = _goal(chosen)
+    result = _result(chosen, goal)
     sentences = dict.fromkeys(filter(None, (_sentence(goal, asks=True), _sentence(result))))
-    ended = outcome_of([s.said for s in said if not s.signals & {"question", "offer"}])
-    return Episode(" ".join(sentences), _tags(told), _OUTCOMES[ended])
+    ended = outcome_of([s.original for s in transcript if not s.signals & {"question", "offer"}])
+    return Episode(" ".join(sentences), _tags(chosen), _OUTCOMES[ended])
 
 
-def _goal(told: Sequence[SaidSentence]) -> SaidSentence:
+def _goal(transcript: Sequence[SpokenSentence]) -> SpokenSentence:
     """The goal of the conversation: the first statement that asks, or reports a problem."""
-    first = [item for item in told if item.role != "agent"][:_FIRST] or list(told[:1])
-    asking = (one for at, one in enumerate(first) if one.signals & (_GOAL if at else _FIRST_GOAL))
+    first = [item for item in transcript if item.role != "agent"][:_FIRST] or list(transcript[:1])
+    asking = (
+        item for at, item in enumerate(first) if item.signals & (_GOAL if at else _FIRST_GOAL)
+    )
     return next(asking, first[0])
 
 
-def _result(told: Sequence[SaidSentence], goal: SaidSentence) -> SaidSentence | None:
+def _result(transcript: Sequence[SpokenSentence], goal: SpokenSentence) -> SpokenSentence | None:
     """The statement after the goal that says most of the result; among equals the later."""
-    begin = next(place for place, one in enumerate(told) if one is goal) + 1
-    later = [item for item in told[begin:] if "question" not in item.signals]
+    begin = next(place for place, item in enumerate(transcript) if item is goal) + 1
+    later = [item for item in transcript[begin:] if "question" not in item.signals]
     ranked = (
-        (one.worth + place / len(later) + bool(one.signals & _RESULT), place)
-        for place, one in enumerate(later)
+        (item.worth + place / len(later) + bool(item.signals & _RESULT), place)
+        for place, item in enumerate(later)
     )
     worth, place = max(ranked, default=(0.0, 0))
     return later[place] if worth > 0 else None
 
 
-def _sentence(statement: SaidSentence | None, *, asks: bool = False) -> str:
+def _sentence(statement: SpokenSentence | None, *, asks: bool = False) -> str:
     if statement is None:
         return ""
     text = shortened(statement.text, _SENTENCE_BYTES, utf8_bytes)
@@ -353,12 +361,14 @@ def _sentence(statement: SaidSentence | None, *, asks: bool = False) -> str:
     return text + ("。" if "\u3000" <= text[-1] <= "\u9fff" else ".")
 
 
-def _tags(told: Sequence[SaidSentence]) -> tuple[str, ...]:
-    speakers = {item.speaker for item in told if item.speaker}
-    text = " ".join(one.text for one in told)
+def _tags(transcript: Sequence[SpokenSentence]) -> tuple[str, ...]:
+    speakers = {item.speaker for item in transcript if item.speaker}
+    text = " ".join(item.text for item in transcript)
     named = tuple(people(text, speakers))
     topics = topics_of(text, "", people=(*named, *speakers), most=MAX_TAGS)
     others = [name.casefold() for name in named if name not in speakers]
-    signals = [signal for one in told for signal in sorted(one.signals & (_FIRST_GOAL | _RESULT))]
+    signals = [
+        signal for item in transcript for signal in sorted(item.signals & (_FIRST_GOAL | _RESULT))
+    ]
     tags = list(dict.fromkeys([*topics, *others, *signals]))
     return tuple(tags[: max(len(topics), MIN_TAGS)])

@@ -27,7 +27,7 @@ from .sentences import sentences, shortened, utf8_bytes
 from .speech import MOST_CHARS, Role, Turn, is_command, utterance_of, without_cited
 from .standing import is_standing_statement
 from .statements import (
-    SaidSentence,
+    SpokenSentence,
     confirms,
     spoken,
     worth_keeping,
@@ -146,23 +146,31 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     """
     messages = [turn for turn in turns if not is_command(turn.text)]
     uttered = spoken(tuple(utterance_of(without_cited(turn)) for turn in messages))
-    said = with_causes(with_referents(uttered, earlier))
-    among = any(item.role == "agent" for item in said)
-    names = {name for entry in said if entry.role == "user" for name in _WITHIN.findall(entry.said)}
-    met = _met(said)
-    statements = [_raised(entry, among, names, met) for entry in _without_injected(said)]
+    transcript = with_causes(with_referents(uttered, earlier))
+    among = any(item.role == "agent" for item in transcript)
+    names = {
+        name
+        for entry in transcript
+        if entry.role == "user"
+        for name in _WITHIN.findall(entry.original)
+    }
+    met = _met(transcript)
+    statements = [_raised(entry, among, names, met) for entry in _without_injected(transcript)]
     stated, corrected = _corrected(statements, met, earlier)
     worthwhile = worth_keeping(stated, _AGGRESSION)
-    whole, ended = _with_problems(worthwhile, said, messages, earlier)
+    whole, ended = _with_problems(worthwhile, transcript, messages, earlier)
     corrected |= ended
     long = (
         entry
         for entry in whole
-        if utf8_bytes(entry.text) >= _LEAST_BYTES or _matters(entry.said) or entry.said in met
+        if utf8_bytes(entry.text) >= _LEAST_BYTES
+        or _matters(entry.original)
+        or entry.original in met
     )
-    answers = _with_topics(long, said, corrected)
+    answers = _with_topics(long, transcript, corrected)
     made = (
-        _observation(answer, messages[answer.place], met.get(answer.said, "")) for answer in answers
+        _observation(answer, messages[answer.place], met.get(answer.original, ""))
+        for answer in answers
     )
     return [
         replace(observation, corrects=corrected.get(observation.text, "")) for observation in made
@@ -170,8 +178,10 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
 
 
 def _with_topics(
-    statements: Iterable[SaidSentence], said: Sequence[SaidSentence], settled: Collection[str]
-) -> Iterator[SaidSentence]:
+    statements: Iterable[SpokenSentence],
+    transcript: Sequence[SpokenSentence],
+    corrected: Collection[str],
+) -> Iterator[SpokenSentence]:
     """The statements; the first of each reply with what the agent asked about, in brackets.
 
     "Who is doing the food? We booked Kalliope's" is found by "food".
@@ -179,11 +189,11 @@ def _with_topics(
     topics: dict[int, str] = {}
     # What the user asked, and may decide some turns later.
     pondered: list[tuple[int, str]] = []
-    for sentence in said:
-        asks = "question" in sentence.signals and not cues.says("agenda", sentence.said)
+    for sentence in transcript:
+        asks = "question" in sentence.signals and not cues.says("agenda", sentence.original)
         if sentence.role == "agent":
-            topics[sentence.place + 1] = asked_about(sentence.said) if asks else ""
-        question = sentence.said
+            topics[sentence.place + 1] = asked_about(sentence.original) if asks else ""
+        question = sentence.original
         if sentence.role == "agent" and sentence.answers:
             # It answers the user, who may decide otherwise.
             question = question.partition("?")[0] + "?"
@@ -202,7 +212,7 @@ def _with_topics(
         marked[statement.place] += 1
         if topic and not (
             statement.answers
-            or statement.text in settled
+            or statement.text in corrected
             or marked[statement.place] > _MARKED
             or "[" in statement.text
             or topic.lower() in statement.text.lower()
@@ -212,30 +222,36 @@ def _with_topics(
             yield statement
 
 
-def _without_injected(said: Sequence[SaidSentence]) -> Iterator[SaidSentence]:
+def _without_injected(transcript: Sequence[SpokenSentence]) -> Iterator[SpokenSentence]:
     """The statements of each turn up to an instruction to the model."""
     injected: set[int] = set()
-    for statement in said:
-        if cues.is_injected(statement.said):
+    for statement in transcript:
+        if cues.is_injected(statement.original):
             injected.add(statement.place)
         if statement.place not in injected:
             yield statement
 
 
-def _met(said: Sequence[SaidSentence]) -> dict[str, str]:
+def _met(transcript: Sequence[SpokenSentence]) -> dict[str, str]:
     """The sentences in which a user gives a name that the agent then uses, each with the name."""
     replies: dict[int, str] = {}
-    for item in said:
+    for item in transcript:
         if item.role == "agent":
-            replies[item.place] = f"{replies.get(item.place, '')} {item.said}".strip()
-    asked = ((entry, replies.get(entry.place + 1, "")) for entry in said if entry.role == "user")
-    result = {entry.said: cues.introduced_as(entry.said, reply) for entry, reply in asked if reply}
+            replies[item.place] = f"{replies.get(item.place, '')} {item.original}".strip()
+    replied = (
+        (entry, replies.get(entry.place + 1, "")) for entry in transcript if entry.role == "user"
+    )
+    result = {
+        entry.original: cues.introduced_as(entry.original, reply)
+        for entry, reply in replied
+        if reply
+    }
     return {sentence: name for sentence, name in result.items() if name}
 
 
 def _raised(
-    statement: SaidSentence, among: bool, named: Collection[str], met: Collection[str]
-) -> SaidSentence:
+    statement: SpokenSentence, among: bool, named: Collection[str], met: Collection[str]
+) -> SpokenSentence:
     """The statement with a higher worth if it is likely to matter.
 
     That is what must not be forgotten, what a user tells an agent, and what begins with a name
@@ -244,17 +260,19 @@ def _raised(
     if statement.role != "user":
         return statement
     signals = statement.signals
-    if confirms(statement) and len(WORD.findall(statement.said)) > _CONFIRMING_WORDS:
+    if confirms(statement) and len(WORD.findall(statement.original)) > _CONFIRMING_WORDS:
         signals |= {"solution"}
         statement = replace(statement, signals=signals)
-    if cues.is_lasting(statement.said) or statement.said in met:
-        lasting: Signal = "commitment" if cues.says("reminder", statement.said) else "preference"
+    if cues.is_lasting(statement.original) or statement.original in met:
+        lasting: Signal = (
+            "commitment" if cues.says("reminder", statement.original) else "preference"
+        )
         signals = (signals - {"request", "hedge", "greeting"}) | {lasting}
         return replace(statement, signals=signals, worth=statement.worth + _LASTING)
-    if cues.is_health(statement.said) or is_standing_statement(statement.said):
+    if cues.is_health(statement.original) or is_standing_statement(statement.original):
         return replace(statement, worth=statement.worth + _LASTING)
     if (among or not statement.speaker) and not signals & _ASIDE and not confirms(statement):
-        about = _OF_NAMED * (statement.said.split(maxsplit=1)[0] in named)
+        about = _OF_NAMED * (statement.original.split(maxsplit=1)[0] in named)
         return replace(statement, worth=statement.worth + _TO_AN_AGENT + about)
     return statement
 
@@ -264,24 +282,24 @@ def _matters(text: str) -> bool:
 
 
 def _corrected(
-    statements: Sequence[SaidSentence], met: Collection[str], earlier: Sequence[str]
-) -> tuple[list[SaidSentence], dict[str, str]]:
+    statements: Sequence[SpokenSentence], met: Collection[str], earlier: Sequence[str]
+) -> tuple[list[SpokenSentence], dict[str, str]]:
     """What is stated, with corrections applied, and the earlier text that each one corrects."""
-    denied = {item.place for item in statements if item.role == "user" and denies(item.said)}
+    denied = {item.place for item in statements if item.role == "user" and denies(item.original)}
     corrected: dict[str, str] = {}
-    result: list[SaidSentence] = []
+    result: list[SpokenSentence] = []
     for statement in statements:
-        is_stated = statement.said in met or _is_stated(statement)
+        is_stated = statement.original in met or _is_stated(statement)
         known = None
         if statement.role == "user" and "question" not in statement.signals:
             texts = [*earlier, *(entry.text for entry in result)]
-            known = correction_of(statement.said, texts, denied=statement.place in denied)
+            known = correction_of(statement.original, texts, denied=statement.place in denied)
         if known is None:
             result += [statement] * is_stated
             continue
         if known.place >= len(earlier):
             del result[known.place - len(earlier)]
-        text = statement.text if known.text == statement.said else known.text
+        text = statement.text if known.text == statement.original else known.text
         if known.place < len(earlier):
             corrected[text] = earlier[known.place]
         signals = statement.signals | {"correction"}
@@ -294,34 +312,38 @@ def _content(text: str) -> frozenset[str]:
 
 
 def _with_problems(
-    kept: Iterable[SaidSentence],
-    said: Sequence[SaidSentence],
+    remaining: Iterable[SpokenSentence],
+    transcript: Sequence[SpokenSentence],
     turns: Sequence[Turn],
     earlier: Sequence[str],
-) -> tuple[list[SaidSentence], dict[str, str]]:
+) -> tuple[list[SpokenSentence], dict[str, str]]:
     """The statements, and the earlier text that each solution ends.
 
     A solution names the problem before it, which is no longer a statement by itself.
     """
-    whole: list[SaidSentence] = []
+    whole: list[SpokenSentence] = []
     ended: dict[str, str] = {}
-    before = {two.said: [entry.text] for entry, two in pairwise(said) if entry.place == two.place}
+    before = {
+        two.original: [entry.text]
+        for entry, two in pairwise(transcript)
+        if entry.place == two.place
+    }
     errors = [text for text in earlier if {"error"} == signals_of(text) & {"error", "solution"}]
-    for statement in kept:
+    for statement in remaining:
         if "solution" not in statement.signals:
-            if "error" in statement.signals and not _matters(statement.said):
+            if "error" in statement.signals and not _matters(statement.original):
                 errors.append(statement.text)
             whole.append(statement)
             continue
         if statement.role == "agent":
-            solved = errors[-1:] or _asked_before(statement, said)
+            solved = errors[-1:] or _asked_before(statement, transcript)
             pasted = _PASTED_ERROR.search(turns[max(0, statement.place - 1)].text)
             shown = [f"{pasted['error'].strip()}: {item}" if pasted else item for item in solved]
         else:
             about = _content(statement.text)
             solved = [error for error in errors if about & _content(error)] or errors[-1:]
             shown = [entry for entry in solved if _ERROR_NAME.search(entry)]
-        problems = [*solved, *errors] or before.get(statement.said, [])
+        problems = [*solved, *errors] or before.get(statement.original, [])
         name = next(filter(None, map(noun_phrase, problems)), "")
         text = statement.text
         if shown:
@@ -336,17 +358,19 @@ def _with_problems(
     return whole, ended
 
 
-def _asked_before(statement: SaidSentence, said: Sequence[SaidSentence]) -> list[str]:
+def _asked_before(statement: SpokenSentence, transcript: Sequence[SpokenSentence]) -> list[str]:
     """The user's last statement before an agent's advice."""
-    before = [item for item in said if item.place == statement.place - 1 and item.role == "user"]
+    before = [
+        item for item in transcript if item.place == statement.place - 1 and item.role == "user"
+    ]
     texts = [entry.text.rstrip("?？") for entry in before if "greeting" not in entry.signals]
     return [shortened(text, _PROBLEM_BYTES, utf8_bytes) for text in texts[-1:]]
 
 
-def _is_stated(statement: SaidSentence) -> bool:
+def _is_stated(statement: SpokenSentence) -> bool:
     signals = statement.signals
     least = _LEAST_OF_SOLUTION if "solution" in signals else _LEAST_BYTES
-    if "correction" in signals or _matters(statement.said):
+    if "correction" in signals or _matters(statement.original):
         least = _LEAST_OF_CORRECTION
     if signals & _NOT_STATED or utf8_bytes(statement.text) < least or _is_mere_secret(statement):
         return False
@@ -356,53 +380,53 @@ def _is_stated(statement: SaidSentence) -> bool:
         return False
     if statement.role == "agent":
         return _is_done(statement)
-    chats = "solution" not in signals and not has_number(statement.said)
-    return _matters(statement.said) or not (
-        cues.says("momentary", statement.said)
-        or cues.says("hearsay", statement.said)
-        or (chats and cues.says("chatter", statement.said))
+    chats = "solution" not in signals and not has_number(statement.original)
+    return _matters(statement.original) or not (
+        cues.says("momentary", statement.original)
+        or cues.says("hearsay", statement.original)
+        or (chats and cues.says("chatter", statement.original))
         or _is_mere_yes(statement)
         or _is_mere_topic(statement)
         or ("hedge" in signals and _kind(signals) not in {"decision", "preference", "correction"})
     )
 
 
-def _is_done(statement: SaidSentence) -> bool:
+def _is_done(statement: SpokenSentence) -> bool:
     """Whether an agent says what it did or found out; what it advises must have helped."""
     if statement.confirmed:
         return True
-    if cues.is_acknowledgement(statement.said) or cues.says("advice", statement.said):
+    if cues.is_acknowledgement(statement.original) or cues.says("advice", statement.original):
         return False
     return "solution" in statement.signals or (
-        bool(statement.signals & _FROM_AGENTS) and cues.is_own_report(statement.said)
+        bool(statement.signals & _FROM_AGENTS) and cues.is_own_report(statement.original)
     )
 
 
-def _is_mere_yes(statement: SaidSentence) -> bool:
-    answer = re.split(r"[?？]\s*", statement.said)[-1]
+def _is_mere_yes(statement: SpokenSentence) -> bool:
+    answer = re.split(r"[?？]\s*", statement.original)[-1]
     return statement.answers and cues.is_bare_answer(answer)
 
 
-def _is_mere_topic(statement: SaidSentence) -> bool:
+def _is_mere_topic(statement: SpokenSentence) -> bool:
     """Whether a few words only name what comes next: "ok, the under 13s"."""
-    said = statement.said
-    few = " " in said and len(WORD.findall(said)) <= _TOPIC_WORDS
-    tells = statement.answers or statement.signals or has_number(said)
-    return few and not (tells or cues.says("clause", said))
+    original = statement.original
+    few = " " in original and len(WORD.findall(original)) <= _TOPIC_WORDS
+    tells = statement.answers or statement.signals or has_number(original)
+    return few and not (tells or cues.says("clause", original))
 
 
-def _is_mere_secret(statement: SaidSentence) -> bool:
-    if " removed]" not in statement.said or _kind(statement.signals) not in _TOLD_BESIDE:
+def _is_mere_secret(statement: SpokenSentence) -> bool:
+    if " removed]" not in statement.original or _kind(statement.signals) not in _TOLD_BESIDE:
         return False
     beside = (
         part
-        for part in _PARTS.split(statement.said)
+        for part in _PARTS.split(statement.original)
         if " removed]" not in part and not any(cues.says(name, part) for name in _SECRETS)
     )
     return not any(worth(part, signals_of(part)) >= _SAYS_MORE for part in beside)
 
 
-def _tells_by_the_way(statement: SaidSentence) -> bool:
+def _tells_by_the_way(statement: SpokenSentence) -> bool:
     """Whether a request also states a fact: "add oat milk, Ada is allergic to milk"."""
     if statement.signals & _WITHIN_REQUESTS:
         return True
@@ -413,19 +437,19 @@ def _kind(signals: frozenset[Signal]) -> Kind:
     return next((kind for signal, kind in _KINDS if signal in signals), "fact")
 
 
-def _observation(statement: SaidSentence, turn: Turn, name: str = "") -> Observation:
+def _observation(statement: SpokenSentence, turn: Turn, name: str = "") -> Observation:
     """A statement as an observation; `name`: the name that the user gives in it."""
     kind = _kind(statement.signals)
     named = mentions(statement.text, statement.speaker)
     persons = tuple(mention.name for mention in named if mention.type == "person")
     topics = topics_of(statement.text, statement.text, people=persons, most=_TOPICS)
     done = statement.role == "agent" and kind == "fact"
-    profile = _told_in(statement.said) if statement.role == "user" and not turn.actor else {}
+    profile = _told_in(statement.original) if statement.role == "user" and not turn.actor else {}
     if name and not turn.actor:
         profile.setdefault("name", name)
     subject = _subject(statement, persons, (item.name for item in named))
     matters = dict.fromkeys(
-        (kind, *cues.matters_of(statement.said), *(["name"] * bool(name)), *topics)
+        (kind, *cues.matters_of(statement.original), *(["name"] * bool(name)), *topics)
     )
     return Observation(
         type="episodic" if done else "procedural" if kind in _HOW_TO else "semantic",
@@ -446,12 +470,14 @@ def _observation(statement: SaidSentence, turn: Turn, name: str = "") -> Observa
     )
 
 
-def _importance(statement: SaidSentence, kind: Kind) -> float:
+def _importance(statement: SpokenSentence, kind: Kind) -> float:
     """The importance of the kind, or more for what must not be forgotten."""
     least = HEALTHY if cues.is_health(statement.text) else 0.0
     if statement.role == "user":
-        named = bool(cues.names_told(statement.said))
-        least = max(least, NAMED if named else STANDS if cues.is_lasting(statement.said) else 0.0)
+        named = bool(cues.names_told(statement.original))
+        least = max(
+            least, NAMED if named else STANDS if cues.is_lasting(statement.original) else 0.0
+        )
     return max(IMPORTANCE[kind], least)
 
 
@@ -471,7 +497,7 @@ def _told_in(sentence: str) -> dict[str, str]:
     return profile
 
 
-def _subject(statement: SaidSentence, persons: tuple[str, ...], things: Iterable[str]) -> str:
+def _subject(statement: SpokenSentence, persons: tuple[str, ...], things: Iterable[str]) -> str:
     """The person at its beginning or its speaker, else what it begins with, else what it names."""
     if persons and (statement.text.startswith(persons[0]) or persons[0] == statement.speaker):
         return persons[0]

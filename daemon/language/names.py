@@ -110,12 +110,12 @@ def _names(text: str, known: frozenset[str]) -> Iterator[str]:
         at += max(1, length)
 
 
-def _run(text: str, found: Sequence[re.Match[str]], at: int) -> int:
+def _run(text: str, matches: Sequence[re.Match[str]], at: int) -> int:
     """The number of words from `at` on that could be one name."""
     length = 0
-    while length < _LONGEST and at + length < len(found):
-        word = found[at + length]
-        if length and text[found[at + length - 1].end() : word.start()] not in {" ", ". "}:
+    while length < _LONGEST and at + length < len(matches):
+        word = matches[at + length]
+        if length and text[matches[at + length - 1].end() : word.start()] not in {" ", ". "}:
             break
         if not _may_name(word.group()) or (length and text[word.start() - 2] == "."):
             break
@@ -146,12 +146,12 @@ def _no_names() -> frozenset[str]:
 
 
 def _is_person(  # noqa: PLR0911 - one clue after the other
-    text: str, found: Sequence[re.Match[str]], at: int, length: int, known: frozenset[str]
+    text: str, matches: Sequence[re.Match[str]], at: int, length: int, known: frozenset[str]
 ) -> bool:
-    start, end = found[at].start(), found[at + length - 1].end()
-    first = found[at].group().casefold()
-    before = found[at - 1].group().casefold() if at else ""
-    around = [word.group().casefold() for word in found[max(0, at - 7) : at + length + 3]]
+    start, end = matches[at].start(), matches[at + length - 1].end()
+    first = matches[at].group().casefold()
+    before = matches[at - 1].group().casefold() if at else ""
+    around = [word.group().casefold() for word in matches[max(0, at - 7) : at + length + 3]]
     if length == 1 and first in words("technologies") and first not in known:
         return before in words("titles") or _relates(before) or _is_introduced(text, start, end)
     if is_given_name(first) or first in known or text[start:end].casefold() in known:
@@ -167,7 +167,7 @@ def _is_person(  # noqa: PLR0911 - one clue after the other
         word in words("kin") or word in words("persons") for word in around
     ):
         return True
-    after = found[at + length].group().casefold() if at + length < len(found) else ""
+    after = matches[at + length].group().casefold() if at + length < len(matches) else ""
     if text[end : end + 1] != " " or _DETERMINER.fullmatch(before):
         return False
     return after in words("after_names") or (
@@ -228,8 +228,8 @@ def _patterns() -> tuple[tuple[re.Pattern[str], EntityType, str], ...]:
     related: list[tuple[re.Pattern[str], EntityType, str]] = []
     for kind in ("person", "organization", "technology", "place"):
         name = _THING if kind == "technology" else f"(?:the )?{_NAME}"
-        for relation, said in relations()[kind].items():
-            related.append((re.compile(rf"\b(?:{said}) {name}"), kind, relation))
+        for relation, expression in relations()[kind].items():
+            related.append((re.compile(rf"\b(?:{expression}) {name}"), kind, relation))
     return (*related, (_PROJECT, "project", ""), (_ANY_THING, "technology", ""))
 
 

@@ -72,19 +72,19 @@ def _read_short(text: str) -> Statement:
 
 def _read(text: str) -> Statement:
     folded = fold(text)
-    told = _PREFACE.sub("", folded) if _PREFACE.match(folded) else folded
-    said = tuple(_in_first_person(_words(told)))
-    denials = tuple(word for word in said if word in negations())
+    folded_words = _PREFACE.sub("", folded) if _PREFACE.match(folded) else folded
+    gist = tuple(_in_first_person(_words(folded_words)))
+    denials = tuple(word for word in gist if word in negations())
     left_out = _left_out(bool(denials))
     capital = (item.strip(_OPENING + _CLOSING) for item in text.split()[1:])
     names = frozenset(fold(word) for word in capital if word[:1].isupper())
     return Statement(
         text=folded,
-        words=said,
-        core=tuple(_stem(word) for word in said if word not in left_out),
+        words=gist,
+        core=tuple(_stem(word) for word in gist if word not in left_out),
         negations=denials,
         asks=bool(_QUESTION.search(folded)),
-        open=_leaves_open(said),
+        open=_leaves_open(gist),
         names=names,
     )
 
@@ -95,9 +95,9 @@ def gist_of(statement: Statement) -> tuple[str, ...]:
 
     Without articles, with one word for each of two that mean the same, in the usual wording.
     """
-    said = _gist(statement.words, statement.names, denies=bool(statement.negations))
+    gist = _gist(statement.words, statement.names, denies=bool(statement.negations))
     # A longer text is hardly reworded as a whole.
-    return tuple(as_usual(said, statement.names) if len(statement.text) <= LONGEST else said)
+    return tuple(as_usual(gist, statement.names) if len(statement.text) <= LONGEST else gist)
 
 
 @cache
@@ -135,10 +135,10 @@ def _synonyms() -> Mapping[str, str]:
     return pairs_in_order("synonyms")
 
 
-def _gist(said: tuple[str, ...], names: frozenset[str], *, denies: bool) -> Iterator[str]:
+def _gist(known: tuple[str, ...], names: frozenset[str], *, denies: bool) -> Iterator[str]:
     """The words without articles and the like; "gets collected" as "is collected"."""
     special, synonyms = _interchangeable(), _synonyms()
-    for before, word, after in zip(("", *said), said, (*said[1:], ""), strict=False):
+    for before, word, after in zip(("", *known), known, (*known[1:], ""), strict=False):
         if word.endswith("'s") and after in words("movable"):
             yield from (word[:-2], "is")
         elif word not in special or not _is_unsaid(word, before, after, names, denies=denies):
@@ -165,12 +165,15 @@ def _is_participle(word: str) -> bool:
     return word.endswith(("ed", "en")) or base_of(word) != word
 
 
-def _leaves_open(said: tuple[str, ...]) -> bool:
-    if not words("hedges").isdisjoint(said) or sum(item in words("negations") for item in said) > 1:
+def _leaves_open(known: tuple[str, ...]) -> bool:
+    if (
+        not words("hedges").isdisjoint(known)
+        or sum(item in words("negations") for item in known) > 1
+    ):
         return True
-    if said and said[-1] in words("answers"):
+    if known and known[-1] in words("answers"):
         return True
-    return any(one in negations() and after in words("only") for one, after in pairwise(said))
+    return any(word in negations() and after in words("only") for word, after in pairwise(known))
 
 
 def _words(folded: str) -> list[str]:
@@ -183,13 +186,13 @@ def _words(folded: str) -> list[str]:
     return words
 
 
-def _in_first_person(said: list[str]) -> list[str]:
+def _in_first_person(known: list[str]) -> list[str]:
     """The words in the first person: "the user prefers" becomes "I prefer"."""
-    said = ["my" if word == "user's" else word for word in said]
-    if not said or said[0] != "user":
-        return said
-    at = next((at for at in (1, 2) if said[at : at + 1] and said[at] not in _BEFORE_VERB), 1)
-    verb = said[at] if at < len(said) else ""
+    known = ["my" if word == "user's" else word for word in known]
+    if not known or known[0] != "user":
+        return known
+    at = next((at for at in (1, 2) if known[at : at + 1] and known[at] not in _BEFORE_VERB), 1)
+    verb = known[at] if at < len(known) else ""
     if verb in _OF_I:
         verb = _OF_I[verb]
     elif verb.endswith("ies"):
@@ -199,8 +202,8 @@ def _in_first_person(said: list[str]) -> list[str]:
     elif verb.endswith("s") and not verb.endswith("ss"):
         verb = verb[:-1]
     else:
-        return ["i", *said[1:]]
-    return ["i", *said[1:at], verb, *said[at + 1 :]]
+        return ["i", *known[1:]]
+    return ["i", *known[1:at], verb, *known[at + 1 :]]
 
 
 def _expanded(word: str) -> tuple[str, ...]:

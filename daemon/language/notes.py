@@ -116,7 +116,7 @@ def _divided(item: Item, context: str) -> tuple[Item, list[Item]]:
     An item that says too little without its list is not divided.
     """
     apart = [child for child in item.children if _stands_alone(child)]
-    own = replace(item, children=[one for one in item.children if not _stands_alone(one)])
+    own = replace(item, children=[child for child in item.children if not _stands_alone(child)])
     if not apart or len(_with_context(context, _whole_text(own))) < _LEAST_CHARS:
         return item, []
     return own, apart
@@ -169,18 +169,18 @@ def _decides(text: str) -> bool:
 def _said(item: Item, categories: Mapping[str, str]) -> Iterator[NoteFact]:
     for statement in statements(_plain(item)):
         if (
-            len(statement.said) > _LEAST_BULLET_CHARS
+            len(statement.original) > _LEAST_BULLET_CHARS
             and statement.signals & _SAID
             and "question" not in statement.signals
         ):
-            yield _fact(statement.said, item, SAID, extract(statement.said), categories)
+            yield _fact(statement.original, item, SAID, extract(statement.original), categories)
 
 
 def _fact(
-    text: str, item: Item, importance: float, found: Metadata, categories: Mapping[str, str]
+    text: str, item: Item, importance: float, metadata: Metadata, categories: Mapping[str, str]
 ) -> NoteFact:
     text = shortened(text, _MOST_BYTES, utf8_bytes)
-    return NoteFact(text, category_of(item.headings, categories), importance, found, item.line)
+    return NoteFact(text, category_of(item.headings, categories), importance, metadata, item.line)
 
 
 def _with_context(context: str, text: str) -> str:

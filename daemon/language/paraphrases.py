@@ -51,15 +51,15 @@ _KEEPS_E: Final = re.compile(
 _SIBILANT: Final = re.compile(r"(?:ch|sh|[sxzo])$")
 
 
-def as_usual(said: Iterable[str], names: frozenset[str]) -> list[str]:
+def as_usual(uttered: Iterable[str], names: frozenset[str]) -> list[str]:
     """The words in the usual wording; `names` are those that begin with a capital letter."""
-    text = _BEFORE_HOUR.sub(_time_before, " ".join(map(_figure, said)))
+    text = _BEFORE_HOUR.sub(_time_before, " ".join(map(_figure, uttered)))
     for needed, required, pattern, usual in _rules():
         if any(map(text.__contains__, needed)) and all(map(text.__contains__, required)):
             text = pattern.sub(usual, text)
     synonyms = pairs_in_order("synonyms")
-    told = map(_hour, _active(text, names).split())
-    return [_past(synonyms.get(word, word)) for word in told]
+    hours = map(_hour, _active(text, names).split())
+    return [_past(synonyms.get(word, word)) for word in hours]
 
 
 def may_be_reworded(word: str) -> bool:
@@ -121,10 +121,10 @@ def _figure(word: str) -> str:
     return _figures().get(word, "") or _compound(word) or word
 
 
-def _time_before(told: re.Match[str]) -> str:
+def _time_before(match: re.Match[str]) -> str:
     """The time in figures: of "quarter to seven" and "viertel vor sieben" 6:45, of "halb" 6:30."""
-    minutes = 30 if told["half"] else 60 - int(_QUARTER.get(told["minutes"], told["minutes"]))
-    return f"{(int(told['hour']) - 2) % 12 + 1}:{minutes}"
+    minutes = 30 if match["half"] else 60 - int(_QUARTER.get(match["minutes"], match["minutes"]))
+    return f"{(int(match['hour']) - 2) % 12 + 1}:{minutes}"
 
 
 def _hour(word: str) -> str:
@@ -151,8 +151,8 @@ def _active(text: str, names: frozenset[str]) -> str:
     """The text with somebody who does something first: "Tom paid it" for "it was paid by Tom"."""
     match = _BY_NOBODY.match(text)
     if match and (match["rest"] or match["front"]) and _is_participle(match["verb"]):
-        told = _tensed(match["verb"], past=match["be"] == "was")
-        return f"{match['front'] or ''}we {told} {match['object']}{match['rest']}"
+        verb = _tensed(match["verb"], past=match["be"] == "was")
+        return f"{match['front'] or ''}we {verb} {match['object']}{match['rest']}"
     if match := _BY_US.search(text):
         word = match["verb"]
         past = word.endswith("ed") or (base_of(word) != word and not word.endswith(("s", "ing")))

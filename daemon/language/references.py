@@ -18,7 +18,7 @@ from ..memory.similarity import fold
 from .corrections import has_number
 from .cues import Signal, is_bare_answer, names_told, says, worth
 from .names import people
-from .statements import SaidSentence, confirms, continued
+from .statements import SpokenSentence, confirms, continued
 from .thesaurus import language_of, thesaurus
 from .vocabulary import compiled, cue, grammar_by_language, not_topics, words
 
@@ -151,7 +151,9 @@ _PRONOUN: Final = (
 )
 
 
-def with_referents(sentences: Iterable[SaidSentence], earlier: Iterable[str]) -> list[SaidSentence]:
+def with_referents(
+    sentences: Iterable[SpokenSentence], earlier: Iterable[str]
+) -> list[SpokenSentence]:
     """The sentences of a talk, with names behind the pronouns that users' statements begin with.
 
     A statement about a person who was not named is worth nothing. `earlier` are texts that were
@@ -160,7 +162,7 @@ def with_referents(sentences: Iterable[SaidSentence], earlier: Iterable[str]) ->
     talk = _Talk()
     for text in list(earlier)[-_EARLIER:]:
         talk.read(text, "", _OBJECTS)
-    resolved: list[SaidSentence] = []
+    resolved: list[SpokenSentence] = []
     asked_who = -1
     for sentence in sentences:
         asks = "question" in sentence.signals
@@ -173,22 +175,22 @@ def with_referents(sentences: Iterable[SaidSentence], earlier: Iterable[str]) ->
             resolved[-1] = continued(resolved[-1], sentence)
         else:
             resolved.append(whole)
-        answer = re.split(r"[?？] *", sentence.said)[-1] if sentence.answers else ""
+        answer = re.split(r"[?？] *", sentence.original)[-1] if sentence.answers else ""
         answer = "" if is_bare_answer(answer) else answer
         if asks and sentence.role == "agent":
-            asked_who = sentence.place if says("asks_name", sentence.said) else -1
-        who = bool(answer) and says("asks_name", sentence.said.partition("?")[0])
+            asked_who = sentence.place if says("asks_name", sentence.original) else -1
+        who = bool(answer) and says("asks_name", sentence.original.partition("?")[0])
         if sentence.role == "user" and asked_who == sentence.place - 1 and not answer:
-            who, answer, asked_who = True, sentence.said, -1
-        asked = asks or sentence.answers
+            who, answer, asked_who = True, sentence.original, -1
+        is_answer = asks or sentence.answers
         own = sentence.role == "user" and not sentence.answers
-        patterns = _OBJECTS if own else _OBJECTS[:2] if asked else ()
-        patterns = () if says("momentary", sentence.said) else patterns
-        talk.read(sentence.said, answer, patterns, who=who)
+        patterns = _OBJECTS if own else _OBJECTS[:2] if is_answer else ()
+        patterns = () if says("momentary", sentence.original) else patterns
+        talk.read(sentence.original, answer, patterns, who=who)
     return resolved
 
 
-def _continues(before: SaidSentence, sentence: SaidSentence) -> bool:
+def _continues(before: SpokenSentence, sentence: SpokenSentence) -> bool:
     """Whether a sentence means little without the one that the user said right before it.
 
     It is about "it", or a circumstance alone: "Between 2 and 8 degrees".
@@ -197,9 +199,9 @@ def _continues(before: SaidSentence, sentence: SaidSentence) -> bool:
         return False
     if before.signals & _NO_STATEMENT or sentence.signals & _NO_STATEMENT or confirms(sentence):
         return False
-    if says("momentary", before.said) or says("momentary", sentence.said):
+    if says("momentary", before.original) or says("momentary", sentence.original):
         return False
-    if not sentence.said.startswith(sentence.text):
+    if not sentence.original.startswith(sentence.text):
         return False
     folded = fold(sentence.text)
     first, *others = folded.split()
@@ -316,18 +318,20 @@ class _Talk:
             self._thing, self._age = about, 0
 
     def resolved(  # noqa: PLR0911 - one kind of reference after the other
-        self, sentence: SaidSentence
-    ) -> SaidSentence:
+        self, sentence: SpokenSentence
+    ) -> SpokenSentence:
         """The sentence with a name behind its pronoun; worth nothing if nobody was named."""
         text, thing = sentence.text, self._thing if self._age <= _REMEMBERED else ""
         singular = "" if _PLURAL.search(thing) else thing
-        if asked := compiled(_WHICH_ONE).match(text):
-            name = singular if asked["single"] else thing
-            return _with_name(sentence, asked, name) if name else sentence
-        told = _WHO.match(text)
-        names = _CAPITAL.findall(self._last) if told and _sex_of(told["kin"]) is not None else ()
-        if told and names:
-            return _with_name(sentence, told, names[-1])
+        if is_answer := compiled(_WHICH_ONE).match(text):
+            name = singular if is_answer["single"] else thing
+            return _with_name(sentence, is_answer, name) if name else sentence
+        subject = _WHO.match(text)
+        names = (
+            _CAPITAL.findall(self._last) if subject and _sex_of(subject["kin"]) is not None else ()
+        )
+        if subject and names:
+            return _with_name(sentence, subject, names[-1])
         match = None if confirms(sentence) else compiled(_PRONOUN).match(text)
         kind = _kind(match) if match else ""
         if singular and not kind and (other := _IT.search(text)) and _is_short(text):
@@ -356,7 +360,7 @@ class _Talk:
         others = (who for who, sex in self._people.items() if sex == beside and who != name)
         return _with_name(named, other, who) if (who := next(others, "")) else named
 
-    def _completed(self, sentence: SaidSentence) -> SaidSentence:
+    def _completed(self, sentence: SpokenSentence) -> SpokenSentence:
         """The sentence with who it is about, if it begins without a subject or has "her"."""
         text = sentence.text
         if not self._new or any(_people_in(text, weak=True)):
@@ -437,7 +441,7 @@ def _objects(text: str, patterns: Iterable[str]) -> Iterator[str]:
                 yield name
 
 
-def _with_name(sentence: SaidSentence, match: re.Match[str], name: str) -> SaidSentence:
+def _with_name(sentence: SpokenSentence, match: re.Match[str], name: str) -> SpokenSentence:
     text, end = sentence.text, match.end()
     named = text[: match.start("pronoun")] + name + text[end:]
     gain = worth(named, sentence.signals) - worth(text, sentence.signals)

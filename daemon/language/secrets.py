@@ -86,14 +86,14 @@ def clear_turns(texts: Iterable[str]) -> list[str]:
 
 def _clear(text: str, counts: Counter[str], secrets: dict[str, str]) -> str:
     folded = text.casefold()
-    told = _any_cue().search(folded) is not None
+    has_cue = _any_cue().search(folded) is not None
     has_digit = _DIGIT.search(text) is not None
     for pattern, judge, cues in _rules():
         if pattern in _WITH_DIGITS and not has_digit:
             continue
         if pattern is forms.CODE and not compiled(forms.ANY_CODE).search(text):
             continue
-        if not cues or (told and any(cue in folded for cue in cues)):
+        if not cues or (has_cue and any(cue in folded for cue in cues)):
             text = pattern.sub(_replacing(judge, counts, secrets), text)
     return text
 
@@ -114,7 +114,7 @@ def _note_same_codes(text: str, secrets: dict[str, str]) -> None:
             ]
             words = [word for word in _WORD.findall(other.lower()) if word not in not_topics()]
             named = [item for item in before if any(word in item.lower() for word in words)]
-            named = named or [one for one in before if compiled(forms.NAMED_CODE).search(one)]
+            named = named or [item for item in before if compiled(forms.NAMED_CODE).search(item)]
             result = forms.CODE.findall(named[-1]) if named else []
         secrets.update(dict.fromkeys(result, "[password removed]"))
 
@@ -137,17 +137,17 @@ def without_secrets(memory: Memory) -> Memory:
         subject=clear(memory.subject).text,
         outcome=clear(memory.outcome).text,
         tags=tuple(dict.fromkeys(clear(tag).text for tag in memory.tags)),
-        metadata=Metadata(**{name: tuple(cleared(list(found))) for name, found in lists.items()}),
+        metadata=Metadata(**{name: tuple(cleared(list(values))) for name, values in lists.items()}),
         data=cleared(memory.data),
     )
 
 
 def secrets_of(memory: Memory) -> tuple[str, ...]:
     """The kinds of secrets in a memory, in words."""
-    said = [memory.text, memory.subject, memory.outcome, *memory.tags]
+    texts = [memory.text, memory.subject, memory.outcome, *memory.tags]
     lists = msgspec.structs.asdict(memory.metadata).values()
     rest = [value for result in lists for value in result if value not in memory.text]
-    return secrets_in([*said, *rest, memory.data])
+    return secrets_in([*texts, *rest, memory.data])
 
 
 def secrets_in(value: Json) -> tuple[str, ...]:
@@ -170,7 +170,7 @@ def _cleared(value: Json, kinds: Counter[str]) -> Any:
     if isinstance(value, list):
         return [_cleared(item, kinds) for item in value]
     if isinstance(value, dict):
-        return {_cleared(key, kinds): _named_value(key, one, kinds) for key, one in value.items()}
+        return {_cleared(key, kinds): _named_value(key, item, kinds) for key, item in value.items()}
     return value
 
 
@@ -276,8 +276,8 @@ def _is_unlike_prose(value: str, match: re.Match[str]) -> bool:
     word = re.sub("[-'’/]", "", value.rstrip(".!?):"))
     if word.isalpha() and (word.islower() or word.istitle()):
         alone = match.string[match.end() : match.end() + 1] in {"", "\n", "\r"}
-        said = match["how"].strip(" :").isalpha()
-        return alone and not said and len(word) > 5
+        is_introduced = match["how"].strip(" :").isalpha()
+        return alone and not is_introduced and len(word) > 5
     return len(word) >= 4 and (not word.isalpha() or len(word) > 7)
 
 

@@ -174,8 +174,8 @@ def _to_word(text: str, room: int, measure: Measure, mark: str) -> str:
         return _to_character(text, room, measure)
     whole = _to_character(text, inner, measure)
     end = len(whole) if text[len(whole) : len(whole) + 1].isspace() else whole.rfind(" ")
-    kept = _tidy(whole[: max(end, 0)])
-    return (kept or whole) + mark
+    shown = _tidy(whole[: max(end, 0)])
+    return (shown or whole) + mark
 
 
 def _tidy(text: str) -> str:

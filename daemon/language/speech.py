@@ -145,9 +145,9 @@ def _speaks(text: str, label: _Label, times: int) -> bool:
     if words[0][0].islower() and not stamped:
         return False
     end = text.find("\n", label.end)
-    said = text[label.end : end if end >= 0 else len(text)]
-    said = said[:300].lower()
-    spoken = cue("spoken").search(said) or "?" in said or "？" in said
+    content = text[label.end : end if end >= 0 else len(text)]
+    content = content[:300].lower()
+    spoken = cue("spoken").search(content) or "?" in content or "？" in content
     return is_given_name(words[0]) or times > 1 or bool(spoken)
 
 
@@ -232,8 +232,8 @@ def without_cited(turn: Turn) -> Turn:
 
 def _shortened(quoted: re.Match[str]) -> str:
     """The quotation; without its text if that names somebody or gives instructions."""
-    told = sentences(quoted["text"])
-    asks = any(is_lasting(item) or "preference" in signals_of(item) for item in told)
+    quoted_sentences = sentences(quoted["text"])
+    asks = any(is_lasting(item) or "preference" in signals_of(item) for item in quoted_sentences)
     return "“…”" if asks else quoted.group()
 
 

@@ -43,58 +43,41 @@ def is_standing_statement(text: str, source: str = "") -> bool:
     """
     if is_outside(source) or len(text) > _LONGEST or is_injected(text):
         return False
-    return any(map(_stands, sentences(text)))
-
-
-def _stands(sentence: str) -> bool:
-    # Most sentences end here, and every store waits for it.
-    if not _may_stand(sentence):
-        return False
-    # Exact in any order: those of a set differ between processes.
-    weight = math.fsum(WEIGHTS.get(name, 0.0) for name in signals(sentence))
-    return weight > _THRESHOLD and "question" not in signals_of(sentence)
-
-
-def _may_stand(sentence: str) -> bool:
-    """Whether what speaks for a sentence could be enough if nothing spoke against it."""
-    folded = fold(sentence)
-    return (
-        any(_favourable(spaced).search(folded) for spaced in _scripts(folded))
-        or sum(max(0.0, WEIGHTS.get(name, 0.0)) for name in _by_words(folded)) > _THRESHOLD
-        or cue("rule").search(folded) is not None
-        or _is_vital(sentence, folded)
+    return any(
+        # Exact in any order: those of a set differ between processes.
+        math.fsum(WEIGHTS.get(name, 0.0) for name in signals(sentence, _THRESHOLD)) > _THRESHOLD
+        and "question" not in signals_of(sentence)
+        for sentence in sentences(text)
     )
 
 
-def signals(sentence: str) -> frozenset[str]:
-    """The names of the signals that a sentence has; see `WEIGHTS`."""
+def signals(sentence: str, least: float = -1.0) -> frozenset[str]:
+    """The names of the signals that a sentence has; none if those for it weigh at most `least`.
+
+    Most sentences end there, and every store waits for it.
+    """
     folded = fold(sentence)
-    names = _by_words(folded)
-    for spaced in _scripts(folded):
-        names |= {name for name, known in _expressions(spaced).items() if known.search(folded)}
-    if cue("bygone").search(folded):
-        names.add("bygone")
+    tokens = frozenset(_WORD.findall(folded))
+    # Whether words are parted by blanks, as in all scripts but some beyond ASCII.
+    scripts = (True,) if folded.isascii() else (True, False)
+    names = {name for token in tokens & _words().keys() for name in _words()[token]}
+    names |= {name for name, part in _affixes().items() if any(map(part.match, tokens))}
+    for spaced in scripts:
+        if _any_favourable(spaced).search(folded):
+            favourable = _phrases(spaced, favourable=True).items()
+            names |= {name for name, known in favourable if known.search(folded)}
     if cue("rule").search(folded) and not cue("one_off").search(folded):
         names.add("rule")
-    if "doubted" not in names and _is_vital(sentence, folded):
+    if cue("vital").search(folded) or cue("identity").search(folded) or names_told(sentence):
         names.add("vital")
-    return frozenset(names)
-
-
-def _by_words(folded: str) -> set[str]:
-    tokens = frozenset(_WORD.findall(folded))
-    names = {name for token in tokens & _words().keys() for name in _words()[token]}
-    return names | {name for name, part in _affixes().items() if any(map(part.match, tokens))}
-
-
-def _is_vital(sentence: str, folded: str) -> bool:
-    is_cued = cue("vital").search(folded) or cue("identity").search(folded)
-    return is_cued is not None or bool(names_told(sentence))
-
-
-def _scripts(folded: str) -> tuple[bool, ...]:
-    """Whether to look for the expressions of scripts with blanks, and of those without."""
-    return (True,) if folded.isascii() else (True, False)
+    if math.fsum(max(0.0, WEIGHTS.get(name, 0.0)) for name in names) <= least:
+        return frozenset()
+    for spaced in scripts:
+        contrary = _phrases(spaced, favourable=False).items()
+        names |= {name for name, known in contrary if known.search(folded)}
+    if cue("bygone").search(folded):
+        names.add("bygone")
+    return frozenset(names - {"vital"} if "doubted" in names else names)
 
 
 def _listed(*, spaced: bool) -> Iterator[tuple[str, str, str]]:
@@ -126,27 +109,19 @@ def _affixes() -> Mapping[str, re.Pattern[str]]:
 
 
 @cache
-def _expressions(spaced: bool) -> Mapping[str, re.Pattern[str]]:
+def _phrases(spaced: bool, *, favourable: bool) -> Mapping[str, re.Pattern[str]]:
     """An expression for each signal that phrases tell; a phrase may begin with a mark."""
-    return {name: _either(items, spaced) for name, items in _phrases(spaced).items()}
+    parts: dict[str, list[str]] = {}
+    for name, item, expression in _listed(spaced=spaced):
+        is_phrase = not (spaced and item.strip("*").isalnum())
+        if is_phrase and (WEIGHTS.get(name, 0.0) > 0) == favourable:
+            parts.setdefault(name, []).append(expression)
+    around = (r"(?:(?<!\w)|(?=[,;:.=-]))(?:", r")(?!\w)") if spaced else ("", "")
+    return {name: re.compile("|".join(items).join(around)) for name, items in parts.items()}
 
 
 @cache
-def _favourable(spaced: bool) -> re.Pattern[str]:
-    """An expression for all phrases together that speak for a sentence."""
-    phrases = _phrases(spaced).items()
-    every = [item for name, items in phrases if WEIGHTS.get(name, 0.0) > 0 for item in items]
-    return _either(every, spaced)
-
-
-def _phrases(spaced: bool) -> Mapping[str, list[str]]:
-    phrases: dict[str, list[str]] = {}
-    for name, item, expression in _listed(spaced=spaced):
-        if not (spaced and item.strip("*").isalnum()):
-            phrases.setdefault(name, []).append(expression)
-    return phrases
-
-
-def _either(items: list[str], spaced: bool) -> re.Pattern[str]:
-    around = (r"(?:(?<!\w)|(?=[,;:.=-]))(?:", r")(?!\w)") if spaced else ("", "")
-    return re.compile("|".join(items).join(around))
+def _any_favourable(spaced: bool) -> re.Pattern[str]:
+    """An expression for all of those together that speak for a sentence."""
+    favourable = _phrases(spaced, favourable=True).values()
+    return re.compile("|".join(known.pattern for known in favourable))

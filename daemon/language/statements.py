@@ -60,12 +60,12 @@ _CLAUSE: Final = re.compile(r"[,;]\s+(?:(?:and|but|und|aber|y|et|pero|mais) )?|\
 _AND: Final = re.compile(r"(?<![,;]) (?:and|but|und|aber|y|et|pero|mais) (?=\S+ \S+ \S)")
 
 
-class SaidSentence(msgspec.Struct, frozen=True):
+class SpokenSentence(msgspec.Struct, frozen=True):
     """A sentence that was said.
 
     Attributes:
         text: without its lead-in and full stop.
-        said: the sentence, unchanged.
+        original: the sentence, unchanged.
         role, speaker: who said it, see `speech.Utterance`.
         signals: see `cues.signals_of`.
         worth: how much it says, see `cues.worth`.
@@ -75,7 +75,7 @@ class SaidSentence(msgspec.Struct, frozen=True):
     """
 
     text: str
-    said: str
+    original: str
     role: Role
     speaker: str
     signals: frozenset[Signal]
@@ -85,7 +85,7 @@ class SaidSentence(msgspec.Struct, frozen=True):
     confirmed: bool = False
 
 
-def statements(text: str, aggression: float = UNALTERED) -> list[SaidSentence]:
+def statements(text: str, aggression: float = UNALTERED) -> list[SpokenSentence]:
     """The statements of a text or of a conversation, in order.
 
     A short answer is joined with the question before it; a suggestion that another speaker
@@ -98,10 +98,10 @@ def statements(text: str, aggression: float = UNALTERED) -> list[SaidSentence]:
     return spoken(utterances(printable(text)), aggression)
 
 
-def spoken(said: tuple[Utterance, ...], aggression: float = UNALTERED) -> list[SaidSentence]:
+def spoken(uttered: tuple[Utterance, ...], aggression: float = UNALTERED) -> list[SpokenSentence]:
     """`statements` of separate utterances, whose texts must be `printable`."""
     talk = _Talk()
-    for place, utterance in enumerate(said):
+    for place, utterance in enumerate(uttered):
         talk.begin_turn()
         for sentence in sentences(utterance.text):
             talk.add(_statement(sentence, utterance, aggression, place))
@@ -112,33 +112,33 @@ class _Talk:
     """Joins answers with their questions, and topics with what is said of them."""
 
     def __init__(self) -> None:
-        self.statements: list[SaidSentence] = []
+        self.statements: list[SpokenSentence] = []
         self.begin_turn()
 
     def begin_turn(self) -> None:
         """Forget what the turn before answered."""
-        self._asked: SaidSentence | None = None
-        self._retracted: SaidSentence | None = None
+        self._asked: SpokenSentence | None = None
+        self._retracted: SpokenSentence | None = None
         self._topic = ""
 
-    def add(self, statement: SaidSentence) -> None:
+    def add(self, statement: SpokenSentence) -> None:
         if not self.statements:
             self.statements.append(statement)
             return
         last = self._last_before(statement)
-        if "question" in last.signals and _says_nothing(statement.said):
+        if "question" in last.signals and _says_nothing(statement.original):
             return
         if _goes_on(last, statement):
             self.statements[-1] = continued(last, statement)
             return
         answered = last.answers and last.place == statement.place
-        if answered and self._asked is not None and _takes_back(statement.said):
+        if answered and self._asked is not None and _takes_back(statement.original):
             self._retracted = self.statements.pop()
         if self._asked is not None and (old := self._retracted) is not None:
             # "84. Wait no, it's 76": the new value answers the question.
-            is_value = (has_number if has_number(old.text) else VALUE.search)(statement.said)
-            is_value = is_value or says("anew", statement.said)
-            if not is_value and retracts(statement.said):
+            is_value = (has_number if has_number(old.text) else VALUE.search)(statement.original)
+            is_value = is_value or says("anew", statement.original)
+            if not is_value and retracts(statement.original):
                 return
             self._retracted = None
             statement = _joined(self._asked, _with_unit(statement, old)) if is_value else statement
@@ -152,34 +152,34 @@ class _Talk:
             statement = self._answer(last, statement)
         self.statements.append(statement)
 
-    def _last_before(self, statement: SaidSentence) -> SaidSentence:
+    def _last_before(self, statement: SpokenSentence) -> SpokenSentence:
         """The last sentence; before a reply the agent's last question, moved behind its remarks."""
         known = self.statements
         last = known[-1]
         if last.role == "agent" and last.place < statement.place:
             of_turn = (item for item in known if item.place == last.place)
-            if asked := [item for item in of_turn if "question" in item.signals]:
-                known.remove(asked[-1])
-                known.append(asked[-1])
+            if questions := [item for item in of_turn if "question" in item.signals]:
+                known.remove(questions[-1])
+                known.append(questions[-1])
         return known[-1]
 
-    def _reply(self, asked: SaidSentence, statement: SaidSentence) -> SaidSentence:
+    def _reply(self, question: SpokenSentence, statement: SpokenSentence) -> SpokenSentence:
         """The first sentence after another speaker's question."""
         # The "no" of an answer corrects nothing.
-        no = cue("denies").match(fold(statement.said))
-        rest = signals_of(statement.said[no.end() :].lstrip(" ,.!")) if no else {"correction"}
+        no = cue("denies").match(fold(statement.original))
+        rest = signals_of(statement.original[no.end() :].lstrip(" ,.!")) if no else {"correction"}
         signals = statement.signals - {"correction"} | statement.signals & rest
         statement = replace(statement, signals=signals)
-        if says("offers", asked.said) and is_taken_up(statement.said):
+        if says("offers", question.original) and is_taken_up(statement.original):
             # How something shall be done this once: "Yes please, but one page only".
             return replace(statement, signals=statement.signals | {"request"})
-        if cue("agenda").search(fold(asked.said)):
+        if cue("agenda").search(fold(question.original)):
             # "What is still open? The flowers."
             self._topic = statement.text if _is_short(statement, _TOPIC_WORDS) else ""
             return statement
-        return self._answer(asked, statement)
+        return self._answer(question, statement)
 
-    def _answer(self, last: SaidSentence, statement: SaidSentence) -> SaidSentence:
+    def _answer(self, last: SpokenSentence, statement: SpokenSentence) -> SpokenSentence:
         """The statement, joined with the question that it answers, which is removed."""
         known = self.statements
         if _answers(last, statement):
@@ -188,8 +188,8 @@ class _Talk:
         before = known[-2] if len(known) > 1 else None
         if before and _is_yes_or_no(last, statement.place) and _answers(before, statement):
             # "No! My brother."
-            question = f"{before.said} {last.said}"
-            self._asked = replace(before, text=question, said=question)
+            question = f"{before.original} {last.original}"
+            self._asked = replace(before, text=question, original=question)
             del known[-2:]
             return _joined(self._asked, statement)
         if (confirmed := _confirmed_by(statement, known)) is not None:
@@ -200,43 +200,45 @@ class _Talk:
         return statement
 
 
-def _goes_on(last: SaidSentence, statement: SaidSentence) -> bool:
+def _goes_on(last: SpokenSentence, statement: SpokenSentence) -> bool:
     """Whether a statement is about what the one before it told, as "Starts 1 June" is."""
     if last.place != statement.place:
         return False
-    if last.answers and cue("continues").match(fold(statement.said)):
+    if last.answers and cue("continues").match(fold(statement.original)):
         return True
-    aside = (last.signals | statement.signals) & _ASIDE or says("momentary", last.said)
-    if aside or not (last.said.startswith(last.text) and statement.said.startswith(statement.text)):
+    aside = (last.signals | statement.signals) & _ASIDE or says("momentary", last.original)
+    if aside or not (
+        last.original.startswith(last.text) and statement.original.startswith(statement.text)
+    ):
         return False
-    return _is_short(statement, _REST_WORDS) and says("adds_value", statement.said)
+    return _is_short(statement, _REST_WORDS) and says("adds_value", statement.original)
 
 
-def is_taken_up(said: str) -> bool:
+def is_taken_up(sentence: str) -> bool:
     """Whether an answer accepts an offer, and only says how it is to be done."""
-    if says("standing", said) or people(said) or says("is_or_has", said):
+    if says("standing", sentence) or people(sentence) or says("is_or_has", sentence):
         return False
-    if len(WORD.findall(said)) > _ACCEPTING_WORDS:
+    if len(WORD.findall(sentence)) > _ACCEPTING_WORDS:
         return False
-    return cue("accepts").match(fold(said)) is not None and not DATE.search(said)
+    return cue("accepts").match(fold(sentence)) is not None and not DATE.search(sentence)
 
 
-def _takes_back(said: str) -> bool:
+def _takes_back(sentence: str) -> bool:
     """Whether a sentence gives another value for the one just given: "hm no, 32"."""
-    no = cue("denies").match(fold(said))
-    denied = no is not None and fold(said)[no.end() :].startswith((",", ".", "!", ":"))
-    return retracts(said) or (denied and (has_number(said) or says("anew", said)))
+    no = cue("denies").match(fold(sentence))
+    denied = no is not None and fold(sentence)[no.end() :].startswith((",", ".", "!", ":"))
+    return retracts(sentence) or (denied and (has_number(sentence) or says("anew", sentence)))
 
 
-def _says_nothing(said: str) -> bool:
+def _says_nothing(sentence: str) -> bool:
     """Whether the answer to a question is yet to come: "let me look", "I thought it was free"."""
-    return says("stalls", said) or says("supposed", said)
+    return says("stalls", sentence) or says("supposed", sentence)
 
 
-def _with_unit(statement: SaidSentence, old: SaidSentence) -> SaidSentence:
+def _with_unit(statement: SpokenSentence, old: SpokenSentence) -> SpokenSentence:
     """The statement with the unit of the number that its bare number takes the place of."""
     bare = _BARE_NUMBER.search(statement.text)
-    unit = MEASURED.search(old.said)
+    unit = MEASURED.search(old.original)
     if bare is None or unit is None or unit["unit"].lower() in not_topics():
         return statement
     text = f"{statement.text[: bare.end()]} [{unit['unit']}]{statement.text[bare.end() :]}"
@@ -250,21 +252,23 @@ def has_value(text: str) -> bool:
     return bool(VALUE.search(text)) and language_of(frozenset(index_words(text.lower()))) != "de"
 
 
-def _is_yes_or_no(answer: SaidSentence, place: int) -> bool:
-    bare = "greeting" in answer.signals or is_bare_answer(answer.said)
+def _is_yes_or_no(answer: SpokenSentence, place: int) -> bool:
+    bare = "greeting" in answer.signals or is_bare_answer(answer.original)
     return bare and answer.place == place
 
 
-def _is_short(statement: SaidSentence, most: int) -> bool:
+def _is_short(statement: SpokenSentence, most: int) -> bool:
     return len(WORD.findall(statement.text)) <= most and len(statement.text) < 8 * most
 
 
-def worth_keeping(said: Iterable[SaidSentence], aggression: float = 0.7) -> list[SaidSentence]:
+def worth_keeping(
+    candidates: Iterable[SpokenSentence], aggression: float = 0.7
+) -> list[SpokenSentence]:
     """The statements that say enough, in order, without those repeated or corrected later."""
     least = _LEAST_WORTH + _WORTH_PER_AGGRESSION * aggression
     seen: set[object] = set()
-    others: list[SaidSentence] = []
-    for statement in said:
+    others: list[SpokenSentence] = []
+    for statement in candidates:
         if statement.worth < least or (gist := _gist(statement.text)) in seen:
             continue
         seen.add(gist)
@@ -274,17 +278,19 @@ def worth_keeping(said: Iterable[SaidSentence], aggression: float = 0.7) -> list
     return others
 
 
-def confirms(statement: SaidSentence) -> bool:
+def confirms(statement: SpokenSentence) -> bool:
     """Whether it says that the suggestion before it works."""
-    if cue("confirms").match(fold(statement.said)):
+    if cue("confirms").match(fold(statement.original)):
         return True
     # An agent's praise confirms nothing.
     if statement.role == "agent" or statement.signals & {"question", "request"}:
         return False
-    if says("denies", statement.said) or says("finished", statement.said):
+    if says("denies", statement.original) or says("finished", statement.original):
         return False
-    short = len(WORD.findall(statement.said)) <= _CONFIRMING_WORDS and len(statement.said) < 50
-    return short and outcome_of([statement.said]) == "positive"
+    short = (
+        len(WORD.findall(statement.original)) <= _CONFIRMING_WORDS and len(statement.original) < 50
+    )
+    return short and outcome_of([statement.original]) == "positive"
 
 
 def _without_aside(sentence: str) -> str:
@@ -305,7 +311,9 @@ def _is_momentary(clause: str) -> bool:
     return says("momentary", clause) and not has_number(clause)
 
 
-def _statement(sentence: str, utterance: Utterance, aggression: float, place: int) -> SaidSentence:
+def _statement(
+    sentence: str, utterance: Utterance, aggression: float, place: int
+) -> SpokenSentence:
     corrects = False
     if utterance.role == "user":
         corrected = corrected_within(sentence)
@@ -319,58 +327,62 @@ def _statement(sentence: str, utterance: Utterance, aggression: float, place: in
     text = plain(sentence, aggression)
     value = _SELF_WORTH if utterance.speaker and is_of_self(text) else 0.0
     value += worth(text, signals) - _ROLE_COST.get(utterance.role, 0.0)
-    return SaidSentence(text, sentence, utterance.role, utterance.speaker, signals, value, place)
+    return SpokenSentence(text, sentence, utterance.role, utterance.speaker, signals, value, place)
 
 
-def continued(before: SaidSentence, sentence: SaidSentence) -> SaidSentence:
+def continued(before: SpokenSentence, sentence: SpokenSentence) -> SpokenSentence:
     """A statement with the sentence that goes on from it."""
-    end = before.said[len(before.said.rstrip(".!…")) :] or "."
+    end = before.original[len(before.original.rstrip(".!…")) :] or "."
     text = f"{before.text}{end} {sentence.text}"
     signals = before.signals | sentence.signals
     value = max(before.worth, sentence.worth)
     return replace(
-        before, text=text, said=f"{before.said} {sentence.said}", signals=signals, worth=value
+        before,
+        text=text,
+        original=f"{before.original} {sentence.original}",
+        signals=signals,
+        worth=value,
     )
 
 
-def _same_speaker(one: SaidSentence, other: SaidSentence) -> bool:
-    return (one.role, one.speaker) == (other.role, other.speaker)
+def _same_speaker(statement: SpokenSentence, other: SpokenSentence) -> bool:
+    return (statement.role, statement.speaker) == (other.role, other.speaker)
 
 
 def _answers(  # noqa: PLR0911 - one kind of answer after the other
-    asked: SaidSentence, answer: SaidSentence
+    question: SpokenSentence, answer: SpokenSentence
 ) -> bool:
     """Whether a statement means little without the question right before it."""
-    if "question" not in asked.signals or answer.signals & {"question", "solution"}:
+    if "question" not in question.signals or answer.signals & {"question", "solution"}:
         return False
-    is_value = cue("which").match(fold(asked.said)) is not None
-    if asked.signals & {"request", "offer"} and not is_value:
+    is_value = cue("which").match(fold(question.original)) is not None
+    if question.signals & {"request", "offer"} and not is_value:
         return False
-    if cue("agenda").search(fold(asked.said)):
+    if cue("agenda").search(fold(question.original)):
         return False
-    same = _same_speaker(asked, answer)
-    if not same and says("echoes", answer.said) and not is_bare_answer(answer.said):
+    same = _same_speaker(question, answer)
+    if not same and says("echoes", answer.original) and not is_bare_answer(answer.original):
         # "Do you have a cabin? We do, 7114".
-        return _is_short(answer, _ECHO_WORDS) and _is_short(asked, _ECHO_WORDS)
-    more = (3 if same else _MORE_WORDS) if is_value else 2 * says("anybody", asked.said)
+        return _is_short(answer, _ECHO_WORDS) and _is_short(question, _ECHO_WORDS)
+    more = (3 if same else _MORE_WORDS) if is_value else 2 * says("anybody", question.original)
     short = _is_short(answer, _ANSWER_WORDS + more)
     if same:
         # "Which database? We took Turso."
-        return short and not is_bare_answer(answer.said) and bool(VALUE.search(answer.said))
+        return short and not is_bare_answer(answer.original) and bool(VALUE.search(answer.original))
     if "greeting" in answer.signals:
         return short and cue("short_answer").match(fold(answer.text)) is not None
     return short and (is_value or not answer.signals & {"decision", "report", "preference"})
 
 
-def _joined(asked: SaidSentence, answer: SaidSentence) -> SaidSentence:
-    text = f"{asked.text} {answer.text}"
+def _joined(question: SpokenSentence, answer: SpokenSentence) -> SpokenSentence:
+    text = f"{question.text} {answer.text}"
     value = 0.5 + worth(text, frozenset({"claim"})) - _ROLE_COST.get(answer.role, 0.0)
     signals = (answer.signals - {"greeting"}) | {"claim"}
-    said = f"{asked.said} {answer.said}"
-    return replace(answer, text=text, said=said, signals=signals, worth=value, answers=True)
+    original = f"{question.original} {answer.original}"
+    return replace(answer, text=text, original=original, signals=signals, worth=value, answers=True)
 
 
-def _confirmed_by(statement: SaidSentence, before: Sequence[SaidSentence]) -> int | None:
+def _confirmed_by(statement: SpokenSentence, before: Sequence[SpokenSentence]) -> int | None:
     """The index of the other speaker's statement that this one confirms."""
     # "Yes! That fixed it."
     if not before or before[0].place == statement.place or not confirms(statement):
@@ -393,13 +405,13 @@ def _confirmed_by(statement: SaidSentence, before: Sequence[SaidSentence]) -> in
 
 def _gist(text: str) -> object:
     """A key that is equal for statements that say the same."""
-    said = frozenset(words(text))
-    told = said - not_topics()
-    denials = said & negations()
-    return (told, bool(denials)) if len(told) >= _TELLING_WORDS else exact_key(text)
+    known = frozenset(words(text))
+    content = known - not_topics()
+    denials = known & negations()
+    return (content, bool(denials)) if len(content) >= _TELLING_WORDS else exact_key(text)
 
 
-def _corrects(newer: SaidSentence, older: SaidSentence) -> bool:
+def _corrects(newer: SpokenSentence, older: SpokenSentence) -> bool:
     instead = compiled(INSTEAD).match(newer.text)
     text = instead["new"] if instead else newer.text
     return judge(older.text, text).relation == "contradiction"

@@ -12,7 +12,7 @@ from ..memory.indexing import index_words
 from ..memory.similarity import words
 from .cues import WORD, Signal, says
 from .sentences import sentences
-from .statements import SaidSentence, continued, has_value
+from .statements import SpokenSentence, continued, has_value
 from .thesaurus import language_of
 from .vocabulary import grammar, not_topics
 
@@ -26,20 +26,20 @@ _SOLVED_WORTH: Final = 2.0
 _NAME_PUT_IN: Final = re.compile(r"(?<=\b(?:it|es)) \[[^\]]*\]", re.IGNORECASE)
 
 
-def with_causes(said: Sequence[SaidSentence]) -> list[SaidSentence]:
+def with_causes(transcript: Sequence[SpokenSentence]) -> list[SpokenSentence]:
     """The sentences of a talk, with the trouble before the cause that the user found for it.
 
     What was supposed and tried until then is left out: "the keys hum → it's the dimmer".
     """
-    result: list[SaidSentence] = []
-    for sentence in said:
+    result: list[SpokenSentence] = []
+    for sentence in transcript:
         troubles = list(_troubles(result, sentence)) if _finds_cause(sentence) else []
         if troubles:
             left = [item for at, item in enumerate(result) if at not in troubles]
             left.append(_solution([result[at] for at in troubles], sentence))
             result = left
         elif result and _is_outcome(result[-1], sentence):
-            if sentence.said.startswith(sentence.text):
+            if sentence.original.startswith(sentence.text):
                 result[-1] = continued(result[-1], sentence)
         elif _tells_the_moment(result[-1:], sentence):
             result.append(replace(sentence, signals=sentence.signals | {"hedge"}))
@@ -48,13 +48,13 @@ def with_causes(said: Sequence[SaidSentence]) -> list[SaidSentence]:
     return result
 
 
-def _tells_the_moment(before: Sequence[SaidSentence], sentence: SaidSentence) -> bool:
+def _tells_the_moment(before: Sequence[SpokenSentence], sentence: SpokenSentence) -> bool:
     """Whether an answer only says how something stands now: "How is it going? Badly"."""
     if sentence.role != "user":
         return False
-    question, answer = before[0].said if before else "", sentence.said
+    question, answer = before[0].original if before else "", sentence.original
     if sentence.answers:
-        *questions, answer = re.split(r"[?？]\s*", sentence.said)
+        *questions, answer = re.split(r"[?？]\s*", sentence.original)
         question = " ".join(questions)
     elif not before or before[0].role != "agent" or "question" not in before[0].signals:
         return False
@@ -62,7 +62,7 @@ def _tells_the_moment(before: Sequence[SaidSentence], sentence: SaidSentence) ->
     return stands and not (has_value(answer) or says("health", answer))
 
 
-def _solution(troubles: Sequence[SaidSentence], cause: SaidSentence) -> SaidSentence:
+def _solution(troubles: Sequence[SpokenSentence], cause: SpokenSentence) -> SpokenSentence:
     before = [item for item in troubles if item.place < cause.place]
     sure = [item for item in before if "hedge" not in item.signals]
     signals = (cause.signals - {"hedge", "error"}) | {"solution"}
@@ -73,17 +73,17 @@ def _solution(troubles: Sequence[SaidSentence], cause: SaidSentence) -> SaidSent
     return replace(cause, text=text, signals=signals, worth=cause.worth + _SOLVED_WORTH)
 
 
-def _finds_cause(sentence: SaidSentence) -> bool:
+def _finds_cause(sentence: SpokenSentence) -> bool:
     return (
         sentence.role == "user"
         and "question" not in sentence.signals
-        and any(says("found_cause", part) for part in sentences(sentence.said))
+        and any(says("found_cause", part) for part in sentences(sentence.original))
     )
 
 
-def _troubles(said: Sequence[SaidSentence], cause: SaidSentence) -> Iterator[int]:
+def _troubles(transcript: Sequence[SpokenSentence], cause: SpokenSentence) -> Iterator[int]:
     """The places of what was tried and supposed in its turn, and of the whole turn before that."""
-    by_user = [item for item in said if item.role == "user"]
+    by_user = [item for item in transcript if item.role == "user"]
     turn = [item for item in by_user if item.place == cause.place]
     about = frozenset().union(*map(_content, [*turn, cause]))
     guessed = {item.place for item in by_user if item.signals & _GUESSES} - {cause.place}
@@ -91,34 +91,34 @@ def _troubles(said: Sequence[SaidSentence], cause: SaidSentence) -> Iterator[int
     first = max(met, default=cause.place - 2)
     stated = [
         at
-        for at, item in enumerate(said)
+        for at, item in enumerate(transcript)
         if item.place in {first, cause.place - 1, cause.place}
         and item.role == "user"
         and ("hedge" in item.signals or not item.signals & _STATED)
     ]
     doubted = {
-        said[at].place
+        transcript[at].place
         for at in stated
-        if said[at].signals & _GUESSES or says("fruitless", said[at].said)
+        if transcript[at].signals & _GUESSES or says("fruitless", transcript[at].original)
     }
     for at in stated:
-        sentence = said[at]
-        in_vain = bool(sentence.signals & _GUESSES) or says("fruitless", sentence.said)
+        sentence = transcript[at]
+        in_vain = bool(sentence.signals & _GUESSES) or says("fruitless", sentence.original)
         if in_vain or (sentence.place == first and first in doubted):
             yield at
 
 
-def _content(sentence: SaidSentence) -> frozenset[str]:
-    language = language_of(frozenset(index_words(sentence.said.lower())))
-    said = frozenset(word for word in words(sentence.said) if len(word) > 1)
-    return said - not_topics() - grammar(language)
+def _content(sentence: SpokenSentence) -> frozenset[str]:
+    language = language_of(frozenset(index_words(sentence.original.lower())))
+    transcript = frozenset(word for word in words(sentence.original) if len(word) > 1)
+    return transcript - not_topics() - grammar(language)
 
 
-def _is_outcome(cause: SaidSentence, sentence: SaidSentence) -> bool:
+def _is_outcome(cause: SpokenSentence, sentence: SpokenSentence) -> bool:
     """Whether a sentence only says that it works now, behind the cause."""
     if (cause.place, cause.role) != (sentence.place, sentence.role) or sentence.signals & _STATED:
         return False
     if "solution" not in cause.signals or not _finds_cause(cause):
         return False
-    length = len(WORD.findall(sentence.said))
-    return 1 < length <= _OUTCOME_WORDS and not has_value(sentence.said)
+    length = len(WORD.findall(sentence.original))
+    return 1 < length <= _OUTCOME_WORDS and not has_value(sentence.original)

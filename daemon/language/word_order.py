@@ -37,14 +37,14 @@ def difference(older: tuple[str, ...], newer: tuple[str, ...]) -> Difference:
     return Difference(older[:start], older[start:stop], newer[start:other_stop], older[stop:])
 
 
-def circumstance_moved(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+def circumstance_moved(first: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Whether only "on Monday" stands elsewhere, or two such changed places at the end."""
-    return _moved(one, other) or _moved(other, one) or _swapped(one, other)
+    return _moved(first, other) or _moved(other, first) or _swapped(first, other)
 
 
-def equals_swapped(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+def equals_swapped(first: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Whether the two sides of an "is", or what an "and" joins, changed places."""
-    return _turned(one) == other or _paired(one) == _paired(other)
+    return _turned(first) == other or _paired(first) == _paired(other)
 
 
 def _moved(plain: tuple[str, ...], moved: tuple[str, ...]) -> bool:
@@ -73,9 +73,9 @@ def _moved(plain: tuple[str, ...], moved: tuple[str, ...]) -> bool:
     return False
 
 
-def _swapped(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+def _swapped(first: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Whether two circumstances at the end changed places: "on 12 May at 8:45"."""
-    parts = difference(one, other)
+    parts = difference(first, other)
     circumstances = words("movable")
     if len(parts.older) > _LONGEST_STATEMENT:
         return False

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ..language.sentences import printable
 from ..language.speech import Role, Utterance, role_of
-from ..language.statements import SaidSentence, spoken, worth_keeping
+from ..language.statements import SpokenSentence, spoken, worth_keeping
 from ..memory.messages import (
     OVERHEAD,
     Message,
@@ -72,7 +72,7 @@ def summary_of(messages: Sequence[tuple[str, str]], room: int) -> str:
     title = _TITLE.format(before + len(fresh))
     left = min(max(room, TIERS[0]), TIERS[-1]) - estimated_tokens(title)
     lines, left = _fitting(earlier, left // 2 if statements else left, left)
-    chosen: list[SaidSentence] = []
+    chosen: list[SpokenSentence] = []
     for statement in ranked:
         cost = estimated_tokens(_line(statement)) + 1
         if cost <= left:
@@ -84,12 +84,12 @@ def summary_of(messages: Sequence[tuple[str, str]], room: int) -> str:
 
 def _others(
     fresh: Sequence[tuple[str, str]],
-    sentences: Sequence[SaidSentence],
-    statements: Sequence[SaidSentence],
-) -> list[SaidSentence]:
+    sentences: Sequence[SpokenSentence],
+    statements: Sequence[SpokenSentence],
+) -> list[SpokenSentence]:
     """For each message without a statement what says most in it, the user's first."""
     covered = {statement.place for statement in statements}
-    best: dict[int, SaidSentence] = {}
+    best: dict[int, SpokenSentence] = {}
     for sentence in sentences:
         if sentence.place not in covered and (
             sentence.place not in best or sentence.worth > best[sentence.place].worth
@@ -103,7 +103,7 @@ def _others(
             and (text := printable(pair[1][:_LINE_CHARS]))
         ):
             role = role_of(pair[0])
-            best[place] = SaidSentence(text, text, role, "", frozenset(), 0.0, place)
+            best[place] = SpokenSentence(text, text, role, "", frozenset(), 0.0, place)
     known = {statement.text for statement in statements}
     new = {item.text: item for item in reversed(best.values()) if item.text not in known}
     telling = [message for message in new.values() if len(message.text.split()) >= _TELLING_WORDS]
@@ -148,7 +148,7 @@ def _utterance(pair: tuple[str, str]) -> Utterance:
     return Utterance(role, "", text)
 
 
-def _line(statement: SaidSentence) -> str:
+def _line(statement: SpokenSentence) -> str:
     text = " ".join(statement.text.split())
     if len(text) > _LINE_CHARS:
         text = text[:_LINE_CHARS].rsplit(" ", 1)[0] + " …"
