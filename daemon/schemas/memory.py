@@ -330,7 +330,7 @@ class VersionView(Struct):
 class ConflictsBody(Input):
     """Which lost values somebody has looked at, by the numbers of their versions."""
 
-    numbers: Annotated[tuple[int, ...], Meta(max_length=1_000)]
+    numbers: Annotated[tuple[Position, ...], Meta(max_length=1_000)]
 
 
 class ConflictsSeen(Struct):

@@ -151,6 +151,13 @@ def test_json_of_another_shape_is_refused(call, target, body):
     assert call("POST", target, raw=body).refusal()[:2] == (400, "invalid")
 
 
+@pytest.mark.parametrize("number", [-1, 2**63, -(2**70)])
+def test_the_number_of_a_conflict_that_no_version_can_have_is_refused(call, number):
+    call.ok("PUT", "/api/kv/gate", {"value": "4711"})
+    answer = call("POST", "/api/conflicts/seen", {"numbers": [number]})
+    assert answer.refusal()[:2] == (400, "invalid")
+
+
 def test_ten_thousand_levels_of_json_are_refused(call):
     for body in [
         b"[" * DEEP,
