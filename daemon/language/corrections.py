@@ -98,7 +98,7 @@ def _scratched(sentence: str, earlier: Sequence[str]) -> Correction | None:
 
 
 def _unit(text: str, at: int) -> str:
-    """The word behind the number that ends at a place; "" if there is none."""
+    """The word behind the number that ends at a place, or ""."""
     match = MEASURED.match(text, at - 1)
     return match["unit"].lower() if match else ""
 

@@ -308,7 +308,7 @@ def _told(clause: str, conditional: bool) -> Outcome | None:
 
 
 def _last(name: str, clause: str) -> tuple[int, int]:
-    """The end and the start of the last cue; zeros if there is none."""
+    """The end and the start of the last cue; zeros without any."""
     return max(
         ((match.end(), match.start()) for match in cue(name).finditer(clause)), default=(0, 0)
     )

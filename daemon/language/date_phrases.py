@@ -86,7 +86,7 @@ def month_of(day: int) -> int:
 
 
 def months(index: int, count: int) -> Span:
-    """`count` months from one that is counted from the year 0; ValueError if there are none."""
+    """`count` months from a month that is counted from the year 0; ValueError if there are none."""
     year, month = divmod(index, 12)
     until, last = divmod(index + count, 12)
     first = dt.date(year, month + 1, 1).toordinal()

@@ -28,7 +28,7 @@ WEEKDAY_CODE: Final = 0xE190
 # A longer span has the codes of its months only, and one of more months none.
 _MOST_DAYS: Final = 10
 _MOST_MONTHS: Final = 6
-# What the days around one that is counted in weeks, and a weekday, are worth to a question.
+# What the days around a date that is counted in weeks, and a weekday, are worth to a question.
 _NEAR: Final = 0.5
 _EVERY_WEEK: Final = 0.5
 _GRAMMAR: Final = re.compile(

@@ -108,33 +108,23 @@ _AGGRESSION: Final = 0.5
 
 
 class Observation(msgspec.Struct, frozen=True):
-    """Something worth remembering, ready to become a memory.
-
-    Attributes:
-        subject: the person or topic that it is about.
-        text: a self-contained statement where the grammar allows: "Ada prefers tea".
-        tags: its kind, then its topics.
-        actor, position, at: those of its turn.
-        entities: the entities that it names.
-        category: its category, if its words tell, or "".
-        profile: facts about the owner: `name`, `preferred_name`, a standing `preference`.
-        corrects: the earlier text of the conversation that it replaces, or "".
-    """
+    """Something worth remembering, ready to become a memory."""
 
     type: Type
     event: str
-    subject: str
-    text: str
-    tags: tuple[str, ...]
+    subject: str  # the person or topic that it is about
+    text: str  # a self-contained statement where the grammar allows: "Ada prefers tea"
+    tags: tuple[str, ...]  # its kind, then its topics
     importance: float
     source: str
-    entities: tuple[Mention, ...]
+    entities: tuple[Mention, ...]  # those that it names
+    # Those of its turn:
     actor: str
     position: int | None
     at: float | None
-    category: str = ""
-    profile: dict[str, str] = {}
-    corrects: str = ""
+    category: str = ""  # if its words tell
+    profile: dict[str, str] = {}  # of the owner: `name`, `preferred_name`, a standing `preference`
+    corrects: str = ""  # the earlier text of the conversation that it replaces
 
 
 def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Observation]:

@@ -9,20 +9,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from msgspec.structs import replace
 
-from ..memory.indexing import index_words
 from ..memory.similarity import fold
 from .corrections import has_number
 from .cues import Signal, is_bare_answer, names_told, says, worth
-from .names import people
+from .persons import NAME, Sex, concepts_of, persons_in, sex_of
 from .statements import SpokenSentence, confirms, continued
-from .thesaurus import language_of, thesaurus
 from .vocabulary import compiled, cue, grammar_by_language, not_topics, words
-
-Sex: TypeAlias = Literal["he", "she", ""]
 
 # Below the worth of anything that is kept.
 _WORTHLESS: Final = -9.0
@@ -33,63 +29,17 @@ _LITTLE: Final = 2
 _MOST_OF_CIRCUMSTANCE: Final = 7
 _NO_STATEMENT: Final[frozenset[Signal]] = frozenset({"question", "greeting", "request", "offer"})
 _EARLIER: Final = 3
-# Names of concepts.
-_SEXES: Final[dict[str, Sex]] = {
-    **dict.fromkeys(("mother", "stepmother", "sister", "daughter", "grandmother"), "she"),
-    **dict.fromkeys(("granddaughter", "aunt", "niece", "mother_in_law", "wife"), "she"),
-    **dict.fromkeys(("sister_in_law", "daughter_in_law", "girlfriend"), "she"),
-    **dict.fromkeys(("father", "stepfather", "brother", "son", "grandfather"), "he"),
-    **dict.fromkeys(("grandson", "uncle", "nephew", "father_in_law", "husband"), "he"),
-    **dict.fromkeys(("brother_in_law", "son_in_law", "boyfriend"), "he"),
-}
-_ROLES: Final = frozenset({"boss", "landlord", "neighbor", "teacher", "doctor", "caretaker"})
-_NAME: Final = r"[A-ZÀ-ÖØ-Þ](?:[\w-]|['’](?!s\b))*\w"
-_OWN: Final = re.compile(
-    r"\b(?P<phrase>(?:[Mm]y|[Oo]ur|[Mm]eine?[rnms]?|[Uu]nsere?[rnms]?|[Mm]i|[Nn]uestr[oa]|[Mm]on|[Mm]a|[Nn]otre)"
-    rf"\s+(?:[a-zß-ÿ]+\s+)??(?P<noun>[^\W\d_][\w-]+))(?:,?\s+(?:(?:is|ist|es|est|heißt)\s+)?(?P<name>{_NAME}))?"
-)
-_KIN: Final = r"\b(?<![\w'’-] )(?i:{kin_names})\b|(?<=[,;] )(?i:{kin_names})\b"
-_TITLED: Final = re.compile(
-    r"\b(?P<title>Mrs|Ms|Mr|Frau|Herr|Señora|Señor|Madame|Monsieur|Dr|Prof|Father|Pater|Sister)\.?\s+"
-    rf"(?:(?:Dr|Prof)\.?\s+)*(?P<name>{_NAME})"
-)
-_ANIMAL: Final = re.compile(r"\b(?:[Tt]he|[Dd]er|[Dd]ie|[Dd]en|[Ee]l|[Ll][ea]) (?P<noun>\w{3,})\b")
-# "The electrician, Goran, says", "einer der Zwillinge, Mats, hat".
-_APPOSED: Final = re.compile(
-    r"\b(?i:the|my|our|of|der|die|dem|den|meine?|unsere?) (?:[\w'-]+ )?[\w'-]+, "
-    rf"(?P<name>{_NAME}(?: {_NAME})?)(?=,)"
-)
-# "jule, meine mitbewohnerin": whoever writes no capitals.
-_UNCAPITALISED: Final = re.compile(
-    r"(?:\A|(?<=[?] ))(?P<name>[a-zà-ÿ]{3,12}), (?P<own>my|our|meine?|unsere?) (?P<noun>[\w-]+)"
-)
-# "Struan, 15, he's got his exams": a name that nobody knows.
-_RESUMED: Final = re.compile(
-    rf"\A(?P<name>{_NAME})(?:, [^,.]{{1,16}})?, (?P<pronoun>he|she|er|sie)\b"
-)
 # "Lupe is our manager. takes 12 percent."
 _WITHOUT_SUBJECT: Final = r"\A(?i:{without_subject})(?= )"
 # "A dog has bitten her last year", but not "her birthday".
 _OBJECT_PRONOUN: Final = (
     r"(?<=\w )(?P<pronoun>her|him|ihr|ihm|ihn)(?=[,.!;]|$| (?i:{after_object})\b)"
 )
-_TITLES: Final[dict[str, Sex]] = {
-    **dict.fromkeys(("mrs", "ms", "frau", "señora", "madame", "sister"), "she"),
-    **dict.fromkeys(("mr", "herr", "señor", "monsieur", "father", "pater"), "he"),
-}
-_ARTICLES: Final[dict[str, Sex]] = {"der": "he", "den": "he", "die": "she"}
-# In English a name within a sentence, but for that of a place.
-_WITHIN: Final = re.compile(
-    rf"(?<=[a-z,] )(?<!\bin )(?<!\bto )(?<!\bat )(?<!from )(?<!\boff )(?<!near )(?<!past )"
-    rf"(?<!over )(?<!into )(?<!\bvia )(?<!\bon )(?P<name>{_NAME})"
-)
 # "Only Mireille, she …", "Mit Cosima": who is meant, behind words of grammar.
 _ANSWERED: Final = re.compile(
     rf"\A(?i:(?:only|just|mostly|with|from|by|for|nur|mit|von|bei|für|mostly) )*"
-    rf"(?P<name>{_NAME}(?: {_NAME})?)"
+    rf"(?P<name>{NAME}(?: {NAME})?)"
 )
-# "On the 4th of July, Deer Lake, ten to midnight".
-_IS_PLACE: Final = re.compile(r",(?! (?:he|she|who|my|our|the)\b)| [A-ZÀ-ÖØ-Þ]")
 _ARTICLE: Final = re.compile(
     r"(?i:the|an?|my|our|der|die|das|den|(?:ein|mein|unser)e?[rnms]?|el|la|los|las|mi|les?)\s+"
 )
@@ -191,7 +141,7 @@ def with_referents(
 
 
 def _continues(before: SpokenSentence, sentence: SpokenSentence) -> bool:
-    """Whether a sentence means little without the one that the user said right before it.
+    """Whether a sentence means little without what the user said right before it.
 
     It is about "it", or a circumstance alone: "Between 2 and 8 degrees".
     """
@@ -243,12 +193,6 @@ def _grammar() -> frozenset[str]:
     return frozenset().union(*grammar_by_language().values()) - _JOINING
 
 
-@cache
-def _no_people() -> frozenset[str]:
-    kinds = ("technologies", "no_names", "days", "weekdays", "months")
-    return frozenset().union(*map(words, kinds))
-
-
 def _named_alone(text: str) -> str:
     """What a text without a verb names: "The botafumeiro, the big censer"; else ""."""
     match = _ALONE.match(text)
@@ -290,9 +234,9 @@ class _Talk:
         self._last = text
         # Who speaks is no "he" or "she" of theirs.
         own = names_told(text).values()
-        among = _people_in(text, weak=not self._people)
+        among = persons_in(text, weak=not self._people)
         named = {name: sex for name, sex in among if name not in own}
-        self._weak = [] if named else [name for name, _ in _people_in(text, weak=True)]
+        self._weak = [] if named else [name for name, _ in persons_in(text, weak=True)]
         if who and (match := _ANSWERED.match(answer)) and not any(map(answer.count, named)):
             first = match["name"].split()[0].casefold()
             if first not in _grammar() | not_topics():
@@ -323,12 +267,12 @@ class _Talk:
         """The sentence with a name behind its pronoun; worth nothing if nobody was named."""
         text, thing = sentence.text, self._thing if self._age <= _REMEMBERED else ""
         singular = "" if _PLURAL.search(thing) else thing
-        if is_answer := compiled(_WHICH_ONE).match(text):
-            name = singular if is_answer["single"] else thing
-            return _with_name(sentence, is_answer, name) if name else sentence
+        if which := compiled(_WHICH_ONE).match(text):
+            name = singular if which["single"] else thing
+            return _with_name(sentence, which, name) if name else sentence
         subject = _WHO.match(text)
         names = (
-            _CAPITAL.findall(self._last) if subject and _sex_of(subject["kin"]) is not None else ()
+            _CAPITAL.findall(self._last) if subject and sex_of(subject["kin"]) is not None else ()
         )
         if subject and names:
             return _with_name(sentence, subject, names[-1])
@@ -343,7 +287,7 @@ class _Talk:
         name = thing
         if kind in {"he", "she"}:
             # "Balu": a name that nobody knows.
-            is_name = thing.isalpha() and thing[0].isupper() and not any(_codes(thing))
+            is_name = thing.isalpha() and thing[0].isupper() and not any(concepts_of(thing))
             name = self._who(kind) or (thing if is_name else "")
             self._times[name] += 1
             if name in self._people:
@@ -363,7 +307,7 @@ class _Talk:
     def _completed(self, sentence: SpokenSentence) -> SpokenSentence:
         """The sentence with who it is about, if it begins without a subject or has "her"."""
         text = sentence.text
-        if not self._new or any(_people_in(text, weak=True)):
+        if not self._new or any(persons_in(text, weak=True)):
             return sentence
         if compiled(_WITHOUT_SUBJECT).match(text):
             name = next(iter(name for name in self._people if name in self._new))
@@ -386,7 +330,7 @@ class _Talk:
     def _later_person(self, text: str) -> re.Match[str] | None:
         """A pronoun within a sentence that names nobody: "On Mondays she swims"."""
         match = _WITHIN_CLAUSE.search(text)
-        if match is None or any(_people_in(text, weak=True)):
+        if match is None or any(persons_in(text, weak=True)):
             return None
         # "The landlord pays, but he wants receipts."
         if not (words("kin") | words("relatives")).isdisjoint(fold(match.group()).split()):
@@ -408,7 +352,7 @@ def _is_short(text: str) -> bool:
 
 
 def _kind(match: re.Match[str]) -> str:
-    """The kind of a pronoun; "" if it is none, or not what the text is about."""
+    """The kind of a pronoun; "" for other words, and if it is not what the text is about."""
     pronoun, after = match["pronoun"], match["next"]
     folded = pronoun.lower()
     before = fold(match["before"]).replace(",", "").split()
@@ -437,7 +381,7 @@ def _objects(text: str, patterns: Iterable[str]) -> Iterator[str]:
             last = name.split()[-1].lower()
             if last in words("vague_nouns") | words("numbers") | _grammar():
                 continue
-            if _sex_of(name.split()[-1 if pattern is _OBJECT else 0]) is None:
+            if sex_of(name.split()[-1 if pattern is _OBJECT else 0]) is None:
                 yield name
 
 
@@ -447,78 +391,3 @@ def _with_name(sentence: SpokenSentence, match: re.Match[str], name: str) -> Spo
     gain = worth(named, sentence.signals) - worth(text, sentence.signals)
     text = f"{text[:end]} [{name}]{text[end:]}"
     return replace(sentence, text=text, worth=sentence.worth + gain)
-
-
-def _people_in(text: str, *, weak: bool) -> Iterator[tuple[str, Sex]]:
-    """The people of a sentence in order; `weak`: also what may be a name by its capital letter."""
-    people_at: dict[int, tuple[str, Sex]] = {}
-    language = language_of(frozenset(index_words(text.lower())))
-    for at, name, sex in _beings_in(text):
-        people_at.setdefault(at, (name, sex))
-    for name in people(text):
-        # "ANA" is an airline, and "in Santiago" is a place.
-        at = text.find(name)
-        if not name.isupper() and not text[:at].endswith((" in ", " nach ")):
-            people_at.setdefault(at, (name, _sex_of_role(name) if language == "de" else ""))
-    if weak and not people_at and language == "en":
-        for match in _WITHIN.finditer(text):
-            name = match["name"]
-            known = name.casefold() in _no_people() or name.isupper() or name[1] in "'’"
-            before = text[: match.start()].rsplit(maxsplit=1)[-1]
-            goes_on = before[0].isupper() and before != "I"
-            if not (known or goes_on) and _IS_PLACE.match(text, match.end()) is None:
-                people_at.setdefault(match.start(), (match["name"], ""))
-    for at in sorted(people_at):
-        yield people_at[at]
-
-
-def _beings_in(text: str) -> Iterator[tuple[int, str, Sex]]:
-    """Who is named by what they are, with the position: "my aunt Dora", "Mrs Okafor", "the cat"."""
-    for match in _OWN.finditer(text):
-        name = match["name"] if match["name"] and not match["name"].isupper() else ""
-        sex = _sex_of(match["noun"])
-        if name or sex is not None:
-            at = match.start("name") if name else match.start()
-            yield at, name or match["phrase"], sex or ""
-    for match in _TITLED.finditer(text):
-        yield match.start("name"), match[0], _TITLES.get(match["title"].lower(), "")
-    for match in _UNCAPITALISED.finditer(text):
-        sex = "she" if match["own"].endswith("e") or match["noun"].endswith("in") else ""
-        yield match.start("name"), match["name"], _sex_of(match["noun"]) or sex
-    for match in _RESUMED.finditer(text):
-        yield match.start("name"), match["name"], "he" if says("he", match["pronoun"]) else "she"
-    for match in _APPOSED.finditer(text):
-        yield match.start("name"), match["name"], ""
-    # In the language of the text: "big" is a piglet in Dutch.
-    meant = {meaning.words: meaning.codes for meaning in thesaurus().meanings(text)}
-    for match in _ANIMAL.finditer(text):
-        codes = meant.get((match["noun"].lower(),), "")
-        if any(_is_being(code) for code in codes):
-            yield match.start(), match[0], _ARTICLES.get(match[0].split()[0].lower(), "")
-    for match in compiled(_KIN).finditer(text):
-        yield match.start(), match[0], "she" if says("kin_women", match[0]) else "he"
-
-
-def _is_being(code: str) -> bool:
-    known = thesaurus()
-    return known.field_of(code) == "animals" or known.name_of(code) in _ROLES
-
-
-def _sex_of_role(name: str) -> Sex:
-    """The sex of a German word for somebody's work: "Meister", "Chefin"; "" for other names."""
-    if all(thesaurus().field_of(code) != "work" for code in _codes(name)):
-        return ""
-    return "she" if name.endswith("in") else "he"
-
-
-def _sex_of(noun: str) -> Sex | None:
-    """The sex of a being, "" if the noun does not tell; None if it is no being."""
-    for name in map(thesaurus().name_of, _codes(noun)):
-        if name in _SEXES:
-            return _SEXES[name]
-    return "" if noun.lower() in words("kin") | words("relatives") else None
-
-
-def _codes(noun: str) -> Iterator[str]:
-    meanings = thesaurus().meanings(noun)
-    return (code for meaning in meanings for code in meaning.codes if not ord(code) & 1)

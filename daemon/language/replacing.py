@@ -33,7 +33,7 @@ _MOST_TERMS: Final = 5
 _MOST_WORDS: Final = 24
 _MOST_WORDS_ALIKE: Final = 12
 _MOST_DIFFERENT: Final = 4
-# Cues of texts that may replace one that shares no word with them; `older_NAME` has its words.
+# Cues of texts that may replace a text without a word of theirs; `older_NAME` has its words.
 _OF_OTHER_WORDS: Final = {
     "resettled": "older_resettled",
     "having_meat": "older_having_meat",
@@ -116,7 +116,7 @@ def may_be_replaced(older: str, newer: str, changing: bool = True) -> bool:
 
 
 def _in_other_words(older: str, newer: str) -> bool:
-    """Whether a text may replace one that shares no word with it, such as "vegetarian"."""
+    """Whether a text may replace others without a word of its own, such as "vegetarian"."""
     spoken, folded = older.lower(), newer.lower()
     return any(
         any(word in spoken for word in words(table)) and cue(name).search(folded) is not None
@@ -328,7 +328,7 @@ def _of_two_things(older: Facets, newer: Facets, shared: frozenset[str]) -> bool
 
 
 def _may_be_of_one_kind(older: Facets, newer: Facets, shared: frozenset[str]) -> bool:
-    """Whether the newer has a value, and one that may take the place of the older's."""
+    """Whether the newer has a value that may take the place of the older's."""
     left, added = _rest(older, shared), _rest(newer, shared)
     if not (added or newer.values or newer.names - older.names):
         return False
@@ -407,7 +407,7 @@ def _rest(facets: Facets, shared: frozenset[str]) -> list[str]:
 
 
 def _differing(older: Facets, newer: Facets) -> str:
-    """The first sort of value that both have, none in common; "" if there is none."""
+    """The first sort of value of which both have some, none in common; or ""."""
     for sort in ("date", "weekday", "daypart", *sorted(older.values)):
         one, other = older.values.get(sort), newer.values.get(sort)
         if one and other and one.isdisjoint(other):

@@ -137,7 +137,7 @@ class _Talk:
         if self._asked is not None and (old := self._retracted) is not None:
             # "84. Wait no, it's 76": the new value answers the question.
             is_value = (has_number if has_number(old.text) else VALUE.search)(statement.original)
-            is_value = is_value or says("anew", statement.original)
+            is_value = is_value or says("rather", statement.original)
             if not is_value and retracts(statement.original):
                 return
             self._retracted = None
@@ -227,7 +227,7 @@ def _takes_back(sentence: str) -> bool:
     """Whether a sentence gives another value for the one just given: "hm no, 32"."""
     no = cue("denies").match(fold(sentence))
     denied = no is not None and fold(sentence)[no.end() :].startswith((",", ".", "!", ":"))
-    return retracts(sentence) or (denied and (has_number(sentence) or says("anew", sentence)))
+    return retracts(sentence) or (denied and (has_number(sentence) or says("rather", sentence)))
 
 
 def _says_nothing(sentence: str) -> bool:

@@ -186,7 +186,7 @@ class BlockReading:
         return results
 
     def _latest(self, memory: Memory) -> Memory:
-        """The newest memory that replaces this one; itself if there is none to show."""
+        """The newest memory that replaces this one; itself without any to show."""
         for _ in range(_LONGEST_CHAIN):
             newer = memory.superseded_by and fetch(self.db, memory.superseded_by)
             if not newer or not self._passes(newer.id):

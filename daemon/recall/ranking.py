@@ -171,7 +171,7 @@ def rank(
 ) -> Iterator[Ranked]:
     """The candidates, most relevant first; among equals the newest first.
 
-    A memory that was replaced comes after the one that replaces it; with `once`, which asks for
+    A replaced memory comes after its replacement; with `once`, which asks for
     what used to be true, before it.
     """
     entries, matches = pool.entries, _matches(pool, signals, once=once)
@@ -195,7 +195,7 @@ def rank(
 
 
 def matches_of(pool: Pool, signals: Signals) -> list[float]:
-    """The sum of each entry's signals as a value from 0 to 1; .78 for one that has all words."""
+    """The sum of each entry's signals as a value from 0 to 1; .78 with all words."""
     return [
         1 - math.exp(-_GROWTH * relevance * entry.source.weight) if relevance > 0 else 0.0
         for entry, relevance in zip(pool.entries, signals.relevance, strict=True)

@@ -34,7 +34,7 @@ from .tree_search import SearchedTree, TreeHit
 Mode: TypeAlias = Literal["keyword", "tree", "llm", "hybrid"]
 
 _PER_CATEGORY: Final = 20
-# In so many memories any topic is spoken of by chance, and looking them up takes longer.
+# Among more memories any topic is spoken of by chance, and looking them up takes longer.
 _MANY: Final = 3_000
 # The number of the nearest in meaning that are candidates; more cost time and add nothing.
 _NEAREST: Final = 12
@@ -418,4 +418,4 @@ def _why(  # noqa: PLR0911 - a reason each
     if met and not request.isolated:
         return "what has a word of the query was left out by the rest of it"
     words = ", ".join(query.telling)
-    return f"nothing stored has a word of it, or one that means the same: {words}"
+    return f"nothing stored has a word of it, or a word that means the same: {words}"

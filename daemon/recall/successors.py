@@ -47,7 +47,7 @@ WEIGHTS: Final = {
     "two": -0.9, "alternative": 0.5, "best": 1.35, "ratio": 0.8, "lacks": -1.3, "change": 0.86,
     "beings": -0.3, "length": -0.61,
 }  # fmt: skip
-# Matches count up to so many times the older one's.
+# Matches count up to this multiple of the older one's.
 _HIGHEST: Final = 2.0
 # A question for what was true before says itself that something became of it.
 _ONCE: Final = 0.5
@@ -78,7 +78,7 @@ def later_rows(db: sqlite3.Connection, query: Query, pool: Pool) -> list[int]:
 def successors(
     pool: Pool, signals: Signals, matches: Sequence[float], *, once: bool
 ) -> list[tuple[int, int]]:
-    """Pairs of an older statement and the newer one that probably tells what became of it.
+    """Pairs of an older statement and a newer, which probably tells what became of it.
 
     One of each pair is among the best matches: the older, or with `once` the newer.
     """
@@ -129,7 +129,7 @@ class Statements:
         """The statements that may tell what became of another, by what they are about.
 
         Of those that its speaker told after it: which share a topic, or have another member of a
-        class of which it has one ("coffee", "tea"), and the one that matches best.
+        class of which it has one ("coffee", "tea"), and the best match.
         """
         followers = self._followers_of(at)
         yield from followers.similarities

@@ -359,7 +359,7 @@ class AgentVectors:
 
 
 def background_seconds(texts: int, seconds: float) -> float:
-    """The time for texts that take so many seconds each, with the pauses in between."""
+    """The time for texts that take this many seconds each, with the pauses in between."""
     call = _BATCH * seconds
     return texts / _BATCH * (call + _pause_after(call))
 

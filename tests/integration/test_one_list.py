@@ -174,7 +174,7 @@ def test_an_answer_that_is_not_sure_says_so_everywhere(call):
     assert len(json.loads(said.stdout)) == 1
     none = use(call, "recall", query="zebra")
     assert (none["confidence"], none["results"]) == ("none", [])
-    assert none["why"] == "nothing stored has a word of it, or one that means the same: zebra"
+    assert none["why"] == "nothing stored has a word of it, or a word that means the same: zebra"
     assert "note" not in none
     assert shell.run("retrieve", "zebra").stdout == ""
     assert "note" not in use(call, "recall", query="when does the harbour close?")

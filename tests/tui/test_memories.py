@@ -232,7 +232,7 @@ async def test_a_search_answers_as_one_types_and_explains_each_hit_or_why_there_
         assert len(shown(term)) == 2
         await term.press("/")
         await term.pilot.press(*"zebra")
-        await term.see("nothing stored has a word of it, or one that means the same: zebra")
+        await term.see("nothing stored has a word of it, or a word that means the same: zebra")
 
 
 async def test_the_detail_puts_versions_back_and_that_is_undone(daemon, client):
