@@ -80,7 +80,7 @@ RemoteUrl: TypeAlias = Annotated[
     _text(
         rf"^(?:(?:libsql|https)://{_ADDRESS}|http://{_LOOPBACK}(?:[:/]{_ADDRESS})?"
         rf"|file:/[^\x00-\x1f\x7f]{{1,4000}})\Z",
-        "libsql://, https:// or file:/ (http:// only on this device; no token; {agent}: its id)",
+        "libsql://, https:// or file:/ (http:// only on this device; no token; {agent}: the agent)",
     ),
 ]
 BaseUrl: TypeAlias = Annotated[
