@@ -174,7 +174,8 @@ def rank(
     A replaced memory comes after its replacement; with `once`, which asks for
     what used to be true, before it.
     """
-    entries, matches = pool.entries, _matches(pool, signals, once=once)
+    entries = pool.entries
+    matches, by = _with_replaced(pool, signals, once=once)
     least = _LEAST_SHARE * max(matches, default=0.0)
     whole = weights.match + weights.recency + weights.importance
     order: list[tuple[float, float, int, int]] = []
@@ -190,7 +191,8 @@ def rank(
     # Only the first of them are read.
     for relevance, _, _, at in order:
         entry, match = entries[at], matches[at]
-        recency, sure = _recency(entry, now, decay), is_sure(signals, at, match)
+        recency = _recency(entry, now, decay)
+        sure = any(is_sure(signals, answer, match) for answer in by.get(at, (at,)))
         yield Ranked(at, relevance, match, recency, entry.importance, sure)
 
 
@@ -211,8 +213,14 @@ def is_sure(signals: Signals, at: int, match: float) -> bool:
     return match >= _SURE and (len(met) > 1 or (signals.words == 1 and "" in met.values()))
 
 
-def _matches(pool: Pool, signals: Signals, *, once: bool) -> list[float]:
-    """The match of each entry, 0 to 1, with replaced memories beside what replaced them."""
+def _with_replaced(
+    pool: Pool, signals: Signals, *, once: bool
+) -> tuple[list[float], dict[int, tuple[int, ...]]]:
+    """The match of each entry, 0 to 1, with replaced memories beside what replaced them.
+
+    And for each of these the entries by which it may be sure: of two statements about one thing
+    the one that is asked for is as sure as either, the other never.
+    """
     entries, matches = pool.entries, matches_of(pool, signals)
     places = {entry.key: at for at, entry in enumerate(entries)}
     replaced = [
@@ -223,13 +231,16 @@ def _matches(pool: Pool, signals: Signals, *, once: bool) -> list[float]:
     ]
     if "phrase" not in signals.columns:
         replaced += successors(pool, signals, matches, once=once)
+    by: dict[int, tuple[int, ...]] = {}
     # From the oldest on: what replaced it may itself have been replaced.
     for at, newer in sorted(replaced, key=lambda pair: entries[pair[0]].created_at):
         higher = max(matches[at], matches[newer])
         first, second = (at, newer) if once else (newer, at)
         matches[first] = higher
         matches[second] = min(matches[second], max(0.0, higher - _STEP))
-    return matches
+        by[first] = (*by.get(first, (first,)), *by.get(second, (second,)))
+        by[second] = ()
+    return matches, by
 
 
 def rank_as(

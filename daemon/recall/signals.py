@@ -64,6 +64,8 @@ _TRUSTED: Final = 6
 _LENT_TERMS: Final = 15
 _REPEATED: Final = 60
 _MANY_WORDS: Final = 6
+# What the words of grammar of a question weigh together at most, as a share of its topics.
+_MOST_GRAMMAR: Final = 0.2
 # An answer with so much of the question is likely.
 _LIKELY: Final = 0.4
 # Days until the signal of a day has faded to 1/e, after the day and before it.
@@ -241,20 +243,35 @@ class _WordScores:
         self._beginnings: dict[int, str] = {}
         self.total = postings.total
         for posting in postings.words:
-            term = posting.word.term
-            counts = self._counts(term, posting.weight) if term else {}
             if posting.word.is_grammar:
-                # How many texts have it is estimated from the candidates.
-                weight = posting.word.share * weight_of(len(counts), size)
-                posting = msgspec.structs.replace(posting, weight=weight)  # noqa: PLW2901
-                self.total += weight
-            scores = self._scores(posting, counts)
+                continue
+            term = posting.word.term
+            scores = self._scores(posting, self._counts(term, posting.weight) if term else {})
             for at, score in scores.items():
                 self.own[at] += score
-            if has_neighbours and not posting.word.is_grammar:
+            if has_neighbours:
                 self._lend(scores, near)
+        self._add_grammar(posting for posting in postings.words if posting.word.is_grammar)
         self.total = self.total or 1.0
         self._feedback = self._of_best() if len(self._words) >= _MANY_WORDS else None
+
+    def _add_grammar(self, postings: Iterable[Posting]) -> None:
+        """Add the words of grammar, which together weigh little beside a topic.
+
+        How many texts have them is estimated from the candidates.
+        """
+        size, topics = len(self.own), self.total
+        counted = [(posting, self._counts(posting.word.term, 0.0)) for posting in postings]
+        weights = [
+            posting.word.share * weight_of(len(counts), size) for posting, counts in counted
+        ]
+        self.total += sum(weights)
+        most = _MOST_GRAMMAR * topics
+        scale = min(1.0, most / sum(weights)) if topics and sum(weights) else 1.0
+        for (posting, counts), weight in zip(counted, weights, strict=True):
+            weighted = msgspec.structs.replace(posting, weight=scale * weight)
+            for at, score in self._scores(weighted, counts).items():
+                self.own[at] += score
 
     def _counts(self, term: str, weight: float) -> dict[int, int]:
         """How often each entry that has a term has it.
