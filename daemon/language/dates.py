@@ -31,6 +31,8 @@ _MOST_MONTHS: Final = 6
 # What the days around a date that is counted in weeks, and a weekday, are worth to a question.
 _NEAR: Final = 0.5
 _EVERY_WEEK: Final = 0.5
+# A day as many days away is known by its weekday, too.
+_WITH_WEEKDAY: Final = 183
 _GRAMMAR: Final = re.compile(
     r"""(?=[^.,|])
     # the weekend of ...
@@ -125,7 +127,7 @@ def find_dates(text: str, told_at: float | None, zone: dt.tzinfo) -> tuple[DateM
             tokens[after - 1].end,
             reading.periods if reading.dated else (),
             reading.kind,
-            _codes_of(reading),
+            _codes_of(reading, today),
         )
         for first, after, reading in readings
     )
@@ -184,7 +186,7 @@ def _joined(lower: Sequence[Span], upper: Sequence[Span]) -> tuple[Span, ...]:
     return tuple((first, min(after)) for first, after in ends if after)
 
 
-def _codes_of(reading: Reading) -> str:
+def _codes_of(reading: Reading, today: int | None) -> str:
     codes: dict[str, None] = {}
     periods = reading.periods[:1] if reading.kind == "about" else reading.periods
     for first, after in periods:
@@ -196,7 +198,13 @@ def _codes_of(reading: Reading) -> str:
             codes |= dict.fromkeys(chr(MONTH_CODE + month % 12 + 1) for month in index)
     if reading.weekday is not None:
         codes[chr(WEEKDAY_CODE + reading.weekday)] = None
-    elif periods and reading.dated and periods[0][1] - periods[0][0] == 1:
+    elif (
+        periods
+        and reading.dated
+        and periods[0][1] - periods[0][0] == 1
+        # On which weekday somebody married years ago, nobody asks.
+        and (today is None or abs(periods[0][0] - today) <= _WITH_WEEKDAY)
+    ):
         codes[chr(WEEKDAY_CODE + weekday_of(periods[0][0]))] = None
     return "".join(codes)
 

@@ -270,7 +270,8 @@ class Thesaurus:
         """The codes of the parts of a compound; its last part must be known."""
         table = self._tables[language]
         for at in range(_SHORTEST_HEAD, len(word) - _SHORTEST_TAIL + 1):
-            tail = next(filter(None, map(table.get, _bases(word[at:], language))), "")
+            bases = (base for base in _bases(word[at:], language) if len(base) >= _SHORTEST_TAIL)
+            tail = next(filter(None, map(table.get, bases)), "")
             if not tail:
                 continue
             start = word[:at]

@@ -139,6 +139,8 @@ _GRAMMAR: Final = 0.15
 _SMALL_TALK: Final = 0.7
 _SMALL_TALK_IN_LONG: Final = 0.35
 _SPEAKER: Final = 0.3
+# A phrase that asks: "how old", "what does she do".
+_ASKING_SHARE: Final = 0.5
 # The pairs of characters of an unspaced script overlap.
 _OVERLAPPING: Final = 0.5
 _ASKING: Final = re.compile(r"[^.!?\n]+\?")
@@ -287,7 +289,7 @@ def parse(
         word not in no_topics and word not in name_words and word not in date_words
         for word in every
     )
-    words = _words(every, name_words, language)
+    words = _words(every, name_words, language, _unit(plain))
     if dates and not named.people and not topics:
         # Of "what was going on yesterday?" only the day is asked for.
         words = [word for word in words if word.text in date_words and not word.is_grammar]
@@ -309,7 +311,7 @@ def parse(
     )
 
 
-def _words(every: Sequence[str], names: Collection[str], language: str) -> list[Word]:
+def _words(every: Sequence[str], names: Collection[str], language: str, unit: str) -> list[Word]:
     """The words, each once; of several forms of a word only the first."""
     long = len(every) > LONG
     functions, unspecific = function_words(language), not_topics()
@@ -318,7 +320,7 @@ def _words(every: Sequence[str], names: Collection[str], language: str) -> list[
         term = "".join(word_terms(word)[:1])
         if term in words:
             continue
-        if fold_word(word) in functions:
+        if fold_word(word) in functions or word == unit:
             words[term] = Word(word, term, _GRAMMAR, is_grammar=True)
             continue
         share = 1.0
@@ -337,14 +339,21 @@ def _by_meaning(words: list[Word], meanings: Iterable[Meaning]) -> list[Word]:
     """Adds its concepts to each word; returns the phrases that mean a concept."""
     at = {fold_word(word.text): place for place, word in enumerate(words) if not word.is_grammar}
     added: list[Word] = []
+    of_phrases: set[str] = set()
     for meaning in meanings:
+        if len(meaning.words) > 1:
+            # "What does she do for a living" has three phrases for one concept.
+            if of_phrases.issuperset(meaning.codes):
+                continue
+            of_phrases.update(meaning.codes)
         codes = thesaurus().sought(meaning.codes)
         place = at.get(meaning.words[0]) if len(meaning.words) == 1 else None
         if place is not None:
             known = words[place]
             words[place] = msgspec.structs.replace(known, codes={**codes, **known.codes})
         elif len(meaning.words) > 1 or not meaning.words[0].isascii():
-            added.append(Word(" ".join(meaning.words), "", codes=codes))
+            share = _ASKING_SHARE if meaning.words[0] in vocabulary.words("asks") else 1.0
+            added.append(Word(" ".join(meaning.words), "", share, codes=codes))
     return added
 
 
@@ -428,6 +437,12 @@ def _wanted(text: str) -> Wanted:
     folded = fold(text)
     kinds = (kind for name, kind in _WANTED.items() if vocabulary.cue(name).search(folded))
     return next(kinds, "")
+
+
+def _unit(text: str) -> str:
+    """The word by which a question names what kind of time it wants: "which day"; or ""."""
+    match = vocabulary.cue("asks_unit").search(fold(text))
+    return "" if match is None else match[0].split()[-1]
 
 
 def _together(text: str, people: Sequence[str]) -> bool:

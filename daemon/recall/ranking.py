@@ -140,7 +140,7 @@ _PLACES: Final = 3
 _GROWTH: Final = 1.5
 # An answer is sure from this relevance on: measured, so that four of five first results that are
 # sure are right (`tests/benchmarks/recall_quality.py`).
-_SURE: Final = 0.45
+_SURE: Final = 0.42
 
 
 class Ranked(msgspec.Struct, frozen=True):
@@ -210,7 +210,10 @@ def is_sure(signals: Signals, at: int, match: float) -> bool:
     One word of several is met by chance too often, however rare it is.
     """
     met = signals.met[at]
-    return match >= _SURE and (len(met) > 1 or (signals.words == 1 and "" in met.values()))
+    # A word and a phrase of one concept are one.
+    different = {by or word for word, by in met.items()}
+    is_met = len(different) > 1 or (signals.words == 1 and "" in met.values())
+    return match >= _SURE and is_met and signals.relatives <= met.keys()
 
 
 def _with_replaced(

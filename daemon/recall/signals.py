@@ -65,7 +65,7 @@ _LENT_TERMS: Final = 15
 _REPEATED: Final = 60
 _MANY_WORDS: Final = 6
 # What the words of grammar of a question weigh together at most, as a share of its topics.
-_MOST_GRAMMAR: Final = 0.2
+_MOST_GRAMMAR: Final = 0.3
 # An answer with so much of the question is likely.
 _LIKELY: Final = 0.4
 # Days until the signal of a day has faded to 1/e, after the day and before it.
@@ -86,6 +86,7 @@ class Signals(msgspec.Struct, frozen=True):
         met: for each entry, the words of the question that it has, with what they are met by: ""
             for the word itself, else the code of a concept or date.
         asked: the terms and codes of the question's words.
+        relatives: the words of the question that name somebody by what they are: "sister".
         wants: what kind of word the question asks for.
         asks: whether it is a question.
         words: the number of the question's words that are no words of grammar; 0 if it asks only
@@ -98,6 +99,7 @@ class Signals(msgspec.Struct, frozen=True):
     bm25: Sequence[float]
     met: Sequence[Mapping[str, str]]
     asked: frozenset[str]
+    relatives: frozenset[str]
     wants: Wanted
     asks: bool
     words: int
@@ -157,6 +159,7 @@ def measure(
         [own / best for own in scores.own],
         scores.met,
         asked,
+        frozenset(word.text for word in query.words if word.text in words("relatives")),
         query.wants,
         query.asks,
         telling,
@@ -262,9 +265,7 @@ class _WordScores:
         """
         size, topics = len(self.own), self.total
         counted = [(posting, self._counts(posting.word.term, 0.0)) for posting in postings]
-        weights = [
-            posting.word.share * weight_of(len(counts), size) for posting, counts in counted
-        ]
+        weights = [posting.word.share * weight_of(len(counts), size) for posting, counts in counted]
         self.total += sum(weights)
         most = _MOST_GRAMMAR * topics
         scale = min(1.0, most / sum(weights)) if topics and sum(weights) else 1.0

@@ -12,7 +12,7 @@ import math
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from heapq import nlargest
 from itertools import chain, islice
 from typing import Final
@@ -22,6 +22,7 @@ import msgspec
 from ..language.dates import DAY_CODE
 from ..language.meaning import BEING, CHANGE
 from ..language.thesaurus import FIRST_CODE
+from ..language.vocabulary import cue
 from .pool import Pool
 from .query import Query, Wanted
 from .signals import Signals, has_wanted, little_terms, number_terms
@@ -330,7 +331,14 @@ def _topics(bag: Iterable[str]) -> frozenset[str]:
         for topic in bag
         if (not ord(topic) & 1 if topic >= _FIRST else topic < _FIRST_DATE)
         and not topic[0].isdigit()
+        and not _tells_change(topic)
     ).difference(_little())
+
+
+@lru_cache(4_096)
+def _tells_change(term: str) -> bool:
+    """Whether a term only says that something is new: "now"."""
+    return cue("changes").fullmatch(term) is not None
 
 
 @cache

@@ -286,6 +286,57 @@ def test_a_newer_statement_that_tells_no_change_comes_first_unless_the_past_is_a
     assert texts(recall(call, before, limit=20))[0] == older
 
 
+def test_of_two_statements_about_one_thing_only_the_one_that_is_asked_for_is_sure(call):
+    grown_up(call)
+    time_of_older = time.time() - 40 * DAY
+    older = "The furnace is serviced by the firm Kessler every October"
+    newer = "Kessler went bankrupt, Therma looks after the furnace now"
+    call.store(older, created_at=time_of_older)
+    call.store(newer, created_at=time_of_older + DAY)
+    by_text = {
+        query: {result["text"]: result["sure"] for result in recall(call, query)["results"]}
+        for query in ("Who services the furnace?", "Who serviced the furnace before?")
+    }
+    now, before = by_text.values()
+    assert (now[newer], now[older]) == (True, False)
+    assert (before[newer], before[older]) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("stored", "query"),
+    [
+        # Three phrases for one concept are met once.
+        ("I have worked at Nodalex since May", "what does she do for a living?"),
+        ("I play the cello in an amateur orchestra", "what instrument does my sister play?"),
+    ],
+)
+def test_what_is_known_of_somebody_else_is_not_sure(call, stored, query):
+    grown_up(call)
+    call.store(stored)
+    assert [result["text"] for result in recall(call, query)["results"] if result["sure"]] == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "query"),
+    [
+        # "Do", "we" and "has" are words of grammar, whatever else they mean elsewhere.
+        ("El coche es gris", "Casa do Rio has closed, we now stay uphill", "what car do we have?"),
+        ("Ceramics is on Fridays", "I'd rather sit outside these days", "what day is ceramics?"),
+        ("The laptop has 32 GB of RAM", "The railcard costs 58 euros", "how much RAM have I got?"),
+        # A street is no medicine because its name ends in "asse".
+        ("I take 50 mg of losartan", "Dr. Pfeffer ist in der Lindengasse", "which pills do I take?"),
+        ("I run 10 km on Sundays", "The wedding was on 12 September 2015", "do I run on Saturdays?"),
+        ("我对花生过敏", "I fill the bread tin on Mondays", "can I eat peanut butter?"),
+        ("My wife is called Ineke", "Unser Vermieter heißt Brand", "Wie heißt meine Frau?"),
+    ],
+)
+def test_the_topic_of_a_question_outweighs_how_it_is_asked(call, right, wrong, query):
+    grown_up(call)
+    call.store(wrong)
+    call.store(right)
+    assert texts(recall(call, query))[0] == right
+
+
 def test_key_values_answer_among_the_memories(call):
     call.ok("PUT", "/api/kv/wifi.password", {"value": "blue lantern 7"})
     call.ok("PUT", "/api/kv/door", {"value": "1234"})
