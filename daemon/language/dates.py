@@ -31,8 +31,8 @@ _MOST_MONTHS: Final = 6
 # What the days around a date that is counted in weeks, and a weekday, are worth to a question.
 _NEAR: Final = 0.5
 _EVERY_WEEK: Final = 0.5
-# A day as many days away is known by its weekday, too.
-_WITH_WEEKDAY: Final = 183
+# A day that is as many days away is known by its weekday, too.
+_WITH_WEEKDAY: Final = 366
 _GRAMMAR: Final = re.compile(
     r"""(?=[^.,|])
     # the weekend of ...

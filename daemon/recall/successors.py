@@ -21,8 +21,9 @@ import msgspec
 
 from ..language.dates import DAY_CODE
 from ..language.meaning import BEING, CHANGE
-from ..language.thesaurus import FIRST_CODE
-from ..language.vocabulary import cue
+from ..language.thesaurus import FIRST_CODE, thesaurus
+from ..language.vocabulary import cue, words
+from ..memory.stemming import terms_of
 from .pool import Pool
 from .query import Query, Wanted
 from .signals import Signals, has_wanted, little_terms, number_terms
@@ -41,11 +42,12 @@ _LATER: Final = 12
 _LONGEST: Final = 22
 _NAMING: Final = 2
 _FIRST: Final = chr(FIRST_CODE)
+_GENERAL: Final = frozenset({"name", "euro", "price"})
 _FIRST_DATE: Final = chr(DAY_CODE)
 # The logarithm of the odds by feature (`tests/benchmarks/fit_successors.py`), see `features`.
 WEIGHTS: Final = {
     "always": 0.3, "similar": 5.4, "most similar": 1.2, "topic": -4.3, "rarest": 5.8, "rare": 1.4,
-    "two": -0.9, "alternative": 0.5, "best": 1.35, "ratio": 0.8, "lacks": -1.3, "change": 0.86,
+    "two": -0.9, "alternative": 0.5, "best": 1.35, "ratio": 0.8, "change": 0.86,
     "beings": -0.3, "length": -0.61,
 }  # fmt: skip
 # Matches count up to this multiple of the older one's.
@@ -168,6 +170,8 @@ class Statements:
         signals, met = self._signals, self._signals.met
         if self._bags[older] == self._bags[newer] or not self._states(newer):
             return False
+        if self._answers_less(older, newer):
+            return False
         tells = signals.asks and CHANGE in self._bags[newer]
         is_few = signals.texts < _FEW and not tells
         if (is_few or signals.words < 2) and not self._fits(older, newer):
@@ -181,6 +185,36 @@ class Statements:
             word in met[newer]
             for word, by in met[older].items()
             if word[0].isdigit() or _FIRST_DATE <= by < CHANGE
+        )
+
+    def _answers_less(self, older: int, newer: int) -> bool:
+        """Whether the newer is of something else, by what of the question the older alone has."""
+        signals, bags = self._signals, self._bags
+        entries = self._entries[older], self._entries[newer]
+        if self._lacks_wanted(*entries):
+            return True
+        shared, met = self._shared(older, newer), signals.met
+        missed = [word for word in met[older] if word not in met[newer]]
+        if not shared:
+            return not (met[newer] or self._alternatives(older, newer))
+        if missed and shared <= signals.asked and CHANGE not in bags[newer]:
+            return True
+        # "Lena's birthday is on 4 June", and Lea's.
+        alike = 2 * len(bags[older] & bags[newer]) >= max(map(len, (bags[older], bags[newer])))
+        return alike and any(not met[older][word] for word in missed)
+
+    def _lacks_wanted(self, older: Candidate, newer: Candidate) -> bool:
+        """Whether the older alone has what the question wants: a name, a value."""
+        wants = self._signals.wants
+        return has_wanted(older, wants) and not has_wanted(newer, wants)
+
+    def _alternatives(self, older: int, newer: int) -> frozenset[str]:
+        """The classes of which both have a member; asked for the plumber, no electrician is one."""
+        asked = self._signals.asked
+        return frozenset(
+            code
+            for code in self._members[older] & self._members[newer]
+            if code in asked or chr(ord(code) & ~1) not in asked
         )
 
     def _fits(self, older: int, newer: int) -> bool:
@@ -215,8 +249,8 @@ class Statements:
         whether they share any, how rare the rarest is, whether one beyond the question is in no
         other statement ("Chloé moved to Halifax"), and whether they share two; how rare the rarest
         class is of which both have a member ("coffee", "tea"); whether the newer is the best match
-        of all that follow; how well it matches beside the older; whether it lacks what the question
-        wants, tells of a change, or both name one of several beings; the terms of the older.
+        of all that follow; how well it matches beside the older; whether it tells of a
+        change, or both name one of several beings; the terms of the older.
         """
         entries, signals = self._entries, self._signals
         followers = self._followers_of(older)
@@ -224,10 +258,7 @@ class Statements:
         topics = self._topics_of(older)
         shared = self._shared(older, newer)
         beyond = (topic for topic in shared - signals.asked if topic < _FIRST)
-        classes = self._members[older] & self._members[newer]
-        lacks = has_wanted(entries[older], signals.wants) and not has_wanted(
-            entries[newer], signals.wants
-        )
+        classes = self._alternatives(older, newer)
         return {
             "always": 1.0,
             "similar": similar,
@@ -239,7 +270,6 @@ class Statements:
             "alternative": max(map(self._rarity, classes), default=0.0) / self._rarest,
             "best": float(newer == followers.best),
             "ratio": min(_HIGHEST, self._matches[newer] / (self._matches[older] or 1.0)),
-            "lacks": float(lacks),
             "change": float(CHANGE in self._bags[newer]),
             "beings": float(BEING in self._bags[older] and BEING in self._bags[newer]),
             "length": _length(entries[older]),
@@ -331,16 +361,20 @@ def _topics(bag: Iterable[str]) -> frozenset[str]:
         for topic in bag
         if (not ord(topic) & 1 if topic >= _FIRST else topic < _FIRST_DATE)
         and not topic[0].isdigit()
-        and not _tells_change(topic)
+        and not _is_general(topic)
     ).difference(_little())
 
 
 @lru_cache(4_096)
-def _tells_change(term: str) -> bool:
-    """Whether a term only says that something is new: "now"."""
-    return cue("changes").fullmatch(term) is not None
+def _is_general(topic: str) -> bool:
+    """Whether texts about anything share it: "now", a weekday, a currency, being called."""
+    if topic < _FIRST:
+        return cue("changes").fullmatch(topic) is not None
+    known = thesaurus()
+    return known.field_of(topic) == "time" or known.name_of(topic) in _GENERAL
 
 
 @cache
 def _little() -> frozenset[str]:
-    return little_terms() | number_terms()
+    general = words("days") | words("units")
+    return little_terms() | number_terms() | frozenset(terms_of(" ".join(general)))

@@ -324,8 +324,8 @@ def test_what_is_known_of_somebody_else_is_not_sure(call, stored, query):
         ("Ceramics is on Fridays", "I'd rather sit outside these days", "what day is ceramics?"),
         ("The laptop has 32 GB of RAM", "The railcard costs 58 euros", "how much RAM have I got?"),
         # A street is no medicine because its name ends in "asse".
-        ("I take 50 mg of losartan", "Dr. Pfeffer ist in der Lindengasse", "which pills do I take?"),
-        ("I run 10 km on Sundays", "The wedding was on 12 September 2015", "do I run on Saturdays?"),
+        ("I take 50 mg of losartan", "Der Arzt ist in der Lindengasse", "which pills do I take?"),
+        ("I run on Sundays", "The wedding was on 12 September 2015", "do I run on Saturdays?"),
         ("我对花生过敏", "I fill the bread tin on Mondays", "can I eat peanut butter?"),
         ("My wife is called Ineke", "Unser Vermieter heißt Brand", "Wie heißt meine Frau?"),
     ],
@@ -334,6 +334,24 @@ def test_the_topic_of_a_question_outweighs_how_it_is_asked(call, right, wrong, q
     grown_up(call)
     call.store(wrong)
     call.store(right)
+    assert texts(recall(call, query))[0] == right
+
+
+@pytest.mark.parametrize(
+    ("right", "other", "query"),
+    [
+        ("My plumber is Kurt", "The electrician is Hans now", "who is my plumber?"),
+        ("Ich bin Linkshänder", "Mi gata se llama Pelusa y tiene once años", "am I right-handed?"),
+        ("Filip borrowed the hedge trimmer", "Le debo cien euros", "who has my hedge trimmer?"),
+        ("The bakery is closed on Mondays", "He is off until Monday", "when is the bakery closed?"),
+        ("Bruno turned six", "Bruno's new school is at the hill", "how old is Bruno?"),
+        ("Lena's birthday is on 4 June", "Lea's birthday is on 4 June", "when is Lena's birthday?"),
+        ("Invoice 1003 was paid", "Invoice 1004 was paid", "was invoice 1003 paid?"),
+    ],
+)
+def test_a_newer_statement_about_something_else_replaces_nothing(call, right, other, query):
+    call.store(right, created_at=time.time() - DAY)
+    call.store(other)
     assert texts(recall(call, query))[0] == right
 
 
