@@ -173,7 +173,7 @@ class ChunkIndex:
             self._task = asyncio.get_running_loop().create_task(self._catch_up(), name=name)
 
     async def settled(self) -> bool:
-        """Wait until the index is up to date; False if its update fails, which is repeated later."""
+        """Wait until the index is up to date; False if its update fails: it is repeated later."""
         while not self.in_step.is_set():
             if self._task is not None and not self._task.done():
                 await asyncio.wait([self._task])
