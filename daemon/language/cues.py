@@ -15,7 +15,7 @@ from ..memory.records import Outcome
 from ..memory.similarity import fold
 from .names import is_given_name, people
 from .openings import Finder
-from .vocabulary import categories, compiled, cue, entries_of, not_topics, table, words
+from .vocabulary import categories, compiled, cue, each, entries_of, not_topics, table, words
 
 Signal: TypeAlias = Literal[
     "question", "greeting", "request", "offer", "hedge", "decision", "solution", "correction",
@@ -53,6 +53,7 @@ _GREETING: Final = (
     r"(?:[\s,.!?…~:)('-]+|$|(?=[。！？])[。！？]+)(?:[a-zà-ÿ]{2,12}[!.,?]*$)?)+"
 )
 _BARE_ANSWER: Final = r"(?:(?:{bare}|{~bare})[\s,.!。，！]*)+"
+_NAMING: Final = ("named", "called", "agent_named", "intro", "introduced", "just")
 _ONLY_CALLED: Final = rf"(?i:{{just}}) {_NAME} (?i:{{is_fine}})\b"
 _NEARBY: Final = 40
 
@@ -61,7 +62,7 @@ def signals_of(sentence: str) -> frozenset[Signal]:
     """All signals of one sentence; none for a plain statement."""
     folded = fold(sentence[:_LONGEST])
     sentence = compiled(_OPENING).sub("", folded, count=1) or folded
-    names = cast(set[Signal], _searched().names_in(sentence))
+    names = cast(set[Signal], {*_searched().names_in(sentence)})
     # What was "not fixed" or "if it was fixed" was not done.
     if names & {"decision", "solution", "report"}:
         names -= _undone(sentence, names)
@@ -136,6 +137,8 @@ def names_told(text: str) -> dict[str, str]:
     """The names that a speaker gives: `name` and `preferred_name`, or the `agent_name`."""
     text = text[:_LONGEST]
     result: dict[str, str] = {}
+    if text.isascii() and not _naming().any_in(text.lower()):
+        return result
     only = compiled(_ONLY_CALLED).match(text)
     called = only["name"] if only else _name_after("called", text)
     name = _name_after("named", text)
@@ -152,6 +155,13 @@ def names_told(text: str) -> dict[str, str]:
         others = {"preferred_name": called, "agent_name": _name_after("agent_named", text)}
         result |= {key: name for key, name in others.items() if name and not name[0].islower()}
     return result
+
+
+@cache
+def _naming() -> Finder:
+    """What any form of giving a name has before the name; a first test of `names_told`."""
+    spaced = (each(name) for name in _NAMING)
+    return Finder(("", item, r"\b") for items in spaced for item in items)
 
 
 def introduced_as(text: str, reply: str) -> str:

@@ -7,7 +7,7 @@ their beginnings is in it shows in a tenth of the time.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from typing import Final, TypeAlias
 
@@ -60,25 +60,21 @@ class Finder:
                     self._short.append((text, number))
         self._keys = frozenset(self._openings)
 
-    def names_in(self, text: str) -> set[str]:
-        """The names of those that match."""
-        names: set[str] = set()
-        for number in self._possible(text):
-            name, expression = self._entries[number]
-            if name not in names and _compiled(expression).search(text):
-                names.add(name)
-        return names
-
-    def any_in(self, text: str) -> bool:
-        """Whether any matches."""
-        return any(_compiled(self._entries[at][1]).search(text) for at in self._possible(text))
-
-    def _possible(self, text: str) -> list[int]:
-        """The numbers of the entries of which an opening is there."""
+    def names_in(self, text: str) -> Iterator[str]:
+        """The names of those that match, each once."""
         possible = [number for item, number in self._short if item in text]
         for key in self._keys & _openings_in(text):
             possible += [number for item, number in self._openings[key] if item in text]
-        return sorted(set(possible)) if len(possible) > 1 else possible
+        names: set[str] = set()
+        for number in sorted(set(possible)):
+            name, expression = self._entries[number]
+            if name not in names and _compiled(expression).search(text):
+                names.add(name)
+                yield name
+
+    def any_in(self, text: str) -> bool:
+        """Whether any matches."""
+        return next(self.names_in(text), None) is not None
 
 
 @cache

@@ -46,14 +46,15 @@ def is_standing_statement(text: str, source: str = "") -> bool:
     Questions, suppositions, reports of the past, attempts to instruct a model and what came from
     an outside source are not standing.
     """
-    if is_outside(source) or len(text) > _LONGEST or is_injected(text):
+    if is_outside(source) or len(text) > _LONGEST:
         return False
-    return any(
+    is_standing = any(
         # Exact in any order: those of a set differ between processes.
         math.fsum(WEIGHTS.get(name, 0.0) for name in signals(sentence, _THRESHOLD)) > _THRESHOLD
         and "question" not in signals_of(sentence)
         for sentence in sentences(text)
     )
+    return is_standing and not is_injected(text)
 
 
 def signals(sentence: str, least: float = -1.0) -> frozenset[str]:
@@ -64,14 +65,14 @@ def signals(sentence: str, least: float = -1.0) -> frozenset[str]:
     folded = fold(sentence)
     tokens = _WORD.findall(folded)
     names = {name for token in tokens for name in _words().get(token, ())}
-    names |= _phrases(favourable=True).names_in(folded)
+    names.update(_phrases(favourable=True).names_in(folded))
     if "rule" in names and cue("one_off").any_in(folded):
         names.remove("rule")
     if "vital" not in names and names_told(sentence):
         names.add("vital")
     if math.fsum(max(0.0, WEIGHTS.get(name, 0.0)) for name in names) <= least:
         return frozenset()
-    names |= _phrases(favourable=False).names_in(folded)
+    names.update(_phrases(favourable=False).names_in(folded))
     return frozenset(names - {"vital"} if "doubted" in names else names)
 
 
