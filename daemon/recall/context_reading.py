@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ..config.settings import Rules
 from ..language.sentences import sentences
 from ..memory.checks import SOURCE_CHARS
-from ..memory.records import DEFAULT_CATEGORY, Memory
+from ..memory.records import DEFAULT_CATEGORY, USER_STATED, Memory
 from ..memory.scoring import HOT, score_of
 from ..memory.vectors import Nearness
 from ..store.connection import derived
@@ -42,6 +42,8 @@ _SENTENCES: Final = 6
 _CACHED_SECONDS: Final = 60.0
 # Memories of these actors are the agent's own; those of other actors are quoted.
 _OWN_VOICE: Final = frozenset({"", "assistant"})
+# What the user said in a conversation, as what they store; a whole turn may have a pasted page.
+_USER: Final = ("user", USER_STATED, None)
 _ALWAYS: Final = 100
 _HOT: Final = 10
 # The tokens of the shortest item, and the maximum number of characters of a token.
@@ -265,15 +267,16 @@ class BlockReading:
                 memory.source if memory.is_outside else memory.actor or memory.source or category,
                 memory.created_at,
                 memory.id,
-                quoted=self._is_quoted(memory.actor, memory.source),
+                quoted=self._is_quoted(memory.actor, memory.source, memory.position),
                 replaces=replaces,
                 replaces_quoted=replaces_quoted,
             )
             items.append(item)
         return items
 
-    def _is_quoted(self, actor: str, source: str) -> bool:
-        return actor not in {*_OWN_VOICE, self.request.agent} or bool(source)
+    def _is_quoted(self, actor: str, source: str, position: int | None) -> bool:
+        is_own = actor in {*_OWN_VOICE, self.request.agent} and not source
+        return not (is_own or (actor, source, position) == _USER)
 
     def _replaced(self, memories: Sequence[Memory]) -> dict[str, tuple[str, bool]]:
         """The beginning of the newest statement that each of these memories contradicts.
@@ -282,15 +285,15 @@ class BlockReading:
         """
         condition, arguments = where(replace(self.request.filters, expired=True), self.request.now)
         rows = self.db.execute(
-            "SELECT superseded_by, text, actor, source FROM memories"
+            "SELECT superseded_by, text, actor, source, position FROM memories"
             " WHERE superseded_by IS NOT NULL"
             f" AND superseded_by IN (SELECT value FROM json_each(?)) AND {condition}"
             " ORDER BY created_at, row",
             (msgspec.json.encode([memory.id for memory in memories]).decode(), *arguments),
         )
         result: dict[str, tuple[str, bool]] = {}
-        for key, text, actor, source in rows:
+        for key, text, actor, source, position in rows:
             line = " ".join(text.split())
             line = line if len(line) <= _REPLACED_CHARS else f"{line[:_REPLACED_CHARS]}…"
-            result[key] = line, self._is_quoted(actor, source)
+            result[key] = line, self._is_quoted(actor, source, position)
         return result
