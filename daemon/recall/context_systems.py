@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
 from typing import Final, TypeAlias, TypeVar
 
 import msgspec
@@ -158,8 +157,7 @@ def _tiny_claw(reading: BlockReading) -> Iterable[Part]:
     newest = selecting.newest(db, wanted, limit=_MOST_SECRETS + _IMPORTANT, now=reading.request.now)
     newest = [memory for memory in newest if not is_secret(memory)][:_IMPORTANT]
     pairs, _ = key_values.page(db, "", _MOST_SECRETS + _FACTS, 0)
-    facts = (f"{pair.key}: {pair.value}" for pair in pairs)
-    facts = islice((fact for fact in facts if not holds_secret(fact)), _FACTS)
+    facts = [fact for pair in pairs if not holds_secret(fact := f"{pair.key}: {pair.value}")]
     hits = _hits(reading, "tinyclaw", _RELEVANT, "memory", "pair")
     important = (
         f"{_LABELS.get(item.event, '📌 Note')}: {quoted(item, item.text)}" for item in newest
@@ -167,7 +165,7 @@ def _tiny_claw(reading: BlockReading) -> Iterable[Part]:
     return (
         _part("Relevant Memories", map(_tiny_claw_line, hits)),
         _part("Important Context", important),
-        _part("Stored Facts", (f"- {fact}" for fact in facts)),
+        _part("Stored Facts", (f"- {fact}" for fact in facts[:_FACTS])),
     )
 
 

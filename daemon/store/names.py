@@ -124,8 +124,8 @@ def memories_with(db: sqlite3.Connection, name: str, now: float) -> list[NamingM
         " AND (expires_at IS NULL OR expires_at > ?) ORDER BY created_at, id",
         (f'text : "{" ".join(words)}"', _MOST_NAMING, now),
     )
-    spelled = ((row, _spelling(row[2], name)) for row in rows)
-    return [NamingMemory(*row, spelling) for row, spelling in spelled if spelling]
+    naming = [NamingMemory(key, at, text, _spelling(text, name)) for key, at, text in rows]
+    return [memory for memory in naming if memory.spelling]
 
 
 def _spelling(text: str, name: str) -> str:
