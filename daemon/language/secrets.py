@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -68,6 +68,12 @@ def clear(text: str) -> Cleared:
     text = _clear(text, counts, secrets)
     _note_same_codes(text, secrets)
     return Cleared(_without(secrets, text), dict(counts))
+
+
+@lru_cache(2_048)
+def holds_secret(text: str) -> bool:
+    """Whether a text holds a secret; cached, since each context block asks it of the same texts."""
+    return bool(clear(text).counts)
 
 
 def clear_turns(texts: Iterable[str]) -> list[str]:
