@@ -98,7 +98,7 @@ def _observe_experiences(args: Args, client: Caller) -> Shown:
     return show
 
 
-def _graph(args: Args, client: Caller) -> Shown:
+def _graph(args: Args, client: Caller) -> Shown | int:
     changing = args.type is not None or args.alias or args.no_alias
     refuse(args.name is None and changing, "--type, --alias and --no-alias need a NAME")
     refuse(args.name is None and args.depth is not None, "--depth needs a NAME")
@@ -107,7 +107,7 @@ def _graph(args: Args, client: Caller) -> Shown:
         best = client.call("GET /api/graph", limit=args.limit or 20)
         show = page(
             "graph", "{name}", "{type}", "{mentionCount:memory memories}", _relations,
-            empty="no names yet: they come from conversations that thermocline observe reads",
+            empty="no names yet: they come from what is stored and from observed conversations",
         )  # fmt: skip
         return lambda: show(best, {})
     if changing:
@@ -126,7 +126,8 @@ def _graph(args: Args, client: Caller) -> Shown:
     depth = 2 if args.depth is None else args.depth
     answer = client.call("GET /api/graph", entity=args.name, depth=depth)
     if not answer.get("graph"):
-        return lambda: say(visible(answer.get("message") or f"no memory names '{args.name}'"))
+        show_json(answer) if args.json else say(visible(answer["message"]))
+        return 1
     return lambda: _show_graph(answer["graph"])
 
 
@@ -309,9 +310,10 @@ VERBS: Final = {
         --alias OTHER...    add another name; may be repeated
         --no-alias OTHER...  take a name off again""",
         note=(
-            "The strength of a relation is one for each memory that states it, halved every 90\n"
-            "days. What was mentioned once, and not for 90 days, is no longer shown. What a name\n"
-            "and its aliases are named by counts together; `thermocline undo NAME --kind entity`\n"
+            "Names come from observed conversations, with their relations, and from the text of\n"
+            "stored memories. The strength of a relation is one for each memory that states it,\n"
+            "halved every 90 days. What was observed once, and not for 90 days, is no longer\n"
+            "listed. A name and its aliases count together; `thermocline undo NAME --kind entity`\n"
             "takes back a change of type or aliases.\n\n"
             "examples:\n"
             "  thermocline graph Ada\n"

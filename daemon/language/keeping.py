@@ -29,6 +29,7 @@ from .cues import (
     says,
 )
 from .names import people
+from .openings import Finder
 from .standing import is_standing_statement
 from .thesaurus import language_of
 from .vocabulary import languages, table, whole_expression
@@ -54,6 +55,8 @@ _TIME: Final = re.compile(r"\b\d{1,2}[:.]\d\d\b|\b\d{1,2} ?(?:am|pm|uhr|h)\b", r
 # A name or a number within a sentence.
 VALUE: Final = re.compile(r"(?<=[a-zß-ÿ,] )(?!I\b)[A-ZÀ-ÖØ-Þ]|\d")
 _VALUES: Final = frozenset({"number", "dated", "time", "habit", "health", "stands", "lasting"})
+# A phrase may begin with an apostrophe: "'m moving".
+_BEFORE: Final = r"(?:(?<!\w)|(?='))"
 _BELIEVED: Final = frozenset({"others_believe", "others_say"})
 _OF_FACTS: Final = frozenset({"number", "third", "habit", "place", "full", "kin"})
 _OF_THE_MOMENT: Final = frozenset(
@@ -86,7 +89,7 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
     content = content_words(answer)
     # In scripts without blanks a sentence is few tokens.
     length = max(len(tokens), 2 * content if len(tokens) < content else 0)
-    names = {name for name, known in _phrases().items() if known.search(folded)}
+    names = set(_phrases().names_in(folded))
     names |= {f"is_{signal}" for signal in told}
     measures = {
         "answers": answers,
@@ -128,16 +131,10 @@ def _language(text: str) -> str:
 
 
 @cache
-def _phrases() -> Mapping[str, re.Pattern[str]]:
-    parts: dict[tuple[str, bool], list[str]] = {}
-    for language in languages():
-        for name, items in language.keeping.items():
-            listed = parts.setdefault((name, language.spaced), [])
-            listed += (whole_expression(language, item) for item in items)
-    whole: dict[str, list[str]] = {}
-    for (name, spaced), items in parts.items():
-        joined = "|".join(items)
-        whole.setdefault(name, []).append(
-            rf"(?:(?<!\w)|(?=')|(?=[?!]))(?:{joined})(?!\w)" if spaced else joined
-        )
-    return {name: re.compile("|".join(items)) for name, items in whole.items()}
+def _phrases() -> Finder:
+    return Finder(
+        (name, whole_expression(language, item), _BEFORE if language.spaced else None)
+        for language in languages()
+        for name, items in language.keeping.items()
+        for item in items
+    )

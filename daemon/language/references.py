@@ -197,7 +197,7 @@ def _grammar() -> frozenset[str]:
 def _named_alone(text: str) -> str:
     """What a text without a verb names: "The botafumeiro, the big censer"; else ""."""
     match = _ALONE.match(text)
-    if match is None or cue("is_or_has").search(fold(text)):
+    if match is None or cue("is_or_has").any_in(fold(text)):
         return ""
     bare = _bare(match["phrase"])
     return "" if not _grammar().isdisjoint(fold(bare).split()) else bare
@@ -368,9 +368,9 @@ def _kind(match: re.Match[str]) -> str:
     # "It took ages", "that meeting"
     if folded == "it" and (after in words("about_nothing") or _CLEFT.match(match.string)):
         return ""
-    if folded in {"this", "that", "das", "dies"} and not cue("is_or_has").fullmatch(after):
+    if folded in {"this", "that", "das", "dies"} and not cue("is_or_has").pattern.fullmatch(after):
         return ""
-    kind = next(name for name in ("he", "she", "it", "they") if cue(name).fullmatch(folded))
+    kind = next(name for name in ("he", "she", "it", "they") if cue(name).pattern.fullmatch(folded))
     return "" if before and kind in {"it", "they"} else kind
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -33,6 +33,8 @@ _LEAST_WORD: Final = 10
 # Candidates of these have a digit, which most texts have not.
 _WITH_DIGITS: Final = frozenset({forms.CARD, forms.CODE, forms.IBAN, forms.NUMBER, forms.RESCUE})
 _DIGIT: Final = re.compile("[0-9]")
+# Every secret that its shape tells is at least so long.
+_LONG: Final = re.compile(r"\S{15}")
 # What took the place of a secret names no other.
 _MARK: Final = re.compile(r"\[\w+ removed\]")
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
@@ -68,6 +70,12 @@ def clear(text: str) -> Cleared:
     return Cleared(_without(secrets, text), dict(counts))
 
 
+@lru_cache(2_048)
+def holds_secret(text: str) -> bool:
+    """Whether a text holds a secret; cached, since each context block asks it of the same texts."""
+    return bool(clear(text).counts)
+
+
 def clear_turns(texts: Iterable[str]) -> list[str]:
     """`clear` of the turns of one conversation.
 
@@ -90,6 +98,8 @@ def _clear(text: str, counts: Counter[str], secrets: dict[str, str]) -> str:
     has_digit = _DIGIT.search(text) is not None
     for pattern, judge, cues in _rules():
         if pattern in _WITH_DIGITS and not has_digit:
+            continue
+        if pattern is forms.SHAPES and not _LONG.search(text):
             continue
         if pattern is forms.CODE and not compiled(forms.ANY_CODE).search(text):
             continue

@@ -73,7 +73,7 @@ async def add(scope: Scope, body: schemas.ExperienceBody) -> schemas.ExperienceV
         last_used_at=scope.now,
         weight=body.weight,
     )
-    await scope.write(lambda tx: experiences.put(tx, experience), create=True)
+    await scope.write(lambda tx: experiences.EXPERIENCES.put(tx, experience, new=True), create=True)
     warning = secret_warning(
         secrets_in({"intent": experience.intent, "solution": experience.solution})
     )
@@ -125,7 +125,7 @@ async def use(scope: Scope, id: str) -> schemas.ExperienceView:  # noqa: A002 - 
 @Operation("DELETE", "/api/experiences/{id}", role="write")
 async def remove(scope: Scope, id: str) -> schemas.ExperienceDeleted:  # noqa: A002 - the part of the path
     """Delete an experience for good."""
-    await scope.write(lambda tx: experiences.delete(tx, id))
+    await scope.write(lambda tx: experiences.EXPERIENCES.delete(tx, id))
     return schemas.ExperienceDeleted(id)
 
 

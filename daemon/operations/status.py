@@ -134,7 +134,8 @@ async def change_config(scope: Scope, body: schemas.ConfigChange) -> schemas.Con
     try:
         return await scope.daemon.config.edit(body, scope.daemon.problems)
     except ConfigInvalid as error:
-        raise InvalidInput(error.message, hint=error.hint) from error
+        field = "set" if body.set else "unset"
+        raise InvalidInput(error.message, field=field, hint=error.hint) from error
 
 
 def require_all(scope: Scope) -> None:
