@@ -121,7 +121,7 @@ def index_codes(text: str, told_at: float | None, *, is_turn: bool = False) -> s
 
 
 def _names_being(text: str) -> bool:
-    return bool(roles_in(text)) and single_stems().isdisjoint(content_terms(text))
+    return bool(roles_in(text.strip())) and single_stems().isdisjoint(content_terms(text))
 
 
 def _has_name(text: str) -> bool:

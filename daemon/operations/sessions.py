@@ -64,31 +64,31 @@ async def start(scope: Scope, body: schemas.SessionBody) -> schemas.SessionView:
 
 
 @Operation("GET", "/api/sessions/{id}")
-async def get(scope: Scope, id: str) -> schemas.SessionView:  # noqa: A002 - the part of the path
+async def get(scope: Scope, id: str) -> schemas.SessionView:
     """Read a session."""
     return await scope.read(lambda db: _view(db, sessions.named(db, id)))
 
 
 @Operation("POST", "/api/sessions/{id}/archive", role="write")
-async def archive(scope: Scope, id: str) -> schemas.SessionView:  # noqa: A002 - the part of the path
+async def archive(scope: Scope, id: str) -> schemas.SessionView:
     """Close a session: it takes no question until it is reopened."""
     return await _set(scope, id, "archived")
 
 
 @Operation("POST", "/api/sessions/{id}/reopen", role="write")
-async def reopen(scope: Scope, id: str) -> schemas.SessionView:  # noqa: A002 - the part of the path
+async def reopen(scope: Scope, id: str) -> schemas.SessionView:
     """Open a session again."""
     return await _set(scope, id, "active")
 
 
 @Operation("GET", "/api/sessions/{id}/used")
-async def used(scope: Scope, id: str, query: schemas.UsedQuery) -> schemas.UsedPage:  # noqa: A002
+async def used(scope: Scope, id: str, query: schemas.UsedQuery) -> schemas.UsedPage:
     """List what went into the answers of a session, the last answer first."""
     return schemas.UsedPage(*await scope.read(lambda db: _answers(scope, db, id, query)))
 
 
 @Operation("GET", "/api/sessions/{id}/replay")
-async def replay(scope: Scope, id: str, query: schemas.UsedQuery) -> schemas.Replayed:  # noqa: A002
+async def replay(scope: Scope, id: str, query: schemas.UsedQuery) -> schemas.Replayed:
     """Tell what of the answers of a session has changed since they were given."""
 
     def read(db: sqlite3.Connection) -> schemas.Replayed:

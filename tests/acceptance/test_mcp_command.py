@@ -19,6 +19,7 @@ from machine import peak_kb
 from shells import COMMAND, Shell
 
 from thermocline.daemon.cli.program import options
+from thermocline.daemon.schemas.tools import tools_of
 
 PROGRAM = [sys.executable, "-m", "thermocline.daemon.cli.program"]
 META = "io.modelcontextprotocol/"
@@ -125,7 +126,7 @@ def test_a_session_of_the_old_era(session):
     client.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
     assert client.ok("ping") == {}
     tools = client.ok("tools/list")
-    assert [one["name"] for one in tools["tools"]] == ["recall", "remember", "context", "forget"]
+    assert [one["name"] for one in tools["tools"]] == [tool.name for tool in tools_of("default")]
     assert "resultType" not in tools
     kept = client.tool("remember", text="The gate code is 4711")
     assert kept["isError"] is False
@@ -337,7 +338,7 @@ def test_a_daemon_that_cannot_be_started_is_told_of(tmp_path):
 
 def test_without_a_daemon_every_call_says_how_to_start_one(tmp_path):
     client = Session(THERMOCLINE_SOCKET=str(tmp_path / "none.sock"))
-    assert len(client.ok("tools/list")["tools"]) == 4
+    assert len(client.ok("tools/list")["tools"]) == len(tools_of("default"))
     told = client.tool("recall", query="x")
     assert told["isError"] is True
     assert 'start it with "thermocline daemon"' in told["content"][0]["text"]
