@@ -87,7 +87,7 @@ def worth(text: str, signals: frozenset[Signal]) -> float:
     of people and references. Questions, greetings, offers and doubts reduce it.
     """
     text = text[:_LONGEST]
-    content = _content(text)
+    content = content_words(text)
     values = sorted((_WORTH[signal] for signal in signals), reverse=True)
     gains = [value for value in values if value > 0]
     value = sum(gains[:1]) + _SHARE_OF_FURTHER * sum(gains[1:3])
@@ -263,7 +263,7 @@ def _follows(name: str, sentence: str, at: int) -> bool:
     return any(match.end() == len(before.rstrip()) for match in cue(name).pattern.finditer(before))
 
 
-def _content(text: str) -> int:
+def content_words(text: str) -> int:
     """The number of words in `text` that could be a topic."""
     result = WORD.findall(text)
     if not text.isascii() and len(result) < len(text) // 4:
@@ -279,7 +279,7 @@ def _number_words() -> frozenset[str]:
 
 
 @cache
-def _days() -> frozenset[str]:
+def day_names() -> frozenset[str]:
     """Names of days and months."""
     return (words("days") | words("weekdays")) - {"today", "heute", "tomorrow", "morgen"}
 
@@ -291,7 +291,7 @@ def _extras(text: str, content: int) -> float:
     counted = any(map(str.isdigit, text)) or _number_words() & frozenset(folded.split())
     value += 0.7 if counted else 0.0
     value += 0.5 if people(text) else 0.0
-    dated = cue("dated").any_in(folded) or not _days().isdisjoint(WORD.findall(folded))
+    dated = cue("dated").any_in(folded) or not day_names().isdisjoint(WORD.findall(folded))
     value += 0.5 if dated else 0.0
     value += 1.0 if metadata.urls or metadata.commands or metadata.paths else 0.0
     value -= 1.0 if text.endswith((":", "：")) else 0.0
@@ -332,7 +332,7 @@ def _last(name: str, clause: str) -> tuple[int, int]:
 
 
 def says(name: str, text: str) -> bool:
-    """Whether a text has a cue: "reminder", "advice", "momentary" and others of the lexicon."""
+    """Whether a text has a cue: "reminder", "advice", "unreal" and others of the lexicon."""
     return cue(name).any_in(fold(text[:_LONGEST]))
 
 

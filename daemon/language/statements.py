@@ -24,6 +24,7 @@ from .cues import (
     signals_of,
     worth,
 )
+from .keeping import VALUE, is_passing
 from .names import people
 from .normal_form import negations
 from .sentences import UNALTERED, plain, printable, sentences
@@ -47,8 +48,6 @@ _REST_WORDS: Final = 5
 _ECHO_WORDS: Final = 22
 # More tell something besides.
 _ACCEPTING_WORDS: Final = 14
-# A name or a number within a sentence.
-VALUE: Final = re.compile(r"(?<=[a-zß-ÿ,] )(?!I\b)[A-ZÀ-ÖØ-Þ]|\d")
 # A longer confirmation is a statement by itself.
 _CONFIRMING_WORDS: Final = 7
 _ASIDE: Final[frozenset[Signal]] = frozenset({"greeting", "question", "offer"})
@@ -206,7 +205,7 @@ def _goes_on(last: SpokenSentence, statement: SpokenSentence) -> bool:
         return False
     if last.answers and cue("continues").pattern.match(fold(statement.original)):
         return True
-    aside = (last.signals | statement.signals) & _ASIDE or says("momentary", last.original)
+    aside = (last.signals | statement.signals) & _ASIDE or is_passing(last.original)
     if aside or not (
         last.original.startswith(last.text) and statement.original.startswith(statement.text)
     ):
@@ -301,14 +300,10 @@ def _without_aside(sentence: str) -> str:
         joins = end.re is _AND
         jokes = says("joking", clause) and not joins
         rest = sentence[: end.start()]
-        if not jokes and (not _is_momentary(clause) or says("vague", rest) or not has_value(rest)):
+        if not jokes and (not is_passing(clause) or says("vague", rest) or not has_value(rest)):
             break
         sentence = sentence[: end.start()]
     return sentence
-
-
-def _is_momentary(clause: str) -> bool:
-    return says("momentary", clause) and not has_number(clause)
 
 
 def _statement(

@@ -37,6 +37,7 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         relations: expressions before a name, by type of the named entity and relation.
         about: cues for the category of a statement, by category.
         standing: words and cues of what holds until somebody takes it back; see `standing.py`.
+        keeping: words and cues of what is kept of a talk, and of the moment; see `keeping.py`.
         dates: the words of dates; `date_tokens.py` says what each key is.
         same: wordings and the usual one for each; see `paraphrases`.
     """
@@ -49,6 +50,7 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     relations: dict[str, dict[str, str]] = {}
     about: dict[str, list[str]] = {}
     standing: dict[str, list[str]] = {}
+    keeping: dict[str, list[str]] = {}
     dates: dict[str, str] = {}
     same: list[str] = []
 

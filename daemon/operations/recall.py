@@ -241,9 +241,7 @@ def _request(
     preset = body.preset or (tuning.preset if body.weights == schemas.GivenWeights() else None)
     return Request(
         text=body.query,
-        filters=sessions.seen(
-            session, filters_of(scope, body, types=body.types, events=body.events, tags=body.tags)
-        ),
+        filters=sessions.seen(session, filters_of(scope, body)),
         shown=None if shown is None else frozenset(shown),
         limit=body.limit or tuning.limit,
         # Who says how many, how relevant, or in which order, gets that.

@@ -77,6 +77,13 @@ def test_a_field_that_is_wrong_is_named(call):
         assert refused == (status, CODES[status], f"memories[1].{field}")
 
 
+def test_an_importance_out_of_bounds_names_both_scales(call):
+    for body, least in (({"text": "x"}, 2), ({"content": "x"}, 1)):
+        answer = call("POST", "/api/memory", body | {"importance": 1.5})
+        both = f"a number from 0 to 1, or an integer from {least} to 10 for tenths"
+        assert both in answer.body["error"]["message"]
+
+
 def test_content_has_the_limits_of_a_text_and_another_scale_of_importance(call):
     for content in ("", "a\0", "x" * 65_537):
         assert call("POST", "/api/memory", {"content": content}).refusal()[0] in CODES

@@ -114,7 +114,7 @@ def test_a_language_is_added_without_code(tmp_path):
 
 def test_a_cue_with_sharp_s_is_found_in_folded_texts():
     for name, text in (
-        ("momentary", "Das war nur Spaß"),
+        ("asks_value", "Wie groß ist der Schrank?"),
         ("adds", "Außerdem spielt sie Oboe"),
         ("named", "Ich heiße Imke"),
     ):
