@@ -169,7 +169,7 @@ async def list_agents(scope: Scope) -> schemas.AgentList:
 
 
 @Operation("DELETE", "/api/agents/{id}", role="admin", agent=False)
-async def forget_agent(scope: Scope, id: schemas.AgentId, query: DryRun) -> schemas.AgentForgotten:  # noqa: A002
+async def forget_agent(scope: Scope, id: schemas.AgentId, query: DryRun) -> schemas.AgentForgotten:
     """Forget an agent: all its memories and its folder, on the replica too."""
     agent = check_agent(id)
     scope.daemon.gate.require(scope.peer, agent, "admin")

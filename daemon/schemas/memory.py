@@ -112,18 +112,14 @@ class FilterFields(Input):
     include: tuple[Included, ...] = ()
 
 
-class ListQuery(FilterFields, kw_only=True):
-    """The memories to list: any of the types and events must match, and all of the tags.
+class ListFilters(FilterFields, kw_only=True):
+    """Filters for memories: any of the types and events must match, and all of the tags.
 
     `url` is any part of a URL that the memory mentions. `merged_into` lists those that were merged
     into one memory. `outside` lists those with a source such as `web:…`, `tool:…` or `file:…`, for
-    which nobody's word stands yet. `reverse` reverses the order.
+    which nobody's word stands yet. `include` adds merged and expired ones.
     """
 
-    limit: Limit = 50
-    offset: Offset = 0
-    order: Order = "newest"
-    reverse: bool = False
     type: tuple[Type, ...] = ()
     event: tuple[str, ...] = ()
     tag: tuple[str, ...] = ()
@@ -131,6 +127,15 @@ class ListQuery(FilterFields, kw_only=True):
     archived: bool | None = None
     outside: bool | None = None
     merged_into: MemoryId | None = None
+
+
+class ListQuery(ListFilters, kw_only=True):
+    """The memories to list, with the filters of a list; `reverse` reverses the order."""
+
+    limit: Limit = 50
+    offset: Offset = 0
+    order: Order = "newest"
+    reverse: bool = False
 
 
 class MemoryView(Memory, frozen=True, kw_only=True, omit_defaults=False):
