@@ -441,7 +441,7 @@ def _wanted(text: str) -> Wanted:
 
 def _unit(text: str) -> str:
     """The word by which a question names what kind of time it wants: "which day"; or ""."""
-    match = vocabulary.cue("asks_unit").search(fold(text))
+    match = vocabulary.cue("asks_unit").pattern.search(fold(text))
     return "" if match is None else match[0].split()[-1]
 
 

@@ -369,7 +369,7 @@ def _topics(bag: Iterable[str]) -> frozenset[str]:
 def _is_general(topic: str) -> bool:
     """Whether texts about anything share it: "now", a weekday, a currency, being called."""
     if topic < _FIRST:
-        return cue("changes").fullmatch(topic) is not None
+        return cue("changes").pattern.fullmatch(topic) is not None
     known = thesaurus()
     return known.field_of(topic) == "time" or known.name_of(topic) in _GENERAL
 
