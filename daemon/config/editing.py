@@ -123,8 +123,8 @@ def _changed(layer: Layer, change: ConfigChange) -> tuple[Layer, list[Fault]]:
     faults: list[Fault] = []
     document = layer.document
     for key, value in change.set.items():
-        path, rest = split(key)
-        if not path or rest is not None:
+        path, _ = split(key)
+        if not is_key(key):
             faults.append(Fault(layer.name, "", f"expected a key, got {shown(key)}"))
         elif any(name.startswith("_") for name in path):
             faults.append(Fault(layer.name, key, "a name with a leading underscore is a comment"))
@@ -132,9 +132,9 @@ def _changed(layer: Layer, change: ConfigChange) -> tuple[Layer, list[Fault]]:
             for inner, leaf in _leaves_of(path, value):
                 document = _put(document, inner, leaf)
     for key in change.unset:
-        path, rest = split(key)
+        path, _ = split(key)
         known = next((end for end in range(len(path)) if type_at(path[: end + 1]) is None), None)
-        if not path or rest is not None:
+        if not is_key(key):
             faults.append(Fault(layer.name, "", f"expected a key, got {shown(key)}"))
         elif known is not None:
             faults.append(Fault(layer.name, key, unknown(path[known], path[:known])))
@@ -147,6 +147,18 @@ def _paths(change: ConfigChange) -> Iterator[KeyPath]:
     for key, value in change.set.items():
         for path, _ in _leaves_of(split(key)[0], value):
             yield path
+
+
+def field_without_key(change: ConfigChange) -> str | None:
+    """The field of a change, `set` or `unset`, that has something that is no key; or None."""
+    fields = {"set": change.set, "unset": change.unset}
+    return next((name for name, keys in fields.items() if not all(map(is_key, keys))), None)
+
+
+def is_key(text: str) -> bool:
+    """Whether a text is a dotted key, whatever it names."""
+    path, rest = split(text)
+    return bool(path) and rest is None
 
 
 def owners_keys(change: ConfigChange) -> list[str]:

@@ -32,7 +32,7 @@ _MOST_MONTHS: Final = 6
 _NEAR: Final = 0.5
 _EVERY_WEEK: Final = 0.5
 # A day that is as many days away is known by its weekday, too.
-_WITH_WEEKDAY: Final = 366
+_WITH_WEEKDAY: Final = 1_827
 _GRAMMAR: Final = re.compile(
     r"""(?=[^.,|])
     # the weekend of ...

@@ -12,7 +12,7 @@ import time
 
 import msgspec
 
-from ..config.editing import owners_keys
+from ..config.editing import field_without_key, owners_keys
 from ..errors import ConfigInvalid, Forbidden, InvalidInput, NotFound, ThermoclineError
 from ..maintenance import history as days
 from ..memory.checks import check_agent
@@ -134,7 +134,7 @@ async def change_config(scope: Scope, body: schemas.ConfigChange) -> schemas.Con
     try:
         return await scope.daemon.config.edit(body, scope.daemon.problems)
     except ConfigInvalid as error:
-        field = "set" if body.set else "unset"
+        field = field_without_key(body)
         raise InvalidInput(error.message, field=field, hint=error.hint) from error
 
 
