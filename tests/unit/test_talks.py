@@ -103,6 +103,14 @@ def test_a_name_that_is_said_in_passing_is_the_users():
             "He [the cat] needs his pills at seven",
         ),
         (
+            ["My teacher Mr Okoro starts at eight. He's allergic to nuts."],
+            "He's [My teacher] allergic to nuts",
+        ),
+        (
+            ["My wife Noreen sleeps in the shed with the cat.", "She's allergic to nuts."],
+            "She's [Noreen] allergic to nuts",
+        ),
+        (
             ["My aunt Rosalind and my cousin Devlin come.", "She can't have barley."],
             "She [Rosalind] can't have barley",
         ),
