@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from ..client.wording import ago, moment, number_of
 from .conversations import messages_in, say_skipped
 from .options import PAGE
@@ -62,18 +64,29 @@ def _skill_add(args: Args, client: Caller) -> Shown:
     return f"{'added' if made['added'] else 'replaced'} {made['path']}"
 
 
-_EXPERIENCE: Final = ("{id}", "{weight:share}", "{type}", "{last_used_at:ago}", "{intent}")
+def _intent(experience: Answer) -> str:
+    """What was done, and how: the solution of an observed one may only repeat its intent."""
+    solution = experience.get("solution")
+    if isinstance(solution, dict) and [*solution.values()] == [experience["intent"]]:
+        solution = None
+    text = solution if isinstance(solution, str) else solution and json.dumps(solution)
+    return f"{experience['intent']} → {text}" if text else str(experience["intent"])
+
+
+_EXPERIENCE: Final = ("{id}", "{weight:share}", "{type}", "{last_used_at:ago}", _intent)
 _show_experiences = page("experiences", *_EXPERIENCE, empty="no experiences")
 
 
 def _show_similar(answer: Answer, _: Answer) -> None:
-    show_rows([worded(cell, entry) for cell in _EXPERIENCE] for entry in answer["experiences"])
+    if answer["experiences"]:
+        _show_experiences(answer, {})
     if answer.get("why"):
         say(visible(answer["why"]))
 
 
 def _show_pruned(answer: Answer, _: Answer) -> None:
-    show_rows([worded(cell, entry) for cell in _EXPERIENCE] for entry in answer["pruned"])
+    if answer["pruned"]:
+        page("pruned", *_EXPERIENCE)(answer, {})
     count = number_of(len(answer["pruned"]), "experience", "experiences")
     print(f"{'pruned' if answer['done'] else 'would prune'} {count}, {answer['kept']} left")
 
@@ -91,7 +104,8 @@ def _observe_experiences(args: Args, client: Caller) -> Shown:
     answer = client.call("POST /api/experiences/observe", **fields)
 
     def show() -> None:
-        show_rows([worded(cell, entry) for cell in _EXPERIENCE] for entry in answer["stored"])
+        if answer["stored"]:
+            page("stored", *_EXPERIENCE)(answer, {})
         print(f"stored {len(answer['stored'])}, told again {len(answer['known'])}")
         say_skipped(answer)
 
@@ -256,7 +270,7 @@ VERBS: Final = {
         Form("show ID", "GET /api/experiences/{id}", _show_all, ""),
         Form(
             "use ID", "POST /api/experiences/{id}/use",
-            "used {use_count} times, weight {weight:share}", "",
+            "used {use_count:time times}, weight {weight:share}", "",
         ),
         Form("delete ID", "DELETE /api/experiences/{id}", "deleted {deleted}", ""),
         Form(

@@ -32,6 +32,7 @@ _OPTIONS: Final = (
 
 def _retrieve(args: Args, client: Caller) -> None:
     refuse(args.query is None, "a query is missing: give it as a word, or with --query")
+    refuse(not args.query.strip(), "the query is empty: give it words")
     database = database_of(args)
     options = args.present(*_OPTIONS) | _model_of(args)
     options |= {_PLURAL[name]: value for name, value in args.present(*_PLURAL).items()}

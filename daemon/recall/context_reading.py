@@ -74,10 +74,11 @@ def is_secret(memory: Memory) -> bool:
     return holds_secret(_text_of(memory))
 
 
-def shown_hits(answer: Answer) -> list[Hit]:
+def shown_hits(answer: Answer, most_unsure: int | None = None) -> list[Hit]:
     """The results that may be shown: of those that hold a secret only what surely answers.
 
     It must have most words of the query, too: no single word in common gives a password away.
+    Secrets are searched in no more unsure ones than are needed.
     """
     telling = {word.text for word in answer.query.words if not word.is_grammar} - little()
 
@@ -88,7 +89,13 @@ def shown_hits(answer: Answer) -> list[Hit]:
         is_memory = isinstance(hit.item, Memory)
         return not (is_secret(hit.memory) if is_memory else holds_secret(hit.text))
 
-    return [hit for hit in answer.hits if may_show(hit)]
+    shown: list[Hit] = []
+    unsure = 0
+    for hit in answer.hits:
+        if (hit.sure or most_unsure is None or unsure < most_unsure) and may_show(hit):
+            unsure += not hit.sure
+            shown.append(hit)
+    return shown
 
 
 def _text_of(memory: Memory) -> str:
@@ -179,7 +186,8 @@ class BlockReading:
             nearness=self.request.nearness,
         )
         answer = recall(self.db, request, rules.recall)
-        answer = replace(answer, hits=tuple(shown_hits(answer)))
+        most_unsure = None if self.request.found else _UNSURE
+        answer = replace(answer, hits=tuple(shown_hits(answer, most_unsure)))
         if not self.request.found or answer.confidence == "sure":
             return answer
         parts = sentences(request.text)[:_SENTENCES]

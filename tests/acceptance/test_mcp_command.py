@@ -192,6 +192,46 @@ def test_what_is_no_request_is_refused_and_the_next_is_answered(session):
     assert "question" in wrong["content"][0]["text"]
 
 
+def test_a_request_that_breaks_json_rpc_says_why(session):
+    client = session()
+    for wrong, key, why in [
+        ({"jsonrpc": "1.0", "id": 77, "method": "ping"}, 77, "'jsonrpc' must be"),
+        ({"id": "a", "method": "ping"}, "a", "'jsonrpc' must be"),
+        ({"jsonrpc": "2.0", "id": None, "method": "ping"}, None, "'id' must be"),
+        ({"jsonrpc": "2.0", "id": 1, "method": 5}, 1, "'method' must be"),
+    ]:
+        client.send(wrong)
+        answer = client.next()
+        assert (answer["id"], answer["error"]["code"]) == (key, -32600)
+        assert why in answer["error"]["message"]
+    message = client.ask("tools/call")["error"]["message"]
+    assert message == "'name' is missing: expected one of recall, remember, context, forget"
+
+
+@pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18"])
+def test_a_batch_is_answered_in_the_version_that_has_batches(session, version):
+    client = session("--agent-id", "batch")
+    client.ok("initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "c"})
+    call = {"name": "remember", "arguments": {"text": "The gate code is 4711"}}
+    client.send(
+        [
+            {"jsonrpc": "2.0", "id": "ping", "method": "ping"},
+            {"jsonrpc": "2.0", "method": "notifications/initialized"},
+            {"jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": call},
+            {"id": "wrong", "method": "ping"},
+        ]
+    )
+    answers = client.next()
+    if version == "2025-03-26":
+        assert [answer["id"] for answer in answers] == ["ping", "call", "wrong"]
+        assert answers[1]["result"]["isError"] is False
+        assert answers[2]["error"]["code"] == -32600
+    else:
+        assert answers["error"]["code"] == -32600
+    assert client.ok("ping") == {}
+    assert client.end() == 0
+
+
 def test_resources_are_the_hot_state_and_memories(session):
     client = session("--agent-id", "res")
     key = client.tool("remember", text="Ana lives in Kiel")["structuredContent"]["id"]
