@@ -37,7 +37,9 @@ _TITLED: Final = re.compile(
     rf"(?:(?:Dr|Prof)\.?\s+)*(?P<name>{NAME})"
 )
 # "With the cat" tells of somebody else.
-_ANIMAL: Final = re.compile(r"(?<!\bwith )(?<!\bmit )\b(?:[Tt]he|[Dd]er|[Dd]ie|[Dd]en|[Ee]l|[Ll][ea]) (?P<noun>\w{3,})\b")
+_ANIMAL: Final = re.compile(
+    r"(?<!\bwith )(?<!\bmit )\b(?:[Tt]he|[Dd]er|[Dd]ie|[Dd]en|[Ee]l|[Ll][ea]) (?P<noun>\w{3,})\b"
+)
 # "The electrician, Goran, says", "einer der Zwillinge, Mats, hat".
 _APPOSED: Final = re.compile(
     r"\b(?i:the|my|our|of|der|die|dem|den|meine?|unsere?) (?:[\w'-]+ )?[\w'-]+, "
@@ -65,7 +67,9 @@ _WITHIN: Final = re.compile(
 _IS_PLACE: Final = re.compile(r",(?! (?:he|she|who|my|our|the)\b)| [A-ZÀ-ÖØ-Þ]")
 
 # Before the name of a place, if nobody is called so: "from Corner Brook", "4th of July, Deer Lake".
-_AT_PLACE: Final = re.compile(r"\b(?:at|near|from|to|off|aus|bei|\d\S* (?:of )?[a-zà-ÿ]{3,9},) \Z", re.IGNORECASE)
+_AT_PLACE: Final = re.compile(
+    r"\b(?:at|near|from|to|off|aus|bei|\d\S* (?:of )?[a-zà-ÿ]{3,9},) \Z", re.IGNORECASE
+)
 
 
 @cache
