@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
+from itertools import chain
+from operator import add
 from typing import Final, TypeAlias
 
 _SHORT: Final = re.compile(r"\b\w{1,2}\b")
@@ -84,9 +86,9 @@ def _compiled(expression: str) -> re.Pattern[str]:
 
 @lru_cache(128)
 def _openings_in(text: str) -> frozenset[str]:
-    """All runs of so many characters, and the words that are shorter."""
-    runs = {text[at : at + _LENGTH] for at in range(len(text) - _LENGTH + 1)}
-    return frozenset(runs.union(_SHORT.findall(text)))
+    """All runs of three characters, and the words that are shorter."""
+    runs = map(add, map(add, text, text[1:]), text[2:])
+    return frozenset(chain(runs, _SHORT.findall(text)))
 
 
 def _of_group(source: str, at: int) -> tuple[set[_Item], int]:

@@ -22,7 +22,10 @@ class Migration(msgspec.Struct, frozen=True):
     @property
     def statements(self) -> tuple[str, ...]:
         """All of it as SQL."""
-        return (*self.tables, *full_text_tables(self.indexes, COUNTS))
+        # A newer device may have sent rows for new indexes before: all are rebuilt.
+        stale = "DELETE FROM meta WHERE key = 'index_version' AND EXISTS (SELECT 1 FROM rows)"
+        new = (*full_text_tables(self.indexes, COUNTS), stale) if self.indexes else ()
+        return (*self.tables, *new)
 
 
 # All replicated rows except live memories, which have a table with columns. `live` is 0 for

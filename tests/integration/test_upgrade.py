@@ -20,6 +20,7 @@ from thermocline.daemon.client import ApiError
 from thermocline.daemon.errors import Conflict
 from thermocline.daemon.store import engine, memories
 from thermocline.daemon.store.database import migrate
+from thermocline.daemon.store.full_text import is_current
 from thermocline.daemon.store.schema import MIGRATIONS, Migration
 
 OpenStore = Callable[..., Awaitable[Any]]
@@ -194,6 +195,18 @@ def test_a_memory_of_an_earlier_release_has_the_tables_of_a_new_one(written):
         migrate(new, Path(":memory:"), MIGRATIONS)
         with closing(sqlite3.connect(device.folder() / "memory.db")) as upgraded:
             assert tables(upgraded) == tables(new), "a released migration was changed: add another"
+
+
+@pytest.mark.parametrize("received", [False, True])
+def test_rows_that_a_newer_device_sent_are_indexed_once_their_kind_is_known(received, tmp_path):
+    later = Migration(THIS + 1, (), {"tune_fts": ("text",)})
+    path = tmp_path / "memory.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        migrate(db, path, MIGRATIONS)
+        if received:
+            db.execute("INSERT INTO rows VALUES ('tune', 't1', '{}', '{}', 1)")
+        migrate(db, path, (*MIGRATIONS, later))
+        assert is_current(db) is not received
 
 
 def test_this_release_joins_the_replica_of_an_earlier_release(written, tmp_path):
