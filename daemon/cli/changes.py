@@ -198,6 +198,8 @@ def _undo(args: Args, client: Caller) -> Shown:
         f"{row['kind']} {short(visible(row['id']))}: {would}{row['result']}"
         for row in undone["results"]
     ]
+    if not undone["done"] and any(row["result"] == "deleted" for row in undone["results"]):
+        say("what is deleted is forgotten, and cannot come back")
     return lambda: print("\n".join(lines) or "nothing to undo")
 
 
@@ -275,5 +277,9 @@ VERBS: Final = {
         --by AUTHOR     undo what a program (claude-code, cli) or user wrote
         --since TIME    with --by: 2h, 7d, or a date and time
         --dry-run       change nothing, and show what would be undone""",
+        note=(
+            "Undoing a change twice redoes it. What --by deletes is forgotten and cannot come\n"
+            "back: look first with --dry-run."
+        ),
     ),
 }

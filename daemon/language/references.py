@@ -221,6 +221,8 @@ class _Talk:
         # Who was named in this turn, and how often everybody was meant.
         self._new: set[str] = set()
         self._times: Counter[str] = Counter()
+        # The turn in which each was last meant.
+        self._meant: dict[str, int] = {}
 
     def begin(self, place: int) -> None:
         """Note that what follows is of the turn with this index."""
@@ -245,6 +247,7 @@ class _Talk:
         # The first of the last sentence comes first.
         self._new.update(named)
         self._times.update(named.keys())
+        self._meant.update(dict.fromkeys(named, self._place))
         self._people = named | {
             name: sex for name, sex in self._people.items() if name not in named
         }
@@ -291,6 +294,7 @@ class _Talk:
             is_name = thing.isalpha() and thing[0].isupper() and not any(concepts_of(thing))
             name = self._who(kind) or (thing if is_name else "")
             self._times[name] += 1
+            self._meant[name] = self._place
             if name in self._people:
                 self._people[name] = "he" if kind == "he" else "she"
         # "She underlined it twice" is about two things that it does not name.
@@ -321,12 +325,21 @@ class _Talk:
         return sentence
 
     def _who(self, kind: str) -> str:
-        """Who was named last in this turn; of those before, whom the talk is most about."""
+        """Who was named last in this turn, else whom the talk is most about; "" if not clear."""
         fits = [name for name, sex in self._people.items() if sex in {"", kind}]
-        new = next((name for name in fits if name in self._new), "")
+        if new := next((name for name in fits if name in self._new), ""):
+            return new
+        # A person whose sex is known, before those of whom it is not.
+        sure = [name for name in fits if self._people[name] == kind]
         # The first of equals is the last named.
-        known = max(fits, key=self._times.__getitem__, default="")
-        return new or known or next(iter(self._weak), "")
+        first, *others = sorted(sure or fits, key=self._rank, reverse=True) or [""]
+        # Of two that were meant equally often, and last in one turn, either may be.
+        if any(self._rank(name) == self._rank(first) for name in others):
+            return ""
+        return first or next(iter(self._weak), "")
+
+    def _rank(self, name: str) -> tuple[int, int]:
+        return self._times[name], self._meant.get(name, 0)
 
     def _later_person(self, text: str) -> re.Match[str] | None:
         """A pronoun within a sentence that names nobody: "On Mondays she swims"."""

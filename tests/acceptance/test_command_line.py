@@ -613,3 +613,37 @@ def test_commands_at_once_are_all_kept(shell):
     running = [subprocess.Popen(one, stdout=subprocess.DEVNULL) for one in words]
     assert [process.wait(60) for process in running] == [0] * 6
     assert shell.json("list")["total"] == 6
+
+
+def test_one_key_or_a_section_of_the_configuration_is_shown(shell):
+    [line] = shell.out("config", "recall.limit").splitlines()
+    assert line.startswith("recall.limit = ")
+    assert shell.json("config", "recall.limit")["origins"].keys() == {"recall.limit"}
+    keys = [line.split()[0] for line in shell.out("config", "recall").splitlines()]
+    assert "recall.limit" in keys
+    assert all(key.startswith("recall.") for key in keys)
+    assert "no key 'recal'" in shell.run("config", "recal", code=2).stderr
+    shell.run("config", "recall.limit", "--check", code=2)
+
+
+def test_undoing_what_a_program_wrote_restores_the_name_that_was_set_by_hand(
+    shell, call_as, eventually
+):
+    shell.out("hot", "--update", "owner_profile", '{"name": "Renske"}')
+    call_as("claude-code", "My name is Eve.")
+    name = lambda: shell.json("hot")["owner_profile"]["name"]  # noqa: E731
+    eventually(lambda: name() == "Eve", "the turn was read")
+    shell.out("undo", "--by", "claude-code", "--since", "1h")
+    assert name() == "Renske"
+
+
+@pytest.fixture
+def call_as(call):
+    """Observe a user's turn as a program."""
+
+    def observe(program: str, text: str) -> None:
+        turn = {"role": "user", "text": text}
+        body = {"conversation": "c", "turns": [turn], "end": True}
+        call("POST", "/api/observe", body, headers={"X-Program": program})
+
+    return observe
