@@ -37,7 +37,7 @@ from .vocabulary import languages, table, whole_expression
 _THRESHOLD: Final = -0.1
 _PASSING: Final = -0.8
 WEIGHTS: Final[Mapping[str, float]] = {
-    "answers": 2.6, "health": 1.8, "is_solution": 1.5, "lasting": 1.3, "full": 1.2, "kin": 1.1,
+    "answers": 2.6, "life": 2.0, "health": 1.8, "is_solution": 1.5, "lasting": 1.3, "full": 1.2, "kin": 1.1,
     "is_preference": 1.0, "you": 0.9, "time": 0.9, "habit": 0.8, "third": 0.8, "place": 0.8,
     "is_decision": 0.6, "number": 0.6, "settled": 0.5, "has": 0.5, "stands": 0.5, "capital": 0.5,
     "not": 0.4, "masked": 0.2, "is_claim": -0.2, "dated": -0.2, "nods": -0.2, "is_report": -0.2,
