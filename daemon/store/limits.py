@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from collections.abc import Sequence
+from heapq import nlargest
 
 from ..config.settings import Rules
 from ..memory import tree as trees
-from ..memory.scoring import WarmEntry, entry_score, expired_from_warm, overflow
+from ..memory.records import Memory
+from ..memory.scoring import WarmEntry, expired_from_warm, overflow, record_size, score_of
 from . import erasure, experiences, hot_rows, memories, metrics, tree_rows
 from .memory_rows import index_new
 from .transaction import Transaction
@@ -16,6 +19,8 @@ from .transaction import Transaction
 _EXPIRED_AT_ONCE = 500
 # Beyond the cap some extra room is made, so that not every commit has to make some.
 _FILL = 0.9
+# Every record is longer, with its names and numbers alone.
+_LEAST_SIZE = 100
 
 
 def enforce_limits(tx: Transaction) -> None:
@@ -73,11 +78,32 @@ def _settle_warm(tx: Transaction) -> None:
     memories.archive(tx, leaving)
 
 
-def warm_floor(db: sqlite3.Connection, now: float, rules: Rules) -> float | None:
-    """The score below which a new memory would leave warm at once; None: there is room."""
-    if warm_bytes(db) <= rules.warm.max_bytes * _FILL:
-        return None
-    return min(entry_score(entry, now, rules.scoring) for entry in warm_entries(db))
+def overflowing(tx: Transaction, new: Sequence[Memory]) -> frozenset[str]:
+    """The ids of new memories that would leave warm before the commit."""
+    cap, scoring = tx.rules.warm.max_bytes, tx.rules.scoring
+    new = [memory for memory in new if memory.merged_into is None]
+    # No more than so many fit, so the size of the others does not matter.
+    most = cap // _LEAST_SIZE + 1
+    best = nlargest(most, new, key=lambda memory: score_of(memory, tx.now, scoring))
+    entries = list(map(_entry, best))
+    if any(entry.size > cap for entry in entries):
+        return frozenset()
+    entries += warm_entries(tx.db)
+    stay = {memory.id for memory in best}
+    if sum(entry.size + 1 for entry in entries) >= cap:
+        stay.difference_update(overflow(entries, int(cap * _FILL), tx.now, scoring))
+    return frozenset(memory.id for memory in new if memory.id not in stay)
+
+
+def _entry(memory: Memory) -> WarmEntry:
+    return WarmEntry(
+        memory.id,
+        record_size(memory),
+        memory.importance,
+        memory.created_at,
+        memory.access_count,
+        memory.pinned,
+    )
 
 
 def archive_faded(tx: Transaction) -> int:

@@ -44,8 +44,8 @@ class Table(Protocol):
     def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:
         """Write the row in place of the current version."""
 
-    def add(self, tx: Transaction, rows: Sequence[Row]) -> None:
-        """Store live rows of one kind that are not in `known`."""
+    def add(self, tx: Transaction, rows: Sequence[Row], values: Sequence[Any]) -> None:
+        """Store live rows of one kind that are not in `known`; `values` are those of `check`."""
 
     def known(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> set[str]:
         """Those of the ids for which `load` finds a row."""
@@ -85,7 +85,7 @@ class RowTable:
         """Write the row in place of the current version."""
         tx.db.execute(_STORE, (row.kind, row.id, *row.encoded(), live))
 
-    def add(self, tx: Transaction, rows: Sequence[Row]) -> None:
+    def add(self, tx: Transaction, rows: Sequence[Row], values: Sequence[Any]) -> None:  # noqa: ARG002
         """Store live rows that are new."""
         tx.db.executemany(_STORE, [(*row.key, *row.encoded(), True) for row in rows])
 
@@ -130,8 +130,9 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     sets: frozenset[str] = frozenset()
     urgent: bool = False  # whether a change is sent within a second
     history: bool = True  # whether replaced versions are kept
-    # Refuses, as `InvalidInput` or `MsgspecError`, a live row from elsewhere that is not valid.
-    check: Callable[[Row], None] | None = None
+    # Refuses, as `InvalidInput` or `MsgspecError`, a live row from elsewhere that is not valid, and
+    # returns its content.
+    check: Callable[[Row], Any] | None = None
     applied: Applied | None = None  # updates what is derived from the row
     # Joins the changes of two devices, if taking the later value of each field is not enough.
     join: Join | None = None
