@@ -32,7 +32,7 @@ from ..runtime.os_errors import translate_os
 from ..store import index_backlog, meta
 from ..store.agent_paths import DeviceId, StateLock
 from ..store.database import FILE_NAME, check_pages, connect_writer, migrate, translate
-from ..store.limits import enforce_limits
+from ..store.limits import enforce_limits, fill_warm
 from ..store.meta import read_clock
 from ..store.schema import BULK_INDEXES, MIGRATIONS
 from ..store.transaction import Transaction
@@ -266,7 +266,7 @@ class Staging(AgentLocal):
             )
             db.execute("BEGIN IMMEDIATE")
             try:
-                tx.defers_index = True
+                tx.is_bulk = True
                 result = write(tx)
                 enforce_limits(tx)
                 db.execute("COMMIT")
@@ -294,6 +294,7 @@ class Staging(AgentLocal):
                 tx.db.execute(f"DROP INDEX IF EXISTS {name}")
                 tx.db.execute(sql)
             index_backlog.reduce(tx, _INDEXED_AT_ONCE)
+            fill_warm(tx)
 
         await self.write(complete)
         left = await self.read(index_backlog.count)

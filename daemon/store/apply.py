@@ -56,8 +56,11 @@ def apply(tx: Transaction, came: Sequence[Received | Row], *, why: str = "") -> 
                 result += sum((_apply(tx, item, why) for item in some), Applied())
         except _INVALID_ROW_ERRORS:
             result += sum((_apply_alone(tx, item, why) for item in some), Applied())
+    if not tx.is_bulk:
+        tx.warm_floor = limits.warm_floor(tx.db, tx.now, tx.rules)
     for kind, items in fresh:
         result += _add(tx, kind, items, why)
+    tx.warm_floor = None
     if result.changed:
         _repair_links(tx, came)
         tx.tell("rows.applied", rows=result.changed)
@@ -120,8 +123,6 @@ def _add(tx: Transaction, kind: Kind, came: Sequence[Received | Row], why: str) 
         values.append(value)
         if ahead:
             result += Applied(ahead=ahead)
-    if kind is memory_rows.KIND:
-        tx.overflowing = limits.overflowing(tx, values)
     for start in range(0, len(items), _ADDED_AT_ONCE):
         some = items[start : start + _ADDED_AT_ONCE]
         try:
@@ -130,7 +131,6 @@ def _add(tx: Transaction, kind: Kind, came: Sequence[Received | Row], why: str) 
             result += Applied(changed=len(some), copied=copied)
         except _INVALID_ROW_ERRORS:
             result += sum((_apply_alone(tx, item, why) for item in some), Applied())
-    tx.overflowing = frozenset()
     return result
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Sequence
 from heapq import nlargest
+
+import msgspec
 
 from ..config.settings import Rules
 from ..memory import tree as trees
-from ..memory.records import Memory
-from ..memory.scoring import WarmEntry, expired_from_warm, overflow, record_size, score_of
+from ..memory.scoring import WarmEntry, entry_score, expired_from_warm, overflow
 from . import erasure, experiences, hot_rows, memories, metrics, tree_rows
 from .memory_rows import index_new
 from .transaction import Transaction
@@ -78,32 +78,26 @@ def _settle_warm(tx: Transaction) -> None:
     memories.archive(tx, leaving)
 
 
-def overflowing(tx: Transaction, new: Sequence[Memory]) -> frozenset[str]:
-    """The ids of new memories that would leave warm before the commit."""
-    cap, scoring = tx.rules.warm.max_bytes, tx.rules.scoring
-    new = [memory for memory in new if memory.merged_into is None]
-    # No more than so many fit, so the size of the others does not matter.
-    most = cap // _LEAST_SIZE + 1
-    best = nlargest(most, new, key=lambda memory: score_of(memory, tx.now, scoring))
-    entries = list(map(_entry, best))
-    if any(entry.size > cap for entry in entries):
-        return frozenset()
-    entries += warm_entries(tx.db)
-    stay = {memory.id for memory in best}
-    if sum(entry.size + 1 for entry in entries) >= cap:
-        stay.difference_update(overflow(entries, int(cap * _FILL), tx.now, scoring))
-    return frozenset(memory.id for memory in new if memory.id not in stay)
+def warm_floor(db: sqlite3.Connection, now: float, rules: Rules) -> float | None:
+    """The score below which a new memory would leave warm at once; None: there is room."""
+    if warm_bytes(db) <= rules.warm.max_bytes * _FILL:
+        return None
+    return min(entry_score(entry, now, rules.scoring) for entry in warm_entries(db))
 
 
-def _entry(memory: Memory) -> WarmEntry:
-    return WarmEntry(
-        memory.id,
-        record_size(memory),
-        memory.importance,
-        memory.created_at,
-        memory.access_count,
-        memory.pinned,
+def fill_warm(tx: Transaction) -> None:
+    """Choose the warm memories from all, which were archived as they were added."""
+    most = tx.rules.warm.max_bytes // _LEAST_SIZE
+    best = nlargest(
+        most,
+        warm_entries(tx.db, "merged_into IS NULL"),
+        key=lambda entry: entry_score(entry, tx.now, tx.rules.scoring),
     )
+    tx.db.execute(
+        "UPDATE memories SET archived_at = NULL WHERE id IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode([entry.id for entry in best]).decode(),),
+    )
+    tx.settle_warm = True
 
 
 def archive_faded(tx: Transaction) -> int:
@@ -132,11 +126,10 @@ def faded(db: sqlite3.Connection, now: float, rules: Rules) -> list[str]:
     return expired_from_warm(warm_entries(db), now, rules.scoring, rules.warm)
 
 
-def warm_entries(db: sqlite3.Connection) -> list[WarmEntry]:
+def warm_entries(db: sqlite3.Connection, where: str = "archived_at IS NULL") -> list[WarmEntry]:
     """The data of each warm memory that the warm cap needs."""
     rows = db.execute(
-        "SELECT id, size, importance, created_at, access_count, pinned FROM memories"
-        " WHERE archived_at IS NULL"
+        f"SELECT id, size, importance, created_at, access_count, pinned FROM memories WHERE {where}"
     )
     return [
         WarmEntry(key, size, importance, at, count, pinned=bool(pinned))

@@ -23,7 +23,7 @@ from ..memory.checks import (
 )
 from ..memory.indexing import indexed_columns
 from ..memory.records import DEFAULT_CATEGORY, Memory, Metadata
-from ..memory.scoring import record_size
+from ..memory.scoring import record_size, score_of
 from ..memory.similarity import text_digest
 from . import entity_rows, full_text, names, rows, tree_rows, uses
 from .database import in_pages
@@ -168,14 +168,14 @@ class MemoryTable:
 
     def add(self, tx: Transaction, rows: Sequence[Row], memories: Sequence[Memory]) -> None:
         """Store live memories that are new."""
-        if tx.overflowing:
+        if (floor := tx.warm_floor) is not None:
             memories = [
                 msgspec.structs.replace(memory, archived_at=tx.now)
-                if memory.id in tx.overflowing
+                if score_of(memory, tx.now, tx.rules.scoring) < floor
                 else memory
                 for memory in memories
             ]
-        if tx.defers_index:
+        if tx.is_bulk:
             values = [_values(tx, *pair) for pair in zip(memories, rows, strict=True)]
             tx.db.executemany(_INSERT, values)
         else:
@@ -218,7 +218,8 @@ def insert(tx: Transaction, memory: Memory, row: Row) -> None:
 def _values(tx: Transaction, memory: Memory, row: Row) -> tuple[Any, ...]:
     if memory.expires_at is not None:
         tx.cache.next_expiry = min(tx.cache.next_expiry, memory.expires_at)
-    derived = (memory.access_count, memory.archived_at, memory.last_accessed_at)
+    archived_at = tx.now if tx.is_bulk else memory.archived_at
+    derived = (memory.access_count, archived_at, memory.last_accessed_at)
     stored_at = tx.now if tx.writer else None
     return (memory.id, *_said_values(memory, row), *derived, stored_at)
 

@@ -104,9 +104,11 @@ class Transaction:
         self.counted: dict[str, float] = {}
         self.forgotten: list[DeletedMemory] = []  # memories that were deleted before their time
         self.erased = False  # whether content was deleted, which must also leave the log
-        # The ids of memories that are archived as they are added, since they would leave warm.
-        self.overflowing: frozenset[str] = frozenset()
-        self.defers_index = False  # whether new memories are left for `index_backlog`
+        # The score below which a new memory is archived at once; None: never.
+        self.warm_floor: float | None = None
+        # Whether many rows are added, to an incomplete database: its end needs `index_backlog`, and
+        # `fill_warm` of the limits.
+        self.is_bulk = False
         # Which caps the group may have broken.
         self.settle_warm = False
         self.settle_tree = False
