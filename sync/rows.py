@@ -76,7 +76,10 @@ def version_of(row: Row | None) -> str | None:
     """
     if row is None:
         return None
-    return digest(*row.encoded())
+    data = _encoder.encode(row.data) if row.data else b"None"
+    return hashlib.blake2b(
+        b"%b\n%b" % (data, _encoder.encode(row.clocks)), digest_size=16
+    ).hexdigest()
 
 
 def digest(data: str | None, clocks: str) -> str:

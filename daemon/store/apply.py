@@ -153,13 +153,15 @@ def _row(received: Received | Row) -> Row:
     return received.row if isinstance(received, Received) else received
 
 
-def _checked(tx: Transaction, kind: Kind, row: Row) -> tuple[Any, tuple[str, ...]]:
+def _checked(
+    tx: Transaction, kind: Kind, row: Row, *, live: bool = True
+) -> tuple[Any, tuple[str, ...]]:
     """What `check` returns for a row, and the device whose clock is too far ahead, if any."""
     stamps_ = row.clocks.stamps
     for clock, _ in stamps_:
         if not 0 <= clock < TOO_HIGH:
             raise InvalidInput(f"cannot take '{row.id}': it was changed beyond the year 2200")
-    value = kind.check(row) if kind.check is not None and kind.lives(row) else None
+    value = kind.check(row) if kind.check is not None and live else None
     youngest, by = max(stamps_)
     return value, () if tx.observe(youngest) else (by,)
 
@@ -175,7 +177,7 @@ def _apply_alone(tx: Transaction, received: Received | Row, why: str) -> Applied
 def _apply(tx: Transaction, received: Received | Row, why: str) -> Applied:
     theirs = _row(received)
     kind = kind_of(theirs.kind)
-    _, ahead = _checked(tx, kind, theirs)
+    _, ahead = _checked(tx, kind, theirs, live=kind.lives(theirs))
     ours = kind.load(tx.db, theirs.id)
     merged = theirs if ours is None else merge(ours, theirs, kind.sets)
     join_result = _settled(tx, kind, ours, theirs, merged) if ours is not None else JoinResult()

@@ -28,7 +28,7 @@ from ..memory.similarity import text_digest
 from . import entity_rows, full_text, names, rows, tree_rows, uses
 from .database import in_pages
 from .rows import ROWS, Kind
-from .transaction import DeletedMemory, IndexEntry, Transaction
+from .transaction import DeletedMemory, IndexEntry, StateFile, Transaction
 
 # `group` is an SQL keyword; its column is `grp`.
 FIELDS: Final = tuple("grp" if name == "group" else name for name in Memory.__struct_fields__)
@@ -433,9 +433,13 @@ def _uses_differ(tx: Transaction, before: Row | None, after: Row) -> bool:
     return any(before.data.get(name) != after.data.get(name) for name in BROUGHT)
 
 
+# The state files that show memories.
+_FILES: Final[frozenset[StateFile]] = frozenset({"warm", "tree", "hot"})
+
+
 def follow_new(tx: Transaction, row: Row) -> None:
     """Update what is derived from a memory whose id is new, and which is not merged."""
-    tx.state_files.update({"warm", "tree", "hot"})
+    tx.state_files |= _FILES
     if "data" in row.data:
         entity_rows.follow(tx, None, row)
     tree_rows.ensure(tx, row.data.get("category", DEFAULT_CATEGORY))
@@ -443,8 +447,8 @@ def follow_new(tx: Transaction, row: Row) -> None:
 
 
 def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
-    is_merged = after.data.get("merged_into") is not None
-    if before is None and KIND.lives(after) and not is_merged and not after.data.get("pinned"):
+    data = after.data
+    if before is None and "text" in data and data.keys().isdisjoint(("merged_into", "pinned")):
         follow_new(tx, after)
         if _uses_differ(tx, None, after):
             recount(tx, after.id)
@@ -453,7 +457,7 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
 
 
 def _follow(tx: Transaction, before: Row | None, after: Row) -> None:
-    tx.state_files.update({"warm", "tree", "hot"})
+    tx.state_files |= _FILES
     entity_rows.follow(tx, before, after)
     was = before.data.get("merged_into") if before is not None and KIND.lives(before) else None
     if not KIND.lives(after):
