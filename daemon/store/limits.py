@@ -34,7 +34,8 @@ def enforce_limits(tx: Transaction) -> None:
         erasure.erase(tx)
     if tx.settle_hot:
         hot_rows.save(tx, hot_rows.load(tx.db))
-    if tx.settle_tree:
+    # While rows are added in bulk nothing is counted for the tree.
+    if tx.settle_tree and not tx.is_bulk:
         _settle_tree(tx)
     if tx.settle_warm:
         _settle_warm(tx)
