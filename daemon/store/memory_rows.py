@@ -140,6 +140,12 @@ class MemoryTable:
         row = db.execute(f"SELECT {_ROW} FROM memories WHERE id = ?", (key,)).fetchone()
         return _row(row) if row is not None else ROWS.load(db, kind, key)
 
+    def load_all(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> dict[str, Row]:
+        """The current rows of some ids, deleted or not."""
+        sql = f"SELECT {_ROW} FROM memories WHERE id IN (SELECT value FROM json_each(?))"
+        live = {row[0]: _row(row) for row in db.execute(sql, (_json(keys),))}
+        return live if len(live) == len(keys) else ROWS.load_all(db, kind, keys) | live
+
     def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:
         """Write or delete the columns and the full text."""
         known = memory_of(before) if before is not None and "text" in before.data else None

@@ -41,6 +41,9 @@ class Table(Protocol):
     def load(self, db: sqlite3.Connection, kind: str, key: str) -> Row | None:
         """The current row, deleted or not."""
 
+    def load_all(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> dict[str, Row]:
+        """The current rows of those ids for which `load` finds one, by id."""
+
     def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:
         """Write the row in place of the current version."""
 
@@ -80,6 +83,15 @@ class RowTable:
             "SELECT data, clocks FROM rows WHERE kind = ? AND id = ?", (kind, key)
         ).fetchone()
         return None if row is None else stored_row(kind, key, *row)
+
+    def load_all(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> dict[str, Row]:
+        """The current rows of some ids, deleted or not."""
+        rows = db.execute(
+            "SELECT id, data, clocks FROM rows"
+            " WHERE kind = ? AND id IN (SELECT value FROM json_each(?))",
+            (kind, msgspec.json.encode(keys).decode()),
+        )
+        return {row[0]: stored_row(kind, *row) for row in rows}
 
     def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:  # noqa: ARG002
         """Write the row in place of the current version."""
